@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The only header that looks at compiler macros.
+#include <cstddef>
+#include <cstdint>
+
+#define MOTET_VERSION_MAJOR 0
+#define MOTET_VERSION_MINOR 1
+#define MOTET_VERSION_PATCH 0
+
+#if defined(__CUDACC__)
+#define MOTET_HOST_DEVICE __host__ __device__
+#else
+#define MOTET_HOST_DEVICE
+#endif
+
+#if defined(__GNUC__)
+#define MOTET_ALWAYS_INLINE inline __attribute__((always_inline))
+#define MOTET_RESTRICT __restrict__
+#else
+#define MOTET_ALWAYS_INLINE inline
+#define MOTET_RESTRICT
+#endif
+
+namespace motet {
+
+// Counts and positions: signed, so that differences and downward loops are plain arithmetic.
+using index = std::ptrdiff_t;
+
+MOTET_HOST_DEVICE constexpr index round_up(index value, index multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+}  // namespace motet

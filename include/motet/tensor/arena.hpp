@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/config.hpp>
+#include <motet/tensor/messages.hpp>
+#include <motet/tensor/view.hpp>
+
+#include <memory>
+#include <new>
+#include <string>
+
+namespace motet {
+
+// Hands out memory by moving a mark; gives it back by moving the mark down. It is a value: every thread of a team carries its own copy, takes
+// the same steps and so gets the same addresses, with no lock. With no memory behind it, it only measures.
+class arena {
+ public:
+  static constexpr index alignment = 64;
+
+  arena() = default;  // measures
+  arena(std::byte* base, index bytes) : base_(base), capacity_(bytes) {}
+
+  template <class T>
+  T* take(index count) {
+    const index bytes = round_up(count * static_cast<index>(sizeof(T)), alignment);
+    const index at = used_;
+    used_ += bytes;
+    peak_ = used_ > peak_ ? used_ : peak_;
+    // While measuring, addresses are made up but distinct and never read.
+    if (base_ == nullptr) return reinterpret_cast<T*>(static_cast<std::uintptr_t>(4096 + at));
+    if (used_ > capacity_) fail(arena_full, "wanted " + std::to_string(used_) + " bytes, has " + std::to_string(capacity_));
+    return reinterpret_cast<T*>(base_ + at);
+  }
+  template <class T, index Width>
+  view<T, Width> take_rows(index rows) {
+    return {take<T>(rows * Width), rows};
+  }
+
+  index mark() const { return used_; }
+  void release(index mark) { used_ = mark; }
+  index peak() const { return peak_; }
+  bool measuring() const { return base_ == nullptr; }
+
+ private:
+  std::byte* base_ = nullptr;
+  index capacity_ = 0;
+  index used_ = 0;
+  index peak_ = 0;
+};
+
+// Uninitialised memory for an arena or a flat buffer of parameters, aligned to a page.
+template <class T>
+class buffer {
+ public:
+  buffer() = default;
+  explicit buffer(index count) : data_(count > 0 ? static_cast<T*>(::operator new(bytes_of(count), std::align_val_t{4096})) : nullptr), size_(count) {}
+  T* data() const { return data_.get(); }
+  index size() const { return size_; }
+  T& operator[](index i) const { return data_.get()[i]; }
+
+ private:
+  struct free_aligned {
+    void operator()(T* p) const { ::operator delete(p, std::align_val_t{4096}); }
+  };
+  static std::size_t bytes_of(index count) { return static_cast<std::size_t>(count) * sizeof(T); }
+  std::unique_ptr<T, free_aligned> data_;
+  index size_ = 0;
+};
+
+}  // namespace motet

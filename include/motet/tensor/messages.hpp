@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/error.hpp>
+
+namespace motet {
+
+inline constexpr message arena_full{"MT-T01", "the arena is full", "a step asked for more memory than was planned for it",
+                                    "report this: the plan of a step and its run must agree"};
+
+inline constexpr message tensor_messages[] = {arena_full};
+
+}  // namespace motet

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/config.hpp>
+
+namespace motet {
+
+// An interval of rows or samples.
+struct interval {
+  index begin = 0;
+  index end = 0;
+  constexpr index size() const { return end - begin; }
+};
+
+// How the rows of a batch belong to its samples: every sample `length` rows, or sample s the rows [offsets[s], offsets[s + 1]).
+// Nothing is padded; a sample may have no rows.
+struct sequences {
+  index samples = 0;
+  index length = 1;                // of each sample, when offsets is null
+  const index* offsets = nullptr;  // samples + 1 entries
+
+  constexpr index begin(index sample) const { return offsets ? offsets[sample] : sample * length; }
+  constexpr index end(index sample) const { return begin(sample + 1); }
+  constexpr index rows() const { return begin(samples); }
+  constexpr index rows_of(index sample) const { return end(sample) - begin(sample); }
+  // The same samples with one row each: what pooling leaves.
+  constexpr sequences pooled() const { return {samples, 1, nullptr}; }
+
+  // The samples that belong to part `which` of `parts`: whole samples, rows as even as that allows. Every operation on rows uses this one
+  // split, so that what a thread reads it wrote itself.
+  constexpr interval part(index which, index parts) const { return {boundary(which, parts), boundary(which + 1, parts)}; }
+  constexpr interval part_rows(index which, index parts) const {
+    const interval own = part(which, parts);
+    return {begin(own.begin), begin(own.end)};
+  }
+
+ private:
+  constexpr index boundary(index which, index parts) const {
+    if (!offsets) return samples * which / parts;
+    if (which == 0) return 0;
+    if (which == parts) return samples;
+    // First sample that starts at or after the even share of the rows.
+    const index goal = rows() * which / parts;
+    index low = 0, high = samples;
+    while (low < high) {
+      const index middle = (low + high) / 2;
+      if (offsets[middle] < goal) low = middle + 1; else high = middle;
+    }
+    return low;
+  }
+};
+
+}  // namespace motet

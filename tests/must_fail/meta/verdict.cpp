@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: motet: modules that meet in a join must have equal embedding widths; see the numbers in the_model_is_wrong<why, where, got, wanted> [MT-M01]
+#include <motet/meta/verdict.hpp>
+
+constexpr motet::verdict check_widths(motet::index first, motet::index second) {
+  if (first == second) return {};
+  return {motet::reason::join_widths_differ, 1, second, first};
+}
+
+#ifdef MOTET_BREAK
+static_assert(motet::require<check_widths(512, 768)>);
+#else
+static_assert(motet::require<check_widths(512, 512)>);
+#endif

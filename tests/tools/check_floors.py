@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the shape of the tree: who includes whom, that each header has its unit test, and how long headers are.
+
+    check_floors.py [--docs=notice|error] REPOSITORY
+
+Prints one line for each finding and ends with status 1 if one of them is an error.
+"""
+import pathlib
+import re
+import sys
+
+# A folder includes its own floor and lower ones.
+FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9, "": 10}
+# Downward includes that the design forbids all the same.
+FORBIDDEN = {
+    "tensor": {"format"},
+    "schedule": {"nn", "model", "tensor", "format"},
+    "data": {"backend/*"},
+    "runtime": {"backend/*"},
+}
+HEAVY = {"iostream", "regex", "functional", "thread"}
+HEAVY_BELOW = 4  # floors 0-3
+HEADER_LINES = 400
+# Tables are tested by the page made from them; a header that only gathers others has nothing of its own.
+# A file .inc is the body of the header that includes it, perhaps several times.
+NO_UNIT_TEST = re.compile(r"(^|/)(messages|fwd)\.hpp$|^motet\.hpp$|\.inc$")
+NO_RANGES = {"meta", "schedule"}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
+
+
+def folder(header):
+    """First folder of a header's path below include/motet; empty for the headers on top."""
+    return header.split("/")[0] if "/" in header else ""
+
+
+def sibling(header):
+    """The back end a header belongs to: backend/cpu/linear.hpp -> cpu; backend/concepts.hpp belongs to all."""
+    parts = header.split("/")
+    return parts[1] if parts[0] == "backend" and len(parts) > 2 else None
+
+
+def includes_of(root, header, text):
+    """Headers of ours and names of others, in order."""
+    ours, others = [], []
+    for quote, name in INCLUDE.findall(text):
+        if name.startswith("motet/"):
+            ours.append(name[len("motet/"):])
+        elif quote == '"' and (root / header).parent.joinpath(name).exists():
+            ours.append((root / header).parent.joinpath(name).resolve().relative_to(root.resolve()).as_posix())
+        else:
+            others.append(name)
+    return ours, others
+
+
+def find_cycle(graph):
+    state, path = {}, []
+
+    def visit(node):
+        state[node] = 1
+        path.append(node)
+        for target in graph.get(node, []):
+            if state.get(target) == 1:
+                return path[path.index(target):] + [target]
+            if target not in state:
+                found = visit(target)
+                if found:
+                    return found
+        path.pop()
+        state[node] = 2
+        return None
+
+    for node in graph:
+        if node not in state:
+            found = visit(node)
+            if found:
+                return found
+    return None
+
+
+def check(repository, docs="notice"):
+    """Returns (errors, notices), each a list of lines."""
+    errors, notices = [], []
+    root = pathlib.Path(repository) / "include" / "motet"
+    units = pathlib.Path(repository) / "tests" / "unit"
+    pages = pathlib.Path(repository) / "docs"
+    headers = sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.suffix in (".hpp", ".cuh", ".inc"))
+    if not headers:
+        return [f"no headers under {root}"], []
+    graph = {}
+    for header in headers:
+        text = (root / header).read_text(encoding="utf-8")
+        own = folder(header)
+        if own not in FLOORS:
+            errors.append(f"{header}: folder {own} has no floor; add it to FLOORS")
+            continue
+        ours, others = includes_of(root, header, text)
+        graph[header] = ours
+        for target in ours:
+            other = folder(target)
+            if not (root / target).exists():
+                errors.append(f"{header}: includes motet/{target}, which does not exist")
+            elif FLOORS.get(other, 99) > FLOORS[own]:
+                errors.append(f"{header} (floor {FLOORS[own]}): includes motet/{target} (floor {FLOORS.get(other, '?')}), which is higher")
+            elif other in FORBIDDEN.get(own, set()) or (sibling(target) and "backend/*" in FORBIDDEN.get(own, set())):
+                errors.append(f"{header}: {own}/ may not include motet/{target}")
+            elif sibling(header) and sibling(target) and sibling(header) != sibling(target):
+                errors.append(f"{header}: includes its sibling motet/{target}; back ends do not know each other")
+            elif own == "backend" and other == "backend" and not sibling(header) and sibling(target):
+                errors.append(f"{header}: what all back ends share may not include one of them, motet/{target}")
+        for name in others:
+            if FLOORS[own] < HEAVY_BELOW and name in HEAVY:
+                errors.append(f"{header}: <{name}> is too heavy for floor {FLOORS[own]}")
+            if own in NO_RANGES and name.startswith("range/"):
+                errors.append(f"{header}: no range-v3 in {own}/, whose compile time is a feature")
+        if "#pragma once" not in text and not header.endswith(".inc"):
+            errors.append(f"{header}: no #pragma once")
+        if not text.startswith("// SPDX-License-Identifier: Apache-2.0\n"):
+            errors.append(f"{header}: the first line is not the SPDX line")
+        lines = text.count("\n")
+        if lines > HEADER_LINES:
+            errors.append(f"{header}: {lines} lines; split it (at most {HEADER_LINES})")
+        stem = header.rsplit(".", 1)[0]
+        if not NO_UNIT_TEST.search(header) and not any((units / (stem + suffix)).exists() for suffix in (".cpp", ".cu")):
+            errors.append(f"{header}: has no unit test tests/unit/{stem}.cpp")
+        if not NO_UNIT_TEST.search(header) and not any(pages.rglob(stem.split("/")[-1] + ".md")) and docs != "off":
+            (errors if docs == "error" else notices).append(f"{header}: has no page {pages.name}/**/{stem.split('/')[-1]}.md")
+    for unit in sorted(units.rglob("*.cpp")) if units.exists() else []:
+        stem = unit.relative_to(units).with_suffix("").as_posix()
+        if not (root / (stem + ".hpp")).exists() and not (root / (stem + ".cuh")).exists() and folder(stem) in FLOORS:
+            notices.append(f"tests/unit/{stem}.cpp: tests no header of that name")
+    cycle = find_cycle(graph)
+    if cycle:
+        errors.append("include cycle: " + " -> ".join(cycle))
+    if "motet.hpp" in graph:
+        reached, waiting = set(), ["motet.hpp"]
+        while waiting:
+            header = waiting.pop()
+            if header not in reached:
+                reached.add(header)
+                waiting += graph.get(header, [])
+        for header in headers:
+            if header not in reached and header.endswith(".hpp") and folder(header):
+                errors.append(f"{header}: motet.hpp does not bring it")
+    # Equal file names make a port a diff.
+    stems = {}
+    for header in headers:
+        if sibling(header):
+            stems.setdefault(sibling(header), set()).add(header.split("/", 2)[2].rsplit(".", 1)[0])
+    for name, own in sorted(stems.items()):
+        for other, theirs in sorted(stems.items()):
+            missing = sorted(theirs - own)
+            if name != other and missing:
+                notices.append(f"backend/{name}: has no {', '.join(missing)} (backend/{other} has)")
+    return errors, notices
+
+
+def main(arguments):
+    docs = "notice"
+    for argument in list(arguments):
+        if argument.startswith("--docs="):
+            docs = argument.split("=")[1]
+            arguments.remove(argument)
+    if len(arguments) != 1 or docs not in ("off", "notice", "error"):
+        print(__doc__)
+        return 2
+    errors, notices = check(arguments[0], docs)
+    for line in notices:
+        print("notice:", line)
+    for line in errors:
+        print("error:", line)
+    print(f"{len(errors)} errors, {len(notices)} notices")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Breaks each rule of check_floors.py in a small tree of its own: a checker that cannot fail checks nothing."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import check_floors  # noqa: E402
+
+GOOD = {
+    "meta/config.hpp": "",
+    "tensor/view.hpp": "#include <motet/meta/config.hpp>\n",
+    "nn/linear.hpp": "#include <motet/tensor/view.hpp>\n#include <vector>\n",
+    "nn/messages.hpp": "",
+    "backend/concepts.hpp": "#include <motet/nn/linear.hpp>\n",
+    "backend/cpu/linear.hpp": "#include <motet/backend/concepts.hpp>\n#include <thread>\n",
+    "backend/count/linear.hpp": '#include "../concepts.hpp"\n',
+    "motet.hpp": "",  # brings all others, see findings()
+}
+
+
+class Floors(unittest.TestCase):
+    def findings(self, changes=(), without_tests=(), lines=0, forgotten=None):
+        with tempfile.TemporaryDirectory() as scratch:
+            tree = {**GOOD, **dict(changes)}
+            tree["motet.hpp"] = "".join(f"#include <motet/{name}>\n" for name in tree if name not in ("motet.hpp", forgotten))
+            for header, body in tree.items():
+                path = pathlib.Path(scratch, "include", "motet", header)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text("// SPDX-License-Identifier: Apache-2.0\n#pragma once\n" + body + "\n" * lines)
+                unit = pathlib.Path(scratch, "tests", "unit", header).with_suffix(".cpp")
+                if header not in without_tests and "messages" not in header and header != "motet.hpp":
+                    unit.parent.mkdir(parents=True, exist_ok=True)
+                    unit.write_text("")
+            return check_floors.check(scratch, "off")
+
+    def fails(self, expected, *arguments, **named):
+        errors, _ = self.findings(*arguments, **named)
+        self.assertEqual(len(errors), 1, errors)
+        self.assertIn(expected, errors[0])
+
+    def test_good_tree(self):
+        self.assertEqual(self.findings(), ([], []))
+
+    def test_upward(self):
+        self.fails("which is higher", {"tensor/arena.hpp": "#include <motet/nn/linear.hpp>\n"})
+
+    def test_upward_to_the_top(self):
+        errors, _ = self.findings({"runtime/trainer.hpp": "#  include <motet/motet.hpp>\n"})
+        self.assertEqual(len(errors), 2, errors)  # a cycle, too
+        self.assertIn("which is higher", errors[0])
+
+    def test_sibling(self):
+        self.fails("its sibling", {"backend/count/norm.hpp": "#include <motet/backend/cpu/linear.hpp>\n"})
+
+    def test_sibling_by_relative_path(self):
+        self.fails("its sibling", {"backend/count/norm.hpp": '#include "../cpu/linear.hpp"\n'})
+
+    def test_shared_part_of_back_ends(self):
+        self.fails("may not include one of them", {"backend/all.hpp": "#include <motet/backend/cpu/linear.hpp>\n"})
+
+    def test_concrete_back_end_in_runtime(self):
+        self.fails("may not include", {"runtime/trainer.hpp": "#include <motet/backend/cpu/linear.hpp>\n"})
+
+    def test_schedule_knows_no_net(self):
+        self.fails("may not include", {"schedule/check.hpp": "#include <motet/nn/linear.hpp>\n"})
+
+    def test_heavy(self):
+        self.fails("too heavy", {"nn/norm.hpp": "#include <functional>\n"})
+
+    def test_ranges_in_meta(self):
+        self.fails("no range-v3", {"meta/pack.hpp": "#include <range/v3/view/zip.hpp>\n"})
+
+    def test_cycle(self):
+        self.fails("include cycle", {"nn/a.hpp": "#include <motet/nn/b.hpp>\n", "nn/b.hpp": "#include <motet/nn/a.hpp>\n"})
+
+    def test_missing_unit_test(self):
+        self.fails("has no unit test", without_tests=("nn/linear.hpp",))
+
+    def test_missing_header(self):
+        self.fails("which does not exist", {"nn/norm.hpp": "#include <motet/nn/no_such.hpp>\n"})
+
+    def test_forgotten_in_motet_hpp(self):
+        self.fails("motet.hpp does not bring it", forgotten="backend/count/linear.hpp")
+
+    def test_unknown_folder(self):
+        errors, _ = self.findings({"stuff/norm.hpp": ""})
+        self.assertIn("stuff/norm.hpp: folder stuff has no floor; add it to FLOORS", errors)
+
+    def test_long_header(self):
+        errors, _ = self.findings(lines=500)
+        self.assertEqual(len(errors), len(GOOD))
+
+    def test_unequal_siblings_are_a_notice(self):
+        errors, notices = self.findings({"backend/cpu/norm.hpp": ""})
+        self.assertEqual(errors, [])
+        self.assertEqual(len(notices), 1)
+        self.assertIn("backend/count: has no norm", notices[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles (syntax only) every block of README.md and docs/ that opens with ```cpp compile.
+
+    docs_compile.py --compiler C++ --include DIR [--definitions A;B] REPOSITORY
+
+Each block is one file. A block without a function `main` and without an include gets `#include <motet/motet.hpp>` in front.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+BLOCK = re.compile(r"^```cpp compile[^\n]*\n(.*?)^```", re.M | re.S)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--include", action="append", required=True)
+    parser.add_argument("--definitions", default="")
+    parser.add_argument("repository")
+    options = parser.parse_args()
+    repository = pathlib.Path(options.repository)
+    flags = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
+    flags += [f"-I{folder}" for folder in options.include] + [f"-D{name}" for name in options.definitions.split(";") if name]
+    sources = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for page in [repository / "README.md", *sorted((repository / "docs").rglob("*.md"))]:
+            text = page.read_text(encoding="utf-8") if page.exists() else ""
+            for block in BLOCK.finditer(text):
+                line = text.count("\n", 0, block.start()) + 2
+                body = block.group(1)
+                front = "" if "#include <motet/" in body else "#include <motet/motet.hpp>\n"
+                source = pathlib.Path(scratch, f"block{len(sources)}.cpp")
+                source.write_text(f'{front}#line {line} "{page}"\n{body}')
+                sources.append((f"{page}:{line}", source))
+
+        def compile_block(entry):
+            return subprocess.run([options.compiler, *flags, str(entry[1])], capture_output=True, text=True, check=False)
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            results = list(pool.map(compile_block, sources))
+    failed = 0
+    for (place, _), result in zip(sources, results):
+        if result.returncode:
+            failed += 1
+            print(f"{place}: the block does not compile\n{result.stderr}")
+    print(f"{len(sources)} blocks, {failed} do not compile")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# To be sourced: motet_packages <required|optional|checks>... looks for what is needed and installs what is missing with apt-get, as root or by sudo.
+# Status 1 when something required is missing in the end. MOTET_NO_INSTALL=1 forbids installing.
+
+motet_has_header() { printf '#include <%s>\n' "$1" | c++ -std=c++20 -E -x c++ - >/dev/null 2>&1; }
+motet_has_program() { command -v "$1" >/dev/null 2>&1; }
+
+# Prints the Debian names of what is missing in one group.
+motet_missing() {
+  case $1 in
+    required)
+      motet_has_program c++ || echo g++
+      motet_has_program cmake || echo cmake
+      motet_has_program ninja || echo ninja-build
+      motet_has_header range/v3/view/iota.hpp || echo librange-v3-dev
+      ;;
+    optional)
+      motet_has_header dnnl.hpp || echo libdnnl-dev
+      motet_has_header spng.h || echo libspng-dev
+      # jpeglib.h leans on <stdio.h> being included before it.
+      printf '#include <stdio.h>\n#include <jpeglib.h>\n' | c++ -E -x c++ - >/dev/null 2>&1 || echo libjpeg-dev
+      ;;
+    checks)
+      motet_has_header doctest/doctest.h || echo doctest-dev
+      motet_has_program python3 || echo python3
+      python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
+      motet_has_program clang++-16 || echo clang-16
+      motet_has_program clang-format-16 || echo clang-format-16
+      ;;
+  esac
+}
+
+motet_packages() {
+  motet_wanted=
+  for motet_group in "$@"; do motet_wanted="$motet_wanted $(motet_missing "$motet_group" | tr '\n' ' ')"; done
+  if [ -n "$(echo "$motet_wanted" | tr -d ' ')" ] && [ -z "${MOTET_NO_INSTALL:-}" ] && motet_has_program apt-get; then
+    motet_root=
+    if [ "$(id -u)" -ne 0 ]; then
+      if ! motet_has_program sudo; then motet_root=false; elif [ -t 0 ]; then motet_root=sudo; else motet_root="sudo -n"; fi
+    fi
+    echo "installing: $motet_wanted"
+    export DEBIAN_FRONTEND=noninteractive
+    $motet_root apt-get update -qq >/dev/null 2>&1
+    # shellcheck disable=SC2086
+    # All at once, or else each for itself: one that this distribution lacks must not keep the others away.
+    if ! $motet_root apt-get install -y -qq --no-install-recommends $motet_wanted >/dev/null 2>&1; then
+      for motet_package in $motet_wanted; do
+        $motet_root apt-get install -y -qq --no-install-recommends "$motet_package" >/dev/null 2>&1 || echo "could not install $motet_package"
+      done
+    fi
+  fi
+  motet_wanted=$(for motet_group in "$@"; do [ "$motet_group" = optional ] || motet_missing "$motet_group"; done | grep -v -e '^clang' -e '^python3-venv' | tr '\n' ' ')
+  if [ -n "$motet_wanted" ]; then
+    echo "missing: $motet_wanted"
+    return 1
+  fi
+  motet_version=$(cmake --version | sed -n 's/^cmake version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+  # shellcheck disable=SC2086
+  set -- $motet_version
+  if [ "$1" -lt 3 ] || { [ "$1" -eq 3 ] && [ "$2" -lt 25 ]; }; then
+    echo "cmake $1.$2 is too old: 3.25 or newer is needed (Debian 12, Ubuntu 24.04, or pip install cmake)"
+    return 1
+  fi
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/meta/error.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace {
+
+constexpr motet::message row{"MT-Z99", "the kettle is empty", "nobody filled it", "fill the kettle"};
+
+}  // namespace
+
+TEST_CASE("an error says the rule, the detail, the remedy and the code, in this order") {
+  CHECK_THROWS_WITH_AS(motet::fail(row, "kettle 3: got 0 l, wanted 1 l"),
+                       "motet: the kettle is empty: kettle 3: got 0 l, wanted 1 l. fill the kettle [MT-Z99]", motet::error);
+}
+
+TEST_CASE("without a detail there is no empty one") {
+  CHECK_THROWS_WITH_AS(motet::fail(row), "motet: the kettle is empty. fill the kettle [MT-Z99]", motet::error);
+}
+
+TEST_CASE("a program can tell errors apart by their code") {
+  try {
+    motet::fail(row);
+  } catch (const motet::error& found) {
+    CHECK(std::string(found.code()) == "MT-Z99");
+  }
+}
