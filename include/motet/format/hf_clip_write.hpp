@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/format/checkpoint_write.hpp>
+#include <motet/format/hf_clip_tensors.hpp>
+
+namespace motet {
+
+namespace detail {
+
+inline json hf_tower_json(const hf_tower& t, index projection, const char* type) {
+  // The name of each activation in the transformers package.
+  const std::string act = t.activation == "gelu_tanh" ? "gelu_pytorch_tanh" : t.activation;
+  return json{{"model_type", type},
+              {"hidden_size", t.width},
+              {"intermediate_size", t.hidden},
+              {"num_hidden_layers", t.layers},
+              {"num_attention_heads", t.heads},
+              {"hidden_act", act},
+              {"layer_norm_eps", t.epsilon},
+              {"projection_dim", projection},
+              {"attention_dropout", 0.0}};
+}
+
+}  // namespace detail
+
+// The text of config.json; read_hf_clip_config is its inverse.
+inline std::string write_hf_clip_config(const hf_clip_config& config) {
+  json vision = detail::hf_tower_json(config.vision, config.projection, "clip_vision_model");
+  vision.set("image_size", config.image).set("patch_size", config.patch).set("num_channels", config.channels);
+  json text = detail::hf_tower_json(config.text, config.projection, "clip_text_model");
+  text.set("vocab_size", config.vocabulary).set("max_position_embeddings", config.context);
+  text.set("bos_token_id", config.end_token > 0 ? config.end_token - 1 : 0)
+      .set("eos_token_id", config.end_token)
+      .set("pad_token_id", config.end_token);
+  const json whole{{"architectures", json::array{"CLIPModel"}},
+                   {"model_type", "clip"},
+                   {"projection_dim", config.projection},
+                   {"logit_scale_init_value", config.logit_scale},
+                   {"torch_dtype", "float32"},
+                   {"vision_config", std::move(vision)},
+                   {"text_config", std::move(text)}};
+  return write_json(whole, 2) + "\n";
+}
+
+// Writes FOLDER/model.safetensors and FOLDER/config.json as CLIPModel.from_pretrained of the transformers package reads them. `from` must hold every
+// tensor of the model (MT-R53 names what lacks); numbers of a loss that the format does not know, e.g. a learned bias, are left out.
+inline void save_hf_clip(const std::filesystem::path& folder, const hf_clip_config& config, std::span<const saved_tensor> from,
+                         const std::string& picture = "picture", const std::string& caption = "caption") {
+  const std::vector<hf_tensor> map = hf_clip_tensors(config, picture, caption);
+  std::unordered_map<std::string_view, const saved_tensor*> by_name;
+  for (const saved_tensor& tensor : from) by_name.emplace(tensor.name, &tensor);
+  std::string differences;
+  std::vector<declared_tensor> declared;
+  for (const hf_tensor& row : map) {
+    const auto found = by_name.find(row.ours);
+    index elements = 1;
+    if (found == by_name.end()) {
+      differences += "\n  missing     " + row.ours;
+    } else {
+      for (const index extent : found->second->shape) elements *= extent;
+      if (elements != row.elements()) {
+        differences += "\n  differs     " + row.ours + " is " + shape_text(found->second->shape) + ", wanted " + std::to_string(row.theirs.size()) +
+                       " x " + shape_text(row.shape);
+      }
+      by_name.erase(found);
+    }
+    for (const std::string& name : row.theirs) declared.push_back({name, dtype::f32, row.shape});
+  }
+  for (const auto& [name, tensor] : by_name) {
+    if (!name.starts_with("join.")) differences += "\n  unexpected  " + std::string(name) + " " + shape_text(tensor->shape);
+  }
+  if (!differences.empty()) fail(checkpoint_mismatch, "the model cannot be written as a Hugging Face CLIP model:" + differences + "\n");
+
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) fail(file_unwritable, folder.string() + ": " + failed.message());
+  safetensors_writer writer(folder / "model.safetensors", std::move(declared), {{"format", "pt"}});
+  for (const saved_tensor& tensor : from) by_name.emplace(tensor.name, &tensor);
+  for (const hf_tensor& row : map) {
+    const float* at = by_name.at(row.ours)->data;
+    for (const std::string& name : row.theirs) {
+      writer.write(name, at);
+      at += row.elements() / static_cast<index>(row.theirs.size());
+    }
+  }
+  writer.commit();
+  write_file(folder / "config.json", write_hf_clip_config(config));
+}
+
+}  // namespace motet

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/data/classes.hpp>
+#include <motet/data/decode.hpp>
+#include <motet/data/shards.hpp>
+#include <motet/data/tar.hpp>
+#include <motet/data/tokenizer_file.hpp>
+
+#include <cstdlib>
+
+// What must hold for any bytes whatever: no crash, no hang, no memory out of proportion, and refusals only as motet::error.
+// Each function aborts when a promise is broken, and returns whether the bytes were accepted.
+
+inline bool fuzz_tar(std::string_view bytes) {
+  const motet::memory_file file{bytes};
+  motet::tar_reader reader(file);
+  motet::tar_member member;
+  motet::index last = 0;
+  while (reader.next(member)) {
+    const bool inside = member.offset >= 512 && member.size >= 0 && member.offset <= file.size() && member.size <= file.size() - member.offset;
+    if (!inside || member.offset <= last) std::abort();
+    last = member.offset;
+  }
+  if (reader.next(member)) std::abort();
+  return reader.damaged_places() == 0;
+}
+
+inline bool fuzz_braces(std::string_view bytes) {
+  // Long lists are legal; they only take long.
+  if (bytes.size() > 40) bytes = bytes.substr(0, 40);
+  try {
+    return !motet::expand_braces(bytes).empty() || (std::abort(), false);
+  } catch (const motet::error&) {
+    return false;
+  }
+}
+
+inline bool fuzz_vocabulary(std::string_view bytes) {
+  try {
+    const motet::tokenizer words = motet::parse_tokenizer(bytes);
+    const std::string text = "A photo of Two red Circles, 17%  \xff\xc3\x84!";
+    const auto tokens = words.encode(text, 16);
+    if (tokens.size() < 2 || tokens.size() > 16 || tokens.back() != words.end_token()) std::abort();
+    for (const auto token : tokens) {
+      if (token < 0 || token >= words.size()) std::abort();
+    }
+    if (words.decode(tokens).size() > text.size() * 4096) std::abort();
+    return true;
+  } catch (const motet::error&) {
+    return false;
+  }
+}
+
+inline bool fuzz_classes(std::string_view bytes) {
+  try {
+    const motet::class_list classes = motet::parse_classes(bytes);
+    for (const auto& [key, which] : classes.of_sample) {
+      if (which < 0 || which >= classes.size()) std::abort();
+    }
+    return true;
+  } catch (const motet::error&) {
+    return false;
+  }
+}
+
+inline bool fuzz_picture(std::string_view bytes) {
+  motet::bitmap shot;
+  try {
+    motet::decode_picture({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, shot, {2048, motet::index{1} << 20});
+  } catch (const motet::error&) {
+    return false;
+  }
+  if (shot.width < 1 || shot.height < 1 || shot.pixels.size() != static_cast<std::size_t>(shot.width * shot.height * 3)) std::abort();
+  return true;
+}

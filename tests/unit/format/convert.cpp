@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/format/convert.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+namespace {
+
+template <class T>
+motet::stored_tensor stored(motet::dtype kind, const std::vector<T>& values, std::vector<motet::index> shape = {}) {
+  if (shape.empty()) shape = {static_cast<motet::index>(values.size())};
+  return {"t", kind, shape, std::as_bytes(std::span(values))};
+}
+
+}  // namespace
+
+TEST_CASE("half precision is read exactly") {
+  CHECK(motet::float_of_f16(0x0000) == 0.0f);
+  CHECK(std::signbit(motet::float_of_f16(0x8000)));
+  CHECK(motet::float_of_f16(0x3c00) == 1.0f);
+  CHECK(motet::float_of_f16(0xc000) == -2.0f);
+  CHECK(motet::float_of_f16(0x3555) == 0.333251953125f);
+  CHECK(motet::float_of_f16(0x7bff) == 65504.0f);
+  CHECK(motet::float_of_f16(0x0400) == 0x1p-14f);
+  CHECK(motet::float_of_f16(0x03ff) == 1023 * 0x1p-24f);
+  CHECK(motet::float_of_f16(0x8001) == -0x1p-24f);
+  CHECK(motet::float_of_f16(0x7c00) == INFINITY);
+  CHECK(motet::float_of_f16(0xfc00) == -INFINITY);
+  CHECK(std::isnan(motet::float_of_f16(0x7e00)));
+  // By its definition, for every finite value.
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const int exponent = static_cast<int>((bits >> 10) & 31), fraction = static_cast<int>(bits & 1023);
+    if (exponent == 31) continue;
+    const double size = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+    if (static_cast<double>(motet::float_of_f16(static_cast<std::uint16_t>(bits))) != (bits & 0x8000 ? -size : size)) FAIL("bits " << bits);
+  }
+}
+
+TEST_CASE("real types become float and double") {
+  std::vector<float> out(2);
+  std::vector<double> wide(2);
+  motet::copy_elements(stored<float>(motet::dtype::f32, {1.5f, -0.1f}), out.data());
+  CHECK(out == std::vector<float>{1.5f, -0.1f});
+  motet::copy_elements(stored<double>(motet::dtype::f64, {1.5, 0.1}), out.data());
+  CHECK(out == std::vector<float>{1.5f, 0.1f});
+  motet::copy_elements(stored<double>(motet::dtype::f64, {1.5, 0.1}), wide.data());
+  CHECK(wide == std::vector<double>{1.5, 0.1});
+  motet::copy_elements(stored<std::uint16_t>(motet::dtype::f16, {0x3c00, 0xc000}), out.data());
+  CHECK(out == std::vector<float>{1, -2});
+  motet::copy_elements(stored<std::uint16_t>(motet::dtype::bf16, {0x3f80, 0xc040}), out.data());
+  CHECK(out == std::vector<float>{1, -3});
+  CHECK_THROWS_WITH_AS(motet::copy_elements(stored<std::int32_t>(motet::dtype::i32, {1, 2}), out.data()), doctest::Contains("\"t\" holds I32"),
+                       motet::error);
+}
+
+TEST_CASE("integers are read when they fit") {
+  std::vector<std::int32_t> out(2);
+  motet::copy_elements(stored<std::int64_t>(motet::dtype::i64, {1, -7}), out.data());
+  CHECK(out == std::vector<std::int32_t>{1, -7});
+  motet::copy_elements(stored<std::uint8_t>(motet::dtype::u8, {200, 7}), out.data());
+  CHECK(out == std::vector<std::int32_t>{200, 7});
+  CHECK_THROWS_WITH_AS(motet::copy_elements(stored<std::int64_t>(motet::dtype::i64, {1, INT64_MAX}), out.data()),
+                       doctest::Contains("9223372036854775807"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::copy_elements(stored<float>(motet::dtype::f32, {1, 2}), out.data()), doctest::Contains("wanted integers"),
+                       motet::error);
+  std::vector<std::uint64_t> counts(2);
+  CHECK_THROWS_AS(motet::copy_elements(stored<std::int64_t>(motet::dtype::i64, {1, -7}), counts.data()), motet::error);
+}
+
+TEST_CASE("elements need no alignment, shapes must agree") {
+  const std::vector<float> values{1, 2, 3, 4};
+  std::vector<std::byte> shifted(17);
+  std::memcpy(shifted.data() + 1, values.data(), 16);
+  const motet::stored_tensor tensor{"t", motet::dtype::f32, {2, 2}, std::span(shifted).subspan(1)};
+  std::vector<double> out(4);
+  const motet::index right[] = {2, 2}, wrong[] = {4};
+  motet::copy_elements(tensor, std::span<const motet::index>(right), out.data());
+  CHECK(out == std::vector<double>{1, 2, 3, 4});
+  CHECK_THROWS_WITH_AS(motet::copy_elements(tensor, std::span<const motet::index>(wrong), out.data()), doctest::Contains("[2, 2], wanted [4]"),
+                       motet::error);
+  motet::copy_elements(motet::stored_tensor{"none", motet::dtype::f32, {0}, {}}, static_cast<float*>(nullptr));
+}
