@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/format/json.hpp>
+#include <motet/model/model.hpp>
+#include <motet/nn/text.hpp>
+#include <motet/nn/vit.hpp>
+
+namespace motet {
+
+constexpr const char* name_of(activation act) {
+  constexpr const char* names[] = {"none", "gelu", "gelu_tanh", "quick_gelu", "relu", "silu"};
+  return names[static_cast<int>(act)];
+}
+constexpr const char* name_of(norm_kind norm) { return norm == norm_kind::layer ? "layer" : "rms"; }
+constexpr const char* name_of(pool_kind pool) {
+  constexpr const char* names[] = {"first", "last", "mean", "attention"};
+  return names[static_cast<int>(pool)];
+}
+
+// The net as data: every field of its configuration that is a fact about the function it computes (how it is computed, e.g. recompute, is not).
+inline json describe(const vit_config& c) {
+  return json{{"net", "vit"},
+              {"image", c.image},
+              {"patch", c.patch},
+              {"channels", c.channels},
+              {"width", c.width},
+              {"layers", c.layers},
+              {"heads", c.heads},
+              {"kv_heads", c.tower().attention.shape().kv_heads},
+              {"head_width", c.tower().attention.columns_of_head()},
+              {"hidden", c.tower().hidden},
+              {"embedding", c.embedding},
+              {"act", name_of(c.act)},
+              {"epsilon", c.epsilon},
+              {"pool", name_of(c.pool)},
+              {"position", c.position == position_kind::learned ? "learned" : "sine"},
+              {"patch_bias", c.patch_bias},
+              {"pre_norm", c.pre_norm},
+              {"norm", name_of(c.norm)},
+              {"gated", c.gated}};
+}
+inline json describe(const text_config& c) {
+  return json{{"net", "text_tower"},
+              {"vocabulary", c.vocabulary},
+              {"context", c.context},
+              {"width", c.width},
+              {"layers", c.layers},
+              {"heads", c.heads},
+              {"kv_heads", c.tower().attention.shape().kv_heads},
+              {"head_width", c.tower().attention.columns_of_head()},
+              {"hidden", c.tower().hidden},
+              {"embedding", c.embedding},
+              {"act", name_of(c.act)},
+              {"epsilon", c.epsilon},
+              {"pool", name_of(c.pool)},
+              {"mask", c.mask == mask_kind::causal ? "causal" : "full"},
+              {"rotary", c.rotary},
+              {"norm", name_of(c.norm)},
+              {"gated", c.gated}};
+}
+
+namespace detail {
+
+template <class Module>
+json describe_module() {
+  json out{{"name", Module::name}, {"frozen", Module::frozen}};
+  if constexpr (requires { describe(Module::net::config); }) out.set("net", describe(Module::net::config));
+  return out;
+}
+template <class Model, std::size_t... I>
+json describe_model(std::index_sequence<I...>) {
+  return json{{"modules", json::array{describe_module<typename Model::template module_at<I>>()...}}};
+}
+
+}  // namespace detail
+
+// The modules of a model and their nets. A net of the user's own appears by its module's name alone unless describe() knows its config.
+template <class Model>
+json describe() {
+  return detail::describe_model<Model>(std::make_index_sequence<Model::size>{});
+}
+
+}  // namespace motet

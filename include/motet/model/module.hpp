@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/fixed_string.hpp>
+#include <motet/nn/frozen.hpp>
+
+namespace motet {
+
+// A named submodule: a net, and whether it learns.
+template <fixed_string Name, class Net>
+struct module {
+  static constexpr std::string_view name = Name.view();
+  using net = Net;
+  using input = typename Net::input;
+  static constexpr bool frozen = is_frozen<Net>;
+  static constexpr index embedding = Net::embedding;
+};
+
+}  // namespace motet

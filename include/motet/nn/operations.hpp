@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/tensor/sequences.hpp>
+#include <motet/tensor/view.hpp>
+
+// What nets ask of a context. Nets call these functions unqualified, so argument-dependent lookup finds the overloads of the backend that the
+// context belongs to; nn/ names no backend. A backend is a folder that offers them all (see backend/cpu).
+//
+// A step is run by a team: every thread calls every operation with the same arguments.
+//   [rows]    touches only the rows that sequences::part gives to this thread, and reads only what this thread wrote. Needs no barrier.
+//   [columns] reads all rows and writes this thread's columns of a gradient. The caller puts synchronize(ctx) before it.
+//   [all]     synchronises inside.
+// Matrices may have a stride. `weight`, `gain`, `bias` are master-precision parameters; gradients of weights are always added to.
+// A matrix or pointer marked "or none" may be empty. Sums are taken in float or better.
+//
+//   synchronize(ctx)                                       all threads see what all wrote
+//   release(ctx, mark)                                     synchronize, then give the shared arena back down to mark
+//   enter(ctx, "name")                                     a scope: time, FLOPs and bytes until it ends are filed under the name
+//   zero(ctx, seq, y)                               [rows]
+//   add(ctx, seq, a, b, y)                          [rows] y = a + b
+//   copy(ctx, seq, x, y)                            [rows] y = x, converting
+//
+//   linear_forward(ctx, seq, x, weight, bias or none, y)                              [rows] y = x weight^T + bias, weight is (out, in)
+//   linear_forward(ctx, seq, x, weight, bias or none, residual, y)                    [rows] y = residual + x weight^T + bias
+//   linear_forward(ctx, seq, x, weight, bias or none, activation, pre, y)             [rows] pre = x weight^T + bias; y = activation(pre)
+//   linear_backward_input(ctx, seq, dy, weight, dx)                                   [rows] dx = dy weight
+//   linear_backward_input(ctx, seq, dy, weight, residual, dx)                         [rows] dx = residual + dy weight; may be the same memory
+//   linear_backward_input(ctx, seq, dy, weight, activation, pre, replayed, dx)        [rows] dx = (dy weight) * activation'(pre),
+//                                                                                            replayed = activation(pre); may be pre's memory
+//   linear_backward_weight(ctx, x, dy, dweight, dbias or none)                     [columns]
+//
+//   norm_forward(ctx, seq, kind, x, gain, bias or none, epsilon, y, stats)            [rows] stats is (rows, 2): mean, 1 / deviation
+//   norm_replay(ctx, seq, kind, x, gain, bias or none, stats, y)                      [rows] the same y from the saved stats
+//   norm_backward_input(ctx, seq, kind, x, gain, stats, dy, residual or none, dx)     [rows] dx = residual + gradient; dx may be dy or residual
+//   norm_backward_weight(ctx, kind, x, stats, dy, dgain, dbias or none)            [columns]
+//
+//   activation_forward(ctx, seq, activation, x, y), activation_backward(ctx, seq, activation, x, dy, dx)                              [rows]
+//   swiglu_forward(ctx, seq, x, y)                  [rows] x is (rows, 2 w): gate, up; y = silu(gate) * up
+//   swiglu_backward(ctx, seq, x, dy, dx)            [rows]
+//   dropout_apply(ctx, seq, rate, key, x, y)        [rows] keeps with probability 1 - rate, by (seed, step, key, global row, column); its own
+//                                                          backward, as the same numbers are drawn again
+//
+//   attention_forward(ctx, q_seq, kv_seq, shape, q, k, v, y, lse)                     [rows] lse is (query rows, heads)
+//   attention_backward(ctx, q_seq, kv_seq, shape, q, k, v, y, lse, dy, dq, dk, dv)    [rows] dq, dk, dv may be the memory of q, k, v
+//       Samples are split as kv_seq says. Where q_seq splits its rows otherwise (one pooled row for each ragged sample), the caller puts
+//       synchronize(ctx) before and after attention_forward and attention_backward. A query that sees no key gets zeros.
+//   rotary(ctx, seq, head_width, base, direction, x)                                  [rows] turns each head of x in place; direction -1 turns back
+//
+//   patches(ctx, seq, geometry, pixels, y)          [rows] row s of pixels is a picture (channels, side, side); its patches become rows of y,
+//                                                          after geometry.lead zero rows
+//   class_token_forward(ctx, seq, token, x)         [rows] first row of each sample = token
+//   class_token_backward_weight(ctx, seq, dy, dtoken)                              [columns]
+//   class_token_backward_bias(ctx, seq, dy, dbias)  [columns] dbias += sums of all rows but the first of each sample
+//   sine_position_forward(ctx, seq, geometry, x)    [rows] x += fixed 2-D sine position of each patch (lead rows unchanged)
+//   token_forward(ctx, seq, ids, table, y)          [rows]
+//   token_backward_weight(ctx, ids, dy, dtable)                                    [columns]
+//   position_forward(ctx, seq, table, x)            [rows] x += table row of the position within the sample
+//   position_backward_weight(ctx, seq, dy, dtable)                                 [columns]
+//
+//   pick_forward(ctx, seq, pick, x, y)              [rows] y row s = first or last row of sample s
+//   pick_backward(ctx, seq, pick, dy, dx)           [rows] dx row += dy row s
+//   mean_forward(ctx, seq, x, y), mean_backward(ctx, seq, dy, dx)                     [rows] over the rows of each sample
+//   normalize_forward(ctx, seq, x, y, lengths)      [rows] y = x / |x|; lengths is (rows, 1)
+//   normalize_backward(ctx, seq, y, lengths, dy, dx) [rows]
+//
+//   info_nce_loss(ctx, a, b, log_scale, share, da, db, dlog_scale)     -> loss        [all] over all pairs of rows, both directions
+//   pairwise_sigmoid_loss(ctx, a, b, log_scale, bias, share, da, db, dlog_scale, dbias) -> loss  [all]
+//   zero(ctx, pointer, count), sum_of_squares(ctx, pointer, count) -> double          [all] over a flat buffer
+//   adamw(ctx, flat, settings)                                                        [all]
+
+namespace motet {
+
+enum class activation : std::uint8_t { none, gelu, gelu_tanh, quick_gelu, relu, silu };
+enum class norm_kind : std::uint8_t { layer, rms };
+enum class mask_kind : std::uint8_t { full, causal };
+enum class pick : std::uint8_t { first, last };
+
+struct attention_shape {
+  index heads = 1;
+  index kv_heads = 1;
+  index head_width = 1;
+  mask_kind mask = mask_kind::full;  // causal: the last query of a sample sees all its keys, the one before it all but one, ...
+  double scale = 0;                  // 0 stands for 1 / sqrt(head_width)
+};
+
+struct patch_geometry {
+  index channels = 3;
+  index side = 0;   // of the square picture
+  index patch = 0;  // side of a patch
+  index lead = 0;   // rows left zero before a sample's patches (class token)
+};
+
+}  // namespace motet

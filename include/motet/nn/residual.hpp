@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/norm.hpp>
+
+namespace motet {
+
+// y = x + inner(norm(x)): the pre-norm branch that transformers are made of. The skip costs no pass of its own in either direction, and the
+// norm's output is made again in backward instead of being kept.
+template <class Norm, class Inner>
+struct residual {
+  static_assert(Norm::out == Inner::in && Inner::in == Inner::out, "motet: a residual branch must keep the width [MT-N05]");
+  static constexpr index in = Norm::in, out = Norm::in;
+  static constexpr index inner_at = Norm::parameter_size;
+  static constexpr index parameter_size = inner_at + Inner::parameter_size;
+
+  static void parameters(parameter_list& list) {
+    list.child<Norm>("norm");
+    Inner::parameters(list);
+  }
+
+  template <class N>
+  struct saved {
+    typename Norm::template saved<N> norm;
+    typename Inner::template saved<N> inner;
+    view<typename N::value, in> normed, d_normed;  // (rows, width), between the two parts of backward
+  };
+  template <class N, class C>
+  static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
+    Norm::template reserve<N>(ctx, seq, s.norm);
+    Inner::template reserve<N>(ctx, seq, s.inner);
+  }
+
+  template <class C, class N, class X, class Y>
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+    const index mark = ctx.memory.mark();
+    const auto normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
+    Norm::forward(ctx, w, seq, x, normed, s.norm);
+    Inner::forward_add(ctx, w + inner_at, seq, normed, x, y, s.inner);
+    release(ctx, mark);
+  }
+  template <class C, class N, class X, class DY, class DX>
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+    s.normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
+    s.d_normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
+    Norm::replay(ctx, w, seq, x, s.normed, s.norm);
+    Inner::backward_input(ctx, w + inner_at, seq, s.normed, dy, s.d_normed, s.inner);
+    Norm::backward_input_add(ctx, w, seq, x, s.d_normed, dy, dx, s.norm);
+  }
+  template <class C, class N, class X, class DY>
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+    Inner::backward_weight(ctx, w + inner_at, seq, s.normed, dy, s.inner, g + inner_at);
+    Norm::backward_weight(ctx, w, seq, x, s.d_normed, s.norm, g);
+  }
+};
+
+}  // namespace motet
