@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/team.hpp>
+#include <motet/tensor/arena.hpp>
+#include <motet/tensor/sequences.hpp>
+
+#include <chrono>
+#include <cstring>
+#include <string>
+
+namespace motet::cpu {
+
+// What one part of a step cost: filled while running (seconds) and while measuring (FLOPs, bytes).
+struct section_cost {
+  const char* name = nullptr;
+  int parent = -1;  // place of the section around it; -1: none
+  double seconds = 0;
+  double flops = 0;
+  double bytes = 0;
+};
+
+// Costs by section; sections lie inside each other, and each counts what lies in no inner one. Thread 0 alone keeps time.
+class profile {
+ public:
+  static constexpr int capacity = 64;
+  // The place of a section inside another.
+  int inside(int parent, const char* name) {
+    for (int i = 0; i < size_; ++i)
+      if (costs_[i].parent == parent && (costs_[i].name == name || std::strcmp(costs_[i].name, name) == 0)) return i;
+    if (size_ == capacity) return capacity - 1;
+    costs_[size_].name = name;
+    costs_[size_].parent = parent;
+    return size_++;
+  }
+  section_cost& at(int place) { return costs_[place >= 0 ? place : inside(-1, "other")]; }
+  // "picture / blocks / mlp".
+  std::string path(const section_cost& cost) const {
+    return cost.parent < 0 ? std::string(cost.name) : path(costs_[cost.parent]) + " / " + cost.name;
+  }
+  const section_cost* begin() const { return costs_; }
+  const section_cost* end() const { return costs_ + size_; }
+  void clear() { *this = profile{}; }
+  double flops() const {
+    double sum = 0;
+    for (const auto& cost : *this) sum += cost.flops;
+    return sum;
+  }
+
+ private:
+  section_cost costs_[capacity] = {};
+  int size_ = 0;
+};
+
+// Which random numbers a step draws.
+struct draw_key {
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+  index first_row = 0;  // global number of the batch's first row
+  bool dropout = true;  // false while evaluating: nothing is dropped
+};
+
+// What operations of the CPU run on. Each thread of a team has its own; all threads take the same steps on `memory`, so their copies agree.
+struct context {
+  team* crew = nullptr;  // none: one thread
+  int thread = 0;
+  int threads = 1;
+  arena memory;   // shared by the team: what nets take
+  arena scratch;  // this thread's own: what an operation takes and gives back before it returns
+  profile* costs = nullptr;
+  int section = -1;  // place in costs
+  std::chrono::steady_clock::time_point since;  // when the open section was last settled
+  draw_key draws;
+
+  // A dry run: operations take memory and note their work, and touch no data.
+  bool measuring() const { return memory.measuring(); }
+  // Every operation says once what it does; FLOPs as a multiply and an add each, bytes as the least that must move.
+  void note(double flops, double bytes) {
+    if (!measuring() || costs == nullptr || thread != 0) return;
+    auto& cost = costs->at(section);
+    cost.flops += flops;
+    cost.bytes += bytes;
+  }
+  interval own(const sequences& seq) const { return seq.part_rows(thread, threads); }
+  interval own_samples(const sequences& seq) const { return seq.part(thread, threads); }
+  // This thread's share of `count` columns or elements, in multiples of `grain`.
+  interval own(index count, index grain = 16) const {
+    const index grains = (count + grain - 1) / grain;
+    const index first = grains * thread / threads * grain, last = grains * (thread + 1) / threads * grain;
+    return {first < count ? first : count, last < count ? last : count};
+  }
+};
+
+inline void synchronize(context& ctx) {
+  if (ctx.crew != nullptr && !ctx.measuring()) ctx.crew->barrier();
+}
+
+// Another thread may still read what lies above the mark, so giving it back is a meeting.
+inline void release(context& ctx, index mark) {
+  synchronize(ctx);
+  ctx.memory.release(mark);
+}
+
+// Gives scratch back at the end of an operation.
+class scratch_scope {
+ public:
+  explicit scratch_scope(context& ctx) : ctx_(ctx), mark_(ctx.scratch.mark()) {}
+  scratch_scope(const scratch_scope&) = delete;
+  scratch_scope& operator=(const scratch_scope&) = delete;
+  ~scratch_scope() { ctx_.scratch.release(mark_); }
+
+ private:
+  context& ctx_;
+  index mark_;
+};
+
+// Files time, FLOPs and bytes under a name until the end of the scope; the inner section wins, and time is not counted twice.
+class section_scope {
+ public:
+  section_scope(context& ctx, const char* name) : ctx_(ctx), outer_(ctx.section) {
+    settle();
+    if (ctx_.costs != nullptr && ctx_.thread == 0) ctx_.section = ctx_.costs->inside(ctx_.section, name);
+  }
+  section_scope(const section_scope&) = delete;
+  section_scope& operator=(const section_scope&) = delete;
+  ~section_scope() {
+    settle();
+    ctx_.section = outer_;
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  // Time since the last change of section belongs to the section that was open.
+  void settle() {
+    if (ctx_.costs == nullptr || ctx_.thread != 0 || ctx_.measuring()) return;
+    const auto now = clock::now();
+    if (ctx_.since != clock::time_point{}) ctx_.costs->at(ctx_.section).seconds += std::chrono::duration<double>(now - ctx_.since).count();
+    ctx_.since = now;
+  }
+  context& ctx_;
+  int outer_;
+};
+
+inline section_scope enter(context& ctx, const char* name) { return section_scope(ctx, name); }
+
+}  // namespace motet::cpu

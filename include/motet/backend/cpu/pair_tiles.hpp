@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/context.hpp>
+#include <motet/backend/cpu/tile_kernels.hpp>
+#include <motet/tensor/view.hpp>
+
+// Walks over all pairs of rows of two matrices in tiles, for losses that compare every sample with every other. The matrix of all pairs is never
+// stored: a tile of dot products is made, turned into gradients of the dot products, multiplied into the gradients of the rows, and forgotten.
+
+namespace motet::cpu::detail {
+
+// Sum over the team of one number of each thread; every thread gets the same.
+inline double sum_over_team(context& ctx, double value) {
+  if (ctx.crew == nullptr || ctx.threads == 1) return value;
+  ctx.crew->slot(ctx.thread) = value;
+  ctx.crew->barrier();
+  double sum = 0;
+  for (int t = 0; t < ctx.threads; ++t) sum += ctx.crew->slot(t);
+  ctx.crew->barrier();  // nobody writes a slot that another still reads
+  return sum;
+}
+
+// A tile of all pairs: rows [row, row + rows) of a against rows [column, column + columns) of b.
+template <class S>
+struct pair_tile {
+  index row = 0, rows = 0;
+  index column = 0, columns = 0;
+  S* values = nullptr;  // columns padded
+  index stride = 0;
+  // The column of row i's match: the row of b with the number of the row of a. It may lie outside the tile.
+  index diagonal(index i) const { return row + i - column; }
+  bool has_diagonal(index i) const { return diagonal(i) >= 0 && diagonal(i) < columns; }
+};
+
+template <class S>
+class pair_walk {
+ public:
+  static constexpr index tile_rows = 48, tile_columns = 64;
+
+  pair_walk(context& ctx, matrix<const S> a, matrix<const S> b) : ctx_(ctx), a_(a), b_(b), padded_(round_up(a.width, tile_lanes<S>)) {
+    rows_ = ctx.scratch.template take<S>(tile_rows * padded_);         // (tile rows, padded)
+    columns_ = ctx.scratch.template take<S>(tile_columns * padded_);   // (tile columns, padded)
+    across_ = ctx.scratch.template take<S>(a.width * tile_columns);    // (width, tile columns)
+    drows_ = ctx.scratch.template take<S>(tile_rows * padded_);        // (tile rows, padded)
+    dcolumns_ = ctx.scratch.template take<S>(tile_columns * padded_);  // (tile columns, padded)
+    values_ = ctx.scratch.template take<S>(tile_rows * tile_columns);  // (tile rows, tile columns)
+  }
+
+  // The rows of a, and of anything with one row a sample, that this thread owns.
+  interval own() const { return sequences{a_.rows}.part(ctx_.thread, ctx_.threads); }
+
+  // Calls on_tile(tile) with the dot products of each tile. What it leaves there is the gradient of the loss by these dot products, and is
+  // multiplied into da and db unless they are none. In each round the threads hold disjoint blocks of columns, so whatever on_tile adds up for
+  // its rows and for its columns needs no lock and no copy for each thread; a barrier ends each round.
+  template <class OnTile>
+  void run(matrix<S> da, matrix<S> db, OnTile&& on_tile) {
+    const interval mine = own();
+    for (int round = 0; round < ctx_.threads; ++round) {
+      const interval theirs = sequences{b_.rows}.part((ctx_.thread + round) % ctx_.threads, ctx_.threads);
+      for (index j = theirs.begin; j < theirs.end; j += tile_columns) run_columns(mine, j, least(tile_columns, theirs.end - j), da, db, on_tile);
+      synchronize(ctx_);
+    }
+  }
+
+ private:
+  static constexpr index least(index x, index y) { return x < y ? x : y; }
+
+  template <class OnTile>
+  void run_columns(interval mine, index j, index n, matrix<S> da, matrix<S> db, OnTile&& on_tile) {
+    const index width = a_.width;
+    tiles::pack(n, width, b_.row(j), b_.stride, columns_, padded_);
+    tiles::pack_transposed(n, width, b_.row(j), b_.stride, across_, tile_columns);
+    for (index i = mine.begin; i < mine.end; i += tile_rows) {
+      const index m = least(tile_rows, mine.end - i);
+      tiles::pack(m, width, a_.row(i), a_.stride, rows_, padded_);
+      tiles::multiply(m, round_up(n, tile_lanes<S>), width, rows_, padded_, 1, across_, tile_columns, values_, tile_columns, false);
+      on_tile(pair_tile<S>{i, m, j, n, values_, tile_columns});
+      if (da) {
+        tiles::multiply(m, padded_, n, values_, tile_columns, 1, columns_, padded_, drows_, padded_, false);
+        tiles::unpack_add(m, width, drows_, padded_, da.row(i), da.stride);
+      }
+      if (db) tiles::multiply(n, padded_, m, values_, 1, tile_columns, rows_, padded_, dcolumns_, padded_, i > mine.begin);
+    }
+    if (db && mine.size() > 0) tiles::unpack_add(n, width, dcolumns_, padded_, db.row(j), db.stride);
+  }
+
+  context& ctx_;
+  matrix<const S> a_, b_;
+  index padded_;
+  S *rows_, *columns_, *across_, *drows_, *dcolumns_, *values_;
+};
+
+}  // namespace motet::cpu::detail

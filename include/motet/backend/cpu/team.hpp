@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/config.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace motet::cpu {
+
+// Threads that run one function together, once for each step, and meet at barriers inside it. They are not forked and joined around each
+// operation: a step of a deep net has thousands of operations, and most of them need no other thread's result.
+class team {
+ public:
+  explicit team(int threads) : size_(threads < 1 ? 1 : threads) {
+    for (int t = 1; t < size_; ++t) workers_.emplace_back([this, t] { work(t); });
+  }
+  team(const team&) = delete;
+  team& operator=(const team&) = delete;
+  ~team() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+      ++generation_;
+    }
+    wake_.notify_all();
+    for (auto& worker : workers_) worker.join();
+  }
+
+  int size() const { return size_; }
+
+  // Runs function(thread) on every thread of the team; the caller is thread 0. The first exception is thrown again here: a thread that throws
+  // leaves the others alone at their next barrier, and they leave too.
+  template <class Function>
+  void run(Function&& function) {
+    if (size_ == 1) return function(0);
+    job_ = [](void* f, int thread) { (*static_cast<std::remove_reference_t<Function>*>(f))(thread); };
+    argument_ = const_cast<void*>(static_cast<const void*>(&function));
+    running_.store(size_ - 1, std::memory_order_relaxed);
+    {
+      const std::lock_guard lock(mutex_);
+      ++generation_;
+    }
+    wake_.notify_all();
+    call(0);
+    while (running_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+    if (failure_) {
+      abandoned_.store(false, std::memory_order_relaxed);
+      arrived_.store(0, std::memory_order_relaxed);
+      std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
+  }
+
+  // Every thread arrives, then every thread goes on. Spins shortly, as shares are even, then yields, as cores may be shared.
+  void barrier() {
+    if (size_ == 1) return;
+    const unsigned turn = turn_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      turn_.store(turn + 1, std::memory_order_release);
+      return;
+    }
+    for (int spin = 0; turn_.load(std::memory_order_acquire) == turn; ++spin) {
+      if (abandoned_.load(std::memory_order_relaxed)) throw left_alone{};
+      if (spin > 4000) std::this_thread::yield();
+    }
+  }
+
+  // A word for each thread, for small reductions: write own, barrier, read all, barrier.
+  double& slot(int thread) { return slots_[static_cast<std::size_t>(thread)].value; }
+
+ private:
+  struct alignas(64) padded {
+    double value = 0;
+  };
+
+  // Thrown out of a barrier that another thread will not reach.
+  struct left_alone {};
+
+  void call(int thread) {
+    try {
+      job_(argument_, thread);
+    } catch (const left_alone&) {
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+      abandoned_.store(true, std::memory_order_relaxed);
+    }
+  }
+  void work(int thread) {
+    unsigned seen = 0;
+    for (;;) {
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [&] { return generation_ != seen; });
+        seen = generation_;
+        if (stop_) return;
+      }
+      call(thread);
+      running_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  int size_;
+  void (*job_)(void*, int) = nullptr;
+  void* argument_ = nullptr;
+  std::atomic<int> running_{0};
+  std::atomic<int> arrived_{0};
+  std::atomic<unsigned> turn_{0};
+  std::atomic<bool> abandoned_{false};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  unsigned generation_ = 0;
+  bool stop_ = false;
+  std::exception_ptr failure_;
+  std::vector<padded> slots_ = std::vector<padded>(static_cast<std::size_t>(size_));
+  std::vector<std::thread> workers_;  // last: they start using the rest at once
+};
+
+}  // namespace motet::cpu
