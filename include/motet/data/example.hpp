@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/data/augment.hpp>
+#include <motet/data/source.hpp>
+#include <motet/data/tokenizer.hpp>
+
+#include <atomic>
+
+namespace motet {
+
+// A sample before augmentation.
+struct pair_example {
+  bitmap shot;
+  std::vector<tokenizer::token> tokens;
+  bool may_flip = true;
+};
+
+// Decoded samples up to a number of bytes. What is in stays in: an epoch visits every sample once, so throwing out would only cost. Any thread may use it.
+class example_cache {
+ public:
+  example_cache(index samples, index budget) : slots_(budget > 0 ? static_cast<std::size_t>(samples) : 0), left_(budget) {}
+  example_cache(const example_cache&) = delete;
+  example_cache& operator=(const example_cache&) = delete;
+  ~example_cache() {
+    for (auto& slot : slots_) delete slot.load();
+  }
+
+  const pair_example* find(index i) const { return slots_.empty() ? nullptr : slots_[static_cast<std::size_t>(i)].load(std::memory_order_acquire); }
+  void keep(index i, const pair_example& made) {
+    if (slots_.empty()) return;
+    const auto bytes = static_cast<index>(sizeof made + made.shot.pixels.size() + made.tokens.size() * sizeof(tokenizer::token) + 48);
+    if (left_.fetch_sub(bytes) < bytes) {
+      left_.fetch_add(bytes);
+      return;
+    }
+    const pair_example* expected = nullptr;
+    auto copy = std::make_unique<const pair_example>(made);
+    if (slots_[static_cast<std::size_t>(i)].compare_exchange_strong(expected, copy.get(), std::memory_order_release)) {
+      copy.release();
+    } else {
+      left_.fetch_add(bytes);
+    }
+  }
+
+ private:
+  std::vector<std::atomic<const pair_example*>> slots_;
+  std::atomic<index> left_;
+};
+
+struct example_config {
+  index image = 64;    // side of the square that the model sees
+  index context = 77;  // most tokens of a caption, begin and end included
+  resampler::colours colours{};
+  picture_limits limits{};
+};
+
+inline void check(const example_config& config) {
+  bool good = config.image > 0 && config.image <= 16384 && config.context >= 2;
+  for (const float each : config.colours.deviation) good = good && each > 0;
+  if (!good)
+    fail(bad_data_option, "picture side " + std::to_string(config.image) + ", context " + std::to_string(config.context) +
+                              "; wanted a positive side, a context of at least 2 and positive deviations");
+}
+
+// Reads, decodes and tokenizes; one for each thread, so that its memory is reused.
+class example_reader {
+ public:
+  example_reader(const pair_source& source, const tokenizer& words, const example_config& config, example_cache* cache = nullptr)
+      : source_(source), words_(words), config_(config), cache_(cache) {
+    check(config);
+  }
+
+  // Sample i, or null when it is damaged, which is then reported (or thrown, when the source's log is strict). Valid until the next call.
+  const pair_example* get(index i) {
+    if (cache_ != nullptr) {
+      if (const pair_example* found = cache_->find(i)) return found;
+    }
+    if (!source_.read_picture(i, bytes_)) return leave_out(i, skip::bad_picture, "the shard became shorter, or cannot be read");
+    try {
+      decode_picture(bytes_, made_.shot, config_.limits);
+    } catch (const error& problem) {
+      // A missing library is no fault of the picture; skipping would leave nothing.
+      if (problem.code() == std::string_view(picture_library_missing.code)) throw;
+      return leave_out(i, skip::bad_picture, problem.what());
+    }
+    if (!source_.read_caption(i, bytes_)) return leave_out(i, skip::bad_picture, "the shard became shorter, or cannot be read");
+    std::string_view caption(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+    constexpr std::string_view blank(" \t\r\n\f\v\0", 7);
+    const std::size_t first = caption.find_first_not_of(blank);
+    if (first == std::string_view::npos) return leave_out(i, skip::no_caption, "blank");
+    caption = caption.substr(first, caption.find_last_not_of(blank) - first + 1);
+    made_.tokens.clear();
+    words_.encode(caption, config_.context, made_.tokens, work_);
+    made_.may_flip = caption_allows_flip(caption);
+    if (cache_ != nullptr) cache_->keep(i, made_);
+    return &made_;
+  }
+
+  // Pixels as planes (3, image, image). Without augmentation: the square in the middle.
+  void pixels(const pair_example& from, const augment_config* augment, const random_stream& draws, float* out) {
+    const crop_box box = augment == nullptr ? centre_crop(from.shot.width, from.shot.height)
+                                            : random_crop(*augment, from.shot.width, from.shot.height, from.may_flip, draws);
+    resize_(from.shot, box, config_.image, config_.colours, out);
+  }
+  // For evaluation: false when the sample is damaged.
+  bool read(index i, float* pixels_out, std::vector<tokenizer::token>& tokens_out) {
+    const pair_example* found = get(i);
+    if (found == nullptr) return false;
+    pixels(*found, nullptr, random_stream(0, 0), pixels_out);
+    tokens_out.insert(tokens_out.end(), found->tokens.begin(), found->tokens.end());
+    return true;
+  }
+
+  const example_config& config() const { return config_; }
+
+ private:
+  const pair_example* leave_out(index i, skip why, const std::string& detail) {
+    source_.skips().report(why, source_.name(i), detail);
+    return nullptr;
+  }
+
+  const pair_source& source_;
+  const tokenizer& words_;
+  example_config config_;
+  example_cache* cache_;
+  std::vector<std::uint8_t> bytes_;
+  pair_example made_;
+  tokenizer::scratch work_;
+  resampler resize_;
+};
+
+}  // namespace motet

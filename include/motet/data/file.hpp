@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/data/messages.hpp>
+#include <motet/meta/config.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace motet {
+
+// A file that several threads read at once: every read names its place, so there is no position to share.
+class input_file {
+ public:
+  input_file() = default;
+  explicit input_file(const std::string& path) : handle_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (handle_ < 0) fail(data_unreadable, path + " (" + std::strerror(errno) + ")");
+    struct stat facts {};
+    if (::fstat(handle_, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+      ::close(handle_);
+      fail(data_unreadable, path + " (not a regular file)");
+    }
+    size_ = static_cast<index>(facts.st_size);
+  }
+  input_file(input_file&& other) noexcept : handle_(std::exchange(other.handle_, -1)), size_(std::exchange(other.size_, 0)) {}
+  input_file& operator=(input_file&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~input_file() {
+    if (handle_ >= 0) ::close(handle_);
+  }
+
+  index size() const { return size_; }
+
+  // How many bytes were read: fewer than asked only at the end of the file or on a failing device.
+  index read(index offset, std::span<std::uint8_t> into) const {
+    index done = 0;
+    while (done < static_cast<index>(into.size())) {
+      const auto got = ::pread(handle_, into.data() + done, into.size() - static_cast<std::size_t>(done), static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      done += static_cast<index>(got);
+    }
+    return done;
+  }
+
+ private:
+  int handle_ = -1;
+  index size_ = 0;
+};
+
+// The whole of a small file.
+inline std::string read_text(const std::string& path, index limit = index{1} << 28) {
+  const input_file file(path);
+  if (file.size() > limit) fail(data_unreadable, path + " (larger than " + std::to_string(limit) + " bytes)");
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  const index got = file.read(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
+  if (got != file.size()) fail(data_unreadable, path + " (cut short while reading)");
+  return text;
+}
+
+}  // namespace motet

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/config.hpp>
+#include <motet/tensor/random.hpp>
+
+#include <bit>
+
+namespace motet {
+
+// An order of [0, count) that depends on (seed, epoch) alone and takes no memory: a Feistel network over the next even power of two, walked until it
+// lands inside. Place i of epoch e can be asked for directly, which is what makes resuming exact and cheap.
+class permutation {
+ public:
+  constexpr permutation(index count, std::uint64_t seed, std::uint64_t epoch) : count_(static_cast<std::uint64_t>(count)) {
+    const auto bits = count_ > 1 ? static_cast<int>(std::bit_width(count_ - 1)) : 1;
+    half_ = (bits + 1) / 2;
+    const random_stream keys(seed, random_stream::hash("shuffle") + epoch * 0x9E3779B97F4A7C15ull);
+    for (std::uint64_t i = 0; i < rounds; ++i) keys_[i] = (std::uint64_t{keys.word(2 * i)} << 32) | keys.word(2 * i + 1);
+  }
+
+  constexpr index operator()(index place) const {
+    auto value = static_cast<std::uint64_t>(place);
+    // Each value has one predecessor, so walking from a value below count comes back below count.
+    do value = mix(value);
+    while (value >= count_);
+    return static_cast<index>(value);
+  }
+  constexpr index count() const { return static_cast<index>(count_); }
+
+ private:
+  static constexpr std::uint64_t rounds = 6;
+
+  constexpr std::uint64_t mix(std::uint64_t value) const {
+    const std::uint64_t mask = (std::uint64_t{1} << half_) - 1;
+    std::uint64_t left = value >> half_, right = value & mask;
+    for (const std::uint64_t key : keys_) {
+      // The finaliser of splitmix64.
+      std::uint64_t h = right ^ key;
+      h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;
+      h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;
+      h ^= h >> 31;
+      const std::uint64_t next = left ^ (h & mask);
+      left = right;
+      right = next;
+    }
+    return (left << half_) | right;
+  }
+
+  std::uint64_t count_;
+  int half_ = 1;
+  std::uint64_t keys_[rounds]{};
+};
+
+}  // namespace motet

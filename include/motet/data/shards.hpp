@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/data/messages.hpp>
+#include <motet/meta/config.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace motet {
+
+namespace detail {
+
+inline constexpr std::size_t most_shards = 1000000;
+
+[[noreturn]] inline void refuse_pattern(std::string_view pattern, const std::string& why) {
+  fail(bad_shard_pattern, "\"" + std::string(pattern) + "\": " + why);
+}
+
+// The place of the brace that closes the one at `open`, or npos.
+inline std::size_t closing_brace(std::string_view text, std::size_t open) {
+  int depth = 0;
+  for (std::size_t i = open; i < text.size(); ++i) {
+    if (text[i] == '{') ++depth;
+    if (text[i] == '}' && --depth == 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+// Parts between the commas that stand in no inner brace.
+inline std::vector<std::string_view> split_alternatives(std::string_view text) {
+  std::vector<std::string_view> parts;
+  int depth = 0;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i == text.size() || (text[i] == ',' && depth == 0)) {
+      parts.push_back(text.substr(from, i - from));
+      from = i + 1;
+    } else if (text[i] == '{') {
+      ++depth;
+    } else if (text[i] == '}') {
+      --depth;
+    }
+  }
+  return parts;
+}
+
+// {000..007} counts up or down and keeps leading zeros.
+inline std::vector<std::string> expand_range(std::string_view pattern, std::string_view inside, std::size_t dots) {
+  const std::string_view first = inside.substr(0, dots), last = inside.substr(dots + 2);
+  const auto whole = [&](std::string_view text) {
+    index value = 0;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (problem != std::errc{} || end != text.data() + text.size() || value < 0)
+      refuse_pattern(pattern, "\"" + std::string(text) + "\" is not a whole number (in a range {first..last})");
+    return value;
+  };
+  const index low = whole(first), high = whole(last);
+  if (static_cast<std::size_t>(high > low ? high - low : low - high) >= most_shards) refuse_pattern(pattern, "more than a million shards");
+  const bool padded = (first.size() > 1 && first[0] == '0') || (last.size() > 1 && last[0] == '0');
+  const std::size_t width = padded ? std::max(first.size(), last.size()) : 0;
+  std::vector<std::string> out;
+  for (index value = low;; value += high >= low ? 1 : -1) {
+    std::string text = std::to_string(value);
+    if (text.size() < width) text.insert(0, width - text.size(), '0');
+    out.push_back(std::move(text));
+    if (value == high) return out;
+  }
+}
+
+inline std::vector<std::string> expand_from(std::string_view whole, std::string_view text, int depth) {
+  if (depth > 32) refuse_pattern(whole, "braces nested too deeply");
+  const std::size_t open = text.find('{');
+  if (open == std::string_view::npos) {
+    if (text.find('}') != std::string_view::npos) refuse_pattern(whole, "a } closes nothing");
+    return {std::string(text)};
+  }
+  const std::size_t close = closing_brace(text, open);
+  if (close == std::string_view::npos) refuse_pattern(whole, "a { is not closed");
+  if (text.substr(0, open).find('}') != std::string_view::npos) refuse_pattern(whole, "a } closes nothing");
+  const std::string_view inside = text.substr(open + 1, close - open - 1);
+  const auto parts = split_alternatives(inside);
+  std::vector<std::string> middles;
+  if (const std::size_t dots = inside.find(".."); parts.size() == 1 && dots != std::string_view::npos && inside.find('{') == std::string_view::npos) {
+    middles = expand_range(whole, inside, dots);
+  } else if (parts.size() == 1) {
+    refuse_pattern(whole, "{" + std::string(inside) + "} is neither a range nor a list");
+  } else {
+    for (const std::string_view part : parts) {
+      for (std::string& each : expand_from(whole, part, depth + 1)) middles.push_back(std::move(each));
+    }
+  }
+  const std::vector<std::string> tails = expand_from(whole, text.substr(close + 1), depth + 1);
+  if (middles.size() * tails.size() > most_shards) refuse_pattern(whole, "more than a million shards");
+  std::vector<std::string> out;
+  out.reserve(middles.size() * tails.size());
+  for (const std::string& middle : middles) {
+    for (const std::string& tail : tails) out.push_back(std::string(text.substr(0, open)) + middle + tail);
+  }
+  return out;
+}
+
+}  // namespace detail
+
+// "a/train-{000..007}.tar" and "{a,b}.tar" become lists of paths, in the order of the pattern.
+inline std::vector<std::string> expand_braces(std::string_view pattern) { return detail::expand_from(pattern, pattern, 0); }
+
+// What --data may be: a pattern, a list of patterns with commas between them, a shard, or a folder, which means its .tar files in order of their names.
+// `split`, if given, keeps of a folder only the files that begin with it, when there are any.
+inline std::vector<std::string> list_shards(std::string_view what, std::string_view split = {}) {
+  std::vector<std::string> shards;
+  for (const std::string_view pattern : detail::split_alternatives(what)) {
+    if (pattern.empty()) continue;
+    for (std::string& path : expand_braces(pattern)) {
+      std::error_code problem;
+      const auto status = std::filesystem::status(path, problem);
+      if (!std::filesystem::exists(status)) fail(data_unreadable, path + (problem ? " (" + problem.message() + ")" : ""));
+      if (!std::filesystem::is_directory(status)) {
+        shards.push_back(std::move(path));
+        continue;
+      }
+      std::vector<std::string> all, chosen;
+      std::filesystem::directory_iterator entries(path, problem);
+      if (problem) fail(data_unreadable, path + " (" + problem.message() + ")");
+      for (const auto& entry : entries) {
+        const std::string name = entry.path().filename().string();
+        if (entry.path().extension() != ".tar") continue;
+        all.push_back(entry.path().string());
+        if (!split.empty() && name.starts_with(split)) chosen.push_back(entry.path().string());
+      }
+      auto& list = chosen.empty() ? all : chosen;
+      std::sort(list.begin(), list.end());
+      shards.insert(shards.end(), list.begin(), list.end());
+    }
+  }
+  if (shards.empty()) fail(no_shards, "\"" + std::string(what) + "\"");
+  return shards;
+}
+
+}  // namespace motet

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/data/messages.hpp>
+#include <motet/meta/config.hpp>
+
+#include <array>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace motet {
+
+enum class skip : std::uint8_t { bad_shard, no_picture, no_caption, bad_picture };
+inline constexpr std::size_t skip_kinds = 4;
+
+// Counts what was left out, by reason, with the names of the first few; strict, it throws instead. Any thread may report.
+class skip_log {
+ public:
+  explicit skip_log(bool strict = false) : strict_(strict) {}
+
+  void report(skip why, const std::string& name, const std::string& detail = {}) {
+    const auto which = static_cast<std::size_t>(why);
+    if (strict_) fail(row(why), name + (detail.empty() ? "" : " (" + detail + ")"));
+    const std::lock_guard hold(guard_);
+    // Two threads, or two epochs, may meet the same sample; a shard may be damaged in several places.
+    if (!told_.insert(why == skip::bad_shard ? name + detail : name).second) return;
+    ++counts_[which];
+    if (names_[which].size() < shown) names_[which].push_back(name + (detail.empty() ? "" : " (" + detail + ")"));
+  }
+
+  bool strict() const { return strict_; }
+  index count(skip why) const {
+    const std::lock_guard hold(guard_);
+    return counts_[static_cast<std::size_t>(why)];
+  }
+  index count() const {
+    const std::lock_guard hold(guard_);
+    index sum = 0;
+    for (const index each : counts_) sum += each;
+    return sum;
+  }
+  std::vector<std::string> names(skip why) const {
+    const std::lock_guard hold(guard_);
+    return names_[static_cast<std::size_t>(why)];
+  }
+  // "2 damaged pictures (a, b), 1 sample without caption (c)", or nothing.
+  std::string summary() const {
+    static constexpr const char* words[skip_kinds] = {"damaged places in shards", "samples without picture", "samples without caption",
+                                                      "damaged pictures"};
+    const std::lock_guard hold(guard_);
+    std::string out;
+    for (std::size_t i = 0; i < skip_kinds; ++i) {
+      if (counts_[i] == 0) continue;
+      out += (out.empty() ? "" : ", ") + std::to_string(counts_[i]) + " " + words[i] + " (";
+      for (std::size_t k = 0; k < names_[i].size(); ++k) out += (k == 0 ? "" : ", ") + names_[i][k];
+      out += counts_[i] > static_cast<index>(names_[i].size()) ? ", ...)" : ")";
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t shown = 5;
+  static const message& row(skip why) { return why == skip::bad_shard ? damaged_tar : why == skip::bad_picture ? damaged_picture : missing_field; }
+
+  bool strict_;
+  mutable std::mutex guard_;
+  std::unordered_set<std::string> told_;
+  std::array<index, skip_kinds> counts_{};
+  std::array<std::vector<std::string>, skip_kinds> names_;
+};
+
+}  // namespace motet

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/data/decode.hpp>
+#include <motet/data/shards.hpp>
+#include <motet/data/skips.hpp>
+#include <motet/data/tar.hpp>
+#include <motet/tensor/random.hpp>
+
+#include <memory>
+
+namespace motet {
+
+// Pictures with captions in WebDataset shards. One walk over the headers at the start notes where every member lies; from then on any sample can be
+// read at any time by any thread, so a shuffle is nothing but an order of numbers.
+class pair_source {
+ public:
+  // `skips` outlives the source and learns what is left out here.
+  pair_source(const std::vector<std::string>& shards, skip_log& skips) : paths_(shards), skips_(skips) {
+    for (std::size_t s = 0; s < paths_.size(); ++s) scan(s);
+    if (samples_.empty()) {
+      const std::string left_out = skips_.summary();
+      fail(no_samples, std::to_string(paths_.size()) + " shards from " + paths_.front() + (left_out.empty() ? "" : "; skipped: " + left_out));
+    }
+    fingerprint_ = random_stream::hash(keys_) + static_cast<std::uint64_t>(size());
+  }
+
+  index size() const { return static_cast<index>(samples_.size()); }
+  // Base name of sample i, e.g. "000017".
+  std::string_view key(index i) const { return std::string_view(keys_).substr(at(i).key, at(i).key_size); }
+  // "shard.tar: 000017", for messages.
+  std::string name(index i) const { return paths_[at(i).shard] + ": " + std::string(key(i)); }
+  // Changes with the names of the samples and their order.
+  std::uint64_t fingerprint() const { return fingerprint_; }
+  skip_log& skips() const { return skips_; }
+
+  // False when the file gives fewer bytes than it had at the start.
+  bool read_picture(index i, std::vector<std::uint8_t>& into) const { return read(at(i), at(i).picture, into); }
+  bool read_caption(index i, std::vector<std::uint8_t>& into) const { return read(at(i), at(i).caption, into); }
+
+ private:
+  static constexpr std::size_t most_open = 256;
+  static constexpr index longest_caption = index{1} << 16, largest_picture = index{1} << 28;
+  struct extent {
+    index offset = -1, size = 0;
+  };
+  struct sample {
+    std::size_t shard = 0, key = 0, key_size = 0;
+    extent picture, caption;
+  };
+  const sample& at(index i) const { return samples_[static_cast<std::size_t>(i)]; }
+
+  void scan(std::size_t shard) {
+    input_file file(paths_[shard]);
+    tar_reader reader(file);
+    tar_member member;
+    sample open{};
+    std::string base;
+    bool any = false;
+    const auto close = [&] {
+      if (any) keep(open, base);
+      any = false;
+    };
+    while (reader.next(member)) {
+      // The name before the first dot of its last part is the sample's, the rest names the field.
+      const std::size_t slash = member.name.rfind('/');
+      const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
+      const std::size_t dot = member.name.find('.', start);
+      if (dot == std::string::npos || dot == start) continue;
+      const std::string_view own = std::string_view(member.name).substr(0, dot);
+      std::string field = member.name.substr(dot + 1);
+      for (char& c : field) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+      if (!any || own != base) {
+        close();
+        base = own;
+        open = sample{};
+        open.shard = shard;
+        any = true;
+      }
+      if (is_picture_field(field) && open.picture.offset < 0) open.picture = {member.offset, member.size};
+      if (is_caption_field(field) && open.caption.offset < 0) open.caption = {member.offset, member.size};
+    }
+    close();
+    for (const std::string& place : reader.damage()) skips_.report(skip::bad_shard, paths_[shard], place);
+    if (paths_.size() <= most_open) open_.push_back(std::move(file));
+  }
+
+  void keep(sample& made, const std::string& base) {
+    const std::string where = paths_[made.shard] + ": " + base;
+    if (made.picture.offset < 0 || made.picture.size == 0) return skips_.report(skip::no_picture, where);
+    if (made.caption.offset < 0 || made.caption.size == 0) return skips_.report(skip::no_caption, where);
+    if (made.picture.size > largest_picture) return skips_.report(skip::bad_picture, where, std::to_string(made.picture.size) + " bytes");
+    made.caption.size = std::min(made.caption.size, longest_caption);
+    made.key = keys_.size();
+    made.key_size = base.size();
+    keys_ += base;
+    samples_.push_back(made);
+  }
+
+  bool read(const sample& from, const extent& part, std::vector<std::uint8_t>& into) const {
+    into.resize(static_cast<std::size_t>(part.size));
+    if (!open_.empty()) return open_[from.shard].read(part.offset, into) == part.size;
+    return input_file(paths_[from.shard]).read(part.offset, into) == part.size;
+  }
+
+  std::vector<std::string> paths_;
+  skip_log& skips_;
+  std::vector<input_file> open_;  // all shards, or none when they are too many
+  std::vector<sample> samples_;
+  std::string keys_;
+  std::uint64_t fingerprint_ = 0;
+};
+
+}  // namespace motet
