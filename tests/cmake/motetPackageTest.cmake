@@ -1,0 +1,37 @@
+# The library as others use it. The same consumer is built three ways: after an install by find_package, by add_subdirectory, and by a bare compiler.
+function(motet_package_tests)
+  set(prefix ${CMAKE_CURRENT_BINARY_DIR}/prefix)
+  set(options --build-generator ${CMAKE_GENERATOR} --build-options -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
+    "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}" -DMOTET_ONEDNN=${MOTET_ONEDNN} -DMOTET_SPNG=${MOTET_SPNG} -DMOTET_JPEG=${MOTET_JPEG}
+    -DCMAKE_BUILD_TYPE=Debug)
+
+  add_test(NAME package.install COMMAND ${CMAKE_COMMAND} --install ${CMAKE_BINARY_DIR} --prefix ${prefix})
+  set_tests_properties(package.install PROPERTIES FIXTURES_SETUP installed)
+
+  add_test(NAME package.find COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/package ${CMAKE_CURRENT_BINARY_DIR}/package
+    ${options} -DCMAKE_PREFIX_PATH=${prefix} --test-command consumer)
+  set_tests_properties(package.find PROPERTIES FIXTURES_REQUIRED installed)
+
+  # What the installed package says must not depend on the machine that built it.
+  add_test(NAME package.relocatable COMMAND ${CMAKE_COMMAND} -DPREFIX=${prefix} -DBUILD=${CMAKE_BINARY_DIR} -DSOURCE=${PROJECT_SOURCE_DIR}
+    -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/motetRelocatable.cmake)
+  set_tests_properties(package.relocatable PROPERTIES FIXTURES_REQUIRED installed)
+
+  add_test(NAME package.no_such_component COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/package
+    ${CMAKE_CURRENT_BINARY_DIR}/package_component ${options} -DCMAKE_PREFIX_PATH=${prefix} -DCONSUMER_COMPONENT=nccl --test-command consumer)
+  set_tests_properties(package.no_such_component PROPERTIES FIXTURES_REQUIRED installed PASS_REGULAR_EXPRESSION "has no component nccl")
+
+  add_test(NAME package.subdirectory COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/package_subdirectory
+    ${CMAKE_CURRENT_BINARY_DIR}/package_subdirectory ${options} -DMOTET_SOURCE=${PROJECT_SOURCE_DIR} --test-command consumer)
+
+  # No definition, no optional library, no build system: the portable paths alone.
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
+  add_test(NAME package.plain.build COMMAND ${CMAKE_CXX_COMPILER} ${flags} -std=c++20 -O1 -I ${motet_include} ${CMAKE_CURRENT_SOURCE_DIR}/package/main.cpp
+    -o ${CMAKE_CURRENT_BINARY_DIR}/plain_consumer -pthread)
+  set_tests_properties(package.plain.build PROPERTIES FIXTURES_SETUP plain)
+  add_test(NAME package.plain.run COMMAND ${CMAKE_CURRENT_BINARY_DIR}/plain_consumer)
+  set_tests_properties(package.plain.run PROPERTIES FIXTURES_REQUIRED plain)
+
+  set_tests_properties(package.install package.find package.relocatable package.no_such_component package.subdirectory package.plain.build
+    package.plain.run PROPERTIES LABELS package TIMEOUT 600)
+endfunction()

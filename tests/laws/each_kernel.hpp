@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/features.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace motet::laws {
+
+// Runs body() once with each variant of the kernels that this machine can run, and puts the choice back, also when a check throws.
+template <class Body>
+void with_each_kernel(Body&& body) {
+  struct restore {
+    cpu::kernel_kind before = cpu::current_kernel();
+    ~restore() { cpu::set_kernel(before); }
+  } guard;
+  for (const auto kind :
+       {cpu::kernel_kind::portable, cpu::kernel_kind::avx2, cpu::kernel_kind::avx512, cpu::kernel_kind::avx512_bf16, cpu::kernel_kind::amx}) {
+    if (!cpu::set_kernel(kind)) continue;
+    CAPTURE(std::string(cpu::kernel_name(kind)));
+    body();
+  }
+}
+
+}  // namespace motet::laws

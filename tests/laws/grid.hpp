@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/tensor/dtype.hpp>
+#include <motet/tensor/random.hpp>
+#include <motet/tensor/view.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace motet::laws {
+
+// A matrix that owns its memory, for tests: rows lie `gap` elements apart, and the gaps hold a mark that an operation must leave alone.
+template <class T>
+struct grid {
+  static constexpr float mark = -77.0f;
+  index rows = 0, width = 0, stride = 0;
+  std::vector<T> data;
+
+  grid() = default;
+  grid(index row_count, index columns, index gap = 0)
+      : rows(row_count), width(columns), stride(columns + gap), data(static_cast<std::size_t>(row_count * stride + gap + 1), T(mark)) {}
+
+  // Evenly spread in [-scale, scale], plus shift.
+  grid& random(std::uint64_t seed, double scale = 1, double shift = 0) {
+    const random_stream draw(seed, "grid");
+    for (index r = 0; r < rows; ++r)
+      for (index c = 0; c < width; ++c)
+        at(r, c) = T(static_cast<float>((2.0 * static_cast<double>(draw.uniform(static_cast<std::uint64_t>(r * width + c))) - 1) * scale + shift));
+    return *this;
+  }
+  grid& fill(double value) {
+    for (index r = 0; r < rows; ++r)
+      for (index c = 0; c < width; ++c) at(r, c) = T(static_cast<float>(value));
+    return *this;
+  }
+  T& at(index r, index c) { return data[static_cast<std::size_t>(r * stride + c)]; }
+  const T& at(index r, index c) const { return data[static_cast<std::size_t>(r * stride + c)]; }
+  double operator()(index r, index c) const { return static_cast<double>(at(r, c)); }
+  matrix<T> view() { return {data.data(), rows, width, stride}; }
+  matrix<const T> view() const { return {data.data(), rows, width, stride}; }
+
+  // Whether everything outside the rows still holds the mark.
+  bool gaps_intact() const {
+    for (index i = 0; i < static_cast<index>(data.size()); ++i)
+      if ((stride == 0 || i / stride >= rows || i % stride >= width) && static_cast<float>(data[static_cast<std::size_t>(i)]) != mark) return false;
+    return true;
+  }
+};
+
+// Largest distance between two matrices of equal shape, in units of (1 + |want|); a NaN counts as infinite.
+template <class A, class B>
+double distance(const grid<A>& got, const grid<B>& want) {
+  if (got.rows != want.rows || got.width != want.width) return INFINITY;
+  double worst = 0;
+  for (index r = 0; r < got.rows; ++r)
+    for (index c = 0; c < got.width; ++c) {
+      const double off = std::abs(got(r, c) - want(r, c)) / (1 + std::abs(want(r, c)));
+      worst = off <= worst ? worst : (std::isnan(off) ? INFINITY : off);
+    }
+  return worst;
+}
+
+// What rounding allows for a sum of moderate length.
+template <class T>
+inline constexpr double tolerance = sizeof(T) == 8   ? 1e-12
+                                    : sizeof(T) == 4 ? 2e-5
+                                                     : 1e-2;
+
+}  // namespace motet::laws

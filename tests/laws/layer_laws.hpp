@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/context.hpp>
+#include <motet/backend/cpu/operations.hpp>
+#include <motet/nn/layer.hpp>
+#include <motet/nn/patch_embedding.hpp>
+#include <motet/nn/token_embedding.hpp>
+#include <motet/tensor/random.hpp>
+
+#include "cpu_run.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+// What every layer must hold to, whatever it computes. A test names a layer and its batches; check_layer, check_embedding and check_tower do the rest.
+namespace motet::laws {
+
+using reals = std::vector<double>;
+
+inline constexpr double not_written = std::numeric_limits<double>::quiet_NaN();
+
+// Parameters that are far from their starting values, and NaN in the gaps between tensors, which nobody may read.
+inline reals random_weights(const std::vector<parameter>& list, index size, std::uint64_t seed = 7) {
+  reals w(static_cast<std::size_t>(size), not_written);
+  for (const parameter& p : list) {
+    const random_stream draw(seed, p.name);
+    const double scale = p.vector ? 0.4 : p.rows == 1 ? 0.7 : 1.2 / std::sqrt(static_cast<double>(p.width));
+    for (index i = 0; i < p.size(); ++i)
+      w[static_cast<std::size_t>(p.offset + i)] = (p.start.kind == fill::ones ? 1 : 0) + scale * draw.normal(static_cast<std::uint64_t>(i));
+  }
+  return w;
+}
+
+inline reals random_reals(index count, std::string_view name, double scale = 1) {
+  const random_stream draw(11, name);
+  reals out(static_cast<std::size_t>(count));
+  for (index i = 0; i < count; ++i) out[static_cast<std::size_t>(i)] = scale * draw.normal(static_cast<std::uint64_t>(i));
+  return out;
+}
+
+template <class T>
+std::vector<T> narrowed(const reals& from) {
+  std::vector<T> out;
+  out.reserve(from.size());
+  for (const double x : from) {
+    if constexpr (sizeof(T) == 8) out.push_back(x);
+    else out.push_back(T(static_cast<float>(x)));
+  }
+  return out;
+}
+template <class T>
+reals widened(const std::vector<T>& from) {
+  return reals(from.begin(), from.end());
+}
+
+// How the two directions are run.
+enum class way { infer, forward, whole, split };
+
+// One layer with its batch, so that the laws need not know what kind of layer it is.
+template <class L>
+struct layer_subject {
+  using layer_type = L;
+  sequences seq;
+  sequences pooled;  // of y: seq, or one row for each sample
+  static constexpr index width = L::out;
+  index x_size() const { return seq.rows() * L::in; }
+  index y_rows() const { return pooled.rows(); }
+
+  template <class C, class N, class T = typename N::stream>
+  void run(C& ctx, way how, weights<N> w, const T* x_data, T* y_data, const T* dy_data, T* dx_data, gradients<N> g) const {
+    const view<const T, L::in> x(x_data, seq.rows());
+    const view<T, L::out> y(y_data, pooled.rows());
+    const view<const T, L::out> dy(dy_data, pooled.rows());
+    const view<T, L::in> dx(dx_data, seq.rows());
+    if (how == way::infer) return layer::infer<L>(ctx, w, seq, x, y);
+    const index mark = ctx.memory.mark();
+    typename L::template saved<N> s;
+    L::template reserve<N>(ctx, seq, s);
+    L::forward(ctx, w, seq, x, y, s);
+    if (how == way::whole) layer::backward<L>(ctx, w, seq, x, dy, dx, s, g);
+    if (how == way::split) {
+      L::backward_input(ctx, w, seq, x, dy, dx, s);
+      synchronize(ctx);
+      layer::backward_weight<L>(ctx, w, seq, x, dy, s, g);
+    }
+    release(ctx, mark);
+  }
+};
+
+// Makes rows from pictures or tokens.
+template <class E>
+struct embedding_subject {
+  using layer_type = E;
+  typename E::input batch;
+  static constexpr index width = E::out;
+  index x_size() const { return 0; }
+  index y_rows() const { return E::rows(batch).rows(); }
+
+  template <class C, class N, class T = typename N::stream>
+  void run(C& ctx, way how, weights<N> w, const T*, T* y_data, const T* dy_data, T*, gradients<N> g) const {
+    const view<T, E::out> y(y_data, y_rows());
+    const view<const T, E::out> dy(dy_data, y_rows());
+    const index mark = ctx.memory.mark();
+    typename E::template saved<N> s;
+    E::template reserve<N>(ctx, E::rows(batch), s);
+    E::forward(ctx, w, batch, y, s);
+    if (how == way::whole || how == way::split) {
+      E::backward_input(ctx, w, batch, dy, s);
+      synchronize(ctx);
+      E::backward_weight(ctx, w, batch, dy, s, g);
+    }
+    release(ctx, mark);
+  }
+};
+
+// A net from its input to its features.
+template <class Net>
+struct tower_subject {
+  using layer_type = Net;
+  typename Net::input batch;
+  static constexpr index width = Net::embedding;
+  index x_size() const { return 0; }
+  index y_rows() const { return Net::rows(batch).samples; }
+
+  template <class C, class N, class T = typename N::stream>
+  void run(C& ctx, way how, weights<N> w, const T*, T* y_data, const T* dy_data, T*, gradients<N> g) const {
+    const view<T, width> y(y_data, y_rows());
+    if (how == way::infer) return Net::infer(ctx, w, batch, y);
+    const index mark = ctx.memory.mark();
+    typename Net::template saved<N> s;
+    Net::template reserve<N>(ctx, batch, s);
+    Net::forward(ctx, w, batch, y, s);
+    // A tower hands its gradient in, and may use that memory.
+    if (how == way::whole || how == way::split) Net::backward(ctx, w, batch, view<T, width>(const_cast<T*>(dy_data), y_rows()), s, g);
+    release(ctx, mark);
+  }
+};
+
+struct outcome {
+  reals y, dx, g;
+  index planned = 0, used = 0;  // peaks of the arena, in the dry run and in the real one
+};
+
+// Runs a subject on numbers N, in exactly the memory that a dry run asks for. `g` is what the gradient holds before.
+template <class N, class Subject>
+outcome evaluate(const Subject& subject, way how, int threads, const reals& w, const reals& x, const reals& dy, const reals& g) {
+  using stream = typename N::stream;
+  using master = typename N::master;
+  std::vector<master> weight = narrowed<master>(w), gradient = narrowed<master>(g);
+  std::vector<stream> from = narrowed<stream>(x), d_to = narrowed<stream>(dy);
+  std::vector<stream> to(dy.size(), stream(static_cast<float>(not_written))), d_from(x.size(), stream(static_cast<float>(not_written)));
+  const auto run = [&](cpu::context& ctx) {
+    subject.run(ctx, how, weights<N>{weight.data()}, from.data(), to.data(), d_to.data(), d_from.data(), gradients<N>{gradient.data()});
+  };
+  cpu::context plan;
+  plan.threads = threads;
+  plan.draws = {5, 3, 0};
+  run(plan);
+  outcome out;
+  out.planned = plan.memory.peak();
+  cpu_run(
+      threads, plan.memory.peak(), plan.scratch.peak(),
+      [&](cpu::context& ctx) {
+        run(ctx);
+        if (ctx.thread == 0) out.used = ctx.memory.peak();
+      },
+      plan.draws);
+  out.y = widened(to);
+  out.dx = widened(d_from);
+  out.g = widened(gradient);
+  return out;
+}
+
+// |a - b| / (|b| + floor); NaN becomes infinite.
+inline double apart(const reals& a, const reals& b, double floor = 0) {
+  if (a.size() != b.size()) return INFINITY;
+  double off = 0, length = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    off += (a[i] - b[i]) * (a[i] - b[i]);
+    length += b[i] * b[i];
+  }
+  if (off == 0) return 0;
+  const double found = std::sqrt(off) / (std::sqrt(length) + floor);
+  return std::isnan(found) ? INFINITY : found;
+}
+inline double size_of(const reals& a) {
+  double sum = 0;
+  for (const double x : a) sum += x * x;
+  return std::sqrt(sum);
+}
+
+inline reals piece(const reals& flat, const parameter& p) { return reals(flat.begin() + p.offset, flat.begin() + p.offset + p.size()); }
+
+template <class L>
+std::vector<parameter> parameters_of_subject() {
+  return layer::parameters_of<L>();
+}
+
+// Tensors whose gradient cancels to nearly nothing are measured against the rest.
+inline void check_close(const std::vector<parameter>& list, const outcome& got, const outcome& want, double tolerance) {
+  CHECK_LE(apart(got.y, want.y), tolerance);
+  CHECK_LE(apart(got.dx, want.dx, 1e-2 * size_of(want.dx)), tolerance);
+  double total = 0;
+  for (const parameter& p : list) total += std::pow(size_of(piece(want.g, p)), 2);
+  for (const parameter& p : list) {
+    INFO(p.name);
+    CHECK_LE(apart(piece(got.g, p), piece(want.g, p), 1e-2 * std::sqrt(total)), tolerance);
+  }
+}
+
+struct law_settings {
+  double half = 2e-2;         // what bf16 may be off
+  double difference = 2e-6;   // what finite differences may be off
+  int samples_of_tensor = 6;  // entries of each tensor whose gradient is compared with differences
+  int samples_of_x = 20;
+  bool reduced = true;  // also in fp32 and mixed bf16
+};
+
+template <class Subject>
+void check_laws(const Subject& subject, const law_settings& settings = {}) {
+  using L = typename Subject::layer_type;
+  const std::vector<parameter> list = parameters_of_subject<L>();
+  const index size = L::parameter_size;
+
+  // The list and the memory agree: in order, apart, inside.
+  index next = 0;
+  for (const parameter& p : list) {
+    INFO(p.name);
+    CHECK_EQ(p.offset, next);
+    next = p.offset + parameter_space(p.size());
+  }
+  CHECK_EQ(next, size);
+
+  const reals w = random_weights(list, size), x = random_reals(subject.x_size(), "x"), dy = random_reals(subject.y_rows() * Subject::width, "dy");
+  const reals none(static_cast<std::size_t>(size), 0.0);
+  const outcome base = evaluate<fp64>(subject, way::whole, 1, w, x, dy, none);
+  CHECK_EQ(base.used, base.planned);
+  for (const double value : base.y) REQUIRE(std::isfinite(value));
+  for (const double value : base.dx) REQUIRE(std::isfinite(value));
+  for (const double value : base.g) REQUIRE(std::isfinite(value));
+
+  {
+    const outcome split = evaluate<fp64>(subject, way::split, 1, w, x, dy, none);
+    CHECK_LE(apart(split.y, base.y), 1e-13);
+    CHECK_LE(apart(split.dx, base.dx), 1e-13);
+    CHECK_LE(apart(split.g, base.g), 1e-13);
+    CHECK_EQ(split.used, split.planned);
+    const outcome infer = evaluate<fp64>(subject, way::infer, 1, w, x, dy, none);
+    CHECK_LE(apart(infer.y, base.y), 1e-13);
+    CHECK_EQ(infer.used, infer.planned);
+    CHECK_EQ(size_of(infer.g), 0);
+  }
+  for (int threads = 2; threads <= 3; ++threads) {
+    INFO("threads " << threads);
+    for (const way how : {way::whole, way::split}) {
+      const outcome other = evaluate<fp64>(subject, how, threads, w, x, dy, none);
+      CHECK_LE(apart(other.y, base.y), 1e-12);
+      CHECK_LE(apart(other.dx, base.dx), 1e-12);
+      CHECK_LE(apart(other.g, base.g), 1e-12);
+      CHECK_EQ(other.used, other.planned);
+    }
+    CHECK_LE(apart(evaluate<fp64>(subject, way::infer, threads, w, x, dy, none).y, base.y), 1e-12);
+  }
+  {
+    // Gradients are added to, and the gaps between tensors stay as they are.
+    const reals before = random_reals(size, "before", 3);
+    outcome added = evaluate<fp64>(subject, way::whole, 2, w, x, dy, before);
+    for (std::size_t i = 0; i < added.g.size(); ++i) added.g[i] -= before[i];
+    CHECK_LE(apart(added.g, base.g, 1), 1e-12);
+  }
+
+  // Finite differences of sum(y dy).
+  const auto loss = [&](const reals& w_now, const reals& x_now) {
+    const outcome now = evaluate<fp64>(subject, way::infer, 1, w_now, x_now, dy, none);
+    double sum = 0;
+    for (std::size_t i = 0; i < dy.size(); ++i) sum += now.y[i] * dy[i];
+    return sum;
+  };
+  constexpr double step = 1e-5;
+  const auto differ = [&](const reals& w_low, const reals& x_low, const reals& w_high, const reals& x_high, double got) {
+    const double want = (loss(w_high, x_high) - loss(w_low, x_low)) / (2 * step);
+    CHECK_LE(std::abs(got - want), settings.difference * (1 + std::abs(want)));
+  };
+  const random_stream choose(19, "entries");
+  std::uint64_t draw = 0;
+  for (int i = 0; i < settings.samples_of_x && !x.empty(); ++i) {
+    const std::size_t at = choose.below(draw++, static_cast<std::uint32_t>(x.size()));
+    INFO("x " << at);
+    reals low = x, high = x;
+    low[at] -= step;
+    high[at] += step;
+    differ(w, low, w, high, base.dx[at]);
+  }
+  for (const parameter& p : list) {
+    for (int i = 0; i < settings.samples_of_tensor; ++i) {
+      const index inside = static_cast<index>(choose.below(draw++, static_cast<std::uint32_t>(p.size())));
+      const std::size_t at = static_cast<std::size_t>(p.offset + inside);
+      INFO(p.name << " " << inside);
+      reals low = w, high = w;
+      low[at] -= step;
+      high[at] += step;
+      differ(low, x, high, x, base.g[at]);
+    }
+  }
+
+  if (settings.reduced) {
+    check_close(list, evaluate<fp32>(subject, way::whole, 2, w, x, dy, none), base, 1e-5);
+    check_close(list, evaluate<mixed_bf16>(subject, way::whole, 2, w, x, dy, none), base, settings.half);
+  }
+}
+
+// Batches that every layer must handle: none, one row, odd numbers, ragged with samples that have no rows.
+template <class L, bool Pools = false>
+void check_layer(const law_settings& settings = {}) {
+  static const std::vector<std::vector<index>> ragged{{0, 3, 3, 4, 11, 11}, {0, 0, 7}};
+  std::vector<sequences> batches{{0, 5, nullptr}, {1, 1, nullptr}, {3, 5, nullptr}, {2, 9, nullptr}};
+  for (const auto& offsets : ragged) batches.push_back({static_cast<index>(offsets.size()) - 1, 1, offsets.data()});
+  for (const sequences& seq : batches) {
+    INFO("samples " << seq.samples << ", rows " << seq.rows() << std::string(seq.offsets ? ", ragged" : ""));
+    check_laws(layer_subject<L>{seq, Pools ? seq.pooled() : seq}, settings);
+  }
+}
+
+// Two layers that are one function, with the same parameters at the same places. Where one row of each sample is left, every sample has one.
+template <class A, class B, bool Pools = false>
+void check_equal_layers(double tolerance = 1e-12) {
+  static const std::vector<index> with_empty{0, 3, 3, 4, 11, 11}, without_empty{0, 3, 4, 5, 12, 14};
+  const std::vector<index>& offsets = Pools ? without_empty : with_empty;
+  REQUIRE_EQ(A::parameter_size, B::parameter_size);
+  const auto names_a = layer::parameters_of<A>(), names_b = layer::parameters_of<B>();
+  REQUIRE_EQ(names_a.size(), names_b.size());
+  for (std::size_t i = 0; i < names_a.size(); ++i) {
+    CHECK_EQ(names_a[i].name, names_b[i].name);
+    CHECK_EQ(names_a[i].offset, names_b[i].offset);
+  }
+  const reals w = random_weights(names_a, A::parameter_size), none(static_cast<std::size_t>(A::parameter_size), 0.0);
+  for (const sequences& seq : {sequences{3, 5, nullptr}, sequences{1, 1, nullptr}, sequences{5, 1, offsets.data()}}) {
+    const sequences pooled = Pools ? seq.pooled() : seq;
+    const reals x = random_reals(seq.rows() * A::in, "x"), dy = random_reals(pooled.rows() * A::out, "dy");
+    for (int threads = 1; threads <= 2; ++threads) {
+      const outcome a = evaluate<fp64>(layer_subject<A>{seq, pooled}, way::whole, threads, w, x, dy, none);
+      const outcome b = evaluate<fp64>(layer_subject<B>{seq, pooled}, way::whole, threads, w, x, dy, none);
+      CHECK_LE(apart(a.y, b.y), tolerance);
+      CHECK_LE(apart(a.dx, b.dx), tolerance);
+      CHECK_LE(apart(a.g, b.g), tolerance);
+    }
+  }
+}
+
+// Pictures and tokens for tests.
+struct picture_batch {
+  std::vector<float> pixels;
+  pictures input;
+  picture_batch(index samples, index channels, index side) : pixels(static_cast<std::size_t>(samples * channels * side * side)) {
+    const random_stream draw(23, "pixels");
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(draw.normal(i));
+    input = {pixels.data(), samples};
+  }
+};
+struct token_batch {
+  std::vector<std::int32_t> ids;
+  std::vector<index> offsets;
+  tokens input;
+  token_batch(std::vector<index> starts, index vocabulary) : offsets(std::move(starts)) {
+    const random_stream draw(29, "ids");
+    for (index i = 0; i < offsets.back(); ++i)
+      ids.push_back(static_cast<std::int32_t>(draw.below(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(vocabulary))));
+    input = {ids.data(), {static_cast<index>(offsets.size()) - 1, 1, offsets.data()}};
+  }
+  token_batch(const token_batch&) = delete;
+  token_batch& operator=(const token_batch&) = delete;
+};
+
+}  // namespace motet::laws

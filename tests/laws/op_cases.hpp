@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/features.hpp>
+#include <motet/tensor/sequences.hpp>
+
+#include "grid.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace motet::laws {
+
+// Runs body() with every set of kernels that this machine has, then goes back to its choice.
+template <class Body>
+void each_kernel(Body&& body) {
+  const cpu::kernel_kind chosen = cpu::current_kernel();
+  for (const auto kind : {cpu::kernel_kind::portable, cpu::kernel_kind::avx2, cpu::kernel_kind::avx512, cpu::kernel_kind::avx512_bf16})
+    if (cpu::set_kernel(kind)) body();
+  cpu::set_kernel(chosen);
+}
+
+// Batches that operations on rows must all handle: none, one row, even, ragged with samples that have no rows, more threads than samples;
+// body(threads, sequences) with every set of kernels.
+template <class Body>
+void each_batch(Body&& body) {
+  const std::vector<std::vector<index>> ragged{{0, 3, 3, 4, 11, 11}, {0, 0, 7}, {0, 1, 2, 3, 9, 14, 14, 14, 20, 23}};
+  each_kernel([&] {
+    for (int threads = 1; threads <= 3; ++threads) {
+      for (const sequences& even : {sequences{0, 5, nullptr}, sequences{1, 1, nullptr}, sequences{5, 4, nullptr}, sequences{2, 9, nullptr}})
+        body(threads, even);
+      for (const auto& offsets : ragged) body(threads, sequences{static_cast<index>(offsets.size()) - 1, 1, offsets.data()});
+    }
+  });
+}
+
+// Largest distance between dx and the central difference of loss(), which must look at x, in units of (1 + |gradient|).
+template <class Loss>
+double gradient_error(grid<double>& x, const grid<double>& dx, Loss&& loss) {
+  constexpr double step = 1e-5;
+  double worst = 0;
+  for (index r = 0; r < x.rows; ++r)
+    for (index c = 0; c < x.width; ++c) {
+      double& at = x.at(r, c);
+      const double here = at;
+      at = here + step;
+      const double above = loss();
+      at = here - step;
+      const double below = loss();
+      at = here;
+      const double want = (above - below) / (2 * step), off = std::abs(dx(r, c) - want) / (1 + std::abs(want));
+      worst = off <= worst ? worst : std::isnan(off) ? INFINITY : off;
+    }
+  return worst;
+}
+
+// What a loss sum(y * weights) is, with the gradient `weights` on y.
+inline double weighted_sum(const grid<double>& y, const grid<double>& weights) {
+  double sum = 0;
+  for (index r = 0; r < y.rows; ++r)
+    for (index c = 0; c < y.width; ++c) sum += y(r, c) * weights(r, c);
+  return sum;
+}
+
+}  // namespace motet::laws

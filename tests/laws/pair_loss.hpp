@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cpu_run.hpp"
+
+#include <doctest/doctest.h>
+
+#include <motet/backend/cpu/features.hpp>
+#include <motet/tensor/random.hpp>
+#include <motet/tensor/view.hpp>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+// What every loss over all pairs of rows must obey, whatever its formula.
+namespace motet::laws {
+
+struct pair_problem {
+  index samples, width;
+  double log_scale, share, bias = -1.5;
+  std::vector<double> a, b;  // (samples, width), rows of length one
+
+  pair_problem(index sample_count, index columns, double log_of_scale, double share_of_loss)
+      : samples(sample_count), width(columns), log_scale(log_of_scale), share(share_of_loss) {
+    draw(a, 1);
+    draw(b, 2);
+    // Matching rows point in similar directions, as they do after some training.
+    for (std::size_t i = 0; i < a.size(); ++i) b[i] = static_cast<double>(static_cast<float>(0.6 * a[i] + 0.8 * b[i]));
+  }
+  double product(index i, index j) const {
+    double sum = 0;
+    for (index c = 0; c < width; ++c) sum += a[static_cast<std::size_t>(i * width + c)] * b[static_cast<std::size_t>(j * width + c)];
+    return sum;
+  }
+
+ private:
+  void draw(std::vector<double>& rows, std::uint64_t name) const {
+    const random_stream numbers(3, name);
+    for (index i = 0; i < samples; ++i) {
+      double square = 0;
+      for (index c = 0; c < width; ++c) {
+        rows.push_back(numbers.normal(static_cast<std::uint64_t>(i * width + c)));
+        square += rows.back() * rows.back();
+      }
+      for (index c = 0; c < width; ++c) {
+        double& x = rows[static_cast<std::size_t>(i * width + c)];
+        x = static_cast<double>(static_cast<float>(x / std::sqrt(square)));  // the same number in float and in double
+      }
+    }
+  }
+};
+
+inline std::vector<pair_problem> pair_problems() {
+  // One tile, many tiles with ends of all kinds, one sample, none.
+  return {{5, 3, 1, 1}, {48, 16, 2.6592601, 0.5}, {131, 40, 4.6, 1}, {65, 129, 0, 2}, {1, 7, 2, 1}, {0, 8, 1, 1}};
+}
+
+struct pair_answer {
+  double loss = 0, dlog_scale = 0, dbias = 0;
+  std::vector<double> da, db;
+
+  explicit pair_answer(const pair_problem& p) : da(p.a.size()), db(p.b.size()) {}
+  // The gradient of the loss by the product of rows i and j.
+  void add(const pair_problem& p, index i, index j, double slope) {
+    for (index c = 0; c < p.width; ++c) {
+      const auto at = static_cast<std::size_t>(i * p.width + c), bt = static_cast<std::size_t>(j * p.width + c);
+      da[at] += slope * p.b[bt];
+      db[bt] += slope * p.a[at];
+    }
+  }
+};
+
+// Runs a loss with the memory that its dry run asked for. Gradients start at given numbers, as losses must add; rows lie apart by more than their
+// width.
+template <class S>
+struct pair_trial {
+  static constexpr double start = 0.25;
+  static constexpr index gap = 3;
+  const pair_problem& p;
+  std::vector<S> a, b, da, db;
+  S log_scale, bias, dlog_scale = S(start), dbias = S(start);
+  double loss = 0;
+  std::vector<double> losses;  // of each thread
+
+  explicit pair_trial(const pair_problem& problem) : p(problem), log_scale(static_cast<S>(p.log_scale)), bias(static_cast<S>(p.bias)) {
+    const auto spread = [&](const std::vector<double>& from, std::vector<S>& to, std::vector<S>& gradient) {
+      to.assign(static_cast<std::size_t>(p.samples * (p.width + gap)), static_cast<S>(NAN));
+      gradient.assign(to.size(), static_cast<S>(start));
+      for (index i = 0; i < p.samples; ++i)
+        for (index c = 0; c < p.width; ++c) to[at(i, c)] = static_cast<S>(from[static_cast<std::size_t>(i * p.width + c)]);
+    };
+    spread(p.a, a, da);
+    spread(p.b, b, db);
+  }
+  std::size_t at(index row, index column) const { return static_cast<std::size_t>(row * (p.width + gap) + column); }
+
+  template <class Loss>
+  pair_trial& run(int threads, const Loss& call, bool gradients = true) {
+    const auto rows = [&](std::vector<S>& from) { return matrix<S>{from.data(), p.samples, p.width, p.width + gap}; };
+    losses.assign(static_cast<std::size_t>(threads), NAN);
+    cpu_run_planned(threads, [&](cpu::context& ctx) {
+      const double got =
+          gradients ? call(ctx, matrix<const S>(rows(a)), matrix<const S>(rows(b)), static_cast<const S*>(&log_scale), static_cast<const S*>(&bias),
+                           p.share, rows(da), rows(db), &dlog_scale, &dbias)
+                    : call(ctx, matrix<const S>(rows(a)), matrix<const S>(rows(b)), static_cast<const S*>(&log_scale), static_cast<const S*>(&bias),
+                           p.share, matrix<S>{}, matrix<S>{}, static_cast<S*>(nullptr), static_cast<S*>(nullptr));
+      if (!ctx.measuring()) losses[static_cast<std::size_t>(ctx.thread)] = got;
+    });
+    loss = losses[0];
+    return *this;
+  }
+  // The largest error of the gradients, relative to the largest entry.
+  double distance(const pair_answer& wanted) const {
+    double worst = 0, size = 1e-30;
+    for (index i = 0; i < p.samples; ++i)
+      for (index c = 0; c < p.width + gap; ++c)
+        for (const bool first : {true, false}) {
+          const auto from = static_cast<std::size_t>(i * p.width + c);
+          const double want = c < p.width ? (first ? wanted.da : wanted.db)[from] : 0;  // the gaps must stay as they were
+          const double off = std::abs(static_cast<double>((first ? da : db)[at(i, c)]) - start - want);
+          worst = off <= worst ? worst : off;
+          size = std::max(size, std::abs(want));
+        }
+    return worst / std::max(size, 0.05);  // sums started at 1/4, so less than that has lost digits
+  }
+};
+
+template <class S, class Loss>
+void compare_pair_loss(const pair_problem& p, const pair_answer& wanted, const Loss& call, double tolerance) {
+  for (const int threads : {1, 3}) {
+    pair_trial<S> t(p);
+    t.run(threads, call);
+    for (const double loss : t.losses) CHECK(loss == t.loss);
+    CHECK(std::abs(t.loss - wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));
+    CHECK(t.distance(wanted) <= tolerance);
+    CHECK(std::abs(static_cast<double>(t.dlog_scale) - t.start - wanted.dlog_scale) <= tolerance * (1 + std::abs(wanted.dlog_scale)));
+    CHECK(std::abs(static_cast<double>(t.dbias) - t.start - wanted.dbias) <= tolerance * (1 + std::abs(wanted.dbias)));
+  }
+  pair_trial<S> only(p);
+  only.run(2, call, false);
+  CHECK(std::abs(only.loss - wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));
+}
+
+template <class Loss>
+void check_pair_slopes(const Loss& call) {
+  pair_problem p(6, 4, 1.3, 0.7);
+  pair_trial<double> t(p);
+  t.run(1, call);
+  const auto slope = [&](double& x) {
+    const double step = 1e-5, old = x;
+    x = old + step;
+    const double up = pair_trial<double>(p).run(1, call).loss;
+    x = old - step;
+    const double down = pair_trial<double>(p).run(1, call).loss;
+    x = old;
+    return (up - down) / (2 * step);
+  };
+  for (index i = 0; i < p.samples; ++i)
+    for (index c = 0; c < p.width; ++c) {
+      CHECK(std::abs(slope(p.a[static_cast<std::size_t>(i * p.width + c)]) - (t.da[t.at(i, c)] - t.start)) < 1e-8);
+      CHECK(std::abs(slope(p.b[static_cast<std::size_t>(i * p.width + c)]) - (t.db[t.at(i, c)] - t.start)) < 1e-8);
+    }
+  CHECK(std::abs(slope(p.log_scale) - (t.dlog_scale - t.start)) < 1e-8);
+  if (const double by_bias = slope(p.bias); by_bias != 0) CHECK(std::abs(by_bias - (t.dbias - t.start)) < 1e-8);
+}
+
+template <class Loss>
+void check_pair_threads(const Loss& call) {
+  for (const index samples : {2, 100, 200}) {
+    const pair_problem p(samples, 24, 2.5, 1);
+    pair_trial<float> one(p);
+    one.run(1, call);
+    for (const int threads : {2, 3}) {
+      pair_trial<float> some(p);
+      some.run(threads, call);
+      for (const double loss : some.losses) CHECK(loss == some.loss);
+      CHECK(std::abs(some.loss - one.loss) < 1e-6);
+      CHECK(std::abs(some.dlog_scale - one.dlog_scale) < 1e-6f);
+      double worst = 0;
+      for (std::size_t i = 0; i < one.da.size(); ++i) {
+        worst = std::max(worst, static_cast<double>(std::abs(some.da[i] - one.da[i])));
+        worst = std::max(worst, static_cast<double>(std::abs(some.db[i] - one.db[i])));
+      }
+      CHECK(worst < 1e-6);
+    }
+  }
+}
+
+template <class Body>
+void with_each_kernel(Body&& body) {
+  const auto before = cpu::current_kernel();
+  for (const auto kind : {cpu::kernel_kind::portable, cpu::kernel_kind::avx2, cpu::kernel_kind::avx512, cpu::kernel_kind::avx512_bf16}) {
+    if (!cpu::set_kernel(kind)) continue;
+    CAPTURE(std::string(cpu::kernel_name(kind)));
+    body();
+  }
+  cpu::set_kernel(before);
+}
+
+}  // namespace motet::laws

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: motet: the head count must divide the width, unless head_width is given; see the numbers in the_model_is_wrong<why, where, got, wanted> [MT-N01]
+#include <motet/nn/vit.hpp>
+
+#ifdef MOTET_BREAK
+constexpr motet::vit_config config{.width = 1024, .heads = 25};
+#else
+constexpr motet::vit_config config{.width = 1000, .heads = 25};
+#endif
+
+static_assert(motet::vit<config>::parameter_size > 0);

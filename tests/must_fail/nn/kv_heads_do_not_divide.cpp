@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: motet: the key-value head count must divide the head count; see the numbers in the_model_is_wrong<why, where, got, wanted> [MT-N03]
+#include <motet/nn/vit.hpp>
+
+#ifdef MOTET_BREAK
+constexpr motet::vit_config config{.heads = 12, .kv_heads = 5};
+#else
+constexpr motet::vit_config config{.heads = 12, .kv_heads = 4};
+#endif
+
+static_assert(motet::vit<config>::parameter_size > 0);

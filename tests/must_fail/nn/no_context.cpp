@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: motet: sizes of a net must be positive; see the numbers in the_model_is_wrong<why, where, got, wanted> [MT-N04]
+#include <motet/nn/text.hpp>
+
+#ifdef MOTET_BREAK
+constexpr motet::text_config config{.context = 0};
+#else
+constexpr motet::text_config config{.context = 77};
+#endif
+
+static_assert(motet::text_tower<config>::parameter_size > 0);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: motet: sizes of a net must be positive; see the numbers in the_model_is_wrong<why, where, got, wanted> [MT-N04]
+#include <motet/nn/vit.hpp>
+
+#ifdef MOTET_BREAK
+constexpr motet::vit_config config{.layers = 0};
+#else
+constexpr motet::vit_config config{.layers = 1};
+#endif
+
+static_assert(motet::vit<config>::parameter_size > 0);

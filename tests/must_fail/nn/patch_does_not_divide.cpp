@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: motet: the patch side must divide the picture side; see the numbers in the_model_is_wrong<why, where, got, wanted> [MT-N02]
+#include <motet/nn/vit.hpp>
+
+#ifdef MOTET_BREAK
+constexpr motet::vit_config config{.image = 224, .patch = 15};
+#else
+constexpr motet::vit_config config{.image = 224, .patch = 14};
+#endif
+
+static_assert(motet::vit<config>::parameter_size > 0);

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: motet: a layer's input width must be the output width of the layer before it; see the numbers in the_model_is_wrong<why, where, got, wanted> [MT-N05]
+#include <motet/nn/linear.hpp>
+#include <motet/nn/norm.hpp>
+#include <motet/nn/sequential.hpp>
+
+#ifdef MOTET_BREAK
+using net = motet::sequential<motet::linear<8, 16>, motet::layer_norm<12>, motet::linear<12, 4>>;
+#else
+using net = motet::sequential<motet::linear<8, 16>, motet::layer_norm<16>, motet::linear<16, 4>>;
+#endif
+
+static_assert(net::out == 4);

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# hf_tools.sh PROGRAMS SCRATCH: import_hf and export_hf say what is wrong with what they are given.
+set -u
+bin=$1
+scratch=$2
+rm -rf "$scratch" && mkdir -p "$scratch" || exit 2
+failed=0
+wanted() { # status, part of the message, command...
+  status=$1 part=$2
+  shift 2
+  said=$("$@" 2>&1)
+  got=$?
+  if [ $got -ne "$status" ] || ! printf '%s' "$said" | grep -qF -e "$part"; then
+    echo "$*: status $got, wanted $status and \"$part\"; it said: $said"
+    failed=1
+  fi
+}
+mkdir "$scratch/good" "$scratch/other" "$scratch/broken"
+echo '{"vision_config": {"hidden_size": 48, "num_attention_heads": 4}}' >"$scratch/good/config.json"
+echo '{"model_type": "siglip"}' >"$scratch/other/config.json"
+echo '{"projection_dim": 512,}' >"$scratch/broken/config.json"
+wanted 0 '.width = 48,' "$bin/import_hf" "$scratch/good"
+wanted 0 'namespace my_clip {' "$bin/import_hf" "$scratch/good" --name my_clip
+wanted 0 'import_hf DIR' "$bin/import_hf" --help
+wanted 2 'MT-X30' "$bin/import_hf"
+wanted 2 'unknown flag: --bogus' "$bin/import_hf" "$scratch/good" --bogus
+wanted 2 'cannot be the name of a namespace' "$bin/import_hf" "$scratch/good" --name my-clip
+wanted 1 'MT-F04' "$bin/import_hf" "$scratch/absent"
+wanted 1 'model_type is "siglip"' "$bin/import_hf" "$scratch/other"
+wanted 1 'line 1 column 24' "$bin/import_hf" "$scratch/broken"
+wanted 2 '--output is missing' "$bin/export_hf" --checkpoint "$scratch"
+wanted 2 'unknown flag --bogus' "$bin/export_hf" --bogus
+wanted 1 'MT-R50' "$bin/export_hf" --checkpoint "$scratch" --output "$scratch/out"
+[ ! -e "$scratch/out" ] || { echo "a failed export left $scratch/out"; failed=1; }
+exit $failed

@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# make_shapes: the same arguments make the same bytes, shards only cut, and every refusal has its code.
+set -eu
+make_shapes=$1/make_shapes
+scratch=$2
+rm -rf "$scratch"
+mkdir -p "$scratch"
+cd "$scratch"
+
+wrong() {
+  echo "FAILED: $1"
+  exit 1
+}
+# refused CODE STATUS WORDS...: the program must end with that status and name that code.
+refused() {
+  code=$1
+  status=$2
+  shift 2
+  got=0
+  "$make_shapes" "$@" >said 2>&1 || got=$?
+  [ "$got" = "$status" ] || wrong "$* ended with $got, wanted $status"
+  grep -q "\[$code\]" said || wrong "$* did not say $code: $(cat said)"
+}
+
+"$make_shapes" --output one --count 700 --format ppm --shards 1 --quiet
+"$make_shapes" --output again --count 700 --format ppm --shards 1 --quiet
+"$make_shapes" --output three --count 700 --format ppm --shards 3 --quiet
+"$make_shapes" --output other --count 700 --format ppm --shards 1 --seed 2 --quiet
+diff -r one again || wrong "the same arguments made other bytes"
+for file in test-000.tar tokenizer.json classes.json; do cmp "one/$file" "three/$file" || wrong "$file depends on the shards"; done
+cmp -s one/train-000.tar other/train-000.tar && wrong "seeds do not matter"
+
+names() { for shard in "$1"/train-*.tar; do tar -tf "$shard"; done; }
+[ "$(names one)" = "$(names three)" ] || wrong "shards changed the samples"
+mkdir unpacked-one unpacked-three
+tar -xf one/train-000.tar -C unpacked-one
+for shard in three/train-*.tar; do tar -xf "$shard" -C unpacked-three; done
+diff -r unpacked-one unpacked-three || wrong "shards changed what is drawn"
+
+# 70 held out: every class among them, and a caption and a picture for each.
+[ "$(tar -tf one/test-000.tar | wc -l)" = 210 ] || wrong "210 members held out, got $(tar -tf one/test-000.tar | wc -l)"
+classes=$(tar -xOf one/test-000.tar --wildcards '*.json' | grep -o '"class": [0-9]*' | sort -u | wc -l)
+[ "$classes" = 50 ] || wrong "50 classes held out, got $classes"
+
+# Its own folder may be made anew, with fewer shards; nobody else's.
+"$make_shapes" --output three --count 300 --format ppm --shards 1 --quiet
+[ "$(ls three)" = "classes.json
+test-000.tar
+tokenizer.json
+train-000.tar" ] || wrong "left over: $(ls three)"
+mkdir foreign
+echo mine >foreign/train-000.tar
+refused MT-X21 1 --output foreign --count 10 --format ppm
+[ "$(cat foreign/train-000.tar)" = mine ] || wrong "touched a foreign file"
+
+refused MT-X20 2 --output x --count 10 --colour red
+refused MT-X20 2 --output x
+refused MT-X20 2 --count 10
+refused MT-X20 2 --output x --count ten
+refused MT-X20 2 --output x --count 1
+refused MT-X20 2 --output x --count 10 --format gif
+refused MT-X20 2 --output x --count 10 --size 8
+refused MT-X20 2 --output x --count
+refused MT-F05 1 --output /dev/null/x --count 10
+[ ! -e x ] || wrong "a refused command line left a folder"
+
+# A full disk, by a limit on the size of a file: the error names it, and nothing is left under a final name.
+(
+  trap '' XFSZ
+  ulimit -f 100
+  refused MT-F06 1 --output full --count 100 --format ppm
+)
+[ -z "$(ls -A full)" ] || wrong "a full disk left $(ls -A full)"
+echo passed

@@ -1,0 +1,168 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What train_clip says about bad input, and what it leaves behind: train_clip.sh PROGRAMS SCRATCH
+set -u
+
+programs=$1
+here=$2
+train=$programs/train_clip
+rm -rf "$here"
+mkdir -p "$here"
+cd "$here" || exit 1
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  sed 's/^/    /' out err
+  failures=$((failures + 1))
+}
+# expect STATUS TEXT ARGUMENTS...: the program ends so and says so on standard error.
+expect() {
+  wanted=$1 text=$2
+  shift 2
+  "$train" "$@" >out 2>err
+  status=$?
+  [ $status -eq "$wanted" ] || fail "status $status instead of $wanted: train_clip $*"
+  grep -q -e "$text" err || fail "no \"$text\" from: train_clip $*"
+}
+succeed() {
+  "$train" "$@" >out 2>err || fail "status $? from: train_clip $*"
+}
+run="--model quick --batch 8 --threads 2 --no-report"
+
+"$programs/make_shapes" --output shapes --count 240 --format ppm --quiet || exit 1
+"$programs/make_shapes" --output others --count 140 --format ppm --seed 5 --quiet || exit 1
+
+# ---- the command line: status 2 ----
+expect 2 'MT-X01.*' --dta shapes
+expect 2 'did you mean --data' --dta shapes
+expect 2 MT-X02 --data
+expect 2 MT-X02 --data --steps 3
+expect 2 MT-X03 --data shapes --steps many
+expect 2 MT-X03 --data shapes --batch 0
+expect 2 MT-X03 --data shapes --lr nan
+expect 2 'tiny|small' --data shapes --model huge
+expect 2 MT-X03 --data shapes --batch 4 --accumulate 8
+expect 2 MT-X04 --steps 3
+expect 2 MT-X04 --data shapes --resume
+expect 2 MT-X05 shapes
+succeed --help
+grep -q -e '--accumulate N' out || fail "--help lacks an option"
+
+# ---- data ----
+expect 1 MT-D01 --data nowhere
+: >plain
+expect 1 MT-D01 --data plain/below
+mkdir empty
+expect 1 MT-D02 --data empty
+mkdir hollow
+cp shapes/tokenizer.json hollow/
+dd if=/dev/zero of=hollow/train-000.tar bs=1024 count=1 2>/dev/null
+expect 1 MT-D10 --data hollow
+mkdir wordless
+cp shapes/train-000.tar wordless/
+expect 1 tokenizer.json --data wordless
+expect 1 MT-D11 --data shapes --batch 1000
+if [ "$(id -u)" -ne 0 ]; then
+  cp -r shapes locked
+  chmod 000 locked
+  expect 1 MT-D01 --data locked
+  chmod 700 locked
+fi
+expect 1 MT-D03 --data 'shapes/train-{000..'
+
+# ---- a run, and going on with it ----
+succeed $run --data shapes --steps 4 --checkpoint run --save-every 2 --metrics metrics.jsonl
+tail -n 1 metrics.jsonl | grep -q '"zero_shot_accuracy"' || fail "the last line of the metrics has no zero_shot_accuracy"
+[ -f run/step-000004/model.safetensors ] && [ -f run/step-000002/model.safetensors ] || fail "checkpoints are missing"
+succeed $run --data shapes --steps 2 --checkpoint half --schedule constant --warmup 0
+succeed --data shapes --steps 4 --checkpoint half --resume --no-report --threads 2
+succeed $run --data shapes --steps 4 --checkpoint straight --schedule constant --warmup 0
+for file in model optimizer; do
+  cmp half/step-000004/$file.safetensors straight/step-000004/$file.safetensors >out 2>err || fail "a resumed run differs from a straight one in $file"
+done
+succeed $run --data shapes --steps 2 --checkpoint half
+[ -f half.old-1/step-000004/index.json ] || fail "an earlier run was not kept"
+succeed --data shapes --checkpoint run --resume --check
+grep -q 'step 4' out || fail "--check does not name the step"
+
+# ---- checkpoints that do not serve ----
+expect 1 MT-R50 --data shapes --checkpoint nowhere --resume
+expect 1 MT-R53 --data shapes --checkpoint run --resume --model tiny
+grep -q 'picture.blocks.0.mlp.up.weight' err && grep -q 'picture.blocks.2.attention.qkv.weight' err || fail "tensors that do not fit are not all named"
+expect 1 MT-R53 --data shapes --checkpoint run --resume --loss sigmoid --check
+grep -q 'join.bias' err || fail "the missing tensor is not named"
+expect 1 MT-R04 --data others --checkpoint run --resume
+expect 1 MT-R05 --data shapes --checkpoint run --resume --seed 77
+damaged() {
+  rm -rf damaged
+  cp -r run damaged
+}
+damaged
+sed 's/"version": 1/"version": 99/' run/step-000004/index.json >damaged/step-000004/index.json
+expect 1 MT-R51 --data shapes --checkpoint damaged --resume
+damaged
+sed 's/"step": 4/"step": 5/' run/step-000004/index.json >damaged/step-000004/index.json
+expect 1 MT-R52 --data shapes --checkpoint damaged --resume
+damaged
+head -c 100000 run/step-000004/model.safetensors >damaged/step-000004/model.safetensors
+expect 1 MT-R52 --data shapes --checkpoint damaged --resume
+damaged
+printf 'zzzz' | dd of=damaged/step-000004/optimizer.safetensors bs=1 seek=200000 conv=notrunc 2>/dev/null
+expect 1 'MT-R52' --data shapes --checkpoint damaged --resume
+damaged
+rm damaged/step-000004/optimizer.safetensors
+expect 1 MT-R52 --data shapes --checkpoint damaged --resume
+expect 1 MT-R52 --data shapes --checkpoint damaged --resume --check
+
+# ---- a disk that is full while saving: said, and the last checkpoint stays whole ----
+(
+  ulimit -f 2000
+  "$train" $run --data shapes --steps 6 --checkpoint run --resume >out 2>err
+  echo $? >status
+)
+[ "$(cat status)" -eq 1 ] || fail "status $(cat status) when the disk is full"
+grep -q 'MT-F06\|disk' err || fail "a full disk is not named"
+succeed --data shapes --checkpoint run --resume --check
+grep -q 'step 4' out || fail "the checkpoint before a full disk is lost"
+[ -z "$(find run -name '.*tmp*')" ] || fail "a temporary file is left"
+
+# ---- Ctrl-C in a step: it ends, is saved, and the run goes on exactly ----
+"$train" $run --data shapes --steps 100000 --schedule constant --warmup 0 --checkpoint stopped >out 2>err &
+child=$!
+tries=0
+until grep -q '^step 2/' out || [ $tries -ge 600 ]; do
+  sleep 0.1
+  tries=$((tries + 1))
+done
+kill -INT $child
+wait $child
+status=$?
+[ $status -eq 130 ] || fail "status $status after Ctrl-C"
+last=$(sed -n 's/^step \([0-9]*\).*/\1/p' out | tail -n 1)
+[ -f "stopped/step-$(printf %06d "$last")/index.json" ] || fail "the interrupted step $last was not saved"
+next=$((last + 2))
+succeed --data shapes --checkpoint stopped --resume --steps $next --no-report --threads 2
+succeed $run --data shapes --steps $next --schedule constant --warmup 0 --checkpoint whole
+cmp "stopped/step-$(printf %06d $next)/model.safetensors" "whole/step-$(printf %06d $next)/model.safetensors" >out 2>err || fail "an interrupted run differs from a straight one"
+
+# ---- what is told without training ----
+succeed --data random --model tiny --explain
+grep -q 'total *[0-9]* bytes' out && grep -q 'FLOPs of a step' out || fail "--explain lacks its numbers"
+echo | "$train" --data random --model quick --batch 8 --paced >out 2>err || fail "--paced failed"
+[ "$(head -n 1 out)" = ready ] && tail -n 1 out | grep -q '"peak_bytes"' || fail "--paced does not keep its protocol"
+
+# ---- damaged data is skipped and counted, or refused ----
+mkdir torn
+cp shapes/tokenizer.json shapes/classes.json shapes/test-000.tar torn/
+head -c 1000000 shapes/train-000.tar >torn/train-000.tar
+succeed $run --data torn --steps 1
+grep -q 'skipped: 1 damaged' out || fail "a torn shard is not counted"
+expect 1 MT-D04 $run --data torn --steps 1 --strict
+
+# ---- the report ----
+succeed --model quick --batch 8 --data shapes --steps 2 --report report
+grep -q '</html>' report/index.html && [ -f report/metrics.jsonl ] || fail "the report is not whole"
+
+[ $failures -eq 0 ] && echo "all is well"
+exit $((failures > 0))

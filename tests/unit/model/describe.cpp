@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/format/hf_clip_describe.hpp>
+#include <motet/format/hf_clip_tensors.hpp>
+#include <motet/format/json_write.hpp>
+#include <motet/model/describe.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+namespace {
+
+constexpr vit_config picture_net{.image = 12,
+                                 .patch = 4,
+                                 .width = 24,
+                                 .layers = 3,
+                                 .heads = 3,
+                                 .hidden = 40,
+                                 .embedding = 8,
+                                 .act = activation::quick_gelu,
+                                 .pre_norm = true,
+                                 .recompute = true};
+constexpr text_config caption_net{
+    .vocabulary = 50, .context = 7, .width = 16, .layers = 2, .heads = 2, .embedding = 8, .act = activation::gelu_tanh, .epsilon = 1e-6f};
+using picture = module<"picture", vit<picture_net>>;
+using caption = module<"caption", frozen<text_tower<caption_net>>>;
+using clip = model<join<info_nce, picture, caption>>;
+
+}  // namespace
+
+TEST_CASE("modules and their nets are said as data") {
+  const json said = describe<clip>();
+  const auto& modules = said.at("modules").items();
+  REQUIRE(modules.size() == 2);
+  CHECK(modules[0].at("name").string() == "picture");
+  CHECK(modules[0].at("frozen") == json(false));
+  CHECK(modules[1].at("frozen") == json(true));
+  CHECK(modules[0].at("net").at("hidden").integer() == 40);
+  CHECK(modules[1].at("net").at("hidden").integer() == 64);
+  CHECK(modules[1].at("net").at("head_width").integer() == 8);
+  CHECK(modules[1].at("net").at("kv_heads").integer() == 2);
+  CHECK(modules[1].at("net").at("act").string() == "gelu_tanh");
+}
+
+TEST_CASE("how a net is computed is not part of what it is") {
+  vit_config other = picture_net;
+  other.recompute = false;
+  CHECK(describe(other) == describe(picture_net));
+  other.heads = 2;
+  CHECK_FALSE(describe(other) == describe(picture_net));
+}
+
+TEST_CASE("each parameter of a CLIP model has its Hugging Face tensors, of its size") {
+  const hf_described found = describe_as_hf_clip(describe<clip>());
+  const auto map = hf_clip_tensors(found.config, found.picture, found.caption);
+  const auto parameters = clip::parameters();
+  CHECK(map.size() == parameters.size());
+  for (const parameter& own : parameters) {
+    CAPTURE(own.name);
+    const auto row = std::find_if(map.begin(), map.end(), [&](const hf_tensor& r) { return r.ours == own.name; });
+    REQUIRE(row != map.end());
+    CHECK(row->elements() == own.size());
+  }
+}

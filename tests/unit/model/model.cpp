@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/model/model.hpp>
+
+#include <motet/nn/text.hpp>
+#include <motet/nn/vit.hpp>
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+using namespace motet;
+
+namespace {
+
+using picture = module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 12, .layers = 2, .heads = 2, .embedding = 8}>>;
+using caption_net = text_tower<text_config{.vocabulary = 17, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>;
+using caption = module<"caption", caption_net>;
+using fixed_caption = module<"caption", frozen<caption_net>>;
+using sound = module<"sound", vit<vit_config{.image = 4, .patch = 2, .channels = 1, .width = 6, .layers = 1, .heads = 1, .embedding = 8}>>;
+using wide = module<"wide", vit<vit_config{.image = 4, .patch = 2, .width = 6, .layers = 1, .heads = 1, .embedding = 9}>>;
+
+using two = model<join<info_nce, picture, caption>>;
+using three = model<join<pairwise_sigmoid, fixed_caption, picture, sound>>;
+
+template <class... Modules>
+constexpr verdict verdict_of() {
+  return detail::check_join(static_cast<const join<info_nce, Modules...>*>(nullptr));
+}
+
+}  // namespace
+
+static_assert(verdict_of<picture, caption>().ok());
+static_assert(verdict_of<picture>().why == reason::join_too_small);
+static_assert(verdict_of<picture, caption, wide>().why == reason::join_widths_differ);
+static_assert(verdict_of<picture, caption, wide>().where == 2);
+static_assert(verdict_of<picture, caption, picture>().why == reason::duplicate_module);
+static_assert(two::size == 2 && two::embedding == 8);
+static_assert(two::position<"caption">() == 1 && three::position<"sound">() == 2);
+static_assert(two::share == 1 && three::share == 1.0 / 3);
+// What learns comes first, then the loss, then what is frozen.
+static_assert(two::offsets[0] == 0 && two::offsets[1] == picture::net::parameter_size);
+static_assert(two::trainable_size == two::parameter_size);
+static_assert(three::offsets[1] == 0 && three::offsets[2] == picture::net::parameter_size);
+static_assert(three::loss_at == picture::net::parameter_size + sound::net::parameter_size);
+static_assert(three::offsets[0] == three::trainable_size);
+static_assert(three::parameter_size == three::trainable_size + caption_net::parameter_size);
+
+namespace {
+
+template <class Model>
+void check_parameters() {
+  const auto all = Model::parameters();
+  std::set<std::string> names;
+  std::vector<bool> used(static_cast<std::size_t>(Model::parameter_size));
+  for (const parameter& p : all) {
+    CHECK(names.insert(p.name).second);
+    REQUIRE(p.offset >= 0);
+    REQUIRE(p.offset + p.size() <= Model::parameter_size);
+    for (motet::index i = 0; i < p.size(); ++i) {
+      const auto at = static_cast<std::size_t>(p.offset + i);
+      REQUIRE(!used[at]);
+      used[at] = true;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every parameter has a name and a place of its own") {
+  check_parameters<two>();
+  check_parameters<three>();
+}
+
+TEST_CASE("names are global and say where a tensor belongs") {
+  std::set<std::string> names;
+  for (const parameter& p : two::parameters()) names.insert(p.name);
+  for (const char* name :
+       {"picture.embed.patch.weight", "picture.embed.class", "picture.blocks.0.attention.qkv.weight", "picture.blocks.1.mlp.down.bias",
+        "picture.norm.weight", "picture.projection.weight", "caption.embed.token", "caption.blocks.1.attention.norm.bias", "join.log_scale"})
+    CHECK_MESSAGE(names.contains(name), std::string(name));
+}
+
+TEST_CASE("frozen modules lie behind what learns") {
+  for (const parameter& p : three::parameters()) CHECK_EQ(p.name.starts_with("caption."), p.offset >= three::trainable_size);
+}

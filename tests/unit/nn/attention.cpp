@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/nn/attention.hpp>
+
+#include "layer_laws.hpp"
+
+using namespace motet;
+
+static_assert(check(attention_config{.width = 12, .heads = 5}).why == reason::heads_do_not_divide);
+static_assert(check(attention_config{.width = 12, .heads = 5, .head_width = 3}).ok());
+static_assert(check(attention_config{.width = 12, .heads = 6, .kv_heads = 4}).why == reason::kv_heads_do_not_divide);
+static_assert(check(attention_config{.width = 12, .heads = 4, .rotary = 100}).why == reason::odd_rotary_width);
+static_assert(check(attention_config{.width = 0}).why == reason::not_positive);
+
+TEST_CASE("one head, several heads, with and without a causal mask") {
+  laws::check_layer<self_attention<attention_config{.width = 5, .heads = 1}>>();
+  laws::check_layer<self_attention<attention_config{.width = 12, .heads = 3, .mask = mask_kind::causal}>>();
+}
+
+TEST_CASE("grouped queries, rotary positions, no bias") {
+  laws::check_layer<self_attention<attention_config{.width = 12, .heads = 6, .kv_heads = 2, .bias = false}>>();
+  laws::check_layer<self_attention<attention_config{.width = 8, .heads = 2, .kv_heads = 1, .mask = mask_kind::causal, .rotary = 100}>>();
+}
+
+TEST_CASE("25 heads on a width that they do not divide") {
+  using many = self_attention<attention_config{.width = 16, .heads = 25, .head_width = 3}>;
+  static_assert(many::query == 75);
+  laws::check_layer<many>();
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/runtime/progress.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+namespace {
+std::string written(bool live) {
+  std::FILE* file = std::tmpfile();
+  {
+    progress out(file, live);
+    out.show({1, 4, 0.5, 1.25, 1e-3, 0.1, 640, 0.5, 1000000, 0.01, 65});
+    out.say("news");
+    out.show({2, 4, 0.4, 1.25, 1e-3, 0.1, 640, 0.5, 1000000, 0.01, 3700});
+  }
+  std::string text(4096, '\0');
+  std::rewind(file);
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  return text;
+}
+}  // namespace
+
+TEST_CASE("in a pipe every step is a plain line") {
+  const std::string text = written(false);
+  CHECK(text.find('\r') == std::string::npos);
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find("step 1/4  25%  loss 0.5000  norm 1.250  lr 1.00e-03  100 ms  640.0 samples/s  MFU 50.0%  mem 1 MB  data-wait 1.0%  ETA 1:05\n") == 0);
+  CHECK(text.find("\nnews\n") != std::string::npos);
+  CHECK(text.find("ETA 1:01:40") != std::string::npos);
+}
+
+TEST_CASE("on a terminal one line is drawn anew and ends with a line feed") {
+  const std::string text = written(true);
+  CHECK(text.find("\r") == 0);
+  CHECK(text.find("\x1b[Knews\n") != std::string::npos);
+  CHECK(text.back() == '\n');
+  std::size_t lines = 0;
+  for (const char c : text) lines += c == '\n' ? 1 : 0;
+  CHECK(lines == 2);
+}
+
+TEST_CASE("the bar fills in eighths of a cell and never leaves its width") {
+  CHECK(progress::bar(0, 2) == "\u2595  \u258f");
+  CHECK(progress::bar(0.5, 2) == "\u2595\u2588 \u258f");
+  CHECK(progress::bar(0.25, 2) == "\u2595\u258c \u258f");
+  CHECK(progress::bar(7, 2) == "\u2595\u2588\u2588\u258f");
+  CHECK(progress::clip("\u2588\u2588ab", 3) == "\u2588\u2588a");
+  CHECK(progress::clip("ab", 9) == "ab");
+}
+
+TEST_CASE("times, sizes and the process's memory") {
+  CHECK(clock_text(0.4) == "0:00");
+  CHECK(clock_text(125) == "2:05");
+  CHECK(clock_text(-1) == "-");
+  CHECK(bytes_text(1.5e9) == "1.50 GB");
+  CHECK(bytes_text(2e6) == "2 MB");
+  CHECK(peak_memory() > 100000);
+}
