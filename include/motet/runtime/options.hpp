@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/config.hpp>
+#include <motet/runtime/messages.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace motet {
+
+// The command line of a program: declare each option with the variable that it sets, then parse(). What is not understood is an error (MT-X..)
+// that names the nearest option. --help is known to all.
+class options {
+ public:
+  options(std::string program, std::string about) : program_(std::move(program)), about_(std::move(about)) {}
+
+  void flag(std::string name, bool& value, std::string help) { add({std::move(name), "", std::move(help), &value}); }
+  void text(std::string name, std::string& value, std::string unit, std::string help) { add({std::move(name), std::move(unit), std::move(help), &value}); }
+  void choice(std::string name, std::string& value, std::vector<std::string> choices, std::string help) {
+    std::string unit;
+    for (const std::string& each : choices) unit += (unit.empty() ? "" : "|") + each;
+    entry made{std::move(name), std::move(unit), std::move(help), &value};
+    made.choices = std::move(choices);
+    add(std::move(made));
+  }
+  void count(std::string name, index& value, index least, std::string help) {
+    entry made{std::move(name), "N", std::move(help), &value};
+    made.least = static_cast<double>(least);
+    add(std::move(made));
+  }
+  void count(std::string name, std::uint64_t& value, std::string help) { add({std::move(name), "N", std::move(help), &value}); }
+  void real(std::string name, double& value, double least, double most, std::string help) {
+    entry made{std::move(name), "X", std::move(help), &value};
+    made.least = least;
+    made.most = most;
+    add(std::move(made));
+  }
+
+  // False when --help was asked for; `help()` is then to be printed.
+  bool parse(int count, const char* const* words) {
+    for (int i = 1; i < count; ++i) {
+      std::string_view word = words[i];
+      if (word == "--help" || word == "-h") return false;
+      if (!word.starts_with("--")) fail(unexpected_word, "\"" + std::string(word) + "\"");
+      std::string_view value;
+      bool joined = false;
+      if (const std::size_t equals = word.find('='); equals != std::string_view::npos) {
+        value = word.substr(equals + 1);
+        word = word.substr(0, equals);
+        joined = true;
+      }
+      entry* const found = find(word);
+      if (found == nullptr) {
+        const std::string near = nearest(word);
+        fail(unknown_option, std::string(word) + (near.empty() ? "" : "; did you mean " + near));
+      }
+      found->given = true;
+      if (auto* const flag = std::get_if<bool*>(&found->value)) {
+        if (joined) fail(bad_option_value, found->name + " takes no value, got \"" + std::string(value) + "\"");
+        **flag = true;
+        continue;
+      }
+      if (!joined) {
+        if (i + 1 >= count || (std::string_view(words[i + 1]).starts_with("--"))) fail(option_without_value, found->name + " " + found->unit);
+        value = words[++i];
+      }
+      set(*found, value);
+    }
+    return true;
+  }
+  bool given(std::string_view name) const {
+    return std::any_of(entries_.begin(), entries_.end(), [&](const entry& each) { return each.name == name && each.given; });
+  }
+  void require(std::string_view name) const {
+    if (!given(name)) fail(option_missing, std::string(name));
+  }
+
+  std::string help() const {
+    std::string out = program_ + ": " + about_ + "\n\n";
+    std::size_t widest = 0;
+    for (const entry& each : entries_) widest = std::max(widest, left(each).size());
+    for (const entry& each : entries_) {
+      const std::string start = left(each);
+      out += "  " + start + std::string(widest + 2 - start.size(), ' ') + each.help;
+      const std::string standard = standard_of(each);
+      out += (standard.empty() ? "" : " [" + standard + "]") + "\n";
+    }
+    return out;
+  }
+
+ private:
+  struct entry {
+    std::string name, unit, help;
+    std::variant<bool*, std::string*, index*, std::uint64_t*, double*> value;
+    std::vector<std::string> choices{};
+    double least = 0, most = 0;
+    std::string standard{};
+    bool given = false;
+  };
+
+  void add(entry made) {
+    made.standard = standard_of(made);
+    entries_.push_back(std::move(made));
+  }
+  static std::string left(const entry& each) { return each.name + (each.unit.empty() ? "" : " " + each.unit); }
+  // The value before parsing is what help shows.
+  static std::string standard_of(const entry& each) {
+    if (!each.standard.empty()) return each.standard;
+    if (const auto* text = std::get_if<std::string*>(&each.value)) return **text;
+    if (const auto* whole = std::get_if<index*>(&each.value)) return std::to_string(**whole);
+    if (const auto* word = std::get_if<std::uint64_t*>(&each.value)) return std::to_string(**word);
+    if (const auto* real = std::get_if<double*>(&each.value)) return shortest(**real);
+    return {};
+  }
+  static std::string shortest(double value) {
+    char digits[32];
+    const auto [end, failed] = std::to_chars(digits, digits + sizeof digits, value);
+    return {digits, end};
+  }
+
+  entry* find(std::string_view name) {
+    for (entry& each : entries_)
+      if (each.name == name) return &each;
+    return nullptr;
+  }
+  // By the number of letters to change, when that is few for the word's length.
+  std::string nearest(std::string_view word) const {
+    std::string best;
+    std::size_t fewest = std::max<std::size_t>(2, word.size() / 3);
+    for (const entry& each : entries_) {
+      const std::size_t changes = distance(word, each.name);
+      if (changes < fewest || (changes == fewest && best.empty())) {
+        fewest = changes;
+        best = each.name;
+      }
+    }
+    return best;
+  }
+  static std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+      std::size_t corner = row[0];
+      row[0] = i;
+      for (std::size_t j = 1; j <= b.size(); ++j) {
+        const std::size_t changed = corner + (a[i - 1] == b[j - 1] ? 0 : 1);
+        corner = row[j];
+        row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
+      }
+    }
+    return row[b.size()];
+  }
+
+  template <class Number>
+  static Number number(const entry& which, std::string_view value, const char* wanted) {
+    Number out{};
+    const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), out);
+    if (failed != std::errc{} || end != value.data() + value.size() || value.empty())
+      fail(bad_option_value, which.name + " wants " + wanted + ", got \"" + std::string(value) + "\"");
+    return out;
+  }
+  static void set(const entry& which, std::string_view value) {
+    if (auto* const text = std::get_if<std::string*>(&which.value)) {
+      if (!which.choices.empty() && std::find(which.choices.begin(), which.choices.end(), value) == which.choices.end())
+        fail(bad_option_value, which.name + " wants one of " + which.unit + ", got \"" + std::string(value) + "\"");
+      if (value.empty()) fail(option_without_value, which.name + " " + which.unit);
+      **text = value;
+    } else if (auto* const whole = std::get_if<index*>(&which.value)) {
+      const index got = number<index>(which, value, "a whole number");
+      if (static_cast<double>(got) < which.least)
+        fail(bad_option_value, which.name + " wants at least " + std::to_string(static_cast<index>(which.least)) + ", got " + std::to_string(got));
+      **whole = got;
+    } else if (auto* const word = std::get_if<std::uint64_t*>(&which.value)) {
+      **word = number<std::uint64_t>(which, value, "a whole number that is not negative");
+    } else if (auto* const real = std::get_if<double*>(&which.value)) {
+      const double got = number<double>(which, value, "a number");
+      if (!std::isfinite(got) || got < which.least || got > which.most)
+        fail(bad_option_value, which.name + " wants a number from " + shortest(which.least) + " to " + shortest(which.most) + ", got \"" + std::string(value) + "\"");
+      **real = got;
+    }
+  }
+
+  std::string program_, about_;
+  std::vector<entry> entries_;
+};
+
+}  // namespace motet

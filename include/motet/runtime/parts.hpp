@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/model/model.hpp>
+#include <motet/nn/text.hpp>
+#include <motet/nn/vit.hpp>
+#include <motet/runtime/messages.hpp>
+
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace motet {
+
+// How the input of a net is sized and cut. A net with an input type of its own specialises this.
+template <class Net, class Input = typename Net::input>
+struct input_traits;
+
+template <class Net>
+struct input_traits<Net, pictures> {
+  static constexpr index pixels = Net::config.channels * Net::config.image * Net::config.image;
+  struct storage {};
+  static storage room(index) { return {}; }
+  static index samples(const pictures& all) { return all.samples; }
+  static index longest() { return 1; }
+  static pictures largest(index samples) { return {nullptr, samples}; }
+  static bool fits(const pictures& all, index samples) { return all.samples <= samples; }
+  static pictures slice(const pictures& all, index first, index count, storage&) { return {all.pixels + first * pixels, count}; }
+};
+
+template <class Net>
+struct input_traits<Net, tokens> {
+  using storage = std::vector<index>;  // rebased offsets
+  static storage room(index samples) { return storage(static_cast<std::size_t>(samples) + 1); }
+  static index samples(const tokens& all) { return all.seq.samples; }
+  static index longest() { return Net::config.context; }
+  static tokens largest(index samples) { return {nullptr, {samples, Net::config.context, nullptr}}; }
+  static bool fits(const tokens& all, index samples) {
+    if (all.seq.samples > samples) return false;
+    for (index s = 0; s < all.seq.samples; ++s)
+      if (all.seq.rows_of(s) > Net::config.context) return false;
+    return true;
+  }
+  static tokens slice(const tokens& all, index first, index count, storage& offsets) {
+    const index start = all.seq.begin(first);
+    if (all.seq.offsets == nullptr) return {all.ids + start, {count, all.seq.length, nullptr}};
+    for (index s = 0; s <= count; ++s) offsets[static_cast<std::size_t>(s)] = all.seq.begin(first + s) - start;
+    return {all.ids + start, {count, 0, offsets.data()}};
+  }
+};
+
+// A batch cut into parts of consecutive samples, as even as possible, in memory that is taken once.
+template <class Model>
+class batch_parts {
+ public:
+  using batch = typename Model::batch;
+
+  batch_parts(index samples, index parts) : samples_(samples), parts_(static_cast<std::size_t>(parts)) {
+    if (samples < 1 || parts < 1 || parts > samples)
+      fail(bad_training_option, "a batch of " + std::to_string(samples) + " samples in " + std::to_string(parts) + " parts");
+    const index most = (samples + parts - 1) / parts;
+    for (index p = 0; p < parts; ++p) rooms_.push_back(rooms(most, all{}));
+  }
+
+  std::span<const batch> cut(const batch& whole) {
+    if (!fits(whole, all{})) fail(step_too_large, "planned for " + std::to_string(samples_) + " samples");
+    const index count = input_traits<net<0>>::samples(std::get<0>(whole));
+    const auto parts = static_cast<index>(parts_.size());
+    // A single part is the batch itself.
+    if (parts == 1) {
+      parts_[0] = whole;
+      return parts_;
+    }
+    if (count < parts) fail(bad_training_option, "a batch of " + std::to_string(count) + " samples in " + std::to_string(parts) + " parts");
+    for (index p = 0; p < parts; ++p) cut_one(whole, p, count * p / parts, count * (p + 1) / parts, all{});
+    return parts_;
+  }
+  // The most that cut() accepts, for a dry run: its data is never read.
+  std::span<const batch> largest() {
+    const auto parts = static_cast<index>(parts_.size());
+    for (index p = 0; p < parts; ++p) parts_[static_cast<std::size_t>(p)] = largest_of(samples_ * (p + 1) / parts - samples_ * p / parts, all{});
+    return parts_;
+  }
+  static batch largest_batch(index samples) { return largest_of(samples, all{}); }
+  index samples() const { return samples_; }
+
+ private:
+  using all = std::make_index_sequence<Model::size>;
+  template <std::size_t I>
+  using net = typename Model::template module_at<I>::net;
+  template <std::size_t... I>
+  static std::tuple<typename input_traits<net<I>>::storage...> storage_type(std::index_sequence<I...>);
+  using storage = decltype(storage_type(all{}));
+
+  template <std::size_t... I>
+  static storage rooms(index most, std::index_sequence<I...>) {
+    return storage(input_traits<net<I>>::room(most)...);
+  }
+  template <std::size_t... I>
+  static batch largest_of(index samples, std::index_sequence<I...>) {
+    return batch(input_traits<net<I>>::largest(samples)...);
+  }
+  template <std::size_t... I>
+  bool fits(const batch& whole, std::index_sequence<I...>) const {
+    const index count = input_traits<net<0>>::samples(std::get<0>(whole));
+    return ((input_traits<net<I>>::fits(std::get<I>(whole), samples_) && input_traits<net<I>>::samples(std::get<I>(whole)) == count) && ...);
+  }
+  template <std::size_t... I>
+  void cut_one(const batch& whole, index part, index first, index last, std::index_sequence<I...>) {
+    const auto at = static_cast<std::size_t>(part);
+    parts_[at] = batch(input_traits<net<I>>::slice(std::get<I>(whole), first, last - first, std::get<I>(rooms_[at]))...);
+  }
+
+  index samples_;
+  std::vector<batch> parts_;
+  std::vector<storage> rooms_;
+};
+
+}  // namespace motet

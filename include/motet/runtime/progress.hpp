@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/config.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace motet {
+
+// "1:02:03", "2:03".
+inline std::string clock_text(double seconds) {
+  if (!(seconds >= 0 && seconds < 1e9)) return "-";
+  const auto whole = static_cast<long>(std::lround(seconds));
+  char out[48];
+  if (whole >= 3600) std::snprintf(out, sizeof out, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+  else std::snprintf(out, sizeof out, "%ld:%02ld", whole / 60, whole % 60);
+  return out;
+}
+
+// "1.25 GB", "312 MB": powers of ten.
+inline std::string bytes_text(double bytes) {
+  char out[48];
+  if (bytes >= 1e9) std::snprintf(out, sizeof out, "%.2f GB", bytes / 1e9);
+  else if (bytes >= 1e6) std::snprintf(out, sizeof out, "%.0f MB", bytes / 1e6);
+  else std::snprintf(out, sizeof out, "%.0f kB", bytes / 1e3);
+  return out;
+}
+
+// Most memory that this process ever held.
+inline index peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+#ifdef __APPLE__
+  return static_cast<index>(usage.ru_maxrss);
+#else
+  return static_cast<index>(usage.ru_maxrss) * 1024;
+#endif
+}
+
+// What a step's line says.
+struct step_line {
+  index step = 0, steps = 0;  // counted from 1
+  double loss = 0, gradient_norm = 0, rate = 0;
+  double seconds = 0, samples_per_second = 0;
+  double utilisation = 0;  // of the named peak; 0: not known
+  index memory = 0;
+  double data_wait = 0;  // share of the time since the last line
+  double left = 0;       // seconds
+};
+
+inline std::string text_of(const step_line& line) {
+  char out[256];
+  std::snprintf(out, sizeof out, "step %td/%td %3.0f%%  loss %.4f  norm %.3f  lr %.2e  %.0f ms  %.1f samples/s  MFU %.1f%%  mem %s  data-wait %.1f%%  ETA %s",
+                line.step, line.steps, line.steps > 0 ? 100.0 * static_cast<double>(line.step) / static_cast<double>(line.steps) : 0.0, line.loss,
+                line.gradient_norm, line.rate, line.seconds * 1e3, line.samples_per_second, line.utilisation * 100, bytes_text(static_cast<double>(line.memory)).c_str(),
+                line.data_wait * 100, clock_text(line.left).c_str());
+  return out;
+}
+
+// Lines in a pipe or a file; on a terminal one line with a bar that is drawn anew.
+class progress {
+ public:
+  explicit progress(std::FILE* out = stdout) : out_(out), live_(isatty(fileno(out)) != 0) {}
+  progress(std::FILE* out, bool live) : out_(out), live_(live) {}
+  progress(const progress&) = delete;
+  progress& operator=(const progress&) = delete;
+  ~progress() { finish(); }
+
+  bool live() const { return live_; }
+
+  void show(const step_line& line) {
+    const std::string text = text_of(line);
+    if (!live_) {
+      std::fprintf(out_, "%s\n", text.c_str());
+      std::fflush(out_);
+      return;
+    }
+    const int columns = width();
+    const double done = line.steps > 0 ? static_cast<double>(line.step) / static_cast<double>(line.steps) : 0;
+    std::string shown = bar(done, 20) + " " + text;
+    // A line that wraps cannot be drawn anew.
+    if (columns > 0) shown = clip(shown, columns - 1);
+    std::fprintf(out_, "\r%s\x1b[K", shown.c_str());
+    std::fflush(out_);
+    open_ = true;
+  }
+  // A line of its own that stays.
+  void say(const std::string& text) {
+    if (open_) std::fputs("\r\x1b[K", out_);
+    open_ = false;
+    std::fprintf(out_, "%s\n", text.c_str());
+    std::fflush(out_);
+  }
+  void finish() {
+    if (open_) std::fputc('\n', out_);
+    open_ = false;
+    std::fflush(out_);
+  }
+
+  static std::string bar(double done, int cells) {
+    static constexpr const char* eighths[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
+    const int full = static_cast<int>(std::clamp(done, 0.0, 1.0) * cells * 8);
+    std::string out = "\u2595";
+    for (int i = 0; i < full / 8; ++i) out += "\u2588";
+    int drawn = full / 8;
+    if (full % 8 != 0) {
+      out += eighths[full % 8];
+      ++drawn;
+    }
+    out.append(static_cast<std::size_t>(cells - drawn), ' ');
+    return out + "\u258f";
+  }
+  // The first `columns` letters of UTF-8 text.
+  static std::string clip(const std::string& text, int columns) {
+    std::size_t at = 0;
+    for (int seen = 0; at < text.size(); ++at) {
+      if ((static_cast<unsigned char>(text[at]) & 0xc0u) != 0x80u && ++seen > columns) break;
+    }
+    return text.substr(0, at);
+  }
+
+ private:
+  int width() const {
+    winsize size{};
+    return ioctl(fileno(out_), TIOCGWINSZ, &size) == 0 ? static_cast<int>(size.ws_col) : 0;
+  }
+
+  std::FILE* out_;
+  bool live_;
+  bool open_ = false;
+};
+
+}  // namespace motet
