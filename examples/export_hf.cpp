@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Writes a checkpoint as a folder that CLIPModel.from_pretrained of the transformers package loads.
+#include <motet/format/hf_clip_describe.hpp>
+#include <motet/format/hf_clip_write.hpp>
+
+#include <cstdio>
+
+namespace motet::export_hf {
+namespace {
+
+constexpr const char* usage =
+    "export_hf --checkpoint DIR --output DIR\n"
+    "\n"
+    "  --checkpoint DIR   one checkpoint, or a run of which the newest is taken\n"
+    "  --output DIR       gets config.json and model.safetensors; other files there stay\n";
+
+struct options {
+  std::string checkpoint, output;
+};
+
+options read_options(int count, char** words) {
+  options out;
+  for (int i = 1; i < count; ++i) {
+    const std::string flag = words[i];
+    const auto value = [&]() -> std::string {
+      if (i + 1 >= count) fail(hf_command_line, flag + " needs a value");
+      return words[++i];
+    };
+    if (flag == "--checkpoint") out.checkpoint = value();
+    else if (flag == "--output") out.output = value();
+    else fail(hf_command_line, "unknown flag " + flag);
+  }
+  if (out.checkpoint.empty()) fail(hf_command_line, "--checkpoint is missing");
+  if (out.output.empty()) fail(hf_command_line, "--output is missing");
+  return out;
+}
+
+void run(const options& given) {
+  const motet::checkpoint from(given.checkpoint);
+  hf_described described = describe_as_hf_clip(from.description());
+  std::vector<std::vector<float>> values;
+  std::vector<loaded_tensor> loaded;
+  std::vector<saved_tensor> weights;
+  for (const stored_tensor& tensor : from.weights()) {
+    auto& own = values.emplace_back(static_cast<std::size_t>(tensor.elements()));
+    loaded.push_back({tensor.name, tensor.shape, own.data()});
+    weights.push_back({tensor.name, tensor.shape, own.data()});
+  }
+  from.load_weights(from.model(), loaded);
+  for (const saved_tensor& tensor : weights) {
+    if (tensor.name == "join.log_scale" && tensor.shape == std::vector<index>{1}) described.config.logit_scale = static_cast<double>(tensor.data[0]);
+  }
+  save_hf_clip(given.output, described.config, weights, described.picture, described.caption);
+  std::printf("%s: step %lld of %s\n", given.output.c_str(), static_cast<long long>(from.step()), from.model().c_str());
+}
+
+}  // namespace
+}  // namespace motet::export_hf
+
+int main(int count, char** words) {
+  for (int i = 1; i < count; ++i) {
+    if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h") return std::fputs(motet::export_hf::usage, stdout) < 0 ? 1 : 0;
+  }
+  try {
+    motet::export_hf::run(motet::export_hf::read_options(count, words));
+    return 0;
+  } catch (const motet::error& problem) {
+    std::fprintf(stderr, "%s\n", problem.what());
+    return std::string_view(problem.code()) == "MT-X30" ? 2 : 1;
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "motet: %s\n", problem.what());
+    return 1;
+  }
+}

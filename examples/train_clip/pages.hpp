@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "evaluate.hpp"
+
+#include <motet/runtime/data_uri.hpp>
+#include <motet/runtime/progress.hpp>
+#include <motet/runtime/report.hpp>
+
+// What goes onto the report's page.
+namespace motet::train_clip {
+
+inline std::vector<section_share> shares(const cpu::profile& costs) {
+  std::vector<section_share> out;
+  for (const cpu::section_cost& each : costs)
+    if (each.seconds > 0) out.push_back({costs.path(each), each.seconds});
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  return out;
+}
+
+// Probabilities of all captions for one picture, as the loss sees them.
+inline std::vector<report_guess> best_captions(const held_out& test, index at, double scale, std::size_t count) {
+  const index width = static_cast<index>(test.caption_features().size()) / test.classes().size();
+  const float* const own = test.picture_features().data() + at * width;
+  std::vector<std::pair<double, index>> all;
+  double most = -1e30, sum = 0;
+  for (index c = 0; c < test.classes().size(); ++c) {
+    double product = 0;
+    for (index k = 0; k < width; ++k) product += static_cast<double>(own[k]) * static_cast<double>(test.caption_features()[static_cast<std::size_t>(c * width + k)]);
+    all.emplace_back(scale * product, c);
+    most = std::max(most, scale * product);
+  }
+  for (auto& [score, which] : all) sum += std::exp(score - most);
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  std::vector<report_guess> out;
+  for (std::size_t i = 0; i < std::min(count, all.size()); ++i) {
+    const auto which = static_cast<std::size_t>(all[i].second);
+    out.push_back({test.classes().captions[which], std::exp(all[i].first - most) / sum, all[i].second == test.truth(at)});
+  }
+  return out;
+}
+
+inline double number_of(const json& line, const char* name) {
+  const json* found = line.find(name);
+  return found != nullptr && found->is_number() ? found->number() : std::numeric_limits<double>::quiet_NaN();
+}
+
+inline void write_report(const std::filesystem::path& path, const settings& s, session& model, const held_out* test, const zero_shot_result& found,
+                         const std::vector<section_share>& split, const std::vector<json>& metrics) {
+  const model_facts& facts = model.facts();
+  report_page page;
+  page.title = "Training " + facts.name;
+  page.subtitle = std::to_string(model.updates()) + " steps of " + std::to_string(s.batch) + " pairs, loss " + facts.loss + ", precision " + facts.precision;
+
+  report_curve loss{{"Loss", "loss"}, {}}, accuracy{{"Zero-shot accuracy", "accuracy"}, {}}, norm{{"Gradient norm", "norm"}, {}}, rate{{"Learning rate", "rate"}, {}};
+  loss.config.smooth = norm.config.smooth = true;
+  accuracy.config.low = 0;
+  accuracy.config.high = 1;
+  accuracy.config.dots = accuracy.config.percent = true;
+  rate.config.low = norm.config.low = 0;
+  double seconds = 0, samples_per_second = 0, last_loss = NAN;
+  for (const json& line : metrics) {
+    const double step = number_of(line, "step");
+    const auto add = [&](report_curve& to, const char* name) {
+      const double value = number_of(line, name);
+      if (std::isfinite(value) && (to.points.empty() || to.points.back().first < step)) to.points.emplace_back(step, value);
+    };
+    add(loss, "loss");
+    add(norm, "gradient_norm");
+    add(rate, "learning_rate");
+    add(accuracy, "zero_shot_accuracy");
+    if (line.find("loss") != nullptr) {
+      seconds += number_of(line, "seconds");
+      last_loss = number_of(line, "loss");
+    }
+  }
+  if (seconds > 0) samples_per_second = static_cast<double>(loss.points.size()) * static_cast<double>(s.batch) / seconds;
+  char text[64];
+  const auto headline = [&](const char* format, double value, const char* label) {
+    std::snprintf(text, sizeof text, format, value);
+    page.headline.push_back({text, label});
+  };
+  if (test != nullptr) headline("%.1f %%", 100 * found.accuracy(), "zero-shot accuracy");
+  headline("%.4f", last_loss, "last loss");
+  headline("%.0f", samples_per_second, "samples a second");
+  page.headline.push_back({clock_text(seconds), "in steps"});
+  headline("%.2f M", static_cast<double>(facts.parameters) / 1e6, "parameters");
+  page.headline.push_back({bytes_text(static_cast<double>(peak_memory())), "peak memory"});
+  page.curves = {std::move(loss), std::move(accuracy), std::move(norm), std::move(rate)};
+  page.sections = split;
+
+  if (test != nullptr) {
+    double scale = 1 / 0.07;
+    const trained_state state = model.state();
+    for (const parameter& each : state.parameters)
+      if (each.name == "join.log_scale") scale = std::exp(static_cast<double>(state.weights[each.offset]));
+    constexpr index most = 60;
+    const index shown = std::min(most, test->size());
+    for (index i = 0; i < shown; ++i) {
+      const index at = test->size() * i / shown;
+      page.pictures.push_back({data_uri(test->shot(at)), test->caption(at), best_captions(*test, at, scale, 3)});
+    }
+    page.pictures_note = std::to_string(shown) + " of " + std::to_string(test->size()) + " pictures that training never saw, each with the three nearest of " +
+                         std::to_string(test->classes().size()) + " captions, one for each class. Green is the picture's class. Below, in grey, what the picture was drawn from.";
+  }
+  const auto fact = [&](const char* name, std::string value) { page.facts.emplace_back(name, std::move(value)); };
+  fact("machine", model.machine());
+  fact("data", s.data);
+  fact("picture tower", std::to_string(facts.picture.layers) + " layers of width " + std::to_string(facts.picture.width) + ", " + std::to_string(facts.picture.heads) +
+                            " heads, pictures of " + std::to_string(facts.picture.image) + " x " + std::to_string(facts.picture.image) + " in patches of " +
+                            std::to_string(facts.picture.patch));
+  fact("caption tower", std::to_string(facts.caption.layers) + " layers of width " + std::to_string(facts.caption.width) + ", " + std::to_string(facts.caption.heads) +
+                            " heads, at most " + std::to_string(facts.caption.context) + " of " + std::to_string(facts.caption.vocabulary) + " tokens");
+  fact("embedding", std::to_string(facts.picture.embedding));
+  fact("settings", write_json(saved_settings(s)));
+  motet::write_report(path, page);
+}
+
+}  // namespace motet::train_clip

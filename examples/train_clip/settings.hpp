@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "session.hpp"
+
+#include <motet/format/json_write.hpp>
+#include <motet/runtime/options.hpp>
+#include <motet/runtime/rate.hpp>
+
+namespace motet::train_clip {
+
+struct settings {
+  std::string data, model = "quick", precision = "fp32", loss = "infonce", checkpoint, metrics, report = "report", schedule = "cosine";
+  index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1, eval_every = 0, loader_threads = 1, line_every = 1;
+  std::uint64_t seed = 1;
+  double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6;
+  bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false, no_flip = false;
+
+  bool random_data() const { return data == "random"; }
+  index warmup_steps() const { return warmup >= 0 ? warmup : std::min<index>(100, steps / 10); }
+  rate_schedule rates() const { return {schedule == "constant" ? rate_kind::constant : rate_kind::cosine, rate, warmup_steps(), steps, 0.0}; }
+  session_config session() const {
+    return {loss, precision, static_cast<int>(threads), {batch, accumulate, seed, {beta1, beta2, 1e-6, weight_decay, clip}, loss == "infonce"}};
+  }
+};
+
+inline options command_line(settings& s) {
+  options line("train_clip", "trains two towers, pictures and captions, on captioned pictures");
+  std::vector<std::string> names;
+  for (const model_entry& each : models) names.emplace_back(each.name);
+  line.text("--data", s.data, "FOLDER", "shards with tokenizer.json and classes.json (see make_shapes), a pattern of shards, or: random");
+  line.choice("--model", s.model, names, "which towers");
+  line.count("--batch", s.batch, 1, "pairs in a step; the loss compares all with all");
+  line.count("--steps", s.steps, 0, "of the whole run, those before --resume included");
+  line.choice("--precision", s.precision, {"fp32", "bf16"}, "of products; weights, sums and the optimizer are fp32 always");
+  line.choice("--loss", s.loss, {"infonce", "sigmoid"}, "softmax over all pairs, or a yes or no for each pair");
+  line.real("--lr", s.rate, 0, 1e6, "peak learning rate");
+  line.choice("--schedule", s.schedule, {"cosine", "constant"}, "of the learning rate after the warm-up");
+  line.count("--warmup", s.warmup, -1, "steps with rising learning rate; -1: a tenth of the run, at most 100");
+  line.real("--weight-decay", s.weight_decay, 0, 1e6, "of matrices; norms, biases and single numbers have none");
+  line.real("--clip", s.clip, 0, 1e30, "largest norm of the gradient; 0: no limit");
+  line.real("--beta1", s.beta1, 0, 1, "of AdamW");
+  line.real("--beta2", s.beta2, 0, 1, "of AdamW");
+  line.count("--seed", s.seed, "of weights, order and augmentation");
+  line.count("--accumulate", s.accumulate, 1, "parts of a step's batch, for less memory; the result is the same");
+  line.count("--threads", s.threads, 0, "0: one for each processor");
+  line.text("--checkpoint", s.checkpoint, "FOLDER", "where to save; at the end, every --save-every steps and on Ctrl-C");
+  line.count("--save-every", s.save_every, 0, "steps; 0: at the end only");
+  line.count("--keep", s.keep, 0, "newest checkpoints to keep; 0: all");
+  line.flag("--resume", s.resume, "go on from --checkpoint; options that are not given are those of the saved run");
+  line.text("--metrics", s.metrics, "FILE", "JSON lines; without it metrics.jsonl in the report's folder");
+  line.text("--report", s.report, "FOLDER", "index.html with curves and pictures");
+  line.flag("--no-report", s.no_report, "write no report");
+  line.count("--eval-every", s.eval_every, 0, "steps between zero-shot tests; 0: at the end only");
+  line.count("--line-every", s.line_every, 1, "steps between lines");
+  line.count("--loader-threads", s.loader_threads, 1, "that prepare data beside the step");
+  line.real("--smallest-crop", s.smallest_crop, 0.01, 1, "share of a picture that a random crop keeps at least");
+  line.flag("--no-flip", s.no_flip, "never mirror pictures");
+  line.flag("--strict", s.strict, "damaged data is an error, not skipped");
+  line.flag("--explain", s.explain, "print what the run will need, and stop");
+  line.flag("--check", s.check, "look at data, model and checkpoint, and stop: status 0 or 1");
+  line.flag("--paced", s.paced, "for benchmarks: one step for each line of standard input");
+  return line;
+}
+
+// What decides a run's result, as a checkpoint stores it.
+inline json saved_settings(const settings& s) {
+  json out;
+  out.set("model", s.model);
+  out.set("loss", s.loss);
+  out.set("precision", s.precision);
+  out.set("batch", s.batch);
+  out.set("steps", s.steps);
+  out.set("accumulate", s.accumulate);
+  out.set("learning_rate", s.rate);
+  out.set("schedule", s.schedule);
+  out.set("warmup", s.warmup_steps());
+  out.set("weight_decay", s.weight_decay);
+  out.set("clip", s.clip);
+  out.set("beta1", s.beta1);
+  out.set("beta2", s.beta2);
+  out.set("seed", s.seed);
+  out.set("smallest_crop", s.smallest_crop);
+  out.set("flip", !s.no_flip);
+  return out;
+}
+
+// A resumed run has the saved run's settings, except for what its own command line gives.
+inline void adopt_settings(settings& s, const options& line, const json& saved) {
+  const auto take = [&](const char* option, const char* name, auto& value) {
+    if (line.given(option)) return;
+    const json* found = saved.find(name);
+    if (found == nullptr) return;
+    using type = std::remove_cvref_t<decltype(value)>;
+    if constexpr (std::is_same_v<type, std::string>) value = found->string();
+    else if constexpr (std::is_same_v<type, double>) value = found->number();
+    else if constexpr (std::is_same_v<type, index>) value = found->integer();
+    else value = found->unsigned_integer();
+  };
+  take("--model", "model", s.model);
+  take("--loss", "loss", s.loss);
+  take("--precision", "precision", s.precision);
+  take("--batch", "batch", s.batch);
+  take("--steps", "steps", s.steps);
+  take("--accumulate", "accumulate", s.accumulate);
+  take("--lr", "learning_rate", s.rate);
+  take("--schedule", "schedule", s.schedule);
+  take("--warmup", "warmup", s.warmup);
+  take("--weight-decay", "weight_decay", s.weight_decay);
+  take("--clip", "clip", s.clip);
+  take("--beta1", "beta1", s.beta1);
+  take("--beta2", "beta2", s.beta2);
+  take("--smallest-crop", "smallest_crop", s.smallest_crop);
+  if (const json* flip = saved.find("flip"); flip != nullptr && !line.given("--no-flip")) s.no_flip = !flip->boolean();
+  const std::uint64_t given = s.seed;
+  if (const json* seed = saved.find("seed")) {
+    s.seed = seed->unsigned_integer();
+    if (line.given("--seed") && given != s.seed)
+      fail(resume_mismatch, "--seed " + std::to_string(given) + ", the saved run has seed " + std::to_string(s.seed));
+  }
+}
+
+}  // namespace motet::train_clip
