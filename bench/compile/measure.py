@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What compiling Motet costs. Prints a Markdown table: every public header alone, a model of two towers at growing depth, and the programs of
+examples/train_clip. `--check` exits 1 above a budget. Milliseconds are the best of a few runs; a busy machine inflates them, so the check
+compares with the empty file of the same run where it can."""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+INCLUDE = ROOT / "include"
+# Milliseconds above an empty file, for a header of the floor alone.
+BUDGET = {"meta": 160, "tensor": 300, "format": 500, "nn": 400, "model": 420, "backend": 900, "data": 700, "runtime": 900}
+MODEL_SECONDS = 30
+GROWTH = 1.25  # of time and of code, from 2 layers to 24
+
+MODEL = """
+#include <motet/backend/cpu/operations.hpp>
+#include <motet/model/contrastive_step.hpp>
+#include <motet/nn/text.hpp>
+#include <motet/nn/vit.hpp>
+using namespace motet;
+using picture = module<"picture", vit<vit_config{{.image = 64, .patch = 8, .width = 192, .layers = {layers}, .heads = 3, .embedding = 128}}>>;
+using caption = module<"caption", text_tower<text_config{{.vocabulary = 1024, .context = 32, .width = 128, .layers = {layers}, .heads = 2, .embedding = 128}}>>;
+using clip = model<join<info_nce, picture, caption>>;
+template double contrastive_step<clip>::run<cpu::context, fp32>(cpu::context&, weights<fp32>, gradients<fp32>, std::span<const clip::batch>);
+"""
+
+
+def run(command):
+    start = time.perf_counter()
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"measure: {' '.join(map(str, command))}\n{result.stderr[:2000]}")
+    return time.perf_counter() - start
+
+
+def best(command, times):
+    return min(run(command) for _ in range(times))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--compiler", default=os.environ.get("CXX", "g++"))
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--headers-only", action="store_true")
+    arguments = parser.parse_args()
+    failures = []
+    base = [arguments.compiler, "-std=c++20", f"-I{INCLUDE}", "-x", "c++"]
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+
+        def syntax(text):
+            source = folder / "one.cpp"
+            source.write_text(text)
+            return 1000 * best([*base, "-fsyntax-only", source], arguments.times)
+
+        empty = syntax("")
+        print(f"Compiler: {arguments.compiler}; an empty file takes {empty:.0f} ms.\n")
+        print("| header | ms above empty | budget |\n|---|---|---|")
+        for header in sorted(INCLUDE.rglob("*.hpp")):
+            name = header.relative_to(INCLUDE)
+            floor = name.parts[1] if len(name.parts) > 2 else ""
+            cost = syntax(f"#include <{name}>\n") - empty
+            budget = BUDGET.get(floor)
+            print(f"| {name} | {cost:.0f} | {budget or ''} |")
+            if budget and cost > budget:
+                failures.append(f"{name}: {cost:.0f} ms above empty, budget {budget}")
+
+        if not arguments.headers_only:
+            print("\n| two towers | seconds at -O2 | bytes of code |\n|---|---|---|")
+            figures = []
+            for layers in (2, 6, 24):
+                source, output = folder / "model.cpp", folder / "model.o"
+                source.write_text(MODEL.format(layers=layers))
+                seconds = best([*base, "-O2", "-c", source, "-o", output], 1)
+                size = subprocess.run(["size", output], capture_output=True, text=True).stdout.split("\n")[1].split()[0] if shutil.which("size") else "0"
+                figures.append((seconds, int(size)))
+                print(f"| {layers} layers each | {seconds:.1f} | {size} |")
+            if figures[-1][0] > GROWTH * figures[0][0] + 1 or figures[-1][1] > GROWTH * figures[0][1]:
+                failures.append(f"time or code grows with depth: {figures}")
+            print("\n| translation unit | seconds at -O2 | budget |\n|---|---|---|")
+            for source in sorted((ROOT / "examples" / "train_clip").glob("model_*.cpp")):
+                seconds = best([*base, f"-I{ROOT / 'examples'}", "-O2", "-c", source, "-o", folder / "unit.o"], 1)
+                print(f"| examples/train_clip/{source.name} | {seconds:.1f} | {MODEL_SECONDS} |")
+                if seconds > MODEL_SECONDS:
+                    failures.append(f"{source.name}: {seconds:.1f} s, budget {MODEL_SECONDS}")
+    for failure in failures:
+        print(f"over budget: {failure}", file=sys.stderr)
+    return 1 if arguments.check and failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
