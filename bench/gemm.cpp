@@ -3,12 +3,14 @@
 // because the clock of a machine moves by more than the difference. Prints one JSON line for each shape and direction.
 //
 //   bench_gemm [--seconds-per-shape 1] [--kernel portable|avx2|avx512|avx512_bf16|amx] [--only WIDTH] [--precision fp32|bf16]
+#include "onednn.hpp"
+
 #include <motet/backend/cpu/gemm.hpp>
-#include <motet/backend/cpu/onednn.hpp>
 #include <motet/tensor/arena.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -109,13 +111,24 @@ void compare(const settings& how, const char* direction, count m, count n, count
 #if defined(MOTET_HAS_ONEDNN) && MOTET_HAS_ONEDNN
   // oneDNN multiplies equal types: in bf16 it gets weights that are bf16 already, which we round on the way.
   const buffer<T> same = filled<T>(k * n, 2);
-  using namespace motet::cpu::onednn;
+  using namespace bench::onednn;
   const product::shape shape{
       m, n, k, left.stride, right.stride, n, a_transposed, b_transposed, accumulate, data_type_of<T>, data_type_of<T>, data_type_of<Out>};
   const product their(shape);
   const buffer<std::byte> their_scratch(their.scratch_bytes() + 1);
 #endif
   run();
+#if defined(MOTET_HAS_ONEDNN) && MOTET_HAS_ONEDNN
+  // What does not agree is not worth timing.
+  their(a.data(), same.data(), theirs.data(), their_scratch.data());
+  double worst = 0;
+  for (count i = 0; i < m * n; ++i)
+    worst = std::max(worst, std::abs(static_cast<double>(ours[i]) - static_cast<double>(theirs[i])) / (1 + std::abs(static_cast<double>(theirs[i]))));
+  if (!(worst < (sizeof(T) == 4 ? 1e-3 : 0.2))) {
+    std::fprintf(stderr, "%s %td x %td x %td differs from oneDNN by %g\n", direction, m, n, k, worst);
+    std::exit(1);
+  }
+#endif
   double spent = 0;
   while (spent < how.seconds_per_shape || own.size() < 5) {
     const double mine = timed(run);
@@ -127,7 +140,7 @@ void compare(const settings& how, const char* direction, count m, count n, count
     matmul_ratio.push_back(product_time / mine);
     spent += product_time;
     if constexpr (std::is_same_v<T, float>) {
-      const double sgemm_time = timed([&] { motet::cpu::onednn::sgemm(m, n, k, left, right, theirs.data(), n, accumulate); });
+      const double sgemm_time = timed([&] { bench::onednn::sgemm(m, n, k, left, right, theirs.data(), n, accumulate); });
       sgemm.push_back(sgemm_time);
       sgemm_ratio.push_back(sgemm_time / mine);
       spent += sgemm_time;

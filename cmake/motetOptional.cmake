@@ -1,6 +1,6 @@
 # Finds the optional libraries and says what to link and to define. Used by our own build and by the installed package, each on its own machine.
 
-foreach(motet_optional IN ITEMS ONEDNN SPNG JPEG)
+foreach(motet_optional IN ITEMS SPNG JPEG)
   if(NOT DEFINED MOTET_${motet_optional})
     set(MOTET_${motet_optional} AUTO CACHE STRING "Use this library in motet: AUTO (when found), ON (must be found) or OFF")
     set_property(CACHE MOTET_${motet_optional} PROPERTY STRINGS AUTO ON OFF)
@@ -29,7 +29,6 @@ endmacro()
 macro(motet_find_optional)
   set(MOTET_OPTIONAL_LIBRARIES "")
   set(MOTET_OPTIONAL_DEFINITIONS "")
-  motet_use_optional(ONEDNN OneDNN OneDNN::OneDNN libdnnl-dev)
   motet_use_optional(SPNG SPNG SPNG::SPNG libspng-dev)
   motet_use_optional(JPEG JPEG JPEG::JPEG libjpeg-dev)
 endmacro()

@@ -67,11 +67,8 @@ struct shape {
   const char* plurals[2];
 };
 constexpr shape shapes[] = {
-    {{"circle", "disc"}, {"circles", "discs"}},
-    {{"square", "box"}, {"squares", "boxes"}},
-    {{"triangle", "wedge"}, {"triangles", "wedges"}},
-    {{"star", "pentagram"}, {"stars", "pentagrams"}},
-    {{"ring", "hoop"}, {"rings", "hoops"}},
+    {{"circle", "disc"}, {"circles", "discs"}},       {{"square", "box"}, {"squares", "boxes"}}, {{"triangle", "wedge"}, {"triangles", "wedges"}},
+    {{"star", "pentagram"}, {"stars", "pentagrams"}}, {{"ring", "hoop"}, {"rings", "hoops"}},
 };
 constexpr index colour_count = std::size(colours), shape_count = std::size(shapes), class_count = colour_count * shape_count;
 
@@ -89,7 +86,7 @@ struct ground {
   const char* word;
   float rgb[3];
 };
-constexpr ground grounds[] = {{"black", {14, 14, 16}}, {"grey", {92, 94, 96}}, {"brown", {84, 58, 40}}, {"slate", {50, 62, 76}}};
+constexpr ground grounds[] = {{"black", {14, 14, 16}}, {"grey", {66, 68, 70}}, {"brown", {72, 48, 30}}, {"slate", {36, 48, 64}}};
 
 struct place {
   const char* word;
@@ -137,18 +134,18 @@ scene imagine(dice& roll, index class_id) {
   made.hue = class_id / shape_count;
   made.form = class_id % shape_count;
   const float u = roll.between(0, 1);
-  made.number = u < 0.8f ? 1 : u < 0.9f ? 2 : u < 0.96f ? 3 : 4;
+  made.number = u < 0.85f ? 1 : u < 0.93f ? 2 : u < 0.97f ? 3 : 4;
   if (made.number == 1) {
     const index size = roll.below(3);
     made.size_word = size == 0 ? "small" : size == 2 ? "large" : "";
-    made.radius = size == 0 ? roll.between(14, 16) : size == 1 ? roll.between(18, 21) : roll.between(23, 26);
+    made.radius = size == 0 ? roll.between(15, 17) : size == 1 ? roll.between(19, 22) : roll.between(23, 26);
     // The middle more often than any other place, as in real photos.
     made.where = roll.chance(0.3f) ? 0 : roll.below(std::size(places));
     const float free = 31 - made.radius;
     const place& at = places[made.where];
     made.spots[0] = {32 + at.x * free + roll.between(-2, 2), 32 + at.y * free + roll.between(-2, 2), 0};
   } else {
-    made.radius = roll.between(13.5f, 15.5f);
+    made.radius = roll.between(14, 15.5f);
     // Corners of the picture, taken in a random order; two objects take opposite ones.
     const index first = roll.below(4), step = made.number == 2 ? 2 : 1;
     for (index i = 0; i < made.number; ++i) {
@@ -168,7 +165,7 @@ scene imagine(dice& roll, index class_id) {
   made.phase = roll.between(0, 64);
   made.slope_x = roll.between(-0.12f, 0.12f);
   made.slope_y = roll.between(-0.12f, 0.12f);
-  made.noise = roll.between(2, 9);
+  made.noise = roll.between(2, 7);
   return made;
 }
 
@@ -256,12 +253,12 @@ float signed_distance(outline form, float x, float y) {
 float pattern_at(texture pattern, float x, float y, float phase) {
   switch (pattern) {
     case texture::plain: return 1;
-    case texture::stripes: return std::fmod(x + y + phase, 12.0f) < 6 ? 1.0f : 0.72f;
-    case texture::checks: return (static_cast<int>((x + phase) / 8) + static_cast<int>((y + phase) / 8)) % 2 == 0 ? 1.0f : 0.72f;
-    case texture::gradient: return 0.55f + 0.6f * (phase < 32 ? x : y) / 64;
+    case texture::stripes: return std::fmod(x + y + phase, 12.0f) < 6 ? 1.0f : 0.85f;
+    case texture::checks: return (static_cast<int>((x + phase) / 8) + static_cast<int>((y + phase) / 8)) % 2 == 0 ? 1.0f : 0.85f;
+    case texture::gradient: return 0.75f + 0.4f * (phase < 32 ? x : y) / 64;
     case texture::spots: {
       const float dx = std::fmod(x + phase, 10.0f) - 5, dy = std::fmod(y + phase, 10.0f) - 5;
-      return dx * dx + dy * dy < 8 ? 1.2f : 0.9f;
+      return dx * dx + dy * dy < 8 ? 1.12f : 0.94f;
     }
   }
   return 1;

@@ -7,10 +7,10 @@ set -eu
 
 # ---- the run ----
 # Folders, relative to the repository.
-DATA=${DATA:-shapes}              # picture set, drawn when absent
-OUTPUT=${OUTPUT:-runs/quickstart} # checkpoint and report
-MAKE_SHAPES_FLAGS="--count 22000 --size 64 --seed 1"
-TRAIN_FLAGS="--seed 1"
+DATA=${DATA:-shapes}     # picture set, drawn when absent
+OUTPUT=${OUTPUT:-report} # index.html, metrics.jsonl, checkpoint
+MAKE_SHAPES_FLAGS="--count 20000 --size 64 --seed 1"
+TRAIN_FLAGS="--model quick --batch 64 --steps 1100 --lr 0.003 --warmup 60 --smallest-crop 0.9 --eval-every 200 --seed 1"
 # -----------------
 
 cd "$(dirname "$0")/.."
@@ -40,4 +40,4 @@ esac
 mkdir -p "$OUTPUT"
 # At its end the program says where the report is.
 # shellcheck disable=SC2086
-exec $bin/train_clip --data "$DATA" --checkpoint "$OUTPUT/checkpoint" --report "$OUTPUT/report" $TRAIN_FLAGS "$@"
+exec $bin/train_clip --data "$DATA" --checkpoint "$OUTPUT/checkpoint" --report "$OUTPUT" $TRAIN_FLAGS "$@"

@@ -29,10 +29,12 @@ class program {
       if (s_.checkpoint.empty()) fail(option_missing, "--checkpoint, the folder to --resume from");
       saved_.emplace(s_.checkpoint);
       // One checkpoint of a run may be named too; the run goes on beside it.
-      if (std::filesystem::exists(std::filesystem::path(s_.checkpoint) / "index.json")) s_.checkpoint = (saved_->path() / "..").lexically_normal().string();
+      if (std::filesystem::exists(std::filesystem::path(s_.checkpoint) / "index.json"))
+        s_.checkpoint = (saved_->path() / "..").lexically_normal().string();
       if (const json* settings_then = saved_->state().find("settings")) adopt_settings(s_, line, *settings_then);
     }
-    if (s_.accumulate > s_.batch) fail(bad_option_value, "--accumulate " + std::to_string(s_.accumulate) + " parts of a batch of " + std::to_string(s_.batch));
+    if (s_.accumulate > s_.batch)
+      fail(bad_option_value, "--accumulate " + std::to_string(s_.accumulate) + " parts of a batch of " + std::to_string(s_.batch));
     for (const model_entry& each : models)
       if (s_.model == each.name) model_ = each.make(s_.session());
     if (!s_.random_data()) {
@@ -58,7 +60,8 @@ class program {
     if (folder_) {
       const json* then = saved_->state().find("vocabulary");
       if (then != nullptr && then->unsigned_integer() != folder_->vocabulary_fingerprint())
-        fail(vocabulary_mismatch, (folder_->folder() / "tokenizer.json").string() + " differs from the vocabulary that " + saved_->path().string() + " was trained with");
+        fail(vocabulary_mismatch,
+             (folder_->folder() / "tokenizer.json").string() + " differs from the vocabulary that " + saved_->path().string() + " was trained with");
     }
     model_->set_updates(motet::load(model_->state(), *saved_, name()));
   }
@@ -140,10 +143,12 @@ class program {
     if (!s_.checkpoint.empty() && !s_.resume) step_aside();
 
     char line[160];
-    std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (1024 x 768 x 3072) on these threads, measured now", peak / 1e9, s_.precision.c_str());
+    std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (1024 x 768 x 3072) on these threads, measured now", peak / 1e9,
+                  s_.precision.c_str());
     out.say(model_->machine());
     out.say(line);
-    out.say("model " + name() + ", " + std::to_string(model_->facts().parameters) + " parameters, precision " + s_.precision + "; " + source->describe());
+    out.say("model " + name() + ", " + std::to_string(model_->facts().parameters) + " parameters, precision " + s_.precision + "; " +
+            source->describe());
     if (saved_) out.say("resumed after step " + std::to_string(model_->updates()) + " from " + saved_->path().string());
     model_->clear_costs();
 
@@ -199,7 +204,8 @@ class program {
     const bool stopped = stop.asked() && model_->updates() < s_.steps;
     if (!s_.checkpoint.empty() && !saved_now) save(*source, out);
     if (stopped) {
-      out.say("stopped by a signal after step " + std::to_string(model_->updates()) + (s_.checkpoint.empty() ? ", nothing saved (no --checkpoint)" : ""));
+      out.say("stopped by a signal after step " + std::to_string(model_->updates()) +
+              (s_.checkpoint.empty() ? ", nothing saved (no --checkpoint)" : ""));
       return stop.exit_code();
     }
     finish(*source, out, peak, report);
@@ -252,7 +258,8 @@ class program {
     modules.push_back(std::move(picture_module));
     modules.push_back(std::move(caption_module));
     description.set("modules", std::move(modules));
-    const auto path = motet::save(model_->state(), s_.checkpoint, name(), std::move(state), std::move(description), static_cast<std::size_t>(s_.keep));
+    const auto path =
+        motet::save(model_->state(), s_.checkpoint, name(), std::move(state), std::move(description), static_cast<std::size_t>(s_.keep));
     // A checkpoint without its vocabulary cannot be used.
     if (folder_) write_file(std::filesystem::path(s_.checkpoint) / "tokenizer.json", format_tokenizer(folder_->words()));
     out.say("saved " + path.string());

@@ -11,14 +11,18 @@ namespace motet::train_clip {
 class held_out {
  public:
   held_out(data_folder& from, const model_facts& facts)
-      : from_(from), classes_(read_classes((from.folder() / "classes.json").string())), source_(shards(from), from.skips()), width_(facts.picture.embedding) {
+      : from_(from),
+        classes_(read_classes((from.folder() / "classes.json").string())),
+        source_(shards(from), from.skips()),
+        width_(facts.picture.embedding) {
     for (index i = 0; i < source_.size(); ++i) {
       const index which = classes_.class_of(source_.key(i));
       if (which < 0) continue;
       samples_.push_back(i);
       truth_.push_back(which);
     }
-    if (samples_.empty()) fail(no_held_out, (from.folder() / "classes.json").string() + " names none of the " + std::to_string(source_.size()) + " held-out pictures");
+    if (samples_.empty())
+      fail(no_held_out, (from.folder() / "classes.json").string() + " names none of the " + std::to_string(source_.size()) + " held-out pictures");
   }
   // Held-out shards are called test*.tar.
   static bool exists(const data_folder& from) {

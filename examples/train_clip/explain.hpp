@@ -42,10 +42,10 @@ inline void explain(session& model, const settings& s, const data_folder* folder
   const auto print_row = [](const char* name, double value) { std::printf("  %-12s %14.0f bytes  %s\n", name, value, bytes_text(value).c_str()); };
   std::printf("machine   %s\n", model.machine().c_str());
   std::printf("model     %s, loss %s, precision %s\n", facts.name.c_str(), facts.loss.c_str(), facts.precision.c_str());
-  std::printf("picture   %td x %td pixels, patch %td, width %td, %td layers, %td heads\n", facts.picture.image, facts.picture.image, facts.picture.patch,
-              facts.picture.width, facts.picture.layers, facts.picture.heads);
-  std::printf("caption   vocabulary %td, context %td, width %td, %td layers, %td heads\n", facts.caption.vocabulary, facts.caption.context, facts.caption.width,
-              facts.caption.layers, facts.caption.heads);
+  std::printf("picture   %td x %td pixels, patch %td, width %td, %td layers, %td heads\n", facts.picture.image, facts.picture.image,
+              facts.picture.patch, facts.picture.width, facts.picture.layers, facts.picture.heads);
+  std::printf("caption   vocabulary %td, context %td, width %td, %td layers, %td heads\n", facts.caption.vocabulary, facts.caption.context,
+              facts.caption.width, facts.caption.layers, facts.caption.heads);
   std::printf("embedding %td\n", facts.picture.embedding);
   if (folder != nullptr) std::printf("data      %td pairs in %s\n", folder->source().size(), folder->folder().c_str());
   index decayed = 0;
@@ -71,7 +71,8 @@ inline void explain(session& model, const settings& s, const data_folder* folder
   const double all = std::max(costs.flops(), 1.0);
   for (const cpu::section_cost& each : costs) {
     if (each.flops <= 0 && each.bytes <= 0) continue;
-    std::printf("  %-30s %10.3f GFLOP %5.1f%%  %8.1f MB moved at least\n", costs.path(each).c_str(), each.flops / 1e9, 100 * each.flops / all, each.bytes / 1e6);
+    std::printf("  %-30s %10.3f GFLOP %5.1f%%  %8.1f MB moved at least\n", costs.path(each).c_str(), each.flops / 1e9, 100 * each.flops / all,
+                each.bytes / 1e6);
   }
 }
 

@@ -21,7 +21,7 @@ class feed {
   feed& operator=(const feed&) = delete;
   virtual ~feed() = default;
 
-  virtual pair_input next() = 0;  // valid until the next call
+  virtual pair_input next() = 0;                // valid until the next call
   virtual double waited() const { return 0; }   // seconds, since the start
   virtual json position() const { return {}; }  // behind the last batch
   virtual std::string describe() const = 0;
@@ -31,10 +31,7 @@ class feed {
 class random_feed final : public feed {
  public:
   random_feed(const settings& s, const model_facts& facts)
-      : batch_(s.batch),
-        context_(facts.caption.context),
-        pixels_(s.batch * pixels_of(facts)),
-        tokens_(s.batch * facts.caption.context) {
+      : batch_(s.batch), context_(facts.caption.context), pixels_(s.batch * pixels_of(facts)), tokens_(s.batch * facts.caption.context) {
     const random_stream normal(s.seed, "pixels"), uniform(s.seed, "tokens");
     for (index i = 0; i < pixels_.size(); ++i) pixels_[i] = static_cast<float>(normal.normal(static_cast<std::uint64_t>(i)));
     for (index i = 0; i < tokens_.size(); ++i)
@@ -102,8 +99,7 @@ class data_folder {
 
 class shard_feed final : public feed {
  public:
-  shard_feed(data_folder& from, const json* saved)
-      : from_(from), loader_(from.source(), from.words(), from.config(), place(from, saved)) {}
+  shard_feed(data_folder& from, const json* saved) : from_(from), loader_(from.source(), from.words(), from.config(), place(from, saved)) {}
 
   pair_input next() override {
     const pair_batch& made = loader_.next();

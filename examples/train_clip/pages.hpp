@@ -26,7 +26,8 @@ inline std::vector<report_guess> best_captions(const held_out& test, index at, d
   double most = -1e30, sum = 0;
   for (index c = 0; c < test.classes().size(); ++c) {
     double product = 0;
-    for (index k = 0; k < width; ++k) product += static_cast<double>(own[k]) * static_cast<double>(test.caption_features()[static_cast<std::size_t>(c * width + k)]);
+    for (index k = 0; k < width; ++k)
+      product += static_cast<double>(own[k]) * static_cast<double>(test.caption_features()[static_cast<std::size_t>(c * width + k)]);
     all.emplace_back(scale * product, c);
     most = std::max(most, scale * product);
   }
@@ -50,9 +51,11 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
   const model_facts& facts = model.facts();
   report_page page;
   page.title = "Training " + facts.name;
-  page.subtitle = std::to_string(model.updates()) + " steps of " + std::to_string(s.batch) + " pairs, loss " + facts.loss + ", precision " + facts.precision;
+  page.subtitle =
+      std::to_string(model.updates()) + " steps of " + std::to_string(s.batch) + " pairs, loss " + facts.loss + ", precision " + facts.precision;
 
-  report_curve loss{{"Loss", "loss"}, {}}, accuracy{{"Zero-shot accuracy", "accuracy"}, {}}, norm{{"Gradient norm", "norm"}, {}}, rate{{"Learning rate", "rate"}, {}};
+  report_curve loss{{"Loss", "loss"}, {}}, accuracy{{"Zero-shot accuracy", "accuracy"}, {}}, norm{{"Gradient norm", "norm"}, {}},
+      rate{{"Learning rate", "rate"}, {}};
   loss.config.smooth = norm.config.smooth = true;
   accuracy.config.low = 0;
   accuracy.config.high = 1;
@@ -100,17 +103,19 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
       const index at = test->size() * i / shown;
       page.pictures.push_back({data_uri(test->shot(at)), test->caption(at), best_captions(*test, at, scale, 3)});
     }
-    page.pictures_note = std::to_string(shown) + " of " + std::to_string(test->size()) + " pictures that training never saw, each with the three nearest of " +
-                         std::to_string(test->classes().size()) + " captions, one for each class. Green is the picture's class. Below, in grey, what the picture was drawn from.";
+    page.pictures_note = std::to_string(shown) + " of " + std::to_string(test->size()) +
+                         " pictures that training never saw, each with the three nearest of " + std::to_string(test->classes().size()) +
+                         " captions, one for each class. Green is the picture's class. Below, in grey, what the picture was drawn from.";
   }
   const auto fact = [&](const char* name, std::string value) { page.facts.emplace_back(name, std::move(value)); };
   fact("machine", model.machine());
   fact("data", s.data);
-  fact("picture tower", std::to_string(facts.picture.layers) + " layers of width " + std::to_string(facts.picture.width) + ", " + std::to_string(facts.picture.heads) +
-                            " heads, pictures of " + std::to_string(facts.picture.image) + " x " + std::to_string(facts.picture.image) + " in patches of " +
-                            std::to_string(facts.picture.patch));
-  fact("caption tower", std::to_string(facts.caption.layers) + " layers of width " + std::to_string(facts.caption.width) + ", " + std::to_string(facts.caption.heads) +
-                            " heads, at most " + std::to_string(facts.caption.context) + " of " + std::to_string(facts.caption.vocabulary) + " tokens");
+  fact("picture tower", std::to_string(facts.picture.layers) + " layers of width " + std::to_string(facts.picture.width) + ", " +
+                            std::to_string(facts.picture.heads) + " heads, pictures of " + std::to_string(facts.picture.image) + " x " +
+                            std::to_string(facts.picture.image) + " in patches of " + std::to_string(facts.picture.patch));
+  fact("caption tower", std::to_string(facts.caption.layers) + " layers of width " + std::to_string(facts.caption.width) + ", " +
+                            std::to_string(facts.caption.heads) + " heads, at most " + std::to_string(facts.caption.context) + " of " +
+                            std::to_string(facts.caption.vocabulary) + " tokens");
   fact("embedding", std::to_string(facts.picture.embedding));
   fact("settings", write_json(saved_settings(s)));
   motet::write_report(path, page);

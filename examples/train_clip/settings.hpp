@@ -11,7 +11,8 @@ namespace motet::train_clip {
 
 struct settings {
   std::string data, model = "quick", precision = "fp32", loss = "infonce", checkpoint, metrics, report = "report", schedule = "cosine";
-  index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1, eval_every = 0, loader_threads = 1, line_every = 1;
+  index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1, eval_every = 0, loader_threads = 1,
+        line_every = 1;
   std::uint64_t seed = 1;
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6;
   bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false, no_flip = false;

@@ -15,7 +15,6 @@ motet_missing() {
       motet_has_header range/v3/view/iota.hpp || echo librange-v3-dev
       ;;
     optional)
-      motet_has_header dnnl.hpp || echo libdnnl-dev
       motet_has_header spng.h || echo libspng-dev
       # jpeglib.h leans on <stdio.h> being included before it.
       printf '#include <stdio.h>\n#include <jpeglib.h>\n' | c++ -E -x c++ - >/dev/null 2>&1 || echo libjpeg-dev

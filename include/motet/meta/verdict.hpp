@@ -8,7 +8,7 @@
 // compiler's sentences, the run-time errors and docs/errors.md.
 #define MOTET_REASONS(X)                                                                                                                             \
   X(heads_do_not_divide, "MT-N01", "the head count must divide the width, unless head_width is given",                                               \
-    "width / heads is not a whole number, and the config leaves head_width at 0", "choose a head count that divides the width, or set .head_width")   \
+    "width / heads is not a whole number, and the config leaves head_width at 0", "choose a head count that divides the width, or set .head_width")  \
   X(patch_does_not_divide, "MT-N02", "the patch side must divide the picture side", "picture side / patch side is not a whole number",               \
     "choose a patch that divides .image, or resize the pictures")                                                                                    \
   X(kv_heads_do_not_divide, "MT-N03", "the key-value head count must divide the head count",                                                         \
@@ -18,14 +18,14 @@
   X(widths_do_not_chain, "MT-N05", "a layer's input width must be the output width of the layer before it",                                          \
     "two neighbours of a sequential composition disagree", "match the widths, or put a linear layer between")                                        \
   X(odd_rotary_width, "MT-N06", "rotary embedding needs an even head width", "rotary embedding turns pairs of columns", "choose an even head width") \
-  X(sine_width, "MT-N07", "2-D sine positions need a width that is a multiple of 4",                                                                \
-    "sines and cosines of a patch's row and column take a quarter of the columns each", "choose such a width, or learned positions")                \
+  X(sine_width, "MT-N07", "2-D sine positions need a width that is a multiple of 4",                                                                 \
+    "sines and cosines of a patch's row and column take a quarter of the columns each", "choose such a width, or learned positions")                 \
   X(join_widths_differ, "MT-M01", "modules that meet in a join must have equal embedding widths",                                                    \
     "one tower projects to another width than the first", "set the same .embedding in every config of the join")                                     \
-  X(join_too_small, "MT-M02", "a join needs at least two modules", "a contrastive loss compares modules", "name two or more modules in the join")     \
+  X(join_too_small, "MT-M02", "a join needs at least two modules", "a contrastive loss compares modules", "name two or more modules in the join")    \
   X(unknown_module, "MT-M03", "no module of the model has this name", "the name is misspelt, or the module is in another model",                     \
     "use a name that the model declares")                                                                                                            \
-  X(duplicate_module, "MT-M04", "two modules of a model have the same name", "names address parameters and strategies, so they must differ",          \
+  X(duplicate_module, "MT-M04", "two modules of a model have the same name", "names address parameters and strategies, so they must differ",         \
     "rename one of them")
 
 namespace motet {
@@ -37,10 +37,9 @@ enum class reason : std::uint8_t {
 #undef MOTET_REASON_NAME
 };
 
-inline constexpr message reason_messages[] = {
-    {"MT-N00", "nothing is wrong", "", ""},
+inline constexpr message reason_messages[] = {{"MT-N00", "nothing is wrong", "", ""},
 #define MOTET_REASON_ROW(name, code, sentence, cause, remedy) {code, sentence, cause, remedy},
-    MOTET_REASONS(MOTET_REASON_ROW)
+                                              MOTET_REASONS(MOTET_REASON_ROW)
 #undef MOTET_REASON_ROW
 };
 
@@ -70,8 +69,8 @@ inline constexpr bool require = the_model_is_wrong<Verdict.why, Verdict.where, V
 // The same rule for values that arrive at run time.
 inline void enforce(const verdict& found, const std::string& what) {
   if (found.ok()) return;
-  fail(reason_messages[static_cast<int>(found.why)], what + " (at " + std::to_string(found.where) + ": got " + std::to_string(found.got) + ", wanted " +
-                                                         std::to_string(found.wanted) + ")");
+  fail(reason_messages[static_cast<int>(found.why)],
+       what + " (at " + std::to_string(found.where) + ": got " + std::to_string(found.got) + ", wanted " + std::to_string(found.wanted) + ")");
 }
 
 }  // namespace motet

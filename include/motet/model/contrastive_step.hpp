@@ -89,7 +89,8 @@ struct contrastive_step {
     for (std::size_t i = 0; i < Model::size; ++i)
       for (std::size_t j = i + 1; j < Model::size; ++j) {
         using rows = matrix<typename N::stream>;
-        loss += Model::loss::pair(ctx, w.data + Model::loss_at, g.data + Model::loss_at, rows(f[i]), rows(f[j]), Model::share, rows(df[i]), rows(df[j]));
+        loss +=
+            Model::loss::pair(ctx, w.data + Model::loss_at, g.data + Model::loss_at, rows(f[i]), rows(f[j]), Model::share, rows(df[i]), rows(df[j]));
       }
     synchronize(ctx);
     return loss;

@@ -76,7 +76,7 @@ struct model<join<Loss, Modules...>> {
       while (i < size && names[i] != Name.view()) ++i;
       return i;
     }();
-    static_assert(require<found < size ? verdict{} : verdict{reason::unknown_module, 0, 0, static_cast<index>(size)}>);
+    static_assert(require < found < size ? verdict{} : verdict{reason::unknown_module, 0, 0, static_cast<index>(size)} >);
     return found < size ? found : 0;
   }
 

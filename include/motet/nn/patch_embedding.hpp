@@ -57,7 +57,8 @@ struct patch_embedding {
     list.child<project>("patch");
     if constexpr (Config.class_token) list.vector("class", out, {fill::normal, 0.02f});
     // Learned positions start as sines, so that neighbours look alike from the first step on; from noise a tower must find that out itself.
-    if constexpr (learned) list.matrix("position", Config.rows(), out, {out % 4 == 0 ? fill::sine_grid : fill::normal, out % 4 == 0 ? 0.5f : 0.02f}, shard::columns);
+    if constexpr (learned)
+      list.matrix("position", Config.rows(), out, {out % 4 == 0 ? fill::sine_grid : fill::normal, out % 4 == 0 ? 0.5f : 0.02f}, shard::columns);
     if constexpr (Config.pre_norm) list.child<pre_norm>("norm");
   }
   static sequences rows(const input& batch) { return {batch.samples, Config.rows(), nullptr}; }

@@ -75,11 +75,11 @@ inline chart_points smoothed(const chart_points& from) {
 
 struct chart_config {
   std::string title;
-  std::string y;            // what the vertical axis shows
+  std::string y;                 // what the vertical axis shows
   double low = NAN, high = NAN;  // of the vertical axis; from the points when not given
-  bool smooth = false;      // a thick smoothed line over the thin one
-  bool dots = false;        // mark every point
-  bool percent = false;     // values from 0 to 1 are shown as percentages
+  bool smooth = false;           // a thick smoothed line over the thin one
+  bool dots = false;             // mark every point
+  bool percent = false;          // values from 0 to 1 are shown as percentages
 };
 
 // One curve as inline SVG. Colours come from the page's style.
@@ -115,7 +115,8 @@ inline std::string chart_svg(const chart_points& all, const chart_config& config
                   detail::number_text(x).c_str());
     out += text;
   }
-  std::snprintf(text, sizeof text, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">step</text>", (left + width - right) / 2, height - 4);
+  std::snprintf(text, sizeof text, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">step</text>", (left + width - right) / 2,
+                height - 4);
   out += text;
   const auto line = [&](const chart_points& of, const char* kind) {
     out += std::string("<polyline class=\"") + kind + "\" points=\"";
@@ -129,8 +130,8 @@ inline std::string chart_svg(const chart_points& all, const chart_config& config
   if (config.smooth) line(detail::smoothed(points), "curve");
   if (config.dots) {
     for (const auto& [x, y] : points) {
-      std::snprintf(text, sizeof text, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"><title>step %s: %s%s</title></circle>", at_x(x), at_y(y),
-                    detail::number_text(x).c_str(), detail::number_text(config.percent ? 100 * y : y).c_str(), config.percent ? "%" : "");
+      std::snprintf(text, sizeof text, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"><title>step %s: %s%s</title></circle>", at_x(x),
+                    at_y(y), detail::number_text(x).c_str(), detail::number_text(config.percent ? 100 * y : y).c_str(), config.percent ? "%" : "");
       out += text;
     }
   }

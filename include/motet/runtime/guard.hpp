@@ -24,7 +24,7 @@ struct bad_tensor {
   std::string name;
   index element = 0;
   double value = 0;
-  index bad = 0;    // tensors of this kind with such a number
+  index bad = 0;  // tensors of this kind with such a number
   index tensors = 0;
 };
 
@@ -47,14 +47,15 @@ bad_tensor first_bad_tensor(std::span<const parameter> parameters, const T* data
 
 // Says what spoilt a step, in the order in which a cause comes before its effects: the input, the weights, then the gradients.
 template <class Model, class Master>
-[[noreturn]] void report_not_finite(const typename Model::batch& whole, std::span<const parameter> parameters, const Master* weights, const Master* gradients,
-                                    double loss, index updates) {
+[[noreturn]] void report_not_finite(const typename Model::batch& whole, std::span<const parameter> parameters, const Master* weights,
+                                    const Master* gradients, double loss, index updates) {
   const std::string step = "in step " + std::to_string(updates + 1) + " (loss " + std::to_string(loss) + ")";
   const auto look = [&](const auto& input, std::string_view module_name, index pixels) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(input)>, pictures>) {
       const index at = first_not_finite(input.pixels, input.samples * pixels);
       if (at >= 0) {
-        fail(not_finite, "the first bad tensor is the input of \"" + std::string(module_name) + "\", sample " + std::to_string(at / pixels) + ", " + step);
+        fail(not_finite,
+             "the first bad tensor is the input of \"" + std::string(module_name) + "\", sample " + std::to_string(at / pixels) + ", " + step);
       }
     }
   };

@@ -34,7 +34,7 @@ class interrupt {
     static volatile std::sig_atomic_t which = 0;
     return which;
   }
-  struct sigaction old_[2] {};
+  struct sigaction old_[2]{};
 };
 
 }  // namespace motet

@@ -17,18 +17,21 @@ inline constexpr message vocabulary_mismatch{"MT-R04", "the vocabulary does not 
                                              "Use the data's own vocabulary with a model made for it"};
 inline constexpr message resume_mismatch{"MT-R05", "the saved run does not fit this command line", "a setting that decides the result was changed",
                                          "Give the saved run's settings, or start a new run in another --checkpoint folder"};
-inline constexpr message no_held_out{"MT-R06", "there is nothing to test on", "no held-out picture has a class", "Make the data again, or train without --eval-every"};
+inline constexpr message no_held_out{"MT-R06", "there is nothing to test on", "no held-out picture has a class",
+                                     "Make the data again, or train without --eval-every"};
 
-inline constexpr message unknown_option{"MT-X01", "there is no such option", "it is misspelt or belongs to another program", "--help lists all options"};
+inline constexpr message unknown_option{"MT-X01", "there is no such option", "it is misspelt or belongs to another program",
+                                        "--help lists all options"};
 inline constexpr message option_without_value{"MT-X02", "an option lacks its value", "the command line ends, or the next word is an option",
                                               "Write the value after the option"};
-inline constexpr message bad_option_value{"MT-X03", "the value of an option is not understood", "it is no number, out of range or not among the choices",
-                                          "--help says what is possible"};
+inline constexpr message bad_option_value{"MT-X03", "the value of an option is not understood",
+                                          "it is no number, out of range or not among the choices", "--help says what is possible"};
 inline constexpr message option_missing{"MT-X04", "a required option is missing", "the program cannot choose it", "Add the option"};
 inline constexpr message unexpected_word{"MT-X05", "a word on the command line belongs to no option", "a dash is missing, or a value has spaces",
                                          "Quote values with spaces; options begin with --"};
 
-inline constexpr message runtime_messages[] = {not_finite,     bad_training_option,  step_too_large,   vocabulary_mismatch, resume_mismatch, no_held_out,
-                                               unknown_option, option_without_value, bad_option_value, option_missing,      unexpected_word};
+inline constexpr message runtime_messages[] = {not_finite,       bad_training_option, step_too_large, vocabulary_mismatch,
+                                               resume_mismatch,  no_held_out,         unknown_option, option_without_value,
+                                               bad_option_value, option_missing,      unexpected_word};
 
 }  // namespace motet

@@ -22,7 +22,9 @@ class options {
   options(std::string program, std::string about) : program_(std::move(program)), about_(std::move(about)) {}
 
   void flag(std::string name, bool& value, std::string help) { add({std::move(name), "", std::move(help), &value}); }
-  void text(std::string name, std::string& value, std::string unit, std::string help) { add({std::move(name), std::move(unit), std::move(help), &value}); }
+  void text(std::string name, std::string& value, std::string unit, std::string help) {
+    add({std::move(name), std::move(unit), std::move(help), &value});
+  }
   void choice(std::string name, std::string& value, std::vector<std::string> choices, std::string help) {
     std::string unit;
     for (const std::string& each : choices) unit += (unit.empty() ? "" : "|") + each;
@@ -182,7 +184,8 @@ class options {
     } else if (auto* const real = std::get_if<double*>(&which.value)) {
       const double got = number<double>(which, value, "a number");
       if (!std::isfinite(got) || got < which.least || got > which.most)
-        fail(bad_option_value, which.name + " wants a number from " + shortest(which.least) + " to " + shortest(which.most) + ", got \"" + std::string(value) + "\"");
+        fail(bad_option_value,
+             which.name + " wants a number from " + shortest(which.least) + " to " + shortest(which.most) + ", got \"" + std::string(value) + "\"");
       **real = got;
     }
   }

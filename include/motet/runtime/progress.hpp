@@ -57,10 +57,11 @@ struct step_line {
 
 inline std::string text_of(const step_line& line) {
   char out[256];
-  std::snprintf(out, sizeof out, "step %td/%td %3.0f%%  loss %.4f  norm %.3f  lr %.2e  %.0f ms  %.1f samples/s  MFU %.1f%%  mem %s  data-wait %.1f%%  ETA %s",
+  std::snprintf(out, sizeof out,
+                "step %td/%td %3.0f%%  loss %.4f  norm %.3f  lr %.2e  %.0f ms  %.1f samples/s  MFU %.1f%%  mem %s  data-wait %.1f%%  ETA %s",
                 line.step, line.steps, line.steps > 0 ? 100.0 * static_cast<double>(line.step) / static_cast<double>(line.steps) : 0.0, line.loss,
-                line.gradient_norm, line.rate, line.seconds * 1e3, line.samples_per_second, line.utilisation * 100, bytes_text(static_cast<double>(line.memory)).c_str(),
-                line.data_wait * 100, clock_text(line.left).c_str());
+                line.gradient_norm, line.rate, line.seconds * 1e3, line.samples_per_second, line.utilisation * 100,
+                bytes_text(static_cast<double>(line.memory)).c_str(), line.data_wait * 100, clock_text(line.left).c_str());
   return out;
 }
 

@@ -51,7 +51,11 @@ class trainer {
   using step_of = contrastive_step<Model>;
 
   trainer(Device& device, const trainer_config& config)
-      : device_(device), config_(config), parameters_(Model::parameters()), runs_(decay_runs(parameters_, Model::trainable_size)), parts_(config.batch, config.parts) {
+      : device_(device),
+        config_(config),
+        parameters_(Model::parameters()),
+        runs_(decay_runs(parameters_, Model::trainable_size)),
+        parts_(config.batch, config.parts) {
     for (const parameter& each : parameters_)
       if (each.name == "join.log_scale") log_scale_at_ = each.offset;
   }
@@ -72,7 +76,8 @@ class trainer {
   }
   typename Device::step_plan dry_run() {
     auto found = device_.plan([&](auto& ctx) { whole_step(ctx, parts_.largest(), 0); });
-    found.cover(device_.plan([&](auto& ctx) { embed_all(ctx, batch_parts<Model>::largest_batch(part_samples()), std::make_index_sequence<Model::size>{}); }));
+    found.cover(
+        device_.plan([&](auto& ctx) { embed_all(ctx, batch_parts<Model>::largest_batch(part_samples()), std::make_index_sequence<Model::size>{}); }));
     return found;
   }
   // Forward and backward of this batch, nothing computed twice: what utilisation is counted by.
@@ -131,7 +136,8 @@ class trainer {
     if (!traits::fits(input, part_samples())) fail(step_too_large, "embedding at most " + std::to_string(part_samples()) + " samples at a time");
     device_.run(
         [&](auto& ctx) {
-          step_of::template embed<I>(ctx, motet::weights<Numbers>{weights_.data()}, input, view<stream, Model::embedding>(out, traits::samples(input)));
+          step_of::template embed<I>(ctx, motet::weights<Numbers>{weights_.data()}, input,
+                                     view<stream, Model::embedding>(out, traits::samples(input)));
         },
         {config_.seed, static_cast<std::uint64_t>(updates_), 0, false});
   }
@@ -177,8 +183,8 @@ class trainer {
     const double scale = clip_scale(done.norm, config_.optimizer.clip);
     for (const parameter_run& own : runs_) {
       const auto settings = adamw_step_for<typename Device::adamw_step>(config_.optimizer, updates_ + 1, rate, scale, own.decay);
-      adamw(ctx, weights_.data() + own.offset, gradients_.data() + own.offset, first_.data() + own.offset, second_.data() + own.offset, own.size, settings,
-            true);
+      adamw(ctx, weights_.data() + own.offset, gradients_.data() + own.offset, first_.data() + own.offset, second_.data() + own.offset, own.size,
+            settings, true);
     }
     done.updated = true;
     return done;
@@ -187,8 +193,9 @@ class trainer {
   void embed_all(C& ctx, const batch& whole, std::index_sequence<I...>) {
     const auto one = [&]<std::size_t At>() {
       const index mark = ctx.memory.mark();
-      step_of::template embed<At>(ctx, motet::weights<Numbers>{weights_.data()}, std::get<At>(whole),
-                                  view<stream, Model::embedding>(nullptr, input_traits<typename Model::template module_at<At>::net>::samples(std::get<At>(whole))));
+      step_of::template embed<At>(
+          ctx, motet::weights<Numbers>{weights_.data()}, std::get<At>(whole),
+          view<stream, Model::embedding>(nullptr, input_traits<typename Model::template module_at<At>::net>::samples(std::get<At>(whole))));
       release(ctx, mark);
     };
     (one.template operator()<I>(), ...);

@@ -53,7 +53,8 @@ template <class T>
 class buffer {
  public:
   buffer() = default;
-  explicit buffer(index count) : data_(count > 0 ? static_cast<T*>(::operator new(bytes_of(count), std::align_val_t{4096})) : nullptr), size_(count) {}
+  explicit buffer(index count)
+      : data_(count > 0 ? static_cast<T*>(::operator new(bytes_of(count), std::align_val_t{4096})) : nullptr), size_(count) {}
   T* data() const { return data_.get(); }
   index size() const { return size_; }
   T& operator[](index i) const { return data_.get()[i]; }

@@ -43,13 +43,22 @@ constexpr index dtype_bytes(dtype kind) {
 }
 
 template <class T>
-inline constexpr dtype dtype_of = [] { static_assert(sizeof(T) == 0, "motet: this C++ type has no dtype"); return dtype::u8; }();
-template <> inline constexpr dtype dtype_of<float> = dtype::f32;
-template <> inline constexpr dtype dtype_of<double> = dtype::f64;
-template <> inline constexpr dtype dtype_of<bf16> = dtype::bf16;
-template <> inline constexpr dtype dtype_of<std::int32_t> = dtype::i32;
-template <> inline constexpr dtype dtype_of<std::int64_t> = dtype::i64;
-template <> inline constexpr dtype dtype_of<std::uint8_t> = dtype::u8;
+inline constexpr dtype dtype_of = [] {
+  static_assert(sizeof(T) == 0, "motet: this C++ type has no dtype");
+  return dtype::u8;
+}();
+template <>
+inline constexpr dtype dtype_of<float> = dtype::f32;
+template <>
+inline constexpr dtype dtype_of<double> = dtype::f64;
+template <>
+inline constexpr dtype dtype_of<bf16> = dtype::bf16;
+template <>
+inline constexpr dtype dtype_of<std::int32_t> = dtype::i32;
+template <>
+inline constexpr dtype dtype_of<std::int64_t> = dtype::i64;
+template <>
+inline constexpr dtype dtype_of<std::uint8_t> = dtype::u8;
 
 // Which C++ types one run computes with. Sums are taken in `master` precision or better.
 //   value  : operands of matrix products and what is kept for backward

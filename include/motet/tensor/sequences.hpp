@@ -44,7 +44,8 @@ struct sequences {
     index low = 0, high = samples;
     while (low < high) {
       const index middle = (low + high) / 2;
-      if (offsets[middle] < goal) low = middle + 1; else high = middle;
+      if (offsets[middle] < goal) low = middle + 1;
+      else high = middle;
     }
     return low;
   }

@@ -57,7 +57,8 @@ TEST_CASE("all tensors that do not fit are named at once, and nothing changes") 
   train.prepare();
   save(train.state(), folder.path(), "small", {}, {});
 
-  using wider_picture = module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 2, .heads = 2, .hidden = 32, .embedding = 8}>>;
+  using wider_picture =
+      module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 2, .heads = 2, .hidden = 32, .embedding = 8}>>;
   using wider = model<join<pairwise_sigmoid, wider_picture, small_caption>>;
   trainer<wider, cpu::device, fp32> other(device, {.batch = 2});
   other.prepare();

@@ -17,7 +17,8 @@ TEST_CASE("weights start as their parameters say, whatever stands beside them") 
   initialise<float>(list.items(), 1, all.data(), list.used());
   const auto at = [&](int which, motet::index i) { return all[static_cast<std::size_t>(list.items()[static_cast<std::size_t>(which)].offset + i)]; };
   double sum = 0, squares = 0;
-  for (motet::index i = 0; i < 3000; ++i) sum += static_cast<double>(at(0, i)), squares += static_cast<double>(at(0, i)) * static_cast<double>(at(0, i));
+  for (motet::index i = 0; i < 3000; ++i)
+    sum += static_cast<double>(at(0, i)), squares += static_cast<double>(at(0, i)) * static_cast<double>(at(0, i));
   CHECK(std::abs(sum / 3000) < 0.05);
   CHECK(std::sqrt(squares / 3000) == doctest::Approx(0.5).epsilon(0.05));
   CHECK(at(1, 4) == 1);

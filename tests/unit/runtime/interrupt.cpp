@@ -4,7 +4,8 @@
 #include <doctest/doctest.h>
 
 TEST_CASE("the first Ctrl-C asks, and the handling from before comes back") {
-  struct sigaction before {}, now {};
+  struct sigaction before {
+  }, now{};
   sigaction(SIGINT, nullptr, &before);
   {
     const motet::interrupt stop;

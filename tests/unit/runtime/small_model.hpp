@@ -6,9 +6,11 @@
 
 // Towers that train in milliseconds, and a batch for them with captions of unequal length.
 
-using small_picture = motet::module<"picture", motet::vit<motet::vit_config{.image = 8, .patch = 4, .width = 16, .layers = 2, .heads = 2, .embedding = 8}>>;
+using small_picture =
+    motet::module<"picture", motet::vit<motet::vit_config{.image = 8, .patch = 4, .width = 16, .layers = 2, .heads = 2, .embedding = 8}>>;
 using small_caption =
-    motet::module<"caption", motet::text_tower<motet::text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
+    motet::module<"caption",
+                  motet::text_tower<motet::text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
 using small_model = motet::model<motet::join<motet::info_nce, small_picture, small_caption>>;
 
 struct small_batch {

@@ -138,7 +138,8 @@ TEST_CASE("what is not finite is named, and the weights stay") {
   data.pixels[3 * 64 + 5] = 0;
   CHECK(std::isfinite(train.step(data.get(), 1e-3).loss));
 
-  const auto found = std::find_if(train.parameters().begin(), train.parameters().end(), [](const parameter& p) { return p.name == "caption.blocks.0.mlp.up.weight"; });
+  const auto found = std::find_if(train.parameters().begin(), train.parameters().end(),
+                                  [](const parameter& p) { return p.name == "caption.blocks.0.mlp.up.weight"; });
   REQUIRE(found != train.parameters().end());
   train.weights()[found->offset + 3] = std::numeric_limits<float>::infinity();
   text = message_of();
@@ -193,7 +194,8 @@ TEST_CASE("embedding gives rows of length one") {
   train.embed<1>(std::get<1>(data.get()), features.data());
   for (int s = 0; s < 5; ++s) {
     double sum = 0;
-    for (int k = 0; k < 8; ++k) sum += static_cast<double>(features[static_cast<std::size_t>(8 * s + k)]) * static_cast<double>(features[static_cast<std::size_t>(8 * s + k)]);
+    for (int k = 0; k < 8; ++k)
+      sum += static_cast<double>(features[static_cast<std::size_t>(8 * s + k)]) * static_cast<double>(features[static_cast<std::size_t>(8 * s + k)]);
     CHECK(sum == doctest::Approx(1).epsilon(1e-5));
   }
 }

@@ -68,7 +68,7 @@ struct context {
   arena memory;   // shared by the team: what nets take
   arena scratch;  // this thread's own: what an operation takes and gives back before it returns
   profile* costs = nullptr;
-  int section = -1;  // place in costs
+  int section = -1;                             // place in costs
   std::chrono::steady_clock::time_point since;  // when the open section was last settled
   draw_key draws;
 

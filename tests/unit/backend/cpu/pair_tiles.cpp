@@ -16,7 +16,8 @@ TEST_CASE("a walk shows every pair once with its dot product, and multiplies wha
   for (const int threads : {1, 2, 3})
     for (const index rows : {1, 5, 50, 130}) {
       const index width = 7;
-      std::vector<double> a(static_cast<std::size_t>(rows * width)), b = a, da(a.size(), 0.0), db(a.size(), 0.0), seen(static_cast<std::size_t>(rows * rows), 0.0);
+      std::vector<double> a(static_cast<std::size_t>(rows * width)), b = a, da(a.size(), 0.0), db(a.size(), 0.0),
+                                                                     seen(static_cast<std::size_t>(rows * rows), 0.0);
       for (std::size_t i = 0; i < a.size(); ++i) {
         a[i] = static_cast<double>(i % 11) - 5;
         b[i] = static_cast<double>(i % 7) - 3;

@@ -32,11 +32,11 @@ TEST_CASE("an exception in one thread ends the step of all and reaches the calle
     motet::cpu::team crew(size);
     for (int round = 0; round < 20; ++round) {
       CHECK_THROWS_WITH_AS(crew.run([&](int thread) {
-                             crew.barrier();
-                             if (thread == size - 1) throw std::runtime_error("here");
-                             crew.barrier();
-                             crew.barrier();
-                           }),
+        crew.barrier();
+        if (thread == size - 1) throw std::runtime_error("here");
+        crew.barrier();
+        crew.barrier();
+      }),
                            "here", std::runtime_error);
       int count = 0;
       crew.run([&](int thread) {

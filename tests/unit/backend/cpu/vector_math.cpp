@@ -109,8 +109,8 @@ TEST_CASE("the ends of the range: overflow, underflow, infinities and NaN") {
       CHECK(std::isnan(t[7]));
     }
     const auto s = apply(function::sigmoid, std::vector<float>{-inf, -200, 0, 200, inf, nan});
-    CHECK(s[0] == 0);
-    CHECK(s[1] == 0);
+    CHECK(s[0] < 1e-37f);  // no denormals
+    CHECK(s[1] < 1e-37f);
     CHECK(s[2] == 0.5f);
     CHECK(s[3] == 1);
     CHECK(s[4] == 1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Matrix products by oneDNN 2.x or 3.x, where it is installed and the build defines MOTET_HAS_ONEDNN. Without it this header is empty.
+// Matrix products by oneDNN 2.x or 3.x, to measure against, where it is installed and the build defines MOTET_HAS_ONEDNN. Without it this header
+// is empty. The library itself multiplies on its own (docs/decisions/0001-own-gemm.md).
 #if defined(MOTET_HAS_ONEDNN) && MOTET_HAS_ONEDNN
 
 #include <motet/backend/cpu/gemm_pack.hpp>
@@ -13,7 +14,9 @@
 // Resolved when oneDNN was built with OpenMP; null otherwise.
 extern "C" void omp_set_num_threads(int) __attribute__((weak));
 
-namespace motet::cpu::onednn {
+namespace bench::onednn {
+
+using motet::bf16, motet::index, motet::cpu::gemm_operand;
 
 // A team brings its own threads, so a call of oneDNN must not start others. The setting belongs to the calling thread.
 inline void one_thread() {
@@ -89,6 +92,6 @@ class product {
   dnnl::matmul run_;
 };
 
-}  // namespace motet::cpu::onednn
+}  // namespace bench::onednn
 
 #endif
