@@ -59,7 +59,7 @@ constexpr colour colours[] = {
     {{"yellow", "golden", "lemon"}, {250, 228, 40}}, {{"green", "emerald", "leafy"}, {30, 165, 55}},
     {{"cyan", "turquoise", "aqua"}, {40, 215, 225}}, {{"blue", "cobalt", "sapphire"}, {35, 70, 225}},
     {{"purple", "violet", "plum"}, {150, 45, 200}},  {{"white", "ivory", "snowy"}, {250, 250, 250}},
-    {{"pink", "rosy", "salmon"}, {255, 125, 185}},   {{"silver", "ashen", "leaden"}, {160, 165, 172}},
+    {{"pink", "rosy", "salmon"}, {255, 125, 185}},   {{"silver", "ashen", "leaden"}, {128, 134, 142}},
 };
 enum class outline { circle, square, triangle, star, ring };
 struct shape {
