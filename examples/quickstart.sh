@@ -10,7 +10,7 @@ set -eu
 DATA=${DATA:-shapes}     # picture set, drawn when absent
 OUTPUT=${OUTPUT:-report} # index.html, metrics.jsonl, checkpoint
 MAKE_SHAPES_FLAGS="--count 20000 --size 64 --seed 1"
-TRAIN_FLAGS="--model quick --batch 64 --steps 1100 --lr 0.003 --warmup 60 --smallest-crop 0.9 --eval-every 200 --seed 1"
+TRAIN_FLAGS="--model quick --batch 64 --steps 1500 --lr 0.003 --warmup 60 --smallest-crop 0.9 --eval-every 200 --seed 1"
 # -----------------
 
 cd "$(dirname "$0")/.."
