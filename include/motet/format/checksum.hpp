@@ -20,7 +20,7 @@ constexpr std::uint64_t xxh64_round(std::uint64_t lane, std::uint64_t word) { re
 
 template <class Word>
 Word load_word(const std::byte* from) {
-  static_assert(std::endian::native == std::endian::little);
+  static_assert(std::endian::native == std::endian::little, "motet: files are little-endian, and so must be the machine");
   Word word;
   std::memcpy(&word, from, sizeof word);
   return word;

@@ -23,7 +23,7 @@ namespace detail {
 
 template <class From>
 From load_element(const std::byte* from) {
-  static_assert(std::endian::native == std::endian::little);
+  static_assert(std::endian::native == std::endian::little, "motet: files are little-endian, and so must be the machine");
   From value;
   std::memcpy(&value, from, sizeof value);
   return value;
