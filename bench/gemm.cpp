@@ -52,27 +52,41 @@ double rate_of_peak(const Call& tile, double flops) {
   return best * 1e-9;
 }
 
+// Of the tile that multiplies numbers of type T, where bf16 is widened the one of float.
+template <class T>
 double peak() {
-  static const buffer<float> a(8 * 256), b(256 * 48), c(8 * 48);
-  std::fill(a.data(), a.data() + a.size(), 1.0f);
-  std::fill(b.data(), b.data() + b.size(), 1.0f);
-  // The depth of 96 keeps a panel within 24 KiB.
-  const auto run = [&](auto choice, count rows, count columns) {
-    return rate_of_peak([&] { choice.run(96, a.data(), 1, rows, b.data(), c.data(), columns, rows, columns, false, {}); },
-                        2.0 * 96 * static_cast<double>(rows * columns));
+  // A panel stays within 24 KiB.
+  const auto run = [](auto product, auto choose, count depth, count a_row, count a_step) {
+    using element = typename decltype(product)::element;
+    constexpr count rows = decltype(product)::tile_rows, columns = decltype(product)::tile_vectors * decltype(product)::lanes;
+    const buffer<element> a(rows * depth), b(depth * columns);
+    const buffer<float> c(rows * columns);
+    std::fill(a.data(), a.data() + a.size(), element(1.0f));
+    std::fill(b.data(), b.data() + b.size(), element(1.0f));
+    const auto choice = choose(rows, decltype(product)::tile_vectors, false);
+    return rate_of_peak([&] { choice.run(depth / product.group, a.data(), a_row, a_step, b.data(), c.data(), columns, rows, columns, false, {}); },
+                        2.0 * static_cast<double>(depth * rows * columns));
   };
-  using motet::cpu::current_kernel;
-  using product = float;
+  namespace cpu = motet::cpu;
+  [[maybe_unused]] constexpr bool half = std::is_same_v<T, bf16>;
 #if MOTET_X86
-  switch (current_kernel()) {
+  switch (cpu::current_kernel()) {
     case kernel_kind::amx:
+      if constexpr (half) {
+        const cpu::tile_registers held;
+        return run(cpu::avx512_bf16::products<cpu::bf16_tiles>{}, cpu::avx512_bf16::choose_tile<cpu::avx512_bf16::products<cpu::bf16_tiles>>, 256,
+                   256, 0);
+      }
+      return run(cpu::avx512::products<float>{}, cpu::avx512::choose_tile<cpu::avx512::products<float>>, 96, 1, 8);
     case kernel_kind::avx512_bf16:
-    case kernel_kind::avx512: return run(motet::cpu::avx512::choose_tile<motet::cpu::avx512::products<product>>(8, 3), 8, 48);
-    case kernel_kind::avx2: return run(motet::cpu::avx2::choose_tile<motet::cpu::avx2::products<product>>(6, 2), 6, 16);
+      if constexpr (half) return run(cpu::avx512_bf16::products<bf16>{}, cpu::avx512_bf16::choose_tile<cpu::avx512_bf16::products<bf16>>, 192, 2, 16);
+      [[fallthrough]];
+    case kernel_kind::avx512: return run(cpu::avx512::products<float>{}, cpu::avx512::choose_tile<cpu::avx512::products<float>>, 96, 1, 8);
+    case kernel_kind::avx2: return run(cpu::avx2::products<float>{}, cpu::avx2::choose_tile<cpu::avx2::products<float>>, 96, 1, 6);
     case kernel_kind::portable: break;
   }
 #endif
-  return run(motet::cpu::portable::choose_tile<motet::cpu::portable::products<product>>(6, 2), 6, 8);
+  return run(cpu::portable::products<float>{}, cpu::portable::choose_tile<cpu::portable::products<float>>, 96, 1, 6);
 }
 
 template <class T>
@@ -147,7 +161,7 @@ void compare(const settings& how, const char* direction, count m, count n, count
     }
 #endif
   }
-  const double rate = flops / median(own), limit = peak();
+  const double rate = flops / median(own), limit = peak<T>();
   const double other = std::max(matmul.empty() ? 0 : flops / median(matmul), sgemm.empty() ? 0 : flops / median(sgemm));
   // Their best is whichever of the two is faster, so the smaller ratio counts.
   const double ratio = sgemm_ratio.empty() ? median(matmul_ratio) : std::min(median(sgemm_ratio), median(matmul_ratio));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/features.hpp>
 #include <motet/tensor/sequences.hpp>
 
+#include "each_kernel.hpp"
 #include "grid.hpp"
 
 #include <algorithm>
@@ -12,21 +12,12 @@
 
 namespace motet::laws {
 
-// Runs body() with every set of kernels that this machine has, then goes back to its choice.
-template <class Body>
-void each_kernel(Body&& body) {
-  const cpu::kernel_kind chosen = cpu::current_kernel();
-  for (const auto kind : {cpu::kernel_kind::portable, cpu::kernel_kind::avx2, cpu::kernel_kind::avx512, cpu::kernel_kind::avx512_bf16})
-    if (cpu::set_kernel(kind)) body();
-  cpu::set_kernel(chosen);
-}
-
 // Batches that operations on rows must all handle: none, one row, even, ragged with samples that have no rows, more threads than samples;
 // body(threads, sequences) with every set of kernels.
 template <class Body>
 void each_batch(Body&& body) {
   const std::vector<std::vector<index>> ragged{{0, 3, 3, 4, 11, 11}, {0, 0, 7}, {0, 1, 2, 3, 9, 14, 14, 14, 20, 23}};
-  each_kernel([&] {
+  with_each_kernel([&] {
     for (int threads = 1; threads <= 3; ++threads) {
       for (const sequences& even : {sequences{0, 5, nullptr}, sequences{1, 1, nullptr}, sequences{5, 4, nullptr}, sequences{2, 9, nullptr}})
         body(threads, even);

@@ -2,15 +2,14 @@
 #pragma once
 
 #include "cpu_run.hpp"
+#include "each_kernel.hpp"
 
 #include <doctest/doctest.h>
 
-#include <motet/backend/cpu/features.hpp>
 #include <motet/tensor/random.hpp>
 #include <motet/tensor/view.hpp>
 
 #include <cmath>
-#include <string>
 #include <vector>
 
 // What every loss over all pairs of rows must obey, whatever its formula.
@@ -185,17 +184,6 @@ void check_pair_threads(const Loss& call) {
       CHECK(worst < 1e-6);
     }
   }
-}
-
-template <class Body>
-void with_each_kernel(Body&& body) {
-  const auto before = cpu::current_kernel();
-  for (const auto kind : {cpu::kernel_kind::portable, cpu::kernel_kind::avx2, cpu::kernel_kind::avx512, cpu::kernel_kind::avx512_bf16}) {
-    if (!cpu::set_kernel(kind)) continue;
-    CAPTURE(std::string(cpu::kernel_name(kind)));
-    body();
-  }
-  cpu::set_kernel(before);
 }
 
 }  // namespace motet::laws

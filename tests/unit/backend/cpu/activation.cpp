@@ -50,7 +50,7 @@ TEST_CASE_TEMPLATE("activations and their gradients against plain loops", N, fp3
 TEST_CASE_TEMPLATE("activations far out are finite and right", T, float, double) {
   const double far[] = {-1e15, -1e4, -200, -88.8, -50, -20, -14, -9.5, -6.1, -1e-8, 0, 1e-8, 6.1, 9.5, 14, 20, 50, 88.8, 200, 1e4, 1e15};
   const index width = 21;
-  laws::each_kernel([&] {
+  laws::with_each_kernel([&] {
     for (const activation kind : all_kinds) {
       grid<T> x(1, width), y(1, width), dx(1, width);
       const auto dy = grid<T>(1, width).fill(1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../../laws/cpu_run.hpp"
+#include "../../../laws/each_kernel.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +9,6 @@
 
 #include <cmath>
 #include <numeric>
-#include <string>
 #include <vector>
 
 namespace motet {
@@ -194,16 +194,12 @@ TEST_CASE("attention is what its definition says, forward and backward, in doubl
 }
 
 TEST_CASE("attention in float and bf16 is as near as these numbers allow, with each kernel") {
-  const auto before = cpu::current_kernel();
-  for (const auto kind : {cpu::kernel_kind::portable, cpu::kernel_kind::avx2, cpu::kernel_kind::avx512, cpu::kernel_kind::avx512_bf16}) {
-    if (!cpu::set_kernel(kind)) continue;
-    CAPTURE(std::string(cpu::kernel_name(kind)));
+  laws::with_each_kernel([] {
     for (const auto& p : problems) {
       compare<float, float>(p, 2e-5);
       compare<bf16, float>(p, 3e-2);
     }
-  }
-  cpu::set_kernel(before);
+  });
 }
 
 TEST_CASE("long sequences run over many tiles of queries and of keys") {

@@ -49,7 +49,7 @@ TEST_CASE_TEMPLATE("dropout draws by place, not by thread or slice", N, fp32, mi
 }
 
 TEST_CASE("dropout draws the words of the counter-based stream with every set of kernels") {
-  laws::each_kernel([] {
+  laws::with_each_kernel([] {
     const index rows = 3, width = 150;
     const cpu::draw_key draws{(std::uint64_t{5} << 33) + 9, 4, (index{1} << 34) - 2};
     const auto x = grid<float>(rows, width).fill(1);

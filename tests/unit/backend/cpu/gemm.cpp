@@ -126,6 +126,84 @@ TEST_CASE("small whole numbers multiply exactly, whatever the kernel and the typ
   });
 }
 
+// The whole product at once, and piece by piece as threads would share it: the same bits.
+template <class Compute, class A, class B, class Out>
+void check_pieces(index k, bool turn, bool accumulate) {
+  const std::vector<index> rows{0, 7, 8, 40, 61, 97}, columns{0, 5, 69, 101, 117};
+  const index m = rows.back(), n = columns.back();
+  const operand<A> a(m, k, turn, 1, 2);
+  const operand<B> b(k, n, !turn, 2, 1);
+  grid<Out> whole(m, n, 3);
+  whole.random(3);
+  grid<Out> pieces = whole;
+  gemm_epilogue<std::conditional_t<std::is_same_v<Compute, double>, double, float>> epilogue;
+  epilogue.accumulate = accumulate;
+  const auto multiply = [&](grid<Out>& out, index row, index row_end, index column, index column_end) {
+    gemm_operand<A> left = a;
+    gemm_operand<B> right = b;
+    left.data += left.transposed ? row : row * left.stride;
+    right.data += right.transposed ? column * right.stride : column;
+    cpu::gemm<Compute>(row_end - row, column_end - column, k, left, right, &out.at(row, column), out.stride, epilogue, scratch.data());
+  };
+  multiply(whole, 0, m, 0, n);
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    for (std::size_t j = 1; j < columns.size(); ++j) multiply(pieces, rows[i - 1], rows[i], columns[j - 1], columns[j]);
+  index different = 0;
+  for (index i = 0; i < m; ++i)
+    for (index j = 0; j < n; ++j) different += pieces(i, j) != whole(i, j);
+  CAPTURE(k);
+  CAPTURE(turn);
+  CAPTURE(accumulate);
+  CHECK(different == 0);
+}
+
+TEST_CASE("an element does not depend on the rows and columns that are multiplied beside it") {
+  with_each_kernel([] {
+    for (const index k : {33, 1100})  // one block of k, and several
+      for (const bool turn : {false, true})
+        for (const bool accumulate : {false, true}) {
+          check_pieces<float, float, float, float>(k, turn, accumulate);
+          check_pieces<bf16, bf16, float, bf16>(k, turn, accumulate);
+          check_pieces<bf16, bf16, bf16, float>(k, turn, accumulate);
+          check_pieces<double, double, double, double>(k, turn, accumulate);
+        }
+  });
+}
+
+template <class Compute, class T, class Out>
+void check_residual_in_place(index k, bool with_bias) {
+  using sum = std::conditional_t<std::is_same_v<Compute, double>, double, float>;
+  const index m = 37, n = 70;
+  const operand<T> a(m, k, false, 1, 2), b(k, n, true, 2, 1);
+  grid<sum> bias(1, n);
+  bias.random(3);
+  grid<Out> residual(m, n, 1), beside(m, n, 1);
+  residual.random(4);
+  grid<Out> in_place = residual;
+  const auto multiply = [&](const grid<Out>& from, grid<Out>& out) {
+    gemm_epilogue<sum, Out, Out> epilogue;
+    if (with_bias) epilogue.bias = bias.data.data();
+    epilogue.residual = from.data.data(), epilogue.residual_stride = from.stride;
+    cpu::gemm<Compute>(m, n, k, gemm_operand<T>(a), gemm_operand<T>(b), out.data.data(), out.stride, epilogue, scratch.data());
+  };
+  multiply(residual, beside);
+  multiply(in_place, in_place);
+  CAPTURE(k);
+  CAPTURE(with_bias);
+  CHECK(in_place.data == beside.data);
+}
+
+TEST_CASE("a residual in the place of the output gives the same bits as one elsewhere") {
+  with_each_kernel([] {
+    for (const index k : {32, 33, 1100})
+      for (const bool with_bias : {false, true}) {
+        check_residual_in_place<float, float, float>(k, with_bias);
+        check_residual_in_place<bf16, bf16, float>(k, with_bias);
+        check_residual_in_place<double, double, double>(k, with_bias);
+      }
+  });
+}
+
 TEST_CASE("the scratch memory is large enough for the largest blocks") {
   with_each_kernel([] {
     const auto run = [](auto compute, auto out_value, index m, index n, index k, bool turn) {

@@ -127,6 +127,25 @@ TEST_CASE("products by tiles: bf16 operands, sums and results in fp32") { check_
 TEST_CASE("products by tiles: fp32 weights are rounded on the way, results in bf16") { check_shapes<bf16, float, bf16>(); }
 TEST_CASE("products by tiles: fp32 operands") { check_shapes<float, float, float>(); }
 
+TEST_CASE("a row by itself is the row among others, at the edges too") {
+  if (!can_pack()) return;
+  const auto scratch = std::make_unique<std::byte[]>(static_cast<std::size_t>(cpu::gemm_scratch_bytes));
+  const index m = 45, n = 96, k = 1100;  // several blocks of k
+  grid<bf16> a(m, k), b(n, k);
+  grid<float> whole(m, n);
+  a.random(1), b.random(2), whole.random(3);
+  grid<float> single = whole;
+  gemm_epilogue<float> epilogue;
+  epilogue.accumulate = true;
+  const auto multiply = [&](grid<float>& out, index row, index rows) {
+    cpu::detail::multiply_with_tiles(rows, n, k, gemm_operand<bf16>{&a.at(row, 0), k}, gemm_operand<bf16>{b.data.data(), k, true}, &out.at(row, 0), n,
+                                     epilogue, scratch.get());
+  };
+  multiply(whole, 0, m);
+  for (index row = 0; row < m; ++row) multiply(single, row, 1);
+  CHECK(single.data == whole.data);
+}
+
 TEST_CASE("tiles are asked for proof before they are used") {
   if (!can_pack()) return;
   const auto scratch = std::make_unique<std::byte[]>(static_cast<std::size_t>(cpu::gemm_scratch_bytes));

@@ -9,7 +9,7 @@ namespace motet {
 using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("zero and the sum of squares of a flat buffer", T, float, double) {
-  laws::each_kernel([] {
+  laws::with_each_kernel([] {
     for (int threads = 1; threads <= 3; ++threads)
       for (const index count : {0, 1, 15, 16, 100, 1003}) {
         auto x = grid<T>(1, count).random(1);
@@ -35,7 +35,7 @@ TEST_CASE_TEMPLATE("zero and the sum of squares of a flat buffer", T, float, dou
 }
 
 TEST_CASE_TEMPLATE("adamw follows its definition", T, float, double) {
-  laws::each_kernel([] {
+  laws::with_each_kernel([] {
     for (int threads = 1; threads <= 3; ++threads)
       for (const index count : {0, 1, 15, 100, 1003})
         for (const bool clear : {false, true}) {

@@ -9,7 +9,7 @@ namespace motet {
 using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("patches are cut in the order of a convolution's weight", Y, float, bf16, double) {
-  laws::each_kernel([] {
+  laws::with_each_kernel([] {
     for (int threads = 1; threads <= 3; ++threads)
       for (const index lead : {0, 1, 2})
         for (const index samples : {0, 1, 4})

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../../laws/each_kernel.hpp"
 #include "../../../laws/grid.hpp"
 
 #include <doctest/doctest.h>
@@ -7,21 +8,11 @@
 #include <motet/backend/cpu/tile_kernels.hpp>
 
 #include <cmath>
-#include <string>
 
 namespace motet {
 namespace {
 
-template <class Body>
-void with_each_kernel(Body&& body) {
-  const auto before = cpu::current_kernel();
-  for (const auto kind : {cpu::kernel_kind::portable, cpu::kernel_kind::avx2, cpu::kernel_kind::avx512}) {
-    if (!cpu::set_kernel(kind)) continue;
-    CAPTURE(std::string(cpu::kernel_name(kind)));
-    body();
-  }
-  cpu::set_kernel(before);
-}
+using laws::with_each_kernel;
 
 template <class T>
 void check_product(index m, index n, index k, bool transposed, bool add, double tolerance) {
