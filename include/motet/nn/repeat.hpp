@@ -8,12 +8,17 @@
 namespace motet {
 
 // The same layer Count times with weights of its own each: one instantiation and a loop, so code does not grow with depth.
+//
+// Every function comes twice: for all layers, as the contract of a layer wants it, and for the layers [part.begin, part.end), numbers that may come
+// at run time: a pipeline stage is such a part. Layers keep their numbers in `saved`, whatever the part; w and g point at the parameters of layer
+// part.begin; x and y (dy, dx) are the rows at the ends of the part. An empty part copies.
 template <class L, index Count>
 struct repeat {
   static_assert(L::in == L::out, "motet: a repeated layer must keep the width [MT-N05]");
   static_assert(Count >= 0, "motet: sizes of a net must be positive [MT-N04]");
-  static constexpr index in = L::in, out = L::out;
-  static constexpr index parameter_size = Count * L::parameter_size;
+  static constexpr index in = L::in, out = L::out, count = Count;
+  static constexpr index layer_size = L::parameter_size, parameter_size = Count * layer_size;
+  static constexpr interval all{0, Count};
 
   static void parameters(parameter_list& list) {
     for (index i = 0; i < Count; ++i) list.template child<L>(std::to_string(i));
@@ -22,83 +27,118 @@ struct repeat {
   template <class N>
   struct saved {
     std::array<typename L::template saved<N>, static_cast<std::size_t>(Count)> layers;
-    std::array<view<typename N::stream, in>, static_cast<std::size_t>(Count)> x;    // x[i] goes into layer i; x[0] is the caller's
+    std::array<view<typename N::stream, in>, static_cast<std::size_t>(Count)> x;    // x[i] goes into layer i; that of part.begin is the caller's
     std::array<view<typename N::stream, in>, static_cast<std::size_t>(Count)> d_y;  // gradient of layer i's output, while the parts are split
   };
   template <class N, class C>
-  static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
-    for (index i = 0; i < Count; ++i) {
-      if (i > 0) s.x[at(i)] = ctx.memory.template take_rows<typename N::stream, in>(seq.rows());
+  static void reserve(C& ctx, interval part, const sequences& seq, saved<N>& s) {
+    for (index i = part.begin; i < part.end; ++i) {
+      if (i > part.begin) s.x[at(i)] = take<N>(ctx, seq);
       L::template reserve<N>(ctx, seq, s.layers[at(i)]);
     }
   }
+  template <class N, class C>
+  static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
+    reserve<N>(ctx, all, seq, s);
+  }
 
   template <class C, class N, class T>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<typename N::stream, out> y, saved<N>& s) {
+  static void forward(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x, view<typename N::stream, out> y, saved<N>& s) {
+    if (part.size() == 0) return copy(ctx, seq, x, y);
     view<const typename N::stream, in> from = x;
-    for (index i = 0; i < Count; ++i) {
-      const auto to = i + 1 < Count ? s.x[at(i + 1)] : y;
-      L::forward(ctx, w + i * L::parameter_size, seq, from, to, s.layers[at(i)]);
+    for (index i = part.begin; i < part.end; ++i) {
+      const auto to = i + 1 < part.end ? s.x[at(i + 1)] : y;
+      L::forward(ctx, w + (i - part.begin) * layer_size, seq, from, to, s.layers[at(i)]);
       from = to;
     }
-    if constexpr (Count == 0) copy(ctx, seq, x, y);
+  }
+  template <class C, class N, class T>
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<typename N::stream, out> y, saved<N>& s) {
+    forward(ctx, all, w, seq, x, y, s);
+  }
+
+  template <class C, class N, class T>
+  static void infer(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x, view<typename N::stream, out> y) {
+    if (part.size() == 0) return copy(ctx, seq, x, y);
+    const index mark = ctx.memory.mark();
+    const auto other = part.size() > 1 ? take<N>(ctx, seq) : y;
+    view<const typename N::stream, in> from = x;
+    for (index i = part.begin; i < part.end; ++i) {
+      const auto to = (part.end - 1 - i) % 2 == 0 ? y : other;
+      layer::infer<L>(ctx, w + (i - part.begin) * layer_size, seq, from, to);
+      from = to;
+    }
+    release(ctx, mark);
   }
   template <class C, class N, class T>
   static void infer(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<typename N::stream, out> y) {
-    const index mark = ctx.memory.mark();
-    const auto other = ctx.memory.template take_rows<typename N::stream, in>(seq.rows());
-    view<const typename N::stream, in> from = x;
-    for (index i = 0; i < Count; ++i) {
-      const auto to = (Count - 1 - i) % 2 == 0 ? y : other;
-      layer::infer<L>(ctx, w + i * L::parameter_size, seq, from, to);
-      from = to;
-    }
-    if constexpr (Count == 0) copy(ctx, seq, x, y);
-    release(ctx, mark);
+    infer(ctx, all, w, seq, x, y);
   }
 
   // Both parts layer by layer: what lies between the parts is kept for one layer only.
   template <class C, class N, class T, class D>
-  static void backward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, view<typename N::stream, in> dx, saved<N>& s,
-                       gradients<N> g) {
-    using stream = typename N::stream;
+  static void backward(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, view<typename N::stream, in> dx,
+                       saved<N>& s, gradients<N> g) {
+    if (part.size() == 0) return copy(ctx, seq, dy, dx);
     const index mark = ctx.memory.mark();
-    const auto other = ctx.memory.template take_rows<stream, in>(seq.rows());
-    view<const stream, in> from = dy;
-    for (index i = Count; i-- > 0;) {
-      const auto to = i % 2 == 0 ? dx : other;
-      layer::backward<L>(ctx, w + i * L::parameter_size, seq, entry(x, s, i), from, to, s.layers[at(i)], g + i * L::parameter_size);
+    const auto other = part.size() > 1 ? take<N>(ctx, seq) : dx;
+    view<const typename N::stream, in> from = dy;
+    for (index i = part.end; i-- > part.begin;) {
+      const index before = (i - part.begin) * layer_size;
+      const auto to = (i - part.begin) % 2 == 0 ? dx : other;
+      layer::backward<L>(ctx, w + before, seq, entry(x, s, part, i), from, to, s.layers[at(i)], g + before);
       from = to;
     }
-    if constexpr (Count == 0) copy(ctx, seq, dy, dx);
     release(ctx, mark);
+  }
+  template <class C, class N, class T, class D>
+  static void backward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, view<typename N::stream, in> dx, saved<N>& s,
+                       gradients<N> g) {
+    backward(ctx, all, w, seq, x, dy, dx, s, g);
+  }
+
+  template <class C, class N, class T, class D>
+  static void backward_input(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy,
+                             view<typename N::stream, in> dx, saved<N>& s) {
+    if (part.size() == 0) return copy(ctx, seq, dy, dx);
+    view<const typename N::stream, in> from = dy;
+    for (index i = part.end; i-- > part.begin;) {
+      auto to = dx;
+      if (i > part.begin) to = s.d_y[at(i - 1)] = take<N>(ctx, seq);
+      L::backward_input(ctx, w + (i - part.begin) * layer_size, seq, entry(x, s, part, i), from, to, s.layers[at(i)]);
+      from = to;
+    }
   }
   template <class C, class N, class T, class D>
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, view<typename N::stream, in> dx,
                              saved<N>& s) {
+    backward_input(ctx, all, w, seq, x, dy, dx, s);
+  }
+
+  template <class C, class N, class T, class D>
+  static void backward_weight(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, saved<N>& s,
+                              gradients<N> g) {
     view<const typename N::stream, in> from = dy;
-    for (index i = Count; i-- > 0;) {
-      auto to = dx;
-      if (i > 0) to = s.d_y[at(i - 1)] = ctx.memory.template take_rows<typename N::stream, in>(seq.rows());
-      L::backward_input(ctx, w + i * L::parameter_size, seq, entry(x, s, i), from, to, s.layers[at(i)]);
-      from = to;
+    for (index i = part.end; i-- > part.begin;) {
+      const index before = (i - part.begin) * layer_size;
+      layer::backward_weight<L>(ctx, w + before, seq, entry(x, s, part, i), from, s.layers[at(i)], g + before);
+      if (i > part.begin) from = s.d_y[at(i - 1)];
     }
-    if constexpr (Count == 0) copy(ctx, seq, dy, dx);
   }
   template <class C, class N, class T, class D>
   static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, saved<N>& s, gradients<N> g) {
-    for (index i = Count; i-- > 0;) {
-      const view<const typename N::stream, in> from =
-          i + 1 < Count ? view<const typename N::stream, in>(s.d_y[at(i)]) : view<const typename N::stream, in>(dy);
-      layer::backward_weight<L>(ctx, w + i * L::parameter_size, seq, entry(x, s, i), from, s.layers[at(i)], g + i * L::parameter_size);
-    }
+    backward_weight(ctx, all, w, seq, x, dy, s, g);
   }
 
  private:
   static constexpr std::size_t at(index i) { return static_cast<std::size_t>(i); }
+  template <class N, class C>
+  static view<typename N::stream, in> take(C& ctx, const sequences& seq) {
+    return ctx.memory.template take_rows<typename N::stream, in>(seq.rows());
+  }
   template <class T, class N>
-  static view<const typename N::stream, in> entry(view<T, in> x, const saved<N>& s, index i) {
-    if (i == 0) return x;
+  static view<const typename N::stream, in> entry(view<T, in> x, const saved<N>& s, interval part, index i) {
+    if (i == part.begin) return x;
     return s.x[at(i)];
   }
 };

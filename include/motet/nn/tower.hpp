@@ -9,6 +9,8 @@
 #include <motet/nn/recompute.hpp>
 #include <motet/nn/repeat.hpp>
 #include <motet/nn/sequential.hpp>
+#include <motet/nn/stage.hpp>
+#include <motet/nn/tail.hpp>
 
 namespace motet {
 
@@ -33,11 +35,13 @@ constexpr verdict check(const tower_config& c) {
 }
 
 // An encoder with pre-norm transformer blocks: embedding, blocks, pooling, projection to unit rows. `Embed` says what its input is.
+// How it runs, whole or in pipeline stages, is said once, in stage.hpp.
 template <class Embed, tower_config Config>
 struct tower {
   static_assert(require<check(Config)>);
-  using input = typename Embed::input;
-  static constexpr index width = Config.width, embedding = Config.embedding;
+  using embed = Embed;
+  using input = typename embed::input;
+  static constexpr index width = Config.width, layers = Config.layers, embedding = Config.embedding;
   using norm_layer = norm<width, norm_config{Config.norm, Config.epsilon}>;
   using attend = residual<norm_layer, self_attention<Config.attention>>;
   using mix_layer = std::conditional_t<Config.gated, gated_mlp<width, Config.hidden>, mlp<width, Config.hidden, Config.act>>;
@@ -49,9 +53,9 @@ struct tower {
   static constexpr bool picks_block =
       picks && Config.attention.rotary == 0 && (Config.pool == pool_kind::last || Config.attention.mask == mask_kind::full);
   static constexpr pick which = Config.pool == pool_kind::last ? pick::last : pick::first;
-  using body = repeat<std::conditional_t<Config.recompute, recompute<block>, block>, Config.layers - (picks_block ? 1 : 0)>;
+  using body = repeat<std::conditional_t<Config.recompute, recompute<block>, block>, layers - (picks_block ? 1 : 0)>;
   static constexpr auto choose_head() {
-    if constexpr (picks_block) return std::type_identity<picked_block_head<norm_layer, Config.attention, mix_layer, which, Config.layers - 1>>{};
+    if constexpr (picks_block) return std::type_identity<picked_block_head<norm_layer, Config.attention, mix_layer, which, layers - 1>>{};
     else if constexpr (picks) return std::type_identity<pick_head<norm_layer, which>>{};
     else if constexpr (Config.pool == pool_kind::mean) return std::type_identity<reduce_head<norm_layer, mean_pool<width>>>{};
     else return std::type_identity<reduce_head<norm_layer, attention_pool<pooled_attention()>>>{};
@@ -63,97 +67,39 @@ struct tower {
     return c;
   }
   using head = typename decltype(choose_head())::type;
-  using project = projection<width, embedding>;
+  using tail = motet::tail<head, projection<width, embedding>>;
 
-  static constexpr index body_at = Embed::parameter_size, head_at = body_at + body::parameter_size, project_at = head_at + head::parameter_size;
-  static constexpr index parameter_size = project_at + project::parameter_size;
+  static constexpr index body_at = embed::parameter_size, tail_at = body_at + body::parameter_size;
+  static constexpr index parameter_size = tail_at + tail::parameter_size;
 
   static void parameters(parameter_list& list) {
-    list.child<Embed>("embed");
+    list.child<embed>("embed");
     list.child<body>("blocks");
-    head::parameters(list);
-    list.child<project>("projection");
+    tail::parameters(list);
   }
-  static sequences rows(const input& batch) { return Embed::rows(batch); }
+  static sequences rows(const input& batch) { return embed::rows(batch); }
 
+  // The whole tower is the stage of all blocks.
+  using stage = tower_stage<tower>;
+  static constexpr stage_range whole{0, layers};
   template <class N>
-  struct saved {
-    typename Embed::template saved<N> kept_embed;
-    typename body::template saved<N> kept_body;
-    typename head::template saved<N> kept_head;
-    typename project::template saved<N> kept_project;
-    view<typename N::stream, width> entry, top;  // (rows, width), before and after the blocks
-    view<typename N::value, width> pooled;       // (samples, width)
-  };
+  using saved = typename stage::template saved<N>;
+
   template <class N, class C>
   static void reserve(C& ctx, const input& batch, saved<N>& s) {
-    const sequences seq = rows(batch);
-    Embed::template reserve<N>(ctx, seq, s.kept_embed);
-    s.entry = ctx.memory.template take_rows<typename N::stream, width>(seq.rows());
-    body::template reserve<N>(ctx, seq, s.kept_body);
-    s.top = ctx.memory.template take_rows<typename N::stream, width>(seq.rows());
-    head::template reserve<N>(ctx, seq, s.kept_head);
-    s.pooled = ctx.memory.template take_rows<typename N::value, width>(seq.samples);
-    project::template reserve<N>(ctx, seq.pooled(), s.kept_project);
+    stage::template reserve<N>(ctx, whole, batch, s);
   }
-
   template <class C, class N>
   static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, embedding> features, saved<N>& s) {
-    const sequences seq = rows(batch);
-    {
-      const auto part = enter(ctx, "embedding");
-      Embed::forward(ctx, w, batch, s.entry, s.kept_embed);
-    }
-    const auto part = enter(ctx, "blocks");
-    body::forward(ctx, w + body_at, seq, s.entry, s.top, s.kept_body);
-    head::forward(ctx, w + head_at, seq, s.top, s.pooled, s.kept_head);
-    hand_over(ctx, seq);
-    project::forward(ctx, w + project_at, seq.pooled(), s.pooled, features, s.kept_project);
+    stage::forward(ctx, whole, w, batch, {.features = features}, s);
   }
   template <class C, class N>
   static void infer(C& ctx, weights<N> w, const input& batch, view<typename N::stream, embedding> features) {
-    using stream = typename N::stream;
-    const sequences seq = rows(batch);
-    const index mark = ctx.memory.mark();
-    const auto entry = ctx.memory.template take_rows<stream, width>(seq.rows());
-    const auto top = ctx.memory.template take_rows<stream, width>(seq.rows());
-    const auto pooled = ctx.memory.template take_rows<typename N::value, width>(seq.samples);
-    {
-      const auto part = enter(ctx, "embedding");
-      const index embed_mark = ctx.memory.mark();
-      typename Embed::template saved<N> s;
-      Embed::template reserve<N>(ctx, seq, s);
-      Embed::forward(ctx, w, batch, entry, s);
-      release(ctx, embed_mark);
-    }
-    const auto part = enter(ctx, "blocks");
-    layer::infer<body>(ctx, w + body_at, seq, entry, top);
-    layer::infer<head>(ctx, w + head_at, seq, top, pooled);
-    hand_over(ctx, seq);
-    layer::infer<project>(ctx, w + project_at, seq.pooled(), pooled, features);
-    release(ctx, mark);
+    stage::infer(ctx, whole, w, batch, {.features = features});
   }
   template <class C, class N>
   static void backward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, embedding> d_features, saved<N>& s, gradients<N> g) {
-    using stream = typename N::stream;
-    const sequences seq = rows(batch);
-    const index mark = ctx.memory.mark();
-    const auto d_entry = ctx.memory.template take_rows<stream, width>(seq.rows());
-    {
-      const auto part = enter(ctx, "blocks");
-      const index body_mark = ctx.memory.mark();
-      const auto d_top = ctx.memory.template take_rows<stream, width>(seq.rows());
-      const auto d_pooled = ctx.memory.template take_rows<stream, width>(seq.samples);
-      layer::backward<project>(ctx, w + project_at, seq.pooled(), s.pooled, d_features, d_pooled, s.kept_project, g + project_at);
-      layer::backward<head>(ctx, w + head_at, seq, s.top, d_pooled, d_top, s.kept_head, g + head_at);
-      layer::backward<body>(ctx, w + body_at, seq, s.entry, d_top, d_entry, s.kept_body, g + body_at);
-      release(ctx, body_mark);
-    }
-    const auto part = enter(ctx, "embedding");
-    Embed::backward_input(ctx, w, batch, d_entry, s.kept_embed);
-    synchronize(ctx);
-    Embed::backward_weight(ctx, w, batch, d_entry, s.kept_embed, g);
-    release(ctx, mark);
+    stage::backward(ctx, whole, w, batch, {.d_features = d_features}, s, g);
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: modules that meet in a join must have equal embedding widths; see the numbers in the_model_is_wrong<why, where, got, wanted> [MT-M01]
+// expect: motet: modules that meet in a join must have equal embedding widths; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-M01]
 #include <motet/model/model.hpp>
 #include <motet/nn/text.hpp>
 #include <motet/nn/vit.hpp>

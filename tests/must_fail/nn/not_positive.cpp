@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: sizes of a net must be positive; see the numbers in the_model_is_wrong<why, where, got, wanted> [MT-N04]
+// expect: motet: sizes of a net must be positive; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N04]
 #include <motet/nn/vit.hpp>
 
 #ifdef MOTET_BREAK
