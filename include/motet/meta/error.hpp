@@ -19,6 +19,8 @@ class error : public std::runtime_error {
   error(const message& row, const std::string& detail)
       : std::runtime_error(std::string("motet: ") + row.sentence + (detail.empty() ? "" : ": " + detail) + ". " + row.remedy + " [" + row.code + "]"),
         code_(row.code) {}
+  // The same error, and where it happened.
+  error(const error& from, const std::string& place) : std::runtime_error(from.what() + (" at " + place)), code_(from.code_) {}
   const char* code() const noexcept { return code_; }
 
  private:

@@ -27,3 +27,16 @@ TEST_CASE("a program can tell errors apart by their code") {
     CHECK(std::string(found.code()) == "MT-Z99");
   }
 }
+
+TEST_CASE("a place can be added to an error, which stays what it was") {
+  try {
+    try {
+      motet::fail(row, "kettle 3");
+    } catch (const motet::error& found) {
+      throw motet::error(found, "table 7");
+    }
+  } catch (const motet::error& found) {
+    CHECK(std::string(found.what()) == "motet: the kettle is empty: kettle 3. fill the kettle [MT-Z99] at table 7");
+    CHECK(std::string(found.code()) == "MT-Z99");
+  }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/config.hpp>
+
+#include <initializer_list>
+#include <utility>
+
+namespace motet {
+
+// A growable array of plain values that costs a compiler little: compilers interpret every call of a constant expression, and one push here is one
+// call where std::vector makes about ten. Loops that must be cheap take data().
+template <class T>
+class list {
+ public:
+  constexpr list() = default;
+  constexpr explicit list(index count, const T& value = T{}) { resize(count, value); }
+  constexpr list(std::initializer_list<T> from) {
+    reserve(static_cast<index>(from.size()));
+    for (const T& each : from) push(each);
+  }
+  constexpr list(const list& from) { append(from.data_, from.size_); }
+  constexpr list(list&& from) noexcept
+      : data_(std::exchange(from.data_, nullptr)), size_(std::exchange(from.size_, 0)), capacity_(std::exchange(from.capacity_, 0)) {}
+  constexpr list& operator=(list from) noexcept {
+    std::swap(data_, from.data_);
+    std::swap(size_, from.size_);
+    std::swap(capacity_, from.capacity_);
+    return *this;
+  }
+  constexpr ~list() { delete[] data_; }
+
+  constexpr void push(const T& value) {
+    if (size_ == capacity_) {
+      const T kept = value;  // it may lie in this list
+      grow(size_ + 1);
+      data_[size_++] = kept;
+      return;
+    }
+    data_[size_++] = value;
+  }
+  // `from` must lie outside of this list.
+  constexpr void append(const T* from, index count) {
+    grow(size_ + count);
+    for (index i = 0; i < count; ++i) data_[size_ + i] = from[i];
+    size_ += count;
+  }
+  constexpr void resize(index count, const T& value = T{}) {
+    grow(count);
+    for (index i = size_; i < count; ++i) data_[i] = value;
+    size_ = count;
+  }
+  constexpr void reserve(index count) {
+    if (count <= capacity_) return;
+    T* const grown = new T[static_cast<std::size_t>(count)];
+    for (index i = 0; i < size_; ++i) grown[i] = static_cast<T&&>(data_[i]);
+    delete[] data_;
+    data_ = grown;
+    capacity_ = count;
+  }
+  constexpr void clear() { size_ = 0; }
+  constexpr void pop() { --size_; }
+
+  constexpr index size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr T* data() { return data_; }
+  constexpr const T* data() const { return data_; }
+  constexpr T& operator[](index i) { return data_[i]; }
+  constexpr const T& operator[](index i) const { return data_[i]; }
+  constexpr T& back() { return data_[size_ - 1]; }
+  constexpr const T& back() const { return data_[size_ - 1]; }
+  constexpr T* begin() { return data_; }
+  constexpr T* end() { return data_ + size_; }
+  constexpr const T* begin() const { return data_; }
+  constexpr const T* end() const { return data_ + size_; }
+
+  friend constexpr bool operator==(const list& a, const list& b) {
+    if (a.size_ != b.size_) return false;
+    for (index i = 0; i < a.size_; ++i)
+      if (!(a.data_[i] == b.data_[i])) return false;
+    return true;
+  }
+
+ private:
+  // By doubling, so that a list that grows in small steps is not copied in each.
+  constexpr void grow(index count) {
+    if (count <= capacity_) return;
+    const index doubled = capacity_ == 0 ? 8 : 2 * capacity_;
+    reserve(count > doubled ? count : doubled);
+  }
+
+  T* data_ = nullptr;
+  index size_ = 0;
+  index capacity_ = 0;
+};
+
+}  // namespace motet

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/config.hpp>
+
+#include <string_view>
+
+namespace motet {
+
+// A short name that is a plain value.
+struct label {
+  char text[16] = {};
+  constexpr label() = default;
+  constexpr label(std::string_view from) {
+    for (std::size_t i = 0; i < from.size() && i + 1 < sizeof text; ++i) text[i] = from[i];
+  }
+  constexpr label(const char* from) : label(std::string_view(from)) {}
+  constexpr std::string_view view() const { return text; }
+  friend constexpr bool operator==(const label&, const label&) = default;
+};
+
+// What the numbers of a score leave room for.
+inline constexpr index most_voices = 65535, most_stages = 1 << 20, most_microbatches = 1 << 20;
+// And positions of instructions, for the (stage, microbatch) pairs of all voices.
+inline constexpr index most_cells = index{1} << 28;
+
+// One copy of a module in a program: its stages in order, each on a rank.
+struct voice {
+  label name;
+  std::int32_t module = 0;  // copies of one module share their gradients
+  std::int32_t replica = 0;
+  std::int32_t stages = 1;  // virtual stages, over all its ranks
+  std::int32_t chunks = 1;  // of them on each rank: times and memory of one device are divided by it
+  std::int32_t microbatches = 1;
+  std::int32_t join = -1;        // the join that its last stage meets others in; -1: a loss of its own for each microbatch
+  std::int32_t group = 1;        // microbatches for each join
+  bool learns = true;            // false: frozen, nothing goes backward
+  std::int32_t first_place = 0;  // of its stages among program::places
+  std::int32_t first_cell = 0;   // of its (stage, microbatch) pairs among all
+
+  constexpr std::int32_t cell(std::int32_t stage, std::int32_t microbatch) const { return first_cell + stage * microbatches + microbatch; }
+  constexpr std::int32_t joins() const { return microbatches / group; }
+  friend constexpr bool operator==(const voice&, const voice&) = default;
+};
+
+}  // namespace motet

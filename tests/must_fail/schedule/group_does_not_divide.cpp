@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: motet: the group size must divide the microbatch count; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P04]
+#include <motet/schedule/batch_sync.hpp>
+#include <motet/schedule/proven.hpp>
+
+#ifdef MOTET_BREAK
+constexpr motet::batch_sync::shape shape{.towers = {{.stages = 4, .microbatches = 8, .group = 3}}};
+#else
+constexpr motet::batch_sync::shape shape{.towers = {{.stages = 4, .microbatches = 8, .group = 4}}};
+#endif
+
+static_assert(motet::proven<motet::batch_sync, shape>);
