@@ -10,7 +10,7 @@ inline constexpr message not_finite{"MT-R01", "training stopped before an update
                                     "Lower --lr, look at the data, or resume from the last checkpoint; the weights are as before this step"};
 inline constexpr message bad_training_option{"MT-R02", "a training option is out of its range", "a count is zero or does not fit the others",
                                              "Correct the option"};
-inline constexpr message step_too_large{"MT-R03", "a batch is larger than the trainer was made for", "step() got more samples or tokens than planned",
+inline constexpr message step_too_large{"MT-R03", "a batch does not fit the trainer", "step() got other samples or longer ones than planned",
                                         "Give the largest batch when the trainer is made"};
 inline constexpr message vocabulary_mismatch{"MT-R04", "the vocabulary does not fit the model",
                                              "tokenizer.json has more tokens than the model, or differs from the one it was trained with",
@@ -19,6 +19,13 @@ inline constexpr message resume_mismatch{"MT-R05", "the saved run does not fit t
                                          "Give the saved run's settings, or start a new run in another --checkpoint folder"};
 inline constexpr message no_held_out{"MT-R06", "there is nothing to test on", "no held-out picture has a class",
                                      "Make the data again, or train without --eval-every"};
+
+inline constexpr message ranks_too_late{"MT-R07", "the ranks did not end their step in time", "one of them hangs or is much slower than planned",
+                                        "See who waits for whom, or give a longer deadline"};
+inline constexpr message ranks_failed_before{"MT-R08", "these ranks failed in an earlier step", "their memory is in an unknown state",
+                                             "Make them again, from the last checkpoint"};
+inline constexpr message program_does_not_fit{"MT-R09", "the program does not fit the model", "modules, stages or layers differ",
+                                              "Write the score for this model's modules, and give every stage its layers"};
 
 inline constexpr message unknown_option{"MT-X01", "there is no such option", "it is misspelt or belongs to another program",
                                         "--help lists all options"};
@@ -30,8 +37,25 @@ inline constexpr message option_missing{"MT-X04", "a required option is missing"
 inline constexpr message unexpected_word{"MT-X05", "a word on the command line belongs to no option", "a dash is missing, or a value has spaces",
                                          "Quote values with spaces; options begin with --"};
 
-inline constexpr message runtime_messages[] = {not_finite,       bad_training_option, step_too_large, vocabulary_mismatch,
-                                               resume_mismatch,  no_held_out,         unknown_option, option_without_value,
-                                               bad_option_value, option_missing,      unexpected_word};
+inline constexpr message runtime_messages[] = {not_finite,           bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
+                                               no_held_out,          ranks_too_late,      ranks_failed_before, program_does_not_fit, unknown_option,
+                                               option_without_value, bad_option_value,    option_missing,      unexpected_word};
+
+inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
+                                             "it was set by hand, or by a tool that means something else",
+                                             "Unset the variable, or start with mpirun -n RANKS PROGRAM"};
+inline constexpr message launchers_disagree{"MT-R21", "two launchers disagree about the ranks",
+                                            "one was started by the other for each rank, or variables of an older run are still set",
+                                            "Use one launcher, or unset the other's variables"};
+inline constexpr message launch_incomplete{"MT-R22", "a launcher said only half of what is needed", "a variable was set by hand, or not passed on",
+                                           "Set both rank and number of ranks, or neither"};
+inline constexpr message launcher_missing{"MT-R23", "processes were asked for, but no launcher started this one",
+                                          "the program was started by itself; mpirun may not be installed",
+                                          "Start with mpirun -n RANKS PROGRAM (Debian: openmpi-bin), or take threads: --ranks RANKS"};
+inline constexpr message launch_without_mpi{"MT-R24", "several processes were started, but this program cannot connect them",
+                                            "it was built without MPI",
+                                            "Build with MOTET_MPI=ON (Debian: libopenmpi-dev), or start one process with --ranks RANKS"};
+
+inline constexpr message launch_messages[] = {launch_not_a_number, launchers_disagree, launch_incomplete, launcher_missing, launch_without_mpi};
 
 }  // namespace motet

@@ -4,6 +4,7 @@
 #include <motet/nn/parameter.hpp>
 
 #include <span>
+#include <vector>
 
 namespace motet {
 
@@ -17,6 +18,20 @@ struct trained_state {
   index size = 0;
   index trainable = 0;
   index updates = 0;
+};
+
+// The same by itself, in the model's flat order, whatever made it.
+template <class Master>
+struct flat_state {
+  std::vector<Master> weights, first, second;
+  index updates = 0;
+
+  // What a checkpoint holds (runtime/checkpoint.hpp).
+  trained_state view(std::span<const parameter> parameters)
+    requires std::is_same_v<Master, float>
+  {
+    return {parameters, weights.data(), first.data(), second.data(), static_cast<index>(weights.size()), static_cast<index>(first.size()), updates};
+  }
 };
 
 }  // namespace motet

@@ -1,37 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/trainer.hpp>
 
+#include <unit/runtime/allocations.hpp>
 #include <unit/runtime/small_model.hpp>
 
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <limits>
-#include <new>
-
-// Every way to allocate is counted, by any thread of a team.
-namespace {
-std::atomic<long> allocations{0};
-void* counted(std::size_t bytes, std::size_t alignment) {
-  allocations.fetch_add(1);
-  void* p = alignment > 16 ? std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment) : std::malloc(bytes > 0 ? bytes : 1);
-  if (p == nullptr) throw std::bad_alloc();
-  return p;
-}
-}  // namespace
-[[gnu::noinline]] void* operator new(std::size_t bytes) { return counted(bytes, 0); }
-[[gnu::noinline]] void* operator new[](std::size_t bytes) { return counted(bytes, 0); }
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
-[[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 using namespace motet;
 using idx = motet::index;

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Trains the two towers of the quickstart as a pipeline: each tower in stages of its own, every rank a thread, by any schedule. Prints what each rank
+// holds, and can draw what was planned above what happened.
+#include "train_clip/feed.hpp"
+
+#include <motet/backend/cpu/device.hpp>
+#include <motet/backend/transport/local.hpp>
+#include <motet/format/atomic_file.hpp>
+#include <motet/runtime/pipeline_trainer.hpp>
+#include <motet/schedule/compose.hpp>
+#include <motet/schedule/draw_svg.hpp>
+#include <motet/schedule/draw_trace.hpp>
+#include <motet/schedule/measured_costs.hpp>
+#include <motet/schedule/schedules.hpp>
+
+#include <cstdio>
+
+namespace motet::train_pipeline {
+namespace {
+
+constexpr vit_config picture{.image = 64, .patch = 8, .width = 128, .layers = 4, .heads = 4, .embedding = 128, .pre_norm = true};
+constexpr text_config caption{.vocabulary = 1024, .context = 32, .width = 128, .layers = 2, .heads = 4, .embedding = 128};
+using net = model<join<info_nce, module<"picture", vit<picture>>, module<"caption", text_tower<caption>>>>;
+using pipeline = pipeline_trainer<net, cpu::device, fp32, local::world, local::endpoint>;
+
+struct settings {
+  std::string data, schedule = "batch_sync", svg, trace;
+  index picture_stages = 2, caption_stages = 1, microbatches = 8, losses = 2, stash = -1, batch = 64, steps = 20;
+  double rate = 1e-3;
+  std::uint64_t seed = 1;
+  bool compare = false;
+};
+
+options command_line(settings& s) {
+  options line("train_pipeline", "trains two towers as a pipeline of threads, by any schedule");
+  line.text("--data", s.data, "FOLDER", "shards with tokenizer.json (see make_shapes), or: random");
+  line.text("--schedule", s.schedule, "NAME", schedule_names());
+  line.count("--picture-stages", s.picture_stages, 1, "devices of the picture tower, which has 4 layers");
+  line.count("--caption-stages", s.caption_stages, 1, "devices of the caption tower, which has 2 layers");
+  line.count("--microbatches", s.microbatches, 1, "of each tower in a step");
+  line.count("--losses", s.losses, 1, "in a step; each compares all pairs of its microbatches");
+  line.count("--stash", s.stash, -1, "batch_sync: microbatches of a loss that are kept, the others run forward twice; -1: all");
+  line.count("--batch", s.batch, 1, "pairs in a step");
+  line.count("--steps", s.steps, 1, "to train");
+  line.real("--lr", s.rate, 0, 1e6, "learning rate");
+  line.count("--seed", s.seed, "of weights and order");
+  line.text("--svg", s.svg, "FILE", "a picture of the last step, planned above run");
+  line.text("--trace", s.trace, "FILE", "the same for Perfetto");
+  line.flag("--compare", s.compare, "run each step on a single rank too, and print how far apart the losses are");
+  return line;
+}
+
+// Both towers by one schedule, side by side, meeting in their losses.
+score write(const settings& s) {
+  const int microbatches = static_cast<int>(s.microbatches), losses = static_cast<int>(s.losses);
+  if (microbatches % losses != 0)
+    fail(reason_messages[static_cast<int>(reason::group_does_not_divide)],
+         "--microbatches " + std::to_string(microbatches) + " for --losses " + std::to_string(losses));
+  schedule_options of_picture, of_caption;
+  of_picture.stages = static_cast<int>(s.picture_stages);
+  of_caption.stages = static_cast<int>(s.caption_stages);
+  of_picture.microbatches = of_caption.microbatches = microbatches;
+  if (s.schedule != batch_sync::name) return joined(beside(write_schedule(s.schedule, of_picture), write_schedule(s.schedule, of_caption)), losses);
+  schedule_options both;
+  for (const schedule_options& each : {of_picture, of_caption})
+    both.towers.push({each.stages, microbatches, microbatches / losses, static_cast<int>(s.stash)});
+  return write_schedule(s.schedule, both);
+}
+
+void print_plan(const pipeline& train) {
+  const program& of = train.of();
+  const std::vector<rank_memory> plan = train.plan();
+  for (std::int32_t r = 0; r < of.ranks(); ++r) {
+    std::string holds;
+    for (const voice& each : of.voices)
+      for (std::int32_t stage = 0; stage < each.stages; ++stage)
+        if (of.place(each, stage) == r) holds += " " + std::string(each.name.view()) + " stage " + std::to_string(stage) + ",";
+    const rank_memory& own = plan[static_cast<std::size_t>(r)];
+    std::printf("rank %-2d %s %.1f MB: weights and their state %.1f, kept for backward %.1f, the rest %.1f\n", r, holds.c_str(),
+                static_cast<double>(own.total()) / 1e6, static_cast<double>(own.stages.weights + own.stages.gradients + own.stages.optimizer) / 1e6,
+                static_cast<double>(own.stages.slots) / 1e6,
+                static_cast<double>(own.stages.boundaries + own.features + own.work + own.scratch) / 1e6);
+  }
+}
+
+int run(const settings& s) {
+  train_clip::settings feeding;
+  feeding.data = s.data;
+  feeding.batch = s.batch;
+  feeding.seed = s.seed;
+  train_clip::model_facts facts{"quick", "infonce", "fp32", picture, caption};
+  std::unique_ptr<train_clip::data_folder> folder;
+  std::unique_ptr<train_clip::feed> source;
+  if (feeding.random_data()) {
+    source = std::make_unique<train_clip::random_feed>(feeding, facts);
+  } else {
+    folder = std::make_unique<train_clip::data_folder>(feeding, facts);
+    source = std::make_unique<train_clip::shard_feed>(*folder, nullptr);
+  }
+
+  pipeline_config config;
+  config.batch = s.batch;
+  config.seed = s.seed;
+  pipeline train(write(s), config);
+  print_plan(train);
+  train.prepare();
+  cpu::device device;
+  trainer_config alone;
+  alone.batch = s.batch;
+  alone.seed = s.seed;
+  trainer<net, cpu::device, fp32> single(device, alone);
+  // Several losses compare fewer pairs each than one rank's single loss does.
+  if (s.compare && s.losses > 1) fail(bad_training_option, "--compare needs --losses 1: a single rank compares all pairs of a step");
+  if (s.compare) single.prepare();
+
+  list<timeline> runs;
+  for (index step = 0; step < s.steps; ++step) {
+    const train_clip::pair_input batch = source->next();
+    timeline when;
+    const step_result done = train.step(batch, s.rate, &when);
+    std::printf("step %-4td loss %.6f  gradient %.4f  %.1f ms", step + 1, done.loss, done.gradient_norm, done.seconds * 1e3);
+    if (s.compare) std::printf("  from a single rank %.1e", std::abs(single.step(batch, s.rate).loss - done.loss) / done.loss);
+    std::printf("\n");
+    if (step > 0 || s.steps == 1) runs.push(when);
+  }
+  const program& of = train.of();
+  timeline planned;
+  simulate(of, measured_costs(of, runs), planned);
+  std::printf("simulated with the measured times, a processor for each rank: %.1f ms a step; the last took %.1f ms\n", planned.makespan * 1e3,
+              runs.back().makespan * 1e3);
+  if (!s.svg.empty()) write_file(s.svg, draw_overlay_svg(of, planned, runs.back(), {.title = s.schedule, .unit = "s"}));
+  if (!s.trace.empty()) write_file(s.trace, draw_trace_overlay(of, planned, runs.back()));
+  return 0;
+}
+
+}  // namespace
+}  // namespace motet::train_pipeline
+
+int main(int count, char** words) {
+  motet::train_pipeline::settings s;
+  motet::options line = motet::train_pipeline::command_line(s);
+  try {
+    if (!line.parse(count, words)) return std::fputs(line.help().c_str(), stdout) < 0 ? 1 : 0;
+    line.require("--data");
+    return motet::train_pipeline::run(s);
+  } catch (const motet::error& problem) {
+    std::fprintf(stderr, "%s\n", problem.what());
+    return 2;
+  }
+}

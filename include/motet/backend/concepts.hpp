@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/config.hpp>
+
+#include <concepts>
+#include <cstddef>
+
+namespace motet {
+
+// Who carries messages between the ranks of a program. A message has a tag of its own, one number for each send of the program, so nothing is
+// matched by order. No call blocks but pause(). What a send reads stays as it is until sent(tag); what a gather reads, until the next step.
+template <class T>
+concept transport = requires(T& t, std::int32_t peer, std::int32_t tag, const std::byte* from, std::byte* to, index bytes, std::uint32_t seen) {
+  { t.rank() } -> std::convertible_to<std::int32_t>;
+  { t.ranks() } -> std::convertible_to<std::int32_t>;
+  // Tags may be used again: all ranks are through the step before.
+  t.begin_step();
+  // Begins it.
+  t.send(tag, peer, from, bytes);
+  // Whether the rows were taken, by the other rank or by the transport.
+  { t.sent(tag) } -> std::convertible_to<bool>;
+  // False: not there yet, call again.
+  { t.receive(tag, peer, to, bytes) } -> std::convertible_to<bool>;
+  // Of meeting `tag`, as its member number `peer`: the bytes of all members, in their order, as many from each. False: some are not there yet.
+  { t.gather(tag, peer, from, bytes, to) } -> std::convertible_to<bool>;
+  // A number that changes when something arrives or was taken.
+  { t.observe() } -> std::same_as<std::uint32_t>;
+  // Sleeps until it differs from `seen`; throws when the ranks were told to stop.
+  t.pause(seen);
+};
+
+}  // namespace motet

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/concepts.hpp>
+#include <motet/schedule/explain.hpp>
+#include <motet/schedule/simulate.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+namespace motet {
+
+// What an instruction does on its rank: one function for each (module, operation), made by the compiler, and the stage that it works on. False: not
+// yet, call again when something has arrived.
+struct action {
+  bool (*run)(void* stage, const instruction& it, std::int32_t number) = nullptr;
+  void* stage = nullptr;
+};
+
+// A program laid out for running: who waits for whom, once for all ranks. Messages are tagged by the number of their send.
+struct score_sheet {
+  program of;
+  program_graph graph;
+  list<std::int32_t> tags;  // of each send and receive: the message's number; of joins and reductions: the meeting's
+  std::int32_t messages = 0;
+
+  explicit score_sheet(program from) : of(std::move(from)) {
+    require_legal(of);  // by the stricter delivery, which passes on every transport
+    build_graph(of, delivery::buffered, graph);
+    tags.resize(of.instructions.size(), -1);
+    for (index i = 0; i < of.instructions.size(); ++i) {
+      if (is_send(of.instructions[i].what)) tags[i] = messages++;
+      if (graph.meetings[i] >= 0) tags[i] = graph.meetings[i];
+    }
+    for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
+      if (!is_receive(of.instructions[i].what)) continue;
+      for (const std::int32_t each : graph.waits_of(i))
+        if (each >= 0 && is_send(of.instructions[each].what)) tags[i] = tags[each];
+    }
+  }
+};
+
+// Runs one rank's part of a program: each lane in its order, an instruction when all that it waits for on this rank is done. Nothing is allocated.
+template <transport Transport>
+class rank_player {
+ public:
+  rank_player(const score_sheet& sheet, std::int32_t rank, Transport& by) : sheet_(sheet), by_(by), first_(sheet.of.starts[rank]) {
+    const program& of = sheet.of;
+    const auto size = static_cast<std::size_t>(of.starts[rank + 1] - first_);
+    steps_.resize(size);
+    done_.resize(size, 0);
+    for (index l = 0; l < sheet.graph.lane_ranks.size(); ++l) {
+      if (sheet.graph.lane_ranks[l] != rank) continue;
+      const std::int32_t begin = sheet.graph.lane_starts[l], end = sheet.graph.lane_starts[l + 1];
+      lanes_.push_back({begin, end, of.instructions[sheet.graph.order[begin]].lane == lane::compute});
+      for (std::int32_t p = begin, pair = 0; p < end; ++p) {
+        const std::int32_t number = sheet.graph.order[p];
+        // What overlaps starts together: its first part waits for what any part needs.
+        if (pair == 0) steps_[place_of(number)].first_wait = static_cast<std::int32_t>(waits_.size());
+        for (const std::int32_t each : sheet.graph.waits_of(number))
+          if (each >= first_ && each < of.starts[rank + 1]) waits_.push_back(each - first_);
+        const std::int32_t head = sheet.graph.order[p - pair];
+        steps_[place_of(head)].last_wait = static_cast<std::int32_t>(waits_.size());
+        pair = of.instructions[number].paired ? pair + 1 : 0;
+      }
+    }
+    heads_ = std::make_unique<std::atomic<std::int32_t>[]>(lanes_.size());
+  }
+
+  void set(std::int32_t number, action what) { steps_[static_cast<std::size_t>(number - first_)].what = what; }
+  // Fills start and finish of this rank's instructions, in seconds from `zero`.
+  void record(timeline* into, std::chrono::steady_clock::time_point zero) {
+    record_ = into;
+    zero_ = zero;
+  }
+
+  // One step: the rank's whole list.
+  void run() {
+    ++step_;
+    by_.begin_step();
+    auto left = static_cast<std::int32_t>(steps_.size());
+    for (std::size_t l = 0; l < lanes_.size(); ++l) {
+      lanes_[l].at = lanes_[l].begin;
+      publish(l);
+    }
+    while (left > 0) {
+      const std::uint32_t seen = by_.observe();
+      std::int32_t went = 0;
+      for (std::size_t l = 0; l < lanes_.size(); ++l) {
+        lane_state& own = lanes_[l];
+        // After one computation the other lanes get their turn: what it made should leave at once.
+        while (own.at < own.end && perform(own)) {
+          ++went;
+          publish(l);
+          if (own.computes) break;
+        }
+      }
+      left -= went;
+      if (went == 0) by_.pause(seen);
+    }
+    current_ = -1;
+  }
+
+  // Calls visit(begin, at, end) for each lane, positions in graph.order: what stands before `at` is done. May be asked by another thread.
+  template <class Visit>
+  void each_lane(Visit visit) const {
+    for (std::size_t l = 0; l < lanes_.size(); ++l) visit(lanes_[l].begin, heads_[l].load(std::memory_order_relaxed), lanes_[l].end);
+  }
+  // The instruction that this rank tried last; -1 outside a step.
+  std::int32_t current() const { return current_; }
+
+ private:
+  struct step {
+    action what;
+    std::int32_t first_wait = 0, last_wait = 0;
+  };
+  struct lane_state {
+    std::int32_t begin, end;
+    bool computes;
+    std::int32_t at = 0;
+  };
+
+  std::size_t place_of(std::int32_t number) const { return static_cast<std::size_t>(number - first_); }
+  void publish(std::size_t l) { heads_[l].store(lanes_[l].at, std::memory_order_relaxed); }
+  bool perform(lane_state& own) {
+    const std::int32_t number = sheet_.graph.order[own.at], mine = number - first_;
+    const step& now = steps_[static_cast<std::size_t>(mine)];
+    for (std::int32_t w = now.first_wait; w < now.last_wait; ++w)
+      if (done_[static_cast<std::size_t>(waits_[static_cast<std::size_t>(w)])] != step_) return false;
+    current_ = number;
+    if (record_ == nullptr) {
+      if (!now.what.run(now.what.stage, sheet_.of.instructions[number], number)) return false;
+    } else {
+      const double start = since_zero();
+      if (!now.what.run(now.what.stage, sheet_.of.instructions[number], number)) return false;
+      record_->start[number] = start;
+      record_->finish[number] = since_zero();
+    }
+    done_[static_cast<std::size_t>(mine)] = step_;
+    ++own.at;
+    return true;
+  }
+  double since_zero() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - zero_).count(); }
+
+  const score_sheet& sheet_;
+  Transport& by_;
+  std::int32_t first_, current_ = -1;
+  std::uint32_t step_ = 0;
+  std::vector<step> steps_;
+  std::vector<std::int32_t> waits_;  // of each step, on this rank
+  std::vector<std::uint32_t> done_;  // the step in which an instruction was done
+  std::vector<lane_state> lanes_;
+  std::unique_ptr<std::atomic<std::int32_t>[]> heads_;
+  timeline* record_ = nullptr;
+  std::chrono::steady_clock::time_point zero_;
+};
+
+}  // namespace motet

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/executor.hpp>
+#include <motet/runtime/microbatches.hpp>
+#include <motet/runtime/stage_needs.hpp>
+
+namespace motet {
+
+// A rank as its stages see it.
+template <class Context, class Numbers, class Endpoint>
+struct rank_state {
+  using context = Context;
+  using stream = typename Numbers::stream;
+  using master = typename Numbers::master;
+  std::int32_t rank = 0;
+  Endpoint* end = nullptr;
+  const score_sheet* sheet = nullptr;
+  Context ctx;  // one thread; its memory is set for each instruction
+  arena work;   // temporaries of one instruction
+  buffer<std::byte> work_memory, scratch_memory;
+
+  void prepare(index work_bytes, index scratch_bytes) {
+    work_memory = buffer<std::byte>(work_bytes);
+    scratch_memory = buffer<std::byte>(scratch_bytes);
+    work = arena_of(work_memory);
+    ctx = {};
+    ctx.scratch = arena_of(scratch_memory);
+  }
+};
+
+// One stage of a module on its rank: parameters, slots and boundary rows, and what each operation does with them. Instantiated once for a module,
+// whatever the cut, the schedule and the microbatches.
+template <class Net, class Context, class Numbers, class Endpoint>
+class held_stage {
+ public:
+  using stage = typename Net::stage;
+  using stream = typename Numbers::stream;
+  using master = typename Numbers::master;
+  using home_type = rank_state<Context, Numbers, Endpoint>;
+
+  held_stage(home_type& home, const stage_position& at, const microbatches<Net>& parts)
+      : home_(home), at_(at), parts_(parts), state_of_(static_cast<std::size_t>(parts.count())) {}
+  held_stage(const held_stage&) = delete;
+  held_stage& operator=(const held_stage&) = delete;
+
+  // The stage behind this one is on the same rank: rows pass without a message.
+  void connect(held_stage& after) {
+    after_ = &after;
+    after.before_ = this;
+  }
+  // Of each microbatch the place of its features and of their gradient, on the last stage.
+  void set_features(std::vector<view<stream, stage::embedding>> features, std::vector<view<const stream, stage::embedding>> gradients) {
+    features_ = std::move(features);
+    d_features_ = std::move(gradients);
+  }
+
+  const stage_position& at() const { return at_; }
+  index parameter_begin() const { return stage::parameter_begin(at_.range); }
+  index parameter_count() const { return stage::parameter_end(at_.range) - parameter_begin(); }
+  bool is_first() const { return stage::is_first(at_.range); }
+  bool is_last() const { return stage::is_last(at_.range); }
+  // Of a stage that does not learn only the weights are there.
+  master* weights_data() const { return weights_.data(); }
+  master* gradients_data() const { return gradients_.data(); }
+  master* first() const { return first_.data(); }
+  master* second() const { return second_.data(); }
+
+  stage_needs measure() const { return measure_stage<Net, Context, Numbers>(at_, parts_.largest()); }
+  // Takes all memory; moments begin at zero.
+  void prepare(const stage_needs& measured) {
+    weights_ = buffer<master>(parameter_count());
+    slots_.clear();
+    if (at_.learns) {
+      for (buffer<master>* each : {&gradients_, &first_, &second_}) {
+        *each = buffer<master>(parameter_count());
+        std::fill_n(each->data(), each->size(), master(0));
+      }
+      slots_.resize(static_cast<std::size_t>(at_.slots));
+      for (slot& each : slots_) each.memory = buffer<std::byte>(measured.slot);
+    }
+    const index rows = Net::rows(parts_.largest()).rows();
+    for (int kind = 0; kind < 3; ++kind) {
+      in_[kind].prepare(at_.in[kind], rows, stage::width, parts_.count());
+      out_[kind].prepare(at_.out[kind], rows, stage::width);
+    }
+  }
+  // All messages of the step before were taken.
+  void begin_step(bool zero_gradients) {
+    for (auto& each : out_) each.clear();
+    if (zero_gradients) std::fill_n(gradients_.data(), gradients_.size(), master(0));
+  }
+  // The most that a slot ever held, to compare with what was measured.
+  index used_of_slots() const {
+    index most = 0;
+    for (const slot& each : slots_) most = std::max(most, each.used);
+    return most;
+  }
+
+  // The action of an instruction; none for what a stage does not do itself.
+  action action_of(op what) {
+    switch (what) {
+      case op::forward: return {&run<&held_stage::forward>, this};
+      case op::forward_only: return {&run<&held_stage::forward_only>, this};
+      case op::re_forward: return {&run<&held_stage::re_forward>, this};
+      case op::backward: return {&run<&held_stage::backward>, this};
+      case op::backward_input: return {&run<&held_stage::backward_input>, this};
+      case op::backward_weight: return {&run<&held_stage::backward_weight>, this};
+      case op::send_forward: return {&run<&held_stage::template send<0>>, this};
+      case op::send_replay: return {&run<&held_stage::template send<1>>, this};
+      case op::send_backward: return {&run<&held_stage::template send<2>>, this};
+      case op::receive_forward: return {&run<&held_stage::template receive<0>>, this};
+      case op::receive_replay: return {&run<&held_stage::template receive<1>>, this};
+      case op::receive_backward: return {&run<&held_stage::template receive<2>>, this};
+      default: return {};
+    }
+  }
+
+ private:
+  using rows_view = view<stream, stage::width>;
+  using ends_type = typename stage::template ends<Numbers>;
+  struct slot {
+    buffer<std::byte> memory;
+    arena at;  // what is in use
+    typename stage::template saved<Numbers> saved;
+    index used = 0;
+    bool busy = false;
+    void note(const arena& now) {
+      at = now;
+      used = std::max(used, now.peak());
+    }
+  };
+  struct microbatch_state {
+    int slot = -1;
+    int kind = 0;    // of the rows that came: 1 when they were forwarded again
+    ends_type ends;  // between backward's two parts
+  };
+
+  template <bool (held_stage::*Operation)(const instruction&, std::int32_t)>
+  static bool run(void* self, const instruction& it, std::int32_t number) {
+    return (static_cast<held_stage*>(self)->*Operation)(it, number);
+  }
+
+  microbatch_state& state(std::int32_t m) { return state_of_[static_cast<std::size_t>(m)]; }
+  slot& slot_of(std::int32_t m) { return slots_[static_cast<std::size_t>(state(m).slot)]; }
+  index rows_of(std::int32_t m) const { return Net::rows(parts_[m]).rows(); }
+  index bytes_of(std::int32_t m) const { return rows_of(m) * stage::width * static_cast<index>(sizeof(stream)); }
+  Context& context(const arena& memory, std::int32_t m) {
+    home_.ctx.memory = memory;
+    home_.ctx.draws.first_row = parts_.first_row(m);
+    return home_.ctx;
+  }
+  motet::weights<Numbers> w() const { return {weights_.data()}; }
+  motet::gradients<Numbers> g() const { return {gradients_.data()}; }
+
+  // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that a message empties. False: none is free.
+  bool outgoing(int kind, std::int32_t m, rows_view& to) {
+    held_stage* const neighbour = kind == 2 ? before_ : after_;
+    stream* const data = neighbour != nullptr ? neighbour->in_[kind].take(m) : out_[kind].take(m, *home_.end);
+    if (data == nullptr) return false;
+    to = {data, rows_of(m)};
+    return true;
+  }
+  view<const stream, stage::width> incoming(int kind, std::int32_t m) const { return {in_[kind].of(m), rows_of(m)}; }
+
+  // All ends of a forward, or of a backward; false when what it makes has nowhere to go yet.
+  bool forward_ends(int kind, std::int32_t m, ends_type& ends) {
+    if (!is_first()) ends.x = incoming(kind, m);
+    if (!is_last()) return outgoing(kind, m, ends.y);
+    ends.features = features_[static_cast<std::size_t>(m)];
+    return true;
+  }
+  bool backward_ends(std::int32_t m, ends_type& ends) {
+    if (is_last()) ends.d_features = d_features_[static_cast<std::size_t>(m)];
+    else ends.dy = incoming(2, m);
+    if (is_first()) return true;
+    ends.x = incoming(state(m).kind, m);
+    return outgoing(2, m, ends.dx);
+  }
+
+  bool infer(int kind, std::int32_t m) {
+    ends_type ends;
+    if (!forward_ends(kind, m, ends)) return false;
+    stage::infer(context(home_.work, m), at_.range, w(), parts_[m], ends);
+    if (!is_first()) in_[kind].give(m);
+    return true;
+  }
+  bool keep(int kind, std::int32_t m) {
+    if (!at_.learns) return infer(kind, m);
+    ends_type ends;
+    if (!forward_ends(kind, m, ends)) return false;
+    microbatch_state& own = state(m);
+    own.kind = kind;
+    for (std::size_t i = 0; i < slots_.size() && own.slot < 0; ++i)
+      if (!slots_[i].busy) own.slot = static_cast<int>(i);
+    slot& into = slot_of(m);
+    into.busy = true;
+    Context& ctx = context(arena_of(into.memory), m);
+    stage::template reserve<Numbers>(ctx, at_.range, parts_[m], into.saved);
+    into.note(ctx.memory);
+    context(home_.work, m);
+    // Other ranks may still be fetching what the first forward brought to the join.
+    if (kind == 1 && is_last()) ends.features = ctx.memory.template take_rows<stream, stage::embedding>(ends.features.rows);
+    stage::forward(ctx, at_.range, w(), parts_[m], ends, into.saved);
+    return true;
+  }
+  bool forward(const instruction& it, std::int32_t) { return keep(0, it.microbatch); }
+  bool forward_only(const instruction& it, std::int32_t) { return infer(0, it.microbatch); }
+  bool re_forward(const instruction& it, std::int32_t) { return keep(1, it.microbatch); }
+
+  void free(std::int32_t m) {
+    slot_of(m).busy = false;
+    if (!is_first()) in_[state(m).kind].give(m);
+    if (!is_last()) in_[2].give(m);
+    state(m).slot = -1;
+  }
+  bool backward(const instruction& it, std::int32_t) {
+    const std::int32_t m = it.microbatch;
+    ends_type ends;
+    if (!backward_ends(m, ends)) return false;
+    stage::backward(context(home_.work, m), at_.range, w(), parts_[m], ends, slot_of(m).saved, g());
+    free(m);
+    return true;
+  }
+  // What the input part leaves in the slot is for the weight part.
+  bool backward_input(const instruction& it, std::int32_t) {
+    const std::int32_t m = it.microbatch;
+    ends_type ends;
+    if (!backward_ends(m, ends)) return false;
+    slot& from = slot_of(m);
+    Context& ctx = context(from.at, m);
+    stage::backward_input(ctx, at_.range, w(), parts_[m], ends, from.saved);
+    from.note(ctx.memory);
+    state(m).ends = ends;
+    return true;
+  }
+  bool backward_weight(const instruction& it, std::int32_t) {
+    const std::int32_t m = it.microbatch;
+    slot& from = slot_of(m);
+    Context& ctx = context(from.at, m);
+    stage::backward_weight(ctx, at_.range, w(), parts_[m], state(m).ends, from.saved, g());
+    from.note(ctx.memory);
+    free(m);
+    return true;
+  }
+
+  template <int Kind>
+  bool send(const instruction& it, std::int32_t number) {
+    out_[Kind].send(it.microbatch, *home_.end, home_.sheet->tags[number], it.peer, bytes_of(it.microbatch));
+    return true;
+  }
+  template <int Kind>
+  bool receive(const instruction& it, std::int32_t number) {
+    stream* const to = in_[Kind].take(it.microbatch);
+    return to != nullptr && home_.end->receive(home_.sheet->tags[number], it.peer, reinterpret_cast<std::byte*>(to), bytes_of(it.microbatch));
+  }
+
+  home_type& home_;
+  stage_position at_;
+  const microbatches<Net>& parts_;
+  held_stage *before_ = nullptr, *after_ = nullptr;
+  std::vector<microbatch_state> state_of_;
+  std::vector<slot> slots_;
+  boundary_pool<stream> in_[3];
+  boundary_ring<stream> out_[3];
+  std::vector<view<stream, stage::embedding>> features_;
+  std::vector<view<const stream, stage::embedding>> d_features_;
+  buffer<master> weights_, gradients_, first_, second_;
+};
+
+}  // namespace motet

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/stage.hpp>
+#include <motet/runtime/boundary.hpp>
+
+namespace motet {
+
+// Where a stage stands in a program, and what the program asks of it.
+struct stage_position {
+  std::int32_t rank = 0;
+  stage_range range;
+  bool learns = true;
+  bool splits = false;                   // backward comes in two parts
+  std::int32_t slots = 0;                // microbatches kept at once
+  std::int32_t in[3] = {}, out[3] = {};  // boundary buffers: forward, replay, backward
+};
+
+// What a stage keeps on its rank, in bytes.
+struct stage_memory {
+  index weights = 0, gradients = 0, optimizer = 0;
+  index slots = 0;       // what backward needs, of all microbatches that are kept at once
+  index boundaries = 0;  // rows that come in and go out
+  index total() const { return weights + gradients + optimizer + slots + boundaries; }
+  void add(const stage_memory& other) {
+    for (const auto field :
+         {&stage_memory::weights, &stage_memory::gradients, &stage_memory::optimizer, &stage_memory::slots, &stage_memory::boundaries})
+      this->*field += other.*field;
+  }
+};
+
+struct stage_needs {
+  stage_memory own;
+  index slot = 0;               // bytes of one
+  index work = 0, scratch = 0;  // the most that an operation takes for itself, in memory that all stages of a rank share
+};
+
+// An address for dry runs, which never follow it.
+template <class T>
+T* nowhere() {
+  return reinterpret_cast<T*>(std::uintptr_t{4096});
+}
+// All of a buffer. An arena without memory would measure, so one of no bytes gets an address too.
+inline arena arena_of(const buffer<std::byte>& memory) {
+  return memory.size() > 0 ? arena(memory.data(), memory.size()) : arena(nowhere<std::byte>(), 0);
+}
+
+// Counted by dry runs of every operation over the largest microbatch.
+template <class Net, class Context, class Numbers>
+stage_needs measure_stage(const stage_position& at, const typename Net::input& largest) {
+  using stage = typename Net::stage;
+  using stream = typename Numbers::stream;
+  using master = typename Numbers::master;
+  const sequences seq = Net::rows(largest);
+  typename stage::template ends<Numbers> ends;
+  const view<stream, stage::width> rows{nowhere<stream>(), seq.rows()};
+  if (!stage::is_first(at.range)) ends.x = ends.dx = rows;
+  if (!stage::is_last(at.range)) ends.dy = ends.y = rows;
+  else ends.d_features = ends.features = {nowhere<stream>(), seq.samples};
+
+  stage_needs found;
+  const auto widest = [](index& most, index value) { most = value > most ? value : most; };
+  // What `body` leaves in memory, which begins as it was left before.
+  const auto dry = [&](const arena& before, auto&& body) {
+    Context ctx;
+    ctx.memory = before;
+    body(ctx);
+    widest(found.scratch, ctx.scratch.peak());
+    return ctx.memory;
+  };
+  const auto temporaries = [&](auto&& body) { widest(found.work, dry({}, body).peak()); };
+
+  found.own.weights = (stage::parameter_end(at.range) - stage::parameter_begin(at.range)) * static_cast<index>(sizeof(master));
+  for (int kind = 0; kind < 3; ++kind) found.own.boundaries += (at.in[kind] + at.out[kind]) * boundary_bytes<stream>(seq.rows(), stage::width);
+  const weights<Numbers> w{nowhere<master>()};
+  temporaries([&](Context& ctx) { stage::infer(ctx, at.range, w, largest, ends); });
+  if (!at.learns) return found;
+
+  found.own.gradients = found.own.weights;
+  found.own.optimizer = 2 * found.own.weights;
+  const gradients<Numbers> g{nowhere<master>()};
+  typename stage::template saved<Numbers> saved;
+  const arena kept = dry({}, [&](Context& ctx) { stage::template reserve<Numbers>(ctx, at.range, largest, saved); });
+  found.slot = kept.mark();
+  temporaries([&](Context& ctx) {
+    if (stage::is_last(at.range)) ctx.memory.template take_rows<stream, stage::embedding>(seq.samples);  // when it runs again
+    stage::forward(ctx, at.range, w, largest, ends, saved);
+  });
+  temporaries([&](Context& ctx) { stage::backward(ctx, at.range, w, largest, ends, saved, g); });
+  if (at.splits) {
+    const arena both = dry(kept, [&](Context& ctx) {
+      stage::backward_input(ctx, at.range, w, largest, ends, saved);
+      stage::backward_weight(ctx, at.range, w, largest, ends, saved, g);
+    });
+    widest(found.slot, both.peak());
+  }
+  found.own.slots = found.slot * at.slots;
+  return found;
+}
+
+}  // namespace motet

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// labels: threads
+#include <motet/backend/transport/local.hpp>
+
+#include "transport_laws.hpp"
+
+#include <barrier>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+
+using namespace motet;
+
+namespace {
+
+// Ranks as threads, each with its end; all are stopped after a deadline.
+struct on_threads {
+  using stopped = local::world::stopped;
+
+  struct scene {
+    local::endpoint end;
+    std::int32_t rank;
+    local::world& all;
+    std::barrier<>& gate;
+    void next_step() {
+      gate.arrive_and_wait();
+      end.begin_step();
+    }
+    void stop() { all.stop(); }
+  };
+
+  template <class Body>
+  static void run(int ranks, std::int32_t messages, const laws::meeting_list& meetings, Body body) {
+    local::world all(ranks, messages, meetings);
+    std::barrier gate(ranks);
+    std::mutex mutex;
+    std::condition_variable ended;
+    int running = ranks;
+    std::exception_ptr failure;
+    std::vector<std::thread> threads;
+    for (int r = 0; r < ranks; ++r) {
+      threads.emplace_back([&, r] {
+        scene own{local::endpoint(all, r), r, all, gate};
+        own.end.begin_step();
+        std::exception_ptr why;
+        try {
+          body(own);
+        } catch (...) {
+          why = std::current_exception();
+          all.stop();
+        }
+        // Others may wait for this rank.
+        gate.arrive_and_drop();
+        const std::lock_guard lock(mutex);
+        if (why && !failure) failure = why;
+        --running;
+        ended.notify_all();
+      });
+    }
+    bool late = false;
+    {
+      std::unique_lock lock(mutex);
+      late = !ended.wait_for(lock, std::chrono::seconds(20), [&] { return running == 0; });
+    }
+    if (late) all.stop();
+    for (auto& each : threads) each.join();
+    if (late) FAIL("ranks did not end in time");
+    if (failure) std::rethrow_exception(failure);
+  }
+};
+
+}  // namespace
+
+static_assert(transport<local::endpoint>);
+
+TEST_CASE("threads of one process obey the laws of transports") { laws::transport_laws(on_threads{}); }
+
+TEST_CASE("the receiver copies straight from the sender's rows") {
+  local::world all(2, 1, laws::meeting_list{});
+  local::endpoint from(all, 0), to(all, 1);
+  from.begin_step();
+  to.begin_step();
+  std::byte rows{1}, got{};
+  from.send(0, 1, &rows, 1);
+  CHECK(!from.sent(0));
+  rows = std::byte{2};  // not taken yet, so this is what leaves
+  CHECK(to.receive(0, 0, &got, 1));
+  CHECK(got == std::byte{2});
+  CHECK(from.sent(0));
+  CHECK(!to.receive(0, 0, &got, 1));  // once
+}
+
+TEST_CASE("a stop that came before is not slept through") {
+  local::world all(1, 0, laws::meeting_list{});
+  local::endpoint end(all, 0);
+  end.begin_step();
+  CHECK(!all.is_stopped());
+  all.stop();
+  CHECK(all.is_stopped());
+  CHECK_THROWS_AS(end.pause(end.observe()), local::world::stopped);
+}
+
+TEST_CASE("laws can be broken") {
+  CHECK_THROWS_AS(on_threads::run(2, 1, {},
+                                  [](auto& scene) {
+                                    const std::byte wrong{7};
+                                    if (scene.rank == 0) scene.end.send(0, 1, &wrong, 1);
+                                    else laws::receive_and_compare(scene.end, 0, 0, 3, 1);
+                                    if (scene.rank == 0) laws::until(scene.end, [&] { return scene.end.sent(0); });
+                                  }),
+                  laws::broken_law);
+}

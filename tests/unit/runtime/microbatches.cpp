@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/runtime/microbatches.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+namespace {
+using ear = text_tower<text_config{.vocabulary = 9, .context = 5, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
+using eye = vit<vit_config{.image = 4, .patch = 2, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
+}  // namespace
+
+TEST_CASE("microbatches cover each group, none is empty, none reaches into another group") {
+  for (const motet::index groups : {1, 2, 3})
+    for (motet::index in_group = 1; in_group <= 5; ++in_group)
+      for (motet::index size = in_group; size < 3 * in_group; ++size) {
+        const microbatches<eye> parts(groups * size, groups, in_group);
+        REQUIRE(parts.count() == groups * in_group);
+        motet::index next = 0, most = 0;
+        for (motet::index m = 0; m < parts.count(); ++m) {
+          const interval own = parts.of(m);
+          CHECK(own.begin == next);
+          CHECK(own.size() > 0);
+          CHECK(own.begin / size == m / in_group);
+          CHECK((own.end - 1) / size == m / in_group);
+          next = own.end;
+          most = std::max(most, own.size());
+        }
+        CHECK(next == groups * size);
+        CHECK(parts.largest().samples == most);
+      }
+}
+
+TEST_CASE("ragged samples are cut where they lie, with the number of their first row") {
+  const std::vector<std::int32_t> ids{1, 2, 3, 4, 5, 6, 7, 8, 0, 1};
+  const std::vector<motet::index> offsets{0, 3, 4, 4, 9, 10};
+  microbatches<ear> parts(5, 1, 2);
+  const auto look = [&](motet::index m) { return parts[m]; };
+  for (int turn = 0; turn < 2; ++turn) {
+    parts.cut(tokens{ids.data(), {5, 0, offsets.data()}});
+    CHECK(look(0).seq.samples == 2);
+    CHECK(look(0).ids == ids.data());
+    CHECK(look(0).seq.rows() == 4);
+    CHECK(parts.first_row(0) == 0);
+    CHECK(look(1).seq.samples == 3);
+    CHECK(look(1).ids == ids.data() + 4);
+    CHECK(look(1).seq.rows() == 6);
+    CHECK(look(1).seq.rows_of(0) == 0);
+    CHECK(look(1).seq.rows_of(1) == 5);
+    CHECK(parts.first_row(1) == 4);
+  }
+  CHECK(parts.largest().seq.samples == 3);
+  CHECK(parts.largest().seq.rows() == 15);
+}
+
+TEST_CASE("a picture has the rows of its net") {
+  std::vector<float> pixels(6 * 3 * 16);
+  microbatches<eye> parts(6, 2, 3);
+  parts.cut(pictures{pixels.data(), 6});
+  for (motet::index m = 0; m < 6; ++m) {
+    CHECK(parts[m].samples == 1);
+    CHECK(parts[m].pixels == pixels.data() + m * 48);
+    CHECK(parts.first_row(m) == m * eye::rows(pictures{nullptr, 1}).rows());
+  }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// labels: threads
+// Models of all kinds by pipeline_trainer: frozen modules, three modules, another loss, recomputed blocks, dropout.
+#include <motet/runtime/pipeline_trainer.hpp>
+#include <motet/schedule/schedules.hpp>
+
+#include "unit/runtime/single_rank.hpp"
+
+namespace {
+
+using eye = vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 2, .embedding = 8, .pool = pool_kind::mean, .recompute = true}>;
+using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>;
+
+// Dropout, for compilers that take no floating point number as a template argument.
+struct drops {
+  static constexpr motet::index in = 8, out = 8, parameter_size = 0;
+  static void parameters(parameter_list&) {}
+  template <class N>
+  struct saved {};
+  template <class N, class C>
+  static void reserve(C&, const sequences&, saved<N>&) {}
+  template <class C, class N, class X, class Y>
+  static void forward(C& ctx, weights<N>, const sequences& seq, view<X, 8> x, view<Y, 8> y, saved<N>&) {
+    dropout_apply(ctx, seq, 0.25, 77, x, y);
+  }
+  template <class C, class N, class X, class DY, class DX>
+  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, 8>, view<DY, 8> dy, view<DX, 8> dx, saved<N>&) {
+    dropout_apply(ctx, seq, 0.25, 77, dy, dx);
+  }
+};
+
+// A tower whose blocks drop numbers.
+struct wet_tower {
+  static constexpr text_config config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 1, .embedding = 8};
+  static constexpr motet::index width = 8, layers = 4, embedding = 8;
+  using embed = token_embedding<config.tokens()>;
+  using input = tokens;
+  using norm_layer = norm<width, norm_config{norm_kind::layer, 1e-5f}>;
+  using block = sequential<named<"mlp", residual<norm_layer, mlp<width, 16, activation::gelu>>>, drops>;
+  using body = repeat<block, layers>;
+  using tail = motet::tail<reduce_head<norm_layer, mean_pool<width>>, projection<width, embedding>>;
+  static constexpr motet::index body_at = embed::parameter_size, tail_at = body_at + body::parameter_size;
+  static constexpr motet::index parameter_size = tail_at + tail::parameter_size;
+  using stage = tower_stage<wet_tower>;
+  static void parameters(parameter_list& list) {
+    list.child<embed>("embed");
+    list.child<body>("blocks");
+    tail::parameters(list);
+  }
+  static sequences rows(const input& batch) { return embed::rows(batch); }
+  static constexpr stage_range whole{0, layers};
+  template <class N>
+  using saved = typename stage::template saved<N>;
+  template <class N, class C>
+  static void reserve(C& ctx, const input& batch, saved<N>& s) {
+    stage::template reserve<N>(ctx, whole, batch, s);
+  }
+  template <class C, class N>
+  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, embedding> features, saved<N>& s) {
+    typename stage::template ends<N> e;
+    e.features = features;
+    stage::forward(ctx, whole, w, batch, e, s);
+  }
+  template <class C, class N>
+  static void infer(C& ctx, weights<N> w, const input& batch, view<typename N::stream, embedding> features) {
+    typename stage::template ends<N> e;
+    e.features = features;
+    stage::infer(ctx, whole, w, batch, e);
+  }
+  template <class C, class N>
+  static void backward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, embedding> d_features, saved<N>& s, gradients<N> g) {
+    typename stage::template ends<N> e;
+    e.d_features = d_features;
+    stage::backward(ctx, whole, w, batch, e, s, g);
+  }
+};
+
+score three(const char* name, int microbatches, int groups) {
+  const auto one = [&](int stages) { return write_schedule(name, {.stages = stages, .microbatches = microbatches}); };
+  return joined(beside(beside(one(2), one(1)), one(2)), groups);
+}
+
+}  // namespace
+
+TEST_CASE("three modules meet pair by pair, one of them recomputes its blocks and one drops numbers") {
+  using model_type = model<join<info_nce, motet::module<"wet", wet_tower>, motet::module<"picture", eye>, motet::module<"caption", ear>>>;
+  compare_with_single_rank<model_type, fp32>(three("gpipe", 4, 1), 8, 1e-5);
+  compare_with_single_rank<model_type, fp32>(three("gpipe", 4, 2), 12, 1e-5, {{1, 3}, {}, {}});
+  compare_with_single_rank<model_type, fp32>(three("zb_h2", 4, 4), 16, 1e-5);
+  compare_with_single_rank<model_type, fp32>(batch_sync::write({{{4, 8, 8, 3}, {2, 4, 4, 0}, {1, 8, 8, 1, 1}}, 3}), 16, 1e-5);
+}
+
+TEST_CASE("dropout draws by the rows of the whole step, anew in every step") {
+  using model_type = model<join<info_nce, motet::module<"wet", wet_tower>, motet::module<"caption", ear>>>;
+  single_rank<model_type, fp32> one(8, 1);
+  pipeline_config config;
+  config.batch = 8;
+  config.deadline = 20;
+  pipeline<model_type, fp32> many(batch_sync::write({{{3, 4, 4, 1}, {1, 2, 2}}, 2}), config);
+  many.prepare();
+  const test_data data(8);
+  const auto whole = data.batch<model_type>();
+  double before = 0;
+  for (int k = 0; k < 3; ++k) {
+    // The rate is so small that only what is drawn makes a difference.
+    const step_result wanted = one.step(whole, 1e-9), found = many.step(whole, 1e-9);
+    CHECK(found.loss == doctest::Approx(wanted.loss).epsilon(1e-6));
+    CHECK(found.gradient_norm == doctest::Approx(wanted.gradient_norm).epsilon(1e-5));
+    CHECK(std::abs(found.loss - before) > 1e-4);
+    before = found.loss;
+  }
+}
+
+TEST_CASE("a frozen module goes forward only, and meets the others by another loss") {
+  using model_type = model<join<pairwise_sigmoid, motet::module<"picture", frozen<eye>>, motet::module<"caption", ear>>>;
+  for (const score& both : {batch_sync::write({{{3, 4, 4, 1}, {2, 4, 4, 2}}, 2}), joined(beside(gpipe::write({2, 4}), zb_h1::write({2, 4})), 4)}) {
+    const score order = without_backward(both, 0);
+    compare_with_single_rank<model_type, fp32>(order, 8, 1e-5);
+    pipeline_config config;
+    config.batch = 8;
+    config.deadline = 20;
+    pipeline<model_type, fp32> train(order, config);
+    for (std::size_t r = 0; r < 2; ++r) {
+      const rank_memory own = train.plan()[r];
+      CHECK(own.stages.weights > 0);
+      CHECK(own.stages.gradients + own.stages.optimizer + own.stages.slots == 0);
+    }
+    train.prepare();
+    const test_data data(8);
+    const std::vector<float> before = train.weights();
+    const motet::index groups = order.voices()[0].joins();
+    single_rank<model_type, fp32> one(8, groups);
+    for (int k = 0; k < 3; ++k) {
+      const step_result wanted = one.step(data.batch<model_type>(), 1e-3), found = train.step(data.batch<model_type>(), 1e-3);
+      CHECK(found.loss == doctest::Approx(wanted.loss).epsilon(1e-5));
+      CHECK(found.gradient_norm == doctest::Approx(wanted.gradient_norm).epsilon(1e-5));
+    }
+    // The frozen tower is as it was, the other is not.
+    const std::vector<float> after = train.weights();
+    const auto at = static_cast<std::ptrdiff_t>(model_type::offsets[0]), size = static_cast<std::ptrdiff_t>(model_type::sizes[0]);
+    CHECK(std::equal(before.begin() + at, before.begin() + at + size, after.begin() + at));
+    CHECK(before != after);
+    CHECK(after[static_cast<std::size_t>(model_type::loss_at)] ==
+          doctest::Approx(one.weights[static_cast<std::size_t>(model_type::loss_at)]).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("two frozen modules: their pair counts for the numbers of the loss") {
+  using model_type =
+      model<join<info_nce, motet::module<"wet", wet_tower>, motet::module<"picture", frozen<eye>>, motet::module<"caption", frozen<ear>>>>;
+  const score order = without_backward(without_backward(three("gpipe", 4, 2), 1), 2);
+  compare_with_single_rank<model_type, fp32>(order, 8, 1e-5);
+  // The learned scale follows, step by step.
+  single_rank<model_type, fp32> one(8, 2);
+  pipeline_config config;
+  config.batch = 8;
+  config.deadline = 20;
+  pipeline<model_type, fp32> train(order, config);
+  train.prepare();
+  const test_data data(8);
+  const auto scale = static_cast<std::size_t>(model_type::loss_at);
+  const float start = one.weights[scale];
+  for (int k = 0; k < 4; ++k) {
+    one.step(data.batch<model_type>(), 1e-2);
+    train.step(data.batch<model_type>(), 1e-2);
+  }
+  CHECK(std::abs(one.weights[scale] - start) > 1e-3f);
+  CHECK(train.weights()[scale] == doctest::Approx(one.weights[scale]).epsilon(1e-5));
+}
+
+TEST_CASE("the scale is clamped as on a single rank, or not at all") {
+  using model_type = model<join<info_nce, motet::module<"wet", wet_tower>, motet::module<"caption", ear>>>;
+  const test_data data(4);
+  const auto scale = static_cast<std::size_t>(model_type::loss_at);
+  for (const bool clamps : {true, false}) {
+    pipeline_config config;
+    config.batch = 4;
+    config.deadline = 20;
+    config.clamp_scale = clamps;
+    pipeline<model_type, fp32> train(joined(beside(gpipe::write({2, 2}), gpipe::write({1, 2})), 1), config);
+    train.prepare();
+    std::vector<float> w = train.weights();
+    w[scale] = 4.70f;
+    train.set_weights(w);
+    train.step(data.batch<model_type>(), 1e-3);
+    CHECK(train.weights()[scale] == doctest::Approx(clamps ? 4.60517 : 4.70).epsilon(1e-3));
+  }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// labels: threads
+#include <motet/runtime/placed_model.hpp>
+
+#include <motet/backend/cpu/context.hpp>
+#include <motet/backend/cpu/operations.hpp>
+#include <motet/backend/transport/local.hpp>
+#include <motet/runtime/program_fit.hpp>
+#include <motet/schedule/batch_sync.hpp>
+#include <motet/schedule/gpipe.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+namespace {
+
+using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 1, .embedding = 4}>;
+using other = text_tower<text_config{.vocabulary = 9, .context = 3, .width = 16, .layers = 2, .heads = 1, .embedding = 4}>;
+using both = model<join<info_nce, motet::module<"left", ear>, motet::module<"right", frozen<other>>>>;
+using placed = placed_model<both, cpu::context, fp32, local::endpoint>;
+
+// A model without threads.
+struct stage_set {
+  score_sheet sheet;
+  local::world world;
+  std::vector<std::unique_ptr<local::endpoint>> ends;
+  std::unique_ptr<placed> model;
+  stage_set(const score& order, motet::index samples, const std::vector<std::vector<motet::index>>& layers = {})
+      : sheet(program_for<both>(order, true)),
+        world(sheet.of.ranks(), sheet.messages, std::vector<std::vector<std::int32_t>>(static_cast<std::size_t>(sheet.graph.meeting_sizes.size()))) {
+    for (std::int32_t r = 0; r < sheet.of.ranks(); ++r) ends.push_back(std::make_unique<local::endpoint>(world, r));
+    model = std::make_unique<placed>(sheet, samples, layers,
+                                     [this](std::int32_t rank) -> local::endpoint& { return *ends[static_cast<std::size_t>(rank)]; });
+  }
+};
+score order() { return without_backward(batch_sync::write({{{3, 8, 4, 1}, {2, 4, 2}}, 2}), 1); }
+
+}  // namespace
+
+TEST_CASE("every parameter has its place on the rank of its stage, once") {
+  stage_set all(order(), 16, {{1, 2, 1}, {}});
+  all.model->prepare();
+  std::vector<int> covered(static_cast<std::size_t>(both::parameter_size), 0);
+  std::vector<std::int32_t> ranks;
+  all.model->each_piece([&](std::int32_t rank, const auto& piece) {
+    ranks.push_back(rank);
+    CHECK(piece.weights != nullptr);
+    CHECK((piece.gradients == nullptr) == (piece.at >= both::offsets[1]));
+    CHECK((piece.first == nullptr) == (piece.gradients == nullptr));
+    for (motet::index i = piece.at; i < piece.at + piece.size; ++i) ++covered[static_cast<std::size_t>(i)];
+  });
+  CHECK(covered == std::vector<int>(covered.size(), 1));
+  CHECK(ranks == std::vector<std::int32_t>{0, 1, 2, 3, 4, 2});  // the loss lies with the first module that learns
+  CHECK(all.model->point(0) == nullptr);
+  CHECK(all.model->point(2)->is_owner());
+  CHECK(!all.model->point(4)->is_owner());
+}
+
+TEST_CASE("a plan adds up what lies on a rank") {
+  const std::vector<rank_memory> plan = stage_set(order(), 16).model->plan();
+  REQUIRE(plan.size() == 5);
+  motet::index weights = 0;
+  for (const rank_memory& each : plan) {
+    weights += each.stages.weights;
+    CHECK(each.total() == each.stages.total() + each.features + each.work + each.scratch);
+    CHECK(each.work > 0);
+  }
+  CHECK(weights == 4 * (both::sizes[0] + both::sizes[1]));
+  CHECK(plan[0].features == 0);
+  CHECK(plan[2].features > 0);
+  CHECK(plan[3].stages.slots == 0);
+  // The same stages on one rank: their memory adds up, temporaries are shared.
+  score here;
+  for (int k = 0; k < 2; ++k) {
+    voice made;
+    made.module = k;
+    made.stages = 2;
+    made.learns = k == 0;
+    made.join = 0;
+    here.add(made, [](int) { return 0; });
+  }
+  here.rank();
+  for (int k = 0; k < 2; ++k)
+    for (int s = 0; s < 2; ++s) here.play(op::forward, k, s, 0);
+  here.join(0, 0);
+  for (int s = 2; s-- > 0;) here.play(op::backward, 0, s, 0);
+  const std::vector<rank_memory> one = stage_set(here, 16).model->plan();
+  REQUIRE(one.size() == 1);
+  CHECK(one[0].stages.weights == 4 * (both::sizes[0] + both::sizes[1]));
+}
+
+TEST_CASE("every instruction but updates has its action") {
+  const stage_set all(order(), 16);
+  for (std::int32_t i = 0; i < all.sheet.of.instructions.size(); ++i) {
+    const bool has = all.model->action_of(i).run != nullptr;
+    CHECK(has == (all.sheet.of.instructions[i].what != op::optimizer_step));
+  }
+}
+
+TEST_CASE("batches and splits that do not fit are refused") {
+  CHECK_THROWS_WITH_AS(stage_set(order(), 7), doctest::Contains("a batch of 7 samples in 2 groups of 4 microbatches for left"), error);
+  CHECK_THROWS_WITH_AS(stage_set(order(), 6), doctest::Contains("MT-R02"), error);
+  CHECK_THROWS_WITH_AS(stage_set(order(), 16, {{2, 2}}), doctest::Contains("left has 3 stages in the program, and layers for 2"), error);
+  CHECK_THROWS_WITH_AS(stage_set(order(), 16, {{}, {1, 2}}), doctest::Contains("right has 2 layers, and its stages hold 3"), error);
+  stage_set all(order(), 8);
+  const std::vector<std::int32_t> ids(64, 1);
+  const tokens eight{ids.data(), {8, 3, nullptr}}, seven{ids.data(), {7, 3, nullptr}}, longer{ids.data(), {8, 4, nullptr}};
+  all.model->cut({eight, eight});
+  CHECK_THROWS_WITH_AS(all.model->cut({eight, seven}), doctest::Contains("right has 7 samples, planned for exactly 8"), error);
+  CHECK_THROWS_WITH_AS(all.model->cut({longer, longer}), doctest::Contains("right has a sample longer than 3"), error);
+}
