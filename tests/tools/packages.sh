@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# To be sourced: motet_packages <required|optional|checks>... looks for what is needed and installs what is missing with apt-get, as root or by sudo.
+# To be sourced: motet_packages <required|optional|mpi|checks>... looks for what is needed and installs what is missing with apt-get, as root or by sudo.
 # Status 1 when something required is missing in the end. MOTET_NO_INSTALL=1 forbids installing.
 
 motet_has_header() { printf '#include <%s>\n' "$1" | c++ -std=c++20 -E -x c++ - >/dev/null 2>&1; }
@@ -18,6 +18,10 @@ motet_missing() {
       motet_has_header spng.h || echo libspng-dev
       # jpeglib.h leans on <stdio.h> being included before it.
       printf '#include <stdio.h>\n#include <jpeglib.h>\n' | c++ -E -x c++ - >/dev/null 2>&1 || echo libjpeg-dev
+      ;;
+    mpi)
+      motet_has_program mpicxx || echo libopenmpi-dev
+      motet_has_program mpirun || echo openmpi-bin
       ;;
     checks)
       motet_has_header doctest/doctest.h || echo doctest-dev
@@ -48,7 +52,7 @@ motet_packages() {
       done
     fi
   fi
-  motet_wanted=$(for motet_group in "$@"; do [ "$motet_group" = optional ] || motet_missing "$motet_group"; done | grep -v -e '^clang' -e '^python3-venv' | tr '\n' ' ')
+  motet_wanted=$(for motet_group in "$@"; do [ "$motet_group" = optional ] || [ "$motet_group" = mpi ] || motet_missing "$motet_group"; done | grep -v -e '^clang' -e '^python3-venv' | tr '\n' ' ')
   if [ -n "$motet_wanted" ]; then
     echo "missing: $motet_wanted"
     return 1

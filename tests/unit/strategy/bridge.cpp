@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/strategy/bridge.hpp>
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+#include <tuple>
+#include <vector>
+
+using namespace motet;
+
+namespace {
+
+// The laws of a bridge, by playing it over samples of these lengths (in rows): each number of the edge arrives at each receiver that needs it once, in
+// order, from somebody who holds it, and crosses once in all.
+void check_laws(const bridge_side& from, const bridge_side& to, motet::index width, const std::vector<motet::index>& lengths) {
+  const list<bridge_message> forward = make_bridge(from, to, width);
+  std::map<std::tuple<motet::index, motet::index, motet::index>, int> arrived;  // sample, row, column
+  motet::index last_sample = 0, crossed = 0, wanted = 0;
+  for (const bridge_message& each : forward) {
+    const interval sent = from.split.of(each.from.group, each.from.replica, each.from.microbatch);
+    const interval taken = to.split.of(each.to.group, each.to.replica, each.to.microbatch);
+    CHECK_GE(each.samples.begin, std::max(sent.begin, taken.begin));
+    CHECK_LE(each.samples.end, std::min(sent.end, taken.end));
+    CHECK_GE(each.samples.begin, last_sample);
+    last_sample = each.samples.begin;
+    const interval sender_columns = share(width, from.tensor, each.from.tensor), receiver_columns = share(width, to.tensor, each.to.tensor);
+    CHECK_GE(each.columns.begin, std::max(sender_columns.begin, receiver_columns.begin));
+    CHECK_LE(each.columns.end, std::min(sender_columns.end, receiver_columns.end));
+    for (motet::index s = each.samples.begin; s < each.samples.end; ++s) {
+      const interval rows = rows_of(each, from, to, lengths[static_cast<std::size_t>(s)]);
+      crossed += rows.size() * each.columns.size();
+      for (motet::index row = rows.begin; row < rows.end; ++row)
+        for (motet::index c = each.columns.begin; c < each.columns.end; ++c) ++arrived[{s, row, c}];
+    }
+  }
+  for (std::size_t s = 0; s < lengths.size(); ++s) wanted += lengths[s] * width;
+  CHECK_EQ(crossed, wanted);
+  CHECK_EQ(static_cast<motet::index>(arrived.size()), wanted);
+  for (const auto& [what, times] : arrived) CHECK_EQ(times, 1);
+  const list<bridge_message> back = transpose(forward);
+  CHECK_EQ(back.size(), forward.size());
+  for (motet::index i = 0; i < back.size(); ++i) {
+    CHECK(back[i].from == forward[i].to);
+    CHECK(back[i].to == forward[i].from);
+    CHECK_EQ(back[i].samples.begin, forward[i].samples.begin);
+    CHECK_EQ(back[i].columns.end, forward[i].columns.end);
+  }
+}
+std::vector<motet::index> random_lengths(motet::index samples, motet::index longest, unsigned seed) {
+  std::mt19937 draw(seed);
+  std::vector<motet::index> lengths;
+  for (motet::index i = 0; i < samples; ++i) lengths.push_back(static_cast<motet::index>(draw() % static_cast<unsigned>(longest + 1)));
+  return lengths;
+}
+
+}  // namespace
+
+TEST_CASE("bridges between the degrees that others refuse") {
+  const auto side = [](motet::index samples, motet::index data, motet::index microbatches, motet::index context, motet::index tensor) {
+    return bridge_side{{samples, 1, data, microbatches}, context, tensor};
+  };
+  const std::vector<motet::index> lengths = random_lengths(12, 9, 1);
+  check_laws(side(12, 3, 2, 1, 1), side(12, 2, 3, 1, 1), 5, lengths);  // data 3 -> 2
+  check_laws(side(12, 2, 1, 1, 1), side(12, 3, 4, 1, 1), 5, lengths);  // 2 -> 3
+  check_laws(side(12, 1, 1, 1, 1), side(12, 4, 2, 1, 1), 5, lengths);  // 1 -> n
+  check_laws(side(12, 1, 2, 2, 1), side(12, 1, 2, 1, 4), 6, lengths);  // context 2 -> tensor 4
+  check_laws(side(12, 1, 2, 3, 2), side(12, 2, 1, 2, 3), 7, lengths);  // all at once, widths that do not divide
+}
+
+TEST_CASE("empty samples, more microbatches than samples, more tensor ranks than columns") {
+  check_laws({{4, 2, 1, 3}, 2, 1}, {{4, 2, 2, 1}, 3, 1}, 2, {0, 5, 0, 1});
+  check_laws({{3, 1, 4, 2}, 1, 5}, {{3, 1, 1, 1}, 4, 3}, 2, {3, 0, 2});
+  check_laws({{0, 1, 2, 1}, 1, 1}, {{0, 1, 3, 1}, 1, 1}, 4, {});
+}
+
+TEST_CASE("random degrees on both sides") {
+  std::mt19937 draw(7);
+  const auto below = [&](unsigned n) { return static_cast<motet::index>(draw() % n); };
+  for (unsigned i = 0; i < 300; ++i) {
+    const motet::index samples = below(14), groups = 1 + below(3);
+    const bridge_side from{{samples, groups, 1 + below(4), 1 + below(4)}, 1 + below(4), 1 + below(4)};
+    const bridge_side to{{samples, 1 + below(3), 1 + below(4), 1 + below(4)}, 1 + below(4), 1 + below(4)};
+    check_laws(from, to, 1 + below(9), random_lengths(samples, 7, i));
+  }
+}
+
+TEST_CASE("a bridge is made by the compiler too, and grows with what it joins, not with the product") {
+  static_assert(make_bridge({{12, 1, 3, 2}, 1, 1}, {{12, 1, 2, 3}, 1, 1}, 8).size() == 6);
+  const bridge_side from{{4096 * 4, 1, 4096, 4}, 1, 1}, to{{4096 * 4, 1, 3000, 5}, 1, 1};
+  const list<bridge_message> all = make_bridge(from, to, 64);
+  CHECK_LE(all.size(), 4096 * 4 + 3000 * 5);
+}
