@@ -2,7 +2,7 @@
 // Pipelines on threads: what the executor costs, how near the timed stand-in and a real pipeline come to the simulation, and how fast two ranks are
 // beside one rank with a team of two threads. Runs take turns, and medians count. Prints JSON.
 //
-//   bench_pipeline [--rounds 5] [--batch 64] [--svg FILE]        FILE: plan above run, of the real pipeline's last step
+//   bench_pipeline [--rounds 5] [--batch 64] [--microbatches 16] [--svg FILE]        FILE: plan above run, of the real pipeline's last step
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local.hpp>
 #include <motet/runtime/options.hpp>
@@ -103,11 +103,10 @@ struct comparison {
   double planned = 0, idle = 0, loss_apart = 0;
 };
 
-comparison train(count batch, int rounds, const std::string& svg) {
+comparison train(count batch, int microbatches, int rounds, const std::string& svg) {
   pipeline_config config;
   config.batch = batch;
-  config.layers = {{7, 5}, {6}};
-  pipeline ranks(two_ranks(8), config);
+  pipeline ranks(two_ranks(microbatches), config);
   ranks.prepare();
   cpu::device two(2), one(1);
   trainer_config plain;
@@ -155,11 +154,12 @@ void print(const char* name, const std::vector<double>& values, const char* end 
 }  // namespace
 
 int main(int arguments, char** words) {
-  count rounds = 5, batch = 64;
+  count rounds = 5, batch = 64, microbatches = 16;
   std::string svg;
   options line("bench_pipeline", "pipelines on threads beside their simulation, and beside a single rank");
   line.count("--rounds", rounds, 1, "of each trainer");
   line.count("--batch", batch, 8, "pairs in a step");
+  line.count("--microbatches", microbatches, 1, "of the pictures");
   line.text("--svg", svg, "FILE", "a picture of the last step, planned above run");
   try {
     if (!line.parse(arguments, words)) return std::fputs(line.help().c_str(), stdout) < 0 ? 1 : 0;
@@ -168,7 +168,7 @@ int main(int arguments, char** words) {
                 overhead(1, 200000), overhead(2, 20000));
     std::printf(" \"stand_in\": {\"ranks\": 64, \"microbatches\": 128, \"unit_ms\": 4, \"measured_over_simulated\": %.4f},\n", stand_in_ratio(0.004));
     std::fflush(stdout);
-    const comparison found = train(batch, static_cast<int>(rounds), svg);
+    const comparison found = train(batch, static_cast<int>(microbatches), static_cast<int>(rounds), svg);
     std::printf(
         " \"pipeline\": {\n  \"model\": \"small\", \"precision\": \"fp32\", \"batch\": %td, \"ranks\": 2, \"microbatches\": 8, \"rounds\": %td,\n",
         batch, rounds);

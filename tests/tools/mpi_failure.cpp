@@ -28,6 +28,8 @@ int train(mpi::session& here, std::string_view how) {
     if (step == 20 && me == 1) {
       if (how == "throw") fail(mpi_failed, "rank 1 broke in step 20");
       if (how == "kill") std::raise(SIGKILL);
+      // Not before rank 2 is there.
+      if (how == "deaf") std::this_thread::sleep_for(std::chrono::milliseconds(700));
       if (how == "deaf") fail(mpi_failed, "rank 1 broke, and rank 2 does not listen");
     }
     if (step == 20 && me == 2 && how == "deaf") std::this_thread::sleep_for(std::chrono::seconds(60));
