@@ -170,8 +170,8 @@ int main(int arguments, char** words) {
     std::fflush(stdout);
     const comparison found = train(batch, static_cast<int>(microbatches), static_cast<int>(rounds), svg);
     std::printf(
-        " \"pipeline\": {\n  \"model\": \"small\", \"precision\": \"fp32\", \"batch\": %td, \"ranks\": 2, \"microbatches\": 8, \"rounds\": %td,\n",
-        batch, rounds);
+        " \"pipeline\": {\n  \"model\": \"small\", \"precision\": \"fp32\", \"batch\": %td, \"ranks\": 2, \"microbatches\": %td, \"rounds\": %td,\n",
+        batch, microbatches, rounds);
     print("step_seconds", found.ranks);
     std::printf("  \"simulated_seconds\": %.4f, \"idle\": %.4f, \"loss_from_single_rank\": %.1e,\n", found.planned, found.idle, found.loss_apart);
     print("measured_over_simulated", found.to_plan);
