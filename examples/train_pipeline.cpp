@@ -3,6 +3,7 @@
 // Trains the two towers of the quickstart as a pipeline: each tower in stages of its own, every rank a thread, by any schedule. Prints what each rank
 // holds, and can draw what was planned above what happened.
 #include "train_clip/feed.hpp"
+#include "train_clip/quick_model.hpp"
 
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local.hpp>
@@ -19,9 +20,8 @@
 namespace motet::train_pipeline {
 namespace {
 
-constexpr vit_config picture{.image = 64, .patch = 8, .width = 128, .layers = 4, .heads = 4, .embedding = 128, .pre_norm = true};
-constexpr text_config caption{.vocabulary = 1024, .context = 32, .width = 128, .layers = 2, .heads = 4, .embedding = 128};
-using net = model<join<info_nce, module<"picture", vit<picture>>, module<"caption", text_tower<caption>>>>;
+using train_clip::quick_caption, train_clip::quick_picture;
+using net = model<join<info_nce, module<"picture", vit<quick_picture>>, module<"caption", text_tower<quick_caption>>>>;
 using pipeline = pipeline_trainer<net, cpu::device, fp32, local::world, local::endpoint>;
 
 struct settings {
@@ -89,7 +89,7 @@ int run(const settings& s) {
   feeding.data = s.data;
   feeding.batch = s.batch;
   feeding.seed = s.seed;
-  train_clip::model_facts facts{"quick", "infonce", "fp32", picture, caption};
+  train_clip::model_facts facts{"quick", "infonce", "fp32", quick_picture, quick_caption};
   std::unique_ptr<train_clip::data_folder> folder;
   std::unique_ptr<train_clip::feed> source;
   if (feeding.random_data()) {

@@ -160,7 +160,7 @@ class stand_in {
     double units = all.costs_.seconds(of, it);
     for (std::int32_t part = number; of.instructions[part].paired; ++part) units += all.costs_.seconds(of, of.instructions[part + 1]);
     if (it.paired && all.costs_.overlapped > 0) units = all.costs_.overlapped / of.voices[it.voice].chunks;
-    if (all.costs_.jitter > 0) units *= 1 + all.costs_.jitter * detail::chance(all.costs_.seed, static_cast<std::uint64_t>(number));
+    units *= all.costs_.stretch(number);
     if (units > 0) all.wait(own, units);
     return true;
   }

@@ -100,13 +100,13 @@ class thread_ranks {
       if (at == end) return;
       const std::int32_t head = sheet_.graph.order[at], meeting = sheet_.graph.meetings[head];
       text += "\n  " + locate(of, head);
-      const char* word = " waits for ";
-      const auto wants = [&](std::int32_t other) { text += std::exchange(word, " and ") + locate(of, other); };
+      bool waits = false;
+      const auto wants = [&](std::int32_t other) { text += (std::exchange(waits, true) ? " and " : " waits for ") + locate(of, other); };
       for (const std::int32_t each : sheet_.graph.waits_of(head))
         if (each >= 0 && !done[static_cast<std::size_t>(each)]) wants(each);
       for (std::int32_t i = 0; meeting >= 0 && i < of.instructions.size(); ++i)
         if (sheet_.graph.meetings[i] == meeting && !done[static_cast<std::size_t>(i)] && !reached[static_cast<std::size_t>(i)]) wants(i);
-      if (*word == ' ' && word[1] == 'w') text += " waits for nothing";
+      if (!waits) text += " waits for nothing";
     });
     return text;
   }

@@ -54,8 +54,7 @@ constexpr analysis analyse(const program& of, const cost_table& costs, const tim
     each_live_change(of, of.starts[r], of.starts[r + 1], [&](const instruction& it, int change) {
       const voice& sings = of.voices[it.voice];
       live += static_cast<double>(change) / sings.chunks;
-      bytes += change * costs.stages[sings.first_place + it.stage].kept_bytes *
-               (costs.scale.empty() ? 1 : costs.scale[sings.cell(it.stage, it.microbatch)]);
+      bytes += change * costs.stages[sings.first_place + it.stage].kept_bytes * costs.factor(sings, it);
       peak = live > peak ? live : peak;
       peak_bytes = bytes > peak_bytes ? bytes : peak_bytes;
     });

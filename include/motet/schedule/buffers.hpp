@@ -28,7 +28,7 @@ class buffer_counter {
     }
     for (index i = 0; i < of_.instructions.size(); ++i) {
       const instruction& it = of_.instructions[i];
-      if (is_receive(it.what)) taken_[kind_of(it.what)][of_.voices[it.voice].cell(it.stage, it.microbatch)] = static_cast<std::int32_t>(i);
+      if (is_receive(it.what)) taken_[message_kind(it.what)][of_.voices[it.voice].cell(it.stage, it.microbatch)] = static_cast<std::int32_t>(i);
     }
     pools(found);
     for (std::int32_t ring = 2;; ring *= 2) {
@@ -43,9 +43,6 @@ class buffer_counter {
   }
 
  private:
-  static constexpr int kind_of(op what) {
-    return what == op::send_replay || what == op::receive_replay ? 1 : what == op::send_backward || what == op::receive_backward ? 2 : 0;
-  }
   struct event {
     std::int32_t at;
     bool received;
@@ -80,7 +77,7 @@ class buffer_counter {
       const voice& sings = of_.voices[it.voice];
       const index place = sings.first_place + it.stage;
       if (is_receive(it.what)) {
-        take(kind_of(it.what), place, i, true);
+        take(message_kind(it.what), place, i, true);
         continue;
       }
       const std::int32_t own = of_.places[place];
@@ -111,7 +108,7 @@ class buffer_counter {
     for (auto& each : sent) each.resize(of_.places.size(), {});
     for (std::int32_t i = 0; i < of_.instructions.size(); ++i) {
       const instruction& it = of_.instructions[i];
-      const int kind = it.what == op::re_forward ? 1 : is_forward(it.what) ? 0 : it.what == op::backward || it.what == op::backward_input ? 2 : -1;
+      const int kind = is_compute(it.what) ? message_kind(it.what) : -1;
       if (kind < 0) continue;
       const voice& sings = of_.voices[it.voice];
       const std::int32_t target = it.stage + (kind == 2 ? -1 : 1);

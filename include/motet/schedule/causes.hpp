@@ -8,9 +8,8 @@ namespace motet {
 // Completes a timeline that was measured: of each instruction the one that it began behind, as simulate() tells it, and the makespan.
 constexpr void find_causes(const program& of, const program_graph& graph, timeline& when) {
   const index all = of.instructions.size();
-  list<std::int32_t> previous(all, -1), last_to_come(graph.meeting_sizes.size(), -1);
-  for (index l = 0; l + 1 < graph.lane_starts.size(); ++l)
-    for (std::int32_t p = graph.lane_starts[l] + 1; p < graph.lane_starts[l + 1]; ++p) previous[graph.order[p]] = graph.order[p - 1];
+  const list<std::int32_t> previous = graph.previous_in_lane();
+  list<std::int32_t> last_to_come(graph.meeting_sizes.size(), -1);
   when.after.clear();
   when.after.resize(all, -1);
   when.makespan = 0;

@@ -21,6 +21,10 @@ struct check_result {
 
 namespace detail {
 
+constexpr finding deadlock_of(const program& of, const list<stuck_lane>& stuck) {
+  return {reason::deadlock, of.rank_of(stuck[0].at), stuck[0].at, stuck[0].waits_for, stuck.size(), 0};
+}
+
 // Each stuck lane waits for an instruction of another, whose head waits in turn: following this from anywhere ends in a cycle.
 constexpr list<blocked> find_cycle(const program& of, const program_graph& graph, const list<stuck_lane>& stuck) {
   const auto lane_of = [&](std::int32_t i) { return index{of.rank_of(i)} * 256 + of.instructions[i].lane; };
@@ -62,8 +66,7 @@ constexpr check_result check(const program& of, delivery how = delivery::rendezv
   if (player.run()) return result;
   const list<stuck_lane> stuck = player.stuck();
   result.cycle = detail::find_cycle(of, graph, stuck);
-  const stuck_lane& first = stuck[0];
-  result.found = {reason::deadlock, of.rank_of(first.at), first.at, first.waits_for, stuck.size(), 0};
+  result.found = detail::deadlock_of(of, stuck);
   return result;
 }
 

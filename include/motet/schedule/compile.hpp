@@ -18,18 +18,11 @@ struct compile_config {
 
 namespace detail {
 
-struct message_kind {
+struct transfer_ops {
   op send, receive;
 };
-inline constexpr message_kind message_kinds[] = {
+inline constexpr transfer_ops transfers[] = {
     {op::send_forward, op::receive_forward}, {op::send_replay, op::receive_replay}, {op::send_backward, op::receive_backward}};
-
-// The kind of message that an instruction takes and makes; -1: none.
-constexpr int message_kind_of(op what) {
-  if (what == op::forward || what == op::forward_only) return 0;
-  if (what == op::re_forward) return 1;
-  return what == op::backward || what == op::backward_input ? 2 : -1;
-}
 
 // Puts receives before their first use, in the order in which the other side sends, and sends behind what they send.
 class message_writer {
@@ -45,7 +38,7 @@ class message_writer {
         const cue made = from[i];
         const std::int32_t to_rank = receiver(made, rank);
         if (to_rank < 0) continue;
-        channel& way = between(rank, to_rank, message_kind_of(made.what));
+        channel& way = between(rank, to_rank, message_kind(made.what));
         const auto number = static_cast<std::int32_t>(sent_.size());
         sent_.push({made.voice, made.stage + (way.kind == 2 ? -1 : 1), made.microbatch, -1});
         (way.last < 0 ? way.next : sent_[way.last].next) = number;
@@ -56,7 +49,7 @@ class message_writer {
   constexpr void begin_rank() { next_lane_ = lane::first_channel; }
 
   constexpr void before(const cue& use, std::int32_t rank) {
-    const int kind = message_kind_of(use.what);
+    const int kind = message_kind(use.what);
     if (kind < 0) return;
     const voice& of = from_.voices()[use.voice];
     const std::int32_t source = use.stage + (kind == 2 ? 1 : -1);
@@ -65,15 +58,15 @@ class message_writer {
     while (way.next >= 0 && received_[message(kind, use.voice, use.stage, use.microbatch)] == 0) {
       const sending& each = sent_[way.next];
       received_[message(kind, each.voice, each.stage, each.microbatch)] = 1;
-      put(message_kinds[kind].receive, way.receive_lane, each.voice, each.stage, each.microbatch, way.from);
+      put(transfers[kind].receive, way.receive_lane, each.voice, each.stage, each.microbatch, way.from);
       way.next = each.next;
     }
   }
   constexpr void after(const cue& made, std::int32_t rank) {
     const std::int32_t to_rank = receiver(made, rank);
     if (to_rank < 0) return;
-    channel& way = between(rank, to_rank, message_kind_of(made.what));
-    put(message_kinds[way.kind].send, way.send_lane, made.voice, made.stage, made.microbatch, to_rank);
+    channel& way = between(rank, to_rank, message_kind(made.what));
+    put(transfers[way.kind].send, way.send_lane, made.voice, made.stage, made.microbatch, to_rank);
   }
 
  private:
@@ -94,7 +87,7 @@ class message_writer {
   }
   // The rank that gets what this cue makes; -1: none. A stage that kept its microbatch at once asks for no replay.
   constexpr std::int32_t receiver(const cue& made, std::int32_t rank) const {
-    const int kind = message_kind_of(made.what);
+    const int kind = message_kind(made.what);
     if (kind < 0) return -1;
     const voice& of = from_.voices()[made.voice];
     const std::int32_t target = made.stage + (kind == 2 ? -1 : 1);
@@ -144,16 +137,6 @@ constexpr void put_updates(program& made, std::int32_t rank, const list<std::int
 }
 
 }  // namespace detail
-
-// How many voices sing each module.
-constexpr list<std::int32_t> replicas_of_modules(const list<voice>& voices) {
-  list<std::int32_t> replicas;
-  for (const voice& each : voices) {
-    if (replicas.size() <= each.module) replicas.resize(each.module + 1, 0);
-    ++replicas[each.module];
-  }
-  return replicas;
-}
 
 // A score that prove() passes, with its messages, its updates, and the slots that it needs.
 constexpr program compile(const score& from, compile_config config = {}) {

@@ -5,6 +5,18 @@
 
 namespace motet {
 
+namespace detail {
+
+// A number in [0, 1) for each instruction (Steele et al., OOPSLA'14: splitmix).
+constexpr double chance(std::uint64_t seed, std::uint64_t number) {
+  std::uint64_t z = seed + (number + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+}  // namespace detail
+
 // One microbatch at one stage.
 struct stage_cost {
   double forward = 1;  // seconds, or any unit of time
@@ -55,7 +67,7 @@ struct cost_table {
     if (!is_compute(it.what)) return 0;
     const voice& sings = of.voices[it.voice];
     const stage_cost& own = stages[sings.first_place + it.stage];
-    const double times = scale.empty() ? 1 : scale[sings.cell(it.stage, it.microbatch)];
+    const double times = factor(sings, it);
     if (is_forward(it.what)) return own.forward * times;
     if (it.what == op::backward_input) return own.backward_input * times;
     if (it.what == op::backward_weight) return own.backward_weight * times;
@@ -64,9 +76,13 @@ struct cost_table {
   constexpr double bytes(const program& of, const instruction& it) const {
     const voice& sings = of.voices[it.voice];
     const stage_cost& own = stages[sings.first_place + it.stage];
-    const double times = scale.empty() ? 1 : scale[sings.cell(it.stage, it.microbatch)];
+    const double times = factor(sings, it);
     return (it.what == op::send_backward ? own.backward_bytes : own.forward_bytes) * times;
   }
+  // How much larger than usual its microbatch is.
+  constexpr double factor(const voice& sings, const instruction& it) const { return scale.empty() ? 1 : scale[sings.cell(it.stage, it.microbatch)]; }
+  // How much longer than usual instruction i takes.
+  constexpr double stretch(std::int32_t i) const { return jitter > 0 ? 1 + jitter * detail::chance(seed, static_cast<std::uint64_t>(i)) : 1; }
   constexpr wire between(std::int32_t from, std::int32_t to) const { return wires.node(from) == wires.node(to) ? wires.inside : wires.between; }
 };
 

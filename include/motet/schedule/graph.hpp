@@ -27,6 +27,13 @@ struct program_graph {
     constexpr const std::int32_t* begin() const { return first; }
     constexpr const std::int32_t* end() const { return last; }
   };
+  // Of each instruction the one before it in its lane; -1: none.
+  constexpr list<std::int32_t> previous_in_lane() const {
+    list<std::int32_t> previous(order.size(), -1);
+    for (index l = 0; l + 1 < lane_starts.size(); ++l)
+      for (std::int32_t p = lane_starts[l] + 1; p < lane_starts[l + 1]; ++p) previous[order[p]] = order[p - 1];
+    return previous;
+  }
   constexpr wait_view waits_of(std::int32_t i) const { return {waits.data() + wait_starts[i], waits.data() + wait_starts[i + 1]}; }
 };
 
@@ -54,8 +61,7 @@ constexpr finding put_meetings(const program& from, program_graph& to) {
     sizes.resize(sizes.size() + groups, members);
   }
   to.first_meetings.push(static_cast<std::int32_t>(sizes.size()));
-  list<std::int32_t> replicas(from.voices.size(), 0);
-  for (const voice& each : from.voices) ++replicas[each.module];
+  const list<std::int32_t> replicas = replicas_of_modules(from.voices);
   to.reductions.resize(from.voices.size(), -1);
   for (const voice& each : from.voices) {
     if (to.reductions[each.module] >= 0 || replicas[each.module] < 2) continue;

@@ -38,6 +38,23 @@ constexpr bool is_receive(op what) { return what == op::receive_forward || what 
 constexpr bool is_transfer(op what) { return what >= op::send_forward && what <= op::receive_backward; }
 // Adds to the gradient of its stage, after which nothing of its microbatch is kept.
 constexpr bool ends(op what) { return what == op::backward || what == op::backward_weight; }
+// The kind of message that an instruction is, or that it takes and makes: 0 first forwards, 1 replays, 2 backward; -1: none.
+constexpr int message_kind(op what) {
+  switch (what) {
+    case op::forward:
+    case op::forward_only:
+    case op::send_forward:
+    case op::receive_forward: return 0;
+    case op::re_forward:
+    case op::send_replay:
+    case op::receive_replay: return 1;
+    case op::backward:
+    case op::backward_input:
+    case op::send_backward:
+    case op::receive_backward: return 2;
+    default: return -1;
+  }
+}
 // Makes what backward needs.
 constexpr bool keeps(op what) { return what == op::forward || what == op::re_forward; }
 

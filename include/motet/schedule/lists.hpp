@@ -230,8 +230,7 @@ class list_reader {
     if (other < 0 || other >= of.stages) return refuse(reason::unmatched, -1, other, of.stages);
     const std::int32_t peer = from_.place(of, other);
     if (peer == rank_ || peer != it.peer) return refuse(reason::unmatched, -1, it.peer, peer);
-    const bool replays = it.what == op::send_replay || it.what == op::receive_replay;
-    const int kind = backwards ? 2 : replays ? 1 : 0;
+    const int kind = message_kind(it.what);
     if (!sends) {
       to_.waits.push(-1);  // for the send, which may not be known yet
       // What came after its use would be lost.

@@ -40,10 +40,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
   // Where each receive finds its send.
   list<std::int32_t> sends(3 * of.cells(), -1);
   const auto message = [&of](const instruction& it, std::int32_t receiver) {
-    const int kind = it.what == op::send_forward || it.what == op::receive_forward ? 0
-                     : it.what == op::send_replay || it.what == op::receive_replay ? 1
-                                                                                   : 2;
-    return kind * of.cells() + of.voices[it.voice].cell(receiver, it.microbatch);
+    return message_kind(it.what) * of.cells() + of.voices[it.voice].cell(receiver, it.microbatch);
   };
   for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
     const instruction& it = of.instructions[i];

@@ -7,6 +7,16 @@
 
 namespace motet {
 
+// How many voices sing each module.
+constexpr list<std::int32_t> replicas_of_modules(const list<voice>& voices) {
+  list<std::int32_t> replicas;
+  for (const voice& each : voices) {
+    if (replicas.size() <= each.module) replicas.resize(each.module + 1, 0);
+    ++replicas[each.module];
+  }
+  return replicas;
+}
+
 // For every rank an ordered list of instructions: a plain value, whatever built it. Four readers take it: check, simulate, draw, run.
 struct program {
   list<voice> voices;

@@ -15,14 +15,6 @@ struct timeline {
 
 namespace detail {
 
-// A number in [0, 1) for each instruction (Steele et al., OOPSLA'14: splitmix).
-constexpr double chance(std::uint64_t seed, std::uint64_t number) {
-  std::uint64_t z = seed + (number + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
-
 class virtual_clock {
  public:
   constexpr virtual_clock(const program& of, const program_graph& graph, const cost_table& costs, timeline& out)
@@ -31,12 +23,10 @@ class virtual_clock {
     out.start.resize(all, 0);
     out.finish.resize(all, 0);
     out.after.resize(all, -1);
-    previous_.resize(all, -1);
+    previous_ = graph.previous_in_lane();
     rank_.resize(all, 0);
     for (std::int32_t r = 0; r < of.ranks(); ++r)
       for (std::int32_t i = of.starts[r]; i < of.starts[r + 1]; ++i) rank_[i] = r;
-    for (index l = 0; l + 1 < graph.lane_starts.size(); ++l)
-      for (std::int32_t p = graph.lane_starts[l] + 1; p < graph.lane_starts[l + 1]; ++p) previous_[graph.order[p]] = graph.order[p - 1];
     const std::int32_t nodes = of.ranks() > 0 ? costs.wires.node(of.ranks() - 1) + 1 : 0;
     leaves_.resize(nodes, {});
     enters_.resize(nodes, {});
@@ -65,7 +55,7 @@ class virtual_clock {
       computes = computes || is_compute(it.what);
     }
     if (count > 1 && computes && costs_.overlapped > 0 && graph_.meetings[all[0]] < 0)
-      takes = costs_.overlapped / of_.voices[of_.instructions[all[0]].voice].chunks * stretch(all[0]);
+      takes = costs_.overlapped / of_.voices[of_.instructions[all[0]].voice].chunks * costs_.stretch(all[0]);
     if (send >= 0) {
       const instruction& it = of_.instructions[send];
       const wire way = costs_.between(rank_[send], it.peer);
@@ -113,10 +103,7 @@ class virtual_clock {
     }
     return found;
   }
-  constexpr double duration(std::int32_t i, const instruction& it) const { return costs_.seconds(of_, it) * stretch(i); }
-  constexpr double stretch(std::int32_t i) const {
-    return costs_.jitter > 0 ? 1 + costs_.jitter * chance(costs_.seed, static_cast<std::uint64_t>(i)) : 1;
-  }
+  constexpr double duration(std::int32_t i, const instruction& it) const { return costs_.seconds(of_, it) * costs_.stretch(i); }
 
   const program& of_;
   const program_graph& graph_;
@@ -136,9 +123,8 @@ constexpr finding simulate(const program& of, const cost_table& costs, timeline&
   detail::virtual_clock clock(of, graph, costs, out);
   detail::player<detail::virtual_clock> player(of, graph, clock);
   if (player.run()) return {};
-  const list<stuck_lane> stuck = player.stuck();
   out = {};
-  return {reason::deadlock, of.rank_of(stuck[0].at), stuck[0].at, stuck[0].waits_for, stuck.size(), 0};
+  return detail::deadlock_of(of, player.stuck());
 }
 
 }  // namespace motet

@@ -130,6 +130,6 @@ class endpoint {
   std::uint32_t step_ = 0;
 };
 
-static_assert(transport<endpoint>);
+static_assert(transport<endpoint>, "motet: an end of the local world is a transport");
 
 }  // namespace motet::local

@@ -204,6 +204,6 @@ class group : public transports::group_calls<group> {
   int exceptions_ = std::uncaught_exceptions();
 };
 
-static_assert(collective_group<group>);
+static_assert(collective_group<group>, "motet: threads of a group offer every collective");
 
 }  // namespace motet::local

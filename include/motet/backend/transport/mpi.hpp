@@ -240,6 +240,6 @@ class endpoint {
   int exceptions_ = std::uncaught_exceptions();
 };
 
-static_assert(transport<endpoint>);
+static_assert(transport<endpoint>, "motet: an end of an MPI program is a transport");
 
 }  // namespace motet::mpi
