@@ -138,10 +138,13 @@ for candidate in clang++-19 clang++-18 clang++-17 clang++-16; do
 done
 if [ -n "$clang" ]; then
   say "clang: every header alone, $clang, syntax only"
+  # Without MPI its transport cannot be read.
+  mpi=$(mpicxx --showme:compile 2>/dev/null | sed 's/-I */-isystem /g')
+  if [ -n "$mpi" ]; then unread='^$'; else unread='/transport/mpi'; fi
   # shellcheck disable=SC2016
-  broken=$(cd include && find motet -name '*.hpp' | sort | xargs -P "$jobs" -I{} sh -c 'printf "#include <%s>\n" "$2" |
-    "$1" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I. -x c++ - >&2 || echo "$2"' \
-    check "$clang" {} 2>../build/clang.log | tr '\n' ' ')
+  broken=$(cd include && find motet -name '*.hpp' | grep -v "$unread" | sort | xargs -P "$jobs" -I{} sh -c 'printf "#include <%s>\n" "$2" |
+    "$1" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I. $3 -x c++ - >&2 || echo "$2"' \
+    check "$clang" {} "$mpi" 2>../build/clang.log | tr '\n' ' ')
   grep error: build/clang.log | sort | uniq -c | sort -rn | head -10
   if [ -z "$broken" ]; then passed=$((passed + 1)); else fail "clang:$broken"; fi
 else
