@@ -4,7 +4,7 @@
 //
 //   bench_pipeline [--rounds 5] [--batch 64] [--microbatches 16] [--svg FILE]        FILE: plan above run, of the real pipeline's last step
 #include <motet/backend/cpu/device.hpp>
-#include <motet/backend/transport/local.hpp>
+#include <motet/backend/transport/local_group.hpp>
 #include <motet/runtime/options.hpp>
 #include <motet/runtime/pipeline_trainer.hpp>
 #include <motet/runtime/stand_in.hpp>
@@ -29,7 +29,7 @@ using on_threads = stand_in<local::world, local::endpoint>;
 constexpr vit_config picture{.image = 64, .patch = 8, .width = 384, .layers = 12, .heads = 6, .embedding = 256, .pre_norm = true};
 constexpr text_config caption{.vocabulary = 1024, .context = 32, .width = 256, .layers = 6, .heads = 4, .embedding = 256};
 using clip = model<join<info_nce, motet::module<"picture", vit<picture>>, motet::module<"caption", text_tower<caption>>>>;
-using pipeline = pipeline_trainer<clip, cpu::device, fp32, local::world, local::endpoint>;
+using pipeline = pipeline_trainer<clip, cpu::device, fp32, thread_ranks<local::world, local::endpoint>>;
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());

@@ -42,7 +42,7 @@ void run(const options& given) {
   std::vector<std::vector<float>> values;
   std::vector<loaded_tensor> loaded;
   std::vector<saved_tensor> weights;
-  for (const stored_tensor& tensor : from.weights()) {
+  for (const checkpoint_tensor& tensor : from.weights()) {
     auto& own = values.emplace_back(static_cast<std::size_t>(tensor.elements()));
     loaded.push_back({tensor.name, tensor.shape, own.data()});
     weights.push_back({tensor.name, tensor.shape, own.data()});

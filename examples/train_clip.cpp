@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Trains a picture tower and a caption tower on captioned pictures, and tells how well they recognise held-out ones.
+// Trains a picture tower and a caption tower on captioned pictures, on one rank or spread over many by a plan, and tells how well they recognise held-out
+// ones.
 #include "train_clip/evaluate.hpp"
 #include "train_clip/explain.hpp"
+#include "train_clip/explain_plan.hpp"
 #include "train_clip/pages.hpp"
 
 #include <motet/model/describe.hpp>
@@ -10,6 +12,9 @@
 #include <motet/runtime/interrupt.hpp>
 #include <motet/runtime/metrics.hpp>
 #include <motet/runtime/progress.hpp>
+#if defined(MOTET_HAS_MPI)
+#include <motet/backend/transport/mpi_session.hpp>
+#endif
 
 #include <csignal>
 #include <cstdio>
@@ -23,20 +28,14 @@ double since(clock_type::time_point from) { return std::chrono::duration<double>
 
 class program {
  public:
-  program(settings given, const options& line) : s_(std::move(given)), idle_(peak_memory()) {
-    if (s_.data.empty()) fail(option_missing, "--data");
-    if (s_.resume) {
-      if (s_.checkpoint.empty()) fail(option_missing, "--checkpoint, the folder to --resume from");
-      saved_.emplace(s_.checkpoint);
-      // One checkpoint of a run may be named too; the run goes on beside it.
-      if (std::filesystem::exists(std::filesystem::path(s_.checkpoint) / "index.json"))
-        s_.checkpoint = (saved_->path() / "..").lexically_normal().string();
-      if (const json* settings_then = saved_->state().find("settings")) adopt_settings(s_, line, *settings_then);
-    }
+  // saved: what to go on from. chosen: the plan, if ranks share the work.
+  program(settings given, std::optional<checkpoint> saved, std::optional<chosen_plan> chosen)
+      : s_(std::move(given)), idle_(peak_memory()), saved_(std::move(saved)), chosen_(std::move(chosen)) {
     if (s_.accumulate > s_.batch)
       fail(bad_option_value, "--accumulate " + std::to_string(s_.accumulate) + " parts of a batch of " + std::to_string(s_.batch));
-    for (const model_entry& each : models)
-      if (s_.model == each.name) model_ = each.make(s_.session());
+    const model_entry& entry = find_model(s_.model);
+    if (chosen_) model_ = make_plan_session(entry, {s_.session(), chosen_->value, chosen_->by});
+    else model_ = entry.make(s_.session());
     if (!s_.random_data()) {
       folder_ = std::make_unique<data_folder>(s_, model_->facts());
       if (held_out::exists(*folder_)) test_ = std::make_unique<held_out>(*folder_, model_->facts());
@@ -54,6 +53,8 @@ class program {
 
  private:
   std::string name() const { return s_.model + "/" + s_.loss; }
+  // In a step; plans may cut the batch into groups that have one each.
+  index losses() const { return chosen_ ? chosen_->value.modules[0].groups() : 1; }
 
   void load() {
     if (!saved_) return;
@@ -63,7 +64,7 @@ class program {
         fail(vocabulary_mismatch,
              (folder_->folder() / "tokenizer.json").string() + " differs from the vocabulary that " + saved_->path().string() + " was trained with");
     }
-    model_->set_updates(motet::load(model_->state(), *saved_, name()));
+    model_->load(*saved_, name());
   }
   const json* saved_place() const {
     if (!saved_) return nullptr;
@@ -136,19 +137,28 @@ class program {
     load();
     const auto source = open_feed();
     const double peak = model_->measure_peak();
-    const bool report = !s_.no_report && !s_.random_data();
+    // Of several processes, one writes.
+    const bool main = model_->is_main(), report = main && !s_.no_report && !s_.random_data();
     const std::int64_t keep = saved_ ? model_->updates() : -1;
     if (report) own_metrics_ = metrics_file(std::filesystem::path(s_.report) / "metrics.jsonl", keep);
-    if (!s_.metrics.empty() && !same_file(s_.metrics, std::filesystem::path(s_.report) / "metrics.jsonl")) metrics_ = metrics_file(s_.metrics, keep);
-    if (!s_.checkpoint.empty() && !s_.resume) step_aside();
+    if (main && !s_.metrics.empty() && !same_file(s_.metrics, std::filesystem::path(s_.report) / "metrics.jsonl"))
+      metrics_ = metrics_file(s_.metrics, keep);
+    if (main && !s_.checkpoint.empty() && !s_.resume) step_aside();
 
     char line[160];
     std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (1024 x 768 x 3072) on these threads, measured now", peak / 1e9,
                   s_.precision.c_str());
     out.say(model_->machine());
     out.say(line);
+    if (chosen_) {
+      out.say("ranks by " + describe(chosen_->by));
+      out.say("plan " + chosen_->name + (chosen_->about.empty() ? "" : ": " + chosen_->about));
+    }
     out.say("model " + name() + ", " + std::to_string(model_->facts().parameters) + " parameters, precision " + s_.precision + "; " +
             source->describe());
+    if (const json* then = saved_ ? saved_->state().find("losses") : nullptr; then != nullptr && then->integer() != losses())
+      out.say("the saved run had " + std::to_string(then->integer()) + " losses in a step, each over its part of the batch, this one has " +
+              std::to_string(losses()));
     if (saved_) out.say("resumed after step " + std::to_string(model_->updates()) + " from " + saved_->path().string());
     model_->clear_costs();
 
@@ -159,13 +169,15 @@ class program {
     index since_line = 0;
     double tests = 0;
     bool saved_now = saved_.has_value();
-    while (model_->updates() < s_.steps && !stop.asked()) {
+    bool asked = model_->any(stop.asked());
+    while (model_->updates() < s_.steps && !asked) {
       const auto begun = clock_type::now();
       const pair_input batch = source->next();
       const double waited = source->waited() - last_waited;
       last_waited += waited;
       line_waited += waited;
       const step_result result = model_->step(batch, rates.at(model_->updates()));
+      asked = model_->any(stop.asked());
       const double whole = since(begun);
       average = average == 0 ? whole : 0.9 * average + 0.1 * whole;
       const index step = model_->updates();
@@ -178,7 +190,7 @@ class program {
       shown.memory = peak_memory();
       shown.data_wait = waited / whole;
       write_metrics(shown);
-      if (out.live() || step % s_.line_every == 0 || step == s_.steps || stop.asked()) {
+      if (out.live() || step % s_.line_every == 0 || step == s_.steps || asked) {
         const double gone = since(line_started);
         shown.samples_per_second = static_cast<double>(since_line * s_.batch) / gone;
         shown.data_wait = line_waited / gone;
@@ -190,7 +202,7 @@ class program {
       }
       if (test_ && s_.eval_every > 0 && step % s_.eval_every == 0 && step < s_.steps) {
         const auto from = clock_type::now();
-        tell_accuracy(out, test_->test(*model_));
+        tell_accuracy(out, test());
         tests += since(from);
         line_started = clock_type::now();
       }
@@ -201,7 +213,7 @@ class program {
       }
     }
     trained_ = since(started) - tests;
-    const bool stopped = stop.asked() && model_->updates() < s_.steps;
+    const bool stopped = asked && model_->updates() < s_.steps;
     if (!s_.checkpoint.empty() && !saved_now) save(*source, out);
     if (stopped) {
       out.say("stopped by a signal after step " + std::to_string(model_->updates()) +
@@ -212,6 +224,11 @@ class program {
     return 0;
   }
 
+  // By one of the processes, with the weights of all.
+  zero_shot_result test() {
+    model_->gather();
+    return model_->is_main() ? test_->test(*model_) : zero_shot_result{};
+  }
   void write_metrics(const step_line& line) {
     json out;
     out.set("step", line.step);
@@ -245,6 +262,8 @@ class program {
     state.set("program", "train_clip");
     state.set("settings", saved_settings(s_));
     state.set("data", source.position());
+    state.set("losses", losses());
+    if (chosen_) state.set("plan", plan_json(chosen_->value));
     if (folder_) state.set("vocabulary", folder_->vocabulary_fingerprint());
     const model_facts& facts = model_->facts();
     json picture_module, caption_module, description;
@@ -258,10 +277,9 @@ class program {
     modules.push_back(std::move(picture_module));
     modules.push_back(std::move(caption_module));
     description.set("modules", std::move(modules));
-    const auto path =
-        motet::save(model_->state(), s_.checkpoint, name(), std::move(state), std::move(description), static_cast<std::size_t>(s_.keep));
+    const auto path = model_->save({s_.checkpoint, name(), std::move(state), std::move(description), static_cast<std::size_t>(s_.keep)});
     // A checkpoint without its vocabulary cannot be used.
-    if (folder_) write_file(std::filesystem::path(s_.checkpoint) / "tokenizer.json", format_tokenizer(folder_->words()));
+    if (folder_ && model_->is_main()) write_file(std::filesystem::path(s_.checkpoint) / "tokenizer.json", format_tokenizer(folder_->words()));
     out.say("saved " + path.string());
   }
   // An earlier run in the same folder is kept under another name.
@@ -284,7 +302,7 @@ class program {
     const std::vector<section_share> split = shares(model_->costs());
     zero_shot_result found;
     if (test_) {
-      found = test_->test(*model_);
+      found = test();
       tell_accuracy(out, found);
     }
     if (folder_ && folder_->skips().count() > 0) out.say("skipped: " + folder_->skips().summary());
@@ -320,12 +338,53 @@ class program {
   settings s_;
   index idle_;
   std::optional<checkpoint> saved_;
+  std::optional<chosen_plan> chosen_;
   std::unique_ptr<session> model_;
   std::unique_ptr<data_folder> folder_;
   std::unique_ptr<held_out> test_;
   metrics_file metrics_, own_metrics_;
   double trained_ = 0;
 };
+
+// The saved run that --resume goes on from; its settings count where the command line says nothing.
+std::optional<checkpoint> reopen(settings& s, const options& line) {
+  if (!s.resume) return {};
+  if (s.checkpoint.empty()) fail(option_missing, "--checkpoint, the folder to --resume from");
+  checkpoint saved(s.checkpoint);
+  // One checkpoint of a run may be named too; the run goes on beside it.
+  if (std::filesystem::exists(std::filesystem::path(s.checkpoint) / "index.json")) s.checkpoint = (saved.path() / "..").lexically_normal().string();
+  if (const json* settings_then = saved.state().find("settings")) adopt_settings(s, line, *settings_then);
+  return saved;
+}
+
+// What a plan means, without data, ranks or memory.
+void tell_plan(const settings& s) {
+  chosen_plan chosen = read_choice(s);
+  check_ranks(chosen, s);
+  chosen.by.ranks = chosen.by.threads = chosen.value.cluster.ranks;
+  if (s.explain) {
+    explain_plan(chosen, s, *make_plan_session(find_model(s.model), {s.session(), chosen.value, chosen.by}));
+    return;
+  }
+  print_head(chosen, s);
+  score order;
+  enforce(write_plan(chosen.value, facts_of(find_model(s.model)), order), chosen.name);
+  std::printf("proven    %td computations on %d ranks: complete, in a possible order, no rank waits for ever\n", order.codes().size(), order.ranks());
+}
+
+int run_spread(settings s, std::optional<checkpoint> saved, chosen_plan chosen) {
+#if defined(MOTET_HAS_MPI)
+  if (chosen.by.ranks > chosen.by.threads) {
+    return mpi::run({chosen.by.rank, chosen.by.ranks}, [&](mpi::session&) {
+      // One process speaks for all.
+      if (s.threads == 0) s.threads = 1;
+      if (chosen.by.rank != 0 && std::freopen("/dev/null", "w", stdout) == nullptr) fail(file_unwritable, "/dev/null");
+      return program(std::move(s), std::move(saved), std::move(chosen)).run();
+    });
+  }
+#endif
+  return program(std::move(s), std::move(saved), std::move(chosen)).run();
+}
 
 int run(int count, char** words) {
   // A limit on the size of files is to be an error of writing, which is told, and not the end of the process.
@@ -337,7 +396,23 @@ int run(int count, char** words) {
       std::fputs(line.help().c_str(), stdout);
       return 0;
     }
-    return program(std::move(s), line).run();
+    if (s.list_plans) {
+      list_plans();
+      return 0;
+    }
+    std::optional<checkpoint> saved = reopen(s, line);
+    const bool tells = s.explain || s.check;
+    if (!s.plan.empty() && tells && (s.plan != "one" || s.ranks > 0 || s.data.empty())) {
+      tell_plan(s);
+      // Data and checkpoints are the same whatever the plan.
+      if (s.explain || s.data.empty()) return 0;
+      return program(std::move(s), std::move(saved), {}).run();
+    }
+    if (s.data.empty()) fail(option_missing, "--data");
+    if (!is_spread(s, find_launch(read_environment(), wishes_of(s)))) return program(std::move(s), std::move(saved), {}).run();
+    chosen_plan chosen = read_choice(s);
+    find_ranks(chosen, s);
+    return run_spread(std::move(s), std::move(saved), std::move(chosen));
   } catch (const error& problem) {
     std::fprintf(stderr, "train_clip: %s\n", problem.what());
     return std::string_view(problem.code()).starts_with("MT-X") ? 2 : 1;

@@ -6,7 +6,7 @@
 #include "train_clip/quick_model.hpp"
 
 #include <motet/backend/cpu/device.hpp>
-#include <motet/backend/transport/local.hpp>
+#include <motet/backend/transport/local_group.hpp>
 #include <motet/format/atomic_file.hpp>
 #include <motet/runtime/pipeline_trainer.hpp>
 #include <motet/schedule/compose.hpp>
@@ -22,7 +22,7 @@ namespace {
 
 using train_clip::quick_caption, train_clip::quick_picture;
 using net = model<join<info_nce, module<"picture", vit<quick_picture>>, module<"caption", text_tower<quick_caption>>>>;
-using pipeline = pipeline_trainer<net, cpu::device, fp32, local::world, local::endpoint>;
+using pipeline = pipeline_trainer<net, cpu::device, fp32, thread_ranks<local::world, local::endpoint>>;
 
 struct settings {
   std::string data, schedule = "batch_sync", svg, trace;

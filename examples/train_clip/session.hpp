@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "models.hpp"
+
 #include <motet/backend/cpu/context.hpp>
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/runtime/checkpoint.hpp>
 #include <motet/runtime/trainer.hpp>
 
 #include <memory>
@@ -32,6 +33,14 @@ struct session_config {
   trainer_config trainer;
 };
 
+// Where and as what a run is saved.
+struct save_target {
+  std::filesystem::path run;
+  std::string name;
+  json state, description;
+  std::size_t keep = 2;
+};
+
 class session {
  public:
   session() = default;
@@ -58,9 +67,25 @@ class session {
 
   virtual trained_state state() = 0;
   virtual void set_updates(index updates) = 0;
+  // The folder of what was saved; empty where another process saves.
+  virtual std::filesystem::path save(save_target to) {
+    return motet::save(state(), to.run, to.name, std::move(to.state), std::move(to.description), to.keep);
+  }
+  virtual void load(const checkpoint& from, const std::string& name) { set_updates(motet::load(state(), from, name)); }
+
+  // Of several processes, which all make the same calls, one tests, prints and writes; the others wait for it in gather().
+  virtual bool is_main() const { return true; }
+  // Before embed() and state(): they see the weights of now, where ranks have parts of them.
+  virtual void gather() {}
+  // Whether any process was asked to stop.
+  virtual bool any(bool asked) { return asked; }
 };
 
+class plan_session;
+struct plan_task;
+
 using session_maker = std::unique_ptr<session> (*)(const session_config&);
+using plan_session_maker = std::unique_ptr<plan_session> (*)(const plan_task&);
 
 std::unique_ptr<session> make_tiny(const session_config& config);
 std::unique_ptr<session> make_small(const session_config& config);
@@ -68,10 +93,29 @@ std::unique_ptr<session> make_b16(const session_config& config);
 std::unique_ptr<session> make_l14(const session_config& config);
 std::unique_ptr<session> make_quick(const session_config& config);
 
+// Spread over ranks by a plan; see plan_session.hpp. Each is a unit that takes as long to compile as the model's own, so the large models, which one
+// trains elsewhere, have none; five lines as in plan_quick.cpp make one.
+std::unique_ptr<plan_session> plan_tiny(const plan_task& task);
+std::unique_ptr<plan_session> plan_small(const plan_task& task);
+std::unique_ptr<plan_session> plan_quick(const plan_task& task);
+
 struct model_entry {
   const char* name;
   session_maker make;
+  plan_session_maker spread;  // null: not compiled
+  const vit_config* picture;
+  const text_config* caption;
 };
-inline constexpr model_entry models[] = {{"quick", make_quick}, {"tiny", make_tiny}, {"small", make_small}, {"b16", make_b16}, {"l14", make_l14}};
+inline constexpr model_entry models[] = {{"quick", make_quick, plan_quick, &quick_picture, &quick_caption},
+                                         {"tiny", make_tiny, plan_tiny, &tiny_picture, &tiny_caption},
+                                         {"small", make_small, plan_small, &small_picture, &small_caption},
+                                         {"b16", make_b16, nullptr, &b16_picture, &b16_caption},
+                                         {"l14", make_l14, nullptr, &l14_picture, &l14_caption}};
+
+inline const model_entry& find_model(std::string_view name) {
+  for (const model_entry& each : models)
+    if (name == each.name) return each;
+  return models[0];  // the command line allows no other
+}
 
 }  // namespace motet::train_clip

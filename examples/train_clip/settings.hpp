@@ -10,12 +10,12 @@
 namespace motet::train_clip {
 
 struct settings {
-  std::string data, model = "quick", precision = "fp32", loss = "infonce", checkpoint, metrics, report = "report", schedule = "cosine";
+  std::string data, model = "quick", precision = "fp32", loss = "infonce", checkpoint, metrics, report = "report", schedule = "cosine", plan;
   index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1, eval_every = 0, loader_threads = 1,
-        line_every = 1;
+        line_every = 1, ranks = 0;
   std::uint64_t seed = 1;
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6;
-  bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false, no_flip = false;
+  bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false, no_flip = false, list_plans = false;
 
   bool random_data() const { return data == "random"; }
   index warmup_steps() const { return warmup >= 0 ? warmup : std::min<index>(100, steps / 10); }
@@ -45,6 +45,9 @@ inline options command_line(settings& s) {
   line.count("--seed", s.seed, "of weights, order and augmentation");
   line.count("--accumulate", s.accumulate, 1, "parts of a step's batch, for less memory; the result is the same");
   line.count("--threads", s.threads, 0, "0: one for each processor");
+  line.text("--plan", s.plan, "NAME|FILE.json", "how each tower is spread over ranks; without it, one rank on all threads");
+  line.count("--ranks", s.ranks, 0, "of the plan, as threads of this process; mpirun, srun and torchrun bring their own; 0: as many as the plan has");
+  line.flag("--list-plans", s.list_plans, "print the plans that have names, and stop");
   line.text("--checkpoint", s.checkpoint, "FOLDER", "where to save; at the end, every --save-every steps and on Ctrl-C");
   line.count("--save-every", s.save_every, 0, "steps; 0: at the end only");
   line.count("--keep", s.keep, 0, "newest checkpoints to keep; 0: all");
@@ -58,8 +61,8 @@ inline options command_line(settings& s) {
   line.real("--smallest-crop", s.smallest_crop, 0.01, 1, "share of a picture that a random crop keeps at least");
   line.flag("--no-flip", s.no_flip, "never mirror pictures");
   line.flag("--strict", s.strict, "damaged data is an error, not skipped");
-  line.flag("--explain", s.explain, "print what the run will need, and stop");
-  line.flag("--check", s.check, "look at data, model and checkpoint, and stop: status 0 or 1");
+  line.flag("--explain", s.explain, "print what the run will need, and with a plan who holds what, and stop");
+  line.flag("--check", s.check, "look at plan, data, model and checkpoint, and stop: status 0 or 1");
   line.flag("--paced", s.paced, "for benchmarks: one step for each line of standard input");
   return line;
 }

@@ -125,6 +125,77 @@ void transport_laws(Launcher launcher) {
     });
   }
 
+  SUBCASE("an exchange brings each member its own range of what the others have") {
+    const meeting_list all{{2, 0, 3}, {0, 1, 2, 3}};
+    launcher.run(4, 0, all, [&](auto& scene) {
+      // What member a has for member b: some overlap, some are empty, and where they land is the receiver's choice.
+      const auto range = [](index a, index b, int step) { return byte_range{7 * b, (a * 5 + b * 3 + step) % 4 * 11}; };
+      for (int step = 0; step < 3; ++step) {
+        std::vector<std::vector<std::byte>> own;
+        std::vector<std::vector<byte_range>> out(all.size()), in(all.size());
+        for (std::int32_t m = 0; m < 2; ++m) {
+          own.push_back(message_text(100 * m + scene.rank, step, 64));
+          const auto at = static_cast<std::size_t>(m);
+          const auto& members = all[at];
+          const auto size = static_cast<index>(members.size());
+          const auto member = static_cast<std::int32_t>(std::find(members.begin(), members.end(), scene.rank) - members.begin());
+          if (member == size) continue;
+          for (index k = 0; k < size; ++k) {
+            out[at].push_back(range(member, k, step));
+            in[at].push_back({(size - 1 - k) * 40, range(k, member, step).bytes});
+          }
+          std::vector<std::byte> got(static_cast<std::size_t>(size * 40), std::byte{0x5a}), wanted = got;
+          for (index k = 0; k < size; ++k) {
+            const auto text = message_text(100 * m + members[static_cast<std::size_t>(k)], step, 64);
+            const byte_range from = range(k, member, step);
+            std::copy_n(text.begin() + from.offset, from.bytes, wanted.begin() + in[at][static_cast<std::size_t>(k)].offset);
+          }
+          until(scene.end, [&] { return scene.end.exchange(m, member, own.back().data(), out[at], got.data(), in[at]); });
+          demand(got == wanted, "an exchange brings what each member has for this one, and nothing else");
+        }
+        scene.next_step();
+      }
+    });
+  }
+
+  SUBCASE("an exchange may be asked for from one member at a time, in any order") {
+    const meeting_list all{{2, 0, 3}, {0, 1, 2, 3}};
+    launcher.run(4, 0, all, [&](auto& scene) {
+      const auto range = [](index a, index b, int step) { return byte_range{5 * b, (a * 3 + b * 5 + step) % 4 * 13}; };
+      for (int step = 0; step < 3; ++step) {
+        std::vector<std::vector<std::byte>> own(all.size());
+        std::vector<std::vector<byte_range>> out(all.size());
+        for (std::int32_t m = 0; m < 2; ++m) {
+          const auto at = static_cast<std::size_t>(m);
+          const auto& members = all[at];
+          const auto size = static_cast<std::int32_t>(members.size());
+          const auto member = static_cast<std::int32_t>(std::find(members.begin(), members.end(), scene.rank) - members.begin());
+          if (member == size) continue;
+          own[at] = message_text(100 * m + scene.rank, step, 64);
+          for (std::int32_t k = 0; k < size; ++k) out[at].push_back(range(member, k, step));
+          // Who wants nothing still shows what it has.
+          demand(scene.end.fetch(m, member, own[at].data(), out[at], member, nullptr, 0), "showing waits for nobody");
+          std::vector<std::byte> kept(2 * 64);  // two at a time
+          for (std::int32_t turn = 1; turn < size; ++turn) {
+            const auto ask = [&](std::int32_t which) {
+              const std::int32_t from = (member + size - which) % size;
+              return scene.end.fetch(m, member, own[at].data(), out[at], from, kept.data() + which % 2 * 64, range(from, member, step).bytes);
+            };
+            if (turn + 1 < size && (step + turn) % 2 == 0) ask(turn + 1);
+            if (range((member + size - turn) % size, member, step).bytes == 0) continue;
+            until(scene.end, [&] { return ask(turn); });
+            const std::int32_t from = (member + size - turn) % size;
+            const byte_range wanted = range(from, member, step);
+            const auto text = message_text(100 * m + members[static_cast<std::size_t>(from)], step, 64);
+            demand(std::equal(text.begin() + wanted.offset, text.begin() + wanted.offset + wanted.bytes, kept.begin() + turn % 2 * 64),
+                   "what is asked for comes from whom it was asked");
+          }
+        }
+        scene.next_step();
+      }
+    });
+  }
+
   SUBCASE("a gather waits for its last member") {
     launcher.run(3, 1, meeting_list{{0, 1}}, [](auto& scene) {
       if (scene.rank == 2) {

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# One rank of several fails, in every way: all ranks end soon, and say why. mpi_failure.sh PROGRAMS SCRATCH
+# One rank of several fails, in every way: all ranks end soon, and say why. mpi_failure.sh PROGRAMS SCRATCH [KILLS], for so many ranks killed or stopped.
 set -u
 
 program=$1/tests/mpi_failure
 [ -x "$program" ] || { echo "built without MPI"; exit 77; }
 command -v mpirun >/dev/null 2>&1 || { echo "mpirun is missing (Debian: openmpi-bin)"; exit 77; }
+kills=${3:-6}
 rm -rf "$2"
 mkdir -p "$2"
 cd "$2" || exit 1
@@ -42,6 +43,103 @@ RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 timeout 30 "$program" well >out 2>&1 && { echo 
 grep -q 'MPI says rank 0 of 1, the launcher said 2 ranks.*MT-B02' out || { echo "FAILED: no MT-B02"; cat out; failures=$((failures + 1)); }
 # No rank agrees: one that went on alone would be mpirun's to end, which is not our test.
 RANK=7 WORLD_SIZE=9 expect BAD well 'torchrun says RANK=7, WORLD_SIZE=9; Open MPI says OMPI_COMM_WORLD_RANK=' 'MT-R21'
+
+# A program with checkpoints. expect_run OK|BAD HOW SECONDS TEXT...
+expect_run() {
+  wanted=$1 how=$2 most=$3
+  shift 3
+  rm -rf run
+  begin=$(date +%s)
+  timeout -k 5 60 mpirun -n 3 "$program" run run 20 4 "$how" >out 2>&1
+  status=$?
+  seconds=$(($(date +%s) - begin))
+  good=true
+  [ $status -eq 0 ] && got=OK || got=BAD
+  [ $got = "$wanted" ] || { echo "FAILED: run $how: status $status"; good=false; }
+  [ $seconds -le "$most" ] || { echo "FAILED: run $how: took $seconds s"; good=false; }
+  for text in "$@"; do grep -q -e "$text" out || { echo "FAILED: run $how: no \"$text\""; good=false; }; done
+  $good || { sed 's/^/    /' out; failures=$((failures + 1)); }
+}
+expect_run OK well 15 'ended at step 20'
+# Who computes for twice the bound is waited for.
+expect_run OK slow 20 'ended at step 20'
+expect_run BAD late 15 'rank [02].*step 8 takes more than 4' 'rank 2, instruction 14 (optimizer_step of module 1, stage 0) may wait' 'MT-R07'
+expect_run BAD deadlock 15 'rank 1, instruction [0-9]* (backward of module 0, stage 1, microbatch 2) waits.*wait as well; last checkpoint: run/step 5.*MT-R25'
+# Within an instruction that computes with others.
+expect_run BAD group 15 'rank [02], instruction [0-9]* (optimizer_step of module [01], stage 0) waits for rank 1 for .* in step 8; rank 1 does not answer'
+expect_run BAD program 15 'the instructions of the program is [0-9a-f]* on ranks 0, 2; [0-9a-f]* on rank 1.*MT-R26'
+expect_run BAD model 15 'the model is a model of mpi_failure on ranks 0, 1; another model on rank 2.*MT-R26'
+
+# A rank is killed or stopped at some moment, with mpirun there or stopped as well: all ranks end within the bound, somebody says who is missing, every
+# checkpoint is whole, and the next run goes on from the newest.
+bound=5
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+random() { echo $(($(od -An -N2 -tu2 /dev/urandom) % $1)); }
+# A process that is there and no zombie.
+lives() { [ -r "/proc/$1/stat" ] && ! sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | grep -q '^Z'; }
+any_lives() { for each in $pids; do lives "$each" && return 0; done; return 1; }
+# mpirun passes on what the ranks said, when it can.
+reap() {
+  kill -9 $pids 2>/dev/null
+  kill -CONT "$launcher" 2>/dev/null
+  tries=0
+  while lives "$launcher" && [ $tries -lt 50 ]; do sleep 0.1; tries=$((tries + 1)); done
+  kill -9 "$launcher" 2>/dev/null
+  wait "$launcher" 2>/dev/null
+}
+
+harm() {
+  how=$1 victim=$(random 3) good=true
+  rm -f out
+  : >out
+  mpirun -n 3 "$program" run harmed 1000000 $bound >>out 2>&1 &
+  launcher=$!
+  tries=0
+  while [ "$(grep -c '^rank [0-9] pid [0-9]* begins at step [0-9]*$' out)" -lt 3 ] && [ $tries -lt 200 ]; do sleep 0.1; tries=$((tries + 1)); done
+  pids=$(sed -n 's/^rank [0-9]* pid \([0-9]*\) begins.*/\1/p' out)
+  target=$(sed -n "s/^rank $victim pid \([0-9]*\) begins.*/\1/p" out)
+  began=$(sed -n 's/.*begins at step \([0-9]*\)$/\1/p' out | sort -u)
+  [ "$began" = "$newest" ] || { echo "FAILED: $how: begins at step $began, the newest checkpoint is of step $newest"; good=false; }
+  sleep "$(random 2).$(random 1000)"
+  begin=$(milliseconds)
+  case $how in
+    kill) kill -9 "$target" ;;
+    stop) kill -STOP "$target" ;;
+    alone) kill -STOP "$launcher"; kill -9 "$target" ;;
+  esac
+  if [ "$how" = alone ]; then
+    while any_lives && [ $(($(milliseconds) - begin)) -lt $((bound * 1000 + 9000)) ]; do sleep 0.1; done
+  else
+    while lives "$launcher" && [ $(($(milliseconds) - begin)) -lt $((bound * 1000 + 9000)) ]; do sleep 0.1; done
+  fi
+  took=$(($(milliseconds) - begin))
+  # mpirun has its own second for what it ends, and the machine may be busy.
+  [ $took -le $((bound * 1000 + 2000)) ] || { echo "FAILED: $how rank $victim: took $took ms"; good=false; }
+  any_lives && { echo "FAILED: $how rank $victim: ranks are left over"; good=false; }
+  reap
+  case $how in
+    kill) text="rank $victim with PID.*signal 9" ;;
+    *) text="waits for rank.* $victim does not answer; last checkpoint: .*MT-R25" ;;
+  esac
+  grep -q -e "$text" out || { echo "FAILED: $how rank $victim: no \"$text\""; good=false; }
+  seen=$("$program" verify harmed) || { echo "FAILED: $how rank $victim: a checkpoint is damaged"; good=false; }
+  # A checkpoint that nobody came to call the newest is whole as well, but it is from the one before that the next run goes on.
+  newest=$(echo "$seen" | sed -n 's/^whole, step \([0-9]*\) of [0-9]*$/\1/p')
+  [ -n "$newest" ] || { echo "FAILED: $how rank $victim: $seen"; good=false; newest=0; }
+  echo "$how rank $victim: $took ms, then step $newest"
+  $good || { sed 's/^/    /' out; failures=$((failures + 1)); }
+}
+rm -rf harmed
+mkdir harmed
+newest=0 done=0
+while [ $done -lt "$kills" ]; do
+  case $((done % 6)) in
+    1 | 4) harm stop ;;
+    5) harm alone ;;
+    *) harm kill ;;
+  esac
+  done=$((done + 1))
+done
 
 [ $failures -eq 0 ] && echo "all well"
 exit $failures

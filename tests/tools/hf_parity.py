@@ -5,6 +5,7 @@ hf_parity.py --compiler C++ --include DIR [--flags "..."] [--libraries "..."] [-
 Status 77 when transformers is not there."""
 import argparse
 import copy
+import filecmp
 import os
 import random
 import subprocess
@@ -127,7 +128,12 @@ with tempfile.TemporaryDirectory() as work:
 
         run, exported = os.path.join(work, f"run{which}"), os.path.join(work, f"exported{which}")
         subprocess.run([to_checkpoint, folder, run], check=True)
-        subprocess.run([export_hf, "--checkpoint", run, "--output", exported], check=True)
+        subprocess.run([export_hf, "--checkpoint", os.path.join(run, "one"), "--output", exported], check=True)
+        from_parts = os.path.join(work, f"from_parts{which}")
+        subprocess.run([export_hf, "--checkpoint", os.path.join(run, "three"), "--output", from_parts], check=True)
+        for name in ("config.json", "model.safetensors"):
+            if not filecmp.cmp(os.path.join(exported, name), os.path.join(from_parts, name), shallow=False):
+                sys.exit(f"shape {which}: {name} exported from a checkpoint of three parts differs")
         again = CLIPModel.from_pretrained(exported)
         before, after = model.state_dict(), again.state_dict()
         if before.keys() != after.keys() or any(not torch.equal(before[k], after[k]) for k in before):

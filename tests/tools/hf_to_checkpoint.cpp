@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// hf_to_checkpoint DIR RUN: loads a Hugging Face model into the typed model that this program was built for and saves that as a checkpoint, as a training
-// program does. hf_parity.py exports it again.
+// hf_to_checkpoint DIR RUN: loads a Hugging Face model into the typed model that this program was built for and saves that as checkpoints, as a training
+// program does: in RUN/one alone, and in RUN/three as three ranks that share the rows of each tensor. hf_parity.py exports both again.
 #include <motet/format/checkpoint_write.hpp>
 #include <motet/format/hf_clip_tensors.hpp>
 #include <motet/model/describe.hpp>
@@ -24,5 +24,16 @@ int main(int count, char** words) {
   }
   const std::filesystem::path folder = words[1];
   load_hf_clip(tensor_set(folder), hf_clip_tensors(read_hf_clip_config(folder)), to);
-  save_checkpoint(words[2], {1, "imported", json{}, from, {}, describe<model>()});
+  const std::filesystem::path run = words[2];
+  save_checkpoint(run / "one", {1, "imported", json{}, from, {}, describe<model>()});
+  for (motet::index part = 0; part < 3; ++part) {
+    std::vector<saved_slice> own;
+    for (const saved_tensor& each : from) {
+      const rectangle all = matrix_of(each.shape);
+      const interval run_of = share(all.size(), 3, part);
+      append_run(own, each.name, each.shape, all, run_of, each.data + run_of.begin);
+    }
+    write_checkpoint_part(run / "three", {1, "imported", part, 3, own, {}});
+  }
+  finish_checkpoint(run / "three", {1, "imported", 3, json{}, describe<model>()});
 }

@@ -63,4 +63,25 @@ with tempfile.TemporaryDirectory() as folder:
         wanted("moments", moments["picture.embed.class.v"], cube.reshape(24))
         wanted("names in the index", sorted(index["tensors"]), sorted([*weights, *moments]))
         wanted("step", index["step"], 7)
+
+        # In parts: the index says where each piece belongs, and so does its name.
+        step = os.path.join(folder, "parts", "step-000007")
+        index = json.load(open(os.path.join(step, "index.json")))
+        wanted("files", sorted(index["files"]), [f"{stem}.safetensors" for stem in ("model-00001-of-00002", "model-00002-of-00002", "optimizer-00002-of-00002")])
+        whole = {}
+        for stem, use in (("model", "weights"), ("optimizer", "optimizer")):
+            for name, tensor in index[use].items():
+                rows = tensor["shape"][0] if len(tensor["shape"]) == 2 else 1
+                whole[name] = numpy.full((rows, tensor["shape"][-1]), numpy.nan, numpy.float32)
+                for piece in tensor["pieces"]:
+                    (top, bottom), (left, right) = piece["rows"], piece["columns"]
+                    found, about = tensors(os.path.join(step, f"{stem}-{piece['part'] + 1:05}-of-00002.safetensors"), framework)
+                    place = f"[{left}:{right}]" if rows == 1 else f"[{top}:{bottom}, {left}:{right}]"
+                    values = numpy.asarray(found[name] if name in found else found[name + place])
+                    whole[name][top:bottom, left:right] = values
+                    wanted("origin", about, {"format": "pt", "model": "sample", "step": "7", "part": f"{piece['part'] + 1} of 2"})
+        wanted("weight of two parts", whole["picture.blocks.0.mlp.up.weight"], weights["picture.blocks.0.mlp.up.weight"])
+        wanted("vector of two parts", whole["picture.embed.class"][0], weights["picture.embed.class"])
+        wanted("moment of one part", whole["picture.embed.class.m"][0], moments["picture.embed.class.m"])
+        wanted("number of pieces", sum(len(tensor["pieces"]) for tensor in index["weights"].values()), 6)
 print(f"read by {', '.join(frameworks)}")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes into the folder given: samples.safetensors, with every type and shape that may trip a reader, and a checkpoint. read_safetensors.py reads them.
+// Writes into the folder given: samples.safetensors, with every type and shape that may trip a reader, and checkpoints. read_safetensors.py reads
+// them.
 #include <motet/format/checkpoint_write.hpp>
 
 #include <cstdio>
@@ -40,4 +41,17 @@ int main(int count, char** words) {
                                                  {"picture.blocks.0.mlp.up.weight", {4, 6}, values.data()}};
   const std::vector<motet::saved_tensor> moments{{"picture.embed.class.m", {24}, values.data()}, {"picture.embed.class.v", {24}, values.data()}};
   motet::save_checkpoint(folder / "run", {7, "sample", motet::json{{"seed", 1}}, weights, moments});
+
+  // The same by two ranks: cut within a row.
+  const std::vector<motet::index> up{4, 6};
+  for (const motet::index part : {0, 1}) {
+    std::vector<motet::saved_slice> own, moment;
+    motet::append_run<const float>(own, "picture.blocks.0.mlp.up.weight", up, motet::matrix_of(up),
+                                   part == 0 ? motet::interval{0, 15} : motet::interval{15, 24}, values.data() + 15 * part);
+    if (part == 0) own.push_back({"picture.embed.class", {24}, {{0, 1}, {0, 7}}, values.data()});
+    if (part == 1) own.push_back({"picture.embed.class", {24}, {{0, 1}, {7, 24}}, values.data() + 7});
+    if (part == 1) moment.push_back(motet::whole_slice<const float>("picture.embed.class.m", {24}, values.data()));
+    motet::write_checkpoint_part(folder / "parts", {7, "sample", part, 2, own, moment});
+  }
+  motet::finish_checkpoint(folder / "parts", {7, "sample", 2, motet::json{{"seed", 1}}});
 }

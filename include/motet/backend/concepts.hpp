@@ -5,13 +5,21 @@
 
 #include <concepts>
 #include <cstddef>
+#include <span>
 
 namespace motet {
 
+// Some of the bytes of a buffer.
+struct byte_range {
+  index offset = 0, bytes = 0;
+};
+
 // Who carries messages between the ranks of a program. A message has a tag of its own, one number for each send of the program, so nothing is
-// matched by order. No call blocks but pause(). What a send reads stays as it is until sent(tag); what a gather reads, until the next step.
+// matched by order. No call blocks but pause(). What a send reads stays as it is until sent(tag); what a gather or an exchange reads, until the next
+// step.
 template <class T>
-concept transport = requires(T& t, std::int32_t peer, std::int32_t tag, const std::byte* from, std::byte* to, index bytes, std::uint32_t seen) {
+concept transport = requires(T& t, std::int32_t peer, std::int32_t tag, const std::byte* from, std::byte* to, index bytes, std::uint32_t seen,
+                             std::span<const byte_range> of_each) {
   { t.rank() } -> std::convertible_to<std::int32_t>;
   { t.ranks() } -> std::convertible_to<std::int32_t>;
   // Tags may be used again: all ranks are through the step before.
@@ -24,6 +32,12 @@ concept transport = requires(T& t, std::int32_t peer, std::int32_t tag, const st
   { t.receive(tag, peer, to, bytes) } -> std::convertible_to<bool>;
   // Of meeting `tag`, as its member number `peer`: the bytes of all members, in their order, as many from each. False: some are not there yet.
   { t.gather(tag, peer, from, bytes, to) } -> std::convertible_to<bool>;
+  // The same where members bring and need different things: of `from` each member gets its range, and what a member has for this one goes to that
+  // member's range of `to`. This one's own range counts too. The ranges, too, stay as they are until the next step.
+  { t.exchange(tag, peer, from, of_each, to, of_each) } -> std::convertible_to<bool>;
+  // The same, but asked for from one member at a time, by who has no room for all: so many bytes from the second `peer`. Asked for nothing it only
+  // shows what this one has, and is true at once.
+  { t.fetch(tag, peer, from, of_each, peer, to, bytes) } -> std::convertible_to<bool>;
   // A number that changes when something arrives or was taken.
   { t.observe() } -> std::same_as<std::uint32_t>;
   // Sleeps until it differs from `seen`; throws when the ranks were told to stop.

@@ -15,6 +15,10 @@ inline constexpr message mpi_not_ready{"MT-B03", "MPI cannot be used here", "no 
 inline constexpr message group_disagrees{"MT-B04", "the members of a group do not do the same", "they call in different orders, or differ in sizes",
                                          "Let every member make the same calls on a group, in the same order, with the same sizes"};
 
-inline constexpr message backend_messages[] = {mpi_failed, mpi_ranks_differ, mpi_not_ready, group_disagrees};
+inline constexpr message cut_but_alone{"MT-B05", "a net that is cut over ranks runs on a context without a spread",
+                                       "the weights say that a tensor group shares the layer, and the context does not know the group",
+                                       "Set context::shared for each microbatch, also in a dry run, or take the whole net"};
+
+inline constexpr message backend_messages[] = {mpi_failed, mpi_ranks_differ, mpi_not_ready, group_disagrees, cut_but_alone};
 
 }  // namespace motet

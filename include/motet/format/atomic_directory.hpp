@@ -20,6 +20,8 @@ class atomic_directory {
       if (failed) detail::refuse_to_write(target_, failed.value());
     }
   }
+  // One that others have filled, at a name that they agreed on.
+  atomic_directory(std::filesystem::path target, std::filesystem::path filled) : target_(std::move(target)), path_(std::move(filled)) {}
   atomic_directory(const atomic_directory&) = delete;
   atomic_directory& operator=(const atomic_directory&) = delete;
   ~atomic_directory() {

@@ -3,6 +3,7 @@
 
 #include <motet/format/atomic_file.hpp>
 #include <motet/format/checkpoint.hpp>
+#include <motet/format/convert.hpp>
 #include <motet/format/hf_clip.hpp>
 #include <motet/format/tensor_set.hpp>
 

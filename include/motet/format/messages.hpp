@@ -52,6 +52,12 @@ inline constexpr message checkpoint_damaged{"MT-R52", "a checkpoint is damaged",
                                             "Resume from an older checkpoint of the same folder, by its path"};
 inline constexpr message checkpoint_mismatch{"MT-R53", "a checkpoint does not fit the model", "it belongs to another model or another configuration",
                                              "Build the model that the checkpoint names, or choose another checkpoint"};
+inline constexpr message checkpoint_parts_differ{"MT-R54", "the parts of a checkpoint do not make whole tensors",
+                                                 "two ranks say that they own the same numbers, none does, or they hold different models",
+                                                 "Let each element be written by exactly one rank; nothing was replaced"};
+inline constexpr message checkpoint_part_absent{"MT-R55", "a part of a checkpoint was not written",
+                                                "a rank stopped before it was done, its disk is not the one of the others, or nobody waited for it",
+                                                "Put the checkpoints on a disk that all ranks share; nothing was replaced"};
 
 inline constexpr message format_messages[] = {json_malformed,
                                               json_wrong_kind,
@@ -73,6 +79,8 @@ inline constexpr message format_messages[] = {json_malformed,
                                               checkpoint_absent,
                                               checkpoint_of_another_version,
                                               checkpoint_damaged,
-                                              checkpoint_mismatch};
+                                              checkpoint_mismatch,
+                                              checkpoint_parts_differ,
+                                              checkpoint_part_absent};
 
 }  // namespace motet

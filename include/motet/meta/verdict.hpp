@@ -23,6 +23,10 @@
   X(stage_outside, "MT-N08", "a stage must be a range of its tower's blocks, with one block at least",                                               \
     "there are more stages than blocks, or the ranges do not add up to the tower's layers",                                                          \
     "cut the tower's layers into ranges of one block or more")                                                                                       \
+  X(experts_do_not_fit, "MT-N09", "a row must choose one or more of a mixture's experts, which are 65535 at most",                                   \
+    "top_k is larger than the number of experts, or the experts are too many", "take a smaller .top_k, or other .experts")                           \
+  X(gate_is_constant, "MT-N10", "a normalised gate needs two chosen experts",                                                                        \
+    "with one, the gate is always 1, and the router would learn nothing from it", "choose gate_kind::probability, or a larger .top_k")               \
   X(join_widths_differ, "MT-M01", "modules that meet in a join must have equal embedding widths",                                                    \
     "one tower projects to another width than the first", "set the same .embedding in every config of the join")                                     \
   X(join_too_small, "MT-M02", "a join needs at least two modules", "a contrastive loss compares modules", "name two or more modules in the join")    \
@@ -97,7 +101,31 @@
   X(rank_twice, "MT-S04", "a module may have a rank only once", "the rank list names one rank twice", "name every rank once")                        \
   X(tensor_crosses_nodes, "MT-S05", "a tensor group must stay inside a node",                                                                        \
     "tensor parallelism sends rows in every layer, over the slowest wire here",                                                                      \
-    "choose ranks of one node, a smaller tensor degree, or allow it with tensor_may_cross_nodes")
+    "choose ranks of one node, a smaller tensor degree, or allow it with tensor_may_cross_nodes")                                                    \
+  X(no_ranks, "MT-S06", "every module needs a rank", "the plan does not mention the module, or gives it no ranks",                                   \
+    "place it, on ranks of its own or on another module's")                                                                                          \
+  X(context_without_attention, "MT-S07", "context parallelism needs a net with attention",                                                           \
+    "rows of a sample meet in attention only, so without it there is nothing to cut", "use data parallelism for this module")                        \
+  X(frozen_with_optimizer, "MT-S08", "a frozen module has no optimizer to shard",                                                                    \
+    "the plan asks for a sharded optimizer of a module that does not learn", "set zero to 0 for it, or let it learn")                                \
+  X(too_many_tensor_parts, "MT-S09", "a tensor group may have as many ranks as the module has key-value heads",                                      \
+    "a rank would hold no head of its attention", "take a smaller tensor degree, and more data, context or stages")                                  \
+  X(too_few_samples, "MT-S10", "every microbatch needs a sample", "the batch is cut into more parts than it has samples",                            \
+    "raise the batch, or take fewer replicas or microbatches")                                                                                       \
+  X(groups_do_not_divide_batch, "MT-S11", "the groups of a step must divide its batch", "every loss compares as many samples",                       \
+    "choose a batch that is a multiple of the groups")                                                                                               \
+  X(layers_do_not_add_up, "MT-S12", "the layers of a module's stages must add up to its layers",                                                     \
+    "the list has another sum, another length, or a stage without a layer", "give every stage a layer or more, or leave the list empty")             \
+  X(recompute_does_not_fit, "MT-S13", "recomputation is said for every stage or for none", "the list has another length than the module has stages", \
+    "give one entry for each stage, or leave the list empty")                                                                                        \
+  X(unknown_zero_level, "MT-S14", "zero has the levels 0, 1 and 2", "another level was asked for",                                                   \
+    "use 0 (every replica has all), 1 (a part of the optimizer's state) or 2 (and of the gradients)")                                                \
+  X(unknown_schedule, "MT-S15", "no schedule has this name", "the plan's schedule is misspelt",                                                      \
+    "choose one of the names that schedule_names() tells")                                                                                           \
+  X(only_batch_sync_keeps, "MT-S16", "only batch_sync has a stash and runs forwards ahead", "a number of batch_sync was given to another schedule",  \
+    "leave stash and ahead out, or choose batch_sync")                                                                                               \
+  X(remade_and_split, "MT-S17", "what backward makes again cannot wait for its weight part", "a stage is remade, and its schedule splits backward",  \
+    "take a schedule with whole backwards (gpipe, 1f1b, batch_sync), or keep what backward needs")
 
 namespace motet {
 

@@ -21,6 +21,7 @@ struct contrastive_step {
   static double run(C& ctx, weights<N> w, gradients<N> g, std::span<const batch> parts) {
     const index mark = ctx.memory.mark();
     const index samples = samples_of(parts);
+    ctx.sample_share = 1.0 / static_cast<double>(samples);
     features<N> f{}, df{};
     for (std::size_t m = 0; m < Model::size; ++m) {
       f[m] = ctx.memory.template take_rows<typename N::stream, Model::embedding>(samples);

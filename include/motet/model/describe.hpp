@@ -18,46 +18,62 @@ constexpr const char* name_of(pool_kind pool) {
   return names[static_cast<int>(pool)];
 }
 
+constexpr const char* name_of(gate_kind gates) { return gates == gate_kind::normalised ? "normalised" : "probability"; }
+inline json describe(const mixture_config& c) {
+  return json{{"experts", c.experts},   {"hidden", c.hidden},   {"top_k", c.top_k}, {"gates", name_of(c.gates)},
+              {"capacity", c.capacity}, {"balance", c.balance}, {"z", c.z}};
+}
+namespace detail {
+template <class Config>
+void add_experts(json& net, const Config& c) {
+  if (c.tower().has_experts()) net.set("mixture", describe(c.tower().experts_of_block()));
+}
+}  // namespace detail
+
 // The net as data: every field of its configuration that is a fact about the function it computes (how it is computed, e.g. recompute, is not).
 inline json describe(const vit_config& c) {
-  return json{{"net", "vit"},
-              {"image", c.image},
-              {"patch", c.patch},
-              {"channels", c.channels},
-              {"width", c.width},
-              {"layers", c.layers},
-              {"heads", c.heads},
-              {"kv_heads", c.tower().attention.shape().kv_heads},
-              {"head_width", c.tower().attention.columns_of_head()},
-              {"hidden", c.tower().hidden},
-              {"embedding", c.embedding},
-              {"act", name_of(c.act)},
-              {"epsilon", c.epsilon},
-              {"pool", name_of(c.pool)},
-              {"position", c.position == position_kind::learned ? "learned" : "sine"},
-              {"patch_bias", c.patch_bias},
-              {"pre_norm", c.pre_norm},
-              {"norm", name_of(c.norm)},
-              {"gated", c.gated}};
+  json out{{"net", "vit"},
+           {"image", c.image},
+           {"patch", c.patch},
+           {"channels", c.channels},
+           {"width", c.width},
+           {"layers", c.layers},
+           {"heads", c.heads},
+           {"kv_heads", c.tower().attention.shape().kv_heads},
+           {"head_width", c.tower().attention.columns_of_head()},
+           {"hidden", c.tower().hidden},
+           {"embedding", c.embedding},
+           {"act", name_of(c.act)},
+           {"epsilon", c.epsilon},
+           {"pool", name_of(c.pool)},
+           {"position", c.position == position_kind::learned ? "learned" : "sine"},
+           {"patch_bias", c.patch_bias},
+           {"pre_norm", c.pre_norm},
+           {"norm", name_of(c.norm)},
+           {"gated", c.gated}};
+  detail::add_experts(out, c);
+  return out;
 }
 inline json describe(const text_config& c) {
-  return json{{"net", "text_tower"},
-              {"vocabulary", c.vocabulary},
-              {"context", c.context},
-              {"width", c.width},
-              {"layers", c.layers},
-              {"heads", c.heads},
-              {"kv_heads", c.tower().attention.shape().kv_heads},
-              {"head_width", c.tower().attention.columns_of_head()},
-              {"hidden", c.tower().hidden},
-              {"embedding", c.embedding},
-              {"act", name_of(c.act)},
-              {"epsilon", c.epsilon},
-              {"pool", name_of(c.pool)},
-              {"mask", c.mask == mask_kind::causal ? "causal" : "full"},
-              {"rotary", c.rotary},
-              {"norm", name_of(c.norm)},
-              {"gated", c.gated}};
+  json out{{"net", "text_tower"},
+           {"vocabulary", c.vocabulary},
+           {"context", c.context},
+           {"width", c.width},
+           {"layers", c.layers},
+           {"heads", c.heads},
+           {"kv_heads", c.tower().attention.shape().kv_heads},
+           {"head_width", c.tower().attention.columns_of_head()},
+           {"hidden", c.tower().hidden},
+           {"embedding", c.embedding},
+           {"act", name_of(c.act)},
+           {"epsilon", c.epsilon},
+           {"pool", name_of(c.pool)},
+           {"mask", c.mask == mask_kind::causal ? "causal" : "full"},
+           {"rotary", c.rotary},
+           {"norm", name_of(c.norm)},
+           {"gated", c.gated}};
+  detail::add_experts(out, c);
+  return out;
 }
 
 namespace detail {

@@ -2,12 +2,28 @@
 #pragma once
 
 #include <motet/model/module.hpp>
+#include <motet/tensor/pair_part.hpp>
+
+#include <concepts>
 
 namespace motet {
 
 // Losses of a join. Each says which numbers it learns and how two towers are compared; all samples of the step are compared with all.
+//
+//   pair(ctx, w, g, a, b, share, da, db) -> loss                   all of it on one rank; g, da, db may be none
+//
+// and how ranks share the work, each for its own rows of one side against all of the other (pair_part.hpp):
+//
+//   tells                                                          whether rows must know one number of each row of the other side first
+//   tell(ctx, w, g, part, share, numbers) -> loss                  if so: writes those of these rows
+//   part(ctx, w, g, part, share, own, others, d_rows) -> loss      the gradients of these rows, from the numbers of both sides. Without `tells` it is
+//                                                                  called for some columns after the others, which pass by
+//
+// With `tells`, the loss and the gradients of the loss's numbers come from tell, called for each row of both sides. Otherwise they come from part, where
+// they are taken for the rows of one side only, those of which g is given. In both cases those of all rows make the whole.
 
-// Softmax over all pairs in both directions, with a learned temperature (van den Oord et al. 2018; CLIP).
+// Softmax over all pairs in both directions, with a learned temperature (van den Oord et al. 2018; CLIP). A row tells the logarithm of the sum of the
+// exponentials of its logits.
 struct info_nce {
   static constexpr index parameter_size = parameter_space(1);
   static void parameters(parameter_list& list) { list.vector("log_scale", 1, {fill::constant, 2.6592601f}); }  // ln(1 / 0.07)
@@ -16,9 +32,20 @@ struct info_nce {
   static double pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da, matrix<S> db) {
     return info_nce_loss(ctx, a, b, w, share, da, db, g);
   }
+
+  static constexpr bool tells = true;
+  template <class C, class M, class S>
+  static double tell(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, S* numbers) {
+    return info_nce_sums(ctx, of, w, share, numbers, g);
+  }
+  template <class C, class M, class S>
+  static double part(C& ctx, const M* w, M*, const pair_part<S>& of, double share, const S* own, const S* others, matrix<S> d_rows) {
+    info_nce_gradients(ctx, of, w, share, own, others, d_rows);
+    return 0;
+  }
 };
 
-// An independent yes or no for each pair, with a learned scale and bias (Zhai et al., ICCV'23).
+// An independent yes or no for each pair, with a learned scale and bias (Zhai et al., ICCV'23). No pair needs to know of another.
 struct pairwise_sigmoid {
   static constexpr index bias_at = parameter_space(1);
   static constexpr index parameter_size = 2 * bias_at;
@@ -31,6 +58,23 @@ struct pairwise_sigmoid {
   static double pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da, matrix<S> db) {
     return pairwise_sigmoid_loss(ctx, a, b, w, w + bias_at, share, da, db, g, g ? g + bias_at : nullptr);
   }
+
+  static constexpr bool tells = false;
+  template <class C, class M, class S>
+  static double part(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, const S*, const S*, matrix<S> d_rows) {
+    M* const bias = g ? g + bias_at : nullptr;
+    return pairwise_sigmoid_part(ctx, of, w, w + bias_at, share, d_rows, g, bias);
+  }
+};
+
+// A loss that ranks can share.
+template <class Loss, class C, class M, class S>
+concept spread_loss = requires(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, S* numbers, const S* told, matrix<S> rows) {
+  requires !Loss::tells || requires {
+    { Loss::tell(ctx, w, g, of, share, numbers) } -> std::same_as<double>;
+  };
+  { Loss::part(ctx, w, g, of, share, told, told, rows) } -> std::same_as<double>;
+  { Loss::pair(ctx, w, g, rows, rows, share, rows, rows) } -> std::same_as<double>;
 };
 
 // Where modules meet in a loss over all samples of the step: the mean over all pairs of modules.

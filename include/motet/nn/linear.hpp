@@ -20,13 +20,15 @@ struct linear {
     list.matrix("weight", Out, In, {fill::normal, std::sqrt(0.5f / static_cast<float>(In))}, shard::rows);
     if constexpr (Bias) list.vector("bias", Out, {}, shard::rows);
   }
+  // Inside a layer that is cut, a rank holds some outputs or some inputs of the product, which lie in memory as if they were all.
+  static constexpr index held_size(index inputs, index outputs) { return parameter_space(inputs * outputs) + (Bias ? parameter_space(outputs) : 0); }
   template <class M>
-  static matrix<M> weight(M* data) {
-    return {data, Out, In, In};  // (out, in)
+  static matrix<M> weight(M* data, index inputs = In, index outputs = Out) {
+    return {data, outputs, inputs, inputs};  // (out, in)
   }
   template <class M>
-  static M* bias(M* data) {
-    return Bias ? data + bias_at : nullptr;
+  static M* bias(M* data, index inputs = In, index outputs = Out) {
+    return Bias ? data + parameter_space(inputs * outputs) : nullptr;
   }
 
   template <class N>

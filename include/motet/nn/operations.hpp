@@ -16,6 +16,8 @@
 //
 //   synchronize(ctx)                                       all threads see what all wrote
 //   release(ctx, mark)                                     synchronize, then give the shared arena back down to mark
+//   gradients_at(ctx, pointer, count) -> pointer           where to add the gradients that belong there
+//   gradients_ready(ctx, pointer, count)                   no later operation of this backward adds to them
 //   enter(ctx, "name")                                     a scope: time, FLOPs and bytes until it ends are filed under the name
 //   zero(ctx, seq, y)                               [rows]
 //   add(ctx, seq, a, b, y)                          [rows] y = a + b
@@ -29,6 +31,7 @@
 //   linear_backward_input(ctx, seq, dy, weight, activation, pre, replayed, dx)        [rows] dx = (dy weight) * activation'(pre),
 //                                                                                            replayed = activation(pre); may be pre's memory
 //   linear_backward_weight(ctx, x, dy, dweight, dbias or none)                     [columns]
+//   linear_backward_bias(ctx, dy, dbias or none)                                   [columns] where the weight's part is made of other rows
 //
 //   norm_forward(ctx, seq, kind, x, gain, bias or none, epsilon, y, stats)            [rows] stats is (rows, 2): mean, 1 / deviation
 //   norm_replay(ctx, seq, kind, x, gain, bias or none, stats, y)                      [rows] the same y from the saved stats
@@ -54,7 +57,8 @@
 //   class_token_backward_bias(ctx, seq, dy, dbias)  [columns] dbias += sums of all rows but the first of each sample
 //   sine_position_forward(ctx, seq, geometry, x)    [rows] x += fixed 2-D sine position of each patch (lead rows unchanged)
 //   token_forward(ctx, seq, ids, table, y)          [rows]
-//   token_backward_weight(ctx, ids, dy, dtable)                                    [columns]
+//   token_forward(ctx, seq, ids, first, table, y)   [rows] where the table begins with row `first` of a larger one; ids outside it give zeros
+//   token_backward_weight(ctx, ids, dy, dtable), token_backward_weight(ctx, ids, first, dy, dtable)                                [columns]
 //   position_forward(ctx, seq, table, x)            [rows] x += table row of the position within the sample
 //   position_backward_weight(ctx, seq, dy, dtable)                                 [columns]
 //
@@ -64,8 +68,48 @@
 //   normalize_forward(ctx, seq, x, y, lengths)      [rows] y = x / |x|; lengths is (rows, 1)
 //   normalize_backward(ctx, seq, y, lengths, dy, dx) [rows]
 //
+// Where tensor parallelism cuts the net, its members meet in these; all of them call, with the same widths, also those without rows.
+//   rows_of_all(ctx)                       -> sequences      the rows of all members, in order of members and of samples
+//   gather_rows(ctx, x, all)                           [all] all = rows of all members, converting
+//   scatter_sum_rows(ctx, partial, residual or none, y) [all] y = residual + own rows of the sum of all members' partial (rows of all), taken in
+//                                                            the order of members; partial is used up
+//
+// Where context parallelism cuts the rows of each sample, its members meet in these; all of them call, with the same shapes, also those without rows.
+// Queries, keys and values are the rows of the part of all samples of the tensor group.
+//   rows_are_cut(ctx)                      -> bool           whether rows of a sample lie on other ranks
+//   rows_of_blocks(ctx), rows_of_samples(ctx) -> sequences   what this rank has then: parts of samples, and some samples whole
+//   on_whole_samples(ctx)                                    a scope: until it ends nothing is cut, as embedding and tail want it
+//   rows_to_parts(ctx, x, y), rows_to_samples(ctx, x, y) [all] y = x, from whole samples to parts and back; parts have no stride
+//   rotary_of_part(ctx, head_width, base, direction, x) [rows] by the position in the whole sample
+//   reserve_exchanged(ctx, shape, kept)                      takes the memory of kept, see context_attention.hpp
+//   heads_attention_forward(ctx, shape, qkv, kept, y)  [all] qkv is queries | keys | values
+//   heads_attention_backward(ctx, shape, kept, dy, dqkv) [all] kept is used up
+//   ring_attention_forward(ctx, shape, q, k, v, y, lse) [all]
+//   ring_attention_backward(ctx, shape, q, k, v, y, lse, dy, dq, dk, dv) [all] dq, dk, dv may be the memory of q, k, v
+//
+//   router_forward(ctx, seq, x, weight, logits)     [rows] logits = x weight^T in the precision of the weights
+//   route_forward(ctx, seq, shape, logits, lse, chosen, fraction, losses)             [all] probabilities take the place of logits; the rest see
+//                                                          routing.hpp and mixture.hpp
+//   route_backward(ctx, seq, shape, fraction, lse, chosen, dgate, probability)        [rows] dlogits take the place of probabilities
+//   reserve_dispatch(ctx, seq, shape, cut, to)             takes the memory of `to`, in every run the same
+//   dispatch(ctx, seq, shape, chosen, to)            [all] sorts the choices of all ranks that share the experts
+//   take_arrived<T>(ctx, to, width)                        memory for the rows of other ranks
+//   to_experts(ctx, to, x, arrived, placed)          [all] rows go to their experts' ranks and places; each thread has its own places
+//   place_rows(ctx, to, x, arrived, placed)                once more, from what arrived. The caller puts synchronize(ctx) before and after it
+//   from_experts(ctx, seq, to, placed, weighed, residual or none, y)                  [all] y = residual + sum over places of (gate or 1) placed
+//   gates_from_experts(ctx, seq, to, placed, dgate)  [all]
+//       Of a grouping of places by expert; here `rows` are places, and weights those of all experts, one below the other:
+//   grouped_linear_forward(ctx, by, x, weight, y)   [rows] also (ctx, by, x, weight, activation, pre, y)
+//   grouped_linear_backward_input(ctx, by, dy, weight, dx)                            [rows]
+//   grouped_linear_backward_weight(ctx, by, x, dy, dweight)                        [columns]
+//   gate_backward(ctx, by, chosen, h, t, dgate)     [rows] dgate = h . t; h *= gate; t *= gate
+//
 //   info_nce_loss(ctx, a, b, log_scale, share, da, db, dlog_scale)     -> loss        [all] over all pairs of rows, both directions
 //   pairwise_sigmoid_loss(ctx, a, b, log_scale, bias, share, da, db, dlog_scale, dbias) -> loss  [all]
+//   and for some rows against all columns, when ranks share a loss (tensor/pair_part.hpp):
+//   info_nce_sums(ctx, part, log_scale, share, row_sums, dlog_scale)   -> loss        [all] of their own direction; writes one number for each row
+//   info_nce_gradients(ctx, part, log_scale, share, row_sums, column_sums, d_rows)    [all]
+//   pairwise_sigmoid_part(ctx, part, log_scale, bias, share, d_rows, dlog_scale, dbias) -> loss  [all]
 //   zero(ctx, pointer, count), sum_of_squares(ctx, pointer, count) -> double          [all] over a flat buffer
 //   adamw(ctx, flat, settings)                                                        [all]
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/meta/config.hpp>
+#include <motet/tensor/share.hpp>
 
 #include <string>
 #include <string_view>
@@ -20,7 +20,22 @@ struct initial {
 // Along which side tensor parallelism may cut a parameter.
 enum class shard : std::uint8_t { whole, rows, columns, heads };
 
-// One named tensor of a net, with its global shape and its place in the net's flat buffer.
+// Which part of a net a rank holds, of those that tensor parallelism makes: `shards` ranks share heads and hidden units as evenly as can be.
+struct tensor_cut {
+  std::int32_t shards = 1;
+  std::int32_t shard = 0;
+  constexpr bool whole() const { return shards == 1; }
+  constexpr interval share(index whole) const { return motet::share(whole, shards, shard); }
+};
+
+// A block of a parameter as a rank holds it: its rows are contiguous.
+struct parameter_slice {
+  interval rows, columns;  // of the global tensor
+  index offset = 0;        // elements from the start of the flat buffer
+  constexpr index size() const { return rows.size() * columns.size(); }
+};
+
+// One named tensor of a net, with its global shape, what of it is held here, and its place in the flat buffer.
 struct parameter {
   std::string name;
   index rows = 1;
@@ -28,17 +43,46 @@ struct parameter {
   bool vector = false;  // written to files as one dimension
   initial start;
   shard cut = shard::whole;
-  bool decay = true;  // weight decay: not for norms, biases and single numbers
-  index offset = 0;   // elements from the start of the flat buffer
-  index size() const { return rows * width; }
+  bool decay = true;                                                     // weight decay: not for norms, biases and single numbers
+  index offset = 0;                                                      // elements from the start of the flat buffer
+  std::vector<interval> held_rows{{0, rows}}, held_columns{{0, width}};  // one after the other; those of a vector are columns
+  bool shared = true;  // tensor parallelism leaves it whole: every member of the group holds all of it
+
+  index size() const { return rows * width; }  // of the global tensor
+  index held() const {
+    index held_of = 0, width_of = 0;
+    for (const interval& each : held_rows) held_of += each.size();
+    for (const interval& each : held_columns) width_of += each.size();
+    return held_of * width_of;
+  }
+  // Where the elements that are held come from. Of one side only there are several intervals, and columns only of a vector.
+  std::vector<parameter_slice> slices() const {
+    std::vector<parameter_slice> found;
+    index at = offset;
+    for (const interval& of_rows : held_rows)
+      for (const interval& of_columns : held_columns) {
+        found.push_back({of_rows, of_columns, at});
+        at += found.back().size();
+      }
+    return found;
+  }
 };
 
 // Each tensor starts on its own cache line.
 constexpr index parameter_space(index elements) { return round_up(elements, 16); }
 
-// Collects the parameters of a net: layers call matrix() and vector() in the order of their memory, and child() for their parts.
+// A layer that tensor parallelism may cut, or that has such a part, tells the size of what a rank holds: L::size(cut). All others stay whole, with
+// everything in them.
+template <class L>
+concept can_be_cut = requires(tensor_cut cut) { L::size(cut); };
+
+// Collects the parameters of a net: layers call matrix() and vector() in the order of their memory, and child() for their parts. With a cut, it lists
+// what one rank holds of them.
 class parameter_list {
  public:
+  explicit parameter_list(tensor_cut cut = {}) : cut_(cut) {}
+  tensor_cut cut() const { return cut_; }
+
   void matrix(std::string_view name, index rows, index width, initial start, shard cut, bool decay = true) {
     push({prefix_ + std::string(name), rows, width, false, start, cut, decay, used_});
   }
@@ -47,34 +91,92 @@ class parameter_list {
   }
   template <class Layer>
   void child(std::string_view name) {
+    child(name, [&] { part<Layer>(); });
+  }
+  // The same for what a function lists.
+  template <class Write>
+  void child(std::string_view name, Write&& write) {
     const std::size_t length = prefix_.size();
     prefix_.append(name).append(".");
-    Layer::parameters(*this);
+    write();
     prefix_.resize(length);
+  }
+  // The parameters of a part that adds no name.
+  template <class Layer>
+  void part() {
+    const tensor_cut outer = cut_;
+    const bool outer_is_whole = whole_;
+    if constexpr (!can_be_cut<Layer>) {
+      cut_ = {};
+      whole_ = true;
+    }
+    Layer::parameters(*this);
+    cut_ = outer;
+    whole_ = outer_is_whole;
+  }
+  // Of matrices that a function lists only these rows are held, of vectors these elements.
+  template <class Write>
+  void of_rows(std::vector<interval> rows, Write&& write) {
+    by_rows_ = true;
+    held_ = std::move(rows);
+    write();
+    by_rows_ = false;
+  }
+  // A product cut along its outputs.
+  template <class Layer>
+  void child_rows(std::string_view name, std::vector<interval> rows) {
+    of_rows(std::move(rows), [&] { child(name, [&] { Layer::parameters(*this); }); });
+  }
+  // A product cut along its inputs: columns of the matrix; the bias stays whole.
+  template <class Layer>
+  void child_columns(std::string_view name, interval columns) {
+    by_columns_ = true;
+    held_ = {columns};
+    child(name, [&] { Layer::parameters(*this); });
+    by_columns_ = false;
   }
   const std::vector<parameter>& items() const { return items_; }
   index used() const { return used_; }
 
  private:
   void push(parameter item) {
-    used_ += parameter_space(item.size());
+    if (by_rows_) keep(item.vector ? item.held_columns : item.held_rows);
+    if (by_columns_ && !item.vector) keep(item.held_columns);
+    item.shared = whole_ || (!by_rows_ && (!by_columns_ || item.vector));
+    used_ += parameter_space(item.held());
     items_.push_back(std::move(item));
   }
+  // What is held of one side; neighbours become one.
+  void keep(std::vector<interval>& side) const {
+    side.clear();
+    for (const interval& each : held_) {
+      if (each.size() == 0) continue;
+      if (!side.empty() && side.back().end == each.begin) side.back().end = each.end;
+      else side.push_back(each);
+    }
+  }
   std::string prefix_;
+  tensor_cut cut_;
+  bool whole_ = false;                         // within a layer that is never cut
+  bool by_rows_ = false, by_columns_ = false;  // within a product that is cut
+  std::vector<interval> held_;                 // of its outputs or inputs
   std::vector<parameter> items_;
   index used_ = 0;
 };
 
-// A layer's slice of the flat buffers. `Numbers` travels in the type, so layers deduce the precision from their weights.
+// A layer's slice of the flat buffers, and which part of the layer it is. `Numbers` travels in the type, so layers deduce the precision from their
+// weights.
 template <class Numbers>
 struct weights {
   const typename Numbers::master* data = nullptr;
-  constexpr weights operator+(index offset) const { return {data + offset}; }
+  tensor_cut cut{};
+  constexpr weights operator+(index offset) const { return {data + offset, cut}; }
 };
 template <class Numbers>
 struct gradients {
   typename Numbers::master* data = nullptr;
-  constexpr gradients operator+(index offset) const { return {data + offset}; }
+  tensor_cut cut{};
+  constexpr gradients operator+(index offset) const { return {data + offset, cut}; }
 };
 
 }  // namespace motet

@@ -24,7 +24,7 @@ struct residual_picked {
   using project_in = typename inner::project_in;
   using project_out = typename inner::project_out;
   static constexpr index in = Config.width, out = Config.width, query = inner::query, key = inner::key;
-  static constexpr index inner_at = Norm::parameter_size, out_at = inner_at + inner::out_at;
+  static constexpr index inner_at = Norm::parameter_size, out_at = inner_at + inner::out_at({});
   static constexpr index parameter_size = inner_at + inner::parameter_size;
 
   static void parameters(parameter_list& list) {

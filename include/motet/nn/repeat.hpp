@@ -16,12 +16,14 @@ template <class L, index Count>
 struct repeat {
   static_assert(L::in == L::out, "motet: a repeated layer must keep the width [MT-N05]");
   static_assert(Count >= 0, "motet: sizes of a net must be positive [MT-N04]");
+  using block = L;
   static constexpr index in = L::in, out = L::out, count = Count;
   static constexpr index layer_size = L::parameter_size, parameter_size = Count * layer_size;
+  static constexpr index size(tensor_cut cut) { return Count * layer::size<L>(cut); }
   static constexpr interval all{0, Count};
 
-  static void parameters(parameter_list& list) {
-    for (index i = 0; i < Count; ++i) list.template child<L>(std::to_string(i));
+  static void parameters(parameter_list& list, interval part = all) {
+    for (index i = part.begin; i < part.end; ++i) list.template child<L>(std::to_string(i));
   }
 
   template <class N>
@@ -31,15 +33,15 @@ struct repeat {
     std::array<view<typename N::stream, in>, static_cast<std::size_t>(Count)> d_y;  // gradient of layer i's output, while the parts are split
   };
   template <class N, class C>
-  static void reserve(C& ctx, interval part, const sequences& seq, saved<N>& s) {
+  static void reserve(C& ctx, interval part, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
     for (index i = part.begin; i < part.end; ++i) {
       if (i > part.begin) s.x[at(i)] = take<N>(ctx, seq);
-      L::template reserve<N>(ctx, seq, s.layers[at(i)]);
+      layer::reserve<L, N>(ctx, seq, s.layers[at(i)], cut);
     }
   }
   template <class N, class C>
-  static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
-    reserve<N>(ctx, all, seq, s);
+  static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
+    reserve<N>(ctx, all, seq, s, cut);
   }
 
   template <class C, class N, class T>
@@ -48,7 +50,7 @@ struct repeat {
     view<const typename N::stream, in> from = x;
     for (index i = part.begin; i < part.end; ++i) {
       const auto to = i + 1 < part.end ? s.x[at(i + 1)] : y;
-      L::forward(ctx, w + (i - part.begin) * layer_size, seq, from, to, s.layers[at(i)]);
+      L::forward(ctx, of_layer(w, i - part.begin), seq, from, to, s.layers[at(i)]);
       from = to;
     }
   }
@@ -65,7 +67,7 @@ struct repeat {
     view<const typename N::stream, in> from = x;
     for (index i = part.begin; i < part.end; ++i) {
       const auto to = (part.end - 1 - i) % 2 == 0 ? y : other;
-      layer::infer<L>(ctx, w + (i - part.begin) * layer_size, seq, from, to);
+      layer::infer<L>(ctx, of_layer(w, i - part.begin), seq, from, to);
       from = to;
     }
     release(ctx, mark);
@@ -84,9 +86,10 @@ struct repeat {
     const auto other = part.size() > 1 ? take<N>(ctx, seq) : dx;
     view<const typename N::stream, in> from = dy;
     for (index i = part.end; i-- > part.begin;) {
-      const index before = (i - part.begin) * layer_size;
       const auto to = (i - part.begin) % 2 == 0 ? dx : other;
-      layer::backward<L>(ctx, w + before, seq, entry(x, s, part, i), from, to, s.layers[at(i)], g + before);
+      layer::collect<L>(ctx, of_layer(g, i - part.begin), [&](gradients<N> own) {
+        layer::backward<L>(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, to, s.layers[at(i)], own);
+      });
       from = to;
     }
     release(ctx, mark);
@@ -105,7 +108,7 @@ struct repeat {
     for (index i = part.end; i-- > part.begin;) {
       auto to = dx;
       if (i > part.begin) to = s.d_y[at(i - 1)] = take<N>(ctx, seq);
-      L::backward_input(ctx, w + (i - part.begin) * layer_size, seq, entry(x, s, part, i), from, to, s.layers[at(i)]);
+      L::backward_input(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, to, s.layers[at(i)]);
       from = to;
     }
   }
@@ -120,8 +123,9 @@ struct repeat {
                               gradients<N> g) {
     view<const typename N::stream, in> from = dy;
     for (index i = part.end; i-- > part.begin;) {
-      const index before = (i - part.begin) * layer_size;
-      layer::backward_weight<L>(ctx, w + before, seq, entry(x, s, part, i), from, s.layers[at(i)], g + before);
+      layer::collect<L>(ctx, of_layer(g, i - part.begin), [&](gradients<N> own) {
+        layer::backward_weight<L>(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, s.layers[at(i)], own);
+      });
       if (i > part.begin) from = s.d_y[at(i - 1)];
     }
   }
@@ -132,6 +136,11 @@ struct repeat {
 
  private:
   static constexpr std::size_t at(index i) { return static_cast<std::size_t>(i); }
+  // Weights or gradients of the layer after `before` others.
+  template <class W>
+  static constexpr W of_layer(W w, index before) {
+    return layer::part<L>(w, before * layer::size<L>(w.cut));
+  }
   template <class N, class C>
   static view<typename N::stream, in> take(C& ctx, const sequences& seq) {
     return ctx.memory.template take_rows<typename N::stream, in>(seq.rows());

@@ -13,10 +13,11 @@ struct residual {
   static constexpr index in = Norm::in, out = Norm::in;
   static constexpr index inner_at = Norm::parameter_size;
   static constexpr index parameter_size = inner_at + Inner::parameter_size;
+  static constexpr index size(tensor_cut cut) { return inner_at + layer::size<Inner>(cut); }
 
   static void parameters(parameter_list& list) {
     list.child<Norm>("norm");
-    Inner::parameters(list);
+    list.part<Inner>();
   }
 
   template <class N>
@@ -26,9 +27,9 @@ struct residual {
     view<typename N::value, in> normed, d_normed;  // (rows, width), between the two parts of backward
   };
   template <class N, class C>
-  static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
+  static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
     Norm::template reserve<N>(ctx, seq, s.norm);
-    Inner::template reserve<N>(ctx, seq, s.inner);
+    layer::reserve<Inner, N>(ctx, seq, s.inner, cut);
   }
 
   template <class C, class N, class X, class Y>
@@ -36,7 +37,7 @@ struct residual {
     const index mark = ctx.memory.mark();
     const auto normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
     Norm::forward(ctx, w, seq, x, normed, s.norm);
-    Inner::forward_add(ctx, w + inner_at, seq, normed, x, y, s.inner);
+    Inner::forward_add(ctx, layer::part<Inner>(w, inner_at), seq, normed, x, y, s.inner);
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY, class DX>
@@ -44,12 +45,12 @@ struct residual {
     s.normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
     s.d_normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
     Norm::replay(ctx, w, seq, x, s.normed, s.norm);
-    Inner::backward_input(ctx, w + inner_at, seq, s.normed, dy, s.d_normed, s.inner);
+    Inner::backward_input(ctx, layer::part<Inner>(w, inner_at), seq, s.normed, dy, s.d_normed, s.inner);
     Norm::backward_input_add(ctx, w, seq, x, s.d_normed, dy, dx, s.norm);
   }
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
-    Inner::backward_weight(ctx, w + inner_at, seq, s.normed, dy, s.inner, g + inner_at);
+    Inner::backward_weight(ctx, layer::part<Inner>(w, inner_at), seq, s.normed, dy, s.inner, layer::part<Inner>(g, inner_at));
     Norm::backward_weight(ctx, w, seq, x, s.d_normed, s.norm, g);
   }
 };

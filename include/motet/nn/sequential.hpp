@@ -29,8 +29,9 @@ struct sequential {
   using rest = sequential<Rest...>;
   static constexpr index in = First::in, out = rest::out;
   static_assert(require < First::out == rest::in ? verdict{} : verdict{reason::widths_do_not_chain, 0, rest::in, First::out} >);
-  static constexpr index rest_at = First::parameter_size;
-  static constexpr index parameter_size = rest_at + rest::parameter_size;
+  static constexpr index parameter_size = First::parameter_size + rest::parameter_size;
+  static constexpr index rest_at(tensor_cut cut) { return layer::size<First>(cut); }
+  static constexpr index size(tensor_cut cut) { return rest_at(cut) + layer::size<rest>(cut); }
 
   static void parameters(parameter_list& list) { parameters_from(list, 0); }
   static void parameters_from(parameter_list& list, int position) {
@@ -45,21 +46,21 @@ struct sequential {
     view<typename N::stream, First::out> between, d_between;
   };
   template <class N, class C>
-  static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
-    First::template reserve<N>(ctx, seq, s.first);
+  static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
+    layer::reserve<First, N>(ctx, seq, s.first, cut);
     s.between = ctx.memory.template take_rows<typename N::stream, First::out>(seq.rows());
-    rest::template reserve<N>(ctx, seq, s.rest_saved);
+    layer::reserve<rest, N>(ctx, seq, s.rest_saved, cut);
   }
 
   template <class C, class N, class X, class Y>
   static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
-      First::forward(ctx, w, seq, x, s.between, s.first);
+      First::forward(ctx, layer::part<First>(w), seq, x, s.between, s.first);
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      rest::forward(ctx, w + rest_at, seq, s.between, y, s.rest_saved);
+      rest::forward(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, y, s.rest_saved);
     }
   }
   template <class C, class N, class X, class Y>
@@ -68,11 +69,11 @@ struct sequential {
     const auto between = ctx.memory.template take_rows<typename N::stream, First::out>(seq.rows());
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
-      layer::infer<First>(ctx, w, seq, x, between);
+      layer::infer<First>(ctx, layer::part<First>(w), seq, x, between);
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      layer::infer<rest>(ctx, w + rest_at, seq, between, y);
+      layer::infer<rest>(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, between, y);
     }
     release(ctx, mark);
   }
@@ -82,11 +83,12 @@ struct sequential {
     s.d_between = ctx.memory.template take_rows<typename N::stream, First::out>(seq.rows());
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      layer::backward<rest>(ctx, w + rest_at, seq, s.between, dy, s.d_between, s.rest_saved, g + rest_at);
+      layer::backward<rest>(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.d_between, s.rest_saved,
+                            layer::part<rest>(g, rest_at(w.cut)));
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
-      layer::backward<First>(ctx, w, seq, x, s.d_between, dx, s.first, g);
+      layer::backward<First>(ctx, layer::part<First>(w), seq, x, s.d_between, dx, s.first, layer::part<First>(g));
     }
     release(ctx, mark);
   }
@@ -95,22 +97,22 @@ struct sequential {
     s.d_between = ctx.memory.template take_rows<typename N::stream, First::out>(seq.rows());
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      rest::backward_input(ctx, w + rest_at, seq, s.between, dy, s.d_between, s.rest_saved);
+      rest::backward_input(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.d_between, s.rest_saved);
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
-      First::backward_input(ctx, w, seq, x, s.d_between, dx, s.first);
+      First::backward_input(ctx, layer::part<First>(w), seq, x, s.d_between, dx, s.first);
     }
   }
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      layer::backward_weight<rest>(ctx, w + rest_at, seq, s.between, dy, s.rest_saved, g + rest_at);
+      layer::backward_weight<rest>(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.rest_saved, layer::part<rest>(g, rest_at(w.cut)));
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
-      layer::backward_weight<First>(ctx, w, seq, x, s.d_between, s.first, g);
+      layer::backward_weight<First>(ctx, layer::part<First>(w), seq, x, s.d_between, s.first, layer::part<First>(g));
     }
   }
 };

@@ -15,8 +15,12 @@ struct stage_range {
 // and the whole tower is the stage of all blocks. The first stage also holds the embedding, the last one the tail (head and projection) with the block
 // that a head folds into itself, if it reads one row. Write it `Net::stage`.
 //
-// A stage owns the interval [parameter_begin, parameter_end) of the tower's flat buffer; w and g point at its first element. `batch` is the tower's
+// A stage owns the interval [parameter_begin, parameter_end) of the tower's flat buffer; w and g point at its first element. Where tensor parallelism
+// cuts the tower, that is the buffer of a rank that held the same part of all stages, and `batch` has the samples of this rank. `batch` is the tower's
 // input; stages after the first read nothing of it but which rows belong to which sample. Ranges are those that check() accepts.
+//
+// Where context parallelism cuts samples, `batch` and the features are of the samples that this rank has whole, which embedding and tail work on. Rows
+// change hands behind the embedding and before the tail: those of the blocks, and at both ends of a stage, are rows_of_blocks(ctx).
 template <class Tower>
 struct tower_stage {
   using input = typename Tower::input;
@@ -32,8 +36,38 @@ struct tower_stage {
     if (r.last <= r.first || r.last > layers) return {reason::stage_outside, 1, r.last, r.last > layers ? layers : r.first + 1};
     return {};
   }
-  static constexpr index parameter_begin(stage_range r) { return is_first(r) ? 0 : Tower::body_at + r.first * body::layer_size; }
-  static constexpr index parameter_end(stage_range r) { return is_last(r) ? Tower::parameter_size : Tower::body_at + r.last * body::layer_size; }
+  static constexpr index parameter_begin(stage_range r, tensor_cut cut = {}) {
+    return is_first(r) ? 0 : layer::size<embed>(cut) + r.first * layer::size<typename body::block>(cut);
+  }
+  static constexpr index parameter_end(stage_range r, tensor_cut cut = {}) {
+    if (is_last(r)) return layer::size<embed>(cut) + layer::size<body>(cut) + layer::size<tail>(cut);
+    return layer::size<embed>(cut) + r.last * layer::size<typename body::block>(cut);
+  }
+  // The stretches of a stage's gradients that backward completes one after the other, from the last one on.
+  static std::vector<interval> gradient_parts(stage_range r, tensor_cut cut = {}) {
+    std::vector<interval> parts;
+    index at = 0;
+    const auto push = [&](index size) {
+      if (size > 0) parts.push_back({at, at + size});
+      at += size;
+    };
+    if (is_first(r)) push(layer::size<embed>(cut));
+    for (index i = blocks(r).begin; i < blocks(r).end; ++i) push(layer::size<typename body::block>(cut));
+    if (is_last(r)) push(layer::size<tail>(cut));
+    return parts;
+  }
+  // What a stage holds, with offsets from its own first element. Names are those of the whole tower, after `prefix`.
+  static std::vector<parameter> parameters_of(std::string_view prefix, stage_range r, tensor_cut cut = {}) {
+    parameter_list list(cut);
+    const auto write = [&] {
+      if (is_first(r)) list.child<embed>("embed");
+      list.child("blocks", [&] { body::parameters(list, blocks(r)); });
+      if (is_last(r)) list.part<tail>();
+    };
+    if (prefix.empty()) write();
+    else list.child(prefix, write);
+    return list.items();
+  }
 
   // The rows at both ends of a stage, in memory of the caller; ends that a stage lacks stay empty. What comes in (x, dy, d_features) stays as it is
   // until the weight part of backward is done; what goes out is written and not read again. Threads of a team share rows as sequences::part says.
@@ -54,59 +88,71 @@ struct tower_stage {
     typename embed::template saved<N> kept_embed;
     typename body::template saved<N> kept_body;
     typename tail::template saved<N> kept_tail;
-    view<typename N::stream, width> entry, top;      // (rows, width), before and after the blocks
-    view<typename N::stream, width> d_entry, d_top;  // (rows, width), between the two parts of backward
+    view<typename N::stream, width> entry, top;                  // (rows, width), what the blocks read, and the tail
+    view<typename N::stream, width> d_entry, d_top, d_embedded;  // (rows, width), between the two parts of backward
   };
   template <class N, class C>
-  static void reserve(C& ctx, stage_range r, const input& batch, saved<N>& s) {
-    const sequences seq = Tower::rows(batch);
+  static void reserve(C& ctx, stage_range r, const input& batch, saved<N>& s, tensor_cut cut = {}) {
+    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
     if (is_first(r)) {
-      embed::template reserve<N>(ctx, seq, s.kept_embed);
       s.entry = rows<N>(ctx, seq);
+      const auto whole = on_whole_samples(ctx);
+      layer::reserve<embed, N>(ctx, samples, s.kept_embed, cut);
     }
-    body::template reserve<N>(ctx, blocks(r), seq, s.kept_body);
+    body::template reserve<N>(ctx, blocks(r), seq, s.kept_body, cut);
     if (!is_last(r)) return;
-    if (has_blocks(r)) s.top = rows<N>(ctx, seq);
-    tail::template reserve<N>(ctx, seq, s.kept_tail);
+    if (has_blocks(r) || rows_are_cut(ctx)) s.top = rows<N>(ctx, samples);
+    const auto whole = on_whole_samples(ctx);
+    tail::template reserve<N>(ctx, samples, s.kept_tail);
   }
 
   template <class C, class N>
   static void forward(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s) {
-    const sequences seq = Tower::rows(batch);
-    if (is_first(r)) {
-      const auto section = enter(ctx, "embedding");
-      embed::forward(ctx, w, batch, s.entry, s.kept_embed);
-    }
+    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
+    if (is_first(r)) embed_rows(ctx, w, batch, samples, s);
     const auto section = enter(ctx, "blocks");
-    if (has_blocks(r)) body::forward(ctx, blocks(r), w + body_at(r), seq, x(r, e, s), is_last(r) ? s.top : e.y, s.kept_body);
-    if (is_last(r)) tail::forward(ctx, w + tail_at(r), seq, top(r, e, s), e.features, s.kept_tail);
+    const index mark = ctx.memory.mark();
+    const auto y = out_of_blocks<N>(ctx, r, seq, e, s);
+    if (has_blocks(r)) body::forward(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), y, s.kept_body);
+    if (!is_last(r)) return;
+    const auto from = into_tail(ctx, r, y, e, s);
+    if (rows_are_cut(ctx)) release(ctx, mark);
+    const auto whole = on_whole_samples(ctx);
+    tail::forward(ctx, of_tail(r, w), samples, from, e.features, s.kept_tail);
   }
 
   // The same outgoing rows, with nothing kept: the first of two forwards, evaluation, nets that do not learn.
   template <class C, class N>
   static void infer(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e) {
-    const sequences seq = Tower::rows(batch);
+    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
     const index mark = ctx.memory.mark();
     saved<N> s;
     if (is_first(r)) {
-      const auto section = enter(ctx, "embedding");
       s.entry = rows<N>(ctx, seq);
       const index embed_mark = ctx.memory.mark();
-      embed::template reserve<N>(ctx, seq, s.kept_embed);
-      embed::forward(ctx, w, batch, s.entry, s.kept_embed);
+      {
+        const auto whole = on_whole_samples(ctx);
+        layer::reserve<embed, N>(ctx, samples, s.kept_embed, w.cut);
+      }
+      embed_rows(ctx, w, batch, samples, s);
       release(ctx, embed_mark);
     }
     const auto section = enter(ctx, "blocks");
-    if (is_last(r) && has_blocks(r)) s.top = rows<N>(ctx, seq);
-    if (has_blocks(r)) body::infer(ctx, blocks(r), w + body_at(r), seq, x(r, e, s), is_last(r) ? s.top : e.y);
-    if (is_last(r)) layer::infer<tail>(ctx, w + tail_at(r), seq, top(r, e, s), e.features);
+    if (is_last(r) && (has_blocks(r) || rows_are_cut(ctx))) s.top = rows<N>(ctx, samples);
+    const auto y = out_of_blocks<N>(ctx, r, seq, e, s);
+    if (has_blocks(r)) body::infer(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), y);
+    if (is_last(r)) {
+      const auto from = into_tail(ctx, r, y, e, s);
+      const auto whole = on_whole_samples(ctx);
+      layer::infer<tail>(ctx, of_tail(r, w), samples, from, e.features);
+    }
     release(ctx, mark);
   }
 
   // Both parts, layer by layer.
   template <class C, class N>
   static void backward(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s, gradients<N> g) {
-    const sequences seq = Tower::rows(batch);
+    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
     const index mark = ctx.memory.mark();
     s.d_entry = is_first(r) ? rows<N>(ctx, seq) : e.dx;
     {
@@ -114,16 +160,21 @@ struct tower_stage {
       const index blocks_mark = ctx.memory.mark();
       if (is_last(r)) {
         s.d_top = has_blocks(r) ? rows<N>(ctx, seq) : s.d_entry;
-        layer::backward<tail>(ctx, w + tail_at(r), seq, top(r, e, s), e.d_features, s.d_top, s.kept_tail, g + tail_at(r));
+        through_tail(ctx, samples, s.d_top, [&](auto d_samples) {
+          const auto from = top(ctx, r, e, s);
+          const auto whole = on_whole_samples(ctx);
+          layer::collect<tail>(ctx, of_tail(r, g), [&](gradients<N> own) {
+            layer::backward<tail>(ctx, of_tail(r, w), samples, from, e.d_features, d_samples, s.kept_tail, own);
+          });
+        });
       }
-      if (has_blocks(r)) body::backward(ctx, blocks(r), w + body_at(r), seq, x(r, e, s), dy(r, e, s), s.d_entry, s.kept_body, g + body_at(r));
+      if (has_blocks(r)) body::backward(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.d_entry, s.kept_body, of_body(r, g));
       release(ctx, blocks_mark);
     }
     if (is_first(r)) {
-      const auto section = enter(ctx, "embedding");
-      embed::backward_input(ctx, w, batch, s.d_entry, s.kept_embed);
+      embed_backward_input(ctx, w, batch, samples, s);
       synchronize(ctx);
-      embed::backward_weight(ctx, w, batch, s.d_entry, s.kept_embed, g);
+      embed_backward_weight(ctx, w, batch, s, g);
     }
     release(ctx, mark);
   }
@@ -131,54 +182,133 @@ struct tower_stage {
   // The input part fills dx. What it leaves taken in ctx.memory is for the weight part, which may come any time later, after synchronize(ctx).
   template <class C, class N>
   static void backward_input(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s) {
-    const sequences seq = Tower::rows(batch);
+    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
     s.d_entry = is_first(r) ? rows<N>(ctx, seq) : e.dx;
     {
       const auto section = enter(ctx, "blocks");
       if (is_last(r)) {
         s.d_top = has_blocks(r) ? rows<N>(ctx, seq) : s.d_entry;
-        tail::backward_input(ctx, w + tail_at(r), seq, top(r, e, s), e.d_features, s.d_top, s.kept_tail);
+        through_tail(ctx, samples, s.d_top, [&](auto d_samples) {
+          const auto from = top(ctx, r, e, s);
+          const auto whole = on_whole_samples(ctx);
+          tail::backward_input(ctx, of_tail(r, w), samples, from, e.d_features, d_samples, s.kept_tail);
+        });
       }
-      if (has_blocks(r)) body::backward_input(ctx, blocks(r), w + body_at(r), seq, x(r, e, s), dy(r, e, s), s.d_entry, s.kept_body);
+      if (has_blocks(r)) body::backward_input(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.d_entry, s.kept_body);
     }
-    if (!is_first(r)) return;
-    const auto section = enter(ctx, "embedding");
-    embed::backward_input(ctx, w, batch, s.d_entry, s.kept_embed);
+    if (is_first(r)) embed_backward_input(ctx, w, batch, samples, s);
   }
   template <class C, class N>
   static void backward_weight(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s, gradients<N> g) {
-    const sequences seq = Tower::rows(batch);
+    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
     {
       const auto section = enter(ctx, "blocks");
-      if (is_last(r)) layer::backward_weight<tail>(ctx, w + tail_at(r), seq, top(r, e, s), e.d_features, s.kept_tail, g + tail_at(r));
-      body::backward_weight(ctx, blocks(r), w + body_at(r), seq, x(r, e, s), dy(r, e, s), s.kept_body, g + body_at(r));
+      if (is_last(r)) {
+        const auto from = top(ctx, r, e, s);
+        const auto whole = on_whole_samples(ctx);
+        layer::collect<tail>(ctx, of_tail(r, g), [&](gradients<N> own) {
+          layer::backward_weight<tail>(ctx, of_tail(r, w), samples, from, e.d_features, s.kept_tail, own);
+        });
+      }
+      body::backward_weight(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.kept_body, of_body(r, g));
     }
-    if (!is_first(r)) return;
-    const auto section = enter(ctx, "embedding");
-    embed::backward_weight(ctx, w, batch, s.d_entry, s.kept_embed, g);
+    if (is_first(r)) embed_backward_weight(ctx, w, batch, s, g);
   }
 
  private:
   // The range without a block that is folded into the tail; that may leave none.
   static constexpr interval blocks(stage_range r) { return {r.first, r.last < body::count ? r.last : body::count}; }
   static constexpr bool has_blocks(stage_range r) { return blocks(r).size() > 0; }
-  // Where the parts begin in the stage's own parameters.
-  static constexpr index body_at(stage_range r) { return is_first(r) ? Tower::body_at : 0; }
-  static constexpr index tail_at(stage_range r) { return Tower::tail_at - parameter_begin(r); }
+  // Weights or gradients of the parts within those of the stage.
+  template <class W>
+  static constexpr W of_body(stage_range r, W w) {
+    return layer::part<body>(w, is_first(r) ? layer::size<embed>(w.cut) : 0);
+  }
+  template <class W>
+  static constexpr W of_tail(stage_range r, W w) {
+    return layer::part<tail>(w, layer::size<embed>(w.cut) + layer::size<body>(w.cut) - parameter_begin(r, w.cut));
+  }
 
+  // What the blocks work on, and what the embedding and the tail do.
+  template <class C>
+  static sequences block_rows(const C& ctx, const input& batch) {
+    return rows_are_cut(ctx) ? rows_of_blocks(ctx) : Tower::rows(batch);
+  }
+  template <class C>
+  static sequences sample_rows(const C& ctx, const input& batch) {
+    return rows_are_cut(ctx) ? rows_of_samples(ctx) : Tower::rows(batch);
+  }
   template <class N, class C>
   static view<typename N::stream, width> rows(C& ctx, const sequences& seq) {
     return ctx.memory.template take_rows<typename N::stream, width>(seq.rows());
   }
+
+  // Fills s.entry.
+  template <class C, class N>
+  static void embed_rows(C& ctx, weights<N> w, const input& batch, const sequences& samples, saved<N>& s) {
+    const auto section = enter(ctx, "embedding");
+    const index mark = ctx.memory.mark();
+    const bool cut = rows_are_cut(ctx);
+    const auto y = cut ? rows<N>(ctx, samples) : s.entry;
+    {
+      const auto whole = on_whole_samples(ctx);
+      embed::forward(ctx, layer::part<embed>(w), batch, y, s.kept_embed);
+    }
+    if (!cut) return;
+    rows_to_parts(ctx, y, s.entry);
+    release(ctx, mark);
+  }
+  template <class C, class N>
+  static void embed_backward_input(C& ctx, weights<N> w, const input& batch, const sequences& samples, saved<N>& s) {
+    const auto section = enter(ctx, "embedding");
+    s.d_embedded = s.d_entry;
+    if (rows_are_cut(ctx)) {
+      s.d_embedded = rows<N>(ctx, samples);
+      rows_to_samples(ctx, s.d_entry, s.d_embedded);
+    }
+    const auto whole = on_whole_samples(ctx);
+    embed::backward_input(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed);
+  }
+  template <class C, class N>
+  static void embed_backward_weight(C& ctx, weights<N> w, const input& batch, saved<N>& s, gradients<N> g) {
+    const auto section = enter(ctx, "embedding");
+    const auto whole = on_whole_samples(ctx);
+    layer::collect<embed>(ctx, layer::part<embed>(g),
+                          [&](gradients<N> own) { embed::backward_weight(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed, own); });
+  }
+
+  // Where the blocks write, and what the tail reads of it.
+  template <class N, class C>
+  static view<typename N::stream, width> out_of_blocks(C& ctx, stage_range r, const sequences& seq, const ends<N>& e, const saved<N>& s) {
+    if (!is_last(r)) return e.y;
+    return has_blocks(r) && rows_are_cut(ctx) ? rows<N>(ctx, seq) : s.top;
+  }
+  template <class C, class N>
+  static view<const typename N::stream, width> into_tail(C& ctx, stage_range r, view<typename N::stream, width> y, const ends<N>& e,
+                                                         const saved<N>& s) {
+    const view<const typename N::stream, width> blocks_wrote = has_blocks(r) ? y : x(r, e, s);
+    if (!rows_are_cut(ctx)) return blocks_wrote;
+    rows_to_samples(ctx, blocks_wrote, s.top);
+    return s.top;
+  }
+  // Calls backward(gradient of what the tail reads), which must end as that of what the blocks wrote. It may leave memory taken for the weight part.
+  template <class C, class D, class Backward>
+  static void through_tail(C& ctx, const sequences& samples, view<D, width> d_top, Backward&& backward) {
+    if (!rows_are_cut(ctx)) return backward(d_top);
+    const auto d_samples = ctx.memory.template take_rows<D, width>(samples.rows());
+    backward(d_samples);
+    rows_to_parts(ctx, d_samples, d_top);
+  }
+
   // What the blocks read, what the tail reads, and the gradient of what the blocks wrote.
   template <class N>
   static view<const typename N::stream, width> x(stage_range r, const ends<N>& e, const saved<N>& s) {
     if (is_first(r)) return s.entry;
     return e.x;
   }
-  template <class N>
-  static view<const typename N::stream, width> top(stage_range r, const ends<N>& e, const saved<N>& s) {
-    if (has_blocks(r)) return s.top;
+  template <class C, class N>
+  static view<const typename N::stream, width> top(const C& ctx, stage_range r, const ends<N>& e, const saved<N>& s) {
+    if (has_blocks(r) || rows_are_cut(ctx)) return s.top;
     return x(r, e, s);
   }
   template <class N>

@@ -23,14 +23,17 @@ struct text_config {
   mask_kind mask = mask_kind::causal;
   float rotary = 0;  // base of rotary positions; 0: learned positions
   norm_kind norm = norm_kind::layer;
-  bool gated = false;      // SwiGLU instead of act
-  bool recompute = false;  // keep only the input of each block
+  bool gated = false;                                         // SwiGLU instead of act
+  bool recompute = false;                                     // keep only the input of each block
+  bool cut_vocabulary = false;                                // tensor parallelism shares the table of tokens too
+  context_attention context_kind = context_attention::heads;  // where context parallelism cuts samples
+  mixture_config mix{};                                       // experts in the place of each mlp, for example {.experts = 8}
 
-  constexpr token_config tokens() const { return {vocabulary, context, width, rotary == 0}; }
+  constexpr token_config tokens() const { return {vocabulary, context, width, rotary == 0, cut_vocabulary}; }
   constexpr tower_config tower() const {
     return {width,
             layers,
-            {width, heads, kv_heads, head_width, mask, rotary, true},
+            {width, heads, kv_heads, head_width, mask, rotary, true, context_kind},
             hidden > 0 ? hidden : 4 * width,
             act,
             epsilon,
@@ -38,7 +41,8 @@ struct text_config {
             embedding,
             norm,
             gated,
-            recompute};
+            recompute,
+            mix};
   }
 };
 

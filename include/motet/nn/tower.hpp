@@ -3,6 +3,7 @@
 
 #include <motet/nn/attention_pool.hpp>
 #include <motet/nn/gated_mlp.hpp>
+#include <motet/nn/mixture.hpp>
 #include <motet/nn/mlp.hpp>
 #include <motet/nn/pool.hpp>
 #include <motet/nn/projection.hpp>
@@ -26,11 +27,24 @@ struct tower_config {
   norm_kind norm = norm_kind::layer;
   bool gated = false;      // SwiGLU instead of act
   bool recompute = false;  // keep only the input of each block
+  mixture_config mix{};    // experts in the place of each mlp; width and, where not given, hidden, act and gated are the tower's
+
+  constexpr bool has_experts() const { return mix.experts > 0; }
+  constexpr mixture_config experts_of_block() const {
+    mixture_config c = mix;
+    c.width = width;
+    if (c.hidden == 0) c.hidden = hidden;
+    c.act = act;
+    c.gated = gated;
+    return c;
+  }
 };
 
 constexpr verdict check(const tower_config& c) {
   if (c.width <= 0 || c.layers <= 0 || c.hidden <= 0 || c.embedding <= 0)
     return {reason::not_positive, 2, c.layers < c.embedding ? c.layers : c.embedding, 1};
+  if (c.has_experts())
+    if (const verdict found = check(c.experts_of_block()); !found.ok()) return found;
   return check(c.attention);
 }
 
@@ -44,14 +58,22 @@ struct tower {
   static constexpr index width = Config.width, layers = Config.layers, embedding = Config.embedding;
   using norm_layer = norm<width, norm_config{Config.norm, Config.epsilon}>;
   using attend = residual<norm_layer, self_attention<Config.attention>>;
-  using mix_layer = std::conditional_t<Config.gated, gated_mlp<width, Config.hidden>, mlp<width, Config.hidden, Config.act>>;
+  static constexpr auto choose_mix() {
+    if constexpr (Config.has_experts()) return std::type_identity<mixture<Config.experts_of_block()>>{};
+    else if constexpr (Config.gated) return std::type_identity<gated_mlp<width, Config.hidden>>{};
+    else return std::type_identity<mlp<width, Config.hidden, Config.act>>{};
+  }
+  using mix_layer = typename decltype(choose_mix())::type;
   using block = sequential<named<"attention", attend>, named<"mlp", residual<norm_layer, mix_layer>>>;
 
-  // Pooling that reads one row needs the last block for that row alone.
+  // Where context parallelism cuts samples: under a causal mask the ranks of a ring have equal work with two pieces each.
+  static constexpr bool balanced_rows = Config.attention.mask == mask_kind::causal && Config.attention.context_kind == context_attention::ring;
+
+  // Pooling that reads one row needs the last block for that row alone. A router is balanced over all rows of a sample.
   static constexpr bool picks = Config.pool == pool_kind::first || Config.pool == pool_kind::last;
   // A picked query sees all keys; under a causal mask only the last one does.
   static constexpr bool picks_block =
-      picks && Config.attention.rotary == 0 && (Config.pool == pool_kind::last || Config.attention.mask == mask_kind::full);
+      picks && !Config.has_experts() && Config.attention.rotary == 0 && (Config.pool == pool_kind::last || Config.attention.mask == mask_kind::full);
   static constexpr pick which = Config.pool == pool_kind::last ? pick::last : pick::first;
   using body = repeat<std::conditional_t<Config.recompute, recompute<block>, block>, layers - (picks_block ? 1 : 0)>;
   static constexpr auto choose_head() {
@@ -72,10 +94,12 @@ struct tower {
   static constexpr index body_at = embed::parameter_size, tail_at = body_at + body::parameter_size;
   static constexpr index parameter_size = tail_at + tail::parameter_size;
 
+  static constexpr index size(tensor_cut cut) { return stage::parameter_end(whole, cut); }
+
   static void parameters(parameter_list& list) {
     list.child<embed>("embed");
     list.child<body>("blocks");
-    tail::parameters(list);
+    list.part<tail>();
   }
   static sequences rows(const input& batch) { return embed::rows(batch); }
 
@@ -86,8 +110,8 @@ struct tower {
   using saved = typename stage::template saved<N>;
 
   template <class N, class C>
-  static void reserve(C& ctx, const input& batch, saved<N>& s) {
-    stage::template reserve<N>(ctx, whole, batch, s);
+  static void reserve(C& ctx, const input& batch, saved<N>& s, tensor_cut cut = {}) {
+    stage::template reserve<N>(ctx, whole, batch, s, cut);
   }
   template <class C, class N>
   static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, embedding> features, saved<N>& s) {

@@ -25,8 +25,10 @@ struct vit_config {
   bool patch_bias = false;
   bool pre_norm = false;
   norm_kind norm = norm_kind::layer;
-  bool gated = false;      // SwiGLU instead of act
-  bool recompute = false;  // keep only the input of each block
+  bool gated = false;                                         // SwiGLU instead of act
+  bool recompute = false;                                     // keep only the input of each block
+  context_attention context_kind = context_attention::heads;  // where context parallelism cuts samples
+  mixture_config mix{};                                       // experts in the place of each mlp, for example {.experts = 8}
 
   constexpr patch_config patches() const {
     return {image, patch, channels, width, pool == pool_kind::first, patch_bias, pre_norm, epsilon, position};
@@ -34,7 +36,7 @@ struct vit_config {
   constexpr tower_config tower() const {
     return {width,
             layers,
-            {width, heads, kv_heads, head_width, mask_kind::full, 0, true},
+            {width, heads, kv_heads, head_width, mask_kind::full, 0, true, context_kind},
             hidden > 0 ? hidden : 4 * width,
             act,
             epsilon,
@@ -42,7 +44,8 @@ struct vit_config {
             embedding,
             norm,
             gated,
-            recompute};
+            recompute,
+            mix};
   }
 };
 

@@ -17,6 +17,7 @@ namespace motet {
 struct action {
   bool (*run)(void* stage, const instruction& it, std::int32_t number) = nullptr;
   void* stage = nullptr;
+  const std::chrono::steady_clock::time_point* began = nullptr;  // of work that begins before its turn: when it did, for records
 };
 
 // A program laid out for running: who waits for whom, once for all ranks. Messages are tagged by the number of their send.
@@ -25,6 +26,10 @@ struct score_sheet {
   program_graph graph;
   list<std::int32_t> tags;  // of each send and receive: the message's number; of joins and reductions: the meeting's
   std::int32_t messages = 0;
+
+  // What a join tells in a second exchange has a meeting of its own, behind all others of the program.
+  std::int32_t join_meetings() const { return graph.first_meetings[of.joins]; }
+  std::int32_t second(std::int32_t meeting) const { return graph.computations + meeting; }
 
   explicit score_sheet(program from) : of(std::move(from)) {
     require_legal(of);  // by the stricter delivery, which passes on every transport
@@ -133,16 +138,16 @@ class rank_player {
     if (record_ == nullptr) {
       if (!now.what.run(now.what.stage, sheet_.of.instructions[number], number)) return false;
     } else {
-      const double start = since_zero();
+      const auto tried = std::chrono::steady_clock::now();
       if (!now.what.run(now.what.stage, sheet_.of.instructions[number], number)) return false;
-      record_->start[number] = start;
-      record_->finish[number] = since_zero();
+      record_->start[number] = since_zero(now.what.began != nullptr ? *now.what.began : tried);
+      record_->finish[number] = since_zero(std::chrono::steady_clock::now());
     }
     done_[static_cast<std::size_t>(mine)] = step_;
     ++own.at;
     return true;
   }
-  double since_zero() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - zero_).count(); }
+  double since_zero(std::chrono::steady_clock::time_point when) const { return std::chrono::duration<double>(when - zero_).count(); }
 
   const score_sheet& sheet_;
   Transport& by_;

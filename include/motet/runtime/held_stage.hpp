@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/nn/gradient_sink.hpp>
 #include <motet/runtime/executor.hpp>
 #include <motet/runtime/microbatches.hpp>
 #include <motet/runtime/stage_needs.hpp>
@@ -55,9 +56,10 @@ class held_stage {
     d_features_ = std::move(gradients);
   }
 
+  // Who is told which gradients are final while the last backward of a step runs, or each where they are kept elsewhere; nobody by default.
+  void set_sink(gradient_sink sink) { sink_ = sink; }
+
   const stage_position& at() const { return at_; }
-  index parameter_begin() const { return stage::parameter_begin(at_.range); }
-  index parameter_count() const { return stage::parameter_end(at_.range) - parameter_begin(); }
   bool is_first() const { return stage::is_first(at_.range); }
   bool is_last() const { return stage::is_last(at_.range); }
   // Of a stage that does not learn only the weights are there.
@@ -66,20 +68,19 @@ class held_stage {
   master* first() const { return first_.data(); }
   master* second() const { return second_.data(); }
 
-  stage_needs measure() const { return measure_stage<Net, Context, Numbers>(at_, parts_.largest()); }
+  stage_needs measure() const { return measure_stage<Net, Context, Numbers>(at_, parts_); }
   // Takes all memory; moments begin at zero.
   void prepare(const stage_needs& measured) {
-    weights_ = buffer<master>(parameter_count());
+    weights_ = buffer<master>(at_.parameters);
     slots_.clear();
     if (at_.learns) {
-      for (buffer<master>* each : {&gradients_, &first_, &second_}) {
-        *each = buffer<master>(parameter_count());
-        std::fill_n(each->data(), each->size(), master(0));
-      }
-      slots_.resize(static_cast<std::size_t>(at_.slots));
+      gradients_ = buffer<master>(at_.sums_each ? 0 : at_.parameters);
+      for (buffer<master>* each : {&first_, &second_}) *each = buffer<master>(at_.moments);
+      for (buffer<master>* each : {&gradients_, &first_, &second_}) std::fill_n(each->data(), each->size(), master(0));
+      slots_.resize(static_cast<std::size_t>(at_.remade ? 0 : at_.slots));
       for (slot& each : slots_) each.memory = buffer<std::byte>(measured.slot);
     }
-    const index rows = Net::rows(parts_.largest()).rows();
+    const index rows = parts_.largest_rows().rows();
     for (int kind = 0; kind < 3; ++kind) {
       in_[kind].prepare(at_.in[kind], rows, stage::width, parts_.count());
       out_[kind].prepare(at_.out[kind], rows, stage::width);
@@ -87,6 +88,7 @@ class held_stage {
   }
   // All messages of the step before were taken.
   void begin_step(bool zero_gradients) {
+    left_ = static_cast<std::int32_t>(parts_.count());
     for (auto& each : out_) each.clear();
     if (zero_gradients) std::fill_n(gradients_.data(), gradients_.size(), master(0));
   }
@@ -143,15 +145,17 @@ class held_stage {
 
   microbatch_state& state(std::int32_t m) { return state_of_[static_cast<std::size_t>(m)]; }
   slot& slot_of(std::int32_t m) { return slots_[static_cast<std::size_t>(state(m).slot)]; }
-  index rows_of(std::int32_t m) const { return Net::rows(parts_[m]).rows(); }
+  index rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
   index bytes_of(std::int32_t m) const { return rows_of(m) * stage::width * static_cast<index>(sizeof(stream)); }
   Context& context(const arena& memory, std::int32_t m) {
     home_.ctx.memory = memory;
     home_.ctx.draws.first_row = parts_.first_row(m);
+    home_.ctx.shared = parts_.shared(m);
     return home_.ctx;
   }
-  motet::weights<Numbers> w() const { return {weights_.data()}; }
-  motet::gradients<Numbers> g() const { return {gradients_.data()}; }
+  motet::weights<Numbers> w() const { return {weights_.data(), at_.cut}; }
+  // Where gradients are kept elsewhere, the addresses of weights stand for them.
+  motet::gradients<Numbers> g() const { return {at_.sums_each ? weights_.data() : gradients_.data(), at_.cut}; }
 
   // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that a message empties. False: none is free.
   bool outgoing(int kind, std::int32_t m, rows_view& to) {
@@ -191,12 +195,18 @@ class held_stage {
     if (!forward_ends(kind, m, ends)) return false;
     microbatch_state& own = state(m);
     own.kind = kind;
-    for (std::size_t i = 0; i < slots_.size() && own.slot < 0; ++i)
+    if (at_.remade) {
+      Context& ctx = context(home_.work, m);
+      if (kind == 1 && is_last()) ends.features = ctx.memory.template take_rows<stream, stage::embedding>(ends.features.rows);
+      stage::infer(ctx, at_.range, w(), parts_[m], ends);
+      return true;
+    }
+    for (std::size_t i = 0; i < slots_.size() && own.slot == -1; ++i)
       if (!slots_[i].busy) own.slot = static_cast<int>(i);
     slot& into = slot_of(m);
     into.busy = true;
     Context& ctx = context(arena_of(into.memory), m);
-    stage::template reserve<Numbers>(ctx, at_.range, parts_[m], into.saved);
+    stage::template reserve<Numbers>(ctx, at_.range, parts_[m], into.saved, at_.cut);
     into.note(ctx.memory);
     context(home_.work, m);
     // Other ranks may still be fetching what the first forward brought to the join.
@@ -209,7 +219,7 @@ class held_stage {
   bool re_forward(const instruction& it, std::int32_t) { return keep(1, it.microbatch); }
 
   void free(std::int32_t m) {
-    slot_of(m).busy = false;
+    if (!at_.remade) slot_of(m).busy = false;
     if (!is_first()) in_[state(m).kind].give(m);
     if (!is_last()) in_[2].give(m);
     state(m).slot = -1;
@@ -218,7 +228,12 @@ class held_stage {
     const std::int32_t m = it.microbatch;
     ends_type ends;
     if (!backward_ends(m, ends)) return false;
-    stage::backward(context(home_.work, m), at_.range, w(), parts_[m], ends, slot_of(m).saved, g());
+    Context& ctx = context(home_.work, m);
+    typename stage::template saved<Numbers> again;
+    if (at_.remade) remake<stage, Numbers>(ctx, at_.range, w(), parts_[m], ends, again, rows_of(m));
+    if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
+    stage::backward(ctx, at_.range, w(), parts_[m], ends, at_.remade ? again : slot_of(m).saved, g());
+    ctx.sink = {};
     free(m);
     return true;
   }
@@ -238,7 +253,9 @@ class held_stage {
     const std::int32_t m = it.microbatch;
     slot& from = slot_of(m);
     Context& ctx = context(from.at, m);
+    if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
     stage::backward_weight(ctx, at_.range, w(), parts_[m], state(m).ends, from.saved, g());
+    ctx.sink = {};
     from.note(ctx.memory);
     free(m);
     return true;
@@ -259,6 +276,8 @@ class held_stage {
   stage_position at_;
   const microbatches<Net>& parts_;
   held_stage *before_ = nullptr, *after_ = nullptr;
+  gradient_sink sink_;
+  std::int32_t left_ = 0;  // backwards of this step that are still to come
   std::vector<microbatch_state> state_of_;
   std::vector<slot> slots_;
   boundary_pool<stream> in_[3];

@@ -3,6 +3,7 @@
 
 #include <motet/model/model.hpp>
 #include <motet/runtime/held_stage.hpp>
+#include <motet/runtime/join_shares.hpp>
 
 #include <algorithm>
 #include <array>
@@ -10,42 +11,52 @@
 
 namespace motet {
 
-// A rank's part in a model's join. For each group all ranks with a last stage bring their features together; each then computes the loss for the
-// gradients of its own features alone, so no gradient travels. The numbers of the loss live on one rank, their owner, and come with its features.
+// A rank's part in a model's join. For each group all members bring their features together, each of them gets those that it has others to compare with,
+// and computes the loss for its own rows alone. Where rows must know of the whole softmax of others, one number of each row follows in a second exchange;
+// where they need not, the others' rows pass by member after member, and none stay. So features travel once and their gradients never. The numbers of
+// the loss live on one rank, their owner, and come with its features.
 template <class Model, class Context, class Numbers, class Endpoint>
 class meeting_point {
  public:
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
+  using loss_type = typename Model::loss;
   using home_type = rank_state<Context, Numbers, Endpoint>;
   using feature_view = view<stream, Model::embedding>;
-  static constexpr index loss_size = Model::loss::parameter_size;
+  using gradient_view = view<const stream, Model::embedding>;
+  static constexpr index loss_size = loss_type::parameter_size;
+  static_assert(spread_loss<loss_type, Context, master, stream>, "motet: a loss that ranks share needs part(), and tell() if it tells");
 
-  // samples: of a group.
-  meeting_point(home_type& home, index samples, index groups) : home_(home), samples_(samples), groups_(groups) {
-    const program& of = home.sheet->of;
-    // Who brings what: every rank with a last stage, in the order of ranks, its modules in the model's order.
-    for (std::int32_t r = 0; r < of.ranks(); ++r) {
-      index here = 0;
-      for (std::size_t k = 0; k < Model::size; ++k) {
-        const voice& sings = voice_of(k);
-        if (of.place(sings, sings.stages - 1) != r) continue;
-        member_of_[k] = members_;
-        local_of_[k] = here++;
-        if (r == home.rank) own_[k] = true;
-      }
-      if (r == home.rank) member_ = static_cast<std::int32_t>(members_);
-      if (r == home.rank) locals_ = here;
-      if (here > 0) ++members_;
-      most_locals_ = std::max(most_locals_, here);
+  // The rank of `home` is a member of the layout.
+  meeting_point(home_type& home, const join_layout& layout, index groups)
+      : home_(home),
+        layout_(layout),
+        shares_(layout, Model::frozen, {row_bytes, loss_bytes, loss_type::tells ? static_cast<index>(sizeof(stream)) : 0}),
+        groups_(groups),
+        me_(member_of(layout, home.rank)),
+        features_(shares_.features(me_)),
+        told_(shares_.told(me_)),
+        again_(shares_.exchanges_again()) {
+    for (std::size_t k = 0; k < modules; ++k) {
+      gradient_at_[k] = gradient_bytes_;
+      if (!Model::frozen[k]) gradient_bytes_ += round_up(rows(k) * row_bytes, arena::alignment);
+      pieces_[k].reserve(static_cast<std::size_t>(layout.size()));
+      for (std::size_t j = 0; j < modules; ++j)
+        if (j != k && rows(k) > 0) matches_[k][j] = layout.matches(me_, k, j);
     }
-    for (std::size_t k = Model::size; k-- > 0;)
-      if (!Model::frozen[k]) owner_ = k;
+    // The owner first, as its numbers are needed; then each after this one, so that not all ask the same.
+    const auto size = static_cast<std::int32_t>(layout.size());
+    for (std::int32_t step = 0; step < size; ++step) {
+      const std::int32_t from = step == 0 ? shares_.owner() : (me_ + step) % size;
+      if ((step == 0 || from != shares_.owner()) && features_.in()[static_cast<std::size_t>(from)].bytes > 0) sources_.push_back(from);
+    }
   }
+  meeting_point(const meeting_point&) = delete;
+  meeting_point& operator=(const meeting_point&) = delete;
 
-  // Whether this rank holds the last stage of the first module that learns.
-  bool is_owner() const { return own_[owner_]; }
-  // This rank's parts of the loss and of the gradients of its numbers.
+  // Whether the numbers of the loss live here: with the first member of the first module that learns.
+  bool is_owner() const { return me_ == shares_.owner(); }
+  // This rank's parts of the loss and of the gradients of its numbers; nothing where nothing learns.
   double loss() const { return loss_; }
   master* gradients() const { return gradients_.data(); }
   // Only with the owner.
@@ -58,48 +69,57 @@ class meeting_point {
   };
   needs measure() const {
     needs found;
-    found.features = groups_ * (block_bytes() + gradient_bytes()) + members_ * block_bytes() + (is_owner() ? 4 : 1) * loss_bytes();
-    std::array<feature_view, Model::size> features{}, gradients{};
-    for (std::size_t k = 0; k < Model::size; ++k) {
-      features[k] = {nowhere<stream>(), samples_};
-      if (own_[k] && !Model::frozen[k]) gradients[k] = features[k];
-    }
+    found.features = groups_ * (features_.own_bytes() + told_.own_bytes() + gradient_bytes_) + received_bytes() + told_.received_bytes() +
+                     (is_owner() ? 4 : 1) * loss_bytes;
+    std::byte* const any = nowhere<std::byte>();
+    const places at{any, any, any, any, any};
     Context ctx;
-    contrast(ctx, nowhere<master>(), nowhere<master>(), features, gradients);
+    double loss = 0;
+    if constexpr (loss_type::tells) {
+      std::array<pieces_type, modules> pieces = pieces_;
+      find_pieces(at, pieces);
+      compare(ctx, at, pieces, loss, nowhere<master>());
+      differentiate(ctx, at, pieces);
+    } else {
+      compare_alone(ctx, at, nowhere<master>(), loss, nowhere<master>());
+      pass(ctx, at, me_, any, nowhere<master>(), loss, nowhere<master>());
+      for (const std::int32_t from : sources_) pass(ctx, at, from, any, nowhere<master>(), loss, nowhere<master>());
+    }
     found.work = ctx.memory.peak();
     found.scratch = ctx.scratch.peak();
     return found;
   }
   void prepare() {
-    blocks_ = buffer<std::byte>(groups_ * block_bytes());
-    d_features_ = buffer<std::byte>(groups_ * gradient_bytes());
-    gathered_ = buffer<std::byte>(members_ * block_bytes());
-    gradients_ = buffer<master>(loss_size);
-    std::fill_n(gradients_.data(), loss_size, master(0));
+    own_ = buffer<std::byte>(groups_ * features_.own_bytes());
+    own_told_ = buffer<std::byte>(groups_ * told_.own_bytes());
+    received_ = buffer<std::byte>(received_bytes());
+    received_told_ = buffer<std::byte>(told_.received_bytes());
+    d_features_ = buffer<std::byte>(groups_ * gradient_bytes_);
+    gradients_ = zeros();
+    if constexpr (!loss_type::tells) numbers_ = zeros();
     if (!is_owner()) return;
-    for (buffer<master>* each : {&weights_, &first_, &second_}) {
-      *each = buffer<master>(loss_size);
-      std::fill_n(each->data(), loss_size, master(0));
-    }
+    for (buffer<master>* each : {&weights_, &first_, &second_}) *each = zeros();
   }
-  // Tells the last stage of module I where its features go.
-  template <std::size_t I, class Stage, class Net>
-  void connect(Stage& stage, const microbatches<Net>& parts) {
-    std::vector<feature_view> features;
-    std::vector<view<const stream, Model::embedding>> gradients;
-    for (index m = 0; m < parts.count(); ++m) {
-      const interval own = parts.of(m);
-      const index group = own.begin / samples_, inside = own.begin % samples_ * Model::embedding;
-      features.push_back({features_at(group, I) + inside, own.size()});
-      gradients.push_back({gradients_at(group, I) + inside, own.size()});
-    }
-    stage.set_features(std::move(features), std::move(gradients));
+  // Where the last stage of a voice puts its features of a microbatch of a group, and finds their gradient; none for a frozen module.
+  feature_view features_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
+    const join_part& part = part_of(module, voice, microbatch);
+    std::byte* const from = features_.at(own_.data() + group * features_.own_bytes(), nullptr, me_, shares_.section(module)) + part.row * row_bytes;
+    return {reinterpret_cast<stream*>(from), part.samples.size()};
+  }
+  gradient_view gradients_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
+    const join_part& part = part_of(module, voice, microbatch);
+    if (Model::frozen[module]) return {nullptr, part.samples.size()};
+    std::byte* const from = d_features_.data() + group * gradient_bytes_ + gradient_at_[module] + part.row * row_bytes;
+    return {reinterpret_cast<const stream*>(from), part.samples.size()};
   }
   void begin_step() {
     loss_ = 0;
+    compared_ = false;
+    passed_ = 0;
+    here_ = {};
     std::fill_n(gradients_.data(), loss_size, master(0));
     for (index group = 0; is_owner() && group < groups_; ++group)
-      std::copy_n(weights_.data(), loss_size, numbers_in(blocks_.data() + group * block_bytes()));
+      std::copy_n(weights_.data(), loss_size, reinterpret_cast<master*>(own_numbers(places_of(group))));
   }
   action join_action() {
     return {[](void* self, const instruction& it, std::int32_t number) { return static_cast<meeting_point*>(self)->meet(it.microbatch, number); },
@@ -107,67 +127,213 @@ class meeting_point {
   }
 
  private:
-  const voice& voice_of(std::size_t module) const {
-    const program& of = home_.sheet->of;
-    for (const voice& each : of.voices)
-      if (each.module == static_cast<std::int32_t>(module)) return each;
-    return of.voices[0];
+  static constexpr std::size_t modules = Model::size;
+  static constexpr index row_bytes = Model::embedding * static_cast<index>(sizeof(stream));
+  static constexpr index loss_bytes = round_up(loss_size * static_cast<index>(sizeof(master)), arena::alignment);
+  using pieces_type = std::vector<matrix<const stream>>;
+
+  // Of one group: own features and numbers, what came, what is told, what was heard, gradients.
+  struct places {
+    std::byte *own, *received, *told, *heard, *gradients;
+  };
+  places places_of(index group) const {
+    return {own_.data() + group * features_.own_bytes(), received_.data(), own_told_.data() + group * told_.own_bytes(), received_told_.data(),
+            d_features_.data() + group * gradient_bytes_};
   }
-  index loss_bytes() const { return round_up(loss_size * static_cast<index>(sizeof(master)), arena::alignment); }
-  index module_bytes() const { return samples_ * Model::embedding * static_cast<index>(sizeof(stream)); }
-  // What a member brings for one group: features of its modules, then the numbers of the loss. Equal for all members.
-  index feature_bytes() const { return round_up(most_locals_ * module_bytes(), arena::alignment); }
-  index block_bytes() const { return feature_bytes() + loss_bytes(); }
-  index gradient_bytes() const { return round_up(locals_ * module_bytes(), arena::alignment); }
-  master* numbers_in(std::byte* block) const { return reinterpret_cast<master*>(block + feature_bytes()); }
-  stream* features_at(index group, std::size_t module) const {
-    return reinterpret_cast<stream*>(blocks_.data() + group * block_bytes() + local_of_[module] * module_bytes());
+
+  static std::int32_t member_of(const join_layout& layout, std::int32_t rank) {
+    if (layout.member(rank) < 0) fail(join_misfit, "rank " + std::to_string(rank) + " has no seat");
+    return layout.member(rank);
   }
-  stream* gradients_at(index group, std::size_t module) const {
-    return reinterpret_cast<stream*>(d_features_.data() + group * gradient_bytes() + local_of_[module] * module_bytes());
+  index rows(std::size_t k) const { return layout_.rows(me_, k); }
+  // Rows of others are all here at once, or of two members at a time.
+  index received_bytes() const {
+    return loss_type::tells ? features_.received_bytes() : (sources_.size() > 1 ? 2 : 1) * features_.largest() + loss_bytes;
+  }
+  static buffer<master> zeros() {
+    buffer<master> all(loss_size);
+    std::fill_n(all.data(), loss_size, master(0));
+    return all;
+  }
+  const join_part& part_of(std::size_t module, std::int32_t voice, index microbatch) const {
+    for (const join_part& each : layout_[me_].parts)
+      if (each.module == static_cast<index>(module) && each.voice == voice && each.microbatch == microbatch) return each;
+    fail(join_misfit, "voice " + std::to_string(voice) + " brings no microbatch " + std::to_string(microbatch) + " of module " +
+                          std::to_string(module) + " to rank " + std::to_string(home_.rank));
+  }
+  std::byte* own_numbers(const places& at) const { return features_.at(at.own, nullptr, me_, join_shares::numbers_section); }
+  master* numbers(const places& at) const {
+    return reinterpret_cast<master*>(features_.at(at.own, at.received, shares_.owner(), join_shares::numbers_section));
+  }
+  stream* told(const places& at, index member, std::size_t of, std::size_t target) const {
+    return reinterpret_cast<stream*>(told_.at(at.told, at.heard, member, shares_.told_section(of, target)));
+  }
+  matrix<stream> own_rows(const places& at, std::size_t k) const {
+    return feature_view(reinterpret_cast<stream*>(features_.at(at.own, at.received, me_, shares_.section(k))), rows(k));
+  }
+  matrix<stream> own_slopes(const places& at, std::size_t k) const {
+    if (Model::frozen[k]) return {};
+    return feature_view(reinterpret_cast<stream*>(at.gradients + gradient_at_[k]), rows(k));
+  }
+  // All rows of each module that somebody here is compared with, in the order of members.
+  void find_pieces(const places& at, std::array<pieces_type, modules>& pieces) const {
+    for (std::size_t k = 0; k < modules; ++k) {
+      pieces[k].clear();
+      if (!shares_.compares_with(me_, k)) continue;
+      for (index m = 0; m < layout_.size(); ++m)
+        if (layout_.rows(m, k) > 0)
+          pieces[k].push_back(feature_view(reinterpret_cast<stream*>(features_.at(at.own, at.received, m, shares_.section(k))), layout_.rows(m, k)));
+    }
+  }
+  pair_part<stream> part(const places& at, const std::array<pieces_type, modules>& pieces, std::size_t i, std::size_t j) const {
+    return {own_rows(at, i), matches_[i][j].data(), pieces[j], layout_.samples()};
+  }
+  // Both modules are here, whole: then their pair is nobody else's business.
+  bool alone(std::size_t i, std::size_t j) const { return rows(i) == layout_.samples() && rows(j) == layout_.samples(); }
+  double share() const { return Model::share / static_cast<double>(groups_); }
+
+  // Slopes begin at zero, and with them whole pairs.
+  void compare_alone(Context& ctx, const places& at, const master* w, double& loss, master* g) const {
+    for (std::size_t k = 0; k < modules; ++k)
+      if (!Model::frozen[k]) zero(ctx, sequences{rows(k), 1, nullptr}, own_slopes(at, k));
+    for (std::size_t i = 0; i < modules; ++i)
+      for (std::size_t j = i + 1; j < modules; ++j)
+        if (alone(i, j)) loss += loss_type::pair(ctx, w, g, own_rows(at, i), own_rows(at, j), share(), own_slopes(at, i), own_slopes(at, j));
+  }
+
+  // Where rows tell something: before the second exchange what they tell, the loss, and the gradients of its numbers;
+  void compare(Context& ctx, const places& at, const std::array<pieces_type, modules>& pieces, double& loss, master* g) const
+    requires(loss_type::tells)
+  {
+    const master* const w = numbers(at);
+    compare_alone(ctx, at, w, loss, g);
+    for (std::size_t i = 0; i < modules; ++i)
+      for (std::size_t j = 0; j < modules; ++j)
+        if (shares_.compares(me_, i, j) && !alone(i, j)) loss += loss_type::tell(ctx, w, g, part(at, pieces, i, j), share(), told(at, me_, i, j));
+  }
+  // after it the gradients of all rows here.
+  void differentiate(Context& ctx, const places& at, const std::array<pieces_type, modules>& pieces) const
+    requires(loss_type::tells)
+  {
+    master* const nobody = nullptr;
+    for (std::size_t i = 0; i < modules; ++i) {
+      for (std::size_t j = 0; j < modules; ++j) {
+        if (Model::frozen[i] || !shares_.compares(me_, i, j) || alone(i, j)) continue;
+        const index mark = ctx.memory.mark();
+        stream* const others = ctx.memory.template take<stream>(layout_.samples());
+        for (index m = 0, next = 0; m < layout_.size() && !ctx.measuring(); next += layout_.rows(m++, j))
+          if (layout_.rows(m, j) > 0) std::copy_n(told(at, m, j, i), layout_.rows(m, j), others + next);
+        const stream *const own = told(at, me_, i, j), *const all = others;
+        loss_type::part(ctx, numbers(at), nobody, part(at, pieces, i, j), share(), own, all, own_slopes(at, i));
+        release(ctx, mark);
+      }
+    }
+  }
+
+  // Where rows tell nothing: all rows here against those of one member. What is found once for each pair is counted by the first of two that learns.
+  void pass(Context& ctx, const places& at, std::int32_t from, std::byte* range, const master* w, double& loss, master* g) const
+    requires(!loss_type::tells)
+  {
+    const stream* const none = nullptr;
+    for (std::size_t i = 0; i < modules; ++i) {
+      for (std::size_t j = 0; j < modules; ++j) {
+        if (layout_.rows(from, j) == 0 || !shares_.compares(me_, i, j) || alone(i, j)) continue;
+        const bool counts = i < j || Model::frozen[j];
+        std::byte* const begin =
+            from == me_ ? features_.at(at.own, nullptr, me_, shares_.section(j)) : features_.in_range(range, from, shares_.section(j));
+        const matrix<const stream> columns = feature_view(reinterpret_cast<stream*>(begin), layout_.rows(from, j));
+        const pair_part<stream> some{own_rows(at, i), matches_[i][j].data(), {&columns, 1}, layout_.samples(), layout_.first_row(from, j)};
+        const double found = loss_type::part(ctx, w, counts ? g : nullptr, some, share(), none, none, own_slopes(at, i));
+        if (counts) loss += found;
+      }
+    }
+  }
+  // Room for two members' rows: while those of one are compared, the next ones come.
+  std::byte* room(std::size_t which) const { return received_.data() + static_cast<index>(which % 2) * features_.largest(); }
+  bool fetch(const places& at, std::int32_t tag, std::size_t which) {
+    const std::int32_t from = sources_[which];
+    bool& here = here_[which % 2];
+    if (!here) here = home_.end->fetch(tag, me_, at.own, features_.out(), from, room(which), features_.in()[static_cast<std::size_t>(from)].bytes);
+    return here;
+  }
+  bool all_pass(const places& at, std::int32_t tag)
+    requires(!loss_type::tells)
+  {
+    const auto begin = [&](std::byte* numbers) {
+      std::copy_n(reinterpret_cast<const master*>(numbers), loss_size, numbers_.data());
+      compare_alone(home_.ctx, at, numbers_.data(), loss_, gradients_.data());
+      pass(home_.ctx, at, me_, nullptr, numbers_.data(), loss_, gradients_.data());
+    };
+    home_.ctx.memory = home_.work;
+    if (passed_ == 0) home_.end->fetch(tag, me_, at.own, features_.out(), me_, nullptr, 0);
+    for (; passed_ < sources_.size(); ++passed_) {
+      if (!fetch(at, tag, passed_)) return false;
+      if (passed_ + 1 < sources_.size()) fetch(at, tag, passed_ + 1);
+      const std::int32_t from = sources_[passed_];
+      if (passed_ == 0) begin(is_owner() ? own_numbers(at) : features_.in_range(room(0), from, join_shares::numbers_section));
+      pass(home_.ctx, at, from, room(passed_), numbers_.data(), loss_, gradients_.data());
+      here_[passed_ % 2] = false;
+    }
+    if (sources_.empty() && is_owner()) begin(own_numbers(at));
+    passed_ = 0;
+    return true;
   }
 
   bool meet(std::int32_t group, std::int32_t number) {
-    if (!home_.end->gather(home_.sheet->tags[number], member_, blocks_.data() + group * block_bytes(), block_bytes(), gathered_.data())) return false;
-    std::array<feature_view, Model::size> features{}, gradients{};
-    home_.ctx.memory = home_.work;
-    for (std::size_t k = 0; k < Model::size; ++k) {
-      std::byte* const from = gathered_.data() + member_of_[k] * block_bytes() + local_of_[k] * module_bytes();
-      features[k] = {reinterpret_cast<stream*>(from), samples_};
-      if (!own_[k] || Model::frozen[k]) continue;
-      gradients[k] = {gradients_at(group, k), samples_};
-      zero(home_.ctx, sequences{samples_, 1, nullptr}, gradients[k]);
+    const std::int32_t tag = home_.sheet->tags[number];
+    const places at = places_of(group);
+    if (!compared_) {
+      if constexpr (loss_type::tells) {
+        if (!home_.end->exchange(tag, me_, at.own, features_.out(), at.received, features_.in())) return false;
+        find_pieces(at, pieces_);
+        home_.ctx.memory = home_.work;
+        compare(home_.ctx, at, pieces_, loss_, gradients_.data());
+      } else if (!all_pass(at, tag)) {
+        return false;
+      }
+      if (shares_.hands_over(me_)) hand_over(at);
+      compared_ = true;
     }
-    loss_ += contrast(home_.ctx, numbers_in(gathered_.data() + member_of_[owner_] * block_bytes()), gradients_.data(), features, gradients);
+    if (again_ && !home_.end->exchange(home_.sheet->second(tag), me_, at.told, told_.out(), at.heard, told_.in())) return false;
+    if (is_owner()) take_over(at);
+    home_.ctx.memory = home_.work;
+    if constexpr (loss_type::tells) differentiate(home_.ctx, at, pieces_);
+    compared_ = false;
     return true;
   }
-  // The pairs that this rank has a module of. A pair's loss, and its gradients of the loss's numbers, are counted once: with the first of the two that
-  // learns, or with the owner.
-  double contrast(Context& ctx, const master* w, master* g, const std::array<feature_view, Model::size>& features,
-                  const std::array<feature_view, Model::size>& gradients) const {
-    using rows = matrix<stream>;
-    double loss = 0;
-    for (std::size_t i = 0; i < Model::size; ++i) {
-      for (std::size_t j = i + 1; j < Model::size; ++j) {
-        const bool counts = own_[!Model::frozen[i] ? i : !Model::frozen[j] ? j : owner_];
-        if (!counts && !gradients[i] && !gradients[j]) continue;
-        const double part = Model::loss::pair(ctx, w, counts ? g : nullptr, rows(features[i]), rows(features[j]),
-                                              Model::share / static_cast<double>(groups_), rows(gradients[i]), rows(gradients[j]));
-        if (counts) loss += part;
-      }
+  void hand_over(const places& at) {
+    std::byte* const to = told_.at(at.told, at.heard, me_, join_shares::handed_section);
+    *reinterpret_cast<double*>(to) = loss_;
+    std::copy_n(gradients_.data(), loss_size, reinterpret_cast<master*>(to + join_shares::handed_numbers));
+    loss_ = 0;
+    std::fill_n(gradients_.data(), loss_size, master(0));
+  }
+  void take_over(const places& at) {
+    for (index m = 0; m < layout_.size(); ++m) {
+      if (!shares_.hands_over(m)) continue;
+      const std::byte* const from = told_.at(at.told, at.heard, m, join_shares::handed_section);
+      loss_ += *reinterpret_cast<const double*>(from);
+      for (index i = 0; i < loss_size; ++i) gradients_[i] += reinterpret_cast<const master*>(from + join_shares::handed_numbers)[i];
     }
-    return loss;
   }
 
   home_type& home_;
-  index samples_, groups_;
-  std::int32_t member_ = 0;
-  index members_ = 0, locals_ = 0, most_locals_ = 0;
-  std::array<index, Model::size> member_of_{}, local_of_{};
-  std::array<bool, Model::size> own_{};
-  std::size_t owner_ = 0;
-  buffer<std::byte> blocks_, d_features_, gathered_;
-  buffer<master> weights_, gradients_, first_, second_;  // of the loss
+  const join_layout& layout_;
+  join_shares shares_;
+  index groups_;
+  std::int32_t me_;
+  section_exchange features_, told_;
+  bool again_;             // whether there is a second exchange
+  bool compared_ = false;  // the group under way waits for it
+  index gradient_bytes_ = 0;
+  std::array<index, modules> gradient_at_{};
+  std::array<std::array<std::vector<index>, modules>, modules> matches_;  // of own rows
+  std::array<pieces_type, modules> pieces_;
+  std::vector<std::int32_t> sources_;  // the members whose rows come here, in their order
+  std::size_t passed_ = 0;             // of them, in the group under way
+  std::array<bool, 2> here_{};         // whether the rows of the next two came
+  buffer<std::byte> own_, own_told_, received_, received_told_, d_features_;
+  buffer<master> weights_, gradients_, first_, second_, numbers_;  // of the loss; the last are those of the group under way
   double loss_ = 0;
 };
 

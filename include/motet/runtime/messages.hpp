@@ -26,6 +26,18 @@ inline constexpr message ranks_failed_before{"MT-R08", "these ranks failed in an
                                              "Make them again, from the last checkpoint"};
 inline constexpr message program_does_not_fit{"MT-R09", "the program does not fit the model", "modules, stages or layers differ",
                                               "Write the score for this model's modules, and give every stage its layers"};
+inline constexpr message reduction_misused{
+    "MT-R10", "gradients were reduced out of turn",
+    "an interval was ready twice in a step, a step began before the last one was through, or the groups are not those planned",
+    "Call begin_step(), ready() once for each element, finish() and gather_weights() until they say true"};
+inline constexpr message join_misfit{"MT-R11", "what ranks bring to a join does not fit", "a sample of a module comes from no rank, or from two",
+                                     "Cut the samples of each module over its ranks so that each has exactly one"};
+inline constexpr message gradients_not_owned{"MT-R12", "gradients are not summed once over exactly the ranks that hold them",
+                                             "groups or buckets were not made from the program, or tensors are cut in two ways",
+                                             "Make groups by stage_groups and buckets by plan_reduction, alike on all ranks"};
+inline constexpr message bridge_misfit{"MT-R13", "a bridge does not fit what it joins",
+                                       "meshes, groups, samples or rows are others than it was made for, or calls come out of turn",
+                                       "Make it from the modules' own meshes, prepare it for the largest step, and receive before gather"};
 
 inline constexpr message unknown_option{"MT-X01", "there is no such option", "it is misspelt or belongs to another program",
                                         "--help lists all options"};
@@ -37,9 +49,10 @@ inline constexpr message option_missing{"MT-X04", "a required option is missing"
 inline constexpr message unexpected_word{"MT-X05", "a word on the command line belongs to no option", "a dash is missing, or a value has spaces",
                                          "Quote values with spaces; options begin with --"};
 
-inline constexpr message runtime_messages[] = {not_finite,           bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
-                                               no_held_out,          ranks_too_late,      ranks_failed_before, program_does_not_fit, unknown_option,
-                                               option_without_value, bad_option_value,    option_missing,      unexpected_word};
+inline constexpr message runtime_messages[] = {not_finite,       bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
+                                               no_held_out,      ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
+                                               join_misfit,      gradients_not_owned, bridge_misfit,       unknown_option,       option_without_value,
+                                               bad_option_value, option_missing,      unexpected_word};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",
@@ -56,6 +69,19 @@ inline constexpr message launch_without_mpi{"MT-R24", "several processes were st
                                             "it was built without MPI",
                                             "Build with MOTET_MPI=ON (Debian: libopenmpi-dev), or start one process with --ranks RANKS"};
 
-inline constexpr message launch_messages[] = {launch_not_a_number, launchers_disagree, launch_incomplete, launcher_missing, launch_without_mpi};
+inline constexpr message rank_waits_in_vain{"MT-R25", "a rank waits for others in vain",
+                                            "a process is dead, stopped or cut off from the network, or the ranks do not run the same program",
+                                            "Start again from the last checkpoint; where ranks only are slow to answer, give a larger bound"};
+inline constexpr message ranks_do_not_match{"MT-R26", "the ranks do not run the same thing", "other files, options or builds on some machines",
+                                            "Start all ranks from the same program, with the same options and the same files"};
+inline constexpr message rank_elsewhere{"MT-R27", "a rank does not live in this process", "a process has the memory of its own rank alone",
+                                        "Ask for local_ranks() only"};
+
+inline constexpr message checkpoint_failed_elsewhere{"MT-R28", "another rank could not write or read its part of a checkpoint",
+                                                     "its disk is full, its files differ, or it died", "See what that rank says"};
+
+inline constexpr message launch_messages[] = {launch_not_a_number, launchers_disagree, launch_incomplete,
+                                              launcher_missing,    launch_without_mpi, rank_waits_in_vain,
+                                              ranks_do_not_match,  rank_elsewhere,     checkpoint_failed_elsewhere};
 
 }  // namespace motet

@@ -31,7 +31,7 @@ inline std::vector<parameter_run> decay_runs(std::span<const parameter> paramete
   std::vector<parameter_run> runs;
   for (const parameter& each : parameters) {
     if (each.offset >= trainable) continue;
-    const index end = std::min(each.offset + parameter_space(each.size()), trainable);
+    const index end = std::min(each.offset + parameter_space(each.held()), trainable);
     if (!runs.empty() && runs.back().decay == each.decay && runs.back().offset + runs.back().size == each.offset) {
       runs.back().size = end - runs.back().offset;
     } else {

@@ -9,11 +9,13 @@
 #include <motet/runtime/thread_ranks.hpp>
 #include <motet/runtime/trainer.hpp>
 
+#include <map>
+
 namespace motet {
 
 struct pipeline_config {
-  index batch = 64;                          // samples of a step, cut evenly into the program's groups, and these into microbatches
-  std::vector<std::vector<index>> layers{};  // of each module, how many each of its stages holds; empty: as even as possible
+  index batch = 64;                      // samples of a step, cut evenly into the program's groups, and these into replicas and microbatches
+  std::vector<module_choice> modules{};  // of each module, what the program leaves open
   std::uint64_t seed = 1;
   adamw_settings optimizer{};
   bool clamp_scale = true;  // keeps join.log_scale at or below ln 100, as CLIP does
@@ -21,9 +23,10 @@ struct pipeline_config {
   double deadline = 600;    // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
 };
 
-// Trains a model by a program: ranks are threads of this process, each with its stages of the modules. Weights start as in trainer, and a step gives
-// the same loss and gradients within rounding, whatever the program. After prepare() a step allocates nothing.
-template <class Model, class Device, class Numbers, class World, class Endpoint>
+// Trains a model by a program. The host says where its ranks live: as threads of this process (thread_ranks) or one in each of many processes
+// (process_rank), of which all then make the same calls. Weights start as in trainer, and a step gives the same loss and gradients within rounding,
+// whatever the program. After prepare() a step allocates nothing.
+template <class Model, class Device, class Numbers, class Host>
 class pipeline_trainer {
  public:
   using master = typename Numbers::master;
@@ -33,32 +36,45 @@ class pipeline_trainer {
       : config_(std::move(config)),
         parameters_(Model::parameters()),
         ranks_(program_for<Model>(order, config_.update), config_.deadline),
-        placed_(ranks_.sheet(), config_.batch, config_.layers, [this](std::int32_t rank) -> Endpoint& { return ranks_.end(rank); }) {
-    for (std::int32_t i = 0; i < of().instructions.size(); ++i) {
-      const action what = of().instructions[i].what == op::optimizer_step ? action{&update, this} : placed_.action_of(i);
-      if (what.run == nullptr) fail(program_does_not_fit, locate(of(), i) + " is not run by this trainer");
-      ranks_.player(of().rank_of(i)).set(i, what);
-    }
+        groups_(of(), tensor_degrees()),
+        group_set_(ranks_.world(), all_groups()),
+        placed_(
+            ranks_.sheet(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,
+            [this](std::int32_t rank) -> endpoint& { return ranks_.end(rank); },
+            [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); }) {
+    require_owned_once(ownership_of<Model>(of(), groups_, config_.modules));
+    for (const parameter& each : parameters_) places_.emplace(each.name, each.offset);
+    for (const std::int32_t rank : ranks_.local_ranks())
+      for (std::int32_t i = of().starts[rank]; i < of().starts[rank + 1]; ++i) {
+        const action what = of().instructions[i].what == op::optimizer_step ? action{&update, this} : placed_.action_of(i);
+        if (what.run == nullptr) fail(program_does_not_fit, locate(of(), i) + " is not run by this trainer");
+        ranks_.player(rank).set(i, what);
+      }
   }
 
-  // What each rank will hold; prepare() takes exactly that.
+  pipeline_trainer(const pipeline_trainer&) = delete;
+  pipeline_trainer& operator=(const pipeline_trainer&) = delete;
+  // After a failure calls may still be under way in memory of the stages.
+  ~pipeline_trainer() { ends_.clear(); }
+
+  // What each rank that lives here will hold; prepare() takes exactly that.
   std::vector<rank_memory> plan() const { return placed_.plan(); }
   // Takes all memory, draws the weights and makes the threads.
   void prepare() {
     placed_.prepare();
     updates_.clear();
     updates_.resize(static_cast<std::size_t>(of().ranks()));
-    placed_.each_piece([&](std::int32_t rank, piece_type piece) {
-      const std::vector<parameter> own = parameters_within(parameters_, piece.at, piece.size);
-      initialise(own, config_.seed, piece.weights, piece.size);
+    placed_.each_piece([&](std::int32_t rank, piece_type piece, const auto& sums) {
+      initialise(piece.parameters, config_.seed, piece.weights, piece.size);
       if (piece.gradients == nullptr || !config_.update) return;
       auto& there = updates_[static_cast<std::size_t>(rank)];
       const std::int32_t all = ranks_.updaters();
       if (!there)
         there = std::make_unique<update_type>(placed_.home(rank), config_.optimizer, Model::loss::parameter_size, all, ranks_.member(all, rank),
                                               ranks_.members(all));
-      piece.runs = decay_runs(own, piece.size);
-      if (piece.at == Model::loss_at) there->hold_loss(std::move(piece), config_.clamp_scale ? log_scale_at() : -1);
+      if (piece.parameters.data() == placed_.loss_parameters().data()) there->hold_loss(std::move(piece), config_.clamp_scale ? log_scale_at() : -1);
+      else if (sums.ring != nullptr) there->hold(std::move(piece), *sums.ring);
+      else if (sums.reduction != nullptr) there->hold(std::move(piece), *sums.reduction);
       else there->hold(std::move(piece));
     });
     ranks_.start();
@@ -75,11 +91,14 @@ class pipeline_trainer {
     ranks_.run([&](std::int32_t rank) { begin(rank, rate); }, record);
     step_result result;
     result.rate = rate;
-    result.loss = placed_.loss();
+    double told[2] = {placed_.loss(), 0};
+    for (std::size_t r = 0; r < updates_.size(); ++r)
+      if (updates_[r] && ranks_.member(ranks_.updaters(), static_cast<std::int32_t>(r)) == 0) told[1] = updates_[r]->norm();
+    ranks_.sum(told, 2);
+    result.loss = told[0];
+    result.gradient_norm = told[1];
     clean_ = false;
     if (config_.update) {
-      for (const auto& each : updates_)
-        if (each) result.gradient_norm = each->norm();
       clean_ = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
       if (!clean_) report_not_finite<Model>(whole, parameters_, weights().data(), gradients().data(), result.loss, steps_);
       ++steps_;
@@ -89,37 +108,91 @@ class pipeline_trainer {
   }
 
   const program& of() const { return ranks_.sheet().of; }
+  Host& ranks() { return ranks_; }
   const std::vector<parameter>& parameters() const { return parameters_; }
   index updates() const { return steps_; }
+  void set_updates(index updates) { steps_ = updates; }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<index> used_of_slots() const { return placed_.used_of_slots(); }
+  // visit(rank, piece), of the ranks that live here: what they write to checkpoints and read from them.
+  template <class Visit>
+  void each_piece(Visit&& visit) const {
+    placed_.each_piece([&](std::int32_t rank, const piece_type& piece, const auto&) { visit(rank, piece); });
+  }
 
-  // All in the model's flat order, between steps; gradients where steps do not update.
-  std::vector<master> weights() const { return gathered(Model::parameter_size, &piece_type::weights); }
-  std::vector<master> gradients() const {
-    std::vector<master> flat = gathered(Model::trainable_size, &piece_type::gradients);
+  // All in the model's flat order, between steps; gradients where steps do not update. On every rank, and called by all.
+  std::vector<master> weights() {
+    return gathered(Model::parameter_size, [](const piece_type& piece, index at) { return piece.weights + at; });
+  }
+  std::vector<master> gradients() {
+    std::vector<master> flat(static_cast<std::size_t>(Model::trainable_size), master(0));
+    collect(flat, [](const piece_type& piece, index at) {
+      return piece.gradients != nullptr ? piece.gradients + (piece.sums_only ? moments_of(piece, at) : at) : nullptr;
+    });
     // Those of the loss's numbers come in parts; the owner's are there.
-    for (std::int32_t r = 0; r < of().ranks(); ++r)
+    for (const std::int32_t r : ranks_.local_ranks())
       if (const auto* point = placed_.point(r); point != nullptr && !point->is_owner())
         for (index i = 0; i < Model::loss::parameter_size; ++i) flat[static_cast<std::size_t>(Model::loss_at + i)] += point->gradients()[i];
+    ranks_.sum(flat.data(), static_cast<index>(flat.size()));
     return flat;
   }
-  flat_state<master> state() const {
-    return {weights(), gathered(Model::trainable_size, &piece_type::first), gathered(Model::trainable_size, &piece_type::second), steps_};
+  flat_state<master> state() {
+    const auto moments = [&](master* piece_type::*what) {
+      return gathered(Model::trainable_size, [what](const piece_type& piece, index at) {
+        return piece.*what != nullptr && moments_of(piece, at) >= 0 ? piece.*what + moments_of(piece, at) : nullptr;
+      });
+    };
+    return {weights(), moments(&piece_type::first), moments(&piece_type::second), steps_};
   }
   // What another run left, by whatever program; after prepare().
   void set_state(const flat_state<master>& from) {
     set_weights(from.weights);
-    scatter(from.first, Model::trainable_size, &piece_type::first);
-    scatter(from.second, Model::trainable_size, &piece_type::second);
+    const auto set = [&](std::span<const master> flat, master* piece_type::*what) {
+      scatter(flat, Model::trainable_size, [what](const piece_type& piece, index at, const master* data, index count) {
+        if (piece.*what == nullptr) return;
+        for (index i = 0; i < count; ++i)
+          if (const index to = moments_of(piece, at + i); to >= 0) (piece.*what)[to] = data[i];
+      });
+    };
+    set(from.first, &piece_type::first);
+    set(from.second, &piece_type::second);
     steps_ = from.updates;
   }
-  void set_weights(std::span<const master> from) { scatter(from, Model::parameter_size, &piece_type::weights); }
+  void set_weights(std::span<const master> from) {
+    scatter(from, Model::parameter_size,
+            [](const piece_type& piece, index at, const master* data, index count) { std::copy_n(data, count, piece.weights + at); });
+  }
 
  private:
-  using placed_type = placed_model<Model, typename Device::context, Numbers, Endpoint>;
+  using endpoint = std::remove_reference_t<decltype(std::declval<Host&>().end(0))>;
+  using world = std::remove_reference_t<decltype(std::declval<Host&>().world())>;
+  using group_set = typename world::group_set;
+  using group_type = typename world::group;
+  using placed_type = placed_model<Model, typename Device::context, Numbers, endpoint, group_type>;
   using update_type = rank_update<typename placed_type::home_type, typename Device::adamw_step>;
   using piece_type = parameter_piece<master>;
+
+  std::vector<std::int32_t> tensor_degrees() const {
+    std::vector<std::int32_t> all(Model::size, 1);
+    for (std::size_t k = 0; k < std::min(all.size(), config_.modules.size()); ++k) all[k] = config_.modules[k].tensor;
+    for (const voice& each : of().voices)
+      if (const std::int32_t tensor = all[static_cast<std::size_t>(each.module)]; tensor < 1 || each.shards % tensor != 0)
+        fail(program_does_not_fit, std::string(each.name.view()) + " has " + std::to_string(each.shards) + " shards in the program, tensor degree " +
+                                       std::to_string(tensor) + " must divide them");
+    return all;
+  }
+  std::vector<std::vector<std::int32_t>> all_groups() const {
+    std::vector<std::vector<std::int32_t>> all = groups_.compute();
+    all.insert(all.end(), groups_.reduce().begin(), groups_.reduce().end());
+    return all;
+  }
+  // A rank's end of a group, one for all that it does in it.
+  group_type* group(int set, std::int32_t number, std::int32_t rank) {
+    if (set == 1) number += static_cast<std::int32_t>(groups_.compute().size());
+    auto& own = ends_[{rank, number}];
+    if (!own) own = std::make_unique<group_type>(group_set_, number, ranks_.end(rank));
+    return own.get();
+  }
 
   void begin(std::int32_t rank, double rate) {
     using draws = decltype(Device::context::draws);
@@ -139,25 +212,45 @@ class pipeline_trainer {
     return -1;
   }
 
-  std::vector<master> gathered(index size, master* piece_type::*what) const {
-    std::vector<master> flat(static_cast<std::size_t>(size), master(0));
-    placed_.each_piece([&](std::int32_t, const piece_type& piece) {
-      if (piece.*what != nullptr) std::copy_n(piece.*what, piece.size, flat.data() + piece.at);
+  // address(piece, element) is where it lies; null: not there.
+  template <class Address>
+  void collect(std::vector<master>& flat, Address&& address) const {
+    each_piece([&](std::int32_t, const piece_type& piece) {
+      each_own_run(piece, [&](const parameter& each, index at, index element, index count) {
+        const index to = places_.at(each.name) + element;
+        for (index i = 0; i < count; ++i)
+          if (const master* const from = address(piece, at + i); from != nullptr) flat[static_cast<std::size_t>(to + i)] = *from;
+      });
     });
+  }
+  template <class Address>
+  std::vector<master> gathered(index size, Address&& address) {
+    std::vector<master> flat(static_cast<std::size_t>(size), master(0));
+    collect(flat, address);
+    ranks_.sum(flat.data(), size);
     return flat;
   }
-  void scatter(std::span<const master> from, index size, master* piece_type::*what) {
+  template <class Write>
+  void scatter(std::span<const master> from, index size, Write&& write) {
     if (!prepared_) fail(bad_training_option, "weights before prepare()");
     if (static_cast<index>(from.size()) != size)
       fail(bad_training_option, "got " + std::to_string(from.size()) + " numbers for a buffer of " + std::to_string(size));
-    placed_.each_piece([&](std::int32_t, const piece_type& piece) {
-      if (piece.*what != nullptr) std::copy_n(from.data() + piece.at, piece.size, piece.*what);
+    each_piece([&](std::int32_t, const piece_type& piece) {
+      for (const parameter& each : piece.parameters) {
+        const index begin = places_.at(each.name);
+        if (begin >= size) continue;
+        each_run(each, [&](index at, index element, index count) { write(piece, at, from.data() + begin + element, count); });
+      }
     });
   }
 
   pipeline_config config_;
   std::vector<parameter> parameters_;
-  thread_ranks<World, Endpoint> ranks_;
+  std::map<std::string, index, std::less<>> places_;  // of each parameter in the flat order
+  Host ranks_;
+  stage_groups groups_;
+  group_set group_set_;
+  std::map<std::pair<std::int32_t, std::int32_t>, std::unique_ptr<group_type>> ends_;  // of each rank that lives here
   placed_type placed_;
   std::vector<std::unique_ptr<update_type>> updates_;  // of each rank that learns
   index steps_ = 0;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/runtime/gradient_ring.hpp>
 #include <motet/runtime/layer_split.hpp>
 #include <motet/runtime/meeting_point.hpp>
 #include <motet/runtime/parameter_piece.hpp>
+#include <motet/runtime/program_ownership.hpp>
 #include <motet/schedule/buffers.hpp>
 
+#include <map>
 #include <memory>
+#include <span>
 
 namespace motet {
 
@@ -14,55 +18,78 @@ namespace motet {
 struct rank_memory {
   stage_memory stages;
   index features = 0;           // of the whole step, their gradients, what a join gathers, and the numbers of the loss
+  index packing = 0;            // where small gradients are put together to be summed
   index work = 0, scratch = 0;  // temporaries, shared by all of its stages
-  index total() const { return stages.total() + features + work + scratch; }
+  index total() const { return stages.total() + features + packing + work + scratch; }
 };
 
-// A model on the ranks of a program: every stage of every module where the program has it, with the rows between them and the join behind them. Each
-// instruction has its action here, but updates.
-template <class Model, class Context, class Numbers, class Endpoint>
+// A model on some ranks of a program: every stage of every module that these hold, with the rows between them, the join behind them, and the sums of
+// gradients over ranks. Each instruction has its action here, but updates.
+template <class Model, class Context, class Numbers, class Endpoint, class Group>
 class placed_model {
  public:
   using master = typename Numbers::master;
   using home_type = rank_state<Context, Numbers, Endpoint>;
   using point_type = meeting_point<Model, Context, Numbers, Endpoint>;
   using piece_type = parameter_piece<master>;
+  using reduction_type = gradient_reduction<master, Group>;
+  using ring_type = gradient_ring<master, Group>;
+  // Who sums the gradients of a stage over ranks; neither where it is alone.
+  struct stage_sums {
+    reduction_type* reduction = nullptr;
+    ring_type* ring = nullptr;
+  };
 
-  // end(rank) is that rank's end of the transport. layers: of each module, how many each of its stages holds.
-  template <class End>
-  placed_model(const score_sheet& sheet, index samples, const std::vector<std::vector<index>>& layers, End end)
-      : sheet_(sheet), samples_(samples), groups_(of().voices[0].joins()) {
+  // ranks: those that live here. end(rank) is that rank's end of the transport; group(set, number, rank) its end of a group, set 0 for those that
+  // compute together and 1 for those that sum gradients. choices: of each module.
+  template <class End, class Groups>
+  placed_model(const score_sheet& sheet, index samples, const std::vector<module_choice>& choices, std::span<const std::int32_t> ranks,
+               const stage_groups& groups, End end, Groups group)
+      : sheet_(sheet), samples_(samples), groups_(of().voices[0].joins()), stage_groups_(groups) {
     for (const voice& each : of().voices) {
-      if (samples % groups_ == 0 && samples / groups_ >= each.group) continue;
+      const index parts = index{replicas_of_modules(of().voices)[each.module] / each.shards} * each.group;
+      if (samples % groups_ == 0 && samples / groups_ >= parts) continue;
       fail(bad_training_option, "a batch of " + std::to_string(samples) + " samples in " + std::to_string(groups_) + " groups of " +
-                                    std::to_string(each.group) + " microbatches for " + std::string(each.name.view()));
+                                    std::to_string(parts) + " microbatches for " + std::string(each.name.view()));
     }
     buffer_counts buffers;
     if (const finding found = count_buffers(of(), buffers); !found.ok()) fail(reason_messages[static_cast<int>(found.why)], detail_of(of(), found));
-    for (std::int32_t r = 0; r < of().ranks(); ++r) {
-      homes_.push_back(std::make_unique<home_type>());
-      homes_.back()->rank = r;
-      homes_.back()->end = &end(r);
-      homes_.back()->sheet = &sheet;
-    }
+    homes_.resize(static_cast<std::size_t>(of().ranks()));
     points_.resize(homes_.size());
+    for (const std::int32_t r : ranks) {
+      auto& own = homes_[static_cast<std::size_t>(r)];
+      own = std::make_unique<home_type>();
+      own->rank = r;
+      own->end = &end(r);
+      own->sheet = &sheet;
+    }
+    std::vector<join_seat> seats;
     each_module([&]<std::size_t I>() {
-      auto& own = std::get<I>(modules_);
-      place(own, Model::names[I], number_of(I), I < layers.size() ? layers[I] : std::vector<index>{}, buffers);
+      for (index v = 0; v < of().voices.size(); ++v) {
+        const voice& sings = of().voices[v];
+        if (sings.module != static_cast<std::int32_t>(I)) continue;
+        seats.push_back(seat_of<I>(static_cast<std::int32_t>(v)));
+        place<I>(static_cast<std::int32_t>(v), I < choices.size() ? choices[I] : module_choice{}, buffers, group);
+      }
     });
+    layout_ = join_layout(std::move(seats), samples / groups_);
+    for (const std::int32_t r : ranks)
+      if (layout_.member(r) >= 0) points_[static_cast<std::size_t>(r)] = std::make_unique<point_type>(home(r), layout_, groups_);
   }
 
-  // What each rank will hold; prepare() takes exactly that.
+  // What each rank that lives here will hold; prepare() takes exactly that.
   std::vector<rank_memory> plan() const {
     std::vector<rank_memory> found(homes_.size());
     const auto cover = [](rank_memory& own, const auto& needs) {
       own.work = std::max(own.work, needs.work);
       own.scratch = std::max(own.scratch, needs.scratch);
     };
-    each_stage([&](const auto& each, index) {
-      const stage_needs needs = each.measure();
-      rank_memory& own = found[static_cast<std::size_t>(each.at().rank)];
+    each_stage([&](const auto& each) {
+      const stage_needs needs = each.stage->measure();
+      rank_memory& own = found[static_cast<std::size_t>(each.stage->at().rank)];
       own.stages.add(needs.own);
+      if (each.reduction) own.packing += each.reduction->packing_bytes();
+      if (each.ring) own.packing += each.ring->gradient_bytes();
       cover(own, needs);
     });
     for (std::size_t r = 0; r < points_.size(); ++r) {
@@ -77,38 +104,57 @@ class placed_model {
   void prepare() {
     const std::vector<rank_memory> needs = plan();
     for (std::size_t r = 0; r < homes_.size(); ++r) {
+      if (!homes_[r]) continue;
       homes_[r]->prepare(needs[r].work, needs[r].scratch);
       if (points_[r]) points_[r]->prepare();
     }
-    each_stage([](auto& each, index) { each.prepare(each.measure()); });
+    each_stage([](auto& each) {
+      each.stage->prepare(each.stage->measure());
+      const auto sum_by = [&](auto& sums, master* gradients) {
+        sums.prepare(gradients, each.stage->weights_data());
+        each.stage->set_sink(sums.sink());
+      };
+      if (each.reduction) sum_by(*each.reduction, each.stage->gradients_data());
+      if (each.ring) sum_by(*each.ring, each.stage->weights_data());
+    });
     each_module([&]<std::size_t I>() {
-      auto& own = std::get<I>(modules_);
-      points_[static_cast<std::size_t>(own.stages.back()->at().rank)]->template connect<I>(*own.stages.back(), *own.parts);
+      for (auto& each : std::get<I>(modules_))
+        if (each.held.back().stage) connect<I>(each);
     });
   }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<index> used_of_slots() const {
     std::vector<index> most(homes_.size(), 0);
-    each_stage([&](const auto& each, index) { most[static_cast<std::size_t>(each.at().rank)] += each.used_of_slots() * each.at().slots; });
+    each_stage(
+        [&](const auto& each) { most[static_cast<std::size_t>(each.stage->at().rank)] += each.stage->used_of_slots() * each.stage->at().slots; });
     return most;
   }
 
   home_type& home(std::int32_t rank) const { return *homes_[static_cast<std::size_t>(rank)]; }
-  // Null on a rank without a last stage.
+  // Null on a rank that brings nothing to the join.
   const point_type* point(std::int32_t rank) const { return points_[static_cast<std::size_t>(rank)].get(); }
-  // visit(rank, piece), stages in the model's order, then the loss.
+  std::span<const parameter> loss_parameters() const { return loss_parameters_; }
+  // visit(rank, piece, stage_sums), stages in the model's order, then the loss.
   template <class Visit>
   void each_piece(Visit&& visit) const {
-    each_stage([&](const auto& each, index begin) {
-      visit(each.at().rank,
-            piece_type{
-                begin + each.parameter_begin(), each.parameter_count(), each.weights_data(), each.gradients_data(), each.first(), each.second(), {}});
+    each_stage([&](const auto& each) {
+      const auto& stage = *each.stage;
+      piece_type piece{stage.at().parameters, each.parameters};
+      piece.weights = stage.weights_data();
+      piece.gradients = each.ring ? each.ring->sums() : stage.gradients_data();
+      piece.sums_only = each.ring != nullptr;
+      piece.first = stage.first();
+      piece.second = stage.second();
+      piece.share = &each.share;
+      piece.runs = decay_runs(each.parameters, piece.size);
+      visit(stage.at().rank, std::move(piece), stage_sums{each.reduction.get(), each.ring.get()});
     });
     for (std::size_t r = 0; r < points_.size(); ++r) {
       if (!points_[r] || !points_[r]->is_owner()) continue;
       const auto& own = *points_[r];
-      visit(static_cast<std::int32_t>(r),
-            piece_type{Model::loss_at, Model::loss::parameter_size, own.weights(), own.gradients(), own.first(), own.second(), {}});
+      piece_type piece{Model::loss::parameter_size, loss_parameters_, own.weights(), own.gradients(), own.first(), own.second()};
+      piece.runs = decay_runs(loss_parameters_, piece.size);
+      visit(static_cast<std::int32_t>(r), std::move(piece), stage_sums{});
     }
   }
 
@@ -116,12 +162,17 @@ class placed_model {
   action action_of(std::int32_t number) {
     const instruction& it = of().instructions[number];
     action found;
-    if (it.what == op::join) found = points_[static_cast<std::size_t>(of().rank_of(number))]->join_action();
-    else
-      each_module([&]<std::size_t I>() {
-        if (of().voices[it.voice].module == static_cast<std::int32_t>(I))
-          found = std::get<I>(modules_).stages[static_cast<std::size_t>(it.stage)]->action_of(it.what);
-      });
+    if (it.what == op::join) return points_[static_cast<std::size_t>(of().rank_of(number))]->join_action();
+    each_module([&]<std::size_t I>() {
+      for (auto& each : std::get<I>(modules_)) {
+        if (each.voice != it.voice) continue;
+        auto& own = each.held[static_cast<std::size_t>(it.stage)];
+        if (it.what == op::reduce_gradient)
+          found = own.ring ? action{&finish<ring_type>, own.ring.get()}
+                           : action{&finish<reduction_type>, own.reduction.get(), own.reduction ? &own.reduction->began() : nullptr};
+        else found = own.stage->action_of(it.what);
+      }
+    });
     return found;
   }
 
@@ -129,24 +180,30 @@ class placed_model {
   void cut(const typename Model::batch& whole) {
     each_module([&]<std::size_t I>() {
       using traits = input_traits<typename Model::template module_at<I>::net>;
+      if (std::get<I>(modules_).empty()) return;
       const auto& own = std::get<I>(whole);
       const auto refuse = [](const std::string& what) { fail(step_too_large, std::string(Model::names[I]) + " " + what); };
       if (traits::samples(own) != samples_)
         refuse("has " + std::to_string(traits::samples(own)) + " samples, planned for exactly " + std::to_string(samples_));
       if (!traits::fits(own, samples_)) refuse("has a sample longer than " + std::to_string(traits::longest()));
-      std::get<I>(modules_).parts->cut(own);
+      for (auto& each : std::get<I>(modules_))
+        for (auto& [rank, parts] : each.parts) parts.cut(own);
     });
   }
   // On the rank's own thread.
   template <class Draws>
   void begin_step(std::int32_t rank, const Draws& draws, bool zero_gradients) {
     home(rank).ctx.draws = draws;
-    each_stage([&](auto& each, index) {
-      if (each.at().rank == rank) each.begin_step(zero_gradients);
+    home(rank).ctx.sample_share = 1.0 / static_cast<double>(samples_);
+    each_stage([&](auto& each) {
+      if (each.stage->at().rank != rank) return;
+      each.stage->begin_step(zero_gradients);
+      if (each.reduction) each.reduction->begin_step();
+      if (each.ring) each.ring->begin_step();
     });
     if (auto& own = points_[static_cast<std::size_t>(rank)]) own->begin_step();
   }
-  // Of the step that ended.
+  // Of the step that ended, the part of the ranks that live here.
   double loss() const {
     double sum = 0;
     for (const auto& each : points_) sum += each ? each->loss() : 0;
@@ -155,64 +212,163 @@ class placed_model {
 
  private:
   template <class Net>
-  struct placed_module {
-    using net = Net;
-    std::unique_ptr<microbatches<Net>> parts;
-    std::vector<std::unique_ptr<held_stage<Net, Context, Numbers, Endpoint>>> stages;
+  struct stage_here {
+    std::unique_ptr<held_stage<Net, Context, Numbers, Endpoint>> stage;  // null: on a rank elsewhere
+    std::vector<parameter> parameters;
+    update_share share;
+    Group* groups[4] = {};  // tensor, context, and of the sums: cut, shared; null: alone
+    std::unique_ptr<reduction_type> reduction;
+    std::unique_ptr<ring_type> ring;
+  };
+  // A voice with a stage on a rank that lives here. Each of its ranks sees the microbatches through groups of its own.
+  template <class Net>
+  struct voice_here {
+    std::int32_t voice = 0;
+    std::map<std::int32_t, microbatches<Net>> parts;  // of each rank
+    std::vector<stage_here<Net>> held;
   };
   template <std::size_t... I>
-  static std::tuple<placed_module<typename Model::template module_at<I>::net>...> all_of(std::index_sequence<I...>);
+  static std::tuple<std::vector<voice_here<typename Model::template module_at<I>::net>>...> all_of(std::index_sequence<I...>);
 
   const program& of() const { return sheet_.of; }
-  std::int32_t number_of(std::size_t module) const {
-    std::int32_t number = 0;
-    while (of().voices[number].module != static_cast<std::int32_t>(module)) ++number;
-    return number;
-  }
   template <class Function>
   static void each_module(Function&& function) {
     [&]<std::size_t... I>(std::index_sequence<I...>) { (function.template operator()<I>(), ...); }(std::make_index_sequence<Model::size>{});
   }
-  // visit(stage, where its module begins in the flat buffer).
+  // visit(stage_here), of those that live here.
   template <class Visit>
   void each_stage(Visit&& visit) const {
     each_module([&]<std::size_t I>() {
-      for (const auto& each : std::get<I>(modules_).stages) visit(*each, Model::offsets[I]);
+      for (auto& each : std::get<I>(modules_))
+        for (auto& own : each.held)
+          if (own.stage) visit(own);
     });
   }
+  template <class Sums>
+  static bool finish(void* self, const instruction&, std::int32_t) {
+    return self == nullptr || static_cast<Sums*>(self)->finish();
+  }
 
-  template <class Placed>
-  void place(Placed& own, std::string_view name, std::int32_t number, std::vector<index> layers, const buffer_counts& buffers) {
-    using net = typename Placed::net;
-    using held = held_stage<net, Context, Numbers, Endpoint>;
-    const voice& sings = of().voices[number];
-    own.parts = std::make_unique<microbatches<net>>(samples_, groups_, sings.group);
-    layers = split_layers(name, net::stage::layers, sings.stages, std::move(layers));
+  sample_split split_of(const voice& sings) const {
+    return {samples_, groups_, replicas_of_modules(of().voices)[sings.module] / sings.shards, sings.group};
+  }
+  spread_place place_of(const voice& sings, const module_choice& choice) const {
+    return {stage_groups_.tensor_of(sings), stage_groups_.tensor_member(sings), stage_groups_.context_of(sings), stage_groups_.context_member(sings),
+            choice.balanced};
+  }
+
+  template <std::size_t I>
+  join_seat seat_of(std::int32_t v) const {
+    const voice& sings = of().voices[v];
+    join_seat seat;
+    seat.rank = of().place(sings, sings.stages - 1);
+    seat.module = I;
+    seat.voice = v;
+    const sample_split split = split_of(sings);
+    const spread_place at = place_of(sings, {});
+    for (index m = 0; m < sings.group; ++m) seat.samples.push_back(mine_of(split.of(0, sings.replica, m), at));
+    return seat;
+  }
+
+  template <std::size_t I, class Groups>
+  void place(std::int32_t v, const module_choice& choice, const buffer_counts& buffers, Groups& group) {
+    using net = typename Model::template module_at<I>::net;
+    using stage = typename net::stage;
+    const voice& sings = of().voices[v];
+    bool here = false;
+    for (std::int32_t s = 0; s < sings.stages; ++s) here = here || homes_[static_cast<std::size_t>(of().place(sings, s))];
+    if (!here) return;
+    auto& own = std::get<I>(modules_).emplace_back();
+    own.voice = v;
+    own.held.resize(static_cast<std::size_t>(sings.stages));
+    const std::vector<index> layers = split_layers(Model::names[I], stage::layers, sings.stages, choice.layers);
     stage_position at;
     at.learns = sings.learns;
-    for (const instruction& each : of().instructions) at.splits = at.splits || (each.voice == number && each.what == op::backward_input);
+    at.cut = {stage_groups_.tensor_of(sings), stage_groups_.tensor_member(sings)};
+    for (const instruction& each : of().instructions) at.splits = at.splits || (each.voice == v && each.what == op::backward_input);
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       const index where = sings.first_place + s;
       at.rank = of().places[where];
       at.range = {at.range.last, at.range.last + layers[static_cast<std::size_t>(s)]};
+      if (!homes_[static_cast<std::size_t>(at.rank)]) continue;
       at.slots = of().slots[where];
+      at.remade = !choice.remade.empty() && choice.remade[static_cast<std::size_t>(s)] != 0;
+      if (at.remade && at.splits)
+        fail(program_does_not_fit, "stage " + std::to_string(s) + " of " + std::string(Model::names[I]) +
+                                       " makes again what backward needs, and the schedule splits backward; take another schedule, or keep it");
       for (int kind = 0; kind < 3; ++kind) {
         at.in[kind] = buffers.in[kind][where];
         at.out[kind] = buffers.out[kind][where];
       }
-      own.stages.push_back(std::make_unique<held>(home(at.rank), at, *own.parts));
+      auto& to = own.held[static_cast<std::size_t>(s)];
+      to.parameters = stage::parameters_of(Model::names[I], at.range, at.cut);
+      at.parameters = stage::parameter_end(at.range, at.cut) - stage::parameter_begin(at.range, at.cut);
+      join_groups<stage>(to, sings, s, choice, at, group);
+      const auto parts =
+          own.parts.try_emplace(at.rank, split_of(sings), sings.replica, place_of(sings, choice), any(to.groups[0]), any(to.groups[1])).first;
+      to.stage = std::make_unique<held_stage<net, Context, Numbers, Endpoint>>(home(at.rank), at, parts->second);
     }
-    for (std::size_t s = 0; s + 1 < own.stages.size(); ++s)
-      if (own.stages[s]->at().rank == own.stages[s + 1]->at().rank) own.stages[s]->connect(*own.stages[s + 1]);
-    auto& last = points_[static_cast<std::size_t>(at.rank)];
-    if (!last) last = std::make_unique<point_type>(home(at.rank), samples_ / groups_, groups_);
+    for (std::size_t s = 0; s + 1 < own.held.size(); ++s) {
+      auto &one = own.held[s].stage, &next = own.held[s + 1].stage;
+      if (one && next && one->at().rank == next->at().rank) one->connect(*next);
+    }
+  }
+  static any_group any(Group* one) { return one != nullptr ? any_group(*one) : any_group{}; }
+
+  // The groups of a stage on its rank, and what it does for the sums of its gradients.
+  template <class Stage, class Held, class Groups>
+  void join_groups(Held& to, const voice& sings, std::int32_t s, const module_choice& choice, stage_position& at, Groups& group) {
+    const stage_groups::places& numbers = stage_groups_.of(sings, s);
+    const std::int32_t all[4] = {numbers.tensor, numbers.context, numbers.cut, numbers.shared};
+    for (int g = 0; g < 4; ++g)
+      if (all[g] >= 0) to.groups[g] = group(g < 2 ? 0 : 1, all[g], at.rank);
+    to.share = whole_share(at.parameters);
+    at.moments = at.parameters;
+    at.sums_each = false;
+    if (!sings.learns) {
+      // Of equal copies the first one counts.
+      to.share = {};
+      for (const parameter& each : to.parameters)
+        if (sings.replica == 0 && stage_groups_.context_member(sings) == 0 && (!each.shared || stage_groups_.tensor_member(sings) == 0))
+          to.share.counted.push_back({each.offset, each.offset + each.held()});
+      at.moments = 0;
+      return;
+    }
+    if (to.groups[2] == nullptr && to.groups[3] == nullptr) return;
+    bucket_options options;
+    options.shards = choice.shard_optimizer;
+    at.sums_each = choice.shard_gradients;
+    const std::vector<interval> layers = at.sums_each ? Stage::gradient_parts(at.range, at.cut) : std::vector<interval>{};
+    reduction_plan planned = plan_stage(to.parameters, at.parameters, stage_groups_, sings, s, at.rank, options, layers);
+    to.share = planned.share;
+    at.moments = planned.share.moments;
+    if (at.sums_each) to.ring = std::make_unique<ring_type>(std::move(planned), layers, to.groups[2], to.groups[3]);
+    else to.reduction = std::make_unique<reduction_type>(std::move(planned), to.groups[2], to.groups[3]);
+  }
+  // Tells a last stage where its features go.
+  template <std::size_t I, class Voice>
+  void connect(Voice& own) {
+    auto& last = *own.held.back().stage;
+    auto& point = *points_[static_cast<std::size_t>(last.at().rank)];
+    const voice& sings = of().voices[own.voice];
+    using stream = typename Numbers::stream;
+    std::vector<view<stream, Model::embedding>> features;
+    std::vector<view<const stream, Model::embedding>> gradients;
+    for (index m = 0; m < sings.microbatches; ++m) {
+      features.push_back(point.features_of(I, own.voice, m / sings.group, m % sings.group));
+      gradients.push_back(point.gradients_of(I, own.voice, m / sings.group, m % sings.group));
+    }
+    last.set_features(std::move(features), std::move(gradients));
   }
 
   const score_sheet& sheet_;
   index samples_, groups_;
-  std::vector<std::unique_ptr<home_type>> homes_;
-  std::vector<std::unique_ptr<point_type>> points_;  // of each rank with a last stage
-  decltype(all_of(std::make_index_sequence<Model::size>{})) modules_;
+  const stage_groups& stage_groups_;
+  std::vector<std::unique_ptr<home_type>> homes_;    // of the ranks that live here
+  std::vector<std::unique_ptr<point_type>> points_;  // of those with a last stage
+  join_layout layout_;
+  std::vector<parameter> loss_parameters_ = layer::parameters_of<typename Model::loss>("join");
+  mutable decltype(all_of(std::make_index_sequence<Model::size>{})) modules_;
 };
 
 }  // namespace motet

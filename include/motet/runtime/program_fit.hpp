@@ -41,7 +41,7 @@ program program_for(const score& order, bool update) {
       wrong("the program has a module " + std::to_string(each.module) + ", the model " + std::to_string(size));
     const auto module = static_cast<std::size_t>(each.module);
     const std::string name(Model::names[module]);
-    if (++voices[each.module] > 1) wrong(name + " has replicas, which are not run yet");
+    ++voices[each.module];
     if (each.join != 0) wrong(name + " does not meet the others in join 0");
     if (each.learns && Model::frozen[module]) wrong(name + " is frozen in the model and learns in the program");
     if (!each.learns && !Model::frozen[module]) wrong(name + " learns in the model and is frozen in the program");
@@ -54,7 +54,7 @@ program program_for(const score& order, bool update) {
   }
   if (!learns) wrong("every module is frozen, so there is nothing to train");
   detail::check_replays(order);
-  return named_voices(compile(order, {messages::in_channels, update}), names);
+  return named_voices(compile(order, {messages::in_channels, update, true}), names);
 }
 
 }  // namespace motet

@@ -26,38 +26,99 @@ class rank_update {
         heard_(told_.size() * static_cast<std::size_t>(members)),
         sum_(told_.size()) {}
 
-  void hold(parameter_piece<master> piece) { pieces_.push_back(std::move(piece)); }
+  void hold(parameter_piece<master> piece) { pieces_.emplace_back(std::move(piece), false); }
+  // One whose gradients are summed over several ranks, which may share its update. Keeps the address of `by`.
+  template <class Reduction>
+  void hold(parameter_piece<master> piece, Reduction& by) {
+    constexpr bool sums_only = requires { by.sums(); };
+    piece.share = &by.plan().share;
+    if constexpr (sums_only) piece.gradients = by.sums();
+    pieces_.emplace_back(std::move(piece), sums_only);
+    sums_.push_back({&by, [](void* self) { static_cast<Reduction*>(self)->begin_step(); },
+                     [](void* self) { return static_cast<Reduction*>(self)->finish(); },
+                     [](void* self) { return static_cast<Reduction*>(self)->gather_weights(); }});
+  }
   // The numbers of the loss, whose gradients come in parts. Number clamped (-1: none) stays at or below ln 100.
   void hold_loss(parameter_piece<master> piece, index clamped) {
-    loss_ = std::move(piece);
+    loss_ = held(std::move(piece), false);
     clamped_ = clamped;
   }
   void begin_step(index update, double rate) {
     update_ = update;
     rate_ = rate;
     ready_ = 0;
+    now_ = doing::sums;
+    for (const reduction& each : sums_) each.begin_step(each.self);
   }
   // Called for each stage that may be updated; the last one does the work. False: other ranks have not told theirs yet, call again.
   // loss: this rank's part; gradients: of the numbers of the loss, its part, or null.
   bool stage_ready(double loss, const master* gradients) {
     const auto stages = static_cast<index>(pieces_.size());
-    if (ready_ < stages) {
-      if (++ready_ < stages) return true;
+    if (ready_ < stages && ++ready_ < stages) return true;
+    if (now_ == doing::sums) {
+      if (!all_say(&reduction::finish)) return false;
       tell(loss, gradients);
+      now_ = doing::meeting;
     }
-    const auto* const own = reinterpret_cast<const std::byte*>(told_.data());
-    const index bytes = static_cast<index>(told_.size() * sizeof(double));
-    if (!home_.end->gather(meeting_, member_, own, bytes, reinterpret_cast<std::byte*>(heard_.data()))) return false;
-    finish();
-    return true;
+    if (now_ == doing::meeting) {
+      const auto* const own = reinterpret_cast<const std::byte*>(told_.data());
+      const index bytes = static_cast<index>(told_.size() * sizeof(double));
+      if (!home_.end->gather(meeting_, member_, own, bytes, reinterpret_cast<std::byte*>(heard_.data()))) return false;
+      finish();
+      now_ = doing::weights;
+    }
+    return all_say(&reduction::gather_weights);  // also when there was no update: data decides about no call
   }
   // Before clipping; of the step that ended.
   double norm() const { return norm_; }
 
  private:
+  enum class doing : std::uint8_t { sums, meeting, weights };
+  // A run that this rank updates, and where its gradients and moments are.
+  struct own_run {
+    parameter_run run;
+    index gradients = 0, moments = 0;
+  };
+  struct held {
+    parameter_piece<master> piece;
+    std::vector<own_run> runs;
+    std::vector<interval> counted, rest;  // of the gradients; rest: what others update
+    held() = default;
+    // sums_only: gradients are there for what is updated here alone, in the order of moments.
+    held(parameter_piece<master> from, bool sums_only) : piece(std::move(from)) {
+      const update_share share = piece.share != nullptr ? *piece.share : whole_share(piece.size);
+      std::vector<interval> own;
+      for (const owned_elements& each : share.owned) {
+        own.push_back(each.at);
+        const index moved = each.moments - each.at.begin;
+        for (const parameter_run& run : piece.runs) {
+          const interval both = intersection(each.at, {run.offset, run.offset + run.size});
+          if (both.size() > 0) runs.push_back({{both.begin, both.size(), run.decay}, both.begin + (sums_only ? moved : 0), both.begin + moved});
+        }
+        for (const interval part : share.counted) {
+          const interval both = intersection(each.at, part);
+          if (both.size() > 0) counted.push_back({both.begin + (sums_only ? moved : 0), both.end + (sums_only ? moved : 0)});
+        }
+      }
+      if (!sums_only) rest = without(piece.size, own);
+    }
+  };
+  struct reduction {
+    void* self;
+    void (*begin_step)(void*);
+    bool (*finish)(void*);
+    bool (*gather_weights)(void*);
+  };
+
+  bool all_say(bool (*reduction::*what)(void*)) const {
+    bool done = true;
+    for (const reduction& each : sums_) done = (each.*what)(each.self) && done;
+    return done;
+  }
   void tell(double loss, const master* gradients) {
     told_[0] = 0;
-    for (const auto& each : pieces_) told_[0] += sum_of_squares(home_.ctx, each.gradients, each.size);
+    for (const held& each : pieces_)
+      for (const interval part : each.counted) told_[0] += sum_of_squares(home_.ctx, each.piece.gradients + part.begin, part.size());
     told_[1] = loss;
     for (std::size_t i = 2; i < told_.size(); ++i) told_[i] = gradients != nullptr ? static_cast<double>(gradients[i - 2]) : 0;
   }
@@ -68,29 +129,35 @@ class rank_update {
     for (std::size_t i = 2; i < sum_.size(); ++i) squares += sum_[i] * sum_[i];
     norm_ = std::sqrt(squares);
     if (!std::isfinite(norm_) || !std::isfinite(sum_[1])) return;
-    for (const auto& each : pieces_) update(each);
-    if (loss_.size == 0) return;
-    for (index i = 0; i < loss_.size; ++i) loss_.gradients[i] = static_cast<master>(sum_[static_cast<std::size_t>(2 + i)]);
+    for (const held& each : pieces_) update(each);
+    const parameter_piece<master>& loss = loss_.piece;
+    if (loss.size == 0) return;
+    for (index i = 0; i < loss.size; ++i) loss.gradients[i] = static_cast<master>(sum_[static_cast<std::size_t>(2 + i)]);
     update(loss_);
     constexpr auto most = static_cast<master>(4.60517018598809);  // ln 100
-    if (clamped_ >= 0 && loss_.weights[clamped_] > most) loss_.weights[clamped_] = most;
+    if (clamped_ >= 0 && loss.weights[clamped_] > most) loss.weights[clamped_] = most;
   }
-  void update(const parameter_piece<master>& of) {
+  // Leaves all gradients zero.
+  void update(const held& own) {
     const double scale = clip_scale(norm_, settings_.clip);
-    for (const parameter_run& run : of.runs) {
+    const parameter_piece<master>& of = own.piece;
+    for (const auto& [run, gradients, moments] : own.runs) {
       const auto settings = adamw_step_for<Step>(settings_, update_ + 1, rate_, scale, run.decay);
-      adamw(home_.ctx, of.weights + run.offset, of.gradients + run.offset, of.first + run.offset, of.second + run.offset, run.size, settings, true);
+      adamw(home_.ctx, of.weights + run.offset, of.gradients + gradients, of.first + moments, of.second + moments, run.size, settings, true);
     }
+    for (const interval each : own.rest) zero(home_.ctx, of.gradients + each.begin, each.size());
   }
 
   Home& home_;
   adamw_settings settings_;
   std::int32_t meeting_, member_;
   std::vector<double> told_, heard_, sum_;
-  std::vector<parameter_piece<master>> pieces_;
-  parameter_piece<master> loss_;
+  std::vector<held> pieces_;
+  std::vector<reduction> sums_;
+  held loss_;
   index clamped_ = -1;
   index update_ = 0, ready_ = 0;
+  doing now_ = doing::sums;
   double rate_ = 0, norm_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <motet/nn/stage.hpp>
 #include <motet/runtime/boundary.hpp>
+#include <motet/runtime/microbatches.hpp>
 
 namespace motet {
 
@@ -12,6 +13,10 @@ struct stage_position {
   stage_range range;
   bool learns = true;
   bool splits = false;                   // backward comes in two parts
+  bool remade = false;                   // backward makes again what it needs, from the rows that came in
+  bool sums_each = false;                // gradients are kept elsewhere
+  tensor_cut cut;                        // which part of its parameters is here
+  index parameters = 0, moments = 0;     // elements here, and of each moment of them
   std::int32_t slots = 0;                // microbatches kept at once
   std::int32_t in[3] = {}, out[3] = {};  // boundary buffers: forward, replay, backward
 };
@@ -45,15 +50,28 @@ inline arena arena_of(const buffer<std::byte>& memory) {
   return memory.size() > 0 ? arena(memory.data(), memory.size()) : arena(nowhere<std::byte>(), 0);
 }
 
+// What backward needs of a microbatch, made again from the rows that came in; those that go out are made too, and dropped.
+template <class Stage, class Numbers, class Context, class Input>
+void remake(Context& ctx, stage_range range, weights<Numbers> w, const Input& batch, typename Stage::template ends<Numbers> ends,
+            typename Stage::template saved<Numbers>& saved, index rows) {
+  using stream = typename Numbers::stream;
+  Stage::template reserve<Numbers>(ctx, range, batch, saved, w.cut);
+  if (Stage::is_last(range)) ends.features = ctx.memory.template take_rows<stream, Stage::embedding>(ends.d_features.rows);
+  else ends.y = ctx.memory.template take_rows<stream, Stage::width>(rows);
+  Stage::forward(ctx, range, w, batch, ends, saved);
+}
+
 // Counted by dry runs of every operation over the largest microbatch.
 template <class Net, class Context, class Numbers>
-stage_needs measure_stage(const stage_position& at, const typename Net::input& largest) {
+stage_needs measure_stage(const stage_position& at, const microbatches<Net>& parts) {
   using stage = typename Net::stage;
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
+  const auto largest = parts.largest();
   const sequences seq = Net::rows(largest);
+  const index boundary = parts.largest_rows().rows();
   typename stage::template ends<Numbers> ends;
-  const view<stream, stage::width> rows{nowhere<stream>(), seq.rows()};
+  const view<stream, stage::width> rows{nowhere<stream>(), boundary};
   if (!stage::is_first(at.range)) ends.x = ends.dx = rows;
   if (!stage::is_last(at.range)) ends.dy = ends.y = rows;
   else ends.d_features = ends.features = {nowhere<stream>(), seq.samples};
@@ -64,23 +82,31 @@ stage_needs measure_stage(const stage_position& at, const typename Net::input& l
   const auto dry = [&](const arena& before, auto&& body) {
     Context ctx;
     ctx.memory = before;
+    ctx.shared = parts.largest_shared();
     body(ctx);
     widest(found.scratch, ctx.scratch.peak());
     return ctx.memory;
   };
   const auto temporaries = [&](auto&& body) { widest(found.work, dry({}, body).peak()); };
 
-  found.own.weights = (stage::parameter_end(at.range) - stage::parameter_begin(at.range)) * static_cast<index>(sizeof(master));
-  for (int kind = 0; kind < 3; ++kind) found.own.boundaries += (at.in[kind] + at.out[kind]) * boundary_bytes<stream>(seq.rows(), stage::width);
-  const weights<Numbers> w{nowhere<master>()};
+  found.own.weights = at.parameters * static_cast<index>(sizeof(master));
+  for (int kind = 0; kind < 3; ++kind) found.own.boundaries += (at.in[kind] + at.out[kind]) * boundary_bytes<stream>(boundary, stage::width);
+  const weights<Numbers> w{nowhere<master>(), at.cut};
   temporaries([&](Context& ctx) { stage::infer(ctx, at.range, w, largest, ends); });
   if (!at.learns) return found;
 
-  found.own.gradients = found.own.weights;
-  found.own.optimizer = 2 * found.own.weights;
-  const gradients<Numbers> g{nowhere<master>()};
+  found.own.gradients = at.sums_each ? 0 : found.own.weights;
+  found.own.optimizer = 2 * at.moments * static_cast<index>(sizeof(master));
+  const gradients<Numbers> g{nowhere<master>(), at.cut};
   typename stage::template saved<Numbers> saved;
-  const arena kept = dry({}, [&](Context& ctx) { stage::template reserve<Numbers>(ctx, at.range, largest, saved); });
+  if (at.remade) {
+    temporaries([&](Context& ctx) {
+      remake<stage, Numbers>(ctx, at.range, w, largest, ends, saved, boundary);
+      stage::backward(ctx, at.range, w, largest, ends, saved, g);
+    });
+    return found;
+  }
+  const arena kept = dry({}, [&](Context& ctx) { stage::template reserve<Numbers>(ctx, at.range, largest, saved, at.cut); });
   found.slot = kept.mark();
   temporaries([&](Context& ctx) {
     if (stage::is_last(at.range)) ctx.memory.template take_rows<stream, stage::embedding>(seq.samples);  // when it runs again

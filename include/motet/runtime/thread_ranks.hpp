@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/runtime/executor.hpp>
+#include <motet/runtime/blocked.hpp>
+#include <motet/runtime/meeting_members.hpp>
 #include <motet/runtime/messages.hpp>
 #include <motet/schedule/causes.hpp>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
-#include <string>
 #include <thread>
 
 namespace motet {
@@ -20,11 +21,20 @@ namespace motet {
 template <class World, class Endpoint>
 class thread_ranks {
  public:
-  // Seconds for a step (0: any time), and for ranks that are late to end the instruction that they are in.
-  thread_ranks(program from, double deadline, double grace = 60) : sheet_(std::move(from)), deadline_(deadline), grace_(grace), world_(make_world()) {
+  // Seconds for a step (0: any time); for ranks that are late to end the instruction that they are in; and for all ranks to wait for each other, after
+  // which nobody will come (0: any time).
+  thread_ranks(program from, double deadline, double grace = 60, double patience = 8)
+      : sheet_(std::move(from)),
+        deadline_(deadline),
+        grace_(grace),
+        patience_(patience),
+        members_(sheet_),
+        ended_ranks_(static_cast<std::size_t>(sheet_.of.ranks())),
+        world_(sheet_.of.ranks(), sheet_.messages, members_.all()) {
     for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r) {
       ends_.push_back(std::make_unique<Endpoint>(world_, r));
       players_.push_back(std::make_unique<rank_player<Endpoint>>(sheet_, r, *ends_.back()));
+      local_.push_back(r);
     }
   }
   thread_ranks(const thread_ranks&) = delete;
@@ -39,19 +49,18 @@ class thread_ranks {
   }
 
   const score_sheet& sheet() const { return sheet_; }
+  // The ranks that live in this process: all.
+  const std::vector<std::int32_t>& local_ranks() const { return local_; }
   World& world() { return world_; }
   Endpoint& end(std::int32_t rank) { return *ends_[static_cast<std::size_t>(rank)]; }
   rank_player<Endpoint>& player(std::int32_t rank) { return *players_[static_cast<std::size_t>(rank)]; }
-  // Number of rank within the members of a meeting.
-  std::int32_t member(std::int32_t meeting, std::int32_t rank) const {
-    const auto& all = members_[static_cast<std::size_t>(meeting)];
-    for (std::size_t m = 0; m < all.size(); ++m)
-      if (all[m] == rank) return static_cast<std::int32_t>(m);
-    return -1;
-  }
-  std::int32_t members(std::int32_t meeting) const { return static_cast<std::int32_t>(members_[static_cast<std::size_t>(meeting)].size()); }
-  // The meeting of all ranks that update parameters, at the end of a step.
-  std::int32_t updaters() const { return static_cast<std::int32_t>(members_.size()) - 1; }
+  std::int32_t member(std::int32_t meeting, std::int32_t rank) const { return members_.member(meeting, rank); }
+  std::int32_t members(std::int32_t meeting) const { return members_.size(meeting); }
+  std::int32_t updaters() const { return members_.updaters(); }
+
+  // Over all processes, of which there is one.
+  template <class T>
+  void sum(T*, index) {}
 
   // Makes the threads, so that no step does.
   void start() {
@@ -77,8 +86,9 @@ class thread_ranks {
       std::unique_lock lock(mutex_);
       running_ = sheet_.of.ranks();
       ++turn_;
+      std::fill(ended_ranks_.begin(), ended_ranks_.end(), false);
       wake_.notify_all();
-      if (!all_end(lock, deadline_)) stop_late_ranks(lock);
+      watch(lock);
     }
     if (failure_) {
       failed_ = true;
@@ -87,44 +97,20 @@ class thread_ranks {
     if (record != nullptr) find_causes(sheet_.of, sheet_.graph, *record);
   }
 
+  // Ranks of one process run the same thing.
+  template <class Identity>
+  void require_same(const Identity&) {}
+  // Seconds in which the ranks end when all wait for each other.
+  void set_bound(double seconds) { patience_ = 0.8 * seconds; }
+  // What ranks that wait in vain name.
+  void note_checkpoint(std::string which) { checkpoint_ = std::move(which); }
+
   // Who waits for whom, a line for each lane that is not through.
   std::string report() const {
-    const program& of = sheet_.of;
-    std::vector<bool> done(static_cast<std::size_t>(of.instructions.size()), false), reached = done;
-    each_lane([&](std::int32_t begin, std::int32_t at, std::int32_t end) {
-      for (std::int32_t p = begin; p < at; ++p) done[static_cast<std::size_t>(sheet_.graph.order[p])] = true;
-      if (at < end) reached[static_cast<std::size_t>(sheet_.graph.order[at])] = true;
-    });
-    std::string text;
-    each_lane([&](std::int32_t, std::int32_t at, std::int32_t end) {
-      if (at == end) return;
-      const std::int32_t head = sheet_.graph.order[at], meeting = sheet_.graph.meetings[head];
-      text += "\n  " + locate(of, head);
-      bool waits = false;
-      const auto wants = [&](std::int32_t other) { text += (std::exchange(waits, true) ? " and " : " waits for ") + locate(of, other); };
-      for (const std::int32_t each : sheet_.graph.waits_of(head))
-        if (each >= 0 && !done[static_cast<std::size_t>(each)]) wants(each);
-      for (std::int32_t i = 0; meeting >= 0 && i < of.instructions.size(); ++i)
-        if (sheet_.graph.meetings[i] == meeting && !done[static_cast<std::size_t>(i)] && !reached[static_cast<std::size_t>(i)]) wants(i);
-      if (!waits) text += " waits for nothing";
-    });
-    return text;
+    return who_waits(sheet_, [this](auto visit) { this->each_lane(visit); });
   }
 
  private:
-  World make_world() {
-    const program& of = sheet_.of;
-    members_.resize(static_cast<std::size_t>(sheet_.graph.meeting_sizes.size()) + 1);
-    for (std::int32_t r = 0; r < of.ranks(); ++r) {
-      bool updates = false;
-      for (std::int32_t i = of.starts[r]; i < of.starts[r + 1]; ++i) {
-        if (const std::int32_t meeting = sheet_.graph.meetings[i]; meeting >= 0) members_[static_cast<std::size_t>(meeting)].push_back(r);
-        updates = updates || of.instructions[i].what == op::optimizer_step;
-      }
-      if (updates) members_.back().push_back(r);
-    }
-    return World(of.ranks(), sheet_.messages, members_);
-  }
   template <class Visit>
   void each_lane(Visit visit) const {
     for (const auto& each : players_) each->each_lane(visit);
@@ -136,16 +122,37 @@ class thread_ranks {
     ended_.wait(lock, ended);
     return true;
   }
-  void stop_late_ranks(std::unique_lock<std::mutex>& lock) {
+  // Until all ranks have ended, or there is no use in waiting.
+  void watch(std::unique_lock<std::mutex>& lock) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto since = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+    for (;;) {
+      const double left = deadline_ > 0 ? std::max(deadline_ - since(), 1e-3) : 0;
+      const double look = patience_ > 0 && (deadline_ <= 0 || patience_ / 4 < left) ? patience_ / 4 : left;
+      if (all_end(lock, look)) return;
+      if (deadline_ > 0 && since() >= deadline_)
+        return stop_ranks(lock, error(ranks_too_late, "after " + std::to_string(deadline_) + " s" + report()));
+      if (patience_ > 0 && nobody_comes())
+        return stop_ranks(lock, error(rank_waits_in_vain, "all ranks wait for more than " + std::to_string(patience_) +
+                                                              " s; last checkpoint: " + (checkpoint_.empty() ? "none" : checkpoint_) + report()));
+    }
+  }
+  // Whether every rank that has not ended sleeps, and has for long: each computes no more, and only another can wake it.
+  bool nobody_comes() const {
+    if constexpr (!requires { world_.sleeps(0); }) return false;
+    for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
+      if (!ended_ranks_[static_cast<std::size_t>(r)] && world_.sleeps(r) < patience_) return false;
+    return true;
+  }
+  void stop_ranks(std::unique_lock<std::mutex>& lock, const error& why) {
     failed_ = true;
-    const std::string who = "after " + std::to_string(deadline_) + " s" + report();
     world_.stop();
     if (!all_end(lock, grace_)) {
       // A thread within an instruction cannot be stopped from outside, and this object cannot be left while it runs.
-      std::fprintf(stderr, "%s\n", error(ranks_too_late, who).what());
+      std::fprintf(stderr, "%s\n", why.what());
       std::abort();
     }
-    if (!failure_) fail(ranks_too_late, who);
+    if (!failure_) throw why;
   }
 
   void work(std::int32_t rank) {
@@ -168,6 +175,7 @@ class thread_ranks {
         fails(std::current_exception());
       }
       const std::lock_guard lock(mutex_);
+      ended_ranks_[static_cast<std::size_t>(rank)] = true;
       if (--running_ == 0) ended_.notify_all();
     }
   }
@@ -181,9 +189,12 @@ class thread_ranks {
   }
 
   score_sheet sheet_;
-  double deadline_, grace_;
-  std::vector<std::vector<std::int32_t>> members_;  // of each meeting
+  double deadline_, grace_, patience_;
+  meeting_members members_;
+  std::vector<bool> ended_ranks_;  // in this step
+  std::string checkpoint_;
   World world_;
+  std::vector<std::int32_t> local_;
   std::vector<std::unique_ptr<Endpoint>> ends_;
   std::vector<std::unique_ptr<rank_player<Endpoint>>> players_;
   void (*job_)(void*, std::int32_t) = nullptr;

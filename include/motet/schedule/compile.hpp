@@ -13,7 +13,8 @@ enum class messages : std::uint8_t { in_channels, in_one_lane, in_compute };
 
 struct compile_config {
   messages carried = messages::in_channels;
-  bool update = true;  // an optimizer step for each stage, after a reduction where its module has replicas
+  bool update = true;  // an optimizer step for each stage
+  bool reduce = true;  // before that a sum of its gradients, where its module has replicas or shards
 };
 
 namespace detail {
@@ -124,14 +125,14 @@ class message_writer {
   std::uint8_t next_lane_ = lane::first_channel;
 };
 
-constexpr void put_updates(program& made, std::int32_t rank, const list<std::int32_t>& replicas) {
+constexpr void put_updates(program& made, std::int32_t rank, const list<std::int32_t>& replicas, const compile_config& config) {
   for (index v = 0; v < made.voices.size(); ++v) {
     const voice& of = made.voices[v];
     const auto number = static_cast<std::int32_t>(v);
     for (std::int32_t s = 0; of.learns && s < of.stages; ++s) {
       if (made.place(of, s) != rank) continue;
-      if (replicas[of.module] > 1) made.instructions.push({op::reduce_gradient, lane::reduce, false, number, s, -1, -1});
-      made.instructions.push({op::optimizer_step, lane::compute, false, number, s, -1, -1});
+      if (config.reduce && replicas[of.module] > 1) made.instructions.push({op::reduce_gradient, lane::reduce, false, number, s, -1, -1});
+      if (config.update) made.instructions.push({op::optimizer_step, lane::compute, false, number, s, -1, -1});
     }
   }
 }
@@ -165,7 +166,7 @@ constexpr program compile(const score& from, compile_config config = {}) {
       for (std::int32_t c = i; c <= last; ++c) carrier.after(from[c], rank);
       i = last + 1;
     }
-    if (config.update) detail::put_updates(made, rank, replicas);
+    detail::put_updates(made, rank, replicas, config);
     made.starts.push(static_cast<std::int32_t>(made.instructions.size()));
   }
   made.slots = live_of_stages(made);

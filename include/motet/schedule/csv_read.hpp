@@ -150,7 +150,7 @@ class csv_reader {
         for (std::size_t c = i; adds_messages && c <= last; ++c) carrier.after(cue_of(sheet_.actions[c].it), rank);
         i = last + 1;
       }
-      if (adds_updates) put_updates(made, rank, replicas);
+      if (adds_updates) put_updates(made, rank, replicas, {});
       made.starts.push(static_cast<std::int32_t>(made.instructions.size()));
     }
     made.slots = live_of_stages(made);

@@ -164,14 +164,19 @@ class csv_sheet_reader {
         if (made.name.view() != value) lexer_.refuse(csv_bad_header, "a name of 15 bytes at most");
       } else if (key == "module") made.module = whole(value, 0, most_voices);
       else if (key == "replica") made.replica = whole(value, 0, most_voices);
+      else if (key == "shard") made.shard = whole(value, 0, most_voices);
+      else if (key == "shards") made.shards = whole(value, 1, most_voices);
       else if (key == "stages") made.stages = whole(value, 1, most_stages);
       else if (key == "chunks") made.chunks = whole(value, 1, most_stages);
       else if (key == "microbatches") made.microbatches = whole(value, 1, most_microbatches);
       else if (key == "join") made.join = whole(value, 0, most_voices);
       else if (key == "group") made.group = whole(value, 1, most_microbatches);
       else if (cell == "frozen") made.learns = false;
+      else if (cell == "sums_each") made.sums_each = true;
       else if (key == "slots") slots = numbers(value);
-      else lexer_.refuse(csv_bad_header, "one of name, module, replica, stages, chunks, microbatches, join, group, slots, frozen");
+      else
+        lexer_.refuse(csv_bad_header,
+                      "one of name, module, replica, shard, shards, stages, chunks, microbatches, join, group, slots, frozen, sums_each");
     }
     const std::string row = "row " + std::to_string(lexer_.row()) + ": ";
     if (made.stages < 1 || made.microbatches < 1) fail(csv_bad_header, row + "a voice needs stages and microbatches");

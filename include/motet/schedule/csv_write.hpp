@@ -83,12 +83,15 @@ class csv_writer {
       if (!each.name.view().empty()) out_ += "," + quoted("name=" + std::string(each.name.view()));
       field("module", each.module, 0);
       field("replica", each.replica, 0);
+      field("shard", each.shard, 0);
+      field("shards", each.shards, 1);
       field("stages", each.stages, 0);
       field("chunks", each.chunks, 1);
       field("microbatches", each.microbatches, 0);
       field("join", each.join, -1);
       field("group", each.group, 1);
       if (!each.learns) out_ += ",frozen";
+      if (each.sums_each) out_ += ",sums_each";
       for (std::int32_t s = 0; slots && s < each.stages; ++s) out_ += (s == 0 ? ",slots=" : ";") + std::to_string(of_.slots[each.first_place + s]);
       out_ += "\r\n";
     }

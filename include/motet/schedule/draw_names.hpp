@@ -108,6 +108,7 @@ class drawn_names {
     std::string text = clean_name(of.name.view());
     if (text.empty() && of_.voices.size() > 1) text = "module " + std::to_string(of.module);
     if (of.replica > 0) text += "/" + std::to_string(of.replica);
+    if (of.shards > 1) text += "." + std::to_string(of.shard);
     return text;
   }
   // "picture stage 0,4": what a rank holds.

@@ -16,6 +16,7 @@ inline std::string describe(const program& of, const instruction& it) {
   text += " of ";
   text += sings.name.view().empty() ? "module " + std::to_string(it.voice) : std::string(sings.name.view());
   if (sings.replica > 0) text += " (replica " + std::to_string(sings.replica) + ")";
+  if (sings.shards > 1) text += " (shard " + std::to_string(sings.shard) + " of " + std::to_string(sings.shards) + ")";
   text += ", stage " + std::to_string(it.stage);
   if (it.microbatch >= 0) text += ", microbatch " + std::to_string(it.microbatch);
   return text;

@@ -20,6 +20,9 @@ struct program_graph {
   list<std::int32_t> meeting_sizes;   // of joins, reductions and, with rendezvous, messages
   list<std::int32_t> first_meetings;  // of each join; then reductions begin
   list<std::int32_t> reductions;      // of each module its first meeting, one for each stage; -1: it has no replicas
+  list<std::int32_t> together;        // of each voice the first meeting of its shards, which compute together; -1: it is not sharded
+  list<std::int32_t> sums;            // of each module the first meeting of its backwards, where each sums gradients; -1: they do not
+  std::int32_t computations = 0;      // the first of all those; before it lie joins and reductions
 
   struct wait_view {
     const std::int32_t* first;
@@ -42,7 +45,8 @@ namespace detail {
 // The rank where a voice meets the others of its join.
 constexpr std::int32_t home(const program& from, const voice& of) { return from.place(of, of.stages - 1); }
 
-// Joins first, one meeting for each group, then reductions, one for each stage of each module with replicas.
+// Joins first, one meeting for each group; then reductions, one for each stage of each module with replicas or shards; then computations of shards,
+// for each (stage, microbatch) its forward, its forward again, its backward and its backward's weight part.
 constexpr finding put_meetings(const program& from, program_graph& to) {
   list<std::int32_t>& sizes = to.meeting_sizes;
   for (std::int32_t j = 0; j < from.joins; ++j) {
@@ -67,6 +71,21 @@ constexpr finding put_meetings(const program& from, program_graph& to) {
     if (to.reductions[each.module] >= 0 || replicas[each.module] < 2) continue;
     to.reductions[each.module] = static_cast<std::int32_t>(sizes.size());
     sizes.resize(sizes.size() + each.stages, replicas[each.module]);
+  }
+  to.computations = static_cast<std::int32_t>(sizes.size());
+  for (const voice& each : from.voices) {
+    if (each.shard > 0) {
+      to.together.push(to.together.back());
+      continue;
+    }
+    to.together.push(each.shards > 1 ? static_cast<std::int32_t>(sizes.size()) : -1);
+    if (each.shards > 1) sizes.resize(sizes.size() + index{4} * each.stages * each.microbatches, each.shards);
+  }
+  to.sums.resize(from.voices.size(), -1);
+  for (const voice& each : from.voices) {
+    if (!each.sums_each || to.sums[each.module] >= 0 || replicas[each.module] < 2) continue;
+    to.sums[each.module] = static_cast<std::int32_t>(sizes.size());
+    sizes.resize(sizes.size() + index{each.stages} * each.microbatches, replicas[each.module]);
   }
   return {};
 }

@@ -20,7 +20,7 @@ enum class op : std::uint8_t {
   receive_replay,      //
   send_backward,       // gradients that leave s towards s - 1
   receive_backward,    // gradients that come to s from s + 1
-  reduce_gradient,     // sums the gradients of s over the replicas of its module
+  reduce_gradient,     // sums the gradients of s over the replicas and shards of its module
   gather_parameters,   // brings the parameters of s together where they are sharded
   release_parameters,  // and lets them go
   optimizer_step,      // of the parameters of s

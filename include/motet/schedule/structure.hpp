@@ -24,6 +24,12 @@ constexpr finding check_structure(const program& of) {
   if (of.joins < 0 || of.joins > voices) return wrong(of.joins, voices);
   list<std::int32_t> stages_of_modules(voices, 0);
   index places = 0, cells = 0;
+  std::int32_t shards_seen = 0;
+  const auto shares = [](const voice& one, const voice& other) {
+    return one.module == other.module && one.replica == other.replica && one.shards == other.shards && one.microbatches == other.microbatches &&
+           one.stages == other.stages;
+  };
+  list<std::int32_t> sums_of_modules(voices, -1);  // microbatches, where backwards are summed
   for (const voice& each : of.voices) {
     if (each.stages < 1 || each.microbatches < 1 || each.chunks < 1) return {reason::no_stages, -1, -1, -1, each.stages, 1};
     if (each.first_place != places || each.first_cell != cells) return wrong(each.first_place, places);
@@ -31,14 +37,23 @@ constexpr finding check_structure(const program& of) {
     if (each.join >= of.joins) return wrong(each.join, of.joins);
     if (each.join >= 0 && (each.group < 1 || each.microbatches % each.group != 0))
       return {reason::group_does_not_divide, -1, -1, -1, each.group, each.microbatches};
+    // Shards stand one behind the other, the first one ahead.
+    if (each.shards < 1 || each.shard != shards_seen) return wrong(each.shard, shards_seen);
+    if (each.shard > 0 && !shares(*(&each - 1), each)) return wrong(each.shards, (&each - 1)->shards);
+    shards_seen = each.shard + 1 == each.shards ? 0 : each.shard + 1;
     // Replicas of a module are cut alike: their gradients are summed stage by stage.
     std::int32_t& stages = stages_of_modules[each.module];
     if (stages != 0 && stages != each.stages) return wrong(each.stages, stages);
     stages = each.stages;
+    std::int32_t& sums = sums_of_modules[each.module];
+    const std::int32_t own_sums = each.sums_each ? each.microbatches : 0;
+    if (sums >= 0 && sums != own_sums) return wrong(own_sums, sums);
+    sums = own_sums;
     places += each.stages;
     cells += index{each.stages} * each.microbatches;
     if (cells > most_cells) return {reason::too_large, -1, -1, -1, cells, most_cells};
   }
+  if (shards_seen != 0) return wrong(shards_seen, 0);
   // Every pair takes one instruction at least, so what a reader allots stays within what it was given.
   if (cells > of.instructions.size()) return wrong(of.instructions.size(), cells);
   if (of.places.size() != places) return wrong(of.places.size(), places);

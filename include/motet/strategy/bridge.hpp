@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/meta/list.hpp>
-#include <motet/strategy/share.hpp>
+#include <motet/tensor/share.hpp>
 
 namespace motet {
 

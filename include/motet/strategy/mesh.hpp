@@ -70,6 +70,8 @@ class mesh {
     return members;
   }
 
+  friend constexpr bool operator==(const mesh&, const mesh&) = default;
+
  private:
   degrees split_;
   list<std::int32_t> ranks_;
@@ -80,6 +82,7 @@ struct cluster_shape {
   std::int32_t ranks_per_node = 0;  // 0: one node
   bool tensor_may_cross_nodes = false;
   constexpr std::int32_t node(std::int32_t rank) const { return ranks_per_node > 0 ? rank / ranks_per_node : 0; }
+  friend constexpr bool operator==(const cluster_shape&, const cluster_shape&) = default;
 };
 
 // Degrees that fit the ranks, every rank once and in the cluster, tensor groups inside nodes. `where` is the place in the list of ranks.

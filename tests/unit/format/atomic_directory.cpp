@@ -45,6 +45,23 @@ TEST_CASE("an older directory is replaced whole") {
   CHECK(folder.names("result") == names{"new"});
 }
 
+TEST_CASE("one that others have filled appears the same way") {
+  const scratch folder;
+  const auto fill = [&](const char* name) {
+    std::filesystem::create_directory(folder / ".shared");
+    motet::write_file(folder / ".shared" / name, "by somebody");
+  };
+  fill("first");
+  { const motet::atomic_directory dropped(folder / "result", folder / ".shared"); }
+  CHECK(folder.names().empty());
+  fill("one");
+  motet::atomic_directory(folder / "result", folder / ".shared").commit();
+  fill("two");
+  motet::atomic_directory(folder / "result", folder / ".shared").commit();
+  CHECK(folder.names() == names{"result"});
+  CHECK(folder.names("result") == names{"two"});
+}
+
 TEST_CASE("a place that cannot be written is refused at once") {
   const scratch folder;
   motet::write_file(folder / "file", "");

@@ -10,6 +10,25 @@ static_assert(join<info_nce, int, int, int, int>::pairs == 6);
 
 namespace {
 
+// Losses that ranks cannot share: one without part(), one that says that its rows tell, and cannot.
+struct only_whole {
+  static constexpr bool tells = false;
+  template <class C, class M, class S>
+  static double pair(C&, const M*, M*, matrix<S>, matrix<S>, double, matrix<S>, matrix<S>);
+};
+struct dumb : pairwise_sigmoid {
+  static constexpr bool tells = true;
+};
+template <class Loss>
+constexpr bool is_shared = spread_loss<Loss, cpu::context, double, float>;
+
+}  // namespace
+
+static_assert(is_shared<info_nce> && is_shared<pairwise_sigmoid>);
+static_assert(!is_shared<only_whole> && !is_shared<dumb>);
+
+namespace {
+
 template <class T>
 struct loss_outcome {
   double loss = 0;

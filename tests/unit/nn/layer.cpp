@@ -80,3 +80,37 @@ TEST_CASE("parameters are listed under a prefix, or under none") {
   CHECK(layer::parameters_of<counting<true>>("part")[0].name == "part.weight");
   CHECK(layer::parameters_of<counting<false>>("part").empty());
 }
+
+namespace {
+
+// Says what a part of it holds, and wants to know the part when it takes memory.
+struct shared_out : counting<true> {
+  static constexpr motet::index size(tensor_cut cut) { return 16 * cut.share(3).size(); }
+  template <class N, class C>
+  static void reserve(C& ctx, const sequences&, saved<N>& s, tensor_cut cut = {}) {
+    s.kept = ctx.memory.template take_rows<typename N::value, 2>(cut.share(3).size());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a layer that may be cut sees the cut, another does not") {
+  const tensor_cut cut{2, 1};
+  CHECK_EQ(layer::size<shared_out>(cut), 16);
+  CHECK_EQ(layer::size<shared_out>({}), 48);
+  CHECK_EQ(layer::size<counting<true>>(cut), 16);
+  CHECK_EQ(layer::size<counting<false>>(cut), 0);
+  const float data[3] = {1, 2, 3};
+  const weights<fp32> w{data, cut};
+  CHECK_EQ(*layer::part<shared_out>(w, 2).data, 3);
+  CHECK_EQ(layer::part<shared_out>(w).cut.shards, 2);
+  CHECK(layer::part<counting<true>>(w, 1).cut.whole());
+  cpu::context plan;
+  shared_out::saved<fp32> cut_saved;
+  counting<true>::saved<fp32> saved;
+  layer::reserve<shared_out, fp32>(plan, {5, 1, nullptr}, cut_saved, cut);
+  layer::reserve<counting<true>, fp32>(plan, {5, 1, nullptr}, saved, cut);
+  CHECK_EQ(cut_saved.kept.rows, 1);
+  CHECK_EQ(saved.kept.rows, 5);
+  CHECK(layer::parameters_of<shared_out>("part", cut)[0].name == "part.weight");
+}

@@ -3,6 +3,8 @@
 #include <motet/nn/operations.hpp>
 
 #include <motet/backend/cpu/operations.hpp>
+#include <motet/backend/spread.hpp>
+#include <motet/nn/routing.hpp>
 
 #include <doctest/doctest.h>
 
@@ -33,6 +35,7 @@ bool offers_all(Context& ctx) {
   linear_backward_input(ctx, seq, x, square, x, x);
   linear_backward_input(ctx, seq, x, square, activation::gelu, x, x, x);
   linear_backward_weight(ctx, x, x, square, vector);
+  linear_backward_bias(ctx, x, vector);
   norm_forward(ctx, seq, norm_kind::layer, x, vector, vector, 1e-5, x, two);
   norm_replay(ctx, seq, norm_kind::layer, x, vector, vector, two, x);
   norm_backward_input(ctx, seq, norm_kind::layer, x, vector, two, x, none, x);
@@ -52,6 +55,8 @@ bool offers_all(Context& ctx) {
   sine_position_forward(ctx, seq, geometry, x);
   token_forward(ctx, seq, ids, square, x);
   token_backward_weight(ctx, ids, x, square);
+  token_forward(ctx, seq, ids, motet::index{2}, square, x);
+  token_backward_weight(ctx, ids, motet::index{2}, x, square);
   position_forward(ctx, seq, square, x);
   position_backward_weight(ctx, seq, x, square);
   pick_forward(ctx, seq, pick::last, x, pooled);
@@ -60,6 +65,27 @@ bool offers_all(Context& ctx) {
   mean_backward(ctx, seq, pooled, x);
   normalize_forward(ctx, seq, x, x, one);
   normalize_backward(ctx, seq, x, one, x, x);
+  gather_rows(ctx, x, x);
+  scatter_sum_rows(ctx, x, none, x);
+  CHECK_EQ(rows_of_all(ctx).rows(), 6);
+  const router_shape routes{.experts = 4, .top_k = 2};
+  const matrix<choice<T>> chosen{nullptr, 6, 2, 2};
+  dispatched<T> to;
+  router_forward(ctx, seq, x, square, x);
+  route_forward(ctx, seq, routes, x, one, chosen, pooled, two);
+  route_backward(ctx, seq, routes, pooled, one, chosen, two, x);
+  reserve_dispatch(ctx, seq, routes, tensor_cut{}, to);
+  CHECK_EQ(to.placed.count, 12);
+  dispatch(ctx, seq, routes, chosen, to);
+  to_experts(ctx, to, x, take_arrived<T>(ctx, to, 4), x);
+  place_rows(ctx, to, x, x, x);
+  from_experts(ctx, seq, to, x, true, none, x);
+  gates_from_experts(ctx, seq, to, static_cast<const T*>(vector), two);
+  grouped_linear_forward(ctx, to.placed, x, square, x);
+  grouped_linear_forward(ctx, to.placed, x, square, activation::gelu, x, x);
+  grouped_linear_backward_input(ctx, to.placed, x, square, x);
+  grouped_linear_backward_weight(ctx, to.placed, x, x, square);
+  gate_backward(ctx, to.placed, chosen, x, x, vector);
   info_nce_loss(ctx, x, x, static_cast<const T*>(vector), 1.0, x, x, vector);
   pairwise_sigmoid_loss(ctx, x, x, static_cast<const T*>(vector), static_cast<const T*>(vector), 1.0, x, x, vector, vector);
   zero(ctx, vector, motet::index{4});
@@ -74,6 +100,10 @@ TEST_CASE("a backend offers every operation that nets call, and a dry run of eac
   cpu::profile noted;
   cpu::context ctx;
   ctx.costs = &noted;
+  spread shared;
+  shared.part = {2, 3, nullptr};
+  shared.tensor_rows = {6};
+  ctx.shared = &shared;
   CHECK(offers_all<cpu::context, float>(ctx));
   CHECK(offers_all<cpu::context, double>(ctx));
   CHECK(ctx.memory.mark() == 0);

@@ -88,7 +88,7 @@ TEST_CASE("frozen modules are in the file of the weights and have no moments") {
   save(train.state(), folder.path(), "frozen", {}, {});
   const checkpoint saved(folder.path());
   bool weight = false;
-  for (const stored_tensor& each : saved.weights()) weight = weight || each.name == "picture.embed.patch.weight";
+  for (const checkpoint_tensor& each : saved.weights()) weight = weight || each.name == "picture.embed.patch.weight";
   CHECK(weight);
   const safetensors_file moments(saved.path() / "optimizer.safetensors");
   CHECK(moments.find("picture.embed.patch.weight.m") == nullptr);

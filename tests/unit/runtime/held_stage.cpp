@@ -45,7 +45,7 @@ struct batch_data {
 // A tower on the ranks of a program, all on this thread: each rank in the order of its list, whoever can go on.
 class chain {
  public:
-  chain(const score& order, const batch_data& data, const std::vector<motet::index>& layers)
+  chain(const score& order, const batch_data& data, const std::vector<motet::index>& layers, bool remade = false)
       : sheet_(compile(order, {messages::in_channels, false})), world_(sheet_.of.ranks(), sheet_.messages, meetings()) {
     const program& of = sheet_.of;
     const voice& sings = of.voices[0];
@@ -68,6 +68,9 @@ class chain {
       at.rank = of.places[s];
       at.range = {at.range.last, at.range.last + layers[static_cast<std::size_t>(s)]};
       at.slots = of.slots[s];
+      at.remade = remade;
+      at.parameters = ear::stage::parameter_end(at.range) - ear::stage::parameter_begin(at.range);
+      at.moments = at.learns ? at.parameters : 0;
       for (int kind = 0; kind < 3; ++kind) {
         at.in[kind] = counts.in[kind][s];
         at.out[kind] = counts.out[kind][s];
@@ -88,7 +91,7 @@ class chain {
     initialise(layer::parameters_of<ear>("ear"), 1, whole.data(), ear::parameter_size);
     for (auto& each : stages) {
       each->prepare(each->measure());
-      std::copy_n(whole.data() + each->parameter_begin(), each->parameter_count(), each->weights_data());
+      std::copy_n(whole.data() + ear::stage::parameter_begin(each->at().range), each->at().parameters, each->weights_data());
     }
     std::vector<view_type> to;
     std::vector<view<const float, 4>> from;
@@ -124,7 +127,8 @@ class chain {
   }
   std::vector<float> gradients() const {
     std::vector<float> flat(static_cast<std::size_t>(ear::parameter_size), 0.0f);
-    for (const auto& each : stages) std::copy_n(each->gradients_data(), each->parameter_count(), flat.data() + each->parameter_begin());
+    for (const auto& each : stages)
+      std::copy_n(each->gradients_data(), each->at().parameters, flat.data() + ear::stage::parameter_begin(each->at().range));
     return flat;
   }
 
@@ -224,6 +228,44 @@ TEST_CASE("neighbours on one rank pass rows without messages") {
   }
 }
 
+TEST_CASE("a stage that makes again what backward needs gives the same, and keeps nothing") {
+  const batch_data data(6);
+  for (const bool synchronous : {false, true}) {
+    const score order = synchronous ? batch_sync::write({{{3, 3, 3, 1, 0, false}}, 1}) : one_f_one_b::write({3, 3});
+    chain kept(order, data, {1, 2, 1}), remade(order, data, {1, 2, 1}, true);
+    CHECK(kept.step());
+    CHECK(remade.step());
+    CHECK(remade.features == kept.features);
+    CHECK(remade.gradients() == kept.gradients());
+    for (const auto& each : remade.stages) CHECK(each->used_of_slots() == 0);
+  }
+}
+
+TEST_CASE("the last backward of a step tells every gradient, once") {
+  const batch_data data(6);
+  for (const score& order : {one_f_one_b::write({2, 3}), zb_h1::write({2, 3})}) {
+    chain many(order, data, {2, 2});
+    std::vector<int> told;
+    const float* from = nullptr;
+    struct listener {
+      std::vector<int>& told;
+      const float*& from;
+    } hears{told, from};
+    held& stage = *many.stages[0];
+    stage.set_sink({[](void* self, const void* at, motet::index count) {
+                      auto& own = *static_cast<listener*>(self);
+                      for (motet::index i = 0; i < count; ++i) ++own.told[static_cast<std::size_t>(static_cast<const float*>(at) - own.from + i)];
+                    },
+                    &hears});
+    from = stage.gradients_data();
+    for (int turn = 0; turn < 2; ++turn) {
+      told.assign(static_cast<std::size_t>(stage.at().parameters), 0);
+      CHECK(many.step());
+      CHECK(told == std::vector<int>(told.size(), 1));
+    }
+  }
+}
+
 TEST_CASE("gradients add up until they are cleared") {
   const batch_data data(4);
   chain many(gpipe::write({2, 2}), data, {2, 2});
@@ -255,5 +297,5 @@ TEST_CASE("a stage has no action for what it does not do itself") {
     CHECK((one.stages[0]->action_of(what).run == nullptr));
   CHECK(one.stages[0]->is_first());
   CHECK(one.stages[0]->is_last());
-  CHECK(one.stages[0]->parameter_count() == ear::parameter_size);
+  CHECK(one.stages[0]->at().parameters == ear::parameter_size);
 }

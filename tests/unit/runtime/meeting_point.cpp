@@ -2,197 +2,171 @@
 // labels: threads
 #include <motet/runtime/meeting_point.hpp>
 
-#include <motet/backend/cpu/device.hpp>
+#include <join_laws.hpp>
+
 #include <motet/backend/transport/local.hpp>
-#include <motet/schedule/compile.hpp>
 
 #include <doctest/doctest.h>
 
+#include <thread>
+
 using namespace motet;
+using laws::drawn, laws::model_of, laws::squared_products;
 
 namespace {
 
-using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 1, .heads = 1, .embedding = 4}>;
-template <class Loss, bool FirstFrozen, bool SecondFrozen>
-using model_of = model<join<Loss, motet::module<"a", std::conditional_t<FirstFrozen, frozen<ear>, ear>>,
-                            motet::module<"b", std::conditional_t<SecondFrozen, frozen<ear>, ear>>, motet::module<"c", ear>>>;
-
-// Where a stage would leave its features.
-struct fake_stage {
-  std::vector<view<double, 4>> features;
-  std::vector<view<const double, 4>> gradients;
-  void set_features(std::vector<view<double, 4>> to, std::vector<view<const double, 4>> from) {
-    features = std::move(to);
-    gradients = std::move(from);
+// An end that counts what comes.
+struct counting_end : local::endpoint {
+  using local::endpoint::endpoint;
+  std::array<motet::index, 2> came{};  // of first and of second exchanges
+  std::int32_t joins = 0;
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* all,
+                std::span<const byte_range> in) {
+    if (!local::endpoint::exchange(meeting, member, own, out, all, in)) return false;
+    for (const byte_range& each : in) came[meeting < joins ? 0 : 1] += each.bytes;
+    return true;
+  }
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::int32_t from, std::byte* to,
+             motet::index bytes) {
+    if (!local::endpoint::fetch(meeting, member, own, out, from, to, bytes)) return false;
+    came[meeting < joins ? 0 : 1] += bytes;
+    return true;
   }
 };
 
-// Modules of one stage each; module k has 2 + k microbatches in a group.
-template <class Model>
-score order_of(const std::array<int, 3>& places, int groups) {
-  score out;
-  for (int k = 0; k < 3; ++k) {
-    voice made;
-    made.module = k;
-    made.microbatches = groups * (2 + k);
-    made.join = 0;
-    made.group = 2 + k;
-    made.learns = !Model::frozen[static_cast<std::size_t>(k)];
-    out.add(made, [&](int) { return places[static_cast<std::size_t>(k)]; });
+struct outcome {
+  std::vector<motet::index> features_came, told_came, held;  // of each rank, in bytes
+};
+
+// Ranks are threads.
+template <class Model, class Numbers>
+outcome compare(const std::vector<join_seat>& seats, int ranks, motet::index samples, motet::index groups, double tolerance) {
+  laws::join_problem<Model, Numbers> problem(seats, ranks, samples, groups);
+  local::world world(ranks, 0, problem.members.all());
+  std::vector<std::unique_ptr<counting_end>> ends;
+  std::vector<std::unique_ptr<laws::join_rank<Model, Numbers, counting_end>>> all;
+  std::int32_t owners = 0;
+  for (std::int32_t r = 0; r < ranks; ++r) {
+    ends.push_back(std::make_unique<counting_end>(world, r));
+    ends.back()->joins = problem.sheet.join_meetings();
+    all.push_back(std::make_unique<laws::join_rank<Model, Numbers, counting_end>>(problem, r, *ends.back()));
+    const auto* const point = all.back()->point();
+    if (point == nullptr) continue;
+    owners += point->is_owner();
+    CHECK(point->is_owner() == (point->weights() != nullptr));
+    if (point->is_owner()) CHECK(problem.learns(r));
   }
-  for (int r = 0; r < 3; ++r) {
-    out.rank();
-    bool member = false;
-    for (int g = 0; g < groups; ++g) {
-      const auto all = [&](op what) {
-        for (int k = 0; k < 3; ++k)
-          for (int m = g * (2 + k); places[static_cast<std::size_t>(k)] == r && m < (g + 1) * (2 + k); ++m) {
-            member = true;
-            if (what == op::forward || out.voices()[k].learns) out.play(what, k, 0, m);
-          }
-      };
-      all(op::forward);
-      if (member) out.join(0, g);
-      all(op::backward);
+  CHECK(owners == 1);
+
+  outcome out;
+  for (std::uint64_t turn = 0; turn < 2; ++turn) {
+    problem.draw(turn);
+    for (auto& each : ends) {
+      each->begin_step();
+      each->came = {};
     }
+    std::vector<std::thread> threads;
+    for (auto& each : all) threads.emplace_back([&each] { each->step(); });
+    for (std::thread& each : threads) each.join();
+
+    double loss = 0;
+    std::vector<double> numbers(problem.d_numbers.size(), 0.0);
+    for (std::int32_t r = 0; r < ranks; ++r) {
+      const auto& each = *all[static_cast<std::size_t>(r)];
+      loss += each.loss;
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += each.numbers[i];
+      CHECK(each.worst <= tolerance);
+      // Where nothing learns, nobody asks for a part of the loss at the end of a step.
+      if (!problem.learns(r)) CHECK(each.loss == 0);
+    }
+    const auto near = [&](double got, double wanted) { return std::abs(got - wanted) <= tolerance * (1 + std::abs(wanted)); };
+    CHECK(near(loss, problem.loss));
+    for (std::size_t i = 0; i < numbers.size(); ++i) CHECK(near(numbers[i], static_cast<double>(problem.d_numbers[i])));
+    out = {};
+    for (const auto& each : ends) {
+      out.features_came.push_back(each->came[0]);
+      out.told_came.push_back(each->came[1]);
+    }
+    for (const auto& each : all) out.held.push_back(each->point() != nullptr ? each->point()->measure().features : 0);
   }
   return out;
 }
 
-template <class Model>
-void compare(const std::array<int, 3>& places, motet::index groups) {
-  using point_type = meeting_point<Model, cpu::context, fp64, local::endpoint>;
-  constexpr motet::index samples = 5, size = Model::loss::parameter_size;
-  const score_sheet sheet(compile(order_of<Model>(places, static_cast<int>(groups)), {messages::in_channels, false}));
-  const program& of = sheet.of;
-  std::vector<std::vector<std::int32_t>> members(static_cast<std::size_t>(sheet.graph.meeting_sizes.size()));
-  for (std::int32_t i = 0; i < of.instructions.size(); ++i)
-    if (sheet.graph.meetings[i] >= 0) members[static_cast<std::size_t>(sheet.graph.meetings[i])].push_back(of.rank_of(i));
-  local::world world(3, 0, members);
-
-  std::vector<std::unique_ptr<local::endpoint>> ends;
-  std::vector<std::unique_ptr<typename point_type::home_type>> homes;
-  std::vector<std::unique_ptr<point_type>> points(3);
-  for (std::int32_t r = 0; r < 3; ++r) {
-    ends.push_back(std::make_unique<local::endpoint>(world, r));
-    homes.push_back(std::make_unique<typename point_type::home_type>());
-    homes.back()->rank = r;
-    homes.back()->end = ends.back().get();
-    homes.back()->sheet = &sheet;
-    if (std::find(places.begin(), places.end(), r) == places.end()) continue;
-    points[static_cast<std::size_t>(r)] = std::make_unique<point_type>(*homes.back(), samples, groups);
-    const auto needs = points[static_cast<std::size_t>(r)]->measure();
-    homes.back()->prepare(needs.work, needs.scratch);
-    points[static_cast<std::size_t>(r)]->prepare();
-  }
-  // One rank owns the numbers of the loss: where the first module that learns ends.
-  const int learning = !Model::frozen[0] ? 0 : !Model::frozen[1] ? 1 : 2;
-  point_type* owner = nullptr;
-  for (std::int32_t r = 0; r < 3; ++r) {
-    auto* const point = points[static_cast<std::size_t>(r)].get();
-    if (point == nullptr) continue;
-    CHECK(point->is_owner() == (r == places[static_cast<std::size_t>(learning)]));
-    if (!point->is_owner()) CHECK(point->weights() == nullptr);
-    else owner = point;
-  }
-  REQUIRE(owner != nullptr);
-
-  // Features of the whole step, and where the points want them.
-  std::array<std::vector<double>, 3> tables, gradients;
-  std::array<fake_stage, 3> stages;
-  const microbatches<ear> a(samples * groups, groups, 2), b(samples * groups, groups, 3), c(samples * groups, groups, 4);
-  const std::array<const microbatches<ear>*, 3> parts{&a, &b, &c};
-  points[static_cast<std::size_t>(places[0])]->template connect<0>(stages[0], a);
-  points[static_cast<std::size_t>(places[1])]->template connect<1>(stages[1], b);
-  points[static_cast<std::size_t>(places[2])]->template connect<2>(stages[2], c);
-  std::vector<double> numbers(static_cast<std::size_t>(size), 0.5);
-
-  for (std::uint64_t turn = 0; turn < 2; ++turn) {
-    for (std::size_t k = 0; k < 3; ++k) {
-      const random_stream draw(turn, k);
-      tables[k].clear();
-      for (motet::index i = 0; i < samples * groups * 4; ++i) tables[k].push_back(0.6 * draw.normal(static_cast<std::uint64_t>(i)));
-      gradients[k].assign(tables[k].size(), 0.0);
-    }
-    std::copy_n(numbers.data(), size, owner->weights());
-    for (std::int32_t r = 0; r < 3; ++r) {
-      ends[static_cast<std::size_t>(r)]->begin_step();
-      if (points[static_cast<std::size_t>(r)]) points[static_cast<std::size_t>(r)]->begin_step();
-    }
-    for (std::size_t k = 0; k < 3; ++k)
-      for (motet::index m = 0; m < parts[k]->count(); ++m) {
-        const auto to = stages[k].features[static_cast<std::size_t>(m)];
-        REQUIRE(to.rows == parts[k]->of(m).size());
-        std::copy_n(tables[k].data() + parts[k]->of(m).begin * 4, to.rows * 4, to.data);
-      }
-    // Each rank its joins, until all are through.
-    std::array<std::int32_t, 3> next{of.starts[0], of.starts[1], of.starts[2]};
-    for (bool moves = true; moves;) {
-      moves = false;
-      for (std::int32_t r = 0; r < 3; ++r)
-        for (std::int32_t& i = next[static_cast<std::size_t>(r)]; i < of.starts[r + 1]; ++i) {
-          const instruction& it = of.instructions[i];
-          const action what = it.what == op::join ? points[static_cast<std::size_t>(r)]->join_action() : action{};
-          if (it.what == op::join && !what.run(what.stage, it, i)) break;
-          moves = true;
-        }
-    }
-    for (std::int32_t r = 0; r < 3; ++r) CHECK(next[static_cast<std::size_t>(r)] == of.starts[r + 1]);
-
-    // All pairs on one rank.
-    double loss = 0;
-    std::vector<double> of_numbers(static_cast<std::size_t>(size), 0.0);
-    cpu::device device(1);
-    const auto run = [&](auto& ctx) {
-      loss = 0;
-      for (motet::index g = 0; g < groups; ++g)
-        for (std::size_t i = 0; i < 3; ++i)
-          for (std::size_t j = i + 1; j < 3; ++j) {
-            const auto rows = [&](std::vector<double>& from) { return matrix<double>{from.data() + g * samples * 4, samples, 4, 4}; };
-            const auto slope = [&](std::size_t k) { return Model::frozen[k] ? matrix<double>{} : rows(gradients[k]); };
-            loss += Model::loss::pair(ctx, numbers.data(), of_numbers.data(), rows(tables[i]), rows(tables[j]),
-                                      Model::share / static_cast<double>(groups), slope(i), slope(j));
-          }
-    };
-    device.prepare(device.plan(run));
-    device.run(run);
-
-    double found = 0;
-    std::vector<double> found_numbers(static_cast<std::size_t>(size), 0.0);
-    for (std::int32_t r = 0; r < 3; ++r) {
-      const auto* const point = points[static_cast<std::size_t>(r)].get();
-      if (point == nullptr) continue;
-      // Where nothing learns, nobody tells a part of the loss at the end of a step.
-      bool learns = false;
-      for (std::size_t k = 0; k < 3; ++k) learns = learns || (places[k] == r && !Model::frozen[k]);
-      if (!learns) CHECK(point->loss() == 0);
-      found += point->loss();
-      for (std::size_t i = 0; i < found_numbers.size(); ++i) found_numbers[i] += point->gradients()[i];
-    }
-    CHECK(found == doctest::Approx(loss).epsilon(1e-12));
-    for (std::size_t i = 0; i < found_numbers.size(); ++i) CHECK(found_numbers[i] == doctest::Approx(of_numbers[i]).epsilon(1e-12));
-    for (std::size_t k = 0; k < 3; ++k)
-      for (motet::index m = 0; m < parts[k]->count() && !Model::frozen[k]; ++m) {
-        const auto from = stages[k].gradients[static_cast<std::size_t>(m)];
-        for (motet::index i = 0; i < from.rows * 4; ++i)
-          CHECK(from.data[i] == doctest::Approx(gradients[k][static_cast<std::size_t>(parts[k]->of(m).begin * 4 + i)]).epsilon(1e-12));
-      }
+template <class Loss, bool A, bool B, bool C>
+void all_of_three(double tolerance = 1e-12) {
+  std::uint64_t seed = 0;
+  for (const auto& ranks : laws::members_of_three) {
+    ++seed;
+    CAPTURE(seed);
+    compare<model_of<Loss, A, B, C>, fp64>(drawn(ranks, 11, seed), 5, 11, 1 + static_cast<motet::index>(seed % 3), tolerance);
   }
 }
-
-constexpr std::array<std::array<int, 3>, 5> all_places{{{0, 1, 2}, {2, 0, 1}, {0, 0, 1}, {1, 2, 1}, {2, 2, 2}}};
 
 }  // namespace
 
-TEST_CASE("modules meet as on one rank, wherever they are") {
-  for (const auto& places : all_places)
-    for (const motet::index groups : {1, 3}) compare<model_of<info_nce, false, false>>(places, groups);
+TEST_CASE("softmax over any members is that of one rank") { all_of_three<info_nce, false, false, false>(); }
+TEST_CASE("softmax with one frozen module") { all_of_three<info_nce, true, false, false>(); }
+TEST_CASE("softmax with a pair of frozen modules, which counts once") { all_of_three<info_nce, true, false, true>(); }
+TEST_CASE("softmax where only the last module learns") { all_of_three<info_nce, true, true, false>(); }
+TEST_CASE("pairwise sigmoid over any members is that of one rank") { all_of_three<pairwise_sigmoid, false, false, false>(); }
+TEST_CASE("pairwise sigmoid with one frozen module") { all_of_three<pairwise_sigmoid, false, true, false>(); }
+TEST_CASE("pairwise sigmoid with a pair of frozen modules") { all_of_three<pairwise_sigmoid, true, false, true>(); }
+TEST_CASE("a loss of the user's own") {
+  all_of_three<squared_products, false, false, false>();
+  all_of_three<squared_products, true, true, false>();
 }
 
-TEST_CASE("another loss, a frozen module") {
-  for (const auto& places : all_places) compare<model_of<pairwise_sigmoid, true, false>>(places, 2);
+TEST_CASE("float, and samples enough for several tiles") {
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
+    compare<model_of<info_nce, false, false>, fp32>(drawn({{0, 1, 2}, {3, 2}}, 150, seed), 4, 150, 2, 2e-6);
+    compare<model_of<pairwise_sigmoid, false, false>, fp32>(drawn({{0, 1, 2}, {3, 2}}, 150, seed), 4, 150, 2, 2e-6);
+  }
 }
 
-TEST_CASE("a pair of frozen modules counts once, with the owner") {
-  for (const auto& places : all_places) compare<model_of<info_nce, true, true>>(places, 2);
+TEST_CASE("features travel once and their gradients never") {
+  constexpr motet::index row = 4 * 8, numbers = parameter_space(1) * 8;
+  const auto sum = [](const std::vector<motet::index>& of) {
+    motet::index all = 0;
+    for (const motet::index each : of) all += each;
+    return all;
+  };
+  // Modules of uneven members apart: whoever has rows of one module gets all of the other, and for softmax a number for each of its rows.
+  const std::vector<join_seat> apart{
+      {0, 0, 0, {{0, 3}, {3, 10}}}, {1, 0, 0, {{10, 12}}}, {2, 1, 0, {{4, 12}}}, {3, 1, 0, {{0, 4}}}, {4, 1, 0, {{7, 7}}}};
+  const outcome softmax = compare<model_of<info_nce, false, false>, fp64>(apart, 5, 12, 1, 1e-12);
+  CHECK(softmax.features_came == std::vector<motet::index>{12 * row, 12 * row + numbers, 12 * row + numbers, 12 * row + numbers, 0});
+  CHECK(softmax.told_came == std::vector<motet::index>{12 * 8, 12 * 8, 12 * 8, 12 * 8, 0});
+  const outcome sigmoid = compare<model_of<pairwise_sigmoid, false, false>, fp64>(apart, 5, 12, 1, 1e-12);
+  CHECK(sum(sigmoid.features_came) == 4 * 12 * row + 3 * 2 * numbers);
+  CHECK(sum(sigmoid.told_came) == 0);
+  // A frozen module's member needs nothing of others for a loss whose rows tell nothing.
+  const std::vector<join_seat> two{{0, 0, 0, {{0, 12}}}, {1, 1, 0, {{0, 12}}}};
+  const outcome fixed = compare<model_of<pairwise_sigmoid, true, false>, fp64>(two, 2, 12, 1, 1e-12);
+  CHECK(fixed.features_came == std::vector<motet::index>{0, 12 * row});
+  // Both modules whole on one rank: nothing moves.
+  const std::vector<join_seat> one{{1, 0, 0, {{0, 12}}}, {1, 1, 0, {{0, 5}, {5, 12}}}};
+  const outcome alone = compare<model_of<info_nce, false, false>, fp64>(one, 2, 12, 2, 1e-12);
+  CHECK(sum(alone.features_came) + sum(alone.told_came) == 0);
+}
+
+TEST_CASE("where rows tell nothing, those of two other members are here at a time") {
+  constexpr motet::index row = 4 * 8, part = 2 * 16 * row, numbers = 2 * parameter_space(1) * 8;
+  for (const motet::index ranks : {2, 4, 8}) {
+    std::vector<join_seat> seats;
+    for (motet::index k = 0; k < 2; ++k)
+      for (motet::index r = 0; r < ranks; ++r) seats.push_back({static_cast<std::int32_t>(r), k, 0, {{16 * r, 16 * r + 16}}});
+    const outcome found = compare<model_of<pairwise_sigmoid, false, false>, fp64>(seats, static_cast<int>(ranks), 16 * ranks, 1, 1e-12);
+    // Own rows and their gradients, the numbers of the loss twice and their gradients; the owner's rows come with its numbers.
+    CHECK(found.held[1] == part + part + (ranks > 2 ? 2 : 1) * (part + numbers) + 2 * numbers);
+    CHECK(found.features_came[1] == (ranks - 1) * part + numbers);
+  }
+}
+
+TEST_CASE("a rank without a seat, or seats of another model, are refused") {
+  using point_type = meeting_point<model_of<info_nce, false, false>, cpu::context, fp64, local::endpoint>;
+  point_type::home_type home;
+  home.rank = 2;
+  const join_layout two({{0, 0, 0, {{0, 4}}}, {1, 1, 0, {{0, 4}}}}, 4), one({{2, 0, 0, {{0, 4}}}}, 4);
+  CHECK_THROWS_WITH_AS(point_type(home, two, 1), doctest::Contains("rank 2 has no seat"), error);
+  CHECK_THROWS_WITH_AS(point_type(home, one, 1), doctest::Contains("seats of 1 modules, the model has 2"), error);
 }

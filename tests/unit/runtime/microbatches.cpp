@@ -38,19 +38,44 @@ TEST_CASE("ragged samples are cut where they lie, with the number of their first
   const auto look = [&](motet::index m) { return parts[m]; };
   for (int turn = 0; turn < 2; ++turn) {
     parts.cut(tokens{ids.data(), {5, 0, offsets.data()}});
-    CHECK(look(0).seq.samples == 2);
+    CHECK(look(0).seq.samples == 3);
     CHECK(look(0).ids == ids.data());
     CHECK(look(0).seq.rows() == 4);
+    CHECK(look(0).seq.rows_of(2) == 0);
     CHECK(parts.first_row(0) == 0);
-    CHECK(look(1).seq.samples == 3);
+    CHECK(look(1).seq.samples == 2);
     CHECK(look(1).ids == ids.data() + 4);
     CHECK(look(1).seq.rows() == 6);
-    CHECK(look(1).seq.rows_of(0) == 0);
-    CHECK(look(1).seq.rows_of(1) == 5);
+    CHECK(look(1).seq.rows_of(0) == 5);
     CHECK(parts.first_row(1) == 4);
+    CHECK(parts.shared(1) == nullptr);
   }
   CHECK(parts.largest().seq.samples == 3);
   CHECK(parts.largest().seq.rows() == 15);
+}
+
+TEST_CASE("replicas take turns in each group, and shards of one embed each sample once") {
+  const std::vector<std::int32_t> ids(40, 1);
+  std::vector<motet::index> offsets;
+  for (motet::index s = 0; s <= 20; ++s) offsets.push_back(2 * s);
+  const sample_split split{20, 2, 2, 2};
+  std::vector<int> seen(20, 0);
+  for (motet::index replica = 0; replica < 2; ++replica)
+    for (motet::index shard = 0; shard < 6; ++shard) {
+      const spread_place at{3, shard % 3, 2, shard / 3};
+      microbatches<ear> parts(split, replica, at, any_group(3, static_cast<std::int32_t>(shard % 3)),
+                              any_group(2, static_cast<std::int32_t>(shard / 3)));
+      parts.cut(tokens{ids.data(), {20, 0, offsets.data()}});
+      REQUIRE(parts.count() == 4);
+      for (motet::index m = 0; m < 4; ++m) {
+        CHECK(parts.of(m).begin / 10 == m / 2);
+        CHECK(parts[m].seq.samples == parts.mine(m).size());
+        CHECK(parts.shared(m)->whole.samples == parts.of(m).size());
+        CHECK(parts.rows(m).rows() <= parts.largest_rows().rows());
+        for (motet::index s = parts.mine(m).begin; s < parts.mine(m).end; ++s) ++seen[static_cast<std::size_t>(s)];
+      }
+    }
+  CHECK(seen == std::vector<int>(20, 1));
 }
 
 TEST_CASE("a picture has the rows of its net") {

@@ -16,22 +16,30 @@ struct net {
 };
 }  // namespace
 
-TEST_CASE("the parameters of a piece are counted from its begin") {
+TEST_CASE("what a rank counts as its own comes once, with its place in the tensor") {
   parameter_list list;
   net::parameters(list);
-  const std::vector<parameter>& all = list.items();
-  const auto own = parameters_within(all, all[1].offset, all[3].offset - all[1].offset);
-  REQUIRE(own.size() == 2);
-  CHECK(own[0].name == "b");
-  CHECK(own[0].offset == 0);
-  CHECK(own[1].name == "c");
-  CHECK(own[1].offset == 16);
-  CHECK(parameters_within(all, 0, list.used()).size() == 4);
-  CHECK(parameters_within(all, list.used(), 100).empty());
-  // Pieces treat their elements as the whole does.
-  const auto runs = decay_runs(own, all[3].offset - all[1].offset);
-  REQUIRE(runs.size() == 2);
-  CHECK(!runs[0].decay);
-  CHECK(runs[1].decay);
-  CHECK(runs[1].offset == 16);
+  std::vector<float> data(static_cast<std::size_t>(list.used()));
+  parameter_piece<float> piece{list.used(), list.items(), data.data()};
+  std::vector<int> seen(data.size(), 0);
+  const auto count = [&](const parameter& of, motet::index at, motet::index element, motet::index size) {
+    CHECK(at == of.offset + element);
+    CHECK(element + size <= of.size());
+    for (motet::index i = at; i < at + size; ++i) ++seen[static_cast<std::size_t>(i)];
+  };
+  each_own_run(piece, count);
+  motet::index sum = 0;
+  for (const int each : seen) sum += each;
+  CHECK(sum == 30 + 4 + 16 + 16);  // what lies between them belongs to nobody
+  CHECK(moments_of(piece, 33) == 33);
+
+  // The first half counts elsewhere; moments are there for what is updated.
+  update_share share{{{{40, list.used()}, 0}}, {{40, list.used()}}, list.used() - 40};
+  piece.share = &share;
+  seen.assign(seen.size(), 0);
+  each_own_run(piece, count);
+  for (std::size_t i = 0; i < 40; ++i) CHECK(seen[i] == 0);
+  CHECK(seen[50] == 1);
+  CHECK(moments_of(piece, 41) == 1);
+  CHECK(moments_of(piece, 39) == -1);
 }

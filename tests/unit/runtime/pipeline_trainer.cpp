@@ -65,17 +65,6 @@ score placed(int ranks, const std::vector<std::vector<int>>& places, int microba
   }
   return out;
 }
-// How far two runs are apart, relative to the way that they went. Not by tensors: rounding turns the sign of a gradient that is zero but for it, and Adam
-// makes a step of that.
-double way_apart(const std::vector<float>& found, const std::vector<float>& wanted, const std::vector<float>& start) {
-  double off = 0, way = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const double a = static_cast<double>(found[i]), b = static_cast<double>(wanted[i]), from = static_cast<double>(start[i]);
-    off += (a - b) * (a - b);
-    way += (b - from) * (b - from);
-  }
-  return std::sqrt(off / way);
-}
 template <class Call>
 std::string refusal(Call&& call) {
   try {
@@ -323,7 +312,7 @@ TEST_CASE("what does not fit is refused with its place") {
   CHECK(made(order, quick(2)).find("MT-R02") != std::string::npos);
   CHECK(made(both("gpipe", 5, 2, 4, 2), quick(8)).find("MT-P09") != std::string::npos);
   pipeline_config uneven = quick(8);
-  uneven.layers = {{3, 2}, {}};
+  uneven.modules = {{.layers = {3, 2}}};
   CHECK(made(order, uneven).find("picture has 4 layers, and its stages hold 5") != std::string::npos);
   CHECK(made(beside(gpipe::write({1, 2}), gpipe::write({1, 2})), quick(8)).find("MT-R09") != std::string::npos);
 

@@ -4,7 +4,7 @@
 
 #include <motet/backend/cpu/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/backend/transport/local.hpp>
+#include <motet/backend/transport/local_group.hpp>
 #include <motet/runtime/program_fit.hpp>
 #include <motet/schedule/batch_sync.hpp>
 #include <motet/schedule/gpipe.hpp>
@@ -18,20 +18,29 @@ namespace {
 using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 1, .embedding = 4}>;
 using other = text_tower<text_config{.vocabulary = 9, .context = 3, .width = 16, .layers = 2, .heads = 1, .embedding = 4}>;
 using both = model<join<info_nce, motet::module<"left", ear>, motet::module<"right", frozen<other>>>>;
-using placed = placed_model<both, cpu::context, fp32, local::endpoint>;
+using placed = placed_model<both, cpu::context, fp32, local::endpoint, local::group>;
 
 // A model without threads.
 struct stage_set {
   score_sheet sheet;
   local::world world;
   std::vector<std::unique_ptr<local::endpoint>> ends;
+  stage_groups groups;
+  std::vector<std::int32_t> here;
   std::unique_ptr<placed> model;
   stage_set(const score& order, motet::index samples, const std::vector<std::vector<motet::index>>& layers = {})
       : sheet(program_for<both>(order, true)),
-        world(sheet.of.ranks(), sheet.messages, std::vector<std::vector<std::int32_t>>(static_cast<std::size_t>(sheet.graph.meeting_sizes.size()))) {
-    for (std::int32_t r = 0; r < sheet.of.ranks(); ++r) ends.push_back(std::make_unique<local::endpoint>(world, r));
-    model = std::make_unique<placed>(sheet, samples, layers,
-                                     [this](std::int32_t rank) -> local::endpoint& { return *ends[static_cast<std::size_t>(rank)]; });
+        world(sheet.of.ranks(), sheet.messages, std::vector<std::vector<std::int32_t>>(static_cast<std::size_t>(sheet.graph.meeting_sizes.size()))),
+        groups(sheet.of, {1, 1}) {
+    for (std::int32_t r = 0; r < sheet.of.ranks(); ++r) {
+      ends.push_back(std::make_unique<local::endpoint>(world, r));
+      here.push_back(r);
+    }
+    std::vector<module_choice> choices;
+    for (const auto& each : layers) choices.push_back({.layers = each});
+    model = std::make_unique<placed>(
+        sheet, samples, choices, here, groups, [this](std::int32_t rank) -> local::endpoint& { return *ends[static_cast<std::size_t>(rank)]; },
+        [](int, std::int32_t, std::int32_t) -> local::group* { return nullptr; });
   }
 };
 score order() { return without_backward(batch_sync::write({{{3, 8, 4, 1}, {2, 4, 2}}, 2}), 1); }
@@ -43,14 +52,24 @@ TEST_CASE("every parameter has its place on the rank of its stage, once") {
   all.model->prepare();
   std::vector<int> covered(static_cast<std::size_t>(both::parameter_size), 0);
   std::vector<std::int32_t> ranks;
-  all.model->each_piece([&](std::int32_t rank, const auto& piece) {
+  const std::vector<parameter> parameters = both::parameters();
+  all.model->each_piece([&](std::int32_t rank, const auto& piece, const auto& sums) {
     ranks.push_back(rank);
+    CHECK(sums.reduction == nullptr);
+    CHECK(sums.ring == nullptr);
     CHECK(piece.weights != nullptr);
-    CHECK((piece.gradients == nullptr) == (piece.at >= both::offsets[1]));
     CHECK((piece.first == nullptr) == (piece.gradients == nullptr));
-    for (motet::index i = piece.at; i < piece.at + piece.size; ++i) ++covered[static_cast<std::size_t>(i)];
+    each_own_run(piece, [&](const parameter& each, motet::index, motet::index element, motet::index count) {
+      const auto known = std::find_if(parameters.begin(), parameters.end(), [&](const parameter& other) { return other.name == each.name; });
+      REQUIRE(known != parameters.end());
+      CHECK((piece.gradients == nullptr) == (known->offset >= both::offsets[1]));
+      for (motet::index i = 0; i < count; ++i) ++covered[static_cast<std::size_t>(known->offset + element + i)];
+    });
   });
-  CHECK(covered == std::vector<int>(covered.size(), 1));
+  // But for what lies between parameters.
+  std::vector<int> wanted(covered.size(), 0);
+  for (const parameter& each : parameters) std::fill_n(wanted.begin() + each.offset, each.size(), 1);
+  CHECK(covered == wanted);
   CHECK(ranks == std::vector<std::int32_t>{0, 1, 2, 3, 4, 2});  // the loss lies with the first module that learns
   CHECK(all.model->point(0) == nullptr);
   CHECK(all.model->point(2)->is_owner());
@@ -63,7 +82,7 @@ TEST_CASE("a plan adds up what lies on a rank") {
   motet::index weights = 0;
   for (const rank_memory& each : plan) {
     weights += each.stages.weights;
-    CHECK(each.total() == each.stages.total() + each.features + each.work + each.scratch);
+    CHECK(each.total() == each.stages.total() + each.features + each.packing + each.work + each.scratch);
     CHECK(each.work > 0);
   }
   CHECK(weights == 4 * (both::sizes[0] + both::sizes[1]));

@@ -41,14 +41,6 @@ TEST_CASE("modules must be the model's, once each, in its join") {
   CHECK_THROWS_WITH_AS(program_for<both>(beside(gpipe::write({1, 2}), gpipe::write({1, 2})), true),
                        doctest::Contains("left does not meet the others in join 0"), error);
   CHECK_THROWS_WITH_AS(program_for<both>(three, true), doctest::Contains("MT-R09"), error);
-  score copies;
-  for (int replica = 0; replica < 2; ++replica) {
-    voice made;
-    made.replica = replica;
-    made.join = 0;
-    copies.add(made, [&](int) { return replica; });
-  }
-  CHECK_THROWS_WITH_AS(program_for<both>(copies, true), doctest::Contains("left has replicas"), error);
 }
 
 TEST_CASE("what is frozen agrees") {

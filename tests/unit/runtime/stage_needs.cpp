@@ -12,7 +12,6 @@ using namespace motet;
 namespace {
 using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
 using wise = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4, .recompute = true}>;
-const tokens largest{nullptr, {5, 6, nullptr}};
 
 stage_position at(stage_range range) {
   stage_position made;
@@ -24,8 +23,10 @@ stage_position at(stage_range range) {
   return made;
 }
 template <class Net, class N = fp32>
-stage_needs needs(const stage_position& where) {
-  return measure_stage<Net, cpu::context, N>(where, largest);
+stage_needs needs(stage_position where) {
+  where.parameters = Net::stage::parameter_end(where.range) - Net::stage::parameter_begin(where.range);
+  where.moments = where.learns ? where.parameters : 0;
+  return measure_stage<Net, cpu::context, N>(where, microbatches<Net>(5, 1, 1));
 }
 }  // namespace
 
@@ -60,6 +61,29 @@ TEST_CASE("a split backward needs more room in its slot, recomputed blocks less"
   CHECK(split.own.slots == 3 * split.slot);
   CHECK(light.slot < whole.slot / 2);
   CHECK(light.own.weights == whole.own.weights);
+}
+
+TEST_CASE("a stage that makes again what backward needs has no slots, and works in more room") {
+  stage_position where = at({1, 3});
+  const stage_needs kept = needs<ear>(where);
+  where.remade = true;
+  const stage_needs remade = needs<ear>(where);
+  CHECK(remade.own.slots == 0);
+  CHECK(remade.work >= kept.slot);
+  CHECK(remade.own.boundaries == kept.own.boundaries);
+}
+
+TEST_CASE("of a shared microbatch a rank keeps its own rows at the boundaries, and less inside") {
+  const microbatches<ear> alone(6, 1, 1), half({6, 1, 1, 1}, 0, {2, 0}, any_group(2, 0));
+  stage_position where = at({1, 3});
+  where.parameters = where.moments = ear::stage::parameter_end({1, 3}) - ear::stage::parameter_begin({1, 3});
+  const stage_needs one = measure_stage<ear, cpu::context, fp32>(where, alone);
+  where.cut = {2, 0};
+  where.parameters = where.moments = ear::stage::parameter_end({1, 3}, where.cut) - ear::stage::parameter_begin({1, 3}, where.cut);
+  const stage_needs two = measure_stage<ear, cpu::context, fp32>(where, half);
+  CHECK(2 * two.own.boundaries == one.own.boundaries);
+  CHECK(two.own.weights < one.own.weights);
+  CHECK(two.slot < one.slot);
 }
 
 TEST_CASE("what does not learn keeps nothing") {

@@ -33,7 +33,8 @@ struct crew {
   std::atomic<int> computed{0};
   std::atomic<bool> broken{true};
 
-  crew(const score& order, body what, double deadline = 20, double grace = 20) : ranks(compile(order), deadline, grace), compute(what) {
+  crew(const score& order, body what, double deadline = 20, double grace = 20, double patience = 10)
+      : ranks(compile(order), deadline, grace, patience), compute(what) {
     const program& of = ranks.sheet().of;
     for (std::int32_t r = 0; r < of.ranks(); ++r) members.push_back({this, r});
     for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
@@ -100,9 +101,8 @@ TEST_CASE("meetings know their members, and who updates") {
     CHECK(all.ranks.member(meeting, 4) == 1);
     CHECK(all.ranks.member(meeting, 0) == -1);
   }
-  CHECK(all.ranks.updaters() == 2);
-  CHECK(all.ranks.members(2) == 5);
-  CHECK(all.ranks.member(2, 3) == 3);
+  CHECK(all.ranks.members(all.ranks.updaters()) == 5);
+  CHECK(all.ranks.member(all.ranks.updaters(), 3) == 3);
 }
 
 TEST_CASE("a timeline of a step has its causes and its makespan") {
@@ -178,6 +178,28 @@ TEST_CASE("ranks that are late are stopped, and the error says who waits for who
   CHECK(says(text, "(join 0, group 0) waits for rank 2, instruction"));
   CHECK(!says(text, "microbatch 0) waits for rank 0, instruction 0"));  // what is done holds nobody up
   CHECK(says(text_of(all), "MT-R08"));
+}
+
+TEST_CASE("ranks of which all wait are stopped before the deadline; one that computes is waited for") {
+  crew stuck(
+      one_f_one_b::write({3, 4}),
+      [](crew&, const instruction& it, std::int32_t) { return !(it.what == op::forward && it.stage == 1 && it.microbatch == 2); }, 20, 20, 0.05);
+  stuck.ranks.note_checkpoint("run/step-000007");
+  const std::string text = text_of(stuck);
+  CAPTURE(text);
+  CHECK(says(text, "MT-R25"));
+  CHECK(says(text, "last checkpoint: run/step-000007"));
+  CHECK(says(text, "(forward of module 0, stage 1, microbatch 2) waits for nothing"));
+  CHECK(says(text, "(receive_forward of module 0, stage 2, microbatch 2) waits for rank 1, instruction"));
+  CHECK(says(text_of(stuck), "MT-R08"));
+  crew slow(
+      one_f_one_b::write({3, 4}),
+      [](crew&, const instruction& it, std::int32_t) {
+        if (it.what == op::forward && it.stage == 1 && it.microbatch == 2) std::this_thread::sleep_for(std::chrono::milliseconds(900));
+        return true;
+      },
+      20, 20, 0.4);
+  CHECK(text_of(slow).empty());
 }
 
 TEST_CASE("a failure just before the deadline is told, not the deadline") {

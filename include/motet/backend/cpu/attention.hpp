@@ -36,7 +36,7 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
   number* const peak = ctx.scratch.take<number>(plan.query_tile_limit);
   number* const sum = ctx.scratch.take<number>(plan.query_tile_limit);
   number* const fade = ctx.scratch.take<number>(plan.query_tile_limit);
-  if (ctx.measuring()) return;
+  if (ctx.measuring() || shape.heads == 0) return;  // a part of a net may hold no head
 
   const number scale = detail::attention_scale<number>(shape);
   const index group = shape.heads / shape.kv_heads;
@@ -103,7 +103,7 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   number* const dscores = ctx.scratch.take<number>(plan.scores());            // (query tile, key tile)
   number* const logs = ctx.scratch.take<number>(plan.query_tile_limit);
   number* const delta = ctx.scratch.take<number>(plan.query_tile_limit);
-  if (ctx.measuring()) return;
+  if (ctx.measuring() || shape.heads == 0) return;  // a part of a net may hold no head
 
   const number scale = detail::attention_scale<number>(shape);
   const number* const none = nullptr;

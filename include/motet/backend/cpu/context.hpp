@@ -2,12 +2,17 @@
 #pragma once
 
 #include <motet/backend/cpu/team.hpp>
+#include <motet/nn/gradient_sink.hpp>
 #include <motet/tensor/arena.hpp>
 #include <motet/tensor/sequences.hpp>
 
 #include <chrono>
 #include <cstring>
 #include <string>
+
+namespace motet {
+struct spread;
+}
 
 namespace motet::cpu {
 
@@ -71,6 +76,9 @@ struct context {
   int section = -1;                             // place in costs
   std::chrono::steady_clock::time_point since;  // when the open section was last settled
   draw_key draws;
+  const spread* shared = nullptr;  // with whom this rank computes; none: alone
+  double sample_share = 1;         // of one sample in the losses that layers add themselves: 1 / samples of the step
+  gradient_sink sink;              // who wants to know that gradients are final
 
   // A dry run: operations take memory and note their work, and touch no data.
   bool measuring() const { return memory.measuring(); }
@@ -99,6 +107,23 @@ inline void synchronize(context& ctx) {
 inline void release(context& ctx, index mark) {
   synchronize(ctx);
   ctx.memory.release(mark);
+}
+
+// No later operation of this backward adds to these gradients.
+inline void gradients_ready(context& ctx, const void* data, index count) {
+  if (!ctx.sink || count == 0 || ctx.measuring()) return;
+  synchronize(ctx);
+  if (ctx.thread == 0) ctx.sink.told(ctx.sink.self, data, count);
+}
+
+// Where to add the gradients that belong at `data`.
+template <class T>
+T* gradients_at(context& ctx, T* data, index count) {
+  if (ctx.sink.place == nullptr || count == 0 || ctx.measuring()) return data;
+  synchronize(ctx);
+  void* const found = ctx.thread == 0 ? ctx.sink.place(ctx.sink.self, data, count) : nullptr;
+  synchronize(ctx);
+  return static_cast<T*>(found != nullptr ? found : ctx.sink.place(ctx.sink.self, data, count));
 }
 
 // Gives scratch back at the end of an operation.

@@ -19,6 +19,19 @@ void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, 
   }
 }
 
+// The same of a table that begins with row number `first` of a larger one; ids of rows that it lacks give zeros.
+template <class M, class Y>
+void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, index first, matrix<M> table, matrix<Y> y) {
+  ctx.note(0, 2 * detail::bytes_in(y));
+  if (ctx.measuring()) return;
+  const interval own = ctx.own(seq);
+  for (index r = own.begin; r < own.end; ++r) {
+    const index at = ids[r] - first;
+    if (at >= 0 && at < table.rows) detail::convert_rows(table.slice(at, 1), y.slice(r, 1));
+    else detail::clear_rows(y.slice(r, 1));
+  }
+}
+
 // A thread adds its columns of all rows, so that no two threads write one number and the order of additions is that of the rows.
 template <class Dy, class M>
 void token_backward_weight(context& ctx, const std::int32_t* ids, matrix<Dy> dy, matrix<M> dtable) {
@@ -29,6 +42,19 @@ void token_backward_weight(context& ctx, const std::int32_t* ids, matrix<Dy> dy,
     assert(ids[r] >= 0 && ids[r] < dtable.rows);
     const std::remove_const_t<Dy>* from = dy.row(r) + own.begin;
     detail::gather_rows(&from, 1, own.size(), dtable.row(ids[r]) + own.begin);
+  }
+}
+
+template <class Dy, class M>
+void token_backward_weight(context& ctx, const std::int32_t* ids, index first, matrix<Dy> dy, matrix<M> dtable) {
+  ctx.note(detail::elements_in(dy), detail::bytes_in(dy) + 2 * detail::elements_in(dy) * detail::bytes_of<M>);
+  if (ctx.measuring()) return;
+  const interval own = ctx.own(dy.width);
+  for (index r = 0; r < dy.rows; ++r) {
+    const index at = ids[r] - first;
+    if (at < 0 || at >= dtable.rows) continue;
+    const std::remove_const_t<Dy>* from = dy.row(r) + own.begin;
+    detail::gather_rows(&from, 1, own.size(), dtable.row(at) + own.begin);
   }
 }
 

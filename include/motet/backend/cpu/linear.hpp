@@ -34,6 +34,15 @@ void multiply_rows(context& ctx, interval own, matrix<X> x, matrix<W> weight, bo
                                 epilogue, scratch);
 }
 
+// On this thread's columns.
+template <class Dy, class M>
+void add_column_sums(context& ctx, matrix<Dy> dy, M* sums, M* to) {
+  const interval mine = ctx.own(dy.width);
+  for (index c = 0; c < mine.size(); ++c) sums[c] = 0;
+  sum_columns(dy.columns(mine.begin, mine.size()), sums);
+  for (index c = 0; c < mine.size(); ++c) to[mine.begin + c] += sums[c];
+}
+
 }  // namespace detail
 
 // y = residual + x weight^T + bias; the residual may be empty, or y itself.
@@ -128,11 +137,17 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   gemm<detail::product_number<X, Dy, M>>(out.size(), in.size(), x.rows, detail::operand(dy.columns(out.begin, out.size()), true),
                                          detail::operand(x.columns(in.begin, in.size())), dweight.row(out.begin) + in.begin, dweight.stride,
                                          gemm_epilogue<M>{.accumulate = true}, scratch);
+  if (dbias != nullptr) detail::add_column_sums(ctx, dy, sums, dbias);
+}
+
+// dbias += sums of dy, where the weight's gradient is made of other rows than the bias's.
+template <class Dy, class M>
+void linear_backward_bias(context& ctx, matrix<Dy> dy, M* dbias) {
   if (dbias == nullptr) return;
-  const interval mine = ctx.own(dy.width);
-  for (index c = 0; c < mine.size(); ++c) sums[c] = 0;
-  detail::sum_columns(dy.columns(mine.begin, mine.size()), sums);
-  for (index c = 0; c < mine.size(); ++c) dbias[mine.begin + c] += sums[c];
+  ctx.note(detail::elements_in(dy), detail::bytes_in(dy));
+  const scratch_scope scope(ctx);
+  M* sums = ctx.scratch.take<M>(dy.width);
+  if (!ctx.measuring()) detail::add_column_sums(ctx, dy, sums, dbias);
 }
 
 }  // namespace motet::cpu

@@ -3,10 +3,11 @@
 
 #include <motet/backend/cpu/context.hpp>
 #include <motet/backend/cpu/tile_kernels.hpp>
-#include <motet/tensor/view.hpp>
+#include <motet/tensor/pair_part.hpp>
 
-// Walks over all pairs of rows of two matrices in tiles, for losses that compare every sample with every other. The matrix of all pairs is never
-// stored: a tile of dot products is made, turned into gradients of the dot products, multiplied into the gradients of the rows, and forgotten.
+// Walks over all pairs of rows of two matrices, or of some rows and all columns, in tiles, for losses that compare every sample with every other. The
+// matrix of all pairs is never stored: a tile of dot products is made, turned into gradients of the dot products, multiplied into the gradients of the
+// rows, and forgotten.
 
 namespace motet::cpu::detail {
 
@@ -28,15 +29,18 @@ struct pair_tile {
   index column = 0, columns = 0;
   S* values = nullptr;  // columns padded
   index stride = 0;
-  // The column of row i's match: the row of b with the number of the row of a. It may lie outside the tile.
-  index diagonal(index i) const { return row + i - column; }
+  const index* matches = nullptr;  // of each row of a the row of b that belongs to it; none: the one with its number
+  // The column of row i's match. It may lie outside the tile.
+  index diagonal(index i) const { return (matches != nullptr ? matches[row + i] : row + i) - column; }
   bool has_diagonal(index i) const { return diagonal(i) >= 0 && diagonal(i) < columns; }
 };
+
+inline constexpr index pair_tile_rows = 48, pair_tile_columns = 64;
 
 template <class S>
 class pair_walk {
  public:
-  static constexpr index tile_rows = 48, tile_columns = 64;
+  static constexpr index tile_rows = pair_tile_rows, tile_columns = pair_tile_columns;
 
   pair_walk(context& ctx, matrix<const S> a, matrix<const S> b) : ctx_(ctx), a_(a), b_(b), padded_(round_up(a.width, tile_lanes<S>)) {
     rows_ = ctx.scratch.template take<S>(tile_rows * padded_);         // (tile rows, padded)
@@ -89,6 +93,65 @@ class pair_walk {
   matrix<const S> a_, b_;
   index padded_;
   S *rows_, *columns_, *across_, *drows_, *dcolumns_, *values_;
+};
+
+// The rows of one rank against all columns, or some. Only the rows have gradients here, so threads share nothing: each has its rows and walks over the columns.
+template <class S>
+class part_walk {
+ public:
+  static constexpr index tile_rows = pair_tile_rows, tile_columns = pair_tile_columns;
+
+  part_walk(context& ctx, const pair_part<S>& of) : of_(of), own_(sequences{of.rows.rows}.part(ctx.thread, ctx.threads)) {
+    padded_ = round_up(of.rows.width, tile_lanes<S>);
+    rows_ = ctx.scratch.template take<S>(tile_rows * padded_);             // (tile rows, padded)
+    columns_ = ctx.scratch.template take<S>(tile_columns * padded_);       // (tile columns, padded)
+    across_ = ctx.scratch.template take<S>(of.rows.width * tile_columns);  // (width, tile columns)
+    drows_ = ctx.scratch.template take<S>(tile_rows * padded_);            // (tile rows, padded)
+    values_ = ctx.scratch.template take<S>(tile_rows * tile_columns);      // (tile rows, tile columns)
+  }
+
+  // The rows that this thread owns.
+  interval own() const { return own_; }
+
+  // Calls on_tile(tile) with the dot products of each tile; what it leaves there is multiplied into d_rows, unless that is none.
+  template <class OnTile>
+  void run(matrix<S> d_rows, OnTile&& on_tile) {
+    const index width = of_.rows.width, count = of_.count();
+    std::size_t piece = 0;
+    index inside = 0;  // of the next column in its piece
+    for (index j = 0; j < count && own_.size() > 0; j += tile_columns) {
+      const index n = least(tile_columns, count - j);
+      for (index packed = 0; packed < n;) {
+        const matrix<const S>& from = of_.columns[piece];
+        const index some = least(n - packed, from.rows - inside);
+        tiles::pack(some, width, from.row(inside), from.stride, columns_ + packed * padded_, padded_);
+        packed += some;
+        inside += some;
+        if (inside == from.rows) {
+          ++piece;
+          inside = 0;
+        }
+      }
+      tiles::pack_transposed(n, width, columns_, padded_, across_, tile_columns);
+      for (index i = own_.begin; i < own_.end; i += tile_rows) {
+        const index m = least(tile_rows, own_.end - i);
+        tiles::pack(m, width, of_.rows.row(i), of_.rows.stride, rows_, padded_);
+        tiles::multiply(m, round_up(n, tile_lanes<S>), width, rows_, padded_, 1, across_, tile_columns, values_, tile_columns, false);
+        on_tile(pair_tile<S>{i, m, of_.first + j, n, values_, tile_columns, of_.matches});
+        if (!d_rows) continue;
+        tiles::multiply(m, padded_, n, values_, tile_columns, 1, columns_, padded_, drows_, padded_, false);
+        tiles::unpack_add(m, width, drows_, padded_, d_rows.row(i), d_rows.stride);
+      }
+    }
+  }
+
+ private:
+  static constexpr index least(index x, index y) { return x < y ? x : y; }
+
+  const pair_part<S>& of_;
+  interval own_;
+  index padded_;
+  S *rows_, *columns_, *across_, *drows_, *values_;
 };
 
 }  // namespace motet::cpu::detail

@@ -4,6 +4,7 @@
 #include <motet/backend/concepts.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -12,10 +13,16 @@
 
 namespace motet::local {
 
+// Of local_group.hpp.
+class group;
+class group_set;
+
 // What the ranks of one process share: a mailbox for each message, a board for each meeting, a bell for each rank. The receiver copies straight from
 // the sender's rows. Counts go up by step, so nothing is cleared between steps.
 class world {
  public:
+  using group = local::group;
+  using group_set = local::group_set;
   // Thrown out of pause() on every rank when one of them failed or was late.
   struct stopped {};
 
@@ -33,26 +40,36 @@ class world {
   }
   bool is_stopped() const { return stopped_.load(std::memory_order_acquire); }
   std::int32_t ranks() const { return ranks_; }
+  // For how many seconds a rank has slept, waiting for others; 0: it does not.
+  double sleeps(std::int32_t rank) const {
+    const std::int64_t since = bells_[static_cast<std::size_t>(rank)].since.load(std::memory_order_relaxed);
+    return since == 0 ? 0 : static_cast<double>(now() - since) * 1e-9;
+  }
 
  private:
   friend class endpoint;
-  friend class group;  // of local_group.hpp
+  friend class local::group;
   struct alignas(64) bell {
     std::atomic<std::uint32_t> count{0};
     std::atomic<bool> asleep{false};
+    std::atomic<std::int64_t> since{0};  // of its sleep, by the steady clock
   };
   struct mailbox {
     std::atomic<std::uint32_t> state{0};  // 2 step + 1: there; 2 step + 2: taken
     const std::byte* rows = nullptr;
   };
   struct board {
-    explicit board(std::vector<std::int32_t> who) : members(std::move(who)), posts(members.size()), posted(members.size()) {}
+    explicit board(std::vector<std::int32_t> who) : members(std::move(who)), posts(members.size()), ranges(members.size()), posted(members.size()) {}
     std::vector<std::int32_t> members;
     std::vector<const std::byte*> posts;
-    std::vector<std::uint32_t> posted;  // step of each member's post, read by that member alone
+    std::vector<const byte_range*> ranges;  // of each member's post, what each member gets
+    std::vector<std::uint32_t> posted;      // step of each member's post, read by that member alone
     std::atomic<std::uint32_t> arrived{0};
   };
 
+  static std::int64_t now() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
   void ring(std::int32_t rank) {
     bell& b = bells_[static_cast<std::size_t>(rank)];
     b.count.fetch_add(1, std::memory_order_seq_cst);
@@ -92,18 +109,30 @@ class endpoint {
     return true;
   }
   bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, index bytes, std::byte* all) {
-    auto& board = *world_.boards_[static_cast<std::size_t>(meeting)];
-    const auto me = static_cast<std::size_t>(member);
-    const auto size = static_cast<std::uint32_t>(board.members.size());
-    if (board.posted[me] != step_) {
-      board.posted[me] = step_;
-      board.posts[me] = own;
-      if (board.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size * step_)
-        for (const std::int32_t each : board.members) world_.ring(each);
-    }
-    if (board.arrived.load(std::memory_order_acquire) != size * step_) return false;
+    world::board& board = board_of(meeting);
+    if (!meet(board, member, own, nullptr)) return false;
     for (std::size_t m = 0; m < board.members.size(); ++m)
       if (bytes > 0) std::memcpy(all + static_cast<index>(m) * bytes, board.posts[m], static_cast<std::size_t>(bytes));
+    return true;
+  }
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* all,
+                std::span<const byte_range> in) {
+    world::board& board = board_of(meeting);
+    if (!meet(board, member, own, out.data())) return false;
+    for (std::size_t m = 0; m < board.members.size(); ++m) {
+      const byte_range& from = board.ranges[m][member];
+      if (from.bytes > 0) std::memcpy(all + in[m].offset, board.posts[m] + from.offset, static_cast<std::size_t>(from.bytes));
+    }
+    return true;
+  }
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::int32_t from, std::byte* to,
+             index bytes) {
+    world::board& board = board_of(meeting);
+    const bool all = meet(board, member, own, out.data());
+    if (from == member || bytes == 0) return true;
+    if (!all) return false;
+    const auto m = static_cast<std::size_t>(from);
+    std::memcpy(to, board.posts[m] + board.ranges[m][member].offset, static_cast<std::size_t>(bytes));
     return true;
   }
 
@@ -117,14 +146,31 @@ class endpoint {
       if (spin % 64 == 63) std::this_thread::yield();
     }
     if (bell.count.load(std::memory_order_acquire) == seen) {
+      bell.since.store(world::now(), std::memory_order_relaxed);
       bell.asleep.store(true, std::memory_order_seq_cst);
       bell.count.wait(seen, std::memory_order_seq_cst);
       bell.asleep.store(false, std::memory_order_relaxed);
+      bell.since.store(0, std::memory_order_relaxed);
     }
     if (world_.is_stopped()) throw world::stopped{};
   }
 
  private:
+  world::board& board_of(std::int32_t meeting) const { return *world_.boards_[static_cast<std::size_t>(meeting)]; }
+  // Shows what this member brings; whether all are there.
+  bool meet(world::board& board, std::int32_t member, const std::byte* own, const byte_range* ranges) {
+    const auto me = static_cast<std::size_t>(member);
+    const auto size = static_cast<std::uint32_t>(board.members.size());
+    if (board.posted[me] != step_) {
+      board.posted[me] = step_;
+      board.posts[me] = own;
+      board.ranges[me] = ranges;
+      if (board.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size * step_)
+        for (const std::int32_t each : board.members) world_.ring(each);
+    }
+    return board.arrived.load(std::memory_order_acquire) == size * step_;
+  }
+
   world& world_;
   std::int32_t rank_;
   std::uint32_t step_ = 0;

@@ -5,24 +5,27 @@
 #include <motet/backend/transport/mpi_requests.hpp>
 
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <span>
 
 namespace motet::mpi {
 
+// Of mpi_group.hpp.
+class group;
+class group_set;
+
 // The ranks of a program, one in each process, which all make it at once and alike. A rank that fails tells the others, and they stop at their next wait.
 class world {
  public:
   using stopped = mpi::stopped;
+  using group = mpi::group;
+  using group_set = mpi::group_set;
 
   // meetings[m] are the ranks that take part in meeting m.
   world(std::int32_t ranks, std::int32_t messages, std::span<const std::vector<std::int32_t>> meetings, MPI_Comm among = MPI_COMM_WORLD)
       : messages_(messages), members_(meetings.size()) {
-    int begun = 0, ended = 0;
-    MPI_Initialized(&begun);
-    MPI_Finalized(&ended);
-    if (begun == 0 || ended != 0) fail(mpi_not_ready, "MPI is not running");
-    MPI_Comm_size(among, &ranks_);
+    ranks_ = size_of(among);
     MPI_Comm_rank(among, &rank_);
     if (ranks_ != ranks) fail(mpi_ranks_differ, "the program has " + std::to_string(ranks) + " ranks, MPI started " + std::to_string(ranks_));
     for (MPI_Comm* each : {&rows_, &groups_, &control_}) {
@@ -56,8 +59,22 @@ class world {
     for (MPI_Comm* each : {&rows_, &groups_, &control_}) MPI_Comm_free(each);
   }
 
+  // How many processes there are, before there is a world.
+  static std::int32_t size_of(MPI_Comm among = MPI_COMM_WORLD) {
+    int begun = 0, ended = 0, size = 0;
+    MPI_Initialized(&begun);
+    MPI_Finalized(&ended);
+    if (begun == 0 || ended != 0) fail(mpi_not_ready, "MPI is not running");
+    MPI_Comm_size(among, &size);
+    return size;
+  }
   std::int32_t rank() const { return rank_; }
   std::int32_t ranks() const { return ranks_; }
+  // While the rank waits for others, watch(seconds) is called now and then on its own thread, with how long nothing has come; watch(0) when something
+  // did. It may stop().
+  void watch_waits(std::function<void(double seconds)> watch) { watch_ = std::move(watch); }
+  // For whom this rank waits; on its own thread.
+  std::vector<std::int32_t> lacking() const { return under_way_.lacking(); }
   bool is_stopped() const { return stopped_.load(std::memory_order_acquire); }
   std::string why() const {
     const std::lock_guard lock(mutex_);
@@ -71,8 +88,33 @@ class world {
 
  private:
   friend class endpoint;
-  friend class group_set;
-  friend class group;
+  friend class mpi::group_set;
+  friend class mpi::group;
+
+  // Tells who watches how long a wait lasts, a hundred times a second at most.
+  class wait_clock {
+   public:
+    explicit wait_clock(const std::function<void(double)>& watch) : watch_(watch) {}
+    wait_clock(const wait_clock&) = delete;
+    wait_clock& operator=(const wait_clock&) = delete;
+    ~wait_clock() {
+      if (told_ != clock::time_point{}) watch_(0);
+    }
+    void look() {
+      if (!watch_) return;
+      const auto now = clock::now();
+      if (begin_ == clock::time_point{}) begin_ = now;
+      if (now - begin_ < interval || now - told_ < interval) return;
+      told_ = now;
+      watch_(std::chrono::duration<double>(now - begin_).count());
+    }
+
+   private:
+    using clock = std::chrono::steady_clock;
+    static constexpr std::chrono::milliseconds interval{10};
+    const std::function<void(double)>& watch_;
+    clock::time_point begin_, told_;
+  };
 
   void check_tags(index wanted) const {
     void* most = nullptr;
@@ -111,7 +153,7 @@ class world {
       if (r != rank_) MPI_Isend(words.c_str(), static_cast<int>(words.size()), MPI_BYTE, r, 0, control_, &letters[static_cast<std::size_t>(r)]);
     const auto begin = std::chrono::steady_clock::now();
     backoff wait(0);
-    for (int done = 0; done == 0 && std::chrono::steady_clock::now() - begin < std::chrono::seconds(1); wait())
+    for (int done = 0; done == 0 && std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500); wait())
       MPI_Testall(ranks_, letters.data(), &done, MPI_STATUSES_IGNORE);
     for (MPI_Request& each : letters)
       if (each != MPI_REQUEST_NULL) MPI_Request_free(&each);
@@ -119,9 +161,11 @@ class world {
   // Looks until good(), or until the ranks were told to stop; then MPI lets go of all memory before anything goes away.
   template <class Good>
   void wait_until(Good&& good) {
+    wait_clock watched(watch_);
     for (backoff wait(spins_); !is_stopped() && !good(); wait()) {
       progress();
       if (!is_stopped() && good()) return;
+      if (wait.is_long()) watched.look();
     }
     if (!is_stopped()) return;
     if (!told_others_) tell();
@@ -154,6 +198,10 @@ class world {
   std::atomic<bool> stopped_{false};
   mutable std::mutex mutex_;
   std::string why_;
+  std::function<void(double)> watch_;
+  // Of mpi_group.hpp.
+  std::vector<mpi::group*> open_groups_;
+  index group_tags_ = 0;  // that sets of groups have taken
 };
 
 // This process's end; a transport. Messages are matched by their tag and by whether the step is even, and never overtake each other, so a rank may be a
@@ -162,6 +210,7 @@ class endpoint {
  public:
   endpoint(world& all, std::int32_t rank)
       : world_(all), sends_(static_cast<std::size_t>(all.messages_)), receives_(sends_.size()), visits_(all.members_.size()) {
+    for (const auto& members : all.members_) fetches_.emplace_back(members.size());
     if (rank != all.rank_) fail(mpi_ranks_differ, "this process is rank " + std::to_string(all.rank_) + ", not " + std::to_string(rank));
   }
   endpoint(const endpoint&) = delete;
@@ -195,19 +244,33 @@ class endpoint {
     return is_done(receives_, tag);
   }
   bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, index bytes, std::byte* all) {
-    const auto& members = world_.members_[at(meeting)];
-    if (begin(visits_, meeting)) {
-      const int tag = number(world_.messages_ + meeting);
-      const auto size = static_cast<std::int32_t>(members.size());
-      for (std::int32_t step = 1; step < size; ++step) {
-        const std::int32_t m = (member + step) % size;
-        world_.under_way_.receive(world_.rows_, members[at(m)], tag, all + m * bytes, bytes, visits_[at(meeting)].pending, &open_receives_);
-      }
-      for (std::int32_t step = 1; step < size; ++step)
-        world_.under_way_.send(world_.rows_, members[at((member + step) % size)], tag, own, bytes, open_sends_);
-      if (bytes > 0) std::memcpy(all + member * bytes, own, static_cast<std::size_t>(bytes));
-    }
-    return is_done(visits_, meeting);
+    return meet(
+        meeting, member, own,
+        [bytes](std::int32_t) {
+          return byte_range{0, bytes};
+        },
+        all,
+        [bytes](std::int32_t m) {
+          return byte_range{m * bytes, bytes};
+        });
+  }
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* all,
+                std::span<const byte_range> in) {
+    return meet(
+        meeting, member, own, [out](std::int32_t m) { return out[at(m)]; }, all, [in](std::int32_t m) { return in[at(m)]; });
+  }
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::int32_t from, std::byte* to,
+             index bytes) {
+    // Nobody asks for nothing.
+    if (begin(visits_, meeting))
+      show(
+          meeting, member, own, [out](std::int32_t m) { return out[at(m)]; }, false);
+    if (from == member || bytes == 0) return true;
+    std::vector<item>& each = fetches_[at(meeting)];
+    if (begin(each, from))
+      world_.under_way_.receive(world_.rows_, world_.members_[at(meeting)][at(from)], number(world_.messages_ + meeting), to, bytes,
+                                each[at(from)].pending, &open_receives_);
+    return is_done(each, from);
   }
 
   std::uint32_t observe() {
@@ -219,7 +282,7 @@ class endpoint {
   }
 
  private:
-  friend class group;
+  friend class mpi::group;
   // A message or visit in the step it was last begun in.
   struct item {
     std::uint32_t step = 0;
@@ -227,6 +290,34 @@ class endpoint {
   };
   static std::size_t at(std::int32_t number) { return static_cast<std::size_t>(number); }
   int number(std::int32_t tag) const { return 2 * tag + static_cast<int>(step_ & 1); }
+  template <class Out, class In>
+  bool meet(std::int32_t meeting, std::int32_t member, const std::byte* own, Out out, std::byte* all, In in) {
+    if (begin(visits_, meeting)) {
+      const auto& members = world_.members_[at(meeting)];
+      const auto size = static_cast<std::int32_t>(members.size());
+      for (std::int32_t step = 1; step < size; ++step) {
+        const std::int32_t m = (member + step) % size;
+        const byte_range to = in(m);
+        world_.under_way_.receive(world_.rows_, members[at(m)], number(world_.messages_ + meeting), all + to.offset, to.bytes,
+                                  visits_[at(meeting)].pending, &open_receives_);
+      }
+      show(meeting, member, own, out, true);
+      const byte_range mine = out(member);
+      if (mine.bytes > 0) std::memcpy(all + in(member).offset, own + mine.offset, static_cast<std::size_t>(mine.bytes));
+    }
+    return is_done(visits_, meeting);
+  }
+  template <class Out>
+  void show(std::int32_t meeting, std::int32_t member, const std::byte* own, Out out, bool also_nothing) {
+    const auto& members = world_.members_[at(meeting)];
+    const auto size = static_cast<std::int32_t>(members.size());
+    for (std::int32_t step = 1; step < size; ++step) {
+      const std::int32_t m = (member + step) % size;
+      const byte_range from = out(m);
+      if (from.bytes > 0 || also_nothing)
+        world_.under_way_.send(world_.rows_, members[at(m)], number(world_.messages_ + meeting), own + from.offset, from.bytes, open_sends_);
+    }
+  }
   bool begin(std::vector<item>& all, std::int32_t which) { return std::exchange(all[at(which)].step, step_) != step_; }
   bool is_done(std::vector<item>& all, std::int32_t which) {
     if (all[at(which)].step == step_ && all[at(which)].pending > 0) world_.progress();
@@ -236,6 +327,7 @@ class endpoint {
   world& world_;
   std::uint32_t step_ = 0;
   std::vector<item> sends_, receives_, visits_;
+  std::vector<std::vector<item>> fetches_;           // of each meeting, from each member
   std::int32_t open_sends_ = 0, open_receives_ = 0;  // of this step
   int exceptions_ = std::uncaught_exceptions();
 };

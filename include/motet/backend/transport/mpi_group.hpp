@@ -6,15 +6,15 @@
 
 namespace motet::mpi {
 
-class group;
-
-// The groups of a program; all ranks make it at once and alike. A rank keeps the members of its own groups alone, and when it looks at one of them it works
-// for all, so members may wait in any order.
+// Some groups of a program; all ranks make it at once and alike. A rank keeps the members of its own groups alone, and when it looks at one group of the
+// world it works for all, so members may wait in any order.
 class group_set {
  public:
   group_set(world& all, std::span<const std::vector<std::int32_t>> groups, group_options options = {})
-      : world_(all), options_(options), members_(groups.size()) {
-    all.check_tags(2 * static_cast<index>(groups.size()) * options.in_flight);
+      : world_(all), options_(options), members_(groups.size()), first_tag_(static_cast<int>(all.group_tags_)) {
+    const index tags = all.group_tags_ + 2 * static_cast<index>(groups.size()) * options.in_flight;
+    all.check_tags(tags);
+    all.group_tags_ = tags;
     for (std::size_t g = 0; g < groups.size(); ++g)
       if (std::find(groups[g].begin(), groups[g].end(), all.rank()) != groups[g].end()) members_[g] = groups[g];
   }
@@ -24,7 +24,7 @@ class group_set {
   world& world_;
   group_options options_;
   std::vector<std::vector<std::int32_t>> members_;
-  std::vector<group*> groups_;
+  int first_tag_;
 };
 
 // One member's end. Every call is one or two rounds in which each member talks to each directly: as few bytes as can be, few moments at which someone must
@@ -34,13 +34,13 @@ class group : public transports::group_calls<group> {
   group(group_set& set, std::int32_t number, endpoint& own)
       : world_(set.world_),
         own_(own),
-        siblings_(set.groups_),
+        siblings_(set.world_.open_groups_),
         members_(set.members_[static_cast<std::size_t>(number)]),
         calls_(static_cast<std::size_t>(set.options_.in_flight)) {
     for (std::size_t m = 0; m < members_.size(); ++m)
       if (members_[m] == own.rank()) member_ = static_cast<std::int32_t>(m);
     if (member_ < 0) fail(group_disagrees, "rank " + std::to_string(own.rank()) + " is no member of group " + std::to_string(number));
-    first_tag_ = 2 * number * set.options_.in_flight;
+    first_tag_ = set.first_tag_ + 2 * number * set.options_.in_flight;
     parts_.resize(members_.size());
     world_.under_way_.reserve(2 * size() * set.options_.in_flight);
     for (call_state& each : calls_) each.others.reserve(static_cast<std::size_t>(set.options_.sum_bytes));

@@ -52,15 +52,15 @@ class requests {
   // `also` is counted down beside `pending`. A send counts as done when its receiver asked for it; one in haste, as soon as its memory is free.
   void send(MPI_Comm by, int peer, int tag, const std::byte* from, index bytes, std::int32_t& pending, std::int32_t* also = nullptr) {
     const byte_type as(bytes);
-    check(MPI_Issend(from, as.count(), as.type(), peer, tag, by, add({nothing, &pending, also})), "MPI_Issend");
+    check(MPI_Issend(from, as.count(), as.type(), peer, tag, by, add({nothing, &pending, also, peer})), "MPI_Issend");
   }
   void send_in_haste(MPI_Comm by, int peer, int tag, const std::byte* from, index bytes, std::int32_t& pending) {
     const byte_type as(bytes);
-    check(MPI_Isend(from, as.count(), as.type(), peer, tag, by, add({nothing, &pending})), "MPI_Isend");
+    check(MPI_Isend(from, as.count(), as.type(), peer, tag, by, add({nothing, &pending, nullptr, peer})), "MPI_Isend");
   }
   void receive(MPI_Comm by, int peer, int tag, std::byte* to, index bytes, std::int32_t& pending, std::int32_t* also = nullptr) {
     const byte_type as(bytes);
-    check(MPI_Irecv(to, as.count(), as.type(), peer, tag, by, add({bytes, &pending, also})), "MPI_Irecv");
+    check(MPI_Irecv(to, as.count(), as.type(), peer, tag, by, add({bytes, &pending, also, peer})), "MPI_Irecv");
   }
   // One that may be shorter than `bytes`, or never come.
   void expect(MPI_Comm by, std::byte* to, index bytes, std::int32_t& pending) {
@@ -93,6 +93,18 @@ class requests {
   }
   // Goes up with everything that is done.
   std::uint32_t done() const { return done_; }
+  // From whom something is to come; or, where nothing is, who did not yet take what was sent. Each once, in order.
+  std::vector<std::int32_t> lacking() const {
+    std::vector<std::int32_t> found;
+    for (const bool sends : {false, true}) {
+      for (const owner& each : owners_)
+        if (each.peer >= 0 && (each.bytes == nothing) == sends) found.push_back(each.peer);
+      if (!found.empty()) break;
+    }
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
 
   // Gives up all that is under way, or what counts down `also`. A message that has begun to come is waited for, within a bound: its memory will soon
   // serve others.
@@ -105,7 +117,7 @@ class requests {
       backoff wait(0);
       for (int over = 0; under_way_[r] != MPI_REQUEST_NULL; wait()) {
         MPI_Test(&under_way_[r], &over, MPI_STATUS_IGNORE);
-        if (over == 0 && (!receives || std::chrono::steady_clock::now() - begin > std::chrono::seconds(1))) MPI_Request_free(&under_way_[r]);
+        if (over == 0 && (!receives || std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(500))) MPI_Request_free(&under_way_[r]);
       }
       remove(r);
     }
@@ -117,6 +129,7 @@ class requests {
     index bytes;  // that a receive wants
     std::int32_t* pending;
     std::int32_t* also = nullptr;
+    int peer = -1;
   };
 
   MPI_Request* add(owner own) {

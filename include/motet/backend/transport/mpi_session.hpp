@@ -15,6 +15,7 @@
 #define MPICH_SKIP_MPICXX 1
 #endif
 #include <mpi.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -48,6 +49,7 @@ class backoff {
     std::this_thread::sleep_for(std::chrono::microseconds(nap_));
     nap_ = nap_ * 2 < longest_nap ? nap_ * 2 : longest_nap;
   }
+  bool is_long() const { return nap_ == longest_nap; }
 
  private:
   static constexpr int yields = 100, longest_nap = 50;
@@ -56,7 +58,7 @@ class backoff {
 
 struct session_options {
   std::int32_t rank = -1, ranks = -1;  // what the launcher said; -1: nothing
-  double patience = 10;                // seconds that the other ranks have to end after a failure
+  double patience = 2;                 // seconds that the other ranks have to end after a failure
 };
 
 // MPI from here to the end of the scope. After a failure the ranks wait for each other for a bounded time only; then MPI ends them all.
@@ -87,13 +89,13 @@ class session {
   session(const session&) = delete;
   session& operator=(const session&) = delete;
   ~session() {
+    // Should MPI itself hang after a failure, or mpirun be gone, the process still ends.
+    if (has_failed()) end_within(patience_ + 1);
     if (!all_are_here()) end_all("not all ranks ended in time after a failure");
     MPI_Comm_free(&farewell_);
     if (!began_) return;
-    // Should MPI itself hang after a failure, the process still ends.
-    if (has_failed()) ::alarm(static_cast<unsigned>(patience_) + 1);
     MPI_Finalize();
-    if (has_failed()) ::alarm(0);
+    if (has_failed()) end_within(0);
   }
 
   std::int32_t rank() const { return rank_; }
@@ -110,10 +112,17 @@ class session {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     std::fprintf(stderr, "motet: rank %d: %s; MPI ends all ranks\n", rank, why);
     std::fflush(nullptr);
+    end_within(0.5);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
 
  private:
+  // By SIGALRM; 0: not after all.
+  static void end_within(double seconds) {
+    const auto whole = static_cast<time_t>(seconds);
+    const itimerval once{{0, 0}, {whole, static_cast<suseconds_t>((seconds - static_cast<double>(whole)) * 1e6)}};
+    ::setitimer(ITIMER_REAL, &once, nullptr);
+  }
   bool all_are_here() {
     MPI_Request request = MPI_REQUEST_NULL;
     if (MPI_Ibarrier(farewell_, &request) != MPI_SUCCESS) return false;

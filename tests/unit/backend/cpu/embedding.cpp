@@ -22,10 +22,17 @@ TEST_CASE_TEMPLATE("token rows are looked up and their gradients added", N, fp32
       grid<stream> y(rows, width, 3);
       auto dtable = grid<master>(words, width, 1).random(3);
       const auto before = dtable;
+      // The same table in two pieces, of which each knows some of the ids.
+      auto dpieces = dtable;
+      grid<stream> low(rows, width, 1), high(rows, width, 1);
       cpu_run_planned(threads, [&](cpu::context& ctx) {
         token_forward(ctx, seq, ids.data(), table.view(), y.view());
+        token_forward(ctx, seq, ids.data(), 0, table.view().slice(0, 2), low.view());
+        token_forward(ctx, seq, ids.data(), 2, table.view().slice(2, words - 2), high.view());
         synchronize(ctx);
         token_backward_weight(ctx, ids.data(), dy.view(), dtable.view());
+        token_backward_weight(ctx, ids.data(), 0, dy.view(), dpieces.view().slice(0, 2));
+        token_backward_weight(ctx, ids.data(), 2, dy.view(), dpieces.view().slice(2, words - 2));
       });
       grid<double> want(rows, width), want_table(words, width);
       for (index w = 0; w < words; ++w)
@@ -36,6 +43,13 @@ TEST_CASE_TEMPLATE("token rows are looked up and their gradients added", N, fp32
           want_table.at(ids[static_cast<std::size_t>(r)], c) += dy(r, c);
         }
       CHECK(distance(y, want) == 0);
+      CHECK(dpieces.data == dtable.data);
+      index wrong = 0;
+      for (index r = 0; r < rows; ++r) {
+        const bool in_low = ids[static_cast<std::size_t>(r)] < 2;
+        for (index c = 0; c < width; ++c) wrong += (in_low ? low : high)(r, c) != y(r, c) || (in_low ? high : low)(r, c) != 0;
+      }
+      CHECK(wrong == 0);
       CHECK(distance(dtable, want_table) < tolerance<master>);
       CHECK((y.gaps_intact() && dtable.gaps_intact()));
     }

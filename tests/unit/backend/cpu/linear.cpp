@@ -37,6 +37,7 @@ TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, f
         auto over_pre = x;  // stands for what lay before an activation
         auto dweight = grid<master>(out, in, 2).random(8), dbias = grid<master>(1, out).random(9);
         const auto dweight0 = dweight, dbias0 = dbias;
+        auto bias_alone = dbias;
         cpu_run_planned(threads, [&](cpu::context& ctx) {
           linear_forward(ctx, seq, x.view(), weight.view(), b, plain.view());
           linear_forward(ctx, seq, x.view(), weight.view(), b, residual.view(), added.view());
@@ -51,6 +52,8 @@ TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, f
           synchronize(ctx);
           linear_backward_weight(ctx, x.view(), dy.view(), dweight.view(), with_bias ? dbias.data.data() : nullptr);
           linear_backward_weight(ctx, x.view(), dy_stream.view(), dweight.view(), with_bias ? dbias.data.data() : nullptr);
+          linear_backward_bias(ctx, dy.view(), with_bias ? bias_alone.data.data() : nullptr);
+          linear_backward_bias(ctx, dy_stream.view(), with_bias ? bias_alone.data.data() : nullptr);
         });
 
         grid<double> want(rows, out), want_added(rows, out), want_active(rows, out);
@@ -98,9 +101,50 @@ TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, f
         CHECK(distance(dx_active, want_dx_active) < std::max(product, 1e-8));  // the slope is a difference
         CHECK(distance(dweight, want_dweight) < product);
         CHECK(distance(dbias, want_dbias) < product);
+        CHECK(bias_alone.data == dbias.data);
         CHECK((plain.gaps_intact() && added.gaps_intact() && in_place.gaps_intact() && pre.gaps_intact() && active.gaps_intact()));
         CHECK((dx.gaps_intact() && dx_stream.gaps_intact() && dx_in_place.gaps_intact() && replayed.gaps_intact() && dweight.gaps_intact()));
       }
+  });
+}
+
+// A rank that holds no head or hidden unit of a layer still takes part with the others.
+TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those of no outputs are nothing", N, fp32, mixed_bf16, fp64) {
+  using value = typename N::value;
+  using stream = typename N::stream;
+  using master = typename N::master;
+  each_batch([](int threads, const sequences& seq) {
+    const index rows = seq.rows(), width = 35;
+    const auto bias = grid<master>(1, width).random(1);
+    const auto residual = grid<stream>(rows, width, 1).random(2);
+    const grid<value> none(rows, 0);
+    const grid<master> narrow(width, 0), flat(0, width);
+    grid<stream> bare(rows, width, 2), added(rows, width), back(rows, width, 1);
+    grid<value> active(rows, 0), pre(rows, 0);
+    auto dnarrow = narrow, dflat = flat, dbias = bias;
+    cpu_run_planned(threads, [&](cpu::context& ctx) {
+      linear_forward(ctx, seq, none.view(), narrow.view(), nullptr, bare.view());
+      linear_forward(ctx, seq, none.view(), narrow.view(), bias.data.data(), residual.view(), added.view());
+      linear_forward(ctx, seq, residual.view(), flat.view(), nullptr, activation::gelu, pre.view(), active.view());
+      linear_backward_input(ctx, seq, none.view(), flat.view(), back.view());
+      synchronize(ctx);
+      linear_backward_weight(ctx, none.view(), residual.view(), dnarrow.view(), dbias.data.data());
+      linear_backward_weight(ctx, residual.view(), none.view(), dflat.view(), nullptr);
+    });
+    grid<double> zeros(rows, width), want(rows, width), want_dbias(1, width);
+    for (index c = 0; c < width; ++c) {
+      want_dbias.at(0, c) = bias(0, c);
+      for (index r = 0; r < rows; ++r) {
+        zeros.at(r, c) = 0;
+        want.at(r, c) = bias(0, c) + residual(r, c);
+        want_dbias.at(0, c) += residual(r, c);
+      }
+    }
+    CHECK(distance(bare, zeros) == 0);
+    CHECK(distance(back, zeros) == 0);
+    CHECK(distance(added, want) < tolerance<stream>);
+    CHECK(distance(dbias, want_dbias) < tolerance<master>);
+    CHECK((bare.gaps_intact() && back.gaps_intact() && dnarrow.gaps_intact() && dflat.gaps_intact() && active.gaps_intact()));
   });
 }
 

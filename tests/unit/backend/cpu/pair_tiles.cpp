@@ -58,6 +58,60 @@ TEST_CASE("a walk shows every pair once with its dot product, and multiplies wha
     }
 }
 
+TEST_CASE("some rows against some columns in pieces: every pair once, columns by their numbers, matches wherever they are") {
+  constexpr index rows = 101, width = 7, first = 40;
+  const index pieces[] = {3, 64, 0, 90};  // columns 40 to 197
+  std::vector<double> a(static_cast<std::size_t>(rows * width)), b(static_cast<std::size_t>(200 * width)), da(a.size(), 0.0);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<double>(i % 11) - 5;
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i % 7) - 3;
+  std::vector<motet::matrix<const double>> columns;
+  index count = 0;
+  for (const index each : pieces) {
+    columns.push_back({b.data() + (first + count) * width, each, width, width});
+    count += each;
+  }
+  // Some rows have their match before these columns, or behind them.
+  std::vector<index> matches;
+  for (index i = 0; i < rows; ++i) matches.push_back((i * 7) % 200);
+  const motet::pair_part<double> part{{a.data(), rows, width, width}, matches.data(), columns, 200, first};
+  const matrix<double> ma{a.data(), rows, width, width}, mda{da.data(), rows, width, width};
+  std::vector<double> seen(static_cast<std::size_t>(rows * 200), 0.0);
+  std::atomic<index> diagonals{0}, wrong{0};
+  motet::laws::cpu_run(3, 1 << 16, 1 << 20, [&](motet::cpu::context& ctx) {
+    motet::cpu::detail::part_walk<double> walk(ctx, part);
+    walk.run(mda, [&](const motet::cpu::detail::pair_tile<double>& tile) {
+      for (index i = 0; i < tile.rows; ++i) {
+        if (tile.has_diagonal(i)) {
+          ++diagonals;
+          if (tile.column + tile.diagonal(i) != matches[static_cast<std::size_t>(tile.row + i)]) ++wrong;
+        }
+        for (index j = 0; j < tile.columns; ++j) {
+          seen[static_cast<std::size_t>((tile.row + i) * 200 + tile.column + j)] += tile.values[i * tile.stride + j] + 1000;
+          tile.values[i * tile.stride + j] = 1;
+        }
+      }
+    });
+  });
+  index matched = 0;
+  for (const index each : matches) matched += each >= first && each < first + count;
+  CHECK(diagonals == matched);
+  CHECK(wrong == 0);
+  double off = 0;
+  for (index i = 0; i < rows; ++i)
+    for (index j = 0; j < 200; ++j) {
+      double dot = j >= first && j < first + count ? 1000 : 0;
+      for (index c = 0; c < width && dot != 0; ++c) dot += ma.row(i)[c] * b[static_cast<std::size_t>(j * width + c)];
+      off += std::abs(dot - seen[static_cast<std::size_t>(i * 200 + j)]);
+    }
+  CHECK(off < 1e-9);
+  for (index c = 0; c < width; ++c) {
+    double sum = 0;
+    for (index j = first; j < first + count; ++j) sum += b[static_cast<std::size_t>(j * width + c)];
+    CHECK(mda.row(0)[c] == doctest::Approx(sum));
+    CHECK(mda.row(rows - 1)[c] == doctest::Approx(sum));
+  }
+}
+
 TEST_CASE("a sum over the team is the same number on every thread") {
   motet::laws::cpu_run(3, 1024, [](motet::cpu::context& ctx) {
     for (int round = 0; round < 10; ++round) CHECK(motet::cpu::detail::sum_over_team(ctx, ctx.thread + round) == 3 + 3 * round);

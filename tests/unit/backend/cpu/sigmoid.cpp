@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../../laws/pair_loss.hpp"
+#include "../../../laws/pair_parts.hpp"
 
 #include <doctest/doctest.h>
 
@@ -33,7 +33,36 @@ struct run {
   }
 };
 
+// Rows of one side count, as when ranks share the loss; the others see its rows pass by.
+template <class S>
+struct in_parts {
+  template <class M>
+  double operator()(cpu::context& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale, const M* bias, double share, matrix<S> da,
+                    matrix<S> db, M* dlog_scale, M* dbias) const {
+    const laws::pair_cut cut(a.rows);
+    double loss = 0;
+    cut.each(a, b, [&](const pair_part<S>& part, interval own) {
+      loss += pairwise_sigmoid_part(ctx, part, log_scale, bias, share, da ? da.slice(own.begin, own.size()) : da, dlog_scale, dbias);
+    });
+    cut.each_piece(b, a, [&](const pair_part<S>& part, interval own) {
+      M* const nobody = nullptr;
+      if (db) pairwise_sigmoid_part(ctx, part, log_scale, bias, share, db.slice(own.begin, own.size()), nobody, nobody);
+    });
+    return loss;
+  }
+};
+
 }  // namespace
+
+TEST_CASE("pairwise_sigmoid in parts is pairwise_sigmoid") {
+  for (const auto& p : laws::pair_problems()) {
+    CAPTURE(p.samples);
+    laws::compare_pair_loss<double>(p, by_definition(p), in_parts<double>{}, 1e-12);
+    laws::compare_pair_loss<float>(p, by_definition(p), in_parts<float>{}, 2e-5);
+  }
+  laws::check_pair_slopes(in_parts<double>{});
+  laws::check_pair_threads(in_parts<float>{});
+}
 
 TEST_CASE("pairwise_sigmoid is what its definition says") {
   for (const auto& p : laws::pair_problems()) {

@@ -101,6 +101,23 @@ TEST_CASE("a stop that came before is not slept through") {
   CHECK_THROWS_AS(end.pause(end.observe()), local::world::stopped);
 }
 
+TEST_CASE("others can see how long a rank sleeps") {
+  local::world all(2, 1, laws::meeting_list{});
+  CHECK(all.sleeps(0) == 0);
+  std::thread sleeper([&] {
+    local::endpoint end(all, 0);
+    end.begin_step();
+    end.pause(end.observe());
+  });
+  while (all.sleeps(0) < 0.005) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(all.sleeps(1) == 0);
+  local::endpoint other(all, 1);
+  other.begin_step();
+  other.send(0, 0, nullptr, 0);
+  sleeper.join();
+  CHECK(all.sleeps(0) == 0);
+}
+
 TEST_CASE("laws can be broken") {
   CHECK_THROWS_AS(on_threads::run(2, 1, {},
                                   [](auto& scene) {

@@ -263,6 +263,58 @@ TEST_CASE("a stop ends the waits of all ranks and says why") {
   }
 }
 
+TEST_CASE("who watches hears how long a wait lasts, for whom, and when it is over") {
+  mpi::session& here = tests::mpi_session();
+  const std::int32_t last = here.ranks() - 1;
+  mpi::world world(here.ranks(), here.ranks(), {});
+  mpi::endpoint end(world, here.rank());
+  double longest = 0;
+  int over = 0;
+  std::vector<std::int32_t> lacking;
+  world.watch_waits([&](double seconds) {
+    longest = std::max(longest, seconds);
+    if (seconds == 0) ++over;
+    else lacking = world.lacking();
+  });
+  end.begin_step();
+  std::int32_t row = here.rank();
+  if (here.rank() == last) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    for (std::int32_t r = 0; r < last; ++r) end.send(r, r, reinterpret_cast<const std::byte*>(&row), 4);
+  } else {
+    wait_for(end, [&] { return end.receive(here.rank(), last, reinterpret_cast<std::byte*>(&row), 4); });
+    CHECK(row == last);
+    CHECK(longest > 0.01);
+    CHECK(over == 1);
+    CHECK(lacking == std::vector<std::int32_t>{last});
+  }
+  end.finish_step();
+  CHECK(world.lacking().empty());
+}
+
+TEST_CASE("who watches may stop the ranks") {
+  mpi::session& here = tests::mpi_session();
+  const std::int32_t last = here.ranks() - 1;
+  std::string why;
+  {
+    mpi::world world(here.ranks(), here.ranks(), {});
+    mpi::endpoint end(world, here.rank());
+    if (here.rank() == 0)
+      world.watch_waits([&](double seconds) {
+        if (seconds > 0.05) world.stop("enough");
+      });
+    end.begin_step();
+    std::int32_t row = 0;
+    try {
+      wait_for(end, [&] { return end.receive(here.rank(), last, reinterpret_cast<std::byte*>(&row), 4); });
+    } catch (const mpi::stopped& told) {
+      why = told.why;
+    }
+  }
+  CHECK(why == "rank 0 stopped because enough");
+  mpi::session::has_failed() = false;
+}
+
 TEST_CASE("a message that is shorter or longer than wanted is an error with numbers") {
   mpi::session& here = tests::mpi_session();
   if (here.ranks() < 2) return;

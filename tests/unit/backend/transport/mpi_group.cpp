@@ -39,6 +39,27 @@ TEST_CASE("calls on two groups may be under way at once, waited for in any order
   CHECK(laws::check_two_groups(one, two) == 0);
 }
 
+TEST_CASE("two sets of one world are no trouble for each other, and who waits in one works for both") {
+  mpi::session& here = tests::mpi_session();
+  mpi::world world(here.ranks(), 0, {});
+  mpi::endpoint end(world, here.rank());
+  std::vector<std::vector<std::int32_t>> everyone(1);
+  for (std::int32_t r = 0; r < here.ranks(); ++r) everyone[0].push_back(r);
+  mpi::group_set first(world, everyone), second(world, everyone);
+  mpi::group one(first, 0, end), two(second, 0, end);
+  CHECK(laws::check_two_groups(one, two) == 0);
+  // Sums have two rounds. Half of the ranks wait for the one, the others for the other, before any comes to the barrier.
+  std::vector<float> a(50000, 1), b(50000, 2);
+  const ticket sum_a = one.all_reduce_sum(a.data(), 50000), sum_b = two.all_reduce_sum(b.data(), 50000);
+  if (here.rank() % 2 == 0) one.wait(sum_a);
+  else two.wait(sum_b);
+  two.wait(two.barrier());
+  one.wait(sum_a);
+  two.wait(sum_b);
+  CHECK(a == std::vector<float>(50000, static_cast<float>(here.ranks())));
+  CHECK(b == std::vector<float>(50000, static_cast<float>(2 * here.ranks())));
+}
+
 TEST_CASE("a call that is not waited for is ended with the group") {
   mpi::session& here = tests::mpi_session();
   mpi::world world(here.ranks(), 0, {});

@@ -87,6 +87,27 @@ TEST_CASE("what is dropped counts down, too, and leaves the rest alone") {
   CHECK(pending == 0);
 }
 
+TEST_CASE("those who lack are those that something is to come from, else those who did not take what was sent") {
+  const std::int32_t ranks = tests::mpi_session().ranks(), me = tests::mpi_session().rank();
+  mpi::requests all;
+  const auto from = counted(100000);
+  std::vector<std::byte> to(from.size());
+  std::int32_t pending = 0;
+  CHECK(all.lacking().empty());
+  all.send(MPI_COMM_WORLD, ranks - 1, 5, from.data(), 100000, pending);
+  all.send(MPI_COMM_WORLD, ranks - 1, 6, from.data(), 100000, pending);
+  CHECK(all.lacking() == std::vector<std::int32_t>{ranks - 1});
+  all.receive(MPI_COMM_SELF, 0, 7, to.data(), 10, pending);
+  CHECK(all.lacking() == std::vector<std::int32_t>{0});
+  all.send_in_haste(MPI_COMM_SELF, 0, 7, from.data(), 10, pending);
+  std::vector<std::byte> taken(from.size());
+  if (me == ranks - 1)
+    for (int r = 0; r < ranks; ++r)
+      for (const int tag : {5, 6}) all.receive(MPI_COMM_WORLD, r, tag, taken.data(), 100000, pending);
+  finish(all, pending);
+  CHECK(all.lacking().empty());
+}
+
 TEST_CASE("a shorter message is an error, where it was not allowed for") {
   tests::mpi_session();
   mpi::requests all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/strategy/share.hpp>
+#include <motet/tensor/share.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "plans.hpp"
+#include "settings.hpp"
+
+#include <motet/plan/plan_json.hpp>
+#include <motet/plan/require_plan.hpp>
+#include <motet/runtime/launch.hpp>
+
+#include <cstdio>
+
+// Which plan a run follows, and what starts its ranks.
+namespace motet::train_clip {
+
+struct chosen_plan {
+  std::string name;   // of the catalogue, or a file
+  std::string about;  // empty: a file
+  plan value;
+  launched by;
+};
+
+// What plans must know of a model, without making one.
+inline list<motet::module_facts> facts_of(const model_entry& of) {
+  list<motet::module_facts> facts;
+  facts.push({.name = "picture", .layers = of.picture->layers, .key_heads = of.picture->tower().attention.shape().kv_heads});
+  facts.push({.name = "caption", .layers = of.caption->layers, .key_heads = of.caption->tower().attention.shape().kv_heads});
+  return facts;
+}
+
+// Proven for the model and the batch; nothing is started yet.
+inline chosen_plan read_choice(const settings& s) {
+  chosen_plan out{s.plan, {}, {}, {}};
+  if (const named_plan* const known = find_plan(s.plan)) {
+    out.about = known->about;
+    out.value = known->make();
+  } else if (s.plan.ends_with(".json")) {
+    out.value = load_plan(s.plan);
+  } else {
+    std::string all;
+    for (const named_plan& each : plans) all += (all.empty() ? "" : ", ") + std::string(each.name);
+    fail(no_such_plan, "\"" + s.plan + "\"; there are " + all);
+  }
+  out.value = require_plan(out.value, facts_of(find_model(s.model)), s.batch);
+  return out;
+}
+
+// Whether a run is spread by a plan. One rank on the threads of one process, the usual case, is not.
+inline bool is_spread(const settings& s, const launched& by) {
+  if (!s.plan.empty() && s.plan != "one") return true;
+  if (s.ranks == 0 && by.ranks == 1) return false;
+  if (s.plan.empty())
+    fail(option_missing,
+         "--plan, which says how " + std::to_string(std::max<index>(s.ranks, by.ranks)) + " ranks share the work (" + describe(by) + ")");
+  return true;
+}
+
+inline launch_wishes wishes_of(const settings& s) {
+  launch_wishes wishes;
+  wishes.ranks = static_cast<std::int32_t>(s.ranks);
+#if !defined(MOTET_HAS_MPI)
+  wishes.can_connect = false;
+#endif
+  return wishes;
+}
+
+// Who started the ranks, as many as the plan is for. Without a launcher they are threads.
+inline void find_ranks(chosen_plan& of, const settings& s) {
+  launch_wishes wishes = wishes_of(s);
+  of.by = find_launch(read_environment(), wishes);
+  if (of.by.by == launcher::none && s.ranks == 0) {
+    wishes.ranks = of.value.cluster.ranks;
+    of.by = find_launch(read_environment(), wishes);
+  }
+  if (of.by.ranks != of.value.cluster.ranks)
+    fail(plan_of_other_ranks, "plan " + of.name + " is for " + std::to_string(of.value.cluster.ranks) + " ranks, there are " +
+                                  std::to_string(of.by.ranks) + " (" + describe(of.by) + ")");
+  // Machines that the plan does not speak of, but the launcher does: ranks fill one after the other.
+  if (of.by.nodes > 1 && of.value.cluster.ranks_per_node == 0) {
+    of.value.cluster.ranks_per_node = (of.by.ranks + of.by.nodes - 1) / of.by.nodes;
+    of.value = require_plan(of.value, facts_of(find_model(s.model)), s.batch);
+  }
+}
+// The same question without starting anything: only what the command line says counts.
+inline void check_ranks(const chosen_plan& of, const settings& s) {
+  if (s.ranks != 0 && s.ranks != of.value.cluster.ranks)
+    fail(plan_of_other_ranks, "plan " + of.name + " is for " + std::to_string(of.value.cluster.ranks) + " ranks, the command line says --ranks " +
+                                  std::to_string(s.ranks));
+}
+
+inline void list_plans() {
+  for (const named_plan& each : plans) {
+    const plan of = each.make();
+    std::printf("%-10s %2d %s  %s\n", std::string(each.name).c_str(), of.cluster.ranks, of.cluster.ranks == 1 ? "rank " : "ranks",
+                std::string(each.about).c_str());
+  }
+}
+
+}  // namespace motet::train_clip

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/tensor/sequences.hpp>
+#include <motet/tensor/view.hpp>
+
+namespace motet {
+
+// What the outputs of a row's experts are weighed with: their probabilities, or those divided by their sum (the softmax over the chosen alone).
+enum class gate_kind : std::uint8_t { normalised, probability };
+
+// How a router sends each row to top_k of its experts. Room, balance and z are taken over the rows of one sample: whichever samples share a microbatch or
+// a rank, a sample is treated alike.
+struct router_shape {
+  index experts = 1;
+  index top_k = 1;
+  gate_kind gates = gate_kind::normalised;
+  double capacity = 0;  // an expert takes so many times its even share of a sample's rows, and drops what comes later; 0: all (dropless)
+  double balance = 0;   // what the balance loss counts
+  double z = 0;         // what the z loss counts
+
+  // Rows of a sample that one expert takes.
+  constexpr index room(index rows) const {
+    if (capacity <= 0) return rows;
+    const double most = capacity * static_cast<double>(rows * top_k) / static_cast<double>(experts);
+    if (most >= static_cast<double>(rows)) return rows;
+    const auto whole = static_cast<index>(most);
+    return static_cast<double>(whole) < most ? whole + 1 : whole;
+  }
+  // Choices that `count` of the experts can get from so many rows of so many samples.
+  constexpr index most_choices(index rows, index samples, index count) const {
+    const index all = rows * (top_k < count ? top_k : count);
+    if (capacity <= 0) return all;
+    const double most =
+        static_cast<double>(count) * (capacity * static_cast<double>(rows * top_k) / static_cast<double>(experts) + static_cast<double>(samples));
+    return most < static_cast<double>(all) ? static_cast<index>(most) + 1 : all;
+  }
+};
+
+// One of the experts of a row.
+template <class Real>
+struct choice {
+  Real gate = 0;
+  std::uint16_t expert = 0;
+  bool kept = false;  // false: the expert had no room
+};
+
+// Choices in order of keys (the ranks or experts that they go to), of one key in their own order.
+struct grouping {
+  index keys = 0;
+  index* starts = nullptr;         // keys + 1
+  matrix<std::int32_t> place;      // (rows, top_k): where the choice went, or -1
+  std::int32_t* source = nullptr;  // of each place: row * top_k + number of the choice
+  index count = 0;                 // places
+  sequences each() const { return {count, 1, nullptr}; }
+};
+
+// Where the rows of a group of ranks go, and the memory that says so. Ranks hold the experts as tensor_cut shares them. A row goes once to each rank that
+// has an expert for it. In a dry run, when nothing is routed, all have an even load, in the memory of the worst one.
+template <class Real>
+struct dispatched {
+  index top_k = 1;
+  index ranks = 1, first = 0;                              // first: number of this rank's first expert
+  index most_sent = 0, most_arrived = 0, most_placed = 0;  // rows that go and come; choices of own experts
+  grouping sent;                                           // own choices by rank; not used by a rank alone
+  grouping placed;                                         // choices that came here, by expert
+  matrix<choice<Real>> arrived;                            // (rows that came, top_k); of a rank alone its own
+  index came = 0;                                          // rows
+  index* sent_rows = nullptr;                              // to each rank
+  index* arrived_rows = nullptr;                           // from each rank
+  bool alone() const { return ranks == 1; }
+  sequences arrivals() const { return {came, 1, nullptr}; }
+};
+
+}  // namespace motet

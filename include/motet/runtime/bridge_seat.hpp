@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/messages.hpp>
+#include <motet/strategy/bridge.hpp>
+#include <motet/strategy/mesh.hpp>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace motet {
+
+// A module at one end of an edge: its ranks, the stage that the edge leaves or enters, and how a step's samples are its own.
+struct bridge_module {
+  mesh ranks;
+  std::int32_t stage = 0;
+  index groups = 1;
+  index microbatches = 1;  // of one replica in one group
+
+  bridge_side side(index samples) const {
+    const degrees& by = ranks.split();
+    return {{samples, groups, by.data, microbatches}, by.context, by.tensor};
+  }
+  std::int32_t rank(const bridge_end& at) const {
+    return ranks.rank({stage, static_cast<std::int32_t>(at.replica), static_cast<std::int32_t>(at.context), static_cast<std::int32_t>(at.tensor)});
+  }
+};
+
+// An edge between two modules, whatever their degrees and ranks, and its list of messages: made once, alike on all ranks, or once for those of a
+// process.
+struct bridge_edge {
+  bridge_edge(bridge_module source, bridge_module target, index all_samples, index columns)
+      : from(std::move(source)), to(std::move(target)), samples(all_samples), width(columns) {
+    for (const bridge_module* each : {&from, &to}) {
+      const degrees& by = each->ranks.split();
+      if (by.size() != each->ranks.ranks().size() || each->stage < 0 || each->stage >= by.stages)
+        fail(bridge_misfit, "stage " + std::to_string(each->stage) + " of " + std::to_string(by.stages) + ", on " +
+                                std::to_string(each->ranks.ranks().size()) + " ranks where " + std::to_string(by.size()) + " are needed");
+      if (each->groups < 1 || each->microbatches < 1)
+        fail(bridge_misfit, std::to_string(each->groups) + " groups of " + std::to_string(each->microbatches) + " microbatches");
+    }
+    messages = make_bridge(from.side(samples), to.side(samples), width);
+  }
+  // One for each message and way.
+  std::int32_t tags() const { return 2 * static_cast<std::int32_t>(messages.size()); }
+
+  bridge_module from, to;
+  index samples, width;
+  list<bridge_message> messages;
+};
+
+// What a rank has at one side of a bridge: of the list its own messages, those of a microbatch one behind the other, and where in the rows of a
+// microbatch each has its rows. The same for both ways: what arrives here forward leaves from here backward.
+class bridge_seat {
+ public:
+  struct parcel {
+    bridge_message what;
+    std::int32_t number = 0;  // in the list
+    std::int32_t peer = 0;    // the rank at its other end
+  };
+
+  bridge_seat(const bridge_edge& edge, bool sender, std::int32_t rank)
+      : from_(edge.from.side(edge.samples)), to_(edge.to.side(edge.samples)), width_(edge.width), sender_(sender) {
+    const bridge_module& own = sender ? edge.from : edge.to;
+    const index place = own.ranks.find(rank);
+    if (place < 0 || own.ranks.position(place).stage != own.stage) return;
+    at_ = own.ranks.position(place);
+    seated_ = true;
+    firsts_.push_back(0);
+    for (std::int32_t i = 0; i < edge.messages.size(); ++i) {
+      const bridge_message& each = edge.messages[i];
+      const bridge_end& end = sender ? each.from : each.to;
+      if (end.replica != at_.replica || end.context != at_.context || end.tensor != at_.tensor) continue;
+      // Of the other microbatches before this one nothing is in the list any more.
+      firsts_.resize(static_cast<std::size_t>(number(end) + 1), static_cast<index>(parcels_.size()));
+      parcels_.push_back({each, i, sender ? edge.to.rank(each.to) : edge.from.rank(each.from)});
+    }
+    firsts_.resize(static_cast<std::size_t>(microbatches() + 1), static_cast<index>(parcels_.size()));
+  }
+
+  // A rank without a seat has no microbatches.
+  bool seated() const { return seated_; }
+  index microbatches() const { return seated_ ? side().split.groups * side().split.microbatches : 0; }
+  index samples() const { return side().split.samples; }
+  index width() const { return width_; }
+  index tensor() const { return side().tensor; }
+  index tensor_member() const { return at_.tensor; }
+  interval columns(index member) const { return share(width_, side().tensor, member); }
+
+  const std::vector<parcel>& parcels() const { return parcels_; }
+  // Of microbatch m of this rank's replica, counted through all groups: their places in parcels().
+  interval parcels_of(index m) const { return {firsts_[static_cast<std::size_t>(m)], firsts_[static_cast<std::size_t>(m + 1)]}; }
+  interval samples_of(index m) const {
+    const sample_split& split = side().split;
+    return split.of(m / split.microbatches, at_.replica, m % split.microbatches);
+  }
+  // Rows of microbatch m: of each sample those of the own context part.
+  index rows_of(index m, const sequences& all) const {
+    const interval samples = samples_of(m);
+    index sum = 0;
+    for (index s = samples.begin; s < samples.end; ++s) sum += part_of(all.rows_of(s)).size();
+    return sum;
+  }
+  // Where each sample of microbatch m begins in them, and the end.
+  void starts(index m, const sequences& all, std::vector<index>& into) const {
+    const interval samples = samples_of(m);
+    into.assign(1, 0);
+    for (index s = samples.begin; s < samples.end; ++s) into.push_back(into.back() + part_of(all.rows_of(s)).size());
+  }
+  // Calls each(first, count) for the rows of a message, in order: intervals of the rows of microbatch m, whose samples begin at `starts`.
+  template <class Each>
+  void each_run(const parcel& it, index m, const sequences& all, const std::vector<index>& starts, Each each) const {
+    const index first = samples_of(m).begin;
+    interval run;
+    for (index s = it.what.samples.begin; s < it.what.samples.end; ++s) {
+      const interval rows = motet::rows_of(it.what, from_, to_, all.rows_of(s));
+      if (rows.size() == 0) continue;
+      const index begin = starts[static_cast<std::size_t>(s - first)] + rows.begin - part_of(all.rows_of(s)).begin;
+      if (begin != run.end || run.size() == 0) {
+        if (run.size() > 0) each(run.begin, run.size());
+        run.begin = begin;
+      }
+      run.end = begin + rows.size();
+    }
+    if (run.size() > 0) each(run.begin, run.size());
+  }
+
+ private:
+  const bridge_side& side() const { return sender_ ? from_ : to_; }
+  index number(const bridge_end& end) const { return end.group * side().split.microbatches + end.microbatch; }
+  interval part_of(index rows) const { return share(rows, side().context, at_.context); }
+
+  bridge_side from_, to_;
+  index width_;
+  bool sender_, seated_ = false;
+  mesh_position at_;
+  std::vector<parcel> parcels_;
+  std::vector<index> firsts_;  // of each microbatch, and the end
+};
+
+}  // namespace motet

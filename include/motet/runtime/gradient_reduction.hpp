@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/gradient_sink.hpp>
+#include <motet/runtime/calls_in_turn.hpp>
+#include <motet/runtime/gradient_buckets.hpp>
+#include <motet/runtime/messages.hpp>
+#include <motet/tensor/arena.hpp>
+
+#include <chrono>
+#include <string>
+
+namespace motet {
+
+// A group is the one that was planned for.
+template <class Group>
+void check_group(group_place planned, const Group* got) {
+  const std::int32_t members = got != nullptr ? got->size() : 1, member = got != nullptr ? got->member() : 0;
+  if (members != planned.members || member != planned.member)
+    fail(reduction_misused, "planned for member " + std::to_string(planned.member) + " of " + std::to_string(planned.members) + ", got member " +
+                                std::to_string(member) + " of " + std::to_string(members));
+}
+
+// Sums the gradients of a stage over the ranks that hold it, bucket by bucket while backward still runs: a bucket's call begins when its gradients
+// and those of all buckets before it are final, so every member makes the same calls in the same order. Where members share the optimizer's work,
+// each gets the sum of its part only, and afterwards the others get the weights that it updated. Nothing is allocated in a step.
+//
+// A group serves one stage alone: of two, the one that is ready first on this rank may be the second one elsewhere.
+template <class Master, class Group>
+  requires all_reduces<Group, Master> && reduce_scatters<Group, Master> && all_gathers<Group>
+class gradient_reduction {
+ public:
+  // The groups of the plan's lanes, null where this rank is alone. in_flight: calls under way on a group, no more than the group allows.
+  gradient_reduction(reduction_plan plan, Group* cut, Group* shared, std::int32_t in_flight = 4) : plan_(std::move(plan)) {
+    Group* const groups[] = {cut, shared};
+    index packing = 0;
+    for (int l = 0; l < 2; ++l) {
+      const reduction_plan::lane& of = plan_.lanes[l];
+      lane& own = lanes_[l];
+      check_group(of.place, groups[l]);
+      own.turns = calls_in_turn<Group>(groups[l], in_flight);
+      for (const gradient_bucket& bucket : of.buckets) {
+        call& one = own.calls.emplace_back();
+        one.bucket = &bucket;
+        one.packing = packing;
+        if (bucket.packed()) packing += bucket.size;
+        one.own = part_of_bucket(bucket.size, of.place.members, of.place.member);
+        for (std::int32_t m = 0; m < of.place.members; ++m) {
+          one.counts.push_back(part_of_bucket(bucket.size, of.place.members, m).size());
+          one.bytes.push_back(one.counts.back() * static_cast<index>(sizeof(Master)));
+        }
+      }
+    }
+  }
+  gradient_reduction(const gradient_reduction&) = delete;
+  gradient_reduction& operator=(const gradient_reduction&) = delete;
+
+  const reduction_plan& plan() const { return plan_; }
+  index packing_bytes() const { return plan_.packing * static_cast<index>(sizeof(Master)); }
+
+  // The stage's flat buffers.
+  void prepare(Master* gradients, Master* weights) {
+    gradients_ = gradients;
+    weights_ = weights;
+    packing_ = buffer<Master>(plan_.packing);
+  }
+  void begin_step() {
+    for (lane& own : lanes_) {
+      if (const index left = own.turns.under_way(); left > 0)
+        fail(reduction_misused, "a step began while " + std::to_string(left) + " calls were under way");
+      own.turns.restart();
+      for (call& each : own.calls) each.missing = each.bucket->size;
+    }
+    gathers_ = begun_ = false;
+  }
+  // When the first call of this step began.
+  const std::chrono::steady_clock::time_point& began() const { return began_; }
+  // The gradients of these elements are final. May be left out: finish() takes the rest.
+  void ready(index begin, index end) {
+    for (lane& own : lanes_)
+      for (call& each : own.calls) {
+        for (const interval part : each.bucket->parts) each.missing -= intersection(part, {begin, end}).size();
+        if (each.missing < 0) fail(reduction_misused, "elements " + std::to_string(begin) + " to " + std::to_string(end) + " were ready before");
+      }
+    progress();
+  }
+  // For the context of a backward, which tells addresses within the stage's gradients.
+  gradient_sink sink() {
+    return {[](void* self, const void* data, index count) {
+              auto& to = *static_cast<gradient_reduction*>(self);
+              const index begin = static_cast<const Master*>(data) - to.gradients_;
+              to.ready(begin, begin + count);
+            },
+            this};
+  }
+  // Lets calls move and starts those that may. True: none is left.
+  bool progress() {
+    bool done = true;
+    for (lane& own : lanes_) done = move(own) && done;
+    return done;
+  }
+  // Calls of this step that are done.
+  index ended() const { return lanes_[0].turns.ended() + lanes_[1].turns.ended(); }
+  // All gradients are final. False: not all are summed, call again.
+  bool finish() {
+    for (lane& own : lanes_)
+      for (call& each : own.calls) each.missing = 0;
+    return progress();
+  }
+  // After the update. False: not all weights are here, call again.
+  bool gather_weights() {
+    if (!plan_.shards) return true;
+    if (!gathers_) {
+      for (const lane& own : lanes_)
+        if (own.turns.ended() != static_cast<index>(own.calls.size())) fail(reduction_misused, "weights were gathered before gradients were summed");
+      for (lane& own : lanes_) own.turns.restart();
+      gathers_ = true;
+    }
+    return progress();
+  }
+
+ private:
+  struct call {
+    const gradient_bucket* bucket = nullptr;
+    index packing = 0;                 // where in packing_
+    interval own;                      // this member's part, within the bucket
+    std::vector<index> counts, bytes;  // of each member's part
+    index missing = 0;                 // elements that are not final yet
+  };
+  struct lane {
+    std::vector<call> calls;
+    calls_in_turn<Group> turns;
+  };
+
+  bool move(lane& own) {
+    const auto of = [&](index turn) -> const call& { return own.calls[static_cast<std::size_t>(turn)]; };
+    return own.turns.move(
+        static_cast<index>(own.calls.size()), [&](index turn) { return of(turn).missing == 0; },
+        [&](index turn) { return start(own.turns.group(), of(turn)); }, [&](index turn) { end(of(turn)); });
+  }
+  ticket start(Group& group, const call& it) {
+    if (!begun_) began_ = std::chrono::steady_clock::now();
+    begun_ = true;
+    if (it.bucket->packed()) {
+      if (gathers_) return calls_in_turn<Group>::no_call;
+      Master* to = packing_.data() + it.packing;
+      for (const interval part : it.bucket->parts) to = std::copy_n(gradients_ + part.begin, part.size(), to);
+      return group.all_reduce_sum(packing_.data() + it.packing, it.bucket->size);
+    }
+    const index begin = it.bucket->whole().begin;
+    if (gathers_) {
+      auto* const all = reinterpret_cast<std::byte*>(weights_ + begin);
+      return group.all_gather(all + it.own.begin * static_cast<index>(sizeof(Master)), all, it.bytes);
+    }
+    Master* const all = gradients_ + begin;
+    if (plan_.shards) return group.reduce_scatter_sum(static_cast<const Master*>(all), all + it.own.begin, it.counts);
+    return group.all_reduce_sum(all, it.bucket->size);
+  }
+  void end(const call& it) {
+    if (!it.bucket->packed() || gathers_) return;
+    const Master* from = packing_.data() + it.packing;
+    for (const interval part : it.bucket->parts) {
+      std::copy_n(from, part.size(), gradients_ + part.begin);
+      from += part.size();
+    }
+  }
+
+  reduction_plan plan_;
+  lane lanes_[2];
+  Master *gradients_ = nullptr, *weights_ = nullptr;
+  buffer<Master> packing_;
+  bool gathers_ = false, begun_ = false;
+  std::chrono::steady_clock::time_point began_;
+};
+
+}  // namespace motet

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/error.hpp>
+#include <motet/runtime/messages.hpp>
+#include <motet/tensor/sequences.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace motet {
+
+// Where a voice, or a shard of one, ends at a join: the samples that it brings of each microbatch of a group, counted within the group. All groups are
+// alike, and the seats of a module bring each sample once.
+struct join_seat {
+  std::int32_t rank = 0;
+  index module = 0;
+  std::int32_t voice = 0;
+  std::vector<interval> samples;
+};
+
+// What a member brings of one microbatch: these samples, from `row` on among its rows of the module.
+struct join_part {
+  index module = 0;
+  std::int32_t voice = 0;
+  index microbatch = 0;  // within the group
+  interval samples;
+  index row = 0;
+};
+
+struct join_member {
+  std::int32_t rank = 0;
+  std::vector<join_part> parts;     // module after module, within a module in the order of samples
+  std::vector<index> rows;          // of each module
+  std::vector<std::uint8_t> holds;  // of each module, whether it ends here, be it without rows
+};
+
+// Who brings what to a join: a plain value, the same on all ranks. The members are the ranks with a seat, in the order of ranks. Rows of a module are
+// numbered through all members: its columns, for those who compare others with it.
+class join_layout {
+ public:
+  join_layout() = default;
+  // samples: of a group.
+  join_layout(std::vector<join_seat> seats, index samples) : samples_(samples) {
+    std::stable_sort(seats.begin(), seats.end(), [](const join_seat& a, const join_seat& b) { return a.rank < b.rank; });
+    for (const join_seat& each : seats) modules_ = std::max(modules_, each.module + 1);
+    const auto modules = static_cast<std::size_t>(modules_);
+    for (const join_seat& each : seats) {
+      if (members_.empty() || members_.back().rank != each.rank)
+        members_.push_back({each.rank, {}, std::vector<index>(modules, 0), std::vector<std::uint8_t>(modules, 0)});
+      members_.back().holds[static_cast<std::size_t>(each.module)] = 1;
+      for (std::size_t m = 0; m < each.samples.size(); ++m)
+        members_.back().parts.push_back({each.module, each.voice, static_cast<index>(m), each.samples[m], 0});
+    }
+    columns_.resize(modules, std::vector<index>(static_cast<std::size_t>(samples), -1));
+    std::vector<index> next(modules, 0);
+    for (join_member& each : members_) {
+      std::stable_sort(each.parts.begin(), each.parts.end(), [](const join_part& a, const join_part& b) {
+        return a.module != b.module ? a.module < b.module : a.samples.begin < b.samples.begin;
+      });
+      for (join_part& own : each.parts) {
+        const auto k = static_cast<std::size_t>(own.module);
+        own.row = each.rows[k];
+        each.rows[k] += own.samples.size();
+        for (index s = own.samples.begin; s < own.samples.end; ++s) put(own, s, next[k]++);
+      }
+    }
+    for (std::size_t k = 0; k < modules; ++k)
+      if (next[k] != samples)
+        fail(join_misfit, "of module " + std::to_string(k) + " come " + std::to_string(next[k]) + " of " + std::to_string(samples) + " samples");
+  }
+
+  index samples() const { return samples_; }
+  index modules() const { return modules_; }
+  index size() const { return static_cast<index>(members_.size()); }
+  const join_member& operator[](index member) const { return members_[static_cast<std::size_t>(member)]; }
+  // The number of a rank among the members; -1: it brings nothing.
+  std::int32_t member(std::int32_t rank) const {
+    for (std::size_t m = 0; m < members_.size(); ++m)
+      if (members_[m].rank == rank) return static_cast<std::int32_t>(m);
+    return -1;
+  }
+  index rows(index member, std::size_t module) const { return (*this)[member].rows[module]; }
+  bool holds(index member, std::size_t module) const { return (*this)[member].holds[module] != 0; }
+  // The first member with a seat of the module.
+  std::int32_t first_of(std::size_t module) const {
+    for (index m = 0; m < size(); ++m)
+      if (holds(m, module)) return static_cast<std::int32_t>(m);
+    return -1;
+  }
+  // The column of a member's first row.
+  index first_row(index member, std::size_t module) const {
+    index before = 0;
+    for (index m = 0; m < member; ++m) before += rows(m, module);
+    return before;
+  }
+  // Of each of a member's rows of one module the column of the same sample of another.
+  std::vector<index> matches(index member, std::size_t module, std::size_t other) const {
+    std::vector<index> found;
+    for (const join_part& each : (*this)[member].parts)
+      for (index s = each.samples.begin; each.module == static_cast<index>(module) && s < each.samples.end; ++s)
+        found.push_back(columns_[other][static_cast<std::size_t>(s)]);
+    return found;
+  }
+
+ private:
+  void put(const join_part& own, index sample, index column) {
+    if (sample < 0 || sample >= samples_)
+      fail(join_misfit, "module " + std::to_string(own.module) + " brings sample " + std::to_string(sample) + " of " + std::to_string(samples_));
+    index& at = columns_[static_cast<std::size_t>(own.module)][static_cast<std::size_t>(sample)];
+    if (at >= 0) fail(join_misfit, "module " + std::to_string(own.module) + " brings sample " + std::to_string(sample) + " twice");
+    at = column;
+  }
+
+  index samples_ = 0, modules_ = 0;
+  std::vector<join_member> members_;
+  std::vector<std::vector<index>> columns_;  // of each module and sample
+};
+
+}  // namespace motet

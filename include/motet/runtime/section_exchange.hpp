@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/concepts.hpp>
+#include <motet/tensor/arena.hpp>
+
+#include <vector>
+
+namespace motet {
+
+// What the members of a meeting bring to an exchange, each in the same sections of its own sizes, and who needs which. Each member gets one range of
+// every other's block, from the first section that it needs to the last; so sections lie well when those that are needed together are neighbours.
+class section_exchange {
+ public:
+  // bytes(member, section); needs(who, member, section).
+  template <class Bytes, class Needs>
+  section_exchange(index members, std::int32_t me, index sections, Bytes bytes, Needs needs)
+      : me_(me), sections_(sections), out_(static_cast<std::size_t>(members)), in_(out_.size()), firsts_(out_.size()) {
+    for (index m = 0; m < members; ++m) {
+      index at = 0;
+      for (index s = 0; s < sections; ++s) {
+        starts_.push_back(at);
+        at += round_up(bytes(m, s), arena::alignment);
+      }
+      starts_.push_back(at);
+    }
+    const auto range = [&](index who, index from) {
+      byte_range found;
+      index end = 0;
+      for (index s = 0; s < sections; ++s) {
+        const index size = bytes(from, s);
+        if (size == 0 || !needs(who, from, s)) continue;
+        if (end == 0) found.offset = start(from, s);
+        end = start(from, s) + size;
+      }
+      found.bytes = end - found.offset;
+      return found;
+    };
+    for (index m = 0; m < members; ++m) {
+      if (m == me) continue;
+      const auto at = static_cast<std::size_t>(m);
+      out_[at] = range(m, me);
+      const byte_range theirs = range(me, m);
+      firsts_[at] = theirs.offset;
+      in_[at] = {received_, theirs.bytes};
+      received_ += round_up(theirs.bytes, arena::alignment);
+    }
+  }
+
+  // Of this member's block, and of all that comes.
+  index own_bytes() const { return start(me_, sections_); }
+  index received_bytes() const { return received_; }
+  // Where a section lies, in the own block or in what came.
+  std::byte* at(std::byte* own, std::byte* received, index member, index section) const {
+    const auto m = static_cast<std::size_t>(member);
+    return member == me_ ? own + start(me_, section) : received + in_[m].offset + start(member, section) - firsts_[m];
+  }
+  // The same within one range that came.
+  std::byte* in_range(std::byte* range, index member, index section) const {
+    return range + start(member, section) - firsts_[static_cast<std::size_t>(member)];
+  }
+  // The largest range that comes from one member.
+  index largest() const {
+    index most = 0;
+    for (const byte_range& each : in_) most = most < each.bytes ? each.bytes : most;
+    return round_up(most, arena::alignment);
+  }
+  std::span<const byte_range> out() const { return out_; }
+  std::span<const byte_range> in() const { return in_; }
+
+ private:
+  index start(index member, index section) const { return starts_[static_cast<std::size_t>(member * (sections_ + 1) + section)]; }
+
+  std::int32_t me_;
+  index sections_, received_ = 0;
+  std::vector<index> starts_;  // of each member's sections, and the end
+  std::vector<byte_range> out_, in_;
+  std::vector<index> firsts_;  // where in each member's block its range begins
+};
+
+}  // namespace motet

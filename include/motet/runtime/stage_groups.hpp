@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/schedule/program.hpp>
+
+#include <array>
+#include <map>
+#include <vector>
+
+namespace motet {
+
+// Which ranks compute a stage together and which sum its gradients, for all stages of a program: lists of members, made alike on every rank. The ranks
+// that hold a stage of a replica are its context parts, and within each of these its tensor parts.
+class stage_groups {
+ public:
+  // Places in the lists below; -1: the rank is alone.
+  struct places {
+    std::int32_t tensor = -1, context = -1;  // in compute()
+    std::int32_t cut = -1, shared = -1;      // in reduce(): for what tensor cuts, and for what it does not
+  };
+
+  // tensor_degrees: of each module, over how many ranks a layer's columns are cut.
+  stage_groups(const program& of, std::vector<std::int32_t> tensor_degrees)
+      : tensor_(std::move(tensor_degrees)), of_places_(static_cast<std::size_t>(of.places.size())) {
+    std::map<group_key, std::int32_t> known;
+    // Ranks that compute together do so in one order, whatever the stage, so equal groups are one. Sums may come in any order and have one each.
+    std::map<std::vector<std::int32_t>, std::int32_t> equal;
+    std::vector<std::vector<std::int32_t>> members;
+    for (const voice& each : of.voices) {
+      for (std::int32_t s = 0; s < each.stages; ++s) {
+        for (int kind = 0; kind < 4; ++kind) {
+          if (kind >= cut && !each.learns) continue;
+          const auto [at, made] = known.try_emplace(key_of(each, s, kind), static_cast<std::int32_t>(members.size()));
+          if (made) members.emplace_back();
+          members[static_cast<std::size_t>(at->second)].push_back(of.place(each, s));
+        }
+      }
+    }
+    std::vector<std::int32_t> numbers(members.size(), -2);
+    for (const voice& each : of.voices) {
+      for (std::int32_t s = 0; s < each.stages; ++s) {
+        for (int kind = 0; kind < 4; ++kind) {
+          const auto found = known.find(key_of(each, s, kind));
+          if (found == known.end()) continue;
+          std::int32_t& number = numbers[static_cast<std::size_t>(found->second)];
+          if (number == -2) number = settle(members[static_cast<std::size_t>(found->second)], kind, equal);
+          slot(each, s, kind) = number;
+        }
+        // What tensor does not cut is nothing apart where it cuts nothing.
+        places& own = of_places_[static_cast<std::size_t>(each.first_place + s)];
+        if (tensor_of(each) == 1) own.shared = -1;
+      }
+    }
+  }
+
+  const std::vector<std::vector<std::int32_t>>& compute() const { return compute_; }
+  const std::vector<std::vector<std::int32_t>>& reduce() const { return reduce_; }
+  const places& of(const voice& sings, std::int32_t stage) const { return of_places_[static_cast<std::size_t>(sings.first_place + stage)]; }
+
+  std::int32_t tensor_of(const voice& sings) const { return tensor_[static_cast<std::size_t>(sings.module)]; }
+  std::int32_t context_of(const voice& sings) const { return sings.shards / tensor_of(sings); }
+  // Where a voice stands among the shards of its replica.
+  std::int32_t tensor_member(const voice& sings) const { return sings.shard % tensor_of(sings); }
+  std::int32_t context_member(const voice& sings) const { return sings.shard / tensor_of(sings); }
+
+ private:
+  enum kinds : int { tensor, context, cut, shared };
+  using group_key = std::array<std::int32_t, 5>;
+
+  // What the members of a group have in common.
+  group_key key_of(const voice& each, std::int32_t stage, int kind) const {
+    const std::int32_t t = tensor_member(each), c = context_member(each);
+    switch (kind) {
+      case tensor: return {kind, each.module, stage, each.replica, c};
+      case context: return {kind, each.module, stage, each.replica, t};
+      case cut: return {kind, each.module, stage, t, 0};
+      default: return {kind, each.module, stage, 0, 0};
+    }
+  }
+  std::int32_t& slot(const voice& each, std::int32_t stage, int kind) {
+    places& own = of_places_[static_cast<std::size_t>(each.first_place + stage)];
+    return kind == tensor ? own.tensor : kind == context ? own.context : kind == cut ? own.cut : own.shared;
+  }
+  std::int32_t settle(const std::vector<std::int32_t>& members, int kind, std::map<std::vector<std::int32_t>, std::int32_t>& equal) {
+    if (members.size() < 2) return -1;
+    auto& all = kind <= context ? compute_ : reduce_;
+    const auto next = static_cast<std::int32_t>(all.size());
+    if (kind <= context) {
+      const auto [at, made] = equal.try_emplace(members, next);
+      if (!made) return at->second;
+    }
+    all.push_back(members);
+    return next;
+  }
+
+  std::vector<std::int32_t> tensor_;
+  std::vector<places> of_places_;  // of the program
+  std::vector<std::vector<std::int32_t>> compute_, reduce_;
+};
+
+}  // namespace motet

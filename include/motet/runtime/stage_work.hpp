@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/stage_needs.hpp>
+
+#include <string_view>
+
+namespace motet {
+
+// What a rank does and moves for one microbatch at one stage, found without computing.
+struct stage_work {
+  double forward = 0, backward_input = 0, backward_weight = 0;  // FLOPs
+  double boundary_bytes = 0;                                    // of the rows between two stages
+  // About what comes from the other ranks that hold the stage: rows gathered, summed and exchanged.
+  double forward_group_bytes = 0, backward_group_bytes = 0;
+};
+
+namespace detail {
+
+// Operations note what they read and write; of that, what came from others.
+template <class Profile>
+double bytes_of_group(const Profile& costs, const spread_place& at) {
+  const auto tensor = static_cast<double>(at.tensor), context = static_cast<double>(at.context);
+  double sum = 0;
+  for (const auto& each : costs) {
+    const std::string_view name = each.name;
+    if (name == "gather rows") sum += each.bytes * (tensor - 1) / (tensor + 1);          // own rows, and those of all
+    if (name == "sum rows") sum += each.bytes * (tensor - 1) / (tensor + 2);             // those of all, own rows twice
+    if (name.starts_with("exchange ")) sum += each.bytes / 2 * (context - 1) / context;  // as many before as after
+  }
+  return sum;
+}
+
+}  // namespace detail
+
+// Counted by dry runs over the largest microbatch. A backward that makes again what it needs has the forward in its input part.
+template <class Net, class Context, class Numbers>
+stage_work work_of_stage(const stage_position& at, const microbatches<Net>& parts, const spread_place& place = {}) {
+  using stage = typename Net::stage;
+  using stream = typename Numbers::stream;
+  using master = typename Numbers::master;
+  using profile = std::remove_pointer_t<decltype(Context{}.costs)>;
+  const auto largest = parts.largest();
+  const index boundary = parts.largest_rows().rows();
+  typename stage::template ends<Numbers> ends;
+  const view<stream, stage::width> rows{nowhere<stream>(), boundary};
+  if (!stage::is_first(at.range)) ends.x = ends.dx = rows;
+  if (!stage::is_last(at.range)) ends.dy = ends.y = rows;
+  else ends.d_features = ends.features = {nowhere<stream>(), Net::rows(largest).samples};
+  const auto dry = [&](double& group_bytes, auto&& body) {
+    profile costs;
+    Context ctx;
+    ctx.shared = parts.largest_shared();
+    ctx.costs = &costs;
+    body(ctx);
+    group_bytes += detail::bytes_of_group(costs, place);
+    return costs.flops();
+  };
+
+  stage_work found;
+  found.boundary_bytes = static_cast<double>(boundary * stage::width) * sizeof(stream);
+  const weights<Numbers> w{nowhere<master>(), at.cut};
+  found.forward = dry(found.forward_group_bytes, [&](Context& ctx) { stage::infer(ctx, at.range, w, largest, ends); });
+  if (!at.learns) return found;
+  const gradients<Numbers> g{nowhere<master>(), at.cut};
+  typename stage::template saved<Numbers> saved;
+  double ignored = 0;
+  const auto reserve = [&](Context& ctx) { stage::template reserve<Numbers>(ctx, at.range, largest, saved, at.cut); };
+  const double backward = dry(found.backward_group_bytes, [&](Context& ctx) {
+    reserve(ctx);
+    stage::backward(ctx, at.range, w, largest, ends, saved, g);
+  });
+  // The parts alone may count what the whole does once.
+  const double input = dry(ignored, [&](Context& ctx) {
+    reserve(ctx);
+    stage::backward_input(ctx, at.range, w, largest, ends, saved);
+  });
+  found.backward_input = input < backward ? input : backward;
+  found.backward_weight = backward - found.backward_input;
+  if (at.remade) {
+    found.backward_input += found.forward;
+    found.backward_group_bytes += found.forward_group_bytes;
+  }
+  return found;
+}
+
+}  // namespace motet

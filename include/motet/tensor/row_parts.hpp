@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/tensor/share.hpp>
+
+namespace motet {
+
+// How the rows of each sample are cut between the members of a group: into one piece for each, or, so that all have equal work under a causal mask, into
+// twice as many, of which part k has k and, from the other end, k again. Any number of rows will do; of few, some parts have none.
+struct row_parts {
+  index parts = 1;
+  bool balanced = false;
+
+  // A part of a sample is this many intervals of its rows, one behind the other; some may be empty.
+  constexpr index pieces() const { return balanced ? 2 : 1; }
+  constexpr interval piece(index rows, index part, index which) const {
+    if (!balanced) return share(rows, parts, part);
+    return share(rows, 2 * parts, which == 0 ? part : 2 * parts - 1 - part);
+  }
+  constexpr index rows_of(index rows, index part) const {
+    index sum = 0;
+    for (index p = 0; p < pieces(); ++p) sum += piece(rows, part, p).size();
+    return sum;
+  }
+  // Of all samples together.
+  constexpr index rows_of(const sequences& whole, index part) const {
+    if (!whole.offsets) return whole.samples * rows_of(whole.length, part);
+    index sum = 0;
+    for (index s = 0; s < whole.samples; ++s) sum += rows_of(whole.rows_of(s), part);
+    return sum;
+  }
+  // No piece of a sample is longer.
+  constexpr index longest_piece(index rows) const { return share(rows, pieces() * parts, 0).size(); }
+  // Which row of the sample is row `at` of a part.
+  constexpr index position(index rows, index part, index at) const {
+    const interval first = piece(rows, part, 0);
+    return at < first.size() ? first.begin + at : piece(rows, part, 1).begin + at - first.size();
+  }
+};
+
+}  // namespace motet

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/attention.hpp>
+
+#include "cpu_run.hpp"
+#include "grid.hpp"
+#include "spread_ranks.hpp"
+
+#include <atomic>
+
+// Attention over rows that several ranks have, against a rank that has all.
+
+namespace motet::laws {
+
+// Self-attention of a batch, forward and backward, on one rank.
+template <class T, class Master>
+struct attention_problem {
+  attention_shape shape;
+  sequences whole;
+  grid<T> qkv, dy, y, dqkv;  // (rows, queries | keys | values), (rows, queries)
+  grid<Master> lse;
+
+  attention_problem(const attention_shape& of, const sequences& batch, double size = 1) : shape(of), whole(batch) {
+    const index rows = whole.rows();
+    qkv = grid<T>(rows, width()).random(1, size);
+    dy = grid<T>(rows, query()).random(2);
+    y = grid<T>(rows, query());
+    lse = grid<Master>(rows, shape.heads);
+    dqkv = qkv;
+    cpu_run_planned(1, [&](cpu::context& ctx) {
+      const auto q = queries(dqkv.view()), k = keys(dqkv.view()), v = values(dqkv.view());
+      attention_forward(ctx, whole, whole, shape, q, k, v, y.view(), lse.view());
+      attention_backward(ctx, whole, whole, shape, q, k, v, y.view(), lse.view(), dy.view(), q, k, v);
+    });
+  }
+  index query() const { return shape.heads * shape.head_width; }
+  index key() const { return shape.kv_heads * shape.head_width; }
+  index width() const { return query() + 2 * key(); }
+  matrix<T> queries(matrix<T> x) const { return x.columns(0, query()); }
+  matrix<T> keys(matrix<T> x) const { return x.columns(query(), key()); }
+  matrix<T> values(matrix<T> x) const { return x.columns(query() + key(), key()); }
+};
+
+// The rows of all samples that a context part has.
+template <class T>
+grid<T> rows_of_part(const grid<T>& all, const spread& is, index part, index gap = 0) {
+  grid<T> out(is.part.rows(), all.width, gap);
+  for (index s = 0; s < is.part.samples; ++s)
+    for (index r = 0; r < is.part.rows_of(s); ++r)
+      for (index c = 0; c < all.width; ++c)
+        out.at(is.part.begin(s) + r, c) = all.at(is.whole.begin(s) + is.cut.position(is.whole.rows_of(s), part, r), c);
+  return out;
+}
+
+// run(ctx, problem, qkv, y, lse, dy): forward and backward of one rank's rows; leaves the gradient in qkv. Returns the largest distance to a rank that has
+// all; lse is compared where `logs`. Everything happens twice and must have the same bits.
+template <class T, class Master, class Run>
+double error_on_rank(const attention_problem<T, Master>& p, const spread& is, int threads, bool logs, Run&& run) {
+  const index part = is.context.member();
+  const auto dy = rows_of_part(p.dy, is, part);
+  const auto once = [&](grid<T>& qkv, grid<T>& y, grid<Master>& lse) {
+    qkv = rows_of_part(p.qkv, is, part, 2);
+    y = grid<T>(is.part.rows(), p.query(), 1);
+    lse = grid<Master>(is.part.rows(), p.shape.heads);
+    cpu_run_planned(threads, [&](cpu::context& ctx) {
+      ctx.shared = &is;
+      run(ctx, p, qkv.view(), y.view(), lse.view(), dy.view());
+    });
+  };
+  grid<T> qkv, y, qkv_again, y_again;
+  grid<Master> lse, lse_again;
+  once(qkv, y, lse);
+  once(qkv_again, y_again, lse_again);
+  double found = std::max(distance(y, rows_of_part(p.y, is, part)), distance(qkv, rows_of_part(p.dqkv, is, part)));
+  if (logs) found = std::max(found, distance(lse, rows_of_part(p.lse, is, part)));
+  const bool same = std::memcmp(qkv.data.data(), qkv_again.data.data(), qkv.data.size() * sizeof(T)) == 0 &&
+                    std::memcmp(y.data.data(), y_again.data.data(), y.data.size() * sizeof(T)) == 0;
+  return same && qkv.gaps_intact() && y.gaps_intact() ? found : INFINITY;
+}
+
+struct spread_of {
+  index tensor = 1, context = 1;
+  bool balanced = false;
+  int threads = 1;
+};
+
+// The largest over the thread ranks that share the problem.
+template <class T, class Master, class Run>
+double context_attention_error(const attention_problem<T, Master>& p, const spread_of& how, bool logs, Run&& run) {
+  std::mutex mutex;
+  double worst = 0;
+  const std::string thrown = run_shards(how.tensor, how.context, how.balanced, p.whole, [&](spread& is, const spread_place&) {
+    const double found = error_on_rank(p, is, how.threads, logs, run);
+    const std::lock_guard lock(mutex);
+    worst = std::max(worst, found);
+  });
+  return thrown.empty() ? worst : INFINITY;
+}
+
+inline const std::vector<index>& ragged_rows() {
+  static const std::vector<index> offsets = {0, 5, 5, 6, 43, 45, 45, 80};
+  return offsets;
+}
+
+// Heads that divide and that do not, fewer than ranks, grouped evenly and not.
+inline std::vector<attention_shape> attention_shapes() {
+  std::vector<attention_shape> out;
+  for (const mask_kind mask : {mask_kind::full, mask_kind::causal})
+    for (const auto& [heads, kv_heads] : std::vector<std::pair<index, index>>{{4, 4}, {3, 3}, {1, 1}, {6, 2}, {4, 1}, {5, 5}})
+      out.push_back({heads, kv_heads, heads == 3 ? 5 : 8, mask, heads == 4 ? 0.4 : 0.0});
+  return out;
+}
+
+// A drawn problem: any heads, grouped in any way, of any width; samples of any length, also of none; on one to four ranks.
+struct drawn_attention {
+  attention_shape shape;
+  std::vector<index> offsets{0};
+  spread_of how;
+
+  explicit drawn_attention(std::uint64_t seed) {
+    const random_stream draw(seed, "attention");
+    auto below = [&, i = std::uint64_t{0}](index count) mutable { return static_cast<index>(draw.word(i++) % static_cast<std::uint64_t>(count)); };
+    shape.kv_heads = 1 + below(4);
+    shape.heads = shape.kv_heads * (1 + below(3));
+    shape.head_width = 1 + below(20);
+    shape.mask = below(2) == 0 ? mask_kind::full : mask_kind::causal;
+    for (index s = below(7); s > 0; --s) offsets.push_back(offsets.back() + (below(4) == 0 ? 0 : below(s == 1 ? 150 : 30)));
+    how = {1, 1 + below(4), below(2) == 0, static_cast<int>(1 + below(2))};
+  }
+  sequences whole() const { return {static_cast<index>(offsets.size()) - 1, 1, offsets.data()}; }
+};
+
+}  // namespace motet::laws

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/spread_rows.hpp>
+#include <motet/backend/transport/local_group.hpp>
+
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace motet::laws {
+
+// Runs body(spread, place) on a thread for each of tensor x context ranks, which hold one stage and share the microbatch `whole`. What one throws stops
+// the others, and its text is the result.
+template <class Body>
+std::string run_shards(index tensor, index context, bool balanced, const sequences& whole, Body&& body) {
+  const auto ranks = static_cast<std::int32_t>(tensor * context);
+  std::vector<std::vector<std::int32_t>> groups;  // of tensor, then of context
+  for (index c = 0; c < context; ++c) {
+    groups.emplace_back();
+    for (index t = 0; t < tensor; ++t) groups.back().push_back(static_cast<std::int32_t>(c * tensor + t));
+  }
+  for (index t = 0; t < tensor; ++t) {
+    groups.emplace_back();
+    for (index c = 0; c < context; ++c) groups.back().push_back(static_cast<std::int32_t>(c * tensor + t));
+  }
+  local::world world(ranks, 0, {});
+  local::group_set set(world, groups);
+  std::mutex mutex;
+  std::string first;
+  const auto rank = [&](std::int32_t number) {
+    const index t = number % tensor, c = number / tensor;
+    local::endpoint end(world, number);
+    local::group of_tensor(set, static_cast<std::int32_t>(c), end), of_context(set, static_cast<std::int32_t>(context + t), end);
+    const spread_place place{tensor, t, context, c, balanced};
+    spread_rows rows(place, whole.samples);
+    spread is;
+    is.tensor = any_group(of_tensor);
+    is.context = any_group(of_context);
+    rows.fill(whole, is);
+    body(is, place);
+  };
+  std::vector<std::thread> threads;
+  for (std::int32_t r = 0; r < ranks; ++r)
+    threads.emplace_back([&, r] {
+      try {
+        rank(r);
+      } catch (const local::world::stopped&) {
+      } catch (const std::exception& problem) {
+        {
+          const std::lock_guard lock(mutex);
+          if (first.empty()) first = problem.what();
+        }
+        world.stop();
+      }
+    });
+  for (std::thread& each : threads) each.join();
+  return first;
+}
+
+}  // namespace motet::laws

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: motet: a normalised gate needs two chosen experts; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N10]
+#include <motet/nn/mixture.hpp>
+
+#ifdef MOTET_BREAK
+constexpr motet::mixture_config config{.width = 8, .experts = 4, .hidden = 8, .top_k = 1};
+#else
+constexpr motet::mixture_config config{.width = 8, .experts = 4, .hidden = 8, .top_k = 1, .gates = motet::gate_kind::probability};
+#endif
+
+static_assert(motet::mixture<config>::parameter_size > 0);
