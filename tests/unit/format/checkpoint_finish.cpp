@@ -13,7 +13,7 @@ using names = std::set<std::string>;
 namespace {
 
 constexpr motet::index parts = 3;
-const std::vector<float> numbers{1, 2, 3, 4, 5, 6, 7, 8};
+const std::vector<float> numbers{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 
 // Row `part` of three, of which the last rank has its own in two runs.
 std::vector<saved_slice> rows_of(motet::index part) {

@@ -25,6 +25,15 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 [[gnu::noinline]] void* operator new[](std::size_t bytes) { return counted(bytes, 0); }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
 [[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
+// Whoever asks without wanting to hear of failure (std::stable_sort does) gives it back by the same delete.
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return counted(bytes, 0);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes, const std::nothrow_t& quiet) noexcept { return operator new(bytes, quiet); }
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
