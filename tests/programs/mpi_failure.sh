@@ -66,7 +66,7 @@ expect_run OK well 15 'ended at step 20'
 expect_run OK slow 20 'ended at step 20'
 expect_run BAD late 15 'rank [02].*step 8 takes more than 4' 'MT-R07'
 # Whoever is the first to ask says so.
-expect_run BAD deadlock 15 'rank [012], instruction [0-9]* (.*) waits for .*wait as well; last checkpoint: run/step 5.*MT-R25'
+expect_run BAD deadlock 15 'rank [012], instruction [0-9]* (.*) waits.*wait as well; last checkpoint: run/step 5.*MT-R25'
 # Within an instruction that computes with others.
 expect_run BAD group 15 'rank [02], instruction [0-9]* (optimizer_step of module [01], stage 0) waits for rank 1 for .* in step 8; rank 1 does not answer'
 expect_run BAD program 15 'the instructions of the program is [0-9a-f]* on ranks 0, 2; [0-9a-f]* on rank 1.*MT-R26'
