@@ -198,6 +198,7 @@ class pipeline_trainer {
     using draws = decltype(Device::context::draws);
     placed_.begin_step(rank, draws{config_.seed, static_cast<std::uint64_t>(steps_), 0}, !clean_);
     if (auto& own = updates_[static_cast<std::size_t>(rank)]) own->begin_step(steps_, rate);
+    else placed_.begin_sums(rank);
   }
   static bool update(void* self, const instruction& it, std::int32_t) {
     const auto& all = *static_cast<const pipeline_trainer*>(self);

@@ -45,9 +45,13 @@ class placed_model {
   template <class End, class Groups>
   placed_model(const score_sheet& sheet, index samples, const std::vector<module_choice>& choices, std::span<const std::int32_t> ranks,
                const stage_groups& groups, End end, Groups group)
-      : sheet_(sheet), samples_(samples), groups_(of().voices[0].joins()), stage_groups_(groups) {
+      : sheet_(sheet),
+        samples_(samples),
+        groups_(of().voices[0].joins()),
+        voices_of_modules_(replicas_of_modules(of().voices)),
+        stage_groups_(groups) {
     for (const voice& each : of().voices) {
-      const index parts = index{replicas_of_modules(of().voices)[each.module] / each.shards} * each.group;
+      const index parts = index{voices_of_modules_[each.module] / each.shards} * each.group;
       if (samples % groups_ == 0 && samples / groups_ >= parts) continue;
       fail(bad_training_option, "a batch of " + std::to_string(samples) + " samples in " + std::to_string(groups_) + " groups of " +
                                     std::to_string(parts) + " microbatches for " + std::string(each.name.view()));
@@ -198,10 +202,16 @@ class placed_model {
     each_stage([&](auto& each) {
       if (each.stage->at().rank != rank) return;
       each.stage->begin_step(zero_gradients);
+    });
+    if (auto& own = points_[static_cast<std::size_t>(rank)]) own->begin_step();
+  }
+  // Of a step without updates; others begin their sums themselves.
+  void begin_sums(std::int32_t rank) {
+    each_stage([&](auto& each) {
+      if (each.stage->at().rank != rank) return;
       if (each.reduction) each.reduction->begin_step();
       if (each.ring) each.ring->begin_step();
     });
-    if (auto& own = points_[static_cast<std::size_t>(rank)]) own->begin_step();
   }
   // Of the step that ended, the part of the ranks that live here.
   double loss() const {
@@ -249,9 +259,7 @@ class placed_model {
     return self == nullptr || static_cast<Sums*>(self)->finish();
   }
 
-  sample_split split_of(const voice& sings) const {
-    return {samples_, groups_, replicas_of_modules(of().voices)[sings.module] / sings.shards, sings.group};
-  }
+  sample_split split_of(const voice& sings) const { return {samples_, groups_, voices_of_modules_[sings.module] / sings.shards, sings.group}; }
   spread_place place_of(const voice& sings, const module_choice& choice) const {
     return {stage_groups_.tensor_of(sings), stage_groups_.tensor_member(sings), stage_groups_.context_of(sings), stage_groups_.context_member(sings),
             choice.balanced};
@@ -363,6 +371,7 @@ class placed_model {
 
   const score_sheet& sheet_;
   index samples_, groups_;
+  list<std::int32_t> voices_of_modules_;
   const stage_groups& stage_groups_;
   std::vector<std::unique_ptr<home_type>> homes_;    // of the ranks that live here
   std::vector<std::unique_ptr<point_type>> points_;  // of those with a last stage

@@ -29,7 +29,8 @@ class stage_groups {
     for (const voice& each : of.voices) {
       for (std::int32_t s = 0; s < each.stages; ++s) {
         for (int kind = 0; kind < 4; ++kind) {
-          if (kind >= cut && !each.learns) continue;
+          // What tensor does not cut is nothing apart where it cuts nothing.
+          if ((kind >= cut && !each.learns) || (kind == shared && tensor_of(each) == 1)) continue;
           const auto [at, made] = known.try_emplace(key_of(each, s, kind), static_cast<std::int32_t>(members.size()));
           if (made) members.emplace_back();
           members[static_cast<std::size_t>(at->second)].push_back(of.place(each, s));
@@ -46,9 +47,6 @@ class stage_groups {
           if (number == -2) number = settle(members[static_cast<std::size_t>(found->second)], kind, equal);
           slot(each, s, kind) = number;
         }
-        // What tensor does not cut is nothing apart where it cuts nothing.
-        places& own = of_places_[static_cast<std::size_t>(each.first_place + s)];
-        if (tensor_of(each) == 1) own.shared = -1;
       }
     }
   }
