@@ -6,6 +6,7 @@
 #if __has_include(<motet/backend/cpu/attention.hpp>)
 #include <motet/backend/cpu/attention.hpp>
 #endif
+#include <motet/backend/cpu/compiled.hpp>
 #include <motet/backend/cpu/dropout.hpp>
 #include <motet/backend/cpu/elementwise.hpp>
 #include <motet/backend/cpu/embedding.hpp>

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/attention_softmax.hpp>
+#include <motet/backend/cpu/gemm.hpp>
+#include <motet/backend/cpu/norm.hpp>
+
+// The kernels that every tower needs, by number type: MOTET_KERNELS_FLOAT(extern) says that another file has them, MOTET_KERNELS_FLOAT() makes this
+// file have them. They are most of what a program of towers compiles, so a program of several files, or one that is built often, defines
+// MOTET_COMPILED_KERNELS everywhere and compiles the three files of compiled/ once (with CMake: link motet::compiled). Nothing else changes.
+
+#define MOTET_KERNELS_GEMM(KEYWORD, COMPUTE, A, B, OUT, EPILOGUE)                                                                               \
+  KEYWORD template void gemm<COMPUTE, A, B, OUT, EPILOGUE>(index, index, index, gemm_operand<A>, gemm_operand<B>, OUT*, index, const EPILOGUE&, \
+                                                           std::byte*);
+
+// All modes of a product that ends in activations.
+#define MOTET_KERNELS_LINEAR(KEYWORD, COMPUTE, A, B, OUT, SUM)                                           \
+  MOTET_KERNELS_GEMM(KEYWORD, COMPUTE, A, B, OUT, detail::linear_epilogue<SUM MOTET_KERNELS_COMMA OUT>)  \
+  MOTET_KERNELS_GEMM(KEYWORD, COMPUTE, A, B, OUT, detail::forward_epilogue<SUM MOTET_KERNELS_COMMA OUT>) \
+  MOTET_KERNELS_GEMM(KEYWORD, COMPUTE, A, B, OUT, detail::backward_epilogue<SUM MOTET_KERNELS_COMMA OUT>)
+#define MOTET_KERNELS_COMMA ,
+
+// Tiles of attention and of losses: T the numbers that are computed with, FROM those of activations.
+#define MOTET_KERNELS_CONVERT(KEYWORD, T, FROM)                                                 \
+  KEYWORD template void pack<T, FROM>(index, index, const FROM*, index, T*, index);             \
+  KEYWORD template void pack_transposed<T, FROM>(index, index, const FROM*, index, T*, index);  \
+  KEYWORD template void unpack<T, FROM>(index, index, const T*, index, const T*, FROM*, index); \
+  KEYWORD template void dot_rows<T, FROM>(index, index, const T*, index, const FROM*, index, T*);
+#define MOTET_KERNELS_TILES(KEYWORD, T)                                                                                           \
+  KEYWORD template void multiply<T>(index, index, index, const T*, index, index, const T*, index, T*, index, bool);               \
+  KEYWORD template void unpack_add<T>(index, index, const T*, index, T*, index);                                                  \
+  KEYWORD template void scale_rows<T>(index, index, const T*, T*, index);                                                         \
+  KEYWORD template void times_vector<T>(index, index, const T*, index, const T*, T*, index);                                      \
+  KEYWORD template void softmax<T>(index, index, cpu::detail::visible_columns, T, T*, index, T*, T*, T*);                         \
+  KEYWORD template void softmax_backward<T>(index, index, cpu::detail::visible_columns, T, T, const T*, const T*, T*, T*, index); \
+  MOTET_KERNELS_CONVERT(KEYWORD, T, T)
+
+// Norms over rows of X, with statistics and weights of T and results of Y.
+#define MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, R) \
+  KEYWORD template void norm_backward_input(context&, const sequences&, norm_kind, matrix<X>, const T*, matrix<T>, matrix<Y>, matrix<R>, matrix<T>);
+#define MOTET_KERNELS_NORM(KEYWORD, T, X, Y)                                                                                              \
+  KEYWORD template void norm_forward(context&, const sequences&, norm_kind, matrix<X>, const T*, const T*, double, matrix<Y>, matrix<T>); \
+  KEYWORD template void norm_replay(context&, const sequences&, norm_kind, matrix<X>, const T*, const T*, matrix<T>, matrix<Y>);          \
+  KEYWORD template void norm_backward_weight(context&, norm_kind, matrix<X>, matrix<T>, matrix<Y>, T*, T*);                               \
+  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, T)                                                                                            \
+  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, const T)
+#define MOTET_KERNELS_NORMS(KEYWORD, T, Y) \
+  MOTET_KERNELS_NORM(KEYWORD, T, T, Y)     \
+  MOTET_KERNELS_NORM(KEYWORD, T, const T, Y)
+
+#define MOTET_KERNELS_REAL(KEYWORD, T)         \
+  namespace motet::cpu {                       \
+  MOTET_KERNELS_LINEAR(KEYWORD, T, T, T, T, T) \
+  MOTET_KERNELS_NORMS(KEYWORD, T, T)           \
+  namespace tiles {                            \
+  MOTET_KERNELS_TILES(KEYWORD, T)              \
+  }                                            \
+  }
+#define MOTET_KERNELS_FLOAT(KEYWORD) MOTET_KERNELS_REAL(KEYWORD, float)
+#define MOTET_KERNELS_DOUBLE(KEYWORD) MOTET_KERNELS_REAL(KEYWORD, double)
+#define MOTET_KERNELS_BF16(KEYWORD)                                           \
+  namespace motet::cpu {                                                      \
+  MOTET_KERNELS_LINEAR(KEYWORD, bf16, bf16, float, bf16, float)               \
+  MOTET_KERNELS_LINEAR(KEYWORD, bf16, float, float, bf16, float)              \
+  MOTET_KERNELS_GEMM(KEYWORD, bf16, bf16, float, float, gemm_epilogue<float>) \
+  MOTET_KERNELS_GEMM(KEYWORD, bf16, float, bf16, float, gemm_epilogue<float>) \
+  MOTET_KERNELS_GEMM(KEYWORD, bf16, bf16, bf16, float, gemm_epilogue<float>)  \
+  MOTET_KERNELS_NORMS(KEYWORD, float, bf16)                                   \
+  namespace tiles {                                                           \
+  MOTET_KERNELS_CONVERT(KEYWORD, float, bf16)                                 \
+  }                                                                           \
+  }
+
+namespace motet::cpu::detail {
+
+template <class Sum, class Out>
+using linear_epilogue = gemm_epilogue<Sum, Out, Out, epilogue_mode::linear>;
+template <class Sum, class Out>
+using forward_epilogue = gemm_epilogue<Sum, Out, Out, epilogue_mode::forward>;
+template <class Sum, class Out>
+using backward_epilogue = gemm_epilogue<Sum, Out, Out, epilogue_mode::backward>;
+
+}  // namespace motet::cpu::detail
+
+#if defined(MOTET_COMPILED_KERNELS)
+MOTET_KERNELS_FLOAT(extern)
+MOTET_KERNELS_DOUBLE(extern)
+MOTET_KERNELS_BF16(extern)
+#endif
