@@ -47,6 +47,7 @@ inline chosen_plan read_choice(const settings& s) {
 
 // Whether a run is spread by a plan. One rank on the threads of one process, the usual case, is not.
 inline bool is_spread(const settings& s, const launched& by) {
+  if (s.resplit > 0 && (s.plan.empty() || s.plan == "one")) fail(option_missing, "--plan with replicas, between which --resplit moves samples");
   if (!s.plan.empty() && s.plan != "one") return true;
   if (s.ranks == 0 && by.ranks == 1) return false;
   if (s.plan.empty())

@@ -5,9 +5,9 @@
 #include "plan_session.hpp"
 
 #include <motet/runtime/progress.hpp>
+#include <motet/runtime/this_machine.hpp>
 #include <motet/schedule/analyse.hpp>
 
-#include <cstring>
 #include <map>
 
 // What a plan means for every rank, found without training.
@@ -79,20 +79,6 @@ inline std::vector<rank_traffic> traffic_of(const program& of, const program_wor
     }
   }
   return all;
-}
-
-// Bytes in a second that one thread copies, as ranks of one process do.
-inline double copy_rate() {
-  const index size = index{8} << 20;
-  buffer<std::byte> from(size), to(size);
-  std::memset(from.data(), 1, static_cast<std::size_t>(size));
-  double best = 0;
-  for (int i = 0; i < 5; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    std::memcpy(to.data(), from.data(), static_cast<std::size_t>(size));
-    best = std::max(best, static_cast<double>(size) / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return best;
 }
 
 inline void print_head(const chosen_plan& chosen, const settings& s) {

@@ -6,6 +6,7 @@
 #include <motet/backend/cpu/context.hpp>
 #include <motet/runtime/checkpoint.hpp>
 #include <motet/runtime/trainer.hpp>
+#include <motet/strategy/resplit.hpp>
 
 #include <memory>
 #include <string>
@@ -31,6 +32,7 @@ struct session_config {
   std::string precision = "fp32";
   int threads = 0;
   trainer_config trainer;
+  resplit_options resplit{};  // of a plan's replicas
 };
 
 // Where and as what a run is saved.

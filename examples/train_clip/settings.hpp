@@ -12,16 +12,19 @@ namespace motet::train_clip {
 struct settings {
   std::string data, model = "quick", precision = "fp32", loss = "infonce", checkpoint, metrics, report = "report", schedule = "cosine", plan;
   index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1, eval_every = 0, loader_threads = 1,
-        line_every = 1, ranks = 0;
+        line_every = 1, ranks = 0, resplit = 0;
   std::uint64_t seed = 1;
-  double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6;
+  double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6, resplit_most = 1.25;
   bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false, no_flip = false, list_plans = false;
 
   bool random_data() const { return data == "random"; }
   index warmup_steps() const { return warmup >= 0 ? warmup : std::min<index>(100, steps / 10); }
   rate_schedule rates() const { return {schedule == "constant" ? rate_kind::constant : rate_kind::cosine, rate, warmup_steps(), steps, 0.0}; }
   session_config session() const {
-    return {loss, precision, static_cast<int>(threads), {batch, accumulate, seed, {beta1, beta2, 1e-6, weight_decay, clip}, loss == "infonce"}};
+    session_config out{
+        loss, precision, static_cast<int>(threads), {batch, accumulate, seed, {beta1, beta2, 1e-6, weight_decay, clip}, loss == "infonce"}};
+    if (resplit > 0) out.resplit = {.every = resplit, .most = resplit_most};
+    return out;
   }
 };
 
@@ -47,6 +50,8 @@ inline options command_line(settings& s) {
   line.count("--threads", s.threads, 0, "0: one for each processor");
   line.text("--plan", s.plan, "NAME|FILE.json", "how each tower is spread over ranks; without it, one rank on all threads");
   line.count("--ranks", s.ranks, 0, "of the plan, as threads of this process; mpirun, srun and torchrun bring their own; 0: as many as the plan has");
+  line.count("--resplit", s.resplit, 0, "steps after which samples move from a plan's slow replicas to fast ones; 0: never");
+  line.real("--resplit-most", s.resplit_most, 1.001, 1e6, "samples of such a replica at most, times its even share; memory is planned for that");
   line.flag("--list-plans", s.list_plans, "print the plans that have names, and stop");
   line.text("--checkpoint", s.checkpoint, "FOLDER", "where to save; at the end, every --save-every steps and on Ctrl-C");
   line.count("--save-every", s.save_every, 0, "steps; 0: at the end only");

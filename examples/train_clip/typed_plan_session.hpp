@@ -113,6 +113,7 @@ class typed_plan_session final : public plan_session {
     out.seed = from.seed;
     out.optimizer = from.optimizer;
     out.clamp_scale = from.clamp_scale;
+    out.resplit = task.config.resplit;
     return out;
   }
   plan_task task_;

@@ -25,8 +25,21 @@
 #include <motet/nn/mixture.hpp>
 #include <motet/nn/text.hpp>
 #include <motet/nn/vit.hpp>
+#include <motet/plan/cluster_json.hpp>
+#include <motet/plan/collective_cost.hpp>
+#include <motet/plan/efficiency_fit.hpp>
+#include <motet/plan/estimate_plan.hpp>
+#include <motet/plan/model_json.hpp>
+#include <motet/plan/plan_header.hpp>
 #include <motet/plan/plan_json.hpp>
+#include <motet/plan/profile_json.hpp>
 #include <motet/plan/require_plan.hpp>
+#include <motet/plan/search.hpp>
+#include <motet/plan/search_distmm.hpp>
+#include <motet/plan/search_megatron.hpp>
+#include <motet/plan/tower_of.hpp>
+#include <motet/plan/tower_times.hpp>
+#include <motet/plan/usual_bytes.hpp>
 #include <motet/runtime/bridge_exchange.hpp>
 #include <motet/runtime/checkpoint.hpp>
 #include <motet/runtime/data_uri.hpp>
@@ -41,11 +54,13 @@
 #include <motet/runtime/pipeline_trainer.hpp>
 #include <motet/runtime/plan_choices.hpp>
 #include <motet/runtime/process_rank.hpp>
+#include <motet/runtime/profile_module.hpp>
 #include <motet/runtime/program_ownership.hpp>
 #include <motet/runtime/progress.hpp>
 #include <motet/runtime/rate.hpp>
 #include <motet/runtime/report.hpp>
 #include <motet/runtime/stand_in.hpp>
+#include <motet/runtime/this_machine.hpp>
 #include <motet/runtime/trainer.hpp>
 #include <motet/runtime/zero_shot.hpp>
 #include <motet/schedule/analyse.hpp>
@@ -62,6 +77,8 @@
 #include <motet/schedule/schedules.hpp>
 #include <motet/strategy/bridge.hpp>
 #include <motet/strategy/mesh.hpp>
+#include <motet/strategy/resplit.hpp>
+#include <motet/strategy/weighted_shares.hpp>
 
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi.hpp>

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-// Any bytes are a plan or refused with MT-F01 or MT-P70..72; a plan is the same after writing and reading again; it fits a model or is told why not.
+// Any bytes are a plan or refused with MT-F01, MT-P70..72 or MT-P84; a plan is the same after writing and reading again; it fits a model or is told why not.
 // Aborts when that does not hold; returns 0: refused, 1: a plan that does not fit, 2: one that does.
 inline int fuzz_plan_json(std::string_view bytes) {
   motet::plan made;
@@ -14,7 +14,7 @@ inline int fuzz_plan_json(std::string_view bytes) {
     made = motet::parse_plan(bytes, "fuzz");
   } catch (const motet::error& refused) {
     const std::string_view code = refused.code();
-    if (code != "MT-F01" && code != "MT-P70" && code != "MT-P71" && code != "MT-P72") std::abort();
+    if (code != "MT-F01" && code != "MT-P70" && code != "MT-P71" && code != "MT-P72" && code != "MT-P84") std::abort();
     return 0;
   }
   if (!(motet::parse_plan(motet::format_plan(made), "again") == made)) std::abort();

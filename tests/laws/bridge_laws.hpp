@@ -105,7 +105,11 @@ template <class T, transport End>
 class bridge_rank {
  public:
   bridge_rank(const bridge_problem& problem, End& end, std::int32_t first_tag, any_group source_tensor, any_group target_tensor)
-      : problem_(problem), end_(end), exchange(problem.edge, end, first_tag, source_tensor, target_tensor) {
+      : problem_(problem),
+        from_(problem.edge.from.side(problem.edge.samples).split),
+        to_(problem.edge.to.side(problem.edge.samples).split),
+        end_(end),
+        exchange(problem.edge, end, first_tag, source_tensor, target_tensor) {
     std::vector<index> largest(static_cast<std::size_t>(problem.edge.samples) + 1, 0);
     for (index s = 0; s < problem.edge.samples; ++s) {
       index most = 0;
@@ -156,6 +160,7 @@ class bridge_rank {
 
  private:
   const bridge_problem& problem_;
+  sample_split from_, to_;
   End& end_;
 
  public:
@@ -173,7 +178,7 @@ class bridge_rank {
     const bool sender = &seat == &exchange.source;
     const bridge_module& module = sender ? problem_.edge.from : problem_.edge.to;
     const mesh_position at = module.ranks.position(module.ranks.find(end_.rank()));
-    const interval samples = module.side(problem_.edge.samples).split.of(m / module.microbatches, at.replica, m % module.microbatches);
+    const interval samples = (sender ? from_ : to_).of(m / module.microbatches, at.replica, m % module.microbatches);
     index row = 0;
     for (index s = samples.begin; s < samples.end; ++s) {
       const interval part = share(all.rows_of(s), module.ranks.split().context, at.context);
@@ -278,7 +283,7 @@ inline std::vector<std::vector<index>> drawn_steps(index samples, int steps, uns
   return all;
 }
 
-// Any degrees on any of up to `ranks` ranks; both modules may share all, some or none.
+// Any degrees on any of up to `ranks` ranks; both modules may share all, some or none, and some have replicas of uneven shares.
 inline bridge_problem drawn_bridge(unsigned seed, std::int32_t ranks, int steps = 2) {
   std::mt19937 draw(seed);
   const auto below = [&](std::int32_t n) { return static_cast<std::int32_t>(draw() % static_cast<unsigned>(n)); };
@@ -289,7 +294,9 @@ inline bridge_problem drawn_bridge(unsigned seed, std::int32_t ranks, int steps 
     std::vector<std::int32_t> members = from_to(0, ranks);
     std::shuffle(members.begin(), members.end(), draw);
     members.resize(static_cast<std::size_t>(by.size()));
-    return module_on(members, by, 1 + below(3), 1 + below(3), below(by.stages));
+    bridge_module made = module_on(members, by, 1 + below(3), 1 + below(3), below(by.stages));
+    for (std::int32_t r = 0; seed % 3 == 0 && r < by.data; ++r) made.weights.push(below(7));
+    return made;
   };
   const index samples = below(14), width = 1 + below(9);
   bridge_module from = module(), to = module();

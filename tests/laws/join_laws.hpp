@@ -147,6 +147,12 @@ struct join_problem {
         sheet(program_of(seats, Model::frozen, ranks, static_cast<int>(groups))),
         layout(seats, samples),
         members(sheet) {}
+  // The same seats with other samples, for which all ranks then lie out anew. Microbatches have up to so many as in `largest`.
+  void change(std::vector<join_seat> to) {
+    seats = numbered(std::move(to));
+    layout = join_layout(seats, samples);
+  }
+  std::vector<join_seat> largest;
 
   void draw(std::uint64_t turn) {
     numbers.assign(static_cast<std::size_t>(size), static_cast<master>(0.5 + 0.25 * static_cast<double>(turn)));
@@ -205,9 +211,12 @@ class join_rank {
     home_.sheet = &of.sheet;
     if (of.layout.member(rank) < 0) return;
     point_ = std::make_unique<point_type>(home_, of.layout, of.groups);
-    const auto needs = point_->measure();
+    const auto needs = of.largest.empty() ? point_->measure() : point_type(home_, join_layout::at_most(of.largest, of.samples), of.groups).measure();
     home_.prepare(needs.work, needs.scratch);
-    point_->prepare();
+    point_->prepare(needs);
+  }
+  void lay_out() {
+    if (point_) point_->lay_out();
   }
   const point_type* point() const { return point_.get(); }
 

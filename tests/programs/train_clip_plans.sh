@@ -62,6 +62,7 @@ expect 1 'plan heavy is for 7 ranks, there are 4' --plan heavy --ranks 4 --data 
 expect 1 'a batch of 33 in 2 groups.*MT-S11' --plan heavy --check --batch 33
 expect 2 'MT-X04.*' --data random --ranks 4
 expect 2 'fp32' --plan data-2 --data random --precision bf16
+expect 2 '--plan with replicas, between which --resplit moves samples' --data random --resplit 5
 expect 2 'accumulate' --plan data-2 --data random --accumulate 2
 wrong() { # text, sed expression
   sed "$2" heavy.json >wrong.json
@@ -105,6 +106,9 @@ for name in data-2 shared-4 mixed nodes zero-2; do
   head -n 2 one.jsonl >two.jsonl
   same two.jsonl $name.jsonl
 done
+# Samples that move between replicas change nothing.
+succeed $run --steps 4 --plan data-4 --resplit 1 --resplit-most 1.5 --metrics resplit.jsonl
+same one.jsonl resplit.jsonl
 # Two losses in a step, by this plan and by one rank's.
 succeed $run --steps 2 --plan heavy --metrics heavy.jsonl
 cat >two_losses.json <<'END'

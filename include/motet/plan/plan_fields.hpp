@@ -5,14 +5,18 @@
 #include <motet/plan/messages.hpp>
 #include <motet/schedule/voice.hpp>
 
+#include <concepts>
 #include <limits>
+#include <span>
 
 namespace motet::detail {
 
 // Reads one object of a plan, and knows where in the file it stands.
 class plan_fields {
  public:
-  plan_fields(const json& from, std::string path, std::initializer_list<std::string_view> known) : from_(from), path_(std::move(path)) {
+  plan_fields(const json& from, std::string path, std::initializer_list<std::string_view> known)
+      : plan_fields(from, std::move(path), std::span(known.begin(), known.size())) {}
+  plan_fields(const json& from, std::string path, std::span<const std::string_view> known) : from_(from), path_(std::move(path)) {
     if (!from.is_object()) fail(plan_wrong_kind, (path_.empty() ? "the plan" : path_) + " is " + from.kind() + ", wanted an object");
     for (const auto& [name, value] : from.members()) {
       std::string all;
@@ -33,12 +37,21 @@ class plan_fields {
   }
   std::string path_of(std::string_view name) const { return path_.empty() ? std::string(name) : path_ + "." + std::string(name); }
 
-  template <class Integer>
-  void read(std::string_view name, Integer& into, std::int64_t least, std::int64_t most) const {
-    if (const json* const found = find(name)) into = static_cast<Integer>(number(*found, path_of(name), least, most));
+  template <std::integral Integer>
+  void read(std::string_view name, Integer& into, std::int64_t least, std::int64_t most, const message& row = plan_out_of_range) const {
+    if (const json* const found = find(name)) into = static_cast<Integer>(number(*found, path_of(name), least, most, row));
+  }
+  void read(std::string_view name, double& into, double least, double most, const message& row = plan_out_of_range) const {
+    if (const json* const found = find(name)) into = real(*found, path_of(name), least, most, row);
   }
   void read(std::string_view name, bool& into) const {
     if (const json* const found = find(name)) into = boolean(*found, path_of(name));
+  }
+  void read(std::string_view name, label& into) const {
+    const json* const found = find(name);
+    if (found == nullptr) return;
+    if (!found->is_string()) fail(plan_wrong_kind, path_of(name) + " is " + found->kind() + ", wanted a name");
+    into = plan_fields::name(found->string(), path_of(name));
   }
   // push(item, its path) for all items of an array.
   template <class Push>
@@ -50,7 +63,8 @@ class plan_fields {
     for (const json& item : found->items()) push(item, path_of(name) + "[" + std::to_string(i++) + "]");
   }
 
-  static std::int64_t number(const json& from, const std::string& path, std::int64_t least, std::int64_t most) {
+  static std::int64_t number(const json& from, const std::string& path, std::int64_t least, std::int64_t most,
+                             const message& row = plan_out_of_range) {
     if (!from.is_integer()) fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted an integer");
     const std::string range = "wanted " + std::to_string(least) + " to " + std::to_string(most);
     // What 64 bits with a sign do not hold is out of every range.
@@ -58,7 +72,15 @@ class plan_fields {
     from.visit([&](const auto& held) {
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(held)>, std::int64_t>) value = held;
     });
-    if (value < least || value > most) fail(plan_out_of_range, path + " is " + write_json(from) + ", " + range);
+    if (value < least || value > most) fail(row, path + " is " + write_json(from) + ", " + range);
+    return value;
+  }
+  static double real(const json& from, const std::string& path, double least, double most, const message& row = plan_out_of_range) {
+    if (!from.is_number()) fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted a number");
+    const double value = from.number();
+    // Also what is no number is out of every range.
+    if (!(value >= least && value <= most))
+      fail(row, path + " is " + write_json(from) + ", wanted " + write_json(json(least)) + " to " + write_json(json(most)));
     return value;
   }
   static bool boolean(const json& from, const std::string& path) {

@@ -127,11 +127,22 @@ inline plan read_plan(const json& from) {
   for (const auto& [name, value] : modules.members()) out.modules.push(detail::read_module_plan(name, value));
   return out;
 }
-// `origin` is named where the text is no JSON or no plan.
+// The best plan of a search's result, {"plans": [{"plan": {...}, ...}, ...], ...}, or MT-P84.
+inline plan read_best_plan(const json& result) {
+  const json& plans = result.at("plans");
+  const json* const best = plans.is_array() && !plans.items().empty() && plans.items()[0].is_object() ? plans.items()[0].find("plan") : nullptr;
+  if (best == nullptr) fail(result_without_plan, plans.is_array() && plans.items().empty() ? "plans is empty" : "plans[0].plan is missing");
+  try {
+    return read_plan(*best);
+  } catch (const error& problem) {
+    throw error(problem, "plans[0].plan");
+  }
+}
+// A plan, or the result of a search. `origin` is named where the text is no JSON or neither of them.
 inline plan parse_plan(std::string_view text, const std::string& origin) {
   const json whole = read_json(text, origin);
   try {
-    return read_plan(whole);
+    return whole.is_object() && whole.find("plans") != nullptr ? read_best_plan(whole) : read_plan(whole);
   } catch (const error& problem) {
     throw error(problem, origin);
   }

@@ -52,7 +52,8 @@ constexpr verdict write_seats(const plan& from, const list<module_facts>& facts,
 }  // namespace detail
 
 // The order that a plan means: its schedule's, with every replica and shard of every module on the ranks that it has. For plans that check() passes.
-constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out) {
+// `together`: as if several ranks computed some stage, for one rank that stands for them.
+constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, bool together = false) {
   verdict found;
   score seats;
   const bool known = detail::all_schedules::visit(from.schedule.view(),
@@ -67,11 +68,14 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
     first_seats.push(first);
     first += own.on.split().stages;
   }
-  out = placed(seats, spreads, from.cluster.ranks, [&](std::int32_t v, std::int32_t replica, std::int32_t shard, std::int32_t stage) {
-    const module_plan& own = from.modules[v];
-    const std::int32_t device = seats.place(seats.voices()[v], stage) - first_seats[v], tensor = own.on.split().tensor;
-    return own.on.rank({device, replica, shard / tensor, shard % tensor});
-  });
+  out = placed(
+      seats, spreads, from.cluster.ranks,
+      [&](std::int32_t v, std::int32_t replica, std::int32_t shard, std::int32_t stage) {
+        const module_plan& own = from.modules[v];
+        const std::int32_t device = seats.place(seats.voices()[v], stage) - first_seats[v], tensor = own.on.split().tensor;
+        return own.on.rank({device, replica, shard / tensor, shard % tensor});
+      },
+      together);
   // What backward makes again is gone before a later weight part could read it.
   list<std::uint8_t> splits(from.modules.size(), 0);
   for (const std::int64_t code : seats.codes())

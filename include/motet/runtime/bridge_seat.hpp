@@ -17,10 +17,12 @@ struct bridge_module {
   std::int32_t stage = 0;
   index groups = 1;
   index microbatches = 1;  // of one replica in one group
+  list<index> weights{};   // of the replicas; empty: even
 
   bridge_side side(index samples) const {
     const degrees& by = ranks.split();
-    return {{samples, groups, by.data, microbatches}, by.context, by.tensor};
+    const sample_split even{samples, groups, by.data, microbatches};
+    return {weights.empty() ? even : even.weighted(weights), by.context, by.tensor};
   }
   std::int32_t rank(const bridge_end& at) const {
     return ranks.rank({stage, static_cast<std::int32_t>(at.replica), static_cast<std::int32_t>(at.context), static_cast<std::int32_t>(at.tensor)});
@@ -39,6 +41,10 @@ struct bridge_edge {
                                 std::to_string(each->ranks.ranks().size()) + " ranks where " + std::to_string(by.size()) + " are needed");
       if (each->groups < 1 || each->microbatches < 1)
         fail(bridge_misfit, std::to_string(each->groups) + " groups of " + std::to_string(each->microbatches) + " microbatches");
+      if (!each->weights.empty() && each->weights.size() != by.data)
+        fail(bridge_misfit, std::to_string(each->weights.size()) + " weights for " + std::to_string(by.data) + " replicas");
+      for (const index weight : each->weights)
+        if (weight < 0) fail(bridge_misfit, "a replica of weight " + std::to_string(weight));
     }
     messages = make_bridge(from.side(samples), to.side(samples), width);
   }

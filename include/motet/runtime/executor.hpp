@@ -81,6 +81,9 @@ class rank_player {
     zero_ = zero;
   }
 
+  // Adds to each place of the program the seconds that it computes here (forward and backward, no waiting for others) from now on; null: to none.
+  void clock(double* seconds_of_places) { clock_ = seconds_of_places; }
+
   // One step: the rank's whole list.
   void run() {
     ++step_;
@@ -135,13 +138,19 @@ class rank_player {
     for (std::int32_t w = now.first_wait; w < now.last_wait; ++w)
       if (done_[static_cast<std::size_t>(waits_[static_cast<std::size_t>(w)])] != step_) return false;
     current_ = number;
-    if (record_ == nullptr) {
-      if (!now.what.run(now.what.stage, sheet_.of.instructions[number], number)) return false;
+    const instruction& it = sheet_.of.instructions[number];
+    if (record_ == nullptr && clock_ == nullptr) {
+      if (!now.what.run(now.what.stage, it, number)) return false;
     } else {
       const auto tried = std::chrono::steady_clock::now();
-      if (!now.what.run(now.what.stage, sheet_.of.instructions[number], number)) return false;
-      record_->start[number] = since_zero(now.what.began != nullptr ? *now.what.began : tried);
-      record_->finish[number] = since_zero(std::chrono::steady_clock::now());
+      if (!now.what.run(now.what.stage, it, number)) return false;
+      const auto through = std::chrono::steady_clock::now();
+      if (record_ != nullptr) {
+        record_->start[number] = since_zero(now.what.began != nullptr ? *now.what.began : tried);
+        record_->finish[number] = since_zero(through);
+      }
+      if (clock_ != nullptr && (is_forward(it.what) || is_backward(it.what)))
+        clock_[sheet_.of.voices[it.voice].first_place + it.stage] += std::chrono::duration<double>(through - tried).count();
     }
     done_[static_cast<std::size_t>(mine)] = step_;
     ++own.at;
@@ -159,6 +168,7 @@ class rank_player {
   std::vector<lane_state> lanes_;
   std::unique_ptr<std::atomic<std::int32_t>[]> heads_;
   timeline* record_ = nullptr;
+  double* clock_ = nullptr;
   std::chrono::steady_clock::time_point zero_;
 };
 

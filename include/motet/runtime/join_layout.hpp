@@ -42,35 +42,20 @@ class join_layout {
  public:
   join_layout() = default;
   // samples: of a group.
-  join_layout(std::vector<join_seat> seats, index samples) : samples_(samples) {
-    std::stable_sort(seats.begin(), seats.end(), [](const join_seat& a, const join_seat& b) { return a.rank < b.rank; });
-    for (const join_seat& each : seats) modules_ = std::max(modules_, each.module + 1);
-    const auto modules = static_cast<std::size_t>(modules_);
-    for (const join_seat& each : seats) {
-      if (members_.empty() || members_.back().rank != each.rank)
-        members_.push_back({each.rank, {}, std::vector<index>(modules, 0), std::vector<std::uint8_t>(modules, 0)});
-      members_.back().holds[static_cast<std::size_t>(each.module)] = 1;
-      for (std::size_t m = 0; m < each.samples.size(); ++m)
-        members_.back().parts.push_back({each.module, each.voice, static_cast<index>(m), each.samples[m], 0});
-    }
-    columns_.resize(modules, std::vector<index>(static_cast<std::size_t>(samples), -1));
-    std::vector<index> next(modules, 0);
-    for (join_member& each : members_) {
-      std::stable_sort(each.parts.begin(), each.parts.end(), [](const join_part& a, const join_part& b) {
-        return a.module != b.module ? a.module < b.module : a.samples.begin < b.samples.begin;
-      });
-      for (join_part& own : each.parts) {
-        const auto k = static_cast<std::size_t>(own.module);
-        own.row = each.rows[k];
-        each.rows[k] += own.samples.size();
-        for (index s = own.samples.begin; s < own.samples.end; ++s) put(own, s, next[k]++);
-      }
-    }
-    for (std::size_t k = 0; k < modules; ++k)
+  join_layout(std::vector<join_seat> seats, index samples) : join_layout(std::move(seats), samples, true) {
+    std::vector<index> next(columns_.size(), 0);
+    for (join_member& each : members_)
+      for (join_part& own : each.parts)
+        for (index s = own.samples.begin; s < own.samples.end; ++s) put(own, s, next[static_cast<std::size_t>(own.module)]++);
+    for (std::size_t k = 0; k < next.size(); ++k)
       if (next[k] != samples)
         fail(join_misfit, "of module " + std::to_string(k) + " come " + std::to_string(next[k]) + " of " + std::to_string(samples) + " samples");
   }
+  // To count memory by: who brings how many samples of each microbatch at most, when shares change. Which ones they are it does not say.
+  static join_layout at_most(std::vector<join_seat> seats, index samples) { return {std::move(seats), samples, false}; }
 
+  // False: made by at_most().
+  bool exact() const { return exact_; }
   index samples() const { return samples_; }
   index modules() const { return modules_; }
   index size() const { return static_cast<index>(members_.size()); }
@@ -105,6 +90,31 @@ class join_layout {
   }
 
  private:
+  join_layout(std::vector<join_seat> seats, index samples, bool exact) : samples_(samples), exact_(exact) {
+    std::stable_sort(seats.begin(), seats.end(), [](const join_seat& a, const join_seat& b) { return a.rank < b.rank; });
+    for (const join_seat& each : seats) modules_ = std::max(modules_, each.module + 1);
+    const auto modules = static_cast<std::size_t>(modules_);
+    for (const join_seat& each : seats) {
+      if (members_.empty() || members_.back().rank != each.rank)
+        members_.push_back({each.rank, {}, std::vector<index>(modules, 0), std::vector<std::uint8_t>(modules, 0)});
+      members_.back().holds[static_cast<std::size_t>(each.module)] = 1;
+      for (std::size_t m = 0; m < each.samples.size(); ++m)
+        members_.back().parts.push_back({each.module, each.voice, static_cast<index>(m), each.samples[m], 0});
+    }
+    columns_.resize(modules, std::vector<index>(static_cast<std::size_t>(samples), -1));
+    for (join_member& each : members_) {
+      std::stable_sort(each.parts.begin(), each.parts.end(), [](const join_part& a, const join_part& b) {
+        return a.module != b.module ? a.module < b.module : a.samples.begin < b.samples.begin;
+      });
+      for (join_part& own : each.parts) {
+        const auto k = static_cast<std::size_t>(own.module);
+        own.row = each.rows[k];
+        each.rows[k] += own.samples.size();
+      }
+      for (index& rows : each.rows)
+        if (!exact) rows = std::min(rows, samples);
+    }
+  }
   void put(const join_part& own, index sample, index column) {
     if (sample < 0 || sample >= samples_)
       fail(join_misfit, "module " + std::to_string(own.module) + " brings sample " + std::to_string(sample) + " of " + std::to_string(samples_));
@@ -114,6 +124,7 @@ class join_layout {
   }
 
   index samples_ = 0, modules_ = 0;
+  bool exact_ = true;
   std::vector<join_member> members_;
   std::vector<std::vector<index>> columns_;  // of each module and sample
 };

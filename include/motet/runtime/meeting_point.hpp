@@ -35,24 +35,33 @@ class meeting_point {
         groups_(groups),
         me_(member_of(layout, home.rank)),
         features_(shares_.features(me_)),
-        told_(shares_.told(me_)),
-        again_(shares_.exchanges_again()) {
+        told_(shares_.told(me_)) {
+    for (auto& each : pieces_) each.reserve(static_cast<std::size_t>(layout.size()));
+    lay_out();
+  }
+  meeting_point(const meeting_point&) = delete;
+  meeting_point& operator=(const meeting_point&) = delete;
+
+  // The layout has other shares now; between steps. There is room for them by the needs that were prepared.
+  void lay_out() {
+    features_ = shares_.features(me_);
+    told_ = shares_.told(me_);
+    again_ = shares_.exchanges_again();
+    gradient_bytes_ = 0;
     for (std::size_t k = 0; k < modules; ++k) {
       gradient_at_[k] = gradient_bytes_;
       if (!Model::frozen[k]) gradient_bytes_ += round_up(rows(k) * row_bytes, arena::alignment);
-      pieces_[k].reserve(static_cast<std::size_t>(layout.size()));
       for (std::size_t j = 0; j < modules; ++j)
-        if (j != k && rows(k) > 0) matches_[k][j] = layout.matches(me_, k, j);
+        if (j != k && rows(k) > 0) matches_[k][j] = layout_.matches(me_, k, j);
     }
     // The owner first, as its numbers are needed; then each after this one, so that not all ask the same.
-    const auto size = static_cast<std::int32_t>(layout.size());
+    const auto size = static_cast<std::int32_t>(layout_.size());
+    sources_.clear();
     for (std::int32_t step = 0; step < size; ++step) {
       const std::int32_t from = step == 0 ? shares_.owner() : (me_ + step) % size;
       if ((step == 0 || from != shares_.owner()) && features_.in()[static_cast<std::size_t>(from)].bytes > 0) sources_.push_back(from);
     }
   }
-  meeting_point(const meeting_point&) = delete;
-  meeting_point& operator=(const meeting_point&) = delete;
 
   // Whether the numbers of the loss live here: with the first member of the first module that learns.
   bool is_owner() const { return me_ == shares_.owner(); }
@@ -65,12 +74,18 @@ class meeting_point {
   master* second() const { return second_.data(); }
 
   struct needs {
-    index features = 0, work = 0, scratch = 0;
+    index own = 0, told = 0, received = 0, heard = 0, gradients = 0;
+    index features = 0;  // all of these, and the numbers of the loss
+    index work = 0, scratch = 0;
   };
   needs measure() const {
     needs found;
-    found.features = groups_ * (features_.own_bytes() + told_.own_bytes() + gradient_bytes_) + received_bytes() + told_.received_bytes() +
-                     (is_owner() ? 4 : 1) * loss_bytes;
+    found.own = groups_ * features_.own_bytes();
+    found.told = groups_ * told_.own_bytes();
+    found.received = received_bytes();
+    found.heard = told_.received_bytes();
+    found.gradients = groups_ * gradient_bytes_;
+    found.features = found.own + found.told + found.received + found.heard + found.gradients + (is_owner() ? 4 : 1) * loss_bytes;
     std::byte* const any = nowhere<std::byte>();
     const places at{any, any, any, any, any};
     Context ctx;
@@ -89,12 +104,14 @@ class meeting_point {
     found.scratch = ctx.scratch.peak();
     return found;
   }
-  void prepare() {
-    own_ = buffer<std::byte>(groups_ * features_.own_bytes());
-    own_told_ = buffer<std::byte>(groups_ * told_.own_bytes());
-    received_ = buffer<std::byte>(received_bytes());
-    received_told_ = buffer<std::byte>(told_.received_bytes());
-    d_features_ = buffer<std::byte>(groups_ * gradient_bytes_);
+  void prepare() { prepare(measure()); }
+  // Room for other shares as well: the needs of a meeting of as many samples as each member ever brings (join_layout::at_most).
+  void prepare(const needs& most) {
+    own_ = buffer<std::byte>(most.own);
+    own_told_ = buffer<std::byte>(most.told);
+    received_ = buffer<std::byte>(most.received);
+    received_told_ = buffer<std::byte>(most.heard);
+    d_features_ = buffer<std::byte>(most.gradients);
     gradients_ = zeros();
     if constexpr (!loss_type::tells) numbers_ = zeros();
     if (!is_owner()) return;
@@ -190,6 +207,8 @@ class meeting_point {
   }
   // Both modules are here, whole: then their pair is nobody else's business.
   bool alone(std::size_t i, std::size_t j) const { return rows(i) == layout_.samples() && rows(j) == layout_.samples(); }
+  // Whether rows of both are compared part by part; where memory is counted for all shares, maybe.
+  bool in_parts(std::size_t i, std::size_t j) const { return shares_.compares(me_, i, j) && (!layout_.exact() || !alone(i, j)); }
   double share() const { return Model::share / static_cast<double>(groups_); }
 
   // Slopes begin at zero, and with them whole pairs.
@@ -209,7 +228,7 @@ class meeting_point {
     compare_alone(ctx, at, w, loss, g);
     for (std::size_t i = 0; i < modules; ++i)
       for (std::size_t j = 0; j < modules; ++j)
-        if (shares_.compares(me_, i, j) && !alone(i, j)) loss += loss_type::tell(ctx, w, g, part(at, pieces, i, j), share(), told(at, me_, i, j));
+        if (in_parts(i, j)) loss += loss_type::tell(ctx, w, g, part(at, pieces, i, j), share(), told(at, me_, i, j));
   }
   // after it the gradients of all rows here.
   void differentiate(Context& ctx, const places& at, const std::array<pieces_type, modules>& pieces) const
@@ -218,7 +237,7 @@ class meeting_point {
     master* const nobody = nullptr;
     for (std::size_t i = 0; i < modules; ++i) {
       for (std::size_t j = 0; j < modules; ++j) {
-        if (Model::frozen[i] || !shares_.compares(me_, i, j) || alone(i, j)) continue;
+        if (Model::frozen[i] || !in_parts(i, j)) continue;
         const index mark = ctx.memory.mark();
         stream* const others = ctx.memory.template take<stream>(layout_.samples());
         for (index m = 0, next = 0; m < layout_.size() && !ctx.measuring(); next += layout_.rows(m++, j))
@@ -237,7 +256,7 @@ class meeting_point {
     const stream* const none = nullptr;
     for (std::size_t i = 0; i < modules; ++i) {
       for (std::size_t j = 0; j < modules; ++j) {
-        if (layout_.rows(from, j) == 0 || !shares_.compares(me_, i, j) || alone(i, j)) continue;
+        if (layout_.rows(from, j) == 0 || !in_parts(i, j)) continue;
         const bool counts = i < j || Model::frozen[j];
         std::byte* const begin =
             from == me_ ? features_.at(at.own, nullptr, me_, shares_.section(j)) : features_.in_range(range, from, shares_.section(j));
@@ -323,7 +342,7 @@ class meeting_point {
   index groups_;
   std::int32_t me_;
   section_exchange features_, told_;
-  bool again_;             // whether there is a second exchange
+  bool again_ = false;     // whether there is a second exchange
   bool compared_ = false;  // the group under way waits for it
   index gradient_bytes_ = 0;
   std::array<index, modules> gradient_at_{};

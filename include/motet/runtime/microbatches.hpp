@@ -25,8 +25,10 @@ class microbatches {
 
   // One replica on one rank.
   microbatches(index samples, index groups, index in_group) : microbatches(sample_split{samples, groups, 1, in_group}, 0, {}) {}
-  microbatches(const sample_split& split, index replica, const spread_place& at, const any_group& tensor = {}, const any_group& context = {})
-      : split_(split), replica_(replica), at_(at) {
+  // most: samples of a replica in a group that there is room for, when split() will change them; 0: as many as there are.
+  microbatches(const sample_split& split, index replica, const spread_place& at, const any_group& tensor = {}, const any_group& context = {},
+               index most = 0)
+      : split_(split), replica_(replica), most_((most + split.microbatches - 1) / split.microbatches), at_(at) {
     const index all = split.groups * split.microbatches;
     for (index m = 0; m < all; ++m) most_ = std::max(most_, of(m).size());
     const auto count = static_cast<std::size_t>(all);
@@ -43,6 +45,9 @@ class microbatches {
     }
     for (std::size_t m = 0; m < count; ++m) wholes_.push_back(traits::room(most_));
   }
+
+  // Other shares of the same replicas, from the next cut() on. No microbatch is larger than there is room for.
+  void split(const sample_split& to) { split_ = to; }
 
   index count() const { return static_cast<index>(inputs_.size()); }
   // Its samples, and those of them that this rank embeds, as intervals of the step's.

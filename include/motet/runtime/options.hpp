@@ -25,6 +25,10 @@ class options {
   void text(std::string name, std::string& value, std::string unit, std::string help) {
     add({std::move(name), std::move(unit), std::move(help), &value});
   }
+  // An option that may be given several times.
+  void texts(std::string name, std::vector<std::string>& values, std::string unit, std::string help) {
+    add({std::move(name), std::move(unit), std::move(help), &values});
+  }
   void choice(std::string name, std::string& value, std::vector<std::string> choices, std::string help) {
     std::string unit;
     for (const std::string& each : choices) unit += (unit.empty() ? "" : "|") + each;
@@ -100,7 +104,7 @@ class options {
  private:
   struct entry {
     std::string name, unit, help;
-    std::variant<bool*, std::string*, index*, std::uint64_t*, double*> value;
+    std::variant<bool*, std::string*, std::vector<std::string>*, index*, std::uint64_t*, double*> value;
     std::vector<std::string> choices{};
     double least = 0, most = 0;
     std::string standard{};
@@ -174,6 +178,9 @@ class options {
         fail(bad_option_value, which.name + " wants one of " + which.unit + ", got \"" + std::string(value) + "\"");
       if (value.empty()) fail(option_without_value, which.name + " " + which.unit);
       **text = value;
+    } else if (auto* const several = std::get_if<std::vector<std::string>*>(&which.value)) {
+      if (value.empty()) fail(option_without_value, which.name + " " + which.unit);
+      (*several)->emplace_back(value);
     } else if (auto* const whole = std::get_if<index*>(&which.value)) {
       const index got = number<index>(which, value, "a whole number");
       if (static_cast<double>(got) < which.least)

@@ -6,6 +6,7 @@
 #include <motet/runtime/placed_model.hpp>
 #include <motet/runtime/program_fit.hpp>
 #include <motet/runtime/rank_update.hpp>
+#include <motet/runtime/step_shares.hpp>
 #include <motet/runtime/thread_ranks.hpp>
 #include <motet/runtime/trainer.hpp>
 
@@ -18,9 +19,10 @@ struct pipeline_config {
   std::vector<module_choice> modules{};  // of each module, what the program leaves open
   std::uint64_t seed = 1;
   adamw_settings optimizer{};
-  bool clamp_scale = true;  // keeps join.log_scale at or below ln 100, as CLIP does
-  bool update = true;       // false: gradients are left for the caller
-  double deadline = 600;    // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
+  bool clamp_scale = true;    // keeps join.log_scale at or below ln 100, as CLIP does
+  bool update = true;         // false: gradients are left for the caller
+  double deadline = 600;      // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
+  resplit_options resplit{};  // whether samples move between replicas by the time that they take, and how far
 };
 
 // Trains a model by a program. The host says where its ranks live: as threads of this process (thread_ranks) or one in each of many processes
@@ -41,7 +43,9 @@ class pipeline_trainer {
         placed_(
             ranks_.sheet(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,
             [this](std::int32_t rank) -> endpoint& { return ranks_.end(rank); },
-            [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); }) {
+            [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); }, step_shares::checked(config_.resplit)),
+        shares_(of(), placed_.splits(), Model::names, config_.resplit) {
+    if (config_.resplit.most > 1) ranks_.require_same(step_shares::identity_of(config_.resplit));
     require_owned_once(ownership_of<Model>(of(), groups_, config_.modules));
     for (const parameter& each : parameters_) places_.emplace(each.name, each.offset);
     for (const std::int32_t rank : ranks_.local_ranks())
@@ -77,6 +81,9 @@ class pipeline_trainer {
       else if (sums.reduction != nullptr) there->hold(std::move(piece), *sums.reduction);
       else there->hold(std::move(piece));
     });
+    if (shares_.clock() != nullptr)
+      for (const std::int32_t rank : ranks_.local_ranks()) ranks_.player(rank).clock(shares_.clock());
+    shares_.forget();
     ranks_.start();
     steps_ = 0;
     clean_ = false;
@@ -103,6 +110,7 @@ class pipeline_trainer {
       if (!clean_) report_not_finite<Model>(whole, parameters_, weights().data(), gradients().data(), result.loss, steps_);
       ++steps_;
     }
+    if (shares_.end_step(ranks_)) placed_.split(shares_.splits());
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     return result;
   }
@@ -114,6 +122,14 @@ class pipeline_trainer {
   void set_updates(index updates) { steps_ = updates; }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<index> used_of_slots() const { return placed_.used_of_slots(); }
+  // Samples that each replica of a module has of a group in the next step.
+  const list<index>& shares(index module) const { return shares_.of(module); }
+  // Between steps, by all processes alike. Loss and weights do not depend on it.
+  void set_shares(index module, const list<index>& to) {
+    if (!prepared_) fail(bad_training_option, "set_shares() before prepare()");
+    shares_.set(module, to);
+    placed_.split(shares_.splits());
+  }
   // visit(rank, piece), of the ranks that live here: what they write to checkpoints and read from them.
   template <class Visit>
   void each_piece(Visit&& visit) const {
@@ -253,6 +269,7 @@ class pipeline_trainer {
   group_set group_set_;
   std::map<std::pair<std::int32_t, std::int32_t>, std::unique_ptr<group_type>> ends_;  // of each rank that lives here
   placed_type placed_;
+  step_shares shares_;
   std::vector<std::unique_ptr<update_type>> updates_;  // of each rank that learns
   index steps_ = 0;
   bool clean_ = false;  // gradients are zero

@@ -6,6 +6,7 @@
 #include <motet/runtime/meeting_point.hpp>
 #include <motet/runtime/parameter_piece.hpp>
 #include <motet/runtime/program_ownership.hpp>
+#include <motet/runtime/program_splits.hpp>
 #include <motet/schedule/buffers.hpp>
 
 #include <map>
@@ -41,17 +42,18 @@ class placed_model {
   };
 
   // ranks: those that live here. end(rank) is that rank's end of the transport; group(set, number, rank) its end of a group, set 0 for those that
-  // compute together and 1 for those that sum gradients. choices: of each module.
+  // compute together and 1 for those that sum gradients. choices: of each module. room: for which shares of the replicas memory is planned.
   template <class End, class Groups>
   placed_model(const score_sheet& sheet, index samples, const std::vector<module_choice>& choices, std::span<const std::int32_t> ranks,
-               const stage_groups& groups, End end, Groups group)
+               const stage_groups& groups, End end, Groups group, const resplit_options& room = {})
       : sheet_(sheet),
         samples_(samples),
         groups_(of().voices[0].joins()),
-        voices_of_modules_(replicas_of_modules(of().voices)),
-        stage_groups_(groups) {
+        stage_groups_(groups),
+        splits_(splits_of(of(), samples)),
+        most_(most_of(splits_, room)) {
     for (const voice& each : of().voices) {
-      const index parts = index{voices_of_modules_[each.module] / each.shards} * each.group;
+      const index parts = splits_[each.module].replicas * each.group;
       if (samples % groups_ == 0 && samples / groups_ >= parts) continue;
       fail(bad_training_option, "a batch of " + std::to_string(samples) + " samples in " + std::to_string(groups_) + " groups of " +
                                     std::to_string(parts) + " microbatches for " + std::string(each.name.view()));
@@ -67,16 +69,13 @@ class placed_model {
       own->end = &end(r);
       own->sheet = &sheet;
     }
-    std::vector<join_seat> seats;
     each_module([&]<std::size_t I>() {
-      for (index v = 0; v < of().voices.size(); ++v) {
-        const voice& sings = of().voices[v];
-        if (sings.module != static_cast<std::int32_t>(I)) continue;
-        seats.push_back(seat_of<I>(static_cast<std::int32_t>(v)));
-        place<I>(static_cast<std::int32_t>(v), I < choices.size() ? choices[I] : module_choice{}, buffers, group);
-      }
+      for (index v = 0; v < of().voices.size(); ++v)
+        if (of().voices[v].module == static_cast<std::int32_t>(I))
+          place<I>(static_cast<std::int32_t>(v), I < choices.size() ? choices[I] : module_choice{}, buffers, group);
     });
-    layout_ = join_layout(std::move(seats), samples / groups_);
+    layout_ = layout_of(of(), groups, splits_);
+    if (room.most > 1) roomy_ = largest_layout_of(of(), groups, splits_, most_);
     for (const std::int32_t r : ranks)
       if (layout_.member(r) >= 0) points_[static_cast<std::size_t>(r)] = std::make_unique<point_type>(home(r), layout_, groups_);
   }
@@ -98,7 +97,7 @@ class placed_model {
     });
     for (std::size_t r = 0; r < points_.size(); ++r) {
       if (!points_[r]) continue;
-      const auto needs = points_[r]->measure();
+      const auto needs = needs_of(static_cast<std::int32_t>(r));
       found[r].features = needs.features;
       cover(found[r], needs);
     }
@@ -110,7 +109,7 @@ class placed_model {
     for (std::size_t r = 0; r < homes_.size(); ++r) {
       if (!homes_[r]) continue;
       homes_[r]->prepare(needs[r].work, needs[r].scratch);
-      if (points_[r]) points_[r]->prepare();
+      if (points_[r]) points_[r]->prepare(needs_of(static_cast<std::int32_t>(r)));
     }
     each_stage([](auto& each) {
       each.stage->prepare(each.stage->measure());
@@ -121,10 +120,21 @@ class placed_model {
       if (each.reduction) sum_by(*each.reduction, each.stage->gradients_data());
       if (each.ring) sum_by(*each.ring, each.stage->weights_data());
     });
+    connect();
+  }
+  // Of each module how its samples are cut.
+  const list<sample_split>& splits() const { return splits_; }
+  // From the next cut() on. Between steps; on every rank the same.
+  void split(const list<sample_split>& to) {
+    splits_ = to;
     each_module([&]<std::size_t I>() {
       for (auto& each : std::get<I>(modules_))
-        if (each.held.back().stage) connect<I>(each);
+        for (auto& [rank, parts] : each.parts) parts.split(splits_[I]);
     });
+    layout_ = layout_of(of(), stage_groups_, splits_);
+    for (auto& each : points_)
+      if (each) each->lay_out();
+    connect();
   }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<index> used_of_slots() const {
@@ -259,23 +269,9 @@ class placed_model {
     return self == nullptr || static_cast<Sums*>(self)->finish();
   }
 
-  sample_split split_of(const voice& sings) const { return {samples_, groups_, voices_of_modules_[sings.module] / sings.shards, sings.group}; }
-  spread_place place_of(const voice& sings, const module_choice& choice) const {
-    return {stage_groups_.tensor_of(sings), stage_groups_.tensor_member(sings), stage_groups_.context_of(sings), stage_groups_.context_member(sings),
-            choice.balanced};
-  }
-
-  template <std::size_t I>
-  join_seat seat_of(std::int32_t v) const {
-    const voice& sings = of().voices[v];
-    join_seat seat;
-    seat.rank = of().place(sings, sings.stages - 1);
-    seat.module = I;
-    seat.voice = v;
-    const sample_split split = split_of(sings);
-    const spread_place at = place_of(sings, {});
-    for (index m = 0; m < sings.group; ++m) seat.samples.push_back(mine_of(split.of(0, sings.replica, m), at));
-    return seat;
+  typename point_type::needs needs_of(std::int32_t rank) const {
+    if (roomy_.exact()) return point(rank)->measure();
+    return point_type(home(rank), roomy_, groups_).measure();
   }
 
   template <std::size_t I, class Groups>
@@ -312,8 +308,11 @@ class placed_model {
       to.parameters = stage::parameters_of(Model::names[I], at.range, at.cut);
       at.parameters = stage::parameter_end(at.range, at.cut) - stage::parameter_begin(at.range, at.cut);
       join_groups<stage>(to, sings, s, choice, at, group);
+      spread_place place = place_of(sings, stage_groups_);
+      place.balanced = choice.balanced;
       const auto parts =
-          own.parts.try_emplace(at.rank, split_of(sings), sings.replica, place_of(sings, choice), any(to.groups[0]), any(to.groups[1])).first;
+          own.parts.try_emplace(at.rank, splits_[sings.module], sings.replica, place, any(to.groups[0]), any(to.groups[1]), most_[sings.module])
+              .first;
       to.stage = std::make_unique<held_stage<net, Context, Numbers, Endpoint>>(home(at.rank), at, parts->second);
     }
     for (std::size_t s = 0; s + 1 < own.held.size(); ++s) {
@@ -353,7 +352,13 @@ class placed_model {
     if (at.sums_each) to.ring = std::make_unique<ring_type>(std::move(planned), layers, to.groups[2], to.groups[3]);
     else to.reduction = std::make_unique<reduction_type>(std::move(planned), to.groups[2], to.groups[3]);
   }
-  // Tells a last stage where its features go.
+  // Tells last stages where their features go.
+  void connect() {
+    each_module([&]<std::size_t I>() {
+      for (auto& each : std::get<I>(modules_))
+        if (each.held.back().stage) connect<I>(each);
+    });
+  }
   template <std::size_t I, class Voice>
   void connect(Voice& own) {
     auto& last = *own.held.back().stage;
@@ -371,11 +376,12 @@ class placed_model {
 
   const score_sheet& sheet_;
   index samples_, groups_;
-  list<std::int32_t> voices_of_modules_;
   const stage_groups& stage_groups_;
   std::vector<std::unique_ptr<home_type>> homes_;    // of the ranks that live here
   std::vector<std::unique_ptr<point_type>> points_;  // of those with a last stage
-  join_layout layout_;
+  list<sample_split> splits_;                        // of each module
+  list<index> most_;                                 // of each module, samples of a replica in a group that there is room for
+  join_layout layout_, roomy_;                       // as it is, and where there is room for other shares, with the most of each
   std::vector<parameter> loss_parameters_ = layer::parameters_of<typename Model::loss>("join");
   mutable decltype(all_of(std::make_index_sequence<Model::size>{})) modules_;
 };

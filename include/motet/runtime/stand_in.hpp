@@ -108,7 +108,9 @@ class stand_in {
     for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
       const op what = of.instructions[i].what;
       const std::int32_t rank = of.rank_of(i);
-      const bool meets = ranks_.sheet().graph.meetings[i] >= 0;
+      // Shards that compute together take equal times, so each goes by itself.
+      const std::int32_t meeting = ranks_.sheet().graph.meetings[i];
+      const bool meets = meeting >= 0 && meeting < ranks_.sheet().graph.computations;
       ranks_.player(rank).set(i, {meets              ? &meet
                                   : is_send(what)    ? &send
                                   : is_receive(what) ? &receive

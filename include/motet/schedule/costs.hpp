@@ -32,6 +32,7 @@ struct wire {
   double latency = 0;
   double bytes_per_second = 0;  // 0: any number of bytes takes no time
   constexpr double seconds(double bytes) const { return bytes_per_second > 0 ? bytes / bytes_per_second : 0; }
+  friend constexpr bool operator==(const wire&, const wire&) = default;
 };
 
 // Ranks in nodes. Inside a node every pair has a wire of its own; between nodes, all ranks of a node share its way out and its way in.
@@ -47,6 +48,7 @@ struct cost_table {
   list<double> scale;       // of each (stage, microbatch) cell; empty: 1 for all. For microbatches of unequal size
   list<double> joins;       // of each join
   list<double> updates;     // of each of the program's places; empty: `update` for all
+  list<double> reductions;  // of each of the program's places; empty: `reduction` for all. Of those who meet, the longest counts
   double overlapped = 0;    // of an overlapped pair of a whole device; 0: the sum of its parts
   double reduction = 0, update = 0, gather = 0, load = 0, copy = 0;  // of a stage or a microbatch
   network wires;
@@ -56,7 +58,7 @@ struct cost_table {
   constexpr double seconds(const program& of, const instruction& it) const {
     switch (it.what) {
       case op::join: return joins.empty() ? 0 : joins[it.voice];
-      case op::reduce_gradient: return reduction;
+      case op::reduce_gradient: return reductions.empty() ? reduction : reductions[of.voices[it.voice].first_place + it.stage];
       case op::optimizer_step: return updates.empty() ? update : updates[of.voices[it.voice].first_place + it.stage];
       case op::gather_parameters: return gather;
       case op::load: return load;

@@ -53,8 +53,8 @@ constexpr void sort_stably(list<T>& all, Before before) {
 class placer {
  public:
   template <class Where>
-  constexpr placer(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where)
-      : from_(from), held_(ranks, list<holding>{}) {
+  constexpr placer(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where, bool together)
+      : from_(from), held_(ranks, list<holding>{}), together_(together) {
     for (index v = 0; v < from.voices().size(); ++v) {
       const voice& old = from.voices()[v];
       const voice_spread& by = spreads[v];
@@ -175,10 +175,10 @@ class placer {
 // A score on any ranks: every voice v sings spreads[v] times, its stage s for (replica, shard) on rank where(v, replica, shard, s). Ranks may hold one
 // place, several of any voices, or none. Where a rank holds what one rank of the score held, it plays the same list; otherwise all its cues in one order
 // of time, which every rank follows, so that none waits for ever. Ranks that compute together wait for each other within a computation and look at
-// nothing else meanwhile: with shards all ranks keep to the order of time, and joins are part of it.
+// nothing else meanwhile: with shards all ranks keep to the order of time, and joins are part of it. `together` asks for that order without shards.
 template <class Where>
-constexpr score placed(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where) {
-  return detail::placer(from, spreads, ranks, where).place();
+constexpr score placed(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where, bool together = false) {
+  return detail::placer(from, spreads, ranks, where, together).place();
 }
 
 }  // namespace motet

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "file_refusals.hpp"
 #include "fuzz/mutate.hpp"
 #include "fuzz/plan_targets.hpp"
 #include "random_plans.hpp"
@@ -11,6 +12,7 @@
 #include <filesystem>
 
 using namespace motet;
+using laws::with;
 
 namespace {
 
@@ -30,24 +32,8 @@ const std::string everything = R"({
   }
 })";
 
-// The text with one part replaced.
-std::string with(std::string text, const std::string& part, const std::string& by) {
-  const std::size_t at = text.find(part);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, part.size(), by);
-}
 void check_refused(const std::string& text, const std::string& code, const std::string& says) {
-  std::string said;
-  try {
-    parse_plan(text, "my.json");
-  } catch (const error& problem) {
-    said = problem.what();
-    CHECK(problem.code() == code);
-  }
-  CAPTURE(said);
-  CAPTURE(says);
-  CHECK(said.find(says) != std::string::npos);
-  CHECK(said.find("my.json") != std::string::npos);
+  laws::check_refused([](const std::string& from, const std::string& path) { static_cast<void>(parse_plan(from, path)); }, text, code, says);
 }
 
 }  // namespace
@@ -166,4 +152,14 @@ TEST_CASE("damaged plans are refused or read, never worse") {
   }
   CHECK(counts[1] > 300);
   CHECK(counts[2] > 100);
+}
+
+TEST_CASE("of a search's result the first plan is read") {
+  const std::string result = R"({"search": "motet", "plans": [{"step_seconds": 0.5, "plan": )" + apart + R"(}, {"plan": {}}]})";
+  CHECK(parse_plan(result, "p.json") == parse_plan(apart, "apart"));
+  check_refused(R"({"plans": []})", "MT-P84", "plans is empty");
+  for (const char* bad : {R"({"plans": [7]})", R"({"plans": {}})", R"({"plans": 7})", R"({"plans": [{"step_seconds": 1}]})"})
+    check_refused(bad, "MT-P84", "plans[0].plan is missing");
+  check_refused(with(result, "\"data\"", "\"dat\""), "MT-P70", "modules.caption.degrees.dat");
+  check_refused(with(result, "\"data\"", "\"dat\""), "MT-P70", "at plans[0].plan at my.json");
 }

@@ -95,4 +95,16 @@ TEST_CASE("an edge between meshes that lack ranks or microbatches, or from a sta
   CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh({1, 2, 1, 1}, {1}), 0, 1, 1}, 4, 4), doctest::Contains("on 1 ranks where 2 are needed"), error);
   CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh::from(0, {}), 0, 1, 0}, 4, 4), doctest::Contains("1 groups of 0 microbatches"), error);
   CHECK_THROWS_WITH_AS(bridge_edge({mesh::from(0, {}), 1, 1, 1}, good, 4, 4), doctest::Contains("MT-R13"), error);
+  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh::from(0, {1, 2, 1, 1}), 0, 1, 1, {1, 2, 3}}, 4, 4), doctest::Contains("3 weights for 2 replicas"),
+                       error);
+  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh::from(0, {1, 2, 1, 1}), 0, 1, 1, {1, -2}}, 4, 4), doctest::Contains("a replica of weight -2"), error);
+}
+
+TEST_CASE("replicas with weights have samples by them") {
+  const bridge_edge edge({mesh::from(0, {1, 2, 1, 1}), 0, 1, 2, {3, 1}}, {mesh::from(2, {1, 1, 1, 1}), 0, 1, 1}, 16, 4);
+  const bridge_seat first(edge, true, 0), second(edge, true, 1), all(edge, false, 2);
+  CHECK(first.samples_of(1).end == 12);
+  CHECK(second.samples_of(0).begin == 12);
+  CHECK(second.samples_of(1).size() == 2);
+  CHECK(all.parcels().size() == 4);
 }

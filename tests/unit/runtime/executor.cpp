@@ -32,10 +32,13 @@ class bare_run {
         when_(static_cast<std::size_t>(sheet_.of.instructions.size()), -1) {
     for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r) ranks_.push_back(std::make_unique<rank>(*this, r));
     for (std::int32_t i = 0; i < sheet_.of.instructions.size(); ++i) {
-      const op what = sheet_.of.instructions[i].what;
-      rank& own = *ranks_[static_cast<std::size_t>(sheet_.of.rank_of(i))];
-      own.player.set(i, {sheet_.graph.meetings[i] >= 0 ? &meet : is_send(what) ? &send : is_receive(what) ? &receive : &compute, &own});
+      ranks_[static_cast<std::size_t>(sheet_.of.rank_of(i))]->player.set(i, action_of(i));
     }
+  }
+  action action_of(std::int32_t i) {
+    const op what = sheet_.of.instructions[i].what;
+    rank& own = *ranks_[static_cast<std::size_t>(sheet_.of.rank_of(i))];
+    return {sheet_.graph.meetings[i] >= 0 ? &meet : is_send(what) ? &send : is_receive(what) ? &receive : &compute, &own};
   }
   // One step; ranks that do not end in 20 s are stopped.
   void step() {
@@ -282,4 +285,40 @@ TEST_CASE("what an instruction throws leaves the player, which names it") {
                        nullptr});
   CHECK_THROWS_WITH(all.player.run(), "broken");
   CHECK(locate(all.sheet.of, all.player.current()).find("forward of module 0, stage 0, microbatch 3") != std::string::npos);
+}
+
+TEST_CASE("the clock counts what a place computes, and no waiting for others") {
+  bare_run run(compile(one_f_one_b::write({2, 4})));
+  const program& of = run.sheet().of;
+  REQUIRE(of.places.size() == 2);
+  // Rank 0 computes slowly; rank 1 waits for it all the time, and its messages take long.
+  const auto slow = [](void* what, const instruction& it, std::int32_t number) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const action& own = *static_cast<action*>(what);
+    return own.run(own.stage, it, number);
+  };
+  static std::vector<action> actions;
+  actions.resize(static_cast<std::size_t>(of.instructions.size()));
+  int waits = 0;
+  for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
+    const op what = of.instructions[i].what;
+    if (of.rank_of(i) == 0 ? !is_forward(what) && !is_backward(what) : !is_send(what)) continue;
+    waits += of.rank_of(i) == 0;
+    actions[static_cast<std::size_t>(i)] = run.action_of(i);
+    run.player(of.rank_of(i)).set(i, {slow, &actions[static_cast<std::size_t>(i)]});
+  }
+  CHECK(waits == 8);
+  double seconds[2] = {};
+  run.step();
+  CHECK(seconds[0] + seconds[1] == 0);
+  for (std::int32_t r = 0; r < 2; ++r) run.player(r).clock(seconds);
+  run.step();
+  run.step();
+  CHECK(seconds[0] >= 2 * waits * 0.002);
+  CHECK(seconds[1] > 0);
+  CHECK(seconds[1] < seconds[0]);
+  for (std::int32_t r = 0; r < 2; ++r) run.player(r).clock(nullptr);
+  const double before = seconds[0];
+  run.step();
+  CHECK(seconds[0] == before);
 }

@@ -67,3 +67,17 @@ TEST_CASE("each sample of a module comes once, or the layout is refused") {
   CHECK_THROWS_WITH_AS(join_layout(with(3, {0, 7}), 6), doctest::Contains("module 1 brings sample 6 of 6. Cut"), error);
   CHECK(join_layout({}, 0).size() == 0);
 }
+
+TEST_CASE("a layout to count memory by has the most of each member, and no more than there is") {
+  // Module 0: two of three seats on rank 1; each may have four of six samples.
+  const join_layout most = join_layout::at_most({{1, 0, 0, {{0, 2}, {0, 2}}}, {1, 0, 1, {{0, 4}}}, {2, 0, 2, {{0, 4}}}, {2, 1, 3, {{0, 6}}}}, 6);
+  CHECK(!most.exact());
+  CHECK(join_layout(seats(), 6).exact());
+  REQUIRE(most.size() == 2);
+  CHECK(most.rows(0, 0) == 6);
+  CHECK(most.rows(1, 0) == 4);
+  CHECK(most.rows(1, 1) == 6);
+  CHECK(most.holds(0, 0));
+  CHECK(!most.holds(0, 1));
+  CHECK(most.samples() == 6);
+}

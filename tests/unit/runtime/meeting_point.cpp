@@ -38,10 +38,17 @@ struct outcome {
   std::vector<motet::index> features_came, told_came, held;  // of each rank, in bytes
 };
 
-// Ranks are threads.
+// Ranks are threads. In turn they meet with these seats, of as many microbatches each, in room for the largest of all.
 template <class Model, class Numbers>
-outcome compare(const std::vector<join_seat>& seats, int ranks, motet::index samples, motet::index groups, double tolerance) {
-  laws::join_problem<Model, Numbers> problem(seats, ranks, samples, groups);
+outcome compare(const std::vector<std::vector<join_seat>>& turns, int ranks, motet::index samples, motet::index groups, double tolerance) {
+  laws::join_problem<Model, Numbers> problem(turns[0], ranks, samples, groups);
+  if (turns.size() > 1) problem.largest = problem.seats;
+  for (const auto& seats : turns)
+    for (std::size_t v = 0; v < problem.largest.size(); ++v)
+      for (std::size_t m = 0; m < seats[v].samples.size(); ++m) {
+        interval& most = problem.largest[v].samples[m];
+        most = {0, std::max(most.size(), seats[v].samples[m].size())};
+      }
   local::world world(ranks, 0, problem.members.all());
   std::vector<std::unique_ptr<counting_end>> ends;
   std::vector<std::unique_ptr<laws::join_rank<Model, Numbers, counting_end>>> all;
@@ -59,7 +66,11 @@ outcome compare(const std::vector<join_seat>& seats, int ranks, motet::index sam
   CHECK(owners == 1);
 
   outcome out;
-  for (std::uint64_t turn = 0; turn < 2; ++turn) {
+  for (std::uint64_t turn = 0; turn < std::max<std::size_t>(2, turns.size()); ++turn) {
+    if (turns.size() > 1) {
+      problem.change(turns[turn]);
+      for (auto& each : all) each->lay_out();
+    }
     problem.draw(turn);
     for (auto& each : ends) {
       each->begin_step();
@@ -92,6 +103,32 @@ outcome compare(const std::vector<join_seat>& seats, int ranks, motet::index sam
   return out;
 }
 
+template <class Model, class Numbers>
+outcome compare(const std::vector<join_seat>& seats, int ranks, motet::index samples, motet::index groups, double tolerance) {
+  return compare<Model, Numbers>(std::vector<std::vector<join_seat>>{seats}, ranks, samples, groups, tolerance);
+}
+
+// Drawn several times, with as many microbatches each time.
+std::vector<std::vector<join_seat>> drawn_often(const std::vector<std::vector<int>>& ranks, motet::index samples, std::uint64_t seed) {
+  std::vector<std::vector<join_seat>> all{drawn(ranks, samples, seed)};
+  for (std::uint64_t other = seed + 1; all.size() < 4; ++other) {
+    auto next = drawn(ranks, samples, other);
+    bool alike = true;
+    for (std::size_t v = 0; v < next.size(); ++v) alike = alike && next[v].samples.size() == all[0][v].samples.size();
+    if (alike) all.push_back(std::move(next));
+  }
+  return all;
+}
+template <class Loss, bool A, bool B, bool C>
+void changing(double tolerance = 1e-12) {
+  std::uint64_t seed = 0;
+  for (const auto& ranks : laws::members_of_three) {
+    seed += 100;
+    CAPTURE(seed);
+    compare<model_of<Loss, A, B, C>, fp64>(drawn_often(ranks, 11, seed), 5, 11, 1 + static_cast<motet::index>(seed % 3), tolerance);
+  }
+}
+
 template <class Loss, bool A, bool B, bool C>
 void all_of_three(double tolerance = 1e-12) {
   std::uint64_t seed = 0;
@@ -114,6 +151,13 @@ TEST_CASE("pairwise sigmoid with a pair of frozen modules") { all_of_three<pairw
 TEST_CASE("a loss of the user's own") {
   all_of_three<squared_products, false, false, false>();
   all_of_three<squared_products, true, true, false>();
+}
+
+TEST_CASE("members bring other samples in each step, in the room of the largest") {
+  changing<info_nce, false, false, false>();
+  changing<info_nce, true, false, true>();
+  changing<pairwise_sigmoid, false, true, false>();
+  changing<squared_products, true, true, false>();
 }
 
 TEST_CASE("float, and samples enough for several tiles") {

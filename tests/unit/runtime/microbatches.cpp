@@ -88,3 +88,34 @@ TEST_CASE("a picture has the rows of its net") {
     CHECK(parts.first_row(m) == m * eye::rows(pictures{nullptr, 1}).rows());
   }
 }
+
+TEST_CASE("shares may change where there is room for them") {
+  const std::vector<std::int32_t> ids(64, 1);
+  std::vector<motet::index> offsets;
+  for (motet::index s = 0; s <= 24; ++s) offsets.push_back(2 * s);
+  const sample_split even{24, 2, 3, 2, {}};
+  std::vector<microbatches<ear>> all;
+  for (motet::index r = 0; r < 3; ++r)
+    all.emplace_back(even, r, spread_place{2, r % 2}, any_group(2, static_cast<std::int32_t>(r % 2)), any_group{}, 7);
+  for (const auto& each : all) CHECK(each.largest_shared()->whole.samples == 4);  // seven in two microbatches
+  for (const list<motet::index>& shares : {list<motet::index>{4, 4, 4}, {7, 3, 2}, {2, 7, 3}}) {
+    motet::index next = 0;
+    for (auto& each : all) each.split(even.weighted(shares, 7));
+    for (motet::index g = 0; g < 2; ++g)
+      for (motet::index r = 0; r < 3; ++r) {
+        auto& own = all[static_cast<std::size_t>(r)];
+        own.cut(tokens{ids.data(), {24, 0, offsets.data()}});
+        for (motet::index m = 2 * g; m < 2 * g + 2; ++m) {
+          CHECK(own.of(m).begin == next);
+          CHECK(own.of(m).size() >= 1);
+          CHECK(own.of(m).size() <= 4);
+          CHECK(own.shared(m)->whole.samples == own.of(m).size());
+          CHECK(own[m].seq.samples == own.mine(m).size());
+          CHECK(own.rows(m).rows() <= own.largest_rows().rows());
+          next = own.of(m).end;
+        }
+        CHECK(own.of(2 * g).size() + own.of(2 * g + 1).size() == shares[r]);
+      }
+    CHECK(next == 24);
+  }
+}

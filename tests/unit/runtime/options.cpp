@@ -51,6 +51,18 @@ TEST_CASE("options set their variables") {
   CHECK(!all_kinds().line.given("--count"));
 }
 
+TEST_CASE("an option that may be given several times keeps all values in order") {
+  std::vector<std::string> all;
+  options line("program", "does something");
+  line.texts("--pin", all, "TEXT", "of something");
+  const char* words[] = {"program", "--pin", "a", "--pin=b=c", "--pin", "a"};
+  CHECK(line.parse(6, words));
+  CHECK(all == std::vector<std::string>{"a", "b=c", "a"});
+  CHECK(has(line.help(), "--pin TEXT  of something\n"));
+  const char* empty[] = {"program", "--pin="};
+  CHECK_THROWS_WITH_AS(line.parse(2, empty), doctest::Contains("MT-X02"), error);
+}
+
 TEST_CASE("help shows every option with its default") {
   all_kinds all;
   CHECK(!all.parse({"--help"}));

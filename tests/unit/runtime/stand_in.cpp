@@ -3,6 +3,7 @@
 #include <motet/runtime/stand_in.hpp>
 
 #include <motet/backend/transport/local.hpp>
+#include <motet/plan/plan_score.hpp>
 #include <motet/schedule/batch_sync.hpp>
 #include <motet/schedule/compile.hpp>
 #include <motet/schedule/measured_costs.hpp>
@@ -61,6 +62,18 @@ TEST_CASE("messages take their wire's latency and their bytes' time") {
   cost_table costs = even_costs(of, {1, 1, 1, 0, 100, 50});
   costs.wires.inside = {2, 50};
   CHECK(simulated(of, costs) > simulated(of, even_costs(of, {1, 1, 1})) + 15);
+  compare(of, costs);
+}
+
+TEST_CASE("shards that compute together, and sums of their gradients") {
+  plan both;
+  both.cluster.ranks = 4;
+  both.modules.push(on_ranks("picture", 0, {.data = 2, .tensor = 2}, 2));
+  score order;
+  REQUIRE(write_plan(both, {{.name = "picture", .layers = 2, .key_heads = 2}}, order).ok());
+  const program of = compile(order);
+  cost_table costs = even_costs(of, {1, 1, 1}, 1);
+  costs.reduction = 2;
   compare(of, costs);
 }
 

@@ -37,6 +37,9 @@ TEST_CASE("what each instruction takes") {
   CHECK(takes(op::join, 2) == 7);
   costs.updates = {5, 6};
   CHECK(takes(op::optimizer_step) == 6);
+  costs.reductions = {9, 10};
+  CHECK(takes(op::reduce_gradient) == 10);
+  CHECK(costs.seconds(of, {op::reduce_gradient, 0, false, 0, 0, -1}) == 9);
   costs.joins.clear();
   CHECK(takes(op::join) == 0);
 }

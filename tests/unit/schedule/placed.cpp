@@ -2,12 +2,14 @@
 #include <motet/schedule/buffers.hpp>
 #include <motet/schedule/compose.hpp>
 #include <motet/schedule/placed.hpp>
+#include <motet/schedule/prove.hpp>
 #include <motet/schedule/replicate.hpp>
 #include <motet/schedule/schedules.hpp>
 #include <motet/strategy/mesh.hpp>
 
 #include "schedule_laws.hpp"
 
+#include <array>
 #include <set>
 
 using namespace motet;
@@ -259,4 +261,26 @@ TEST_CASE("equal times keep their order when sorted") {
   detail::sort_stably(all, [](const auto& a, const auto& b) { return a.first < b.first; });
   for (motet::index i = 1; i < all.size(); ++i)
     CHECK((all[i - 1].first < all[i].first || (all[i - 1].first == all[i].first && all[i - 1].second < all[i].second)));
+}
+
+TEST_CASE("one rank that stands for a group plays the group's order") {
+  // Two towers on the same device, the loss of one beside the computation: alone it copies the list, for a group it follows the order of time.
+  const score seats = batch_sync::write({{{1, 4, 2, -1, 1}, {1, 4, 2, -1, 1}}, 2});
+  const auto on = [&](std::int32_t shards, bool together) {
+    return placed(
+        seats, {{1, shards, false}, {1, shards, false}}, shards, [](std::int32_t, std::int32_t, std::int32_t shard, std::int32_t) { return shard; },
+        together);
+  };
+  const auto order = [](const score& of) {
+    std::vector<std::array<int, 4>> all;
+    const int voices = static_cast<int>(of.voices().size()) / 2;
+    for (std::int32_t i = of.begin_of(0); i < of.end_of(0); ++i) {
+      const cue each = of[i];
+      all.push_back({static_cast<int>(each.what), each.what == op::join ? each.voice : each.voice / voices, each.microbatch, each.aside ? 1 : 0});
+    }
+    return all;
+  };
+  CHECK(order(on(1, true)) == order(on(2, false)));
+  CHECK(order(on(1, false)) != order(on(2, false)));
+  CHECK(prove(on(1, true)).ok());
 }

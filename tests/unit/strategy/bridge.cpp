@@ -86,8 +86,53 @@ TEST_CASE("random degrees on both sides") {
   }
 }
 
+TEST_CASE("replicas with weights: uneven parts, each sample of a group in one of them") {
+  const sample_split even{12, 1, 3, 2, {}};
+  CHECK(even.weighted({1, 1, 1}).of(0, 1, 1).begin == even.of(0, 1, 1).begin);
+  const sample_split by = even.weighted({6, 1, 5});
+  CHECK(by.replica_part(0, 0).end == 5);
+  CHECK(by.replica_part(0, 1).end == 7);  // one for each microbatch
+  CHECK(by.of(0, 2, 0).begin == 7);
+  CHECK(by.of(0, 2, 1).begin == 10);
+  CHECK(even.weighted({9, 1, 2}, 6).replica_part(0, 0).size() == 6);
+  // Groups of seven and of six.
+  const sample_split apart = sample_split{13, 2, 2, 1, {}}.weighted({2, 1});
+  CHECK(apart.of(0, 0, 0).size() == 5);
+  CHECK(apart.of(0, 1, 0).end == 7);
+  CHECK(apart.of(1, 0, 0).begin == 7);
+  CHECK(apart.of(1, 0, 0).size() == 4);
+  CHECK(apart.of(1, 1, 0).end == 13);
+  for (motet::index samples = 0; samples < 20; ++samples)
+    for (motet::index groups = 1; groups < 4; ++groups) {
+      const sample_split some{samples, groups, 3, 2, {}}, alike = some.weighted({5, 5, 5});
+      for (motet::index g = 0; g < groups; ++g)
+        for (motet::index r = 0; r < 3; ++r)
+          for (motet::index m = 0; m < 2; ++m) {
+            CHECK(alike.of(g, r, m).begin == some.of(g, r, m).begin);
+            CHECK(alike.of(g, r, m).end == some.of(g, r, m).end);
+          }
+    }
+}
+
+TEST_CASE("random degrees and weights on both sides") {
+  std::mt19937 draw(9);
+  const auto below = [&](unsigned n) { return static_cast<motet::index>(draw() % n); };
+  const auto side = [&](motet::index samples) {
+    const sample_split even{samples, 1 + below(3), 1 + below(4), 1 + below(3), {}};
+    list<motet::index> weights;
+    for (motet::index r = 0; r < even.replicas; ++r) weights.push(below(9));
+    return bridge_side{even.weighted(weights, 1 + below(14)), 1 + below(3), 1 + below(3)};
+  };
+  for (unsigned i = 0; i < 300; ++i) {
+    const motet::index samples = below(14);
+    const bridge_side from = side(samples), to = side(samples);
+    check_laws(from, to, 1 + below(9), random_lengths(samples, 7, i));
+  }
+}
+
 TEST_CASE("a bridge is made by the compiler too, and grows with what it joins, not with the product") {
   static_assert(make_bridge({{12, 1, 3, 2}, 1, 1}, {{12, 1, 2, 3}, 1, 1}, 8).size() == 6);
+  static_assert(make_bridge({sample_split{12, 1, 2, 1, {}}.weighted({1, 3}), 1, 1}, {{12, 1, 2, 1}, 1, 1}, 8).size() == 3);
   const bridge_side from{{4096 * 4, 1, 4096, 4}, 1, 1}, to{{4096 * 4, 1, 3000, 5}, 1, 1};
   const list<bridge_message> all = make_bridge(from, to, 64);
   CHECK_LE(all.size(), 4096 * 4 + 3000 * 5);

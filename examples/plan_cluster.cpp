@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// From a model and a cluster to the best plans: what they give by simulation, why the others lost, and the best one as a picture, as JSON that
+// train_clip follows, or as a C++ header that the compiler proves.
+#include "plan_cluster/answer_json.hpp"
+#include "plan_cluster/answer_text.hpp"
+#include "plan_cluster/picture.hpp"
+#include "plan_cluster/pins.hpp"
+#include "plan_cluster/settings.hpp"
+
+#include <motet/format/atomic_file.hpp>
+#include <motet/plan/cluster_json.hpp>
+#include <motet/plan/model_json.hpp>
+#include <motet/plan/plan_header.hpp>
+#include <motet/plan/profile_json.hpp>
+#include <motet/plan/search.hpp>
+#include <motet/plan/search_distmm.hpp>
+#include <motet/plan/search_megatron.hpp>
+#include <motet/plan/usual_bytes.hpp>
+
+namespace motet::plan_cluster {
+namespace {
+
+std::string summary_of(const answer& of) {
+  const plan_estimate& gives = of.found.plans[0].gives;
+  return of.model + " on " + of.cluster + ", " + std::to_string(of.batch) + " samples a step: " + with_unit(gives.step_seconds, "s") + ", " +
+         std::to_string(std::llround(gives.samples_per_second)) + " samples/s, " + percent(gives.bubble_rate) + " bubbles";
+}
+
+std::string header_of(const answer& of, const settings& given) {
+  const plan& best = of.found.plans[0].how;
+  const std::string name = given.name.empty() ? function_name(of.model + " on " + of.cluster) : given.name;
+  return plan_header(best, {.name = name, .about = summary_of(of) + ".\n" + layout_of(best) + ".", .samples = of.batch});
+}
+
+search_result find(const answer& of) {
+  if (of.search == "distmm") return search_distmm(of.towers, of.machine, of.batch, of.wishes);
+  if (of.search == "megatron") return search_megatron(of.towers, of.machine, of.batch, of.wishes);
+  return search_plans(of.towers, of.machine, of.batch, of.wishes);
+}
+
+std::string picture_of(const answer& of) {
+  if (of.search == "motet") return draw_best(of, of.towers, of.wishes.play);
+  const published_question asked(of.towers, of.machine, of.batch, of.wishes);
+  return draw_best(of, asked.model, asked.options.play);
+}
+
+std::string answer_to(const settings& given) {
+  answer of{given.search, given.model, given.cluster, choose_model(given.model), choose_cluster(given.cluster), given.batch, given.wishes, {}};
+  of.wishes.pins = read_pins(given.pins, of.towers);
+  of.wishes.bytes = usual_bytes(of.machine);
+  machine_profile measured;
+  if (!given.profile.empty()) {
+    measured = load_profile(given.profile);
+    of.wishes.play.measured = &measured;
+    of.wishes.bytes.activation = measured.activation_bytes;
+  }
+  if (given.bytes) {
+    training_bytes& bytes = of.wishes.bytes;
+    double* const fields[] = {&bytes.weight, &bytes.gradient, &bytes.state, &bytes.activation};
+    for (std::size_t i = 0; i < 4; ++i) *fields[i] = (*given.bytes)[i];
+  }
+  of.found = find(of);
+  if (given.emit == "json") return write_answer(of);
+  if (given.emit == "header") return header_of(of, given);
+  if (given.emit == "svg") return picture_of(of);
+  return tell_answer(of);
+}
+
+std::string names_of_models() {
+  std::vector<detail::row> rows;
+  for (const known_model& each : known_models) {
+    std::string towers;
+    for (const tower_outline& of : each.make().towers)
+      towers += (towers.empty() ? "" : ", ") + std::string(of.name.view()) + " " + std::to_string(of.layers) + " x " + std::to_string(of.width);
+    rows.push_back({std::string(each.name), towers, std::string(each.about)});
+  }
+  return detail::table_of(rows, 2);
+}
+std::string names_of_clusters() {
+  std::vector<detail::row> rows;
+  for (const cluster_facts& each : known_clusters)
+    rows.push_back({std::string(each.name.view()), std::string(each.device.name.view()),
+                    std::to_string(each.nodes) + " x " + std::to_string(each.devices_per_node), with_unit(each.device.half_flops, "FLOP/s"),
+                    with_unit(each.device.memory_bytes, "B")});
+  return detail::table_of(rows, 2);
+}
+
+void put(const settings& given, const std::string& text) {
+  if (!given.output.empty()) return write_file(given.output, text);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) fail(file_unwritable, "standard output");
+}
+
+int run(int count, const char* const* words) {
+  try {
+    settings given;
+    std::string text;
+    try {
+      if (!read_settings(count, words, given)) return 0;
+      text = given.list_models ? names_of_models() : given.list_clusters ? names_of_clusters() : answer_to(given);
+    } catch (const error& problem) {
+      // What was asked cannot be answered.
+      std::fprintf(stderr, "plan_cluster: %s\n", problem.what());
+      return 2;
+    }
+    put(given, text);
+    return 0;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "plan_cluster: there is not enough memory for a search of this size\n");
+    return 1;
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "plan_cluster: %s\n", problem.what());
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace motet::plan_cluster
+
+int main(int count, char** words) { return motet::plan_cluster::run(count, words); }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Measures what the towers of a model take on this machine, for the planner: a profile as JSON, and the machine as a cluster whose formulas were fitted to
+// it.
+#include "profile/models.hpp"
+
+#include <motet/backend/cpu/device.hpp>
+#include <motet/format/atomic_file.hpp>
+#include <motet/plan/cluster_json.hpp>
+#include <motet/plan/efficiency_fit.hpp>
+#include <motet/plan/profile_json.hpp>
+#include <motet/runtime/options.hpp>
+#include <motet/runtime/this_machine.hpp>
+
+#include <cstdio>
+
+namespace motet::profile_program {
+namespace {
+
+struct settings {
+  std::string model = "quick", degrees = "1,2", samples = "8,16,32", precision = "fp32", output, cluster;
+  profile_options how;
+};
+
+options command_line(settings& s) {
+  std::vector<std::string> names;
+  for (const measured_model& each : models) names.emplace_back(each.name);
+  options line("profile", "measures what the towers of a model take on this machine");
+  line.choice("--model", s.model, names, "whose towers");
+  line.text("--degrees", s.degrees, "N,N,...", "tensor degrees: a layer is cut over so many ranks, and one of them is measured");
+  line.text("--samples", s.samples, "N,N,...", "of a microbatch, which the ranks of a tensor group share");
+  line.choice("--precision", s.precision, {"fp32", "bf16"}, "of products and what is kept for backward");
+  line.count("--repeats", s.how.repeats, 1, "of each part of a point, at least; medians count");
+  line.real("--seconds", s.how.seconds, 0, 60, "of each part of a point, at least");
+  line.text("--output", s.output, "FILE", "the profile as JSON");
+  line.text("--cluster", s.cluster, "FILE", "this machine as JSON, its efficiency fitted to the profile");
+  return line;
+}
+
+template <class Number>
+std::vector<Number> numbers_of(const char* option, std::string_view text) {
+  std::vector<Number> out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    Number value{};
+    const auto [stop, problem] = std::from_chars(text.data() + at, text.data() + end, value);
+    if (problem != std::errc{} || stop != text.data() + end || value < 1)
+      fail(bad_option_value, std::string(option) + " wants whole numbers from 1 on with commas between them, got \"" + std::string(text) + "\"");
+    out.push_back(value);
+    at = end + 1;
+  }
+  return out;
+}
+
+// FLOP/s of a block.
+double rate_of(const tower_outline& of, const profile_point& at) {
+  const part_work work = work_of_part(of, tower_part::block, {.tensor = at.tensor});
+  const bool learns = at.block.backward() > 0;
+  return at.samples * (work.forward_flops + (learns ? work.backward_flops() : 0)) / (at.block.forward + at.block.backward());
+}
+
+void print(const machine_profile& found) {
+  std::printf("%s\n", found.machine.c_str());
+  std::printf("large products %.1f GFLOP/s, copies %.1f GB/s\n\n", found.product_flops / 1e9, found.copy_bytes_per_second / 1e9);
+  std::printf("milliseconds                     before            block             behind        GFLOP/s\n");
+  std::printf("tower    tensor samples   forward backward  forward backward  forward backward  of a block\n");
+  for (const module_profile& each : found.modules) {
+    for (const profile_point& at : each.points) {
+      std::printf("%-9s %5d %7g", std::string(each.of.name.view()).c_str(), at.tensor, at.samples);
+      for (const tower_part which : {tower_part::before, tower_part::block, tower_part::behind})
+        std::printf(" %8.3f %8.3f", at.of(which).forward * 1e3, at.of(which).backward() * 1e3);
+      std::printf(" %9.1f\n", rate_of(each.of, at) / 1e9);
+    }
+  }
+}
+
+void run(settings s) {
+  s.how.degrees = numbers_of<std::int32_t>("--degrees", s.degrees);
+  s.how.samples = numbers_of<index>("--samples", s.samples);
+  const bool half = s.precision == "bf16";
+  cluster_facts machine = this_machine<cpu::device>();
+  machine_profile found;
+  found.machine = cpu::device(1).describe();
+  found.activation_bytes = half ? 2 : 4;
+  for (const measured_model& each : models)
+    if (each.name == s.model) found.modules = each.measure(s.how, half);
+  // What a block did is possible, whatever a large product took while others had the processors.
+  double& peak = half ? machine.device.half_flops : machine.device.single_flops;
+  for (const module_profile& each : found.modules)
+    for (const profile_point& at : each.points) peak = std::max(peak, rate_of(each.of, at));
+  found.product_flops = peak;
+  found.copy_bytes_per_second = machine.inside.bytes_per_second;
+  print(found);
+  if (!s.output.empty()) {
+    write_file(s.output, format_profile(found));
+    std::printf("\nwrote %s\n", s.output.c_str());
+  }
+  const efficiency_fit fit = fit_efficiency(found, machine.device);
+  machine.device = fit.device;
+  const efficiency_curve& curve = fit.device.products;
+  std::printf("\nfitted: products reach %.0f %% of their peak", 100 * curve.best);
+  if (curve.half_rows >= 0.5) std::printf(", half of that with %.0f rows", curve.half_rows);
+  if (curve.half_columns >= 0.5) std::printf(", half of that with %.0f columns", curve.half_columns);
+  std::printf("; the rest moves %.1f GB/s; blocks within %.0f %%\n", fit.device.bytes_per_second / 1e9, 100 * fit.error);
+  if (s.cluster.empty()) return;
+  write_file(s.cluster, format_cluster(machine));
+  std::printf("wrote %s\n", s.cluster.c_str());
+}
+
+}  // namespace
+}  // namespace motet::profile_program
+
+int main(int arguments, char** words) {
+  using namespace motet::profile_program;
+  settings s;
+  motet::options line = command_line(s);
+  try {
+    if (!line.parse(arguments, words)) return std::fputs(line.help().c_str(), stdout) < 0 ? 1 : 0;
+    run(s);
+  } catch (const motet::error& problem) {
+    std::fprintf(stderr, "profile: %s\n", problem.what());
+    return std::string_view(problem.code()).starts_with("MT-X") ? 2 : 1;
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "profile: %s\n", problem.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "train_clip/models.hpp"
+
+#include <motet/backend/cpu/context.hpp>
+#include <motet/backend/cpu/operations.hpp>
+#include <motet/model/module.hpp>
+#include <motet/plan/tower_of.hpp>
+#include <motet/runtime/profile_module.hpp>
+
+// The models that can be measured. Each is compiled in a unit of its own.
+namespace motet::profile_program {
+
+using measure_function = list<module_profile> (*)(const profile_options&, bool half);
+
+template <vit_config Picture, text_config Caption>
+list<module_profile> measure_towers(const profile_options& how, bool half) {
+  using picture = module<"picture", vit<Picture>>;
+  using caption = module<"caption", text_tower<Caption>>;
+  const auto measure = [&]<class Module>() {
+    return half ? profile_module<Module, cpu::context, mixed_bf16>(tower_of<Module>(), how)
+                : profile_module<Module, cpu::context, fp32>(tower_of<Module>(), how);
+  };
+  return {measure.template operator()<picture>(), measure.template operator()<caption>()};
+}
+
+list<module_profile> measure_quick(const profile_options& how, bool half);
+list<module_profile> measure_tiny(const profile_options& how, bool half);
+list<module_profile> measure_small(const profile_options& how, bool half);
+
+struct measured_model {
+  std::string_view name;
+  measure_function measure;
+};
+inline constexpr measured_model models[] = {{"quick", measure_quick}, {"tiny", measure_tiny}, {"small", measure_small}};
+
+}  // namespace motet::profile_program

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""plan_cluster.py PROGRAMS SCRATCH: what it prints in every form, the plan it prints trained (from JSON and from the compiled header, by threads and by
+processes) with the losses of one rank, every refusal, and the commands of its page."""
+import json
+import math
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+programs = pathlib.Path(sys.argv[1]).resolve()
+scratch = pathlib.Path(sys.argv[2]).resolve()
+source = pathlib.Path(os.environ["MOTET_SOURCE"])
+compiler = os.environ.get("MOTET_CXX", "c++")
+shutil.rmtree(scratch, ignore_errors=True)
+scratch.mkdir(parents=True)
+failed = checks = 0
+
+
+def wanted(what, holds, said=""):
+    global failed, checks
+    checks += 1
+    if not holds:
+        failed += 1
+        print(f"FAILED: {what}: {said}")
+
+
+def start(*words, environment=None):
+    return subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, cwd=scratch, timeout=300, env=environment)
+
+
+def find(*words):
+    return start(programs / "plan_cluster", *words)
+
+
+def train(*words):
+    return start(programs / "train_clip", *words)
+
+
+def answer(*words):
+    """The JSON of a search, with all that must hold of any."""
+    said = find(*words, "--emit", "json")
+    try:
+        out = json.loads(said.stdout)
+    except ValueError:
+        out = {"plans": []}
+    what = " ".join(map(str, words))
+    wanted(what, said.returncode == 0 and said.stderr == "" and out["plans"], said.stdout[:300] + said.stderr)
+    steps = [each["step_seconds"] for each in out["plans"]]
+    wanted(f"{what}: best first", steps == sorted(steps) and all(step > 0 for step in steps), steps)
+    for i, each in enumerate(out["plans"]):
+        wanted(f"{what}: samples a second", math.isclose(each["samples_per_second"], out["batch"] / each["step_seconds"], rel_tol=1e-9), each)
+        wanted(f"{what}: shares", 0 <= each["bubble_rate"] < 1 and 0 <= each["communication_share"] <= 1, each)
+        wanted(f"{what}: bytes", each["memory_bytes"] > 0 and each["node_traffic_bytes"] >= 0, each)
+        towers = list(each["plan"]["modules"])
+        wanted(f"{what}: towers", [of["name"] for of in each["modules"]] == towers and all(tower + ": " in each["layout"] for tower in towers), each)
+        wanted(f"{what}: bytes of towers", all(0 < of["bytes"]["total"] <= each["memory_bytes"] * (1 + 1e-9) for of in each["modules"]), each)
+        wanted(f"{what}: why it lost", (each["why_lost"] is None) == (i == 0), each)
+        wanted(f"{what}: its devices", each["plan"]["cluster"]["ranks"] == out["devices"], each["plan"]["cluster"])
+    return out
+
+
+def by_mpi(ranks, *words):
+    environment = {**os.environ, "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return start("timeout", "-k", "5", "100", "mpirun", "-n", ranks, *words, environment=environment)
+
+
+# ---- a header for two small towers, and a program that trains by it, which compiles beside the rest
+(scratch / "small.json").write_text(json.dumps({"name": "small", "towers": [
+    {"name": "picture", "layers": 2, "width": 16, "heads": 2, "tokens": 5, "embedding": 8},
+    {"name": "caption", "layers": 2, "width": 8, "heads": 2, "tokens": 6, "vocabulary": 20, "embedding": 8}]}))
+said = find("--model", "small.json", "--cluster", "laptop:1x8", "--batch", 16, "--pin", "picture:stages=2,data=2,ranks=4", "--pin", "caption:data=4",
+            "--apart", "--emit", "header", "--name", "small_layout", "--output", "small_layout.hpp")
+wanted("a header for small towers", said.returncode == 0, said.stderr)
+build = [*shlex.split(compiler), "-std=c++20", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+build += [f"-I{source / 'include'}", f"-I{source / 'examples'}", f"-I{source / 'tests'}", f"-I{scratch}"]
+mpi_build, mpi_link = [], []
+if shutil.which("mpicxx") and shutil.which("mpirun"):
+    flags = start("mpicxx", "--showme:incdirs")
+    if flags.returncode == 0:
+        mpi_build = ["-DMOTET_HAS_MPI=1", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", *(f"-isystem{folder}" for folder in flags.stdout.split())]
+        mpi_link = start("mpicxx", "--showme:link").stdout.split()
+trainer_build = subprocess.Popen([*build, *mpi_build, source / "tests" / "tools" / "train_by_header.cpp", "-o", "train_by_header", "-pthread", *mpi_link],
+                                 cwd=scratch, stderr=subprocess.PIPE, text=True)
+
+LAPTOP = ["--model", "quick", "--cluster", "laptop:1x8", "--batch", 64]
+# The same with less to search.
+APART = [*LAPTOP, "--apart"]
+
+# ---- names
+wanted("help", find("--help").returncode == 0 and "--contrastive" in find("--help").stdout)
+models, clusters = find("--list-models").stdout, find("--list-clusters").stdout
+for name in ["quick", "tiny", "small", "b16", "l14", "clip-1.1b", "clip-9.3b", "clip-19.7b", "coca-1.5b", "coca-13.4b", "coca-26b", "lit-1.1b", "lit-19.7b"]:
+    wanted(f"model {name}", re.search(rf"^\s*{re.escape(name)}\b", models, re.M), models)
+for name in ["v100", "a100", "h100", "h200", "laptop"]:
+    wanted(f"cluster {name}", re.search(rf"^\s*{name}\b", clusters, re.M), clusters)
+
+# ---- forms: one answer in four of them
+begun = time.monotonic()
+whole = answer(*LAPTOP)
+# A build with sanitizers plans some fifty times slower: it leaves out what is the same on larger clusters.
+slow = time.monotonic() - begun > 15
+wanted("five plans, all different", len({json.dumps(each["plan"]) for each in whole["plans"]}) == 5, len(whole["plans"]))
+wanted("what was asked", (whole["search"], whole["model"], whole["cluster"], whole["batch"]) == ("motet", "quick", "laptop:1x8", 64), whole)
+found = answer(*APART)
+best = found["plans"][0]
+wanted("again the same", find(*APART, "--emit", "json").stdout == find(*APART, "--emit", "json").stdout)
+top = answer(*APART, "--top", 2)
+wanted("the best two of them", [each["plan"] for each in top["plans"]] == [each["plan"] for each in found["plans"][:2]])
+
+text = find(*APART).stdout
+for part in ["quick on laptop:1x8: 8 devices, 64 samples a step", best["layout"], found["plans"][1]["why_lost"]["says"], "picture: ", "caption: ",
+             "node 0: devices 0"]:
+    wanted(f"text has {part}", part in text, text)
+wanted("a line for each plan", all(re.search(rf"^{i + 1}  ", text, re.M) for i in range(len(found["plans"]))), text)
+
+picture = find(*APART, "--emit", "svg").stdout
+root = xml.etree.ElementTree.fromstring(picture)
+wanted("svg", root.tag.endswith("svg") and "quick on laptop:1x8" in picture and all(f"rank {i}" in picture for i in range(8)), picture[:200])
+
+header = find(*APART, "--emit", "header", "--output", "quick_on_laptop.hpp")
+text = (scratch / "quick_on_laptop.hpp").read_text()
+wanted("header", header.returncode == 0 and header.stdout == "" and "constexpr motet::plan quick_on_laptop_1x8()" in text, text)
+wanted("header by name", "constexpr motet::plan mine()" in find(*APART, "--emit", "header", "--name", "mine").stdout)
+wanted("output", find(*APART, "--emit", "svg", "--output", "out.svg").stdout == "" and (scratch / "out.svg").read_text() == picture)
+
+# ---- pins and wishes
+for each in answer(*LAPTOP, "--pin", "picture:tensor=2,data=2", "--pin", "caption:ranks=1")["plans"]:
+    of = {module["name"]: module for module in each["modules"]}
+    wanted("pins hold", of["picture"]["tensor"] == 2 and of["picture"]["data"] == 2 and of["caption"]["ranks"] == 1, each["layout"])
+for each in answer(*APART, "--contrastive", 16)["plans"]:
+    wanted("a loss for each 16 samples", all(module["microbatches"] == 4 * module["group"] for module in each["modules"]), each)
+
+
+def held(of):
+    """The ranks of each tower."""
+    out = []
+    for name, module in of["plan"]["modules"].items():
+        size = next(each["ranks"] for each in of["modules"] if each["name"] == name)
+        ranks = module["ranks"]
+        out.append(set(ranks) if isinstance(ranks, list) else set(range(ranks["first"], ranks["first"] + size)))
+    return out
+
+
+FOUR = ["--model", "quick", "--cluster", "laptop:1x4", "--batch", 16]
+wanted("apart", all(not a & b for a, b in map(held, answer(*FOUR, "--apart")["plans"])))
+wanted("together", all(a & b for a, b in map(held, answer(*FOUR, "--together")["plans"])))
+
+# ---- files
+(scratch / "two.json").write_text(json.dumps({"name": "two", "towers": [
+    {"name": "picture", "layers": 4, "width": 128, "heads": 4, "tokens": 64}, {"name": "sound", "layers": 2, "width": 128, "heads": 4, "tokens": 32}], "join": "info_nce"}))
+(scratch / "mine.json").write_text(json.dumps({"like": "a100:2x4", "name": "mine"}))
+of_files = answer("--model", "two.json", "--cluster", "mine.json", "--batch", 64)
+wanted("files", of_files["devices"] == 8 and list(of_files["plans"][0]["plan"]["modules"]) == ["picture", "sound"], of_files["plans"][0])
+
+# ---- the searches beside each other
+if not slow:
+    rows = {search: answer("--model", "clip-1.1b", "--cluster", "v100", "--batch", 512, "--search", search, "--top", 1)["plans"] for search in ("motet", "distmm", "megatron")}
+    if all(rows.values()):
+        motet, distmm, megatron = (rows[search][0]["step_seconds"] for search in ("motet", "distmm", "megatron"))
+        wanted("none is better than the best", motet <= distmm * (1 + 1e-9) and motet <= megatron * (1 + 1e-9), (motet, distmm, megatron))
+        wanted("the published order", distmm < megatron, (distmm, megatron))
+        a, b = held(rows["distmm"][0])
+        wanted("DistMM keeps towers apart", not a & b)
+        a, b = held(rows["megatron"][0])
+        wanted("Megatron has all on all", a == b == set(range(64)))
+
+    # a large one: thousands of devices are searched, and drawn once for each kind
+    large = find("--model", "clip-19.7b", "--cluster", "h100:64x8", "--batch", 4096, "--emit", "svg")
+    wanted("many devices", large.returncode == 0 and len(large.stdout) < 20_000_000, large.stderr)
+    xml.etree.ElementTree.fromstring(large.stdout or "<none/>")
+
+# ---- the plan that is printed is the plan that runs
+(scratch / "p.json").write_text(json.dumps(whole))
+said = train("--plan", "p.json", "--model", "quick", "--batch", 64, "--check")
+wanted("the result of a search is a plan", said.returncode == 0 and "no rank waits for ever" in said.stdout, said.stdout + said.stderr)
+for i, each in enumerate([*found["plans"], *whole["plans"]]):
+    (scratch / f"plan{i}.json").write_text(json.dumps(each["plan"]))
+    said = train("--plan", f"plan{i}.json", "--model", "quick", "--batch", 64, "--check")
+    wanted(f"plan {i + 1} is one", said.returncode == 0, said.stderr)
+
+# The header: proven by the compiler for the model that it was made for, refused for a batch that does not fit; and it returns the plan of the JSON.
+use = """#include "quick_on_laptop.hpp"
+#include "train_clip/quick_model.hpp"
+#include <motet/plan/plan_json.hpp>
+#include <motet/plan/require_plan.hpp>
+#include <cstdio>
+using namespace motet;
+using clip = model<join<info_nce, module<"picture", vit<train_clip::quick_picture>>, module<"caption", text_tower<train_clip::quick_caption>>>>;
+static_assert(require<prove_plan<clip, quick_on_laptop_1x8, BATCH>()>);
+int main() { std::fputs(format_plan(quick_on_laptop_1x8()).c_str(), stdout); }
+"""
+(scratch / "use.cpp").write_text(use.replace("BATCH", "quick_on_laptop_1x8_batch"))
+said = start(*build, "use.cpp", "-o", "use")
+wanted("the header compiles and is proven", said.returncode == 0, said.stderr[-2000:])
+(scratch / "wrong.cpp").write_text(use.replace("BATCH", "1"))
+said = start(*build, "-fsyntax-only", "wrong.cpp")
+splits = max(module["data"] * module["microbatches"] for module in best["modules"]) > 1
+wanted("the compiler refuses it for one sample", (said.returncode != 0 and "MT-S" in said.stderr) == splits, said.stderr[-500:])
+(scratch / "header.json").write_text(start("./use").stdout)
+wanted("the header is the plan of the JSON", json.loads((scratch / "header.json").read_text()) == best["plan"], (scratch / "header.json").read_text())
+
+run = ["--model", "quick", "--data", "shapes", "--batch", 64, "--steps", 2, "--no-report", "--schedule", "constant", "--warmup", 0]
+start(programs / "make_shapes", "--output", "shapes", "--count", 240, "--format", "ppm", "--quiet")
+
+
+def losses(name):
+    lines = [json.loads(line) for line in (scratch / name).read_text().splitlines()] if (scratch / name).exists() else []
+    return [line["loss"] for line in lines if "loss" in line]
+
+
+def same(what, name, said):
+    one, other = losses("one.jsonl"), losses(name)
+    near = len(one) == len(other) == 2 and all(abs(a - b) < 2e-5 * a for a, b in zip(one, other))
+    wanted(f"{what}: the losses of one rank", said.returncode == 0 and near, f"{one} {other} {said.stderr[-500:]}")
+
+
+train(*run, "--plan", "one", "--metrics", "one.jsonl")
+for name in ("p.json", "header.json"):
+    same(f"{name} by threads", "threads.jsonl", train(*run, "--plan", name, "--metrics", "threads.jsonl"))
+    (scratch / "threads.jsonl").unlink(missing_ok=True)
+    if shutil.which("mpirun"):
+        said = by_mpi(best["plan"]["cluster"]["ranks"], programs / "train_clip", *run, "--plan", name, "--metrics", "processes.jsonl")
+        if "MT-R24" in said.stderr:
+            print("built without MPI")
+        else:
+            same(f"{name} by processes", "processes.jsonl", said)
+        (scratch / "processes.jsonl").unlink(missing_ok=True)
+
+# The other header: its program compares its own losses with those of one rank.
+_, problems = trainer_build.communicate(timeout=400)
+wanted("a program with a header compiles", trainer_build.returncode == 0, problems[-2000:])
+said = start("./train_by_header")
+wanted("a header by threads", said.returncode == 0 and len(said.stdout.splitlines()) == 4, said.stdout + said.stderr)
+if mpi_build:
+    said = by_mpi(8, "./train_by_header")
+    wanted("a header by processes", said.returncode == 0 and len(said.stdout.splitlines()) == 4, said.stdout + said.stderr)
+
+# ---- what is wrong: one sentence, status 2, nothing on standard output, no file begun
+(scratch / "kept.txt").write_text("kept")
+(scratch / "no.json").write_text("{")
+(scratch / "nothing.json").write_text('{"plans": []}')
+(scratch / "field.json").write_text('{"like": "a100", "node": 4}')
+(scratch / "still.json").write_text('{"like": "a100", "between": {"latency": 1e-6, "bytes_per_second": 0}}')
+(scratch / "tower.json").write_text('{"name": "t", "towers": [{"name": "a", "layers": 4, "width": 128, "heads": 4, "tokens": 64, "depth": 2}]}')
+REFUSED = [
+    ("--model quack --cluster laptop --batch 64", r'"quack", wanted one of quick.*MT-P82'),
+    ("--model quick --cluster laptip --batch 64", r'"laptip", wanted one of v100.*laptop.*MT-P75'),
+    ("--model quick --cluster laptop:0 --batch 64", r"laptop:0.*MT-P76"),
+    ("--model quick --cluster laptop:1x --batch 64", r"laptop:1x.*MT-P76"),
+    ("--model absent.json --cluster laptop --batch 64", r"absent.json.*MT-F"),
+    ("--model quick --cluster absent.json --batch 64", r"absent.json.*MT-F"),
+    ("--model no.json --cluster laptop --batch 64", r"no.json.*MT-F01|MT-F01.*no.json"),
+    ("--model tower.json --cluster laptop --batch 64", r"depth.*MT-P\d\d"),
+    ("--model quick --cluster field.json --batch 64", r"node.*MT-P70"),
+    ("--model quick --cluster still.json --batch 64", r"between.bytes_per_second.*MT-P77"),
+    ("--model quick --cluster laptop --batch 0", r"--batch wants at least 1, got 0"),
+    ("--model quick --cluster laptop --batch 9999999999999", r"--batch wants at most"),
+    ("--model quick --cluster laptop", r"--batch.*MT-X04"),
+    ("--cluster laptop --batch 64", r"--model.*MT-X04"),
+    ("--model quick --cluster laptop --batch 64 --contrastive 128", r"--contrastive wants at most the batch of 64, got 128"),
+    ("--model quick --cluster laptop --batch 64 --contrastive 24", r"64 samples of a step, 24 of each loss; the nearest are 48 or 72.*MT-P86"),
+    ("--model quick --cluster laptop --batch 64 --pin picture:data=3,stages=1,microbatches=5", r"15 microbatches.* 60 or 75.*MT-P86"),
+    ("--model clip-19.7b --cluster laptop:1x2 --batch 64", r"vision is [\d.]+.* short of .*no number of such devices.*MT-P85"),
+    ("--model clip-9.3b --cluster a100:1x1 --batch 64", r"vision is [\d.]+.* short of .*smallest cluster .* has 2 nodes.*MT-P85"),
+    ("--model clip-19.7b --cluster v100:1x1 --batch 64 --search megatron", r"MT-P85"),
+    ("--model quick --cluster laptop --batch 64 --profile absent.json", r"absent.json.*MT-F"),
+    ("--model quick --cluster laptop --batch 64 --profile two.json", r"two.json.*MT-P70|MT-P70.*two.json"),
+    ("--model quick --cluster laptop --batch 64 --emit pdf", r'--emit wants one of text\|json\|header\|svg, got "pdf"'),
+    ("--model quick --cluster laptop --batch 64 --search alpa", r"--search wants one of motet\|distmm\|megatron"),
+    ("--model quick --cluster laptop --batch 64 --top 0", r"--top wants at least 1"),
+    ("--model quick --cluster laptop --batch 64 --pin sound:tensor=2", r'no tower "sound"; wanted one of picture, caption.*MT-P83'),
+    ("--model quick --cluster laptop --batch 64 --pin picture", r"no colon.*MT-P83"),
+    ("--model quick --cluster laptop --batch 64 --pin picture:tensr=2", r'no field "tensr"; wanted one of stages.*MT-P83'),
+    ("--model quick --cluster laptop --batch 64 --pin picture:tensor=0", r'tensor is "0", wanted 1 to.*MT-P83'),
+    ("--model quick --cluster laptop --batch 64 --pin picture:tensor=2 --pin picture:tensor=4", r"contradict.*tensor 2 and 4.*MT-P83"),
+    ("--model quick --cluster laptop --batch 64 --pin picture:tensor=2,ranks=3", r"picture: tensor=2 and ranks=3.*MT-P87"),
+    ("--model quick --cluster laptop --batch 64 --pin picture:tensor=16", r"picture: tensor=16 and 8 devices.*MT-P87"),
+    ("--model quick --cluster laptop --batch 64 --pin picture:stages=2 --search distmm", r"--pin wants --search motet, got distmm"),
+    ("--model quick --cluster laptop --batch 64 --apart --together", r"--apart wants no --together"),
+    ("--model quick --cluster laptop --batch 64 --bytes 4,4,8", r'--bytes wants four numbers.*"4,4,8"'),
+    ("--model quick --cluster laptop --batch 64 --name mine", r"--name wants --emit header"),
+    ("--model quick --cluster laptop --batch 64 --emit header --name while", r'"while".*MT-P81'),
+    ("--modl quick", r"--modl; did you mean --model"),
+]
+for words, pattern in REFUSED:
+    said = find(*shlex.split(words), "--output", "kept.txt")
+    one = len(said.stderr.strip().split("\n")) == 1
+    wanted(words, said.returncode == 2 and said.stdout == "" and one and re.search(pattern, said.stderr), f"status {said.returncode}: {said.stdout}{said.stderr}")
+wanted("nothing was written", (scratch / "kept.txt").read_text() == "kept" and not list(scratch.glob(".*tmp*")), list(scratch.iterdir()))
+said = find(*APART, "--output", "absent/p.json")
+wanted("no folder to write to", said.returncode == 1 and "absent/p.json" in said.stderr, said.stderr)
+said = train("--plan", "nothing.json", "--check")
+wanted("a result without plans", said.returncode == 1 and "MT-P84" in said.stderr, said.stderr)
+
+# ---- the page: every command runs, and what it prints is what the page says
+page = (source / "docs" / "plan" / "search.md").read_text()
+commands = 0 if not slow else 6
+environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+for name, block in re.findall(r"<!-- (\w+\.json) -->\n+```json\n(.*?)^```", page, re.M | re.S):
+    (scratch / name).write_text(block)
+for block in [] if slow else re.findall(r"^```(?:sh|console)\n(.*?)^```", page, re.M | re.S):
+    for command, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M):
+        commands += 1
+        said = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, cwd=scratch, env=environment, timeout=300)
+        got = (said.stdout + said.stderr).replace("\r", "")
+        # "..." stands for anything.
+        pattern = ".*".join(re.escape(part) for part in printed.split("..."))
+        wanted(f"the page: {command}", re.fullmatch(pattern, got, re.S), got)
+wanted("commands of the page", commands >= 6, commands)
+
+print(f"{checks} checks, {failed} failed")
+sys.exit(1 if failed else 0)

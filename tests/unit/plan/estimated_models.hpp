@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/estimate_plan.hpp>
+
+#include <doctest/doctest.h>
+
+// Models and clusters of the tests of costs: round numbers, so that closed forms can be followed by hand.
+
+// Seconds are small, so only ratios count: doctest::Approx alone takes 0 and 1e-6 for equal.
+inline doctest::Approx about(double value, double part = 1e-9) { return doctest::Approx(value).epsilon(part).scale(0); }
+
+// A cluster whose wires cost nothing unless told otherwise, and whose products run at the peak.
+inline motet::cluster_facts plain_cluster(std::int32_t nodes, std::int32_t devices_per_node) {
+  motet::cluster_facts on;
+  on.name = "plain";
+  on.device.half_flops = 100e12;
+  on.device.single_flops = 20e12;
+  on.device.memory_bytes = 80e9;
+  on.device.bytes_per_second = 1e12;
+  on.device.products.best = 1;
+  on.nodes = nodes;
+  on.devices_per_node = devices_per_node;
+  return on;
+}
+// The same with latencies, fast ways inside nodes and slow ones between.
+inline motet::cluster_facts wired_cluster(std::int32_t nodes, std::int32_t devices_per_node) {
+  motet::cluster_facts on = plain_cluster(nodes, devices_per_node);
+  on.inside = {5e-6, 100e9};
+  on.between = {20e-6, 5e9};
+  return on;
+}
+
+inline motet::tower_outline tower_of_layers(const char* name, motet::index layers, motet::index width, motet::index tokens) {
+  motet::tower_outline of;
+  of.name = name;
+  of.layers = layers;
+  of.width = width;
+  of.heads = 8;
+  of.tokens = tokens;
+  of.embedding = 256;
+  return of;
+}
+inline motet::model_shape pictures_and_captions() {
+  motet::model_shape of;
+  of.name = "clip";
+  of.towers = {tower_of_layers("picture", 8, 512, 256), tower_of_layers("caption", 4, 256, 64)};
+  return of;
+}
+
+inline motet::plan_estimate estimated(const motet::plan& of, const motet::model_shape& model, const motet::cluster_facts& on, motet::index samples,
+                                      const motet::estimate_options& options = {}, const motet::training_bytes& bytes = {}) {
+  motet::plan_estimate out;
+  const motet::verdict found = motet::estimate(of, model, on, bytes, samples, out, options);
+  REQUIRE_MESSAGE(found.ok(), motet::reason_messages[static_cast<int>(found.why)].sentence);
+  return out;
+}
