@@ -4,6 +4,7 @@
 // train_clip follows, or as a C++ header that the compiler proves.
 #include "plan_cluster/answer_json.hpp"
 #include "plan_cluster/answer_text.hpp"
+#include "plan_cluster/here.hpp"
 #include "plan_cluster/picture.hpp"
 #include "plan_cluster/pins.hpp"
 #include "plan_cluster/settings.hpp"
@@ -46,7 +47,7 @@ std::string picture_of(const answer& of) {
 }
 
 std::string answer_to(const settings& given) {
-  answer of{given.search, given.model, given.cluster, choose_model(given.model), choose_cluster(given.cluster), given.batch, given.wishes, {}};
+  answer of{given.search, given.model, given.cluster, choose_model(given.model), cluster_of(given.cluster), given.batch, given.wishes, {}};
   of.wishes.pins = read_pins(given.pins, of.towers);
   of.wishes.bytes = usual_bytes(of.machine);
   machine_profile measured;
@@ -83,6 +84,7 @@ std::string names_of_clusters() {
     rows.push_back({std::string(each.name.view()), std::string(each.device.name.view()),
                     std::to_string(each.nodes) + " x " + std::to_string(each.devices_per_node), with_unit(each.device.half_flops, "FLOP/s"),
                     with_unit(each.device.memory_bytes, "B")});
+  rows.push_back({"here", "processor core", "measured when asked for", "", ""});
   return detail::table_of(rows, 2);
 }
 

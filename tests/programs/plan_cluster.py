@@ -97,8 +97,13 @@ wanted("help", find("--help").returncode == 0 and "--contrastive" in find("--hel
 models, clusters = find("--list-models").stdout, find("--list-clusters").stdout
 for name in ["quick", "tiny", "small", "b16", "l14", "clip-1.1b", "clip-9.3b", "clip-19.7b", "coca-1.5b", "coca-13.4b", "coca-26b", "lit-1.1b", "lit-19.7b"]:
     wanted(f"model {name}", re.search(rf"^\s*{re.escape(name)}\b", models, re.M), models)
-for name in ["v100", "a100", "h100", "h200", "laptop"]:
+for name in ["v100", "a100", "h100", "h200", "laptop", "here"]:
     wanted(f"cluster {name}", re.search(rf"^\s*{name}\b", clusters, re.M), clusters)
+here = find("--model", "quick", "--cluster", "here:3", "--batch", 48, "--top", 1, "--emit", "json")
+wanted("this machine, measured", here.returncode == 0 and json.loads(here.stdout)["plans"][0]["plan"]["cluster"]["ranks"] == 3, here.stderr)
+for size in ["here:0", "here:x", "here:5000", "here:"]:
+    refused = find("--model", "quick", "--cluster", size, "--batch", 48)
+    wanted(f"{size} is refused", refused.returncode == 2 and "[MT-P76]" in refused.stderr and not refused.stdout, refused.stderr)
 
 # ---- forms: one answer in four of them
 begun = time.monotonic()
