@@ -97,7 +97,7 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
   out.exchange_bytes = groups * priced.join.bytes;
   out.join_seconds = groups * (priced.join.compute + priced.join.exchange);
 
-  const plan_memory memory = memory_of(by, made, priced, found.peak_bytes);
+  const plan_memory memory = memory_of(by, made, priced);
   for (std::int32_t rank = 0; rank < made.ranks(); ++rank) {
     if (folded.members[rank] == 0 || memory.ranks[rank].total() <= out.memory_bytes) continue;
     out.memory_bytes = memory.ranks[rank].total();

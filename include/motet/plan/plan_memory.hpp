@@ -65,8 +65,9 @@ struct plan_memory {
   list<rank_bytes> modules;  // of each module on its fullest rank
 };
 
-// For a program whose costs tell what its stages keep (kept_bytes); `peaks` of its ranks are those of analyse().
-inline plan_memory memory_of(const plan_pricer& by, const program& of, const priced_program& priced, const list<double>& peaks) {
+// For a program whose costs tell what its stages keep (kept_bytes). A stage has a place for the largest microbatch in each of its slots, as the
+// runtime reserves it, whether or not stages of a rank are full at the same time.
+inline plan_memory memory_of(const plan_pricer& by, const program& of, const priced_program& priced) {
   plan_memory out;
   const index modules = by.whole().modules.size();
   out.ranks.resize(of.ranks());
@@ -86,12 +87,14 @@ inline plan_memory memory_of(const plan_pricer& by, const program& of, const pri
       add(out.ranks[rank], own);
       rank_bytes& part = parts[k][rank];
       add(part, own);
-      part.activations += of.slots[place] * priced.costs.stages[place].kept_bytes + own.activations;
+      const double kept = of.slots[place] * priced.costs.stages[place].kept_bytes;
+      out.ranks[rank].activations += kept;
+      part.activations += kept + own.activations;
       again[rank] = std::max(again[rank], own.activations);
     }
   }
   for (std::int32_t rank = 0; rank < of.ranks(); ++rank) {
-    out.ranks[rank].activations = peaks[rank] + again[rank];
+    out.ranks[rank].activations += again[rank];
     for (index k = 0; k < modules; ++k)
       if (parts[k][rank].total() > out.modules[k].total()) out.modules[k] = parts[k][rank];
   }

@@ -27,8 +27,7 @@ struct tower_point {
   // Of one group: computation of the stage that has most of it, and of the one that has least, before its join and behind it.
   double forward = 0, backward = 0, least_forward = 0, least_backward = 0;
   double tail = 0, update = 0;                    // behind the last backward of a stage: with the sum, and the least that an update takes
-  double bytes = 0;                               // of the fullest stage
-  double sure_bytes = 0, least_bytes = 0;         // no plan keeps less on the fullest stage, and on the emptiest
+  double bytes = 0, least_bytes = 0;              // of the fullest stage, and of the emptiest
   double boundary_bytes = 0, gradient_bytes = 0;  // as placing asks for them
 
   index ranks() const { return split.size(); }
@@ -125,7 +124,7 @@ class tower_point_finder {
         constexpr int enough = 32;
         if (any && !asked_.thorough && group > enough * split.stages) break;
         each_way(split, group, [&](const tower_point& made) {
-          const bool fits = (asked_.thorough ? made.sure_bytes : made.bytes) <= asked_.room * asked_.on.device.memory_bytes;
+          const bool fits = made.bytes <= asked_.room * asked_.on.device.memory_bytes;
           least_bytes_ = std::min(least_bytes_, made.bytes);
           if (fits) out.push(made);
           any = any || fits;
@@ -228,7 +227,7 @@ class tower_point_finder {
     const auto joins = static_cast<double>(asked_.joins);
     double forwards = 0, backwards = 0, most_forward = 0, most_backward = 0, steady = 0, behind_all = 0;
     of.least_forward = of.least_backward = of.least_bytes = of.update = 1e300;
-    of.bytes = of.sure_bytes = of.forward = of.backward = of.tail = of.busy = of.gradient_bytes = of.boundary_bytes = 0;
+    of.bytes = of.forward = of.backward = of.tail = of.busy = of.gradient_bytes = of.boundary_bytes = 0;
     tail_price behind;
     for (index s = 0; s < stages.size(); ++s) {
       const stage_price& each = stages[s];
@@ -249,11 +248,9 @@ class tower_point_finder {
       of.least_backward = std::min(of.least_backward, fewest / group * backward);
       of.tail = std::max(of.tail, behind.last);
       of.update = std::min(of.update, behind.update);
-      const double bytes = bytes_of(of, each, s, group / of.microbatches),
-                   sure = bytes_of(of, each, s, of.stash < 0 ? group / of.microbatches : smallest);
-      of.sure_bytes = std::max(of.sure_bytes, sure);
+      const double bytes = bytes_of(of, each, s);
       of.bytes = std::max(of.bytes, bytes);
-      of.least_bytes = std::min(of.least_bytes, sure);
+      of.least_bytes = std::min(of.least_bytes, bytes);
       of.gradient_bytes = std::max(of.gradient_bytes, each.parameters * asked_.bytes.gradient);
       of.boundary_bytes = std::max(of.boundary_bytes, group * joins * each.message_bytes);
     }
@@ -285,8 +282,7 @@ class tower_point_finder {
     if (of.zero > 0) out.last += all_gather_seconds(stage.parameters * asked_.bytes.weight, group, asked_.on);
     return out;
   }
-  // Microbatches are `size` of the largest one, on average.
-  double bytes_of(const tower_point& of, const stage_price& stage, index s, double size) const {
+  double bytes_of(const tower_point& of, const stage_price& stage, index s) const {
     const double among = of.split.data * of.split.context;
     rank_bytes own = stage.standing;
     if (learns_ && of.zero > 0) own.state /= among;
@@ -297,7 +293,7 @@ class tower_point_finder {
     const index live = std::min({kept + behind, of.microbatches + behind - 1, of.microbatches * asked_.joins});
     const double homes = among * of.split.tensor, width = static_cast<double>(asked_.net.embedding) * asked_.bytes.feature;
     if (behind == 1) own.features = asked_.features + 2 * static_cast<double>(asked_.samples) / homes * width;
-    return own.total() + static_cast<double>(live) * size * stage.kept;
+    return own.total() + static_cast<double>(live) * stage.kept;
   }
 
   tower_question asked_;
