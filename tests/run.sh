@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # sh tests/run.sh: builds and checks all that this machine can check. The last line is `N passed, N failed, N skipped`; the status is 0 when
 # nothing failed. Missing packages are installed where apt-get may be used; MOTET_NO_INSTALL=1 forbids it.
+# MOTET_TEST_MINUTES=N does not begin with the last part, the thread sanitizer's, after N minutes; it is reported as skipped then.
 # MOTET_PYTHON names a Python with numpy, safetensors and, for the comparisons with them, torch and transformers.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -26,6 +27,7 @@ finish() {
   [ $failed -eq 0 ]
   exit
 }
+late() { [ "${MOTET_TEST_MINUTES:-0}" -gt 0 ] && [ $(($(date +%s) - started)) -ge $((MOTET_TEST_MINUTES * 60)) ]; }
 # build NAME PRESET [arguments of the build tool]: a failed build is a failure, but what was built is still tested.
 build() {
   name=$1
@@ -106,40 +108,6 @@ else
   fail "configure release"
 fi
 
-say "sanitize: unit tests under the address and undefined-behaviour sanitizers"
-if [ $instrumented = no ]; then
-  echo "programs under these sanitizers do not start here: unit tests ran without them"
-  skipped=$((skipped + 1))
-elif cmake --preset sanitize -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" >build/sanitize.configure.log 2>&1; then
-  build sanitize sanitize --target unit_tests
-  check sanitize sanitize -L '^unit$'
-else
-  tail -20 build/sanitize.configure.log
-  fail "configure sanitize"
-fi
-
-say "tsan: tests with threads under the thread sanitizer"
-# Some kernels place memory where this sanitizer does not expect it, unless addresses are not randomised.
-if c++ -fsanitize=thread build/probe.cpp -o build/probe 2>/dev/null; then
-  if ! build/probe 2>/dev/null && setarch "$(uname -m)" -R build/probe 2>/dev/null; then without_aslr="setarch $(uname -m) -R"; fi
-  if $without_aslr build/probe 2>/dev/null; then
-    if cmake --preset tsan -DMOTET_WARNINGS_AS_ERRORS=OFF -DMOTET_PYTHON="$python" >build/tsan.configure.log 2>&1; then
-      build tsan tsan --target thread_tests
-      check tsan tsan -L '^threads$'
-    else
-      tail -20 build/tsan.configure.log
-      fail "configure tsan"
-    fi
-  else
-    echo "programs under the thread sanitizer do not start here: skipped"
-    skipped=$((skipped + 1))
-  fi
-else
-  echo "this compiler has no thread sanitizer: skipped"
-  skipped=$((skipped + 1))
-fi
-without_aslr=
-
 clang=
 for candidate in clang++-19 clang++-18 clang++-17 clang++-16; do
   if command -v $candidate >/dev/null 2>&1; then clang=$candidate; fi
@@ -174,5 +142,42 @@ else
   say "cuda: no nvcc here, skipped"
   skipped=$((skipped + 1))
 fi
+
+say "sanitize: unit tests under the address and undefined-behaviour sanitizers"
+if [ $instrumented = no ]; then
+  echo "programs under these sanitizers do not start here: unit tests ran without them"
+  skipped=$((skipped + 1))
+elif cmake --preset sanitize -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" >build/sanitize.configure.log 2>&1; then
+  build sanitize sanitize --target unit_tests
+  check sanitize sanitize -L '^unit$'
+else
+  tail -20 build/sanitize.configure.log
+  fail "configure sanitize"
+fi
+
+# Some kernels place memory where this sanitizer does not expect it, unless addresses are not randomised.
+say "tsan: tests with threads under the thread sanitizer"
+if late; then
+  echo "$MOTET_TEST_MINUTES minutes are over: skipped"
+  skipped=$((skipped + 1))
+elif c++ -fsanitize=thread build/probe.cpp -o build/probe 2>/dev/null; then
+  if ! build/probe 2>/dev/null && setarch "$(uname -m)" -R build/probe 2>/dev/null; then without_aslr="setarch $(uname -m) -R"; fi
+  if $without_aslr build/probe 2>/dev/null; then
+    if cmake --preset tsan -DMOTET_WARNINGS_AS_ERRORS=OFF -DMOTET_PYTHON="$python" >build/tsan.configure.log 2>&1; then
+      build tsan tsan --target thread_tests
+      check tsan tsan -L '^threads$'
+    else
+      tail -20 build/tsan.configure.log
+      fail "configure tsan"
+    fi
+  else
+    echo "programs under the thread sanitizer do not start here: skipped"
+    skipped=$((skipped + 1))
+  fi
+else
+  echo "this compiler has no thread sanitizer: skipped"
+  skipped=$((skipped + 1))
+fi
+without_aslr=
 
 finish
