@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/plan_score.hpp>
+#include <motet/schedule/fingerprint.hpp>
 
 namespace motet {
 
@@ -21,10 +22,9 @@ struct folded_plan {
 namespace detail {
 
 constexpr std::uint64_t mixed(std::uint64_t one, std::uint64_t other) {
-  std::uint64_t z = one * 0x9e3779b97f4a7c15u + other + 0x632be59bd9b4e019u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
+  fingerprint_maker out;
+  out.add(one, other);
+  return out.value();
 }
 
 // How many different ones there are; `number` is then of each among them, in the order in which they come.

@@ -18,10 +18,7 @@ class plan_ranking {
     ranked_plan made{of, {}, {}};
     if (!estimate(of, model_, on_, options_.bytes, samples_, made.gives, options_.play).ok()) return false;
     ++simulated_;
-    if (made.gives.memory_bytes > on_.device.memory_bytes) {
-      if (least_bytes_ == 0 || made.gives.memory_bytes < least_bytes_) least_bytes_ = made.gives.memory_bytes;
-      return false;
-    }
+    if (made.gives.memory_bytes > on_.device.memory_bytes) return false;
     plans_.push(made);
     const auto seconds = [this](index i) { return plans_[i].gives.step_seconds; };
     for (index i = plans_.size() - 1; i > 0 && seconds(i) < seconds(i - 1); --i) std::swap(plans_[i], plans_[i - 1]);
@@ -31,8 +28,6 @@ class plan_ranking {
   }
 
   bool empty() const { return plans_.empty(); }
-  // Of a device, for the plan that came nearest to fitting; 0: every plan did fit.
-  double least_bytes() const { return least_bytes_; }
 
   // Best first, each with what it loses most to.
   search_result result(index considered) const {
@@ -48,7 +43,6 @@ class plan_ranking {
   const search_options& options_;
   list<ranked_plan> plans_;
   index simulated_ = 0;
-  double least_bytes_ = 0;
 };
 
 }  // namespace motet
