@@ -14,8 +14,14 @@ struct byte_range {
   index offset = 0, bytes = 0;
 };
 
+// Whose message a tag is.
+struct message_ends {
+  std::int32_t from = 0, to = 0;
+};
+
 // Who carries messages between the ranks of a program. A message has a tag of its own, one number for each send of the program, so nothing is
-// matched by order. No call blocks but pause(). What a send reads stays as it is until sent(tag); what a gather or an exchange reads, until the next
+// matched by order. No call blocks but pause(). Memory is where the ranks compute; where they only begin that, what a call says is there or taken is so for
+// all that this rank begins after it. What a send reads stays as it is until sent(tag); what a gather or an exchange reads, until the next
 // step.
 template <class T>
 concept transport = requires(T& t, std::int32_t peer, std::int32_t tag, const std::byte* from, std::byte* to, index bytes, std::uint32_t seen,
@@ -30,7 +36,7 @@ concept transport = requires(T& t, std::int32_t peer, std::int32_t tag, const st
   { t.sent(tag) } -> std::convertible_to<bool>;
   // False: not there yet, call again.
   { t.receive(tag, peer, to, bytes) } -> std::convertible_to<bool>;
-  // Of meeting `tag`, as its member number `peer`: the bytes of all members, in their order, as many from each. False: some are not there yet.
+  // Always of the host's memory, on every transport. Of meeting `tag`, as its member number `peer`: the bytes of all members, in their order, as many from each. False: some are not there yet.
   { t.gather(tag, peer, from, bytes, to) } -> std::convertible_to<bool>;
   // The same where members bring and need different things: of `from` each member gets its range, and what a member has for this one goes to that
   // member's range of `to`. This one's own range counts too. The ranges, too, stay as they are until the next step.

@@ -18,9 +18,11 @@ struct head_groups {
   constexpr explicit head_groups(const attention_shape& shape)
       : heads(shape.heads), kv_heads(shape.kv_heads), group(shape.kv_heads > 0 ? shape.heads / shape.kv_heads : 1) {}
 
-  constexpr index kv_of(index head) const { return (head + lead) / group; }
+  MOTET_HOST_DEVICE constexpr index kv_of(index head) const { return (head + lead) / group; }
   // The key-value heads that some query heads read.
-  constexpr interval kv_of(interval some) const { return some.size() == 0 ? interval{} : interval{kv_of(some.begin), kv_of(some.end - 1) + 1}; }
+  MOTET_HOST_DEVICE constexpr interval kv_of(interval some) const {
+    return some.size() == 0 ? interval{} : interval{kv_of(some.begin), kv_of(some.end - 1) + 1};
+  }
   constexpr interval readers(index kv) const {
     const index begin = kv * group - lead, end = begin + group;
     return {begin < 0 ? 0 : begin, end < heads ? end : heads};
@@ -44,15 +46,15 @@ struct head_columns {
   index members = 1;
   bool keys = true;
 
-  constexpr index pieces() const { return keys ? 3 : 1; }
-  constexpr interval piece(index member, index which) const {
+  MOTET_HOST_DEVICE constexpr index pieces() const { return keys ? 3 : 1; }
+  MOTET_HOST_DEVICE constexpr interval piece(index member, index which) const {
     const interval own = share(all.heads, members, member);
     if (which == 0) return {own.begin * head_width, own.end * head_width};
     const interval kv = all.kv_of(own);
     const index first = all.heads + (which - 1) * all.kv_heads;
     return {(first + kv.begin) * head_width, (first + kv.end) * head_width};
   }
-  constexpr index width(index member) const {
+  MOTET_HOST_DEVICE constexpr index width(index member) const {
     index sum = 0;
     for (index p = 0; p < pieces(); ++p) sum += piece(member, p).size();
     return sum;

@@ -26,6 +26,7 @@ class spread_rows {
     most_ = most_samples;
     for (auto& each : offsets_) each.reserve(static_cast<std::size_t>(most_samples + 1));
     ends_.tensor_rows.reserve(static_cast<std::size_t>(at.tensor));
+    ends_.tensor_samples.reserve(static_cast<std::size_t>(at.tensor));
   }
   index most_samples() const { return most_; }
 
@@ -45,9 +46,11 @@ class spread_rows {
     to.own = at_.context == 1 ? to.full : some(whole, members, part_rows, own_part);
     to.mine = at_.context == 1 ? to.full : some(whole, mine, all_rows, mine_whole);
     to.tensor_rows.clear();
+    to.tensor_samples.clear();
     for (index t = 0; t < at_.tensor; ++t) {
       const interval theirs = share(whole.samples, at_.tensor, t);
       to.tensor_rows.push_back(to.part.begin(theirs.end) - to.part.begin(theirs.begin));
+      to.tensor_samples.push_back(theirs.size());
     }
     to.ends = nullptr;
     if (at_.context > 1) fill_ends(whole, to);
@@ -70,6 +73,7 @@ class spread_rows {
     auto& offsets = offsets_[ends_part];
     offsets.assign(1, 0);
     ends_.tensor_rows.clear();
+    ends_.tensor_samples.clear();
     index samples = 0;
     for (index t = 0; t < at_.tensor; ++t) {
       const interval members = share(whole.samples, at_.tensor, t), own = share(members.size(), at_.context, at_.context_member);
@@ -80,6 +84,7 @@ class spread_rows {
       }
       samples += own.size();
       ends_.tensor_rows.push_back(rows);
+      ends_.tensor_samples.push_back(own.size());
     }
     ends_.tensor = to.tensor;
     ends_.part = ends_.whole = whole.offsets ? sequences{samples, 1, offsets.data()} : sequences{samples, whole.length, nullptr};

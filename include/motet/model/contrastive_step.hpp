@@ -18,7 +18,7 @@ struct contrastive_step {
 
   // Runs on every thread of a team; returns the loss on each.
   template <class C, class N>
-  static double run(C& ctx, weights<N> w, gradients<N> g, std::span<const batch> parts) {
+  static typename C::real run(C& ctx, weights<N> w, gradients<N> g, std::span<const batch> parts) {
     const index mark = ctx.memory.mark();
     const index samples = samples_of(parts);
     ctx.sample_share = 1.0 / static_cast<double>(samples);
@@ -27,7 +27,7 @@ struct contrastive_step {
       f[m] = ctx.memory.template take_rows<typename N::stream, Model::embedding>(samples);
       if (!Model::frozen[m]) df[m] = ctx.memory.template take_rows<typename N::stream, Model::embedding>(samples);
     }
-    const double loss = parts.size() == 1 ? one_pass(ctx, w, g, parts[0], f, df) : two_passes(ctx, w, g, parts, f, df);
+    const typename C::real loss = parts.size() == 1 ? one_pass(ctx, w, g, parts[0], f, df) : two_passes(ctx, w, g, parts, f, df);
     release(ctx, mark);
     return loss;
   }
@@ -81,12 +81,12 @@ struct contrastive_step {
     }
   }
   template <class C, class N>
-  static double contrast(C& ctx, weights<N> w, gradients<N> g, features<N>& f, features<N>& df) {
+  static typename C::real contrast(C& ctx, weights<N> w, gradients<N> g, features<N>& f, features<N>& df) {
     const auto timed = enter(ctx, "loss");
     for (auto& d : df)
       if (d) zero(ctx, sequences{d.rows, 1, nullptr}, d);
     synchronize(ctx);
-    double loss = 0;
+    typename C::real loss{};
     for (std::size_t i = 0; i < Model::size; ++i)
       for (std::size_t j = i + 1; j < Model::size; ++j) {
         using rows = matrix<typename N::stream>;
@@ -98,24 +98,24 @@ struct contrastive_step {
   }
 
   template <class C, class N>
-  static double one_pass(C& ctx, weights<N> w, gradients<N> g, const batch& part, features<N>& f, features<N>& df) {
+  static typename C::real one_pass(C& ctx, weights<N> w, gradients<N> g, const batch& part, features<N>& f, features<N>& df) {
     typename kept<N>::type saved;
     const index mark = ctx.memory.mark();
     forward(ctx, w, part, f, saved);
-    const double loss = contrast(ctx, w, g, f, df);
+    const typename C::real loss = contrast(ctx, w, g, f, df);
     backward(ctx, w, part, df, saved, g);
     release(ctx, mark);
     return loss;
   }
   template <class C, class N>
-  static double two_passes(C& ctx, weights<N> w, gradients<N> g, std::span<const batch> parts, features<N>& f, features<N>& df) {
+  static typename C::real two_passes(C& ctx, weights<N> w, gradients<N> g, std::span<const batch> parts, features<N>& f, features<N>& df) {
     index first = 0;
     for (const auto& part : parts) {
       features<N> slice = sliced(f, first, samples_of(part));
       embed_all(ctx, w, part, slice, std::make_index_sequence<Model::size>{});
       first += samples_of(part);
     }
-    const double loss = contrast(ctx, w, g, f, df);
+    const typename C::real loss = contrast(ctx, w, g, f, df);
     first = 0;
     for (const auto& part : parts) {
       features<N> slice = sliced(f, first, samples_of(part)), d_slice = sliced(df, first, samples_of(part));

@@ -10,7 +10,7 @@ namespace motet {
 
 // Losses of a join. Each says which numbers it learns and how two towers are compared; all samples of the step are compared with all.
 //
-//   pair(ctx, w, g, a, b, share, da, db) -> loss                   all of it on one rank; g, da, db may be none
+//   pair(ctx, w, g, a, b, share, da, db) -> loss (C::real)          all of it on one rank; g, da, db may be none
 //
 // and how ranks share the work, each for its own rows of one side against all of the other (pair_part.hpp):
 //
@@ -29,19 +29,19 @@ struct info_nce {
   static void parameters(parameter_list& list) { list.vector("log_scale", 1, {fill::constant, 2.6592601f}); }  // ln(1 / 0.07)
 
   template <class C, class M, class S>
-  static double pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da, matrix<S> db) {
+  static typename C::real pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da, matrix<S> db) {
     return info_nce_loss(ctx, a, b, w, share, da, db, g);
   }
 
   static constexpr bool tells = true;
   template <class C, class M, class S>
-  static double tell(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, S* numbers) {
+  static typename C::real tell(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, S* numbers) {
     return info_nce_sums(ctx, of, w, share, numbers, g);
   }
   template <class C, class M, class S>
-  static double part(C& ctx, const M* w, M*, const pair_part<S>& of, double share, const S* own, const S* others, matrix<S> d_rows) {
+  static typename C::real part(C& ctx, const M* w, M*, const pair_part<S>& of, double share, const S* own, const S* others, matrix<S> d_rows) {
     info_nce_gradients(ctx, of, w, share, own, others, d_rows);
-    return 0;
+    return {};
   }
 };
 
@@ -55,13 +55,13 @@ struct pairwise_sigmoid {
   }
 
   template <class C, class M, class S>
-  static double pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da, matrix<S> db) {
+  static typename C::real pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da, matrix<S> db) {
     return pairwise_sigmoid_loss(ctx, a, b, w, w + bias_at, share, da, db, g, g ? g + bias_at : nullptr);
   }
 
   static constexpr bool tells = false;
   template <class C, class M, class S>
-  static double part(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, const S*, const S*, matrix<S> d_rows) {
+  static typename C::real part(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, const S*, const S*, matrix<S> d_rows) {
     M* const bias = g ? g + bias_at : nullptr;
     return pairwise_sigmoid_part(ctx, of, w, w + bias_at, share, d_rows, g, bias);
   }
@@ -71,10 +71,10 @@ struct pairwise_sigmoid {
 template <class Loss, class C, class M, class S>
 concept spread_loss = requires(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, S* numbers, const S* told, matrix<S> rows) {
   requires !Loss::tells || requires {
-    { Loss::tell(ctx, w, g, of, share, numbers) } -> std::same_as<double>;
+    { Loss::tell(ctx, w, g, of, share, numbers) } -> std::same_as<typename C::real>;
   };
-  { Loss::part(ctx, w, g, of, share, told, told, rows) } -> std::same_as<double>;
-  { Loss::pair(ctx, w, g, rows, rows, share, rows, rows) } -> std::same_as<double>;
+  { Loss::part(ctx, w, g, of, share, told, told, rows) } -> std::same_as<typename C::real>;
+  { Loss::pair(ctx, w, g, rows, rows, share, rows, rows) } -> std::same_as<typename C::real>;
 };
 
 // Where modules meet in a loss over all samples of the step: the mean over all pairs of modules.

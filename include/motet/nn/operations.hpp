@@ -110,8 +110,11 @@
 //   info_nce_sums(ctx, part, log_scale, share, row_sums, dlog_scale)   -> loss        [all] of their own direction; writes one number for each row
 //   info_nce_gradients(ctx, part, log_scale, share, row_sums, column_sums, d_rows)    [all]
 //   pairwise_sigmoid_part(ctx, part, log_scale, bias, share, d_rows, dlog_scale, dbias) -> loss  [all]
+//   cross_entropy_loss(ctx, shape, logits, targets, dlogits or none)   -> loss        [all] of the class of each row; dlogits may be logits' memory.
+//                                                          Where a tensor group cuts the classes, all members call it, each finds the whole loss
 //   zero(ctx, pointer, count), sum_of_squares(ctx, pointer, count) -> double          [all] over a flat buffer
 //   adamw(ctx, flat, settings)                                                        [all]
+//   clamp_to(ctx, pointer, most)                                                      [all] the number there is no larger afterwards
 
 namespace motet {
 
@@ -133,6 +136,15 @@ struct patch_geometry {
   index side = 0;   // of the square picture
   index patch = 0;  // side of a patch
   index lead = 0;   // rows left zero before a sample's patches (class token)
+};
+
+// Classes that rows of logits choose from, such as the tokens of a vocabulary; the columns of logits may be some of them.
+struct cross_entropy_shape {
+  index classes = 0;            // of all members of the tensor group; 0: as many as columns
+  index first = 0;              // class of the first column
+  std::int32_t ignored = -100;  // the target of rows that count nothing
+  double smoothing = 0;         // how much of the target's probability is spread evenly over all classes
+  double share = 1;             // of one row in the loss: one over the rows of the step that count
 };
 
 }  // namespace motet

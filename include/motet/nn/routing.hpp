@@ -51,7 +51,8 @@ struct grouping {
   index* starts = nullptr;         // keys + 1
   matrix<std::int32_t> place;      // (rows, top_k): where the choice went, or -1
   std::int32_t* source = nullptr;  // of each place: row * top_k + number of the choice
-  index count = 0;                 // places
+  index count = 0;                 // places; of a GPU, which alone knows how many there are, as many as `most`
+  index most = 0;                  // places that there is memory for, in a dry run too
   sequences each() const { return {count, 1, nullptr}; }
 };
 
@@ -66,6 +67,7 @@ struct dispatched {
   grouping placed;                                         // choices that came here, by expert
   matrix<choice<Real>> arrived;                            // (rows that came, top_k); of a rank alone its own
   index came = 0;                                          // rows
+  bool of_samples = false;                                 // rows are one for each sample
   index* sent_rows = nullptr;                              // to each rank
   index* arrived_rows = nullptr;                           // from each rank
   bool alone() const { return ranks == 1; }

@@ -15,7 +15,7 @@ struct random_stream {
   std::uint64_t name = 0;
 
   constexpr random_stream(std::uint64_t seed_value, std::string_view stream_name) : seed(seed_value), name(hash(stream_name)) {}
-  constexpr random_stream(std::uint64_t seed_value, std::uint64_t stream_key) : seed(seed_value), name(stream_key) {}
+  MOTET_HOST_DEVICE constexpr random_stream(std::uint64_t seed_value, std::uint64_t stream_key) : seed(seed_value), name(stream_key) {}
 
   // FNV-1a, 64 bits.
   static constexpr std::uint64_t hash(std::string_view text) {

@@ -12,12 +12,12 @@ struct row_parts {
   bool balanced = false;
 
   // A part of a sample is this many intervals of its rows, one behind the other; some may be empty.
-  constexpr index pieces() const { return balanced ? 2 : 1; }
-  constexpr interval piece(index rows, index part, index which) const {
+  MOTET_HOST_DEVICE constexpr index pieces() const { return balanced ? 2 : 1; }
+  MOTET_HOST_DEVICE constexpr interval piece(index rows, index part, index which) const {
     if (!balanced) return share(rows, parts, part);
     return share(rows, 2 * parts, which == 0 ? part : 2 * parts - 1 - part);
   }
-  constexpr index rows_of(index rows, index part) const {
+  MOTET_HOST_DEVICE constexpr index rows_of(index rows, index part) const {
     index sum = 0;
     for (index p = 0; p < pieces(); ++p) sum += piece(rows, part, p).size();
     return sum;
@@ -32,7 +32,7 @@ struct row_parts {
   // No piece of a sample is longer.
   constexpr index longest_piece(index rows) const { return share(rows, pieces() * parts, 0).size(); }
   // Which row of the sample is row `at` of a part.
-  constexpr index position(index rows, index part, index at) const {
+  MOTET_HOST_DEVICE constexpr index position(index rows, index part, index at) const {
     const interval first = piece(rows, part, 0);
     return at < first.size() ? first.begin + at : piece(rows, part, 1).begin + at - first.size();
   }

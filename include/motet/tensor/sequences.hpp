@@ -9,7 +9,7 @@ namespace motet {
 struct interval {
   index begin = 0;
   index end = 0;
-  constexpr index size() const { return end - begin; }
+  MOTET_HOST_DEVICE constexpr index size() const { return end - begin; }
 };
 
 // How the rows of a batch belong to its samples: every sample `length` rows, or sample s the rows [offsets[s], offsets[s + 1]).
@@ -19,10 +19,10 @@ struct sequences {
   index length = 1;                // of each sample, when offsets is null
   const index* offsets = nullptr;  // samples + 1 entries
 
-  constexpr index begin(index sample) const { return offsets ? offsets[sample] : sample * length; }
-  constexpr index end(index sample) const { return begin(sample + 1); }
-  constexpr index rows() const { return begin(samples); }
-  constexpr index rows_of(index sample) const { return end(sample) - begin(sample); }
+  MOTET_HOST_DEVICE constexpr index begin(index sample) const { return offsets ? offsets[sample] : sample * length; }
+  MOTET_HOST_DEVICE constexpr index end(index sample) const { return begin(sample + 1); }
+  MOTET_HOST_DEVICE constexpr index rows() const { return begin(samples); }
+  MOTET_HOST_DEVICE constexpr index rows_of(index sample) const { return end(sample) - begin(sample); }
   // The same samples with one row each: what pooling leaves.
   constexpr sequences pooled() const { return {samples, 1, nullptr}; }
 

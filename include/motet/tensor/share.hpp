@@ -7,20 +7,20 @@ namespace motet {
 
 // Part `which` of `whole` things over `parts` owners: as even as can be, the first ones larger. 25 heads over 4 are 7, 6, 6, 6; with more owners than
 // things the last have none.
-constexpr interval share(index whole, index parts, index which) {
+MOTET_HOST_DEVICE constexpr interval share(index whole, index parts, index which) {
   const index least = whole / parts, larger = whole % parts;
   const index begin = which * least + (which < larger ? which : larger);
   return {begin, begin + least + (which < larger ? 1 : 0)};
 }
 // Who owns thing number `at`.
-constexpr index owner(index whole, index parts, index at) {
+MOTET_HOST_DEVICE constexpr index owner(index whole, index parts, index at) {
   const index least = whole / parts, larger = whole % parts, of_larger = larger * (least + 1);
   if (at < of_larger) return at / (least + 1);
   return larger + (at - of_larger) / (least > 0 ? least : 1);
 }
 
 // Of two intervals what both hold; empty ones begin where the later one does.
-constexpr interval intersection(interval a, interval b) {
+MOTET_HOST_DEVICE constexpr interval intersection(interval a, interval b) {
   const index begin = a.begin > b.begin ? a.begin : b.begin, end = a.end < b.end ? a.end : b.end;
   return {begin, end > begin ? end : begin};
 }

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <motet/backend/cpu/team.hpp>
+#include <motet/backend/draw_key.hpp>
+#include <motet/backend/step_costs.hpp>
 #include <motet/nn/gradient_sink.hpp>
 #include <motet/tensor/arena.hpp>
 #include <motet/tensor/sequences.hpp>
 
 #include <chrono>
-#include <cstring>
-#include <string>
 
 namespace motet {
 struct spread;
@@ -16,57 +16,19 @@ struct spread;
 
 namespace motet::cpu {
 
-// What one part of a step cost: filled while running (seconds) and while measuring (FLOPs, bytes).
-struct section_cost {
-  const char* name = nullptr;
-  int parent = -1;  // place of the section around it; -1: none
-  double seconds = 0;
-  double flops = 0;
-  double bytes = 0;
-};
+using profile = step_costs;
+using motet::draw_key;
+using motet::section_cost;
 
-// Costs by section; sections lie inside each other, and each counts what lies in no inner one. Thread 0 alone keeps time.
-class profile {
- public:
-  static constexpr int capacity = 64;
-  // The place of a section inside another.
-  int inside(int parent, const char* name) {
-    for (int i = 0; i < size_; ++i)
-      if (costs_[i].parent == parent && (costs_[i].name == name || std::strcmp(costs_[i].name, name) == 0)) return i;
-    if (size_ == capacity) return capacity - 1;
-    costs_[size_].name = name;
-    costs_[size_].parent = parent;
-    return size_++;
-  }
-  section_cost& at(int place) { return costs_[place >= 0 ? place : inside(-1, "other")]; }
-  // "picture / blocks / mlp".
-  std::string path(const section_cost& cost) const {
-    return cost.parent < 0 ? std::string(cost.name) : path(costs_[cost.parent]) + " / " + cost.name;
-  }
-  const section_cost* begin() const { return costs_; }
-  const section_cost* end() const { return costs_ + size_; }
-  void clear() { *this = profile{}; }
-  double flops() const {
-    double sum = 0;
-    for (const auto& cost : *this) sum += cost.flops;
-    return sum;
-  }
-
- private:
-  section_cost costs_[capacity] = {};
-  int size_ = 0;
-};
-
-// Which random numbers a step draws.
-struct draw_key {
-  std::uint64_t seed = 0;
-  std::uint64_t step = 0;
-  index first_row = 0;  // global number of the batch's first row
-  bool dropout = true;  // false while evaluating: nothing is dropped
-};
+// A sum that an operation found, such as a loss.
+using real = double;
 
 // What operations of the CPU run on. Each thread of a team has its own; all threads take the same steps on `memory`, so their copies agree.
 struct context {
+  using real = cpu::real;
+  template <class T>
+  using buffer = motet::buffer<T>;
+
   team* crew = nullptr;  // none: one thread
   int thread = 0;
   int threads = 1;
@@ -102,6 +64,9 @@ struct context {
 inline void synchronize(context& ctx) {
   if (ctx.crew != nullptr && !ctx.measuring()) ctx.crew->barrier();
 }
+
+// What it came to.
+inline double number_of(context&, real found) { return found; }
 
 // Another thread may still read what lies above the mark, so giving it back is a meeting.
 inline void release(context& ctx, index mark) {

@@ -3,27 +3,16 @@
 
 #include <motet/backend/cpu/features.hpp>
 #include <motet/backend/cpu/operations.hpp>
+#include <motet/backend/step_plan.hpp>
 
 #include <algorithm>
-#include <cstdio>
-#include <optional>
+#include <memory>
 #include <thread>
 #include <vector>
 
 namespace motet::cpu {
 
-// What a function of a context will need: counted by a dry run, which touches no data.
-struct step_plan {
-  index memory = 0;   // bytes, shared by the team
-  index scratch = 0;  // bytes, for each thread
-  profile costs;      // FLOPs and bytes by section
-
-  // Room for both, one at a time.
-  void cover(const step_plan& other) {
-    memory = std::max(memory, other.memory);
-    scratch = std::max(scratch, other.scratch);
-  }
-};
+using motet::step_plan;
 
 // The threads of this process with the memory of a step. Nothing is allocated between prepare() and the next prepare().
 class device {
@@ -32,6 +21,10 @@ class device {
   using step_plan = cpu::step_plan;
   using adamw_step = cpu::adamw_step;
   using profile = cpu::profile;
+  template <class T>
+  using buffer = motet::buffer<T>;
+  static constexpr bool shares_memory = true;  // it is the host's
+  static constexpr const char* peak_product = "1024 x 768 x 3072";
 
   // No more threads than processors by default: shares are even, so a step is as fast as its slowest thread.
   explicit device(int threads = 0) : team_(threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))) {}
@@ -66,13 +59,30 @@ class device {
     return costs.flops();
   }
 
-  void prepare(const step_plan& plan) {
+  void prepare(const step_plan& plan, index = 0) {
     if (plan.memory > memory_.size()) memory_ = buffer<std::byte>(plan.memory);
     if (scratch_.empty() || plan.scratch > scratch_.front().size()) {
       scratch_.clear();
       for (int t = 0; t < team_.size(); ++t) scratch_.emplace_back(plan.scratch);
     }
   }
+
+  // Memory to hold for `what`.
+  template <class T>
+  buffer<T> take(const char*, index count) {
+    return buffer<T>(count);
+  }
+  // Batches are read where they lie.
+  std::shared_ptr<void> pin(const void*, std::size_t) { return nullptr; }
+  // Products read master weights as they are.
+  template <class Value, class Master>
+  static index weight_copy_bytes(index) {
+    return 0;
+  }
+  template <class Value, class Master>
+  void keep_weights(const Master*, index) {}
+  template <class Master>
+  void drop_weights(const Master*) {}
 
   // Calls function(ctx) on every thread of the team, each with its own context.
   template <class Function>
@@ -90,6 +100,12 @@ class device {
       ctx.draws = draws;
       function(ctx);
     });
+  }
+
+  // Calls then(ctx, first(ctx)) likewise. A device that records work replays first() where what shape() tells is as before.
+  template <class Shape, class First, class Then>
+  void run_step(Shape&&, First&& first, Then&& then, const draw_key& draws = {}) {
+    run([&](context& ctx) { then(ctx, first(ctx)); }, draws);
   }
 
   // Seconds by section since the last clear.

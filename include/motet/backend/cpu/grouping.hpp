@@ -16,6 +16,7 @@ inline grouping take_grouping(context& ctx, index keys, index rows, index top_k,
   by.starts = ctx.memory.take<index>(keys + 1);
   by.place = {ctx.memory.take<std::int32_t>(rows * top_k), rows, top_k, top_k};
   by.source = ctx.memory.take<std::int32_t>(most);
+  by.most = most;
   return by;
 }
 

@@ -7,6 +7,7 @@
 #include <motet/backend/cpu/attention.hpp>
 #endif
 #include <motet/backend/cpu/compiled.hpp>
+#include <motet/backend/cpu/cross_entropy.hpp>
 #include <motet/backend/cpu/dropout.hpp>
 #include <motet/backend/cpu/elementwise.hpp>
 #include <motet/backend/cpu/embedding.hpp>
@@ -35,3 +36,4 @@
 #include <motet/backend/cpu/sine_position.hpp>
 #include <motet/backend/cpu/swiglu.hpp>
 #include <motet/backend/cpu/tensor_rows.hpp>
+#include <motet/backend/cpu/transfer.hpp>

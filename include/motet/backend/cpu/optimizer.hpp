@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/adamw_step.hpp>
 #include <motet/backend/cpu/row_kernels.hpp>
 
 #include <cmath>
+#include <type_traits>
 
 #define MOTET_SIMD_BODY <motet/backend/cpu/optimizer_kernels.inc>
 #include <motet/backend/cpu/simd_each.inc>
@@ -38,16 +40,7 @@ double sum_of_squares(context& ctx, const T* data, index count) {
   return total;
 }
 
-struct adamw_step {
-  double rate = 0;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double decay = 0;
-  double clip_scale = 1;   // the gradient is multiplied by this first
-  double correction1 = 1;  // 1 - beta1^t
-  double correction2 = 1;  // 1 - beta2^t
-};
+using motet::adamw_step;
 
 // AdamW (Loshchilov and Hutter), with decoupled decay and epsilon outside the root. With `clear` the gradient is left zero for the next step.
 template <class T>
@@ -59,6 +52,15 @@ void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index coun
   MOTET_SIMD_DISPATCH(, adamw_values(weight + own.begin, gradient + own.begin, first + own.begin, second + own.begin, own.size(),
                                      T(1 - step.rate * step.decay), T(step.rate / step.correction1), T(1 / std::sqrt(step.correction2)),
                                      T(step.clip_scale), T(step.epsilon), T(1 - step.beta1), T(step.beta2), T(1 - step.beta2), clear));
+  synchronize(ctx);
+}
+
+// The number there is no larger than this afterwards.
+template <class T>
+void clamp_to(context& ctx, T* at, std::type_identity_t<T> most) {
+  if (ctx.measuring()) return;
+  synchronize(ctx);
+  if (ctx.thread == 0 && *at > most) *at = most;
   synchronize(ctx);
 }
 

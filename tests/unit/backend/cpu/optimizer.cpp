@@ -80,4 +80,12 @@ TEST_CASE("a gradient of zero moves a weight by its decay alone") {
   for (index c = 0; c < 40; ++c) CHECK(weight.at(0, c) == doctest::Approx(before.at(0, c) * 0.95f));
 }
 
+TEST_CASE("a number is clamped where it lies") {
+  float numbers[] = {5, 4, -9};
+  cpu_run_planned(2, [&](cpu::context& ctx) {
+    for (float& each : numbers) clamp_to(ctx, &each, 4.5f);
+  });
+  CHECK((numbers[0] == 4.5f && numbers[1] == 4 && numbers[2] == -9));
+}
+
 }  // namespace motet
