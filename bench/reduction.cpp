@@ -3,6 +3,7 @@
 // Prints one JSON line for each size of buckets; a ratio above 1 says that buckets are faster.
 //
 //   bench_reduction [--ranks 2] [--seconds 1] [--mib 64]
+#include <motet/backend/cpu/operations.hpp>
 #include <motet/backend/transport/local_group.hpp>
 #include <motet/runtime/gradient_reduction.hpp>
 
@@ -17,7 +18,7 @@
 namespace {
 
 using namespace motet;
-using reduction = gradient_reduction<float, local::group>;
+using reduction = gradient_reduction<float, local::group, cpu::context>;
 
 struct settings {
   std::int32_t ranks = 2;
@@ -59,7 +60,10 @@ void measure(const settings& of, motet::index bucket_kib, bool shards) {
       options.elements = bucket_kib * 256;
       options.shards = shards;
       reduction sums(plan_reduction(size, {}, {of.ranks, rank}, {}, options), &own, nullptr);
-      sums.prepare(gradients.data(), weights.data());
+      cpu::context ctx;
+      std::byte nothing{};
+      ctx.memory = arena(&nothing, 0);
+      sums.prepare(ctx, gradients.data(), weights.data());
       std::vector<double> whole, buckets;
       const double begin = now();
       for (bool go = true; go;) {

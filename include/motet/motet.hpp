@@ -5,6 +5,7 @@
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local.hpp>
 #include <motet/backend/transport/local_group.hpp>
+#include <motet/backend/transport/meeting_place.hpp>
 #include <motet/data/classes.hpp>
 #include <motet/data/loader.hpp>
 #include <motet/data/shards.hpp>
@@ -58,6 +59,7 @@
 #include <motet/runtime/program_ownership.hpp>
 #include <motet/runtime/progress.hpp>
 #include <motet/runtime/rate.hpp>
+#include <motet/runtime/rendezvous_of.hpp>
 #include <motet/runtime/report.hpp>
 #include <motet/runtime/stand_in.hpp>
 #include <motet/runtime/this_machine.hpp>
@@ -83,4 +85,5 @@
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi.hpp>
 #include <motet/backend/transport/mpi_group.hpp>
+#include <motet/backend/transport/mpi_place.hpp>
 #endif

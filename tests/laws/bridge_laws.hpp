@@ -4,6 +4,7 @@
 #include <motet/runtime/bridge_exchange.hpp>
 
 #include <algorithm>
+#include <places.hpp>
 #include <random>
 #include <string>
 #include <vector>
@@ -101,7 +102,7 @@ bool same_bits(T a, T b) {
 }
 
 // One rank of the problem.
-template <class T, transport End>
+template <class T, transport End, class Place = host_place>
 class bridge_rank {
  public:
   bridge_rank(const bridge_problem& problem, End& end, std::int32_t first_tag, any_group source_tensor, any_group target_tensor)
@@ -109,6 +110,7 @@ class bridge_rank {
         from_(problem.edge.from.side(problem.edge.samples).split),
         to_(problem.edge.to.side(problem.edge.samples).split),
         end_(end),
+        place(end),
         exchange(problem.edge, end, first_tag, source_tensor, target_tensor) {
     std::vector<index> largest(static_cast<std::size_t>(problem.edge.samples) + 1, 0);
     for (index s = 0; s < problem.edge.samples; ++s) {
@@ -116,13 +118,12 @@ class bridge_rank {
       for (const auto& lengths : problem.steps) most = std::max(most, lengths[static_cast<std::size_t>(s)]);
       largest[static_cast<std::size_t>(s + 1)] = largest[static_cast<std::size_t>(s)] + most;
     }
-    exchange.prepare({problem.edge.samples, 1, largest.data()}, problem.slots);
+    exchange.prepare(place.ctx, {problem.edge.samples, 1, largest.data()}, problem.slots);
     const sequences whole{problem.edge.samples, 1, largest.data()};
     for (const bridge_seat* seat : {&exchange.source, &exchange.target})
       for (index m = 0; m < seat->microbatches(); ++m) {
         auto& side = seat == &exchange.source ? source_ : target_;
-        side.emplace_back();
-        side.back().memory.reserve(static_cast<std::size_t>(seat->rows_of(m, whole) * (seat->width() + 1)) + 1);
+        side.emplace_back(place, static_cast<std::size_t>(seat->rows_of(m, whole) * (seat->width() + 1)) + 1);
       }
     offsets_.reserve(largest.size());
   }
@@ -139,8 +140,11 @@ class bridge_rank {
       const bridge_seat& seat = side == &source_ ? exchange.source : exchange.target;
       for (std::size_t m = 0; m < side->size(); ++m) {
         const index rows = seat.rows_of(static_cast<index>(m), all), stride = seat.width() + pad;
-        (*side)[m].memory.assign(static_cast<std::size_t>(rows * stride) + 1, T(-1.0f));
-        (*side)[m].rows = {(*side)[m].memory.data(), rows, seat.width(), stride};
+        held& own = (*side)[m];
+        std::fill(own.memory.seen().begin(), own.memory.seen().end(), T(-1.0f));
+        own.memory.put();
+        own.rows = {own.memory.data(), rows, seat.width(), stride};
+        own.seen = {own.memory.seen().data(), rows, seat.width(), stride};
       }
     }
     for (std::size_t m = 0; m < source_.size(); ++m) fill(exchange.source, source_, m, all, false);
@@ -164,12 +168,14 @@ class bridge_rank {
   End& end_;
 
  public:
-  bridge_exchange<T, End> exchange;
+  Place place;
+  bridge_exchange<T, End, typename Place::context> exchange;
 
  private:
   struct held {
-    std::vector<T> memory;
-    matrix<T> rows;
+    held(Place& place, std::size_t count) : memory(place, count) {}
+    typename Place::template numbers<T> memory;
+    matrix<T> rows, seen;
   };
 
   // visit(element, number) for all that a seat has of a microbatch, by definition.
@@ -183,25 +189,28 @@ class bridge_rank {
     for (index s = samples.begin; s < samples.end; ++s) {
       const interval part = share(all.rows_of(s), module.ranks.split().context, at.context);
       for (index r = part.begin; r < part.end; ++r, ++row)
-        for (index c = 0; c < problem_.edge.width; ++c) visit(of.rows.row(row)[c], bridge_number<T>(back, s, r, c));
+        for (index c = 0; c < problem_.edge.width; ++c) visit(of.seen.row(row)[c], bridge_number<T>(back, s, r, c));
     }
     if (row != of.rows.rows) wrong_ = "a microbatch has other rows than its samples";
   }
   void fill(const bridge_seat& seat, std::vector<held>& side, std::size_t m, const sequences& all, bool back) {
     each_element(seat, side[m], static_cast<index>(m), all, back, [](T& element, T number) { element = number; });
+    side[m].memory.put();
   }
   void compare(const bridge_seat& seat, std::vector<held>& side, std::size_t m, const sequences& all, bool back) {
+    side[m].memory.get();
     each_element(seat, side[m], static_cast<index>(m), all, back, [&](T& element, T number) {
       if (!same_bits(element, number)) wrong_ = back ? "a gradient is not that of its row and column" : "a number is not that of its row and column";
     });
-    const matrix<T>& rows = side[m].rows;
+    const matrix<T>& rows = side[m].seen;
     for (index r = 0; r < rows.rows; ++r)
       for (index c = rows.width; c < rows.stride; ++c)
         if (!same_bits(rows.row(r)[c], T(-1.0f))) wrong_ = "something was written between rows";
-    if (!same_bits(side[m].memory.back(), T(-1.0f))) wrong_ = "something was written behind the rows";
+    if (!same_bits(side[m].memory.seen()[static_cast<std::size_t>(rows.rows * rows.stride)], T(-1.0f)))
+      wrong_ = "something was written behind the rows";
   }
   // As a player does: whatever can go on goes on, asleep where nothing can.
-  void carry(bridge_way<T, End>& way, std::vector<held>& from, std::vector<held>& to) {
+  void carry(bridge_way<T, End, typename Place::context>& way, std::vector<held>& from, std::vector<held>& to) {
     std::size_t sends = 0, receives = 0;
     while (sends < from.size() || receives < to.size()) {
       const std::uint32_t seen = end_.observe();
@@ -249,7 +258,7 @@ class bridge_rank {
     }
     wait_sent(exchange.backward, target_.size());
   }
-  void wait_sent(bridge_way<T, End>& way, std::size_t microbatches) {
+  void wait_sent(bridge_way<T, End, typename Place::context>& way, std::size_t microbatches) {
     for (std::size_t m = 0; m < microbatches; ++m)
       for (;;) {
         const std::uint32_t seen = end_.observe();

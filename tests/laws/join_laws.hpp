@@ -239,7 +239,7 @@ class join_rank {
       const action what = point_->join_action();
       until(end_, [&] { return what.run(what.stage, all.instructions[i], i); });
     }
-    loss = point_->loss();
+    loss = *point_->loss();
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(point_->gradients()[i]);
     of_.each_part(rank_, [&](const join_seat& seat, index g, index m, index from) {
       const auto k = static_cast<std::size_t>(seat.module);

@@ -5,6 +5,7 @@
 #include <motet/runtime/gradient_ring.hpp>
 
 #include <numeric>
+#include <places.hpp>
 #include <random>
 
 namespace motet::laws {
@@ -97,20 +98,24 @@ void poll(End& end, Call&& call) {
 }
 
 // Three steps on one rank: sums, and with shards the weights that come back. Counts what is wrong.
-template <class Group, class End>
-int check_reduction(const made_ranks& ranks, std::int32_t rank, Group* cut, Group* shared, End& end, std::uint64_t seed, bool shards) {
+template <class Place, class Group, class End>
+int check_reduction(Place& place, const made_ranks& ranks, std::int32_t rank, Group* cut, Group* shared, End& end, std::uint64_t seed, bool shards) {
   const auto parameters = make_parameters(seed, ranks.tensor);
   const made_stage own = stage_of(parameters, ranks.tensor, rank % ranks.tensor);
-  gradient_reduction<float, Group> sums(ranks.plan(own, rank, make_options(seed, shards)), cut, shared, 1 + static_cast<std::int32_t>(seed % 4));
+  using context = typename Place::context;
+  gradient_reduction<float, Group, context> sums(ranks.plan(own, rank, make_options(seed, shards)), cut, shared,
+                                                 1 + static_cast<std::int32_t>(seed % 4));
   const auto size = static_cast<std::size_t>(own.size);
-  std::vector<float> gradients(size), weights(size);
-  sums.prepare(gradients.data(), weights.data());
+  typename Place::template numbers<float> all_gradients(place, size), all_weights(place, size);
+  std::vector<float>&gradients = all_gradients.seen(), &weights = all_weights.seen();
+  sums.prepare(place.ctx, all_gradients.data(), all_weights.data());
   std::mt19937_64 draw(seed * 31 + static_cast<std::uint64_t>(rank));  // ranks need not be ready alike
   int wrong = 0;
   for (std::uint64_t step = 0; step < 3; ++step) {
     for (const auto& part : own.parts)
       for (index e = 0; e < part.at.size(); ++e)
         gradients[static_cast<std::size_t>(part.at.begin + e)] = number_of(step, rank, part.parameter, part.global + e);
+    all_gradients.put();
     sums.begin_step();
     // Layer by layer from the end, in any order, or not at all.
     const std::uint64_t way = draw() % 3;
@@ -120,9 +125,10 @@ int check_reduction(const made_ranks& ranks, std::int32_t rank, Group* cut, Grou
     for (std::size_t p = 0; way != 2 && p < order.size(); ++p) {
       const interval at = own.parts[order[p]].at;
       const gradient_sink sink = sums.sink();
-      if (draw() % 8 != 0) sink.told(sink.self, gradients.data() + at.begin, at.size());
+      if (draw() % 8 != 0) sink.told(sink.self, all_gradients.data() + at.begin, at.size());
     }
     poll(end, [&] { return sums.finish(); });
+    all_gradients.get();
 
     std::vector<bool> is_own(size, false);
     for (const owned_elements& each : sums.plan().share.owned)
@@ -135,7 +141,9 @@ int check_reduction(const made_ranks& ranks, std::int32_t rank, Group* cut, Grou
         wrong += is_own[at] && gradients[at] != sum;
         weights[at] = is_own[at] ? sum : -100;
       }
+    all_weights.put();
     poll(end, [&] { return sums.gather_weights(); });
+    all_weights.get();
     for (const auto& part : own.parts)
       for (index e = 0; e < part.at.size(); ++e) {
         const float sum = sum_of(ranks, rank, parameters[part.parameter], step, part.parameter, part.global + e);
@@ -158,15 +166,17 @@ inline std::vector<interval> layers_of(const made_stage& own, std::uint64_t seed
 }
 
 // Two steps of three microbatches on one rank, whose gradients exist a few layers at a time.
-template <class Group, class End>
-int check_ring(const made_ranks& ranks, std::int32_t rank, Group* cut, Group* shared, End& end, std::uint64_t seed, std::int32_t slots) {
+template <class Place, class Group, class End>
+int check_ring(Place& place, const made_ranks& ranks, std::int32_t rank, Group* cut, Group* shared, End& end, std::uint64_t seed,
+               std::int32_t slots) {
   const auto parameters = make_parameters(seed, ranks.tensor);
   const made_stage own = stage_of(parameters, ranks.tensor, rank % ranks.tensor);
   const std::vector<interval> layers = layers_of(own, seed);
-  gradient_ring<float, Group> ring(ranks.plan(own, rank, make_options(seed, true), layers), layers, cut, shared, slots, 2);
+  gradient_ring<float, Group, typename Place::context> ring(ranks.plan(own, rank, make_options(seed, true), layers), layers, cut, shared, slots, 2);
   const auto size = static_cast<std::size_t>(own.size);
-  std::vector<float> base(size, -1000.0f), weights(size);
-  ring.prepare(base.data(), weights.data());
+  typename Place::template numbers<float> base(place, size, -1000.0f), all_weights(place, size);
+  std::vector<float>& weights = all_weights.seen();
+  ring.prepare(place.ctx, base.data(), all_weights.data());
   int wrong = 0;
   for (std::uint64_t step = 0; step < 2; ++step) {
     ring.begin_step();
@@ -176,18 +186,23 @@ int check_ring(const made_ranks& ranks, std::int32_t rank, Group* cut, Group* sh
         const float* const there = base.data() + layers[l].begin;
         auto* const to = static_cast<float*>(sink.place(sink.self, there, layers[l].size()));
         wrong += sink.place(sink.self, there, layers[l].size()) != to;
-        for (index e = 0; e < layers[l].size(); ++e) wrong += to[e] != 0;
-        for (const auto& part : own.parts)
-          for (index e = part.at.begin; e < part.at.end; ++e)
-            if (e >= layers[l].begin && e < layers[l].end)
-              to[e - layers[l].begin] += number_of(10 * step + m, rank, part.parameter, part.global + e - part.at.begin);
+        place.change(to, layers[l].size(), [&](float* numbers) {
+          for (index e = 0; e < layers[l].size(); ++e) wrong += numbers[e] != 0;
+          for (const auto& part : own.parts)
+            for (index e = part.at.begin; e < part.at.end; ++e)
+              if (e >= layers[l].begin && e < layers[l].end)
+                numbers[e - layers[l].begin] += number_of(10 * step + m, rank, part.parameter, part.global + e - part.at.begin);
+        });
         sink.told(sink.self, there, layers[l].size());
       }
     poll(end, [&] { return ring.finish(); });
     std::fill(weights.begin(), weights.end(), -100.0f);
     for (const owned_elements& each : ring.plan().share.owned)
-      for (index e = each.at.begin; e < each.at.end; ++e) weights[static_cast<std::size_t>(e)] = ring.sums()[each.moments + e - each.at.begin];
+      place.change(ring.sums() + each.moments, each.at.size(),
+                   [&](const float* sums) { std::copy_n(sums, each.at.size(), weights.begin() + static_cast<std::ptrdiff_t>(each.at.begin)); });
+    all_weights.put();
     poll(end, [&] { return ring.gather_weights(); });
+    all_weights.get();
     for (const auto& part : own.parts)
       for (index e = 0; e < part.at.size(); ++e) {
         float sum = 0;

@@ -19,6 +19,44 @@ inline constexpr message cut_but_alone{"MT-B05", "a net that is cut over ranks r
                                        "the weights say that a tensor group shares the layer, and the context does not know the group",
                                        "Set context::shared for each microbatch, also in a dry run, or take the whole net"};
 
-inline constexpr message backend_messages[] = {mpi_failed, mpi_ranks_differ, mpi_not_ready, group_disagrees, cut_but_alone};
+inline constexpr message cuda_failed{"MT-B10", "a CUDA call failed", "an earlier kernel went wrong, or the GPU is in a bad state",
+                                     "Run under compute-sanitizer; where it says nothing, look at dmesg and nvidia-smi"};
+inline constexpr message no_gpu{"MT-B11", "no GPU can be used here",
+                                "there is none, none is visible, or its driver is older than this program's CUDA",
+                                "Check nvidia-smi and CUDA_VISIBLE_DEVICES, and take a driver of 580 or newer for CUDA 13; or run on the CPU"};
+inline constexpr message gpu_memory_full{"MT-B12", "the GPU has too little memory", "the plan needs more than is free, or another program holds some",
+                                         "Take smaller batches, more parts, more ranks, or recompute; --explain says what is needed"};
+inline constexpr message gpu_library_missing{"MT-B13", "a GPU library is missing",
+                                             "the program was built without it, or it is not on the library path",
+                                             "Install it (see docs/backend/cuda.md) and build again"};
+inline constexpr message gpu_library_failed{"MT-B14", "a GPU library refused a call", "the shape, type or chip is not supported by this version",
+                                            "Update the library, or choose the portable kernels"};
+inline constexpr message gpu_share_refused{"MT-B15", "a share of a GPU's multiprocessors cannot be had",
+                                           "chips split them in steps, and this is none",
+                                           "Ask for a multiple of what the chip allows, as the message says"};
+inline constexpr message gpu_taken_twice{"MT-B16", "two ranks have the same GPU", "there are more ranks on this machine than GPUs visible to them",
+                                         "Start one rank for each GPU, or let them share it as threads of one process (shared_gpu)"};
+inline constexpr message gpu_library_versions_differ{"MT-B17", "ranks have different versions of a GPU library", "machines were not installed alike",
+                                                     "Install the same version everywhere"};
+inline constexpr message meeting_refused{"MT-B18", "the ranks could not meet", "address, port or token differ, or a rank did not start",
+                                         "Check MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE and MOTET_TOKEN of each rank"};
+inline constexpr message gpu_shape_refused{"MT-B19", "a GPU operation does not take this shape", "a width or count is beyond what its kernels handle",
+                                           "See the operation's page; take another width, or run this module on the CPU"};
+
+inline constexpr message backend_messages[] = {mpi_failed,
+                                               mpi_ranks_differ,
+                                               mpi_not_ready,
+                                               group_disagrees,
+                                               cut_but_alone,
+                                               cuda_failed,
+                                               no_gpu,
+                                               gpu_memory_full,
+                                               gpu_library_missing,
+                                               gpu_library_failed,
+                                               gpu_share_refused,
+                                               gpu_taken_twice,
+                                               gpu_library_versions_differ,
+                                               meeting_refused,
+                                               gpu_shape_refused};
 
 }  // namespace motet

@@ -94,6 +94,8 @@ class pair_loader {
     for (std::thread& each : threads_) each.join();
   }
 
+  // Where the pixels of all batches lie.
+  const buffer<float>& memory() const { return memory_; }
   // The next batch, valid until the next call. Throws what went wrong while it was made, again on every later call.
   const pair_batch& next() {
     std::unique_lock hold(guard_);

@@ -14,12 +14,12 @@ index boundary_bytes(index rows, index width) {
 }
 
 // Buffers for rows that come into a stage. A microbatch has one from the moment that its rows may come until nobody reads them any more.
-template <class T>
+template <class T, class Buffer = buffer<T>>
 class boundary_pool {
  public:
   void prepare(index count, index rows, index width, index microbatches) {
     stride_ = boundary_bytes<T>(rows, width) / static_cast<index>(sizeof(T));
-    memory_ = buffer<T>(count * stride_);
+    memory_ = Buffer(count * stride_);
     holder_.assign(static_cast<std::size_t>(count), -1);
     buffer_of_.assign(static_cast<std::size_t>(microbatches), -1);
   }
@@ -41,19 +41,19 @@ class boundary_pool {
   }
 
  private:
-  buffer<T> memory_;
+  Buffer memory_;
   index stride_ = 0;
   std::vector<std::int32_t> holder_;  // of each buffer
   std::vector<int> buffer_of_;        // of each microbatch
 };
 
 // Buffers for rows that leave a stage, used in turn. One is free again when its message was taken.
-template <class T>
+template <class T, class Buffer = buffer<T>>
 class boundary_ring {
  public:
   void prepare(index count, index rows, index width) {
     stride_ = boundary_bytes<T>(rows, width) / static_cast<index>(sizeof(T));
-    memory_ = buffer<T>(count * stride_);
+    memory_ = Buffer(count * stride_);
     entries_.assign(static_cast<std::size_t>(count), {});
   }
   // The next buffer, now microbatch m's; null while the message before is on its way.
@@ -85,7 +85,7 @@ class boundary_ring {
   struct entry {
     std::int32_t microbatch = -1, tag = -1;
   };
-  buffer<T> memory_;
+  Buffer memory_;
   index stride_ = 0;
   std::vector<entry> entries_;
   std::size_t next_ = 0;

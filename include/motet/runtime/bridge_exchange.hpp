@@ -6,7 +6,7 @@
 namespace motet {
 
 // One way over a bridge: from the seat where this rank sends, if it has one, to the seat where it receives, if it has one.
-template <class T, transport Transport>
+template <class T, transport Transport, class Context>
 class bridge_way {
  public:
   bridge_way(const bridge_seat& out, const bridge_seat& in, Transport& by, std::int32_t first_tag, any_group tensor)
@@ -15,9 +15,9 @@ class bridge_way {
   bridge_way& operator=(const bridge_way&) = delete;
 
   // Takes the memory: for samples of up to these rows, and for so many microbatches under way at each end.
-  void prepare(const sequences& largest, index slots) {
-    sender_.prepare(largest, slots);
-    receiver_.prepare(largest, slots);
+  void prepare(Context& ctx, const sequences& largest, index slots) {
+    sender_.prepare(ctx, largest, slots);
+    receiver_.prepare(ctx, largest, slots);
   }
   // A new step with samples of these rows, which stay as they are until the next. What the step before sent has arrived.
   void begin_step(const sequences& all) {
@@ -32,8 +32,8 @@ class bridge_way {
   index bytes_kept() const { return sender_.bytes_kept(); }
 
  private:
-  bridge_sender<T, Transport> sender_;
-  bridge_receiver<T, Transport> receiver_;
+  bridge_sender<T, Transport, Context> sender_;
+  bridge_receiver<T, Transport, Context> receiver_;
 };
 
 // A bridge as one rank takes part in it, with both ways over it: rows forward from the source's ranks to the target's, their gradients backward
@@ -42,7 +42,7 @@ class bridge_way {
 // group first.) An edge that nothing learns behind takes a bridge_way alone.
 //
 // A rank may have a seat at either side, at both or at none; what it has for itself is copied. Nothing is allocated after prepare().
-template <class T, transport Transport>
+template <class T, transport Transport, class Context>
 class bridge_exchange {
  public:
   // Takes edge.tags() tags from first_tag on. The groups are the tensor groups of this rank on each side, in the order of its members; none for one
@@ -53,9 +53,9 @@ class bridge_exchange {
         forward(source, target, by, first_tag, target_tensor),
         backward(target, source, by, first_tag + edge.tags() / 2, source_tensor) {}
 
-  void prepare(const sequences& largest, index slots) {
-    forward.prepare(largest, slots);
-    backward.prepare(largest, slots);
+  void prepare(Context& ctx, const sequences& largest, index slots) {
+    forward.prepare(ctx, largest, slots);
+    backward.prepare(ctx, largest, slots);
   }
   void begin_step(const sequences& all) {
     forward.begin_step(all);
@@ -64,7 +64,7 @@ class bridge_exchange {
   index bytes_sent() const { return forward.bytes_sent() + backward.bytes_sent(); }
 
   const bridge_seat source, target;
-  bridge_way<T, Transport> forward, backward;
+  bridge_way<T, Transport, Context> forward, backward;
 };
 
 }  // namespace motet

@@ -8,11 +8,11 @@ namespace motet {
 
 // A rank's receiving end of a bridge. It gets its share of the columns from the senders, and the rest from its tensor group, so that each number
 // crosses the bridge once.
-template <class T, transport Transport>
+template <class T, transport Transport, class Context>
 class bridge_receiver {
  public:
   // `tensor`: the ranks that receive the same rows; none for one alone. `beside` is this rank's own sender on the same way.
-  bridge_receiver(const bridge_seat& seat, Transport& by, std::int32_t first_tag, any_group tensor, bridge_sender<T, Transport>& beside)
+  bridge_receiver(const bridge_seat& seat, Transport& by, std::int32_t first_tag, any_group tensor, bridge_sender<T, Transport, Context>& beside)
       : slots_(seat), by_(by), first_tag_(first_tag), tensor_(tensor), beside_(beside), states_(seat.parcels().size()) {
     if (seat.seated() && (tensor.size() != seat.tensor() || tensor.member() != seat.tensor_member()))
       fail(bridge_misfit, "tensor member " + std::to_string(seat.tensor_member()) + " of " + std::to_string(seat.tensor()) +
@@ -27,8 +27,8 @@ class bridge_receiver {
     }
   }
 
-  void prepare(const sequences& largest, index slots) {
-    slots_.prepare(largest, slots, tensor_.alone() ? 0 : slots_.seat().width());
+  void prepare(Context& ctx, const sequences& largest, index slots) {
+    slots_.prepare(ctx, largest, slots, tensor_.alone() ? 0 : slots_.seat().width());
     share_bytes_.resize(static_cast<std::size_t>(tensor_.size()));
   }
   void begin_step(const sequences& all) { slots_.begin_step(all); }
@@ -64,12 +64,12 @@ class bridge_receiver {
     tensor_.all_gather(reinterpret_cast<const std::byte*>(share_of(here, to).data), here.memory.data(), share_bytes_);
     for (index t = 0; t < tensor_.size(); ++t) {
       const interval columns = seat.columns(t);
-      slots_.copy(gathered(here, to.rows, columns), to.columns(columns.begin, columns.size()));
+      slots_.move(gathered(here, to.rows, columns), to.columns(columns.begin, columns.size()));
     }
   }
 
  private:
-  using slot = typename bridge_slots<T>::slot;
+  using slot = typename bridge_slots<T, Context>::slot;
   struct state {
     T* to = nullptr;  // where the transport puts it
     index bytes = 0;
@@ -116,11 +116,11 @@ class bridge_receiver {
     return true;
   }
 
-  bridge_slots<T> slots_;
+  bridge_slots<T, Context> slots_;
   Transport& by_;
   std::int32_t first_tag_;
   any_group tensor_;
-  bridge_sender<T, Transport>& beside_;
+  bridge_sender<T, Transport, Context>& beside_;
   std::vector<state> states_;
   std::vector<index> share_bytes_;
 };

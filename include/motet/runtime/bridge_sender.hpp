@@ -8,14 +8,14 @@ namespace motet {
 
 // A rank's sending end of a bridge. Every tensor rank of a sender has whole rows and sends its share of the columns. A message without rows is a
 // message, so all ranks make the same calls whatever the data.
-template <class T, transport Transport>
+template <class T, transport Transport, class Context>
 class bridge_sender {
  public:
   // Message i of the list has the tag first_tag + i.
   bridge_sender(const bridge_seat& seat, Transport& by, std::int32_t first_tag)
       : slots_(seat), by_(by), first_tag_(first_tag), states_(seat.parcels().size()) {}
 
-  void prepare(const sequences& largest, index slots) { slots_.prepare(largest, slots, 0); }
+  void prepare(Context& ctx, const sequences& largest, index slots) { slots_.prepare(ctx, largest, slots, 0); }
   void begin_step(const sequences& all) {
     slots_.begin_step(all);
     for (state& each : states_) each.waits = false;
@@ -81,7 +81,7 @@ class bridge_sender {
   };
   const bridge_seat::parcel& parcel(index p) const { return seat().parcels()[static_cast<std::size_t>(p)]; }
 
-  bridge_slots<T> slots_;
+  bridge_slots<T, Context> slots_;
   Transport& by_;
   std::int32_t first_tag_;
   index bytes_sent_ = 0, bytes_kept_ = 0;

@@ -2,21 +2,21 @@
 #pragma once
 
 #include <motet/runtime/bridge_seat.hpp>
+#include <motet/runtime/held_memory.hpp>
 #include <motet/tensor/arena.hpp>
 
 #include <algorithm>
-#include <cstring>
 
 namespace motet {
 
 // The microbatches under way at one seat of a bridge, each in a slot with memory of its own: that of the rows that its messages carry, packed, behind
 // room for `gathered` columns of all its rows.
-template <class T>
+template <class T, class Context>
 class bridge_slots {
  public:
   struct slot {
     index holds = -1;  // which microbatch
-    buffer<std::byte> memory;
+    buffer_for<Context, std::byte> memory;
     std::vector<index> starts;  // of its samples
   };
   // Where the rows of a message lie in the rows of its microbatch.
@@ -30,7 +30,9 @@ class bridge_slots {
   const bridge_seat& seat() const { return seat_; }
   static index bytes_of(index numbers) { return round_up(numbers * static_cast<index>(sizeof(T)), arena::alignment); }
 
-  void prepare(const sequences& largest, index count, index gathered) {
+  // Rows lie where the operations of ctx work; it stays.
+  void prepare(Context& ctx, const sequences& largest, index count, index gathered) {
+    ctx_ = &ctx;
     most_rows_ = most_rows(largest);
     index messages = 0, samples = 0;
     for (index m = 0; m < seat_.microbatches(); ++m) {
@@ -40,7 +42,7 @@ class bridge_slots {
     const index packed = most_rows_ * seat_.columns(seat_.tensor_member()).size();
     slots_ = std::vector<slot>(static_cast<std::size_t>(std::min(std::max(count, index{1}), seat_.microbatches())));
     for (slot& each : slots_) {
-      each.memory = buffer<std::byte>(bytes_of(most_rows_ * gathered) + bytes_of(packed) + messages * arena::alignment);
+      each.memory = buffer_for<Context, std::byte>(bytes_of(most_rows_ * gathered) + bytes_of(packed) + messages * arena::alignment);
       each.starts.reserve(static_cast<std::size_t>(samples + 1));
     }
   }
@@ -80,21 +82,18 @@ class bridge_slots {
   void pack(const slot& here, const bridge_seat::parcel& it, matrix<const T> rows, T* to) const {
     const index columns = it.what.columns.size();
     seat_.each_run(it, here.holds, all_, here.starts, [&](index first, index count) {
-      copy(rows.slice(first, count).columns(it.what.columns.begin, columns), {to, count, columns, columns});
+      move(rows.slice(first, count).columns(it.what.columns.begin, columns), {to, count, columns, columns});
       to += count * columns;
     });
   }
   void unpack(const slot& here, const bridge_seat::parcel& it, const T* from, matrix<T> rows, index first_column) const {
     const index columns = it.what.columns.size();
     seat_.each_run(it, here.holds, all_, here.starts, [&](index first, index count) {
-      copy({from, count, columns, columns}, rows.slice(first, count).columns(it.what.columns.begin - first_column, columns));
+      move({from, count, columns, columns}, rows.slice(first, count).columns(it.what.columns.begin - first_column, columns));
       from += count * columns;
     });
   }
-  static void copy(matrix<const T> from, matrix<T> to) {
-    const auto bytes = static_cast<std::size_t>(from.width) * sizeof(T);
-    for (index r = 0; bytes > 0 && r < from.rows; ++r) std::memcpy(to.row(r), from.row(r), bytes);
-  }
+  void move(matrix<const T> from, matrix<T> to) const { copy(*ctx_, from, to); }
 
  private:
   index most_rows(const sequences& all) const {
@@ -104,6 +103,7 @@ class bridge_slots {
   }
 
   const bridge_seat& seat_;
+  Context* ctx_ = nullptr;
   sequences all_;
   index most_rows_ = 0;
   std::vector<slot> slots_;

@@ -109,6 +109,8 @@ class rank_player {
       if (went == 0) by_.pause(seen);
     }
     current_ = -1;
+    if constexpr (requires { by_.end_step(); }) by_.end_step();
+    if constexpr (marks) resolve();
   }
 
   // Calls visit(begin, at, end) for each lane, positions in graph.order: what stands before `at` is done. May be asked by another thread.
@@ -120,6 +122,13 @@ class rank_player {
   std::int32_t current() const { return current_; }
 
  private:
+  // Whether it keeps time of what a rank only begins: mark_begin(i) before, mark_end(i) behind the rank's instruction i, and after the step begin_of(i)
+  // and end_of(i) in seconds from the world's mark_zero(), seconds_of(i) between them.
+  static constexpr bool marks = requires(Transport& t) {
+    t.mark_begin(0);
+    t.mark_end(0);
+    { t.seconds_of(0) } -> std::convertible_to<double>;
+  };
   struct step {
     action what;
     std::int32_t first_wait = 0, last_wait = 0;
@@ -141,6 +150,10 @@ class rank_player {
     const instruction& it = sheet_.of.instructions[number];
     if (record_ == nullptr && clock_ == nullptr) {
       if (!now.what.run(now.what.stage, it, number)) return false;
+    } else if constexpr (marks) {
+      by_.mark_begin(mine);
+      if (!now.what.run(now.what.stage, it, number)) return false;
+      by_.mark_end(mine);
     } else {
       const auto tried = std::chrono::steady_clock::now();
       if (!now.what.run(now.what.stage, it, number)) return false;
@@ -155,6 +168,22 @@ class rank_player {
     done_[static_cast<std::size_t>(mine)] = step_;
     ++own.at;
     return true;
+  }
+  // Where an action only begins its work, the transport has marked when that was done, as all of it is now.
+  void resolve()
+    requires marks
+  {
+    if (record_ == nullptr && clock_ == nullptr) return;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const auto mine = static_cast<std::int32_t>(i), number = first_ + mine;
+      const instruction& it = sheet_.of.instructions[number];
+      if (record_ != nullptr) {
+        record_->start[number] = by_.begin_of(mine);
+        record_->finish[number] = by_.end_of(mine);
+      }
+      if (clock_ != nullptr && (is_forward(it.what) || is_backward(it.what)))
+        clock_[sheet_.of.voices[it.voice].first_place + it.stage] += by_.seconds_of(mine);
+    }
   }
   double since_zero(std::chrono::steady_clock::time_point when) const { return std::chrono::duration<double>(when - zero_).count(); }
 

@@ -4,6 +4,7 @@
 #include <motet/nn/gradient_sink.hpp>
 #include <motet/runtime/calls_in_turn.hpp>
 #include <motet/runtime/gradient_buckets.hpp>
+#include <motet/runtime/held_memory.hpp>
 #include <motet/runtime/messages.hpp>
 #include <motet/tensor/arena.hpp>
 
@@ -26,7 +27,7 @@ void check_group(group_place planned, const Group* got) {
 // each gets the sum of its part only, and afterwards the others get the weights that it updated. Nothing is allocated in a step.
 //
 // A group serves one stage alone: of two, the one that is ready first on this rank may be the second one elsewhere.
-template <class Master, class Group>
+template <class Master, class Group, class Context>
   requires all_reduces<Group, Master> && reduce_scatters<Group, Master> && all_gathers<Group>
 class gradient_reduction {
  public:
@@ -58,11 +59,12 @@ class gradient_reduction {
   const reduction_plan& plan() const { return plan_; }
   index packing_bytes() const { return plan_.packing * static_cast<index>(sizeof(Master)); }
 
-  // The stage's flat buffers.
-  void prepare(Master* gradients, Master* weights) {
+  // The stage's flat buffers, where the operations of ctx work; it stays.
+  void prepare(Context& ctx, Master* gradients, Master* weights) {
+    ctx_ = &ctx;
     gradients_ = gradients;
     weights_ = weights;
-    packing_ = buffer<Master>(plan_.packing);
+    packing_ = buffer_for<Context, Master>(plan_.packing);
   }
   void begin_step() {
     for (lane& own : lanes_) {
@@ -144,7 +146,10 @@ class gradient_reduction {
     if (it.bucket->packed()) {
       if (gathers_) return calls_in_turn<Group>::no_call;
       Master* to = packing_.data() + it.packing;
-      for (const interval part : it.bucket->parts) to = std::copy_n(gradients_ + part.begin, part.size(), to);
+      for (const interval part : it.bucket->parts) {
+        copy(*ctx_, gradients_ + part.begin, to, part.size());
+        to += part.size();
+      }
       return group.all_reduce_sum(packing_.data() + it.packing, it.bucket->size);
     }
     const index begin = it.bucket->whole().begin;
@@ -160,15 +165,16 @@ class gradient_reduction {
     if (!it.bucket->packed() || gathers_) return;
     const Master* from = packing_.data() + it.packing;
     for (const interval part : it.bucket->parts) {
-      std::copy_n(from, part.size(), gradients_ + part.begin);
+      copy(*ctx_, from, gradients_ + part.begin, part.size());
       from += part.size();
     }
   }
 
   reduction_plan plan_;
   lane lanes_[2];
+  Context* ctx_ = nullptr;
   Master *gradients_ = nullptr, *weights_ = nullptr;
-  buffer<Master> packing_;
+  buffer_for<Context, Master> packing_;
   bool gathers_ = false, begun_ = false;
   std::chrono::steady_clock::time_point began_;
 };

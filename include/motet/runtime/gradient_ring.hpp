@@ -10,7 +10,7 @@ namespace motet {
 //
 // The memory of a layer may be in a sum still when backward wants it, so a backward waits for that of all other members: in a program they have to be
 // one meeting. Members' backwards come in the same order. Nothing is allocated in a step.
-template <class Master, class Group>
+template <class Master, class Group, class Context>
   requires all_reduces<Group, Master> && reduce_scatters<Group, Master> && all_gathers<Group>
 class gradient_ring {
  public:
@@ -64,17 +64,18 @@ class gradient_ring {
   Master* sums() const { return sums_.data(); }
 
   // base: the address that stands for the first gradient of the stage; it is not read.
-  void prepare(const Master* base, Master* weights) {
+  void prepare(Context& ctx, const Master* base, Master* weights) {
+    ctx_ = &ctx;
     base_ = base;
     weights_ = weights;
-    sums_ = buffer<Master>(plan_.share.moments);
-    packing_ = buffer<Master>(plan_.packing);
-    for (slot& each : slots_) each.memory = buffer<Master>(largest_);
+    sums_ = buffer_type(plan_.share.moments);
+    packing_ = buffer_type(plan_.packing);
+    for (slot& each : slots_) each.memory = buffer_type(largest_);
   }
   void begin_step() {
     for (const slot& each : slots_)
       if (each.layer != nullptr) fail(reduction_misused, "a step began while gradients of a layer were summed");
-    std::fill_n(sums_.data(), sums_.size(), Master(0));
+    zero(*ctx_, sums_.data(), sums_.size());
     for (lane& own : lanes_) own.turns.restart();
     gathers_ = false;
   }
@@ -101,6 +102,7 @@ class gradient_ring {
   }
 
  private:
+  using buffer_type = buffer_for<Context, Master>;
   struct sum {
     int lane;
     interval at, own;  // own: the part of this member
@@ -126,7 +128,7 @@ class gradient_ring {
     calls_in_turn<Group> turns;  // of packed sums, then of weights
   };
   struct slot {
-    buffer<Master> memory;
+    buffer_type memory;
     const layer_sums* layer = nullptr;
     std::vector<ticket> tickets;  // of the layer's calls
     std::size_t settled = 0;      // of them
@@ -167,7 +169,7 @@ class gradient_ring {
       fail(reduction_misused,
            "elements " + std::to_string(begin) + " to " + std::to_string(begin + count) + " are no layer, or another is not ready");
     open_ = &*found;
-    std::fill_n(own.memory.data(), count, Master(0));
+    zero(*ctx_, own.memory.data(), count);
     return own.memory.data();
   }
   void ready(const void* data, index count) {
@@ -185,7 +187,7 @@ class gradient_ring {
   }
   void add(const slot& from, interval at, index to) {
     const Master* const own = from.memory.data() + at.begin - from.layer->at.begin;
-    for (index i = 0; i < at.size(); ++i) sums_[to + i] += own[i];
+    accumulate(*ctx_, own, sums_.data() + to, at.size());
   }
   // Adds up what is summed; true when nothing of the slot is under way. done(lane, ticket) looks, or waits.
   template <class Done>
@@ -202,22 +204,22 @@ class gradient_ring {
     return true;
   }
   bool sum_packed(lane& own) {
-    const auto each_part = [&](index turn, auto&& copy) {
+    const auto each_part = [&](index turn, auto&& move) {
       const packed_sum& of = own.packed[static_cast<std::size_t>(turn)];
       Master* at = packing_.data() + of.packing;
       for (const interval part : of.bucket->parts) {
-        copy(at, sums_.data() + sum_at(part.begin), part.size());
+        move(at, sums_.data() + sum_at(part.begin), part.size());
         at += part.size();
       }
     };
     return own.turns.move(
         static_cast<index>(own.packed.size()), [](index) { return true; },
         [&](index turn) {
-          each_part(turn, [](Master* packed, const Master* sums, index size) { std::copy_n(sums, size, packed); });
+          each_part(turn, [&](Master* packed, const Master* sums, index size) { copy(*ctx_, sums, packed, size); });
           const packed_sum& of = own.packed[static_cast<std::size_t>(turn)];
           return own.turns.group().all_reduce_sum(packing_.data() + of.packing, of.bucket->size);
         },
-        [&](index turn) { each_part(turn, [](const Master* packed, Master* sums, index size) { std::copy_n(packed, size, sums); }); });
+        [&](index turn) { each_part(turn, [&](const Master* packed, Master* sums, index size) { copy(*ctx_, packed, sums, size); }); });
   }
   bool gather(lane& own) {
     return own.turns.move(
@@ -237,9 +239,10 @@ class gradient_ring {
   std::size_t turn_ = 0;
   const layer_sums* open_ = nullptr;  // whose gradients backward adds to now
   index largest_ = 0;                 // elements of a layer
+  Context* ctx_ = nullptr;
   const Master* base_ = nullptr;
   Master* weights_ = nullptr;
-  buffer<Master> sums_, packing_;
+  buffer_type sums_, packing_;
   bool gathers_ = false;
 };
 

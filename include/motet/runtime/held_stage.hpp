@@ -19,13 +19,17 @@ struct rank_state {
   const score_sheet* sheet = nullptr;
   Context ctx;  // one thread; its memory is set for each instruction
   arena work;   // temporaries of one instruction
-  buffer<std::byte> work_memory, scratch_memory;
+  buffer_for<Context, std::byte> work_memory, scratch_memory;
 
   void prepare(index work_bytes, index scratch_bytes) {
-    work_memory = buffer<std::byte>(work_bytes);
-    scratch_memory = buffer<std::byte>(scratch_bytes);
-    work = arena_of(work_memory);
     ctx = {};
+    // The end knows on what this rank computes.
+    if constexpr (requires { end->prepare(ctx); })
+      if (end != nullptr) end->prepare(ctx);
+    work_memory = buffer_for<Context, std::byte>(work_bytes);
+    scratch_memory = buffer_for<Context, std::byte>(scratch_bytes);
+    work = arena_of(work_memory);
+    ctx.memory = work;
     ctx.scratch = arena_of(scratch_memory);
   }
 };
@@ -71,14 +75,21 @@ class held_stage {
   stage_needs measure() const { return measure_stage<Net, Context, Numbers>(at_, parts_); }
   // Takes all memory; moments begin at zero.
   void prepare(const stage_needs& measured) {
-    weights_ = buffer<master>(at_.parameters);
+    using value = typename Numbers::value;
+    if constexpr (requires { keep_weights<value>(home_.ctx, static_cast<const master*>(nullptr), index{0}); }) {
+      if (weights_.size() > 0) drop_weights(home_.ctx, static_cast<const master*>(weights_.data()));
+      weights_ = buffer_type(at_.parameters);
+      keep_weights<value>(home_.ctx, static_cast<const master*>(weights_.data()), at_.parameters);
+    } else {
+      weights_ = buffer_type(at_.parameters);
+    }
     slots_.clear();
     if (at_.learns) {
-      gradients_ = buffer<master>(at_.sums_each ? 0 : at_.parameters);
-      for (buffer<master>* each : {&first_, &second_}) *each = buffer<master>(at_.moments);
-      for (buffer<master>* each : {&gradients_, &first_, &second_}) std::fill_n(each->data(), each->size(), master(0));
+      gradients_ = buffer_type(at_.sums_each ? 0 : at_.parameters);
+      for (buffer_type* each : {&first_, &second_}) *each = buffer_type(at_.moments);
+      for (buffer_type* each : {&gradients_, &first_, &second_}) zero(home_.ctx, each->data(), each->size());
       slots_.resize(static_cast<std::size_t>(at_.remade ? 0 : at_.slots));
-      for (slot& each : slots_) each.memory = buffer<std::byte>(measured.slot);
+      for (slot& each : slots_) each.memory = buffer_for<Context, std::byte>(measured.slot);
     }
     const index rows = parts_.largest_rows().rows();
     for (int kind = 0; kind < 3; ++kind) {
@@ -90,7 +101,7 @@ class held_stage {
   void begin_step(bool zero_gradients) {
     left_ = static_cast<std::int32_t>(parts_.count());
     for (auto& each : out_) each.clear();
-    if (zero_gradients) std::fill_n(gradients_.data(), gradients_.size(), master(0));
+    if (zero_gradients) zero(home_.ctx, gradients_.data(), gradients_.size());
   }
   // The most that a slot ever held, to compare with what was measured.
   index used_of_slots() const {
@@ -120,9 +131,10 @@ class held_stage {
 
  private:
   using rows_view = view<stream, stage::width>;
+  using buffer_type = buffer_for<Context, master>;
   using ends_type = typename stage::template ends<Numbers>;
   struct slot {
-    buffer<std::byte> memory;
+    buffer_for<Context, std::byte> memory;
     arena at;  // what is in use
     typename stage::template saved<Numbers> saved;
     index used = 0;
@@ -136,6 +148,13 @@ class held_stage {
     int slot = -1;
     int kind = 0;    // of the rows that came: 1 when they were forwarded again
     ends_type ends;  // between backward's two parts
+  };
+
+  // Where a rank only begins what it does, rows may come beside its computations: await() and freed() tell when they are read.
+  static constexpr bool receives_ahead = requires(Endpoint& end, std::byte* to) {
+    end.receive_ahead(0, 0, to, index{0});
+    end.await(to);
+    end.freed(to);
   };
 
   template <bool (held_stage::*Operation)(const instruction&, std::int32_t)>
@@ -165,7 +184,16 @@ class held_stage {
     to = {data, rows_of(m)};
     return true;
   }
-  view<const stream, stage::width> incoming(int kind, std::int32_t m) const { return {in_[kind].of(m), rows_of(m)}; }
+  view<const stream, stage::width> incoming(int kind, std::int32_t m) const {
+    const stream* const data = in_[kind].of(m);
+    if constexpr (receives_ahead) home_.end->await(data);
+    return {data, rows_of(m)};
+  }
+  // Nobody here reads them any more.
+  void give(int kind, std::int32_t m) {
+    if constexpr (receives_ahead) home_.end->freed(in_[kind].of(m));
+    in_[kind].give(m);
+  }
 
   // All ends of a forward, or of a backward; false when what it makes has nowhere to go yet.
   bool forward_ends(int kind, std::int32_t m, ends_type& ends) {
@@ -186,7 +214,7 @@ class held_stage {
     ends_type ends;
     if (!forward_ends(kind, m, ends)) return false;
     stage::infer(context(home_.work, m), at_.range, w(), parts_[m], ends);
-    if (!is_first()) in_[kind].give(m);
+    if (!is_first()) give(kind, m);
     return true;
   }
   bool keep(int kind, std::int32_t m) {
@@ -220,8 +248,8 @@ class held_stage {
 
   void free(std::int32_t m) {
     if (!at_.remade) slot_of(m).busy = false;
-    if (!is_first()) in_[state(m).kind].give(m);
-    if (!is_last()) in_[2].give(m);
+    if (!is_first()) give(state(m).kind, m);
+    if (!is_last()) give(2, m);
     state(m).slot = -1;
   }
   bool backward(const instruction& it, std::int32_t) {
@@ -269,7 +297,11 @@ class held_stage {
   template <int Kind>
   bool receive(const instruction& it, std::int32_t number) {
     stream* const to = in_[Kind].take(it.microbatch);
-    return to != nullptr && home_.end->receive(home_.sheet->tags[number], it.peer, reinterpret_cast<std::byte*>(to), bytes_of(it.microbatch));
+    if (to == nullptr) return false;
+    auto* const data = reinterpret_cast<std::byte*>(to);
+    const std::int32_t tag = home_.sheet->tags[number];
+    if constexpr (receives_ahead) return home_.end->receive_ahead(tag, it.peer, data, bytes_of(it.microbatch));
+    else return home_.end->receive(tag, it.peer, data, bytes_of(it.microbatch));
   }
 
   home_type& home_;
@@ -280,11 +312,11 @@ class held_stage {
   std::int32_t left_ = 0;  // backwards of this step that are still to come
   std::vector<microbatch_state> state_of_;
   std::vector<slot> slots_;
-  boundary_pool<stream> in_[3];
-  boundary_ring<stream> out_[3];
+  boundary_pool<stream, buffer_for<Context, stream>> in_[3];
+  boundary_ring<stream, buffer_for<Context, stream>> out_[3];
   std::vector<view<stream, stage::embedding>> features_;
   std::vector<view<const stream, stage::embedding>> d_features_;
-  buffer<master> weights_, gradients_, first_, second_;
+  buffer_type weights_, gradients_, first_, second_;
 };
 
 }  // namespace motet

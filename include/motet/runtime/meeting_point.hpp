@@ -65,8 +65,8 @@ class meeting_point {
 
   // Whether the numbers of the loss live here: with the first member of the first module that learns.
   bool is_owner() const { return me_ == shares_.owner(); }
-  // This rank's parts of the loss and of the gradients of its numbers; nothing where nothing learns.
-  double loss() const { return loss_; }
+  // This rank's parts of the loss and of the gradients of its numbers; nothing where nothing learns. Both lie where operations work.
+  const double* loss() const { return loss_.data(); }
   master* gradients() const { return gradients_.data(); }
   // Only with the owner.
   master* weights() const { return weights_.data(); }
@@ -85,11 +85,12 @@ class meeting_point {
     found.received = received_bytes();
     found.heard = told_.received_bytes();
     found.gradients = groups_ * gradient_bytes_;
-    found.features = found.own + found.told + found.received + found.heard + found.gradients + (is_owner() ? 4 : 1) * loss_bytes;
+    found.features = found.own + found.told + found.received + found.heard + found.gradients + (is_owner() ? 4 : 1) * loss_bytes +
+                     static_cast<index>(sizeof(double));
     std::byte* const any = nowhere<std::byte>();
     const places at{any, any, any, any, any};
     Context ctx;
-    double loss = 0;
+    double* const loss = nowhere<double>();
     if constexpr (loss_type::tells) {
       std::array<pieces_type, modules> pieces = pieces_;
       find_pieces(at, pieces);
@@ -107,15 +108,17 @@ class meeting_point {
   void prepare() { prepare(measure()); }
   // Room for other shares as well: the needs of a meeting of as many samples as each member ever brings (join_layout::at_most).
   void prepare(const needs& most) {
-    own_ = buffer<std::byte>(most.own);
-    own_told_ = buffer<std::byte>(most.told);
-    received_ = buffer<std::byte>(most.received);
-    received_told_ = buffer<std::byte>(most.heard);
-    d_features_ = buffer<std::byte>(most.gradients);
+    own_ = bytes_type(most.own);
+    own_told_ = bytes_type(most.told);
+    received_ = bytes_type(most.received);
+    received_told_ = bytes_type(most.heard);
+    d_features_ = bytes_type(most.gradients);
+    loss_ = buffer_for<Context, double>(1);
+    zero(home_.ctx, loss_.data(), 1);
     gradients_ = zeros();
     if constexpr (!loss_type::tells) numbers_ = zeros();
     if (!is_owner()) return;
-    for (buffer<master>* each : {&weights_, &first_, &second_}) *each = zeros();
+    for (buffer_type* each : {&weights_, &first_, &second_}) *each = zeros();
   }
   // Where the last stage of a voice puts its features of a microbatch of a group, and finds their gradient; none for a frozen module.
   feature_view features_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
@@ -130,13 +133,13 @@ class meeting_point {
     return {reinterpret_cast<const stream*>(from), part.samples.size()};
   }
   void begin_step() {
-    loss_ = 0;
     compared_ = false;
     passed_ = 0;
     here_ = {};
-    std::fill_n(gradients_.data(), loss_size, master(0));
+    zero(home_.ctx, loss_.data(), 1);
+    zero(home_.ctx, gradients_.data(), loss_size);
     for (index group = 0; is_owner() && group < groups_; ++group)
-      std::copy_n(weights_.data(), loss_size, reinterpret_cast<master*>(own_numbers(places_of(group))));
+      copy(home_.ctx, weights_.data(), reinterpret_cast<master*>(own_numbers(places_of(group))), loss_size);
   }
   action join_action() {
     return {[](void* self, const instruction& it, std::int32_t number) { return static_cast<meeting_point*>(self)->meet(it.microbatch, number); },
@@ -148,6 +151,8 @@ class meeting_point {
   static constexpr index row_bytes = Model::embedding * static_cast<index>(sizeof(stream));
   static constexpr index loss_bytes = round_up(loss_size * static_cast<index>(sizeof(master)), arena::alignment);
   using pieces_type = std::vector<matrix<const stream>>;
+  using bytes_type = buffer_for<Context, std::byte>;
+  using buffer_type = buffer_for<Context, master>;
 
   // Of one group: own features and numbers, what came, what is told, what was heard, gradients.
   struct places {
@@ -167,9 +172,9 @@ class meeting_point {
   index received_bytes() const {
     return loss_type::tells ? features_.received_bytes() : (sources_.size() > 1 ? 2 : 1) * features_.largest() + loss_bytes;
   }
-  static buffer<master> zeros() {
-    buffer<master> all(loss_size);
-    std::fill_n(all.data(), loss_size, master(0));
+  buffer_type zeros() const {
+    buffer_type all(loss_size);
+    zero(home_.ctx, all.data(), loss_size);
     return all;
   }
   const join_part& part_of(std::size_t module, std::int32_t voice, index microbatch) const {
@@ -212,23 +217,24 @@ class meeting_point {
   double share() const { return Model::share / static_cast<double>(groups_); }
 
   // Slopes begin at zero, and with them whole pairs.
-  void compare_alone(Context& ctx, const places& at, const master* w, double& loss, master* g) const {
+  void compare_alone(Context& ctx, const places& at, const master* w, double* loss, master* g) const {
     for (std::size_t k = 0; k < modules; ++k)
       if (!Model::frozen[k]) zero(ctx, sequences{rows(k), 1, nullptr}, own_slopes(at, k));
     for (std::size_t i = 0; i < modules; ++i)
       for (std::size_t j = i + 1; j < modules; ++j)
-        if (alone(i, j)) loss += loss_type::pair(ctx, w, g, own_rows(at, i), own_rows(at, j), share(), own_slopes(at, i), own_slopes(at, j));
+        if (alone(i, j))
+          add_number(ctx, loss_type::pair(ctx, w, g, own_rows(at, i), own_rows(at, j), share(), own_slopes(at, i), own_slopes(at, j)), loss);
   }
 
   // Where rows tell something: before the second exchange what they tell, the loss, and the gradients of its numbers;
-  void compare(Context& ctx, const places& at, const std::array<pieces_type, modules>& pieces, double& loss, master* g) const
+  void compare(Context& ctx, const places& at, const std::array<pieces_type, modules>& pieces, double* loss, master* g) const
     requires(loss_type::tells)
   {
     const master* const w = numbers(at);
     compare_alone(ctx, at, w, loss, g);
     for (std::size_t i = 0; i < modules; ++i)
       for (std::size_t j = 0; j < modules; ++j)
-        if (in_parts(i, j)) loss += loss_type::tell(ctx, w, g, part(at, pieces, i, j), share(), told(at, me_, i, j));
+        if (in_parts(i, j)) add_number(ctx, loss_type::tell(ctx, w, g, part(at, pieces, i, j), share(), told(at, me_, i, j)), loss);
   }
   // after it the gradients of all rows here.
   void differentiate(Context& ctx, const places& at, const std::array<pieces_type, modules>& pieces) const
@@ -241,7 +247,7 @@ class meeting_point {
         const index mark = ctx.memory.mark();
         stream* const others = ctx.memory.template take<stream>(layout_.samples());
         for (index m = 0, next = 0; m < layout_.size() && !ctx.measuring(); next += layout_.rows(m++, j))
-          if (layout_.rows(m, j) > 0) std::copy_n(told(at, m, j, i), layout_.rows(m, j), others + next);
+          if (layout_.rows(m, j) > 0) copy(ctx, told(at, m, j, i), others + next, layout_.rows(m, j));
         const stream *const own = told(at, me_, i, j), *const all = others;
         loss_type::part(ctx, numbers(at), nobody, part(at, pieces, i, j), share(), own, all, own_slopes(at, i));
         release(ctx, mark);
@@ -250,7 +256,7 @@ class meeting_point {
   }
 
   // Where rows tell nothing: all rows here against those of one member. What is found once for each pair is counted by the first of two that learns.
-  void pass(Context& ctx, const places& at, std::int32_t from, std::byte* range, const master* w, double& loss, master* g) const
+  void pass(Context& ctx, const places& at, std::int32_t from, std::byte* range, const master* w, double* loss, master* g) const
     requires(!loss_type::tells)
   {
     const stream* const none = nullptr;
@@ -262,8 +268,8 @@ class meeting_point {
             from == me_ ? features_.at(at.own, nullptr, me_, shares_.section(j)) : features_.in_range(range, from, shares_.section(j));
         const matrix<const stream> columns = feature_view(reinterpret_cast<stream*>(begin), layout_.rows(from, j));
         const pair_part<stream> some{own_rows(at, i), matches_[i][j].data(), {&columns, 1}, layout_.samples(), layout_.first_row(from, j)};
-        const double found = loss_type::part(ctx, w, counts ? g : nullptr, some, share(), none, none, own_slopes(at, i));
-        if (counts) loss += found;
+        const auto found = loss_type::part(ctx, w, counts ? g : nullptr, some, share(), none, none, own_slopes(at, i));
+        if (counts) add_number(ctx, found, loss);
       }
     }
   }
@@ -279,9 +285,9 @@ class meeting_point {
     requires(!loss_type::tells)
   {
     const auto begin = [&](std::byte* numbers) {
-      std::copy_n(reinterpret_cast<const master*>(numbers), loss_size, numbers_.data());
-      compare_alone(home_.ctx, at, numbers_.data(), loss_, gradients_.data());
-      pass(home_.ctx, at, me_, nullptr, numbers_.data(), loss_, gradients_.data());
+      copy(home_.ctx, reinterpret_cast<const master*>(numbers), numbers_.data(), loss_size);
+      compare_alone(home_.ctx, at, numbers_.data(), loss_.data(), gradients_.data());
+      pass(home_.ctx, at, me_, nullptr, numbers_.data(), loss_.data(), gradients_.data());
     };
     home_.ctx.memory = home_.work;
     if (passed_ == 0) home_.end->fetch(tag, me_, at.own, features_.out(), me_, nullptr, 0);
@@ -290,7 +296,7 @@ class meeting_point {
       if (passed_ + 1 < sources_.size()) fetch(at, tag, passed_ + 1);
       const std::int32_t from = sources_[passed_];
       if (passed_ == 0) begin(is_owner() ? own_numbers(at) : features_.in_range(room(0), from, join_shares::numbers_section));
-      pass(home_.ctx, at, from, room(passed_), numbers_.data(), loss_, gradients_.data());
+      pass(home_.ctx, at, from, room(passed_), numbers_.data(), loss_.data(), gradients_.data());
       here_[passed_ % 2] = false;
     }
     if (sources_.empty() && is_owner()) begin(own_numbers(at));
@@ -306,7 +312,7 @@ class meeting_point {
         if (!home_.end->exchange(tag, me_, at.own, features_.out(), at.received, features_.in())) return false;
         find_pieces(at, pieces_);
         home_.ctx.memory = home_.work;
-        compare(home_.ctx, at, pieces_, loss_, gradients_.data());
+        compare(home_.ctx, at, pieces_, loss_.data(), gradients_.data());
       } else if (!all_pass(at, tag)) {
         return false;
       }
@@ -322,17 +328,17 @@ class meeting_point {
   }
   void hand_over(const places& at) {
     std::byte* const to = told_.at(at.told, at.heard, me_, join_shares::handed_section);
-    *reinterpret_cast<double*>(to) = loss_;
-    std::copy_n(gradients_.data(), loss_size, reinterpret_cast<master*>(to + join_shares::handed_numbers));
-    loss_ = 0;
-    std::fill_n(gradients_.data(), loss_size, master(0));
+    copy(home_.ctx, loss_.data(), reinterpret_cast<double*>(to), 1);
+    copy(home_.ctx, gradients_.data(), reinterpret_cast<master*>(to + join_shares::handed_numbers), loss_size);
+    zero(home_.ctx, loss_.data(), 1);
+    zero(home_.ctx, gradients_.data(), loss_size);
   }
   void take_over(const places& at) {
     for (index m = 0; m < layout_.size(); ++m) {
       if (!shares_.hands_over(m)) continue;
       const std::byte* const from = told_.at(at.told, at.heard, m, join_shares::handed_section);
-      loss_ += *reinterpret_cast<const double*>(from);
-      for (index i = 0; i < loss_size; ++i) gradients_[i] += reinterpret_cast<const master*>(from + join_shares::handed_numbers)[i];
+      accumulate(home_.ctx, reinterpret_cast<const double*>(from), loss_.data(), 1);
+      accumulate(home_.ctx, reinterpret_cast<const master*>(from + join_shares::handed_numbers), gradients_.data(), loss_size);
     }
   }
 
@@ -351,9 +357,9 @@ class meeting_point {
   std::vector<std::int32_t> sources_;  // the members whose rows come here, in their order
   std::size_t passed_ = 0;             // of them, in the group under way
   std::array<bool, 2> here_{};         // whether the rows of the next two came
-  buffer<std::byte> own_, own_told_, received_, received_told_, d_features_;
-  buffer<master> weights_, gradients_, first_, second_, numbers_;  // of the loss; the last are those of the group under way
-  double loss_ = 0;
+  bytes_type own_, own_told_, received_, received_told_, d_features_;
+  buffer_type weights_, gradients_, first_, second_, numbers_;  // of the loss; the last are those of the group under way
+  buffer_for<Context, double> loss_;                            // one number
 };
 
 }  // namespace motet

@@ -54,6 +54,8 @@ class microbatches {
   interval of(index m) const { return split_.of(m / split_.microbatches, replica_, m % split_.microbatches); }
   interval mine(index m) const { return mine_of(of(m), at_); }
   const input& operator[](index m) const { return inputs_[static_cast<std::size_t>(m)]; }
+  // The same with its data elsewhere, until the next cut().
+  void move(index m, const input& to) { inputs_[static_cast<std::size_t>(m)] = to; }
   // How it is shared; null: this rank has it alone.
   const spread* shared(index m) const { return alone() ? nullptr : &shared_[static_cast<std::size_t>(m)]; }
   // The rows that this rank's blocks work on.

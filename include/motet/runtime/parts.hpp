@@ -13,7 +13,8 @@
 
 namespace motet {
 
-// How the input of a net is sized and cut. A net with an input type of its own specialises this.
+// How the input of a net is sized and cut. A net with an input type of its own specialises this. Where a device has memory of its own, `data` of so many
+// `elements` is brought there, and with_data() is the same input with it; the rest stays with the host. shape() tells all that decides what work it is.
 template <class Net, class Input = typename Net::input>
 struct input_traits;
 
@@ -27,6 +28,10 @@ struct input_traits<Net, pictures> {
   static pictures largest(index samples) { return {nullptr, samples}; }
   static bool fits(const pictures& all, index samples) { return all.samples <= samples; }
   static pictures slice(const pictures& all, index first, index count, storage&) { return {all.pixels + first * pixels, count}; }
+  static index elements(const pictures& all) { return all.samples * pixels; }
+  static const float* data(const pictures& all) { return all.pixels; }
+  static pictures with_data(const pictures& all, const float* data) { return {data, all.samples}; }
+  static void shape(const pictures& all, std::vector<index>& into) { into.push_back(all.samples); }
 };
 
 template <class Net>
@@ -48,6 +53,13 @@ struct input_traits<Net, tokens> {
     for (index s = 0; s <= count; ++s) offsets[static_cast<std::size_t>(s)] = all.seq.begin(first + s) - start;
     return {all.ids + start, {count, 0, offsets.data()}};
   }
+  static index elements(const tokens& all) { return all.seq.rows(); }
+  static const std::int32_t* data(const tokens& all) { return all.ids; }
+  static tokens with_data(const tokens& all, const std::int32_t* data) { return {data, all.seq}; }
+  static void shape(const tokens& all, std::vector<index>& into) {
+    into.insert(into.end(), {all.seq.samples, all.seq.offsets == nullptr ? all.seq.length : -1});
+    if (all.seq.offsets != nullptr) into.insert(into.end(), all.seq.offsets, all.seq.offsets + all.seq.samples + 1);
+  }
 };
 
 // A batch cut into parts of consecutive samples, as even as possible, in memory that is taken once.
@@ -63,8 +75,16 @@ class batch_parts {
     for (index p = 0; p < parts; ++p) rooms_.push_back(rooms(most, all{}));
   }
 
-  std::span<const batch> cut(const batch& whole) {
+  // Throws unless cut() takes it.
+  void require(const batch& whole) const {
     if (!fits(whole, all{})) fail(step_too_large, "planned for " + std::to_string(samples_) + " samples");
+    const index count = input_traits<net<0>>::samples(std::get<0>(whole));
+    const auto parts = static_cast<index>(parts_.size());
+    if (parts > 1 && count < parts)
+      fail(bad_training_option, "a batch of " + std::to_string(count) + " samples in " + std::to_string(parts) + " parts");
+  }
+  std::span<const batch> cut(const batch& whole) {
+    require(whole);
     const index count = input_traits<net<0>>::samples(std::get<0>(whole));
     const auto parts = static_cast<index>(parts_.size());
     // A single part is the batch itself.
@@ -72,7 +92,6 @@ class batch_parts {
       parts_[0] = whole;
       return parts_;
     }
-    if (count < parts) fail(bad_training_option, "a batch of " + std::to_string(count) + " samples in " + std::to_string(parts) + " parts");
     for (index p = 0; p < parts; ++p) cut_one(whole, p, count * p / parts, count * (p + 1) / parts, all{});
     return parts_;
   }

@@ -22,14 +22,6 @@ void all_or_none(Host& ranks, const char* what, Body&& body) {
   if (problem) std::rethrow_exception(problem);
   if (failed > 0) fail(checkpoint_failed_elsewhere, std::string(what) + " on " + std::to_string(static_cast<int>(failed)) + " other ranks");
 }
-template <class Trainer>
-std::vector<parameter_piece<float>> pieces_of(const Trainer& from, std::int32_t wanted) {
-  std::vector<parameter_piece<float>> all;
-  from.each_piece([&](std::int32_t rank, const parameter_piece<float>& piece) {
-    if (rank == wanted) all.push_back(piece);
-  });
-  return all;
-}
 
 }  // namespace detail
 
@@ -40,7 +32,7 @@ std::filesystem::path save(pipeline_trainer<Model, Device, Numbers, Host>& from,
                            json state, json description, std::size_t keep = 2) {
   const index ranks = from.of().ranks();
   detail::all_or_none(from.ranks(), "writing a part", [&] {
-    for (const std::int32_t rank : from.ranks().local_ranks()) save_part({run, name, from.updates(), rank, ranks}, detail::pieces_of(from, rank));
+    for (const std::int32_t rank : from.ranks().local_ranks()) save_part({run, name, from.updates(), rank, ranks}, from.pieces(rank).all());
   });
   std::filesystem::path folder;
   detail::all_or_none(from.ranks(), "finishing", [&] {
@@ -55,8 +47,11 @@ std::filesystem::path save(pipeline_trainer<Model, Device, Numbers, Host>& from,
 template <class Model, class Device, class Numbers, class Host>
 void load(pipeline_trainer<Model, Device, Numbers, Host>& into, const checkpoint& from, const std::string& name) {
   detail::all_or_none(into.ranks(), "reading a part", [&] {
-    for (const std::int32_t rank : into.ranks().local_ranks())
-      into.set_updates(load(detail::pieces_of(into, rank), into.parameters(), Model::trainable_size, from, name));
+    for (const std::int32_t rank : into.ranks().local_ranks()) {
+      auto own = into.pieces(rank);
+      into.set_updates(load(own.all(), into.parameters(), Model::trainable_size, from, name));
+      own.write_back();
+    }
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/runtime/guard.hpp>
+#include <motet/runtime/host_pieces.hpp>
 #include <motet/runtime/initialise.hpp>
 #include <motet/runtime/placed_model.hpp>
 #include <motet/runtime/program_fit.hpp>
@@ -69,7 +70,8 @@ class pipeline_trainer {
     updates_.clear();
     updates_.resize(static_cast<std::size_t>(of().ranks()));
     placed_.each_piece([&](std::int32_t rank, piece_type piece, const auto& sums) {
-      initialise(piece.parameters, config_.seed, piece.weights, piece.size);
+      fill_from_host(placed_.home(rank).ctx, piece.weights, piece.size,
+                     [&](master* to) { initialise(piece.parameters, config_.seed, to, piece.size); });
       if (piece.gradients == nullptr || !config_.update) return;
       auto& there = updates_[static_cast<std::size_t>(rank)];
       const std::int32_t all = ranks_.updaters();
@@ -130,10 +132,15 @@ class pipeline_trainer {
     shares_.set(module, to);
     placed_.split(shares_.splits());
   }
-  // visit(rank, piece), of the ranks that live here: what they write to checkpoints and read from them.
-  template <class Visit>
-  void each_piece(Visit&& visit) const {
-    placed_.each_piece([&](std::int32_t rank, const piece_type& piece, const auto&) { visit(rank, piece); });
+  // Of a rank that lives here, or of all of them, between steps: what they write to checkpoints and read from them. Who changes numbers calls
+  // write_back().
+  static constexpr std::int32_t all_ranks = -1;
+  host_pieces<typename Device::context, master> pieces(std::int32_t wanted = all_ranks) const {
+    host_pieces<typename Device::context, master> found;
+    placed_.each_piece([&](std::int32_t rank, piece_type piece, const auto&) {
+      if (wanted == all_ranks || rank == wanted) found.add(placed_.home(rank).ctx, rank, std::move(piece));
+    });
+    return found;
   }
 
   // All in the model's flat order, between steps; gradients where steps do not update. On every rank, and called by all.
@@ -148,7 +155,8 @@ class pipeline_trainer {
     // Those of the loss's numbers come in parts; the owner's are there.
     for (const std::int32_t r : ranks_.local_ranks())
       if (const auto* point = placed_.point(r); point != nullptr && !point->is_owner())
-        for (index i = 0; i < Model::loss::parameter_size; ++i) flat[static_cast<std::size_t>(Model::loss_at + i)] += point->gradients()[i];
+        for (index i = 0; i < Model::loss::parameter_size; ++i)
+          flat[static_cast<std::size_t>(Model::loss_at + i)] += number_at(placed_.home(r).ctx, point->gradients() + i);
     ranks_.sum(flat.data(), static_cast<index>(flat.size()));
     return flat;
   }
@@ -221,7 +229,7 @@ class pipeline_trainer {
     const std::int32_t rank = all.of().place(all.of().voices[it.voice], it.stage);
     const auto* const point = all.placed_.point(rank);
     auto& own = *all.updates_[static_cast<std::size_t>(rank)];
-    return point != nullptr ? own.stage_ready(point->loss(), point->gradients()) : own.stage_ready(0, nullptr);
+    return point != nullptr ? own.stage_ready(point->loss(), point->gradients()) : own.stage_ready(nullptr, nullptr);
   }
   index log_scale_at() const {
     for (const parameter& each : parameters_)
@@ -232,13 +240,13 @@ class pipeline_trainer {
   // address(piece, element) is where it lies; null: not there.
   template <class Address>
   void collect(std::vector<master>& flat, Address&& address) const {
-    each_piece([&](std::int32_t, const piece_type& piece) {
+    const auto held = pieces();
+    for (const piece_type& piece : held.all())
       each_own_run(piece, [&](const parameter& each, index at, index element, index count) {
         const index to = places_.at(each.name) + element;
         for (index i = 0; i < count; ++i)
           if (const master* const from = address(piece, at + i); from != nullptr) flat[static_cast<std::size_t>(to + i)] = *from;
       });
-    });
   }
   template <class Address>
   std::vector<master> gathered(index size, Address&& address) {
@@ -252,13 +260,14 @@ class pipeline_trainer {
     if (!prepared_) fail(bad_training_option, "weights before prepare()");
     if (static_cast<index>(from.size()) != size)
       fail(bad_training_option, "got " + std::to_string(from.size()) + " numbers for a buffer of " + std::to_string(size));
-    each_piece([&](std::int32_t, const piece_type& piece) {
+    auto held = pieces();
+    for (const piece_type& piece : held.all())
       for (const parameter& each : piece.parameters) {
         const index begin = places_.at(each.name);
         if (begin >= size) continue;
         each_run(each, [&](index at, index element, index count) { write(piece, at, from.data() + begin + element, count); });
       }
-    });
+    held.write_back();
   }
 
   pipeline_config config_;

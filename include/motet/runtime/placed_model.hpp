@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/runtime/gradient_ring.hpp>
 #include <motet/runtime/layer_split.hpp>
 #include <motet/runtime/meeting_point.hpp>
-#include <motet/runtime/parameter_piece.hpp>
-#include <motet/runtime/program_ownership.hpp>
+#include <motet/runtime/placed_stage.hpp>
 #include <motet/runtime/program_splits.hpp>
 #include <motet/schedule/buffers.hpp>
 
-#include <map>
 #include <memory>
 #include <span>
 
@@ -20,8 +17,9 @@ struct rank_memory {
   stage_memory stages;
   index features = 0;           // of the whole step, their gradients, what a join gathers, and the numbers of the loss
   index packing = 0;            // where small gradients are put together to be summed
+  index inputs = 0;             // of all microbatches, where operations do not reach the host's memory
   index work = 0, scratch = 0;  // temporaries, shared by all of its stages
-  index total() const { return stages.total() + features + packing + work + scratch; }
+  index total() const { return stages.total() + features + packing + inputs + work + scratch; }
 };
 
 // A model on some ranks of a program: every stage of every module that these hold, with the rows between them, the join behind them, and the sums of
@@ -33,8 +31,8 @@ class placed_model {
   using home_type = rank_state<Context, Numbers, Endpoint>;
   using point_type = meeting_point<Model, Context, Numbers, Endpoint>;
   using piece_type = parameter_piece<master>;
-  using reduction_type = gradient_reduction<master, Group>;
-  using ring_type = gradient_ring<master, Group>;
+  using reduction_type = gradient_reduction<master, Group, Context>;
+  using ring_type = gradient_ring<master, Group, Context>;
   // Who sums the gradients of a stage over ranks; neither where it is alone.
   struct stage_sums {
     reduction_type* reduction = nullptr;
@@ -91,10 +89,11 @@ class placed_model {
       const stage_needs needs = each.stage->measure();
       rank_memory& own = found[static_cast<std::size_t>(each.stage->at().rank)];
       own.stages.add(needs.own);
-      if (each.reduction) own.packing += each.reduction->packing_bytes();
-      if (each.ring) own.packing += each.ring->gradient_bytes();
+      own.packing += each.sums_bytes();
       cover(own, needs);
     });
+    each_staged(
+        [&](std::int32_t rank, const auto& parts, const auto& staged) { found[static_cast<std::size_t>(rank)].inputs += staged.bytes(parts); });
     for (std::size_t r = 0; r < points_.size(); ++r) {
       if (!points_[r]) continue;
       const auto needs = needs_of(static_cast<std::int32_t>(r));
@@ -111,15 +110,8 @@ class placed_model {
       homes_[r]->prepare(needs[r].work, needs[r].scratch);
       if (points_[r]) points_[r]->prepare(needs_of(static_cast<std::int32_t>(r)));
     }
-    each_stage([](auto& each) {
-      each.stage->prepare(each.stage->measure());
-      const auto sum_by = [&](auto& sums, master* gradients) {
-        sums.prepare(gradients, each.stage->weights_data());
-        each.stage->set_sink(sums.sink());
-      };
-      if (each.reduction) sum_by(*each.reduction, each.stage->gradients_data());
-      if (each.ring) sum_by(*each.ring, each.stage->weights_data());
-    });
+    each_stage([&](auto& each) { each.prepare(home(each.stage->at().rank).ctx); });
+    each_staged([](std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
     connect();
   }
   // Of each module how its samples are cut.
@@ -151,18 +143,7 @@ class placed_model {
   // visit(rank, piece, stage_sums), stages in the model's order, then the loss.
   template <class Visit>
   void each_piece(Visit&& visit) const {
-    each_stage([&](const auto& each) {
-      const auto& stage = *each.stage;
-      piece_type piece{stage.at().parameters, each.parameters};
-      piece.weights = stage.weights_data();
-      piece.gradients = each.ring ? each.ring->sums() : stage.gradients_data();
-      piece.sums_only = each.ring != nullptr;
-      piece.first = stage.first();
-      piece.second = stage.second();
-      piece.share = &each.share;
-      piece.runs = decay_runs(each.parameters, piece.size);
-      visit(stage.at().rank, std::move(piece), stage_sums{each.reduction.get(), each.ring.get()});
-    });
+    each_stage([&](const auto& each) { visit(each.stage->at().rank, each.piece(), stage_sums{each.reduction.get(), each.ring.get()}); });
     for (std::size_t r = 0; r < points_.size(); ++r) {
       if (!points_[r] || !points_[r]->is_owner()) continue;
       const auto& own = *points_[r];
@@ -181,10 +162,7 @@ class placed_model {
       for (auto& each : std::get<I>(modules_)) {
         if (each.voice != it.voice) continue;
         auto& own = each.held[static_cast<std::size_t>(it.stage)];
-        if (it.what == op::reduce_gradient)
-          found = own.ring ? action{&finish<ring_type>, own.ring.get()}
-                           : action{&finish<reduction_type>, own.reduction.get(), own.reduction ? &own.reduction->began() : nullptr};
-        else found = own.stage->action_of(it.what);
+        found = it.what == op::reduce_gradient ? own.sums_action() : own.stage->action_of(it.what);
       }
     });
     return found;
@@ -209,6 +187,11 @@ class placed_model {
   void begin_step(std::int32_t rank, const Draws& draws, bool zero_gradients) {
     home(rank).ctx.draws = draws;
     home(rank).ctx.sample_share = 1.0 / static_cast<double>(samples_);
+    if constexpr (requires { home(rank).end->begin(home(rank).ctx); }) home(rank).end->begin(home(rank).ctx);
+    each_staged([&](std::int32_t r, auto& parts, auto& staged) {
+      if (r == rank) staged.stage(home(rank).ctx, parts);
+    });
+    refresh_weights(home(rank).ctx);
     each_stage([&](auto& each) {
       if (each.stage->at().rank != rank) return;
       each.stage->begin_step(zero_gradients);
@@ -218,35 +201,20 @@ class placed_model {
   // Of a step without updates; others begin their sums themselves.
   void begin_sums(std::int32_t rank) {
     each_stage([&](auto& each) {
-      if (each.stage->at().rank != rank) return;
-      if (each.reduction) each.reduction->begin_step();
-      if (each.ring) each.ring->begin_step();
+      if (each.stage->at().rank == rank) each.begin_sums();
     });
   }
   // Of the step that ended, the part of the ranks that live here.
   double loss() const {
     double sum = 0;
-    for (const auto& each : points_) sum += each ? each->loss() : 0;
+    for (std::size_t r = 0; r < points_.size(); ++r)
+      if (points_[r]) sum += number_at(homes_[r]->ctx, points_[r]->loss());
     return sum;
   }
 
  private:
   template <class Net>
-  struct stage_here {
-    std::unique_ptr<held_stage<Net, Context, Numbers, Endpoint>> stage;  // null: on a rank elsewhere
-    std::vector<parameter> parameters;
-    update_share share;
-    Group* groups[4] = {};  // tensor, context, and of the sums: cut, shared; null: alone
-    std::unique_ptr<reduction_type> reduction;
-    std::unique_ptr<ring_type> ring;
-  };
-  // A voice with a stage on a rank that lives here. Each of its ranks sees the microbatches through groups of its own.
-  template <class Net>
-  struct voice_here {
-    std::int32_t voice = 0;
-    std::map<std::int32_t, microbatches<Net>> parts;  // of each rank
-    std::vector<stage_here<Net>> held;
-  };
+  using voice_here = placed_voice<Net, Context, Numbers, Endpoint, Group>;
   template <std::size_t... I>
   static std::tuple<std::vector<voice_here<typename Model::template module_at<I>::net>>...> all_of(std::index_sequence<I...>);
 
@@ -264,11 +232,15 @@ class placed_model {
           if (own.stage) visit(own);
     });
   }
-  template <class Sums>
-  static bool finish(void* self, const instruction&, std::int32_t) {
-    return self == nullptr || static_cast<Sums*>(self)->finish();
+  // visit(rank, microbatches, staged inputs)
+  template <class Visit>
+  void each_staged(Visit&& visit) const {
+    if constexpr (!works_on_host<Context>)
+      each_module([&]<std::size_t I>() {
+        for (auto& each : std::get<I>(modules_))
+          for (auto& [rank, staged] : each.staged) visit(rank, each.parts.at(rank), staged);
+      });
   }
-
   typename point_type::needs needs_of(std::int32_t rank) const {
     if (roomy_.exact()) return point(rank)->measure();
     return point_type(home(rank), roomy_, groups_).measure();
@@ -307,50 +279,20 @@ class placed_model {
       auto& to = own.held[static_cast<std::size_t>(s)];
       to.parameters = stage::parameters_of(Model::names[I], at.range, at.cut);
       at.parameters = stage::parameter_end(at.range, at.cut) - stage::parameter_begin(at.range, at.cut);
-      join_groups<stage>(to, sings, s, choice, at, group);
+      to.join(stage_groups_, sings, s, choice, at, group);
       spread_place place = place_of(sings, stage_groups_);
       place.balanced = choice.balanced;
-      const auto parts =
-          own.parts.try_emplace(at.rank, splits_[sings.module], sings.replica, place, any(to.groups[0]), any(to.groups[1]), most_[sings.module])
-              .first;
+      const auto parts = own.parts
+                             .try_emplace(at.rank, splits_[sings.module], sings.replica, place, any_or_none(to.groups[0]), any_or_none(to.groups[1]),
+                                          most_[sings.module])
+                             .first;
       to.stage = std::make_unique<held_stage<net, Context, Numbers, Endpoint>>(home(at.rank), at, parts->second);
+      if (s == 0 && !works_on_host<Context>) own.staged.try_emplace(at.rank);
     }
     for (std::size_t s = 0; s + 1 < own.held.size(); ++s) {
       auto &one = own.held[s].stage, &next = own.held[s + 1].stage;
       if (one && next && one->at().rank == next->at().rank) one->connect(*next);
     }
-  }
-  static any_group any(Group* one) { return one != nullptr ? any_group(*one) : any_group{}; }
-
-  // The groups of a stage on its rank, and what it does for the sums of its gradients.
-  template <class Stage, class Held, class Groups>
-  void join_groups(Held& to, const voice& sings, std::int32_t s, const module_choice& choice, stage_position& at, Groups& group) {
-    const stage_groups::places& numbers = stage_groups_.of(sings, s);
-    const std::int32_t all[4] = {numbers.tensor, numbers.context, numbers.cut, numbers.shared};
-    for (int g = 0; g < 4; ++g)
-      if (all[g] >= 0) to.groups[g] = group(g < 2 ? 0 : 1, all[g], at.rank);
-    to.share = whole_share(at.parameters);
-    at.moments = at.parameters;
-    at.sums_each = false;
-    if (!sings.learns) {
-      // Of equal copies the first one counts.
-      to.share = {};
-      for (const parameter& each : to.parameters)
-        if (sings.replica == 0 && stage_groups_.context_member(sings) == 0 && (!each.shared || stage_groups_.tensor_member(sings) == 0))
-          to.share.counted.push_back({each.offset, each.offset + each.held()});
-      at.moments = 0;
-      return;
-    }
-    if (to.groups[2] == nullptr && to.groups[3] == nullptr) return;
-    bucket_options options;
-    options.shards = choice.shard_optimizer;
-    at.sums_each = choice.shard_gradients;
-    const std::vector<interval> layers = at.sums_each ? Stage::gradient_parts(at.range, at.cut) : std::vector<interval>{};
-    reduction_plan planned = plan_stage(to.parameters, at.parameters, stage_groups_, sings, s, at.rank, options, layers);
-    to.share = planned.share;
-    at.moments = planned.share.moments;
-    if (at.sums_each) to.ring = std::make_unique<ring_type>(std::move(planned), layers, to.groups[2], to.groups[3]);
-    else to.reduction = std::make_unique<reduction_type>(std::move(planned), to.groups[2], to.groups[3]);
   }
   // Tells last stages where their features go.
   void connect() {

@@ -3,7 +3,7 @@
 
 #include <motet/backend/collectives.hpp>
 #include <motet/backend/messages.hpp>
-#include <motet/runtime/meeting_members.hpp>
+#include <motet/runtime/group_of_all.hpp>
 #include <motet/runtime/rank_watch.hpp>
 #include <motet/schedule/causes.hpp>
 
@@ -28,11 +28,10 @@ class process_rank {
       : options_(checked(std::move(options), from)),
         sheet_(std::move(from)),
         members_(sheet_),
-        world_(sheet_.of.ranks(), sheet_.messages, members_.all()),
+        world_(make_world<World>(sheet_, members_)),
         local_{world_.rank()},
         end_(world_, rank()),
-        groups_(world_, everyone(world_.ranks())),
-        all_(groups_, 0, end_),
+        all_of_(world_, end_),
         player_(sheet_, rank(), end_) {
     watch_.emplace(sheet_, world_, player_, options_.deadline, options_.bound);
     world_.watch_waits([this](double seconds) { watch_->look(seconds); });
@@ -98,29 +97,25 @@ class process_rank {
 
   // Outside of run(): all ranks make the same calls in the same order. Nobody leaves a barrier before all have come.
   void barrier() {
-    guarded([&] { all_.wait(all_.barrier()); });
+    guarded([&] { all().wait(all().barrier()); });
   }
   // The sum over all ranks, with the same bits on each.
   template <class T>
   void sum(T* numbers, index count) {
-    guarded([&] { all_.wait(all_.all_reduce_sum(numbers, count)); });
+    guarded([&] { all().wait(all().all_reduce_sum(numbers, count)); });
   }
   void broadcast(std::byte* data, index bytes, std::int32_t root) {
-    guarded([&] { all_.wait(all_.broadcast(data, bytes, root)); });
+    guarded([&] { all().wait(all().broadcast(data, bytes, root)); });
   }
   // What each rank has, in their order; sizes may differ.
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> own) {
-    std::vector<std::vector<std::byte>> all;
-    guarded([&] { all = gather(all_, own); });
-    return all;
+    std::vector<std::vector<std::byte>> parts;
+    guarded([&] { parts = gather(all(), own); });
+    return parts;
   }
 
  private:
-  static std::vector<std::vector<std::int32_t>> everyone(std::int32_t ranks) {
-    std::vector<std::vector<std::int32_t>> all(1, std::vector<std::int32_t>(static_cast<std::size_t>(ranks)));
-    std::iota(all[0].begin(), all[0].end(), 0);
-    return all;
-  }
+  auto& all() { return all_of_.group(); }
   template <class Group>
   static std::vector<std::vector<std::byte>> gather(Group& among, std::span<const std::byte> own) {
     const auto ranks = static_cast<std::size_t>(among.size());
@@ -144,7 +139,7 @@ class process_rank {
     for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
       bytes.push_back(static_cast<index>(sizeof(double)) * (sheet_.of.starts[r + 1] - sheet_.of.starts[r]));
     const auto* const own = reinterpret_cast<const std::byte*>(of_all + sheet_.of.starts[rank()]);
-    all_.wait(all_.all_gather(own, reinterpret_cast<std::byte*>(of_all), bytes));
+    all().wait(all().all_gather(own, reinterpret_cast<std::byte*>(of_all), bytes));
   }
   // What fails here ends the waits of all ranks, with its sentence.
   template <class Body>
@@ -170,16 +165,11 @@ class process_rank {
     return problem;
   }
 
-  // In a world of its own, so that whoever leaves first with an error disturbs nobody.
   static void compare(const run_identity& own) {
     std::vector<run_identity> all;
-    {
-      World hall(World::size_of(), 0, {});
-      Endpoint end(hall, hall.rank());
-      typename World::group_set groups(hall, everyone(hall.ranks()));
-      typename World::group group(groups, 0, end);
+    all_ranks_meet<World, Endpoint>([&](auto& group) {
       for (const std::string& each : texts_of(gather(group, bytes_of(own.text())))) all.push_back(run_identity::of_text(each));
-    }
+    });
     if (const std::string found = run_identity::differences(all); !found.empty()) fail(ranks_do_not_match, found);
   }
   static process_options checked(process_options options, const program& of) {
@@ -217,8 +207,7 @@ class process_rank {
   World world_;
   std::vector<std::int32_t> local_;
   Endpoint end_;
-  typename World::group_set groups_;
-  typename World::group all_;
+  group_of_all<World, Endpoint> all_of_;
   rank_player<Endpoint> player_;
   bool failed_ = false;
 };

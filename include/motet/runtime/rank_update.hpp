@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/runtime/held_memory.hpp>
 #include <motet/runtime/parameter_piece.hpp>
 
 #include <algorithm>
@@ -24,7 +25,8 @@ class rank_update {
         member_(member),
         told_(static_cast<std::size_t>(2 + loss_numbers)),
         heard_(told_.size() * static_cast<std::size_t>(members)),
-        sum_(told_.size()) {}
+        sum_(told_.size()),
+        of_loss_(static_cast<std::size_t>(loss_numbers)) {}
 
   void hold(parameter_piece<master> piece) { pieces_.emplace_back(std::move(piece), false); }
   // One whose gradients are summed over several ranks, which may share its update. Keeps the address of `by`.
@@ -51,8 +53,8 @@ class rank_update {
     for (const reduction& each : sums_) each.begin_step(each.self);
   }
   // Called for each stage that may be updated; the last one does the work. False: other ranks have not told theirs yet, call again.
-  // loss: this rank's part; gradients: of the numbers of the loss, its part, or null.
-  bool stage_ready(double loss, const master* gradients) {
+  // loss: this rank's part; gradients: of the numbers of the loss, its part. Both lie where operations work, or are null.
+  bool stage_ready(const double* loss, const master* gradients) {
     const auto stages = static_cast<index>(pieces_.size());
     if (ready_ < stages && ++ready_ < stages) return true;
     if (now_ == doing::sums) {
@@ -115,12 +117,14 @@ class rank_update {
     for (const reduction& each : sums_) done = (each.*what)(each.self) && done;
     return done;
   }
-  void tell(double loss, const master* gradients) {
-    told_[0] = 0;
+  void tell(const double* loss, const master* gradients) {
+    typename Home::context::real squares{};
     for (const held& each : pieces_)
-      for (const interval part : each.counted) told_[0] += sum_of_squares(home_.ctx, each.piece.gradients + part.begin, part.size());
-    told_[1] = loss;
-    for (std::size_t i = 2; i < told_.size(); ++i) told_[i] = gradients != nullptr ? static_cast<double>(gradients[i - 2]) : 0;
+      for (const interval part : each.counted) squares += sum_of_squares(home_.ctx, each.piece.gradients + part.begin, part.size());
+    told_[0] = number_of(home_.ctx, squares);
+    told_[1] = loss != nullptr ? number_at(home_.ctx, loss) : 0;
+    if (gradients != nullptr) download(home_.ctx, gradients, of_loss_.data(), static_cast<index>(of_loss_.size()));
+    for (std::size_t i = 0; i < of_loss_.size(); ++i) told_[2 + i] = gradients != nullptr ? static_cast<double>(of_loss_[i]) : 0;
   }
   void finish() {
     std::fill(sum_.begin(), sum_.end(), 0.0);
@@ -132,10 +136,10 @@ class rank_update {
     for (const held& each : pieces_) update(each);
     const parameter_piece<master>& loss = loss_.piece;
     if (loss.size == 0) return;
-    for (index i = 0; i < loss.size; ++i) loss.gradients[i] = static_cast<master>(sum_[static_cast<std::size_t>(2 + i)]);
+    for (std::size_t i = 0; i < of_loss_.size(); ++i) of_loss_[i] = static_cast<master>(sum_[2 + i]);
+    upload(home_.ctx, static_cast<const master*>(of_loss_.data()), loss.gradients, loss.size);
     update(loss_);
-    constexpr auto most = static_cast<master>(4.60517018598809);  // ln 100
-    if (clamped_ >= 0 && loss.weights[clamped_] > most) loss.weights[clamped_] = most;
+    if (clamped_ >= 0) clamp_to(home_.ctx, loss.weights + clamped_, static_cast<master>(4.60517018598809));  // ln 100
   }
   // Leaves all gradients zero.
   void update(const held& own) {
@@ -152,6 +156,7 @@ class rank_update {
   adamw_settings settings_;
   std::int32_t meeting_, member_;
   std::vector<double> told_, heard_, sum_;
+  std::vector<master> of_loss_;  // gradients of its numbers
   std::vector<held> pieces_;
   std::vector<reduction> sums_;
   held loss_;

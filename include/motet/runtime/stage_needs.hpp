@@ -3,6 +3,7 @@
 
 #include <motet/nn/stage.hpp>
 #include <motet/runtime/boundary.hpp>
+#include <motet/runtime/held_memory.hpp>
 #include <motet/runtime/microbatches.hpp>
 
 namespace motet {
@@ -39,16 +40,6 @@ struct stage_needs {
   index slot = 0;               // bytes of one
   index work = 0, scratch = 0;  // the most that an operation takes for itself, in memory that all stages of a rank share
 };
-
-// An address for dry runs, which never follow it.
-template <class T>
-T* nowhere() {
-  return reinterpret_cast<T*>(std::uintptr_t{4096});
-}
-// All of a buffer. An arena without memory would measure, so one of no bytes gets an address too.
-inline arena arena_of(const buffer<std::byte>& memory) {
-  return memory.size() > 0 ? arena(memory.data(), memory.size()) : arena(nowhere<std::byte>(), 0);
-}
 
 // What backward needs of a microbatch, made again from the rows that came in; those that go out are made too, and dropped.
 template <class Stage, class Numbers, class Context, class Input>
@@ -89,13 +80,18 @@ stage_needs measure_stage(const stage_position& at, const microbatches<Net>& par
   };
   const auto temporaries = [&](auto&& body) { widest(found.work, dry({}, body).peak()); };
 
-  found.own.weights = at.parameters * static_cast<index>(sizeof(master));
+  const index of_parameters = at.parameters * static_cast<index>(sizeof(master));
+  found.own.weights = of_parameters;
+  // Where products keep copies in their own precision, these are there too.
+  if constexpr (requires(Context& ctx, const master* w) { keep_weights<typename Numbers::value>(ctx, w, index{0}); })
+    if constexpr (sizeof(typename Numbers::value) < sizeof(master))
+      found.own.weights += at.parameters * static_cast<index>(sizeof(typename Numbers::value));
   for (int kind = 0; kind < 3; ++kind) found.own.boundaries += (at.in[kind] + at.out[kind]) * boundary_bytes<stream>(boundary, stage::width);
   const weights<Numbers> w{nowhere<master>(), at.cut};
   temporaries([&](Context& ctx) { stage::infer(ctx, at.range, w, largest, ends); });
   if (!at.learns) return found;
 
-  found.own.gradients = at.sums_each ? 0 : found.own.weights;
+  found.own.gradients = at.sums_each ? 0 : of_parameters;
   found.own.optimizer = 2 * at.moments * static_cast<index>(sizeof(master));
   const gradients<Numbers> g{nowhere<master>(), at.cut};
   typename stage::template saved<Numbers> saved;

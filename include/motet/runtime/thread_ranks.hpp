@@ -78,6 +78,8 @@ class thread_ranks {
       record->finish.resize(sheet_.of.instructions.size(), 0);
     }
     const auto zero = std::chrono::steady_clock::now();
+    if constexpr (requires { world_.mark_zero(); })
+      if (record != nullptr) world_.mark_zero();
     for (auto& each : players_) each->record(record, zero);
     auto job = [&prepare](std::int32_t rank) { prepare(rank); };
     job_ = [](void* what, std::int32_t rank) { (*static_cast<decltype(job)*>(what))(rank); };

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/draw_key.hpp>
 #include <motet/model/contrastive_step.hpp>
 #include <motet/runtime/guard.hpp>
 #include <motet/runtime/initialise.hpp>
 #include <motet/runtime/optimizer.hpp>
 #include <motet/runtime/parts.hpp>
+#include <motet/runtime/staged_inputs.hpp>
 #include <motet/runtime/trained_state.hpp>
-#include <motet/tensor/arena.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -35,13 +36,14 @@ struct training_plan {
   index weights = 0, gradients = 0, optimizer = 0;  // bytes
   index arena = 0;                                  // bytes, shared
   index scratch = 0;                                // bytes, of all threads
+  index inputs = 0;                                 // bytes, of a batch, where the device has memory of its own
   double flops = 0;                                 // of forward and backward, nothing computed twice
   double flops_run = 0;                             // as run: accumulation computes the features twice
-  index total() const { return weights + gradients + optimizer + arena + scratch; }
+  index total() const { return weights + gradients + optimizer + arena + scratch + inputs; }
 };
 
 // Weights, gradients and AdamW's moments of a model in flat buffers on one device, and the step that moves them. After prepare() a step allocates
-// nothing. All that a run needs to go on exactly: weights(), first(), second() and updates().
+// nothing. All that a run needs to go on exactly: state(). Batches lie in the host's memory.
 template <class Model, class Device, class Numbers>
 class trainer {
  public:
@@ -49,6 +51,8 @@ class trainer {
   using stream = typename Numbers::stream;
   using batch = typename Model::batch;
   using step_of = contrastive_step<Model>;
+  template <class T>
+  using buffer = typename Device::template buffer<T>;  // of the device
 
   trainer(Device& device, const trainer_config& config)
       : device_(device),
@@ -59,25 +63,28 @@ class trainer {
     for (const parameter& each : parameters_)
       if (each.name == "join.log_scale") log_scale_at_ = each.offset;
   }
+  trainer(const trainer&) = delete;
+  trainer& operator=(const trainer&) = delete;
+  ~trainer() { device_.drop_weights(weights_.data()); }
 
   // Counted by a dry run.
   training_plan plan() {
     const auto found = dry_run();
     training_plan out;
     constexpr index bytes = static_cast<index>(sizeof(master));
-    out.weights = Model::parameter_size * bytes;
+    out.weights = Model::parameter_size * bytes + Device::template weight_copy_bytes<typename Numbers::value, master>(Model::parameter_size);
     out.gradients = Model::trainable_size * bytes;
     out.optimizer = 2 * Model::trainable_size * bytes;
     out.arena = found.memory;
     out.scratch = found.scratch * device_.threads();
+    out.inputs = staged_inputs<Model, Device>::bytes(config_.batch);
     out.flops = flops(batch_parts<Model>::largest_batch(config_.batch));
     out.flops_run = device_.flops([&](auto& ctx) { contrast(ctx, parts_.largest()); });
     return out;
   }
   typename Device::step_plan dry_run() {
-    auto found = device_.plan([&](auto& ctx) { whole_step(ctx, parts_.largest(), 0); });
-    found.cover(
-        device_.plan([&](auto& ctx) { embed_all(ctx, batch_parts<Model>::largest_batch(part_samples()), std::make_index_sequence<Model::size>{}); }));
+    auto found = device_.plan([&](auto& ctx) { update(ctx, gradients_of(ctx, parts_.largest()), 0); });
+    found.cover(device_.plan([&](auto& ctx) { embed_all(ctx, batch_parts<Model>::largest_batch(part_samples()), all{}); }));
     return found;
   }
   // Forward and backward of this batch, nothing computed twice: what utilisation is counted by.
@@ -87,14 +94,17 @@ class trainer {
 
   // Takes all memory and draws the weights.
   void prepare() {
-    device_.prepare(dry_run());
-    weights_ = buffer<master>(Model::parameter_size);
-    gradients_ = buffer<master>(Model::trainable_size);
-    first_ = buffer<master>(Model::trainable_size);
-    second_ = buffer<master>(Model::trainable_size);
-    initialise(parameters_, config_.seed, weights_.data(), weights_.size());
-    std::fill_n(first_.data(), first_.size(), master(0));
-    std::fill_n(second_.data(), second_.size(), master(0));
+    device_.drop_weights(weights_.data());
+    device_.prepare(dry_run(), plan().total());
+    weights_ = device_.template take<master>("weights", Model::parameter_size);
+    gradients_ = device_.template take<master>("gradients", Model::trainable_size);
+    first_ = device_.template take<master>("first moments", Model::trainable_size);
+    second_ = device_.template take<master>("second moments", Model::trainable_size);
+    device_.template keep_weights<typename Numbers::value>(weights_.data(), Model::parameter_size);
+    inputs_.prepare(device_, config_.batch);
+    fill(weights_, [&](master* to) { initialise(parameters_, config_.seed, to, Model::parameter_size); });
+    fill(first_, [](master* to) { std::fill_n(to, Model::trainable_size, master(0)); });
+    fill(second_, [](master* to) { std::fill_n(to, Model::trainable_size, master(0)); });
     clean_ = false;
     updates_ = 0;
   }
@@ -102,29 +112,29 @@ class trainer {
   // Forward, backward, clipping and one update at this learning rate. When a number is not finite: MT-R01, and the weights are as before.
   step_result step(const batch& whole, double rate) {
     const auto started = std::chrono::steady_clock::now();
-    const std::span<const batch> parts = parts_.cut(whole);
+    parts_.require(whole);
+    const draw_key draws{config_.seed, static_cast<std::uint64_t>(updates_), 0};
+    std::span<const batch> parts;
+    if constexpr (Device::shares_memory) parts = parts_.cut(whole);
+    else device_.run([&](auto& ctx) { parts = parts_.cut(inputs_.bring(ctx, whole)); }, draws);
     step_result result;
     result.rate = rate;
     bool updated = false;
-    device_.run(
-        [&](auto& ctx) {
-          const outcome done = whole_step(ctx, parts, rate);
-          if (ctx.thread != 0) return;
-          result.loss = done.loss;
-          result.gradient_norm = done.norm;
-          updated = done.updated;
-        },
-        {config_.seed, static_cast<std::uint64_t>(updates_), 0});
+    device_.run_step([&](std::vector<index>& into) { tell_shape(parts, into); }, [&](auto& ctx) { return gradients_of(ctx, parts); },
+                     [&](auto& ctx, const auto& found) {
+                       const outcome done = update(ctx, found, rate);
+                       if (ctx.thread != 0) return;
+                       result.loss = done.loss;
+                       result.gradient_norm = done.norm;
+                       updated = done.updated;
+                     },
+                     draws);
     if (!updated) {
       clean_ = false;
-      report_not_finite<Model>(whole, parameters_, weights_.data(), gradients_.data(), result.loss, updates_);
+      report_not_finite<Model>(whole, parameters_, on_host(weights_).data(), on_host(gradients_).data(), result.loss, updates_);
     }
     clean_ = true;
     ++updates_;
-    if (config_.clamp_scale && log_scale_at_ >= 0) {
-      constexpr auto most = static_cast<master>(4.60517018598809);  // ln 100
-      if (weights_[log_scale_at_] > most) weights_[log_scale_at_] = most;
-    }
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     return result;
   }
@@ -136,23 +146,47 @@ class trainer {
     if (!traits::fits(input, part_samples())) fail(step_too_large, "embedding at most " + std::to_string(part_samples()) + " samples at a time");
     device_.run(
         [&](auto& ctx) {
-          step_of::template embed<I>(ctx, motet::weights<Numbers>{weights_.data()}, input,
-                                     view<stream, Model::embedding>(out, traits::samples(input)));
+          if constexpr (Device::shares_memory) {
+            embed_into<I>(ctx, input, out);
+          } else {
+            refresh_weights(ctx);
+            embed_into<I>(ctx, inputs_.template bring_one<I>(ctx, input), out);
+            used(ctx);
+          }
         },
         {config_.seed, static_cast<std::uint64_t>(updates_), 0, false});
   }
 
   index part_samples() const { return (config_.batch + config_.parts - 1) / config_.parts; }
   index updates() const { return updates_; }
-  void set_updates(index updates) { updates_ = updates; }
   const std::vector<parameter>& parameters() const { return parameters_; }
-  // What a checkpoint holds (runtime/checkpoint.hpp).
+  // What a checkpoint holds (runtime/checkpoint.hpp), in the host's memory: the buffers themselves where the device shares them, else copies of now.
   trained_state state() {
     static_assert(std::is_same_v<master, float>, "motet: checkpoints hold 32-bit floating point");
-    return {parameters_, weights_.data(), first_.data(), second_.data(), Model::parameter_size, Model::trainable_size, updates_};
+    if constexpr (Device::shares_memory) {
+      return {parameters_, weights_.data(), first_.data(), second_.data(), Model::parameter_size, Model::trainable_size, updates_};
+    } else {
+      download_all(kept_);
+      return {parameters_, kept_.weights.data(), kept_.first.data(), kept_.second.data(), Model::parameter_size, Model::trainable_size, updates_};
+    }
+  }
+  // Goes on from this one, such as state() with what a checkpoint brought into it, on a prepared trainer.
+  void set_state(const trained_state& from) {
+    if (from.size != Model::parameter_size || from.trainable != Model::trainable_size)
+      fail(bad_training_option, "a state of " + std::to_string(from.size) + " numbers, " + std::to_string(from.trainable) +
+                                    " of which learn, for a model of " + std::to_string(Model::parameter_size) + " and " +
+                                    std::to_string(Model::trainable_size));
+    const auto take = [&](buffer<master>& to, const float* data) {
+      if (data != to.data()) fill(to, [&](master* own) { std::copy_n(data, to.size(), own); });
+    };
+    take(weights_, from.weights);
+    take(first_, from.first);
+    take(second_, from.second);
+    updates_ = from.updates;
   }
   const trainer_config& config() const { return config_; }
   Device& device() { return device_; }
+  // In the device's memory.
   master* weights() { return weights_.data(); }
   master* first() { return first_.data(); }
   master* second() { return second_.data(); }
@@ -164,21 +198,47 @@ class trainer {
     bool updated = false;
   };
 
+  using all = std::make_index_sequence<Model::size>;
+  // What a step finds before it updates: sums that a device may still be working on.
+  template <class Real>
+  struct sums {
+    Real loss{}, squares{};
+  };
+
   template <class C>
-  double contrast(C& ctx, std::span<const batch> parts) {
+  typename C::real contrast(C& ctx, std::span<const batch> parts) {
     return step_of::run(ctx, motet::weights<Numbers>{weights_.data()}, motet::gradients<Numbers>{gradients_.data()}, parts);
   }
-  // Every thread takes the same decision, as loss and norm are the same numbers on all.
+  // Forward and backward; depends on the parts and tell_shape() alone.
   template <class C>
-  outcome whole_step(C& ctx, std::span<const batch> parts, double rate) {
+  sums<typename C::real> gradients_of(C& ctx, std::span<const batch> parts) {
+    refresh_weights(ctx);
     if (!clean_) {
       const auto part = enter(ctx, "optimizer");
       zero(ctx, gradients_.data(), Model::trainable_size);
     }
-    outcome done;
-    done.loss = contrast(ctx, parts);
+    sums<typename C::real> found;
+    found.loss = contrast(ctx, parts);
     const auto part = enter(ctx, "optimizer");
-    done.norm = std::sqrt(sum_of_squares(ctx, gradients_.data(), Model::trainable_size));
+    found.squares = sum_of_squares(ctx, gradients_.data(), Model::trainable_size);
+    return found;
+  }
+  void tell_shape(std::span<const batch> parts, std::vector<index>& into) const {
+    into.insert(into.end(), {reinterpret_cast<index>(weights_.data()), clean_ ? 1 : 0, static_cast<index>(parts.size())});
+    for (const batch& part : parts) {
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (input_traits<typename Model::template module_at<I>::net>::shape(std::get<I>(part), into), ...);
+      }(all{});
+    }
+  }
+  // Every thread takes the same decision, as loss and norm are the same numbers on all.
+  template <class C>
+  outcome update(C& ctx, const sums<typename C::real>& found, double rate) {
+    const auto part = enter(ctx, "optimizer");
+    outcome done;
+    done.loss = number_of(ctx, found.loss);
+    done.norm = std::sqrt(number_of(ctx, found.squares));
+    if constexpr (!Device::shares_memory) used(ctx);
     if (!std::isfinite(done.loss) || !std::isfinite(done.norm)) return done;
     const double scale = clip_scale(done.norm, config_.optimizer.clip);
     for (const parameter_run& own : runs_) {
@@ -186,19 +246,50 @@ class trainer {
       adamw(ctx, weights_.data() + own.offset, gradients_.data() + own.offset, first_.data() + own.offset, second_.data() + own.offset, own.size,
             settings, true);
     }
+    if (config_.clamp_scale && log_scale_at_ >= 0) clamp_to(ctx, weights_.data() + log_scale_at_, static_cast<master>(4.60517018598809));  // ln 100
     done.updated = true;
     return done;
   }
+  // `out` lies in the host's memory.
+  template <std::size_t At, class C, class Input>
+  void embed_into(C& ctx, const Input& input, stream* out) {
+    const index mark = ctx.memory.mark(), samples = input_traits<typename Model::template module_at<At>::net>::samples(input);
+    view<stream, Model::embedding> features(out, samples);
+    if constexpr (!Device::shares_memory) features = ctx.memory.template take_rows<stream, Model::embedding>(samples);
+    step_of::template embed<At>(ctx, motet::weights<Numbers>{weights_.data()}, input, features);
+    if constexpr (!Device::shares_memory) download(ctx, features.data, out, samples * Model::embedding);
+    release(ctx, mark);
+  }
   template <class C, std::size_t... I>
   void embed_all(C& ctx, const batch& whole, std::index_sequence<I...>) {
-    const auto one = [&]<std::size_t At>() {
-      const index mark = ctx.memory.mark();
-      step_of::template embed<At>(
-          ctx, motet::weights<Numbers>{weights_.data()}, std::get<At>(whole),
-          view<stream, Model::embedding>(nullptr, input_traits<typename Model::template module_at<At>::net>::samples(std::get<At>(whole))));
-      release(ctx, mark);
-    };
-    (one.template operator()<I>(), ...);
+    (embed_into<I>(ctx, std::get<I>(whole), nullptr), ...);
+  }
+
+  // Numbers into a buffer of the device; make(to) writes them to the host's memory.
+  template <class Make>
+  void fill(const buffer<master>& to, Make&& make) {
+    if constexpr (Device::shares_memory) {
+      make(to.data());
+    } else {
+      std::vector<master> here(static_cast<std::size_t>(to.size()));
+      make(here.data());
+      device_.run([&](auto& ctx) { upload(ctx, here.data(), to.data(), to.size()); });
+    }
+  }
+  // A buffer of the device as the host sees it.
+  decltype(auto) on_host(const buffer<master>& from) {
+    if constexpr (Device::shares_memory) {
+      return (from);
+    } else {
+      std::vector<master> here(static_cast<std::size_t>(from.size()));
+      device_.run([&](auto& ctx) { download(ctx, from.data(), here.data(), from.size()); });
+      return here;
+    }
+  }
+  void download_all(flat_state<master>& into) {
+    into.weights = on_host(weights_);
+    into.first = on_host(first_);
+    into.second = on_host(second_);
   }
 
   Device& device_;
@@ -207,6 +298,8 @@ class trainer {
   std::vector<parameter_run> runs_;
   batch_parts<Model> parts_;
   buffer<master> weights_, gradients_, first_, second_;
+  staged_inputs<Model, Device> inputs_;
+  flat_state<master> kept_;  // what state() showed, where the device's memory is not the host's
   index log_scale_at_ = -1;
   index updates_ = 0;
   bool clean_ = false;  // gradients are zero

@@ -3,6 +3,7 @@
 #include <motet/runtime/bridge_receiver.hpp>
 
 #include <doctest/doctest.h>
+#include <places.hpp>
 
 using namespace motet;
 
@@ -19,8 +20,8 @@ struct pair_of_ends {
         sender(out, ends[0], 0),
         silent(nothing, ends[1], 0),
         receiver(in, ends[receiver_rank], 0, {}, receiver_rank == 0 ? sender : silent) {
-    sender.prepare(all, slots);
-    receiver.prepare(all, slots);
+    sender.prepare(host.ctx, all, slots);
+    receiver.prepare(host.ctx, all, slots);
     begin(all);
   }
   void begin(const sequences& all) {
@@ -28,11 +29,12 @@ struct pair_of_ends {
     sender.begin_step(all);
     receiver.begin_step(all);
   }
+  laws::host_place host;
   local::world world;
   local::endpoint ends[2];
   bridge_seat out, in, nothing;
-  bridge_sender<float, local::endpoint> sender, silent;
-  bridge_receiver<float, local::endpoint> receiver;
+  bridge_sender<float, local::endpoint, cpu::context> sender, silent;
+  bridge_receiver<float, local::endpoint, cpu::context> receiver;
 };
 matrix<float> column(std::vector<float>& of) { return {of.data(), static_cast<motet::index>(of.size()), 1, 1}; }
 
@@ -79,7 +81,7 @@ TEST_CASE("calls that do not fit") {
   // A rank that is one of two in its tensor group has to know the other.
   const bridge_edge cut({mesh::from(0, {}), 0, 1, 1}, {mesh::from(0, {1, 1, 1, 2}), 0, 1, 1}, 2, 4);
   const bridge_seat seat(cut, false, 1);
-  using receiver = bridge_receiver<float, local::endpoint>;
+  using receiver = bridge_receiver<float, local::endpoint, cpu::context>;
   CHECK_THROWS_WITH_AS(receiver(seat, both.ends[1], 0, {}, both.silent), doctest::Contains("tensor member 1 of 2"), error);
   CHECK_THROWS_WITH_AS(receiver(seat, both.ends[1], 0, any_group(2, 0), both.silent), doctest::Contains("member 0 of 2"), error);
 }

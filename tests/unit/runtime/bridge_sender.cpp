@@ -3,6 +3,7 @@
 #include <motet/runtime/bridge_sender.hpp>
 
 #include <doctest/doctest.h>
+#include <places.hpp>
 
 #include <cstring>
 
@@ -53,8 +54,9 @@ TEST_CASE("whole samples leave from where they lie, shares of them packed") {
   const std::vector<float> rows = counted(8 * 4);
   const bridge_edge plain({mesh::from(0, {}), 0, 1, 1}, {mesh::from(1, {1, 2, 1, 1}), 0, 1, 1}, 4, 4);
   const bridge_seat seat(plain, true, 0);
-  bridge_sender<float, record> sender(seat, by, 10);
-  sender.prepare(all, 1);
+  bridge_sender<float, record, cpu::context> sender(seat, by, 10);
+  laws::host_place host;
+  sender.prepare(host.ctx, all, 1);
   sender.begin_step(all);
   CHECK(sender.send(0, rows_of(rows, 4)));
   REQUIRE(by.letters.size() == 2);
@@ -67,8 +69,8 @@ TEST_CASE("whole samples leave from where they lie, shares of them packed") {
   record other(world);
   const bridge_edge cut({mesh::from(0, {}), 0, 1, 1}, {mesh::from(1, {1, 1, 1, 2}), 0, 1, 1}, 4, 4);
   const bridge_seat cut_seat(cut, true, 0);
-  bridge_sender<float, record> of_columns(cut_seat, other, 0);
-  of_columns.prepare(all, 1);
+  bridge_sender<float, record, cpu::context> of_columns(cut_seat, other, 0);
+  of_columns.prepare(host.ctx, all, 1);
   of_columns.begin_step(all);
   CHECK(of_columns.send(0, rows_of(rows, 4)));
   REQUIRE(other.letters.size() == 2);
@@ -86,8 +88,9 @@ TEST_CASE("a microbatch waits for the slot of an earlier one, and messages witho
   const motet::index offsets[] = {0, 1, 1, 3};
   const sequences all{3, 1, offsets};
   const bridge_seat seat(edge, true, 0);
-  bridge_sender<float, record> sender(seat, by, 0);
-  sender.prepare({3, 2, nullptr}, 2);
+  bridge_sender<float, record, cpu::context> sender(seat, by, 0);
+  laws::host_place host;
+  sender.prepare(host.ctx, {3, 2, nullptr}, 2);
   sender.begin_step(all);
   const std::vector<float> rows = counted(2);
   CHECK(sender.send(0, {rows.data(), 1, 1, 1}));
@@ -114,8 +117,9 @@ TEST_CASE("what a rank has for itself stays here, and taking it rings the rank's
   const sequences all{2, 1, nullptr};
   const bridge_edge edge({mesh::from(0, {}), 0, 1, 2}, {mesh::from(0, {}), 0, 1, 1}, 2, 1);
   const bridge_seat seat(edge, true, 0);
-  bridge_sender<float, record> sender(seat, by, 0);
-  sender.prepare(all, 1);
+  bridge_sender<float, record, cpu::context> sender(seat, by, 0);
+  laws::host_place host;
+  sender.prepare(host.ctx, all, 1);
   sender.begin_step(all);
   const float rows[] = {5, 6};
   CHECK_FALSE(sender.waits(0));

@@ -2,6 +2,7 @@
 #include <motet/runtime/bridge_slots.hpp>
 
 #include <doctest/doctest.h>
+#include <places.hpp>
 
 using namespace motet;
 
@@ -19,9 +20,10 @@ const sequences all{3, 1, offsets};
 
 TEST_CASE("what is packed at one seat is unpacked in its place at the other") {
   const bridge_seat source(edge(), true, 0), target(edge(), false, 1);  // upper rows, right column
-  bridge_slots<float> from(source), to(target);
-  from.prepare(all, 1, 0);
-  to.prepare(all, 1, 0);
+  bridge_slots<float, cpu::context> from(source), to(target);
+  laws::host_place host;
+  from.prepare(host.ctx, all, 1, 0);
+  to.prepare(host.ctx, all, 1, 0);
   from.begin_step(all);
   to.begin_step(all);
   std::vector<float> rows(8 * 3), got(5 * 3, -1.0f), packed(5);
@@ -48,21 +50,23 @@ TEST_CASE("what is packed at one seat is unpacked in its place at the other") {
 TEST_CASE("slots are as many as asked for, or as there are microbatches, and microbatches take turns") {
   const bridge_edge busy({mesh::from(0, {}), 0, 2, 3}, {mesh::from(1, {}), 0, 1, 1}, 6, 2);
   const bridge_seat seat(busy, true, 0);
-  bridge_slots<float> slots(seat);
+  bridge_slots<float, cpu::context> slots(seat);
   CHECK_THROWS_WITH_AS(slots.of(0), doctest::Contains("MT-R13"), error);  // not prepared
-  slots.prepare({6, 2, nullptr}, 4, 0);
+  laws::host_place host;
+  slots.prepare(host.ctx, {6, 2, nullptr}, 4, 0);
   CHECK(&slots.of(0) == &slots.of(4));
   CHECK(&slots.of(0) != &slots.of(3));
   CHECK(slots.of(0).memory.size() >= 2 * 2 * 4);
-  slots.prepare({6, 2, nullptr}, 100, 0);
+  slots.prepare(host.ctx, {6, 2, nullptr}, 100, 0);
   CHECK(&slots.of(0) != &slots.of(5));
   CHECK_THROWS_WITH_AS(slots.of(6), doctest::Contains("microbatch 6 of 6"), error);
 }
 
 TEST_CASE("steps and rows that were not planned") {
   const bridge_seat seat(edge(), true, 0);
-  bridge_slots<float> slots(seat);
-  slots.prepare({3, 2, nullptr}, 1, 0);
+  bridge_slots<float, cpu::context> slots(seat);
+  laws::host_place host;
+  slots.prepare(host.ctx, {3, 2, nullptr}, 1, 0);
   CHECK_THROWS_WITH_AS(slots.begin_step({4, 1, nullptr}), doctest::Contains("4 samples, the bridge was made for 3"), error);
   CHECK_THROWS_WITH_AS(slots.begin_step(all), doctest::Contains("8 rows here, planned were up to 6"), error);
   slots.begin_step({3, 2, nullptr});

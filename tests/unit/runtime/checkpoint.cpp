@@ -42,7 +42,9 @@ TEST_CASE("steps, a checkpoint and steps are bit by bit as many steps") {
   after.prepare();
   const checkpoint saved(folder.path());
   CHECK(saved.state().at("note").string() == "halfway");
-  after.set_updates(load(after.state(), saved, "small"));
+  trained_state restored = after.state();
+  restored.updates = load(restored, saved, "small");
+  after.set_state(restored);
   CHECK(after.updates() == 4);
   CHECK(all_of(after) == all_of(before));
   // The seed of the run is the program's to restore; nothing here draws numbers.

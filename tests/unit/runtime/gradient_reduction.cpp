@@ -9,7 +9,7 @@ using namespace motet;
 
 namespace {
 
-using reduction = gradient_reduction<float, local::group>;
+using reduction = gradient_reduction<float, local::group, cpu::context>;
 }  // namespace
 
 TEST_CASE("every element is summed once over the ranks that hold it, whatever the buckets and the order of layers") {
@@ -19,7 +19,8 @@ TEST_CASE("every element is summed once over the ranks that hold it, whatever th
     CAPTURE(seed);
     std::atomic<int> wrong{0};
     CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group* shared) {
-            wrong += laws::check_reduction(ranks, end.rank(), cut, shared, end, seed, seed % 2 == 0);
+            laws::host_place place;
+            wrong += laws::check_reduction(place, ranks, end.rank(), cut, shared, end, seed, seed % 2 == 0);
           }) == "");
     CHECK(wrong == 0);
   }
@@ -29,7 +30,8 @@ TEST_CASE("with one call in flight, too") {
   const laws::made_ranks ranks{2, 2};
   std::atomic<int> wrong{0};
   CHECK(laws::run_reduction(ranks, 1, [&](local::endpoint& end, local::group* cut, local::group* shared) {
-          wrong += laws::check_reduction(ranks, end.rank(), cut, shared, end, 5, true);
+          laws::host_place place;
+          wrong += laws::check_reduction(place, ranks, end.rank(), cut, shared, end, 5, true);
         }) == "");
   CHECK(wrong == 0);
 }
@@ -40,7 +42,8 @@ TEST_CASE("a bucket is summed before backward is through") {
   CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
           reduction sums(plan_reduction(320, {}, {2, end.rank()}, {}, {.elements = 160, .packed = 16}), cut, nullptr);
           std::vector<float> gradients(320, 1.0f);
-          sums.prepare(gradients.data(), nullptr);
+          laws::host_place place;
+          sums.prepare(place.ctx, gradients.data(), nullptr);
           sums.begin_step();
           sums.ready(170, 320);  // ten elements are missing
           sums.progress();
@@ -63,7 +66,8 @@ TEST_CASE("members with shares of the update get the sum of their part alone") {
   CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
           reduction sums(plan_reduction(64, {}, {2, end.rank()}, {}, {.packed = 16, .shards = true}), cut, nullptr);
           std::vector<float> gradients(64, 1.0f);
-          sums.prepare(gradients.data(), nullptr);
+          laws::host_place place;
+          sums.prepare(place.ctx, gradients.data(), nullptr);
           sums.begin_step();
           laws::poll(end, [&] { return sums.finish(); });
           wrong += sums.plan().share.moments != 32;
@@ -75,7 +79,8 @@ TEST_CASE("members with shares of the update get the sum of their part alone") {
 TEST_CASE("a rank by itself waits for nobody") {
   reduction sums(plan_reduction(100, {}, {}, {}, {.shards = true}), nullptr, nullptr);
   std::vector<float> gradients(100, 1.0f);
-  sums.prepare(gradients.data(), gradients.data());
+  laws::host_place place;
+  sums.prepare(place.ctx, gradients.data(), gradients.data());
   sums.begin_step();
   sums.ready(0, 100);
   CHECK(sums.finish());
@@ -92,7 +97,8 @@ TEST_CASE("what is out of turn is refused") {
   const std::string twice = outcome([&](local::endpoint& end, local::group* cut, local::group*) {
     reduction sums(made(end.rank()), cut, nullptr);
     std::vector<float> gradients(640);
-    sums.prepare(gradients.data(), nullptr);
+    laws::host_place place;
+    sums.prepare(place.ctx, gradients.data(), nullptr);
     sums.begin_step();
     sums.ready(600, 640);
     sums.ready(300, 601);
@@ -102,7 +108,8 @@ TEST_CASE("what is out of turn is refused") {
   CHECK(has(outcome([&](local::endpoint& end, local::group* cut, local::group*) {
               reduction sums(made(end.rank()), cut, nullptr);
               std::vector<float> gradients(640);
-              sums.prepare(gradients.data(), nullptr);
+              laws::host_place place;
+              sums.prepare(place.ctx, gradients.data(), nullptr);
               sums.begin_step();
               if (end.rank() == 1) laws::poll(end, [] { return false; });
               sums.ready(320, 640);
@@ -114,7 +121,8 @@ TEST_CASE("what is out of turn is refused") {
   CHECK(has(outcome([&](local::endpoint& end, local::group* cut, local::group*) {
               reduction sums(plan_reduction(640, {}, {2, end.rank()}, {}, {.shards = true}), cut, nullptr);
               std::vector<float> gradients(640);
-              sums.prepare(gradients.data(), gradients.data());
+              laws::host_place place;
+              sums.prepare(place.ctx, gradients.data(), gradients.data());
               sums.begin_step();
               sums.gather_weights();
             }),

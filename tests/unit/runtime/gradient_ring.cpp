@@ -8,7 +8,7 @@
 using namespace motet;
 
 namespace {
-using ring = gradient_ring<float, local::group>;
+using ring = gradient_ring<float, local::group, cpu::context>;
 const std::vector<interval> two = {{0, 64}, {64, 160}};
 reduction_plan plan_of(std::int32_t rank, bool shards = true) {
   return plan_reduction(160, {}, {2, rank}, {}, {.elements = 96, .packed = 16, .shards = shards}, two);
@@ -24,7 +24,8 @@ TEST_CASE("owners get the sums of all microbatches, though gradients exist for a
     CAPTURE(seed);
     std::atomic<int> wrong{0};
     CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group* shared) {
-            wrong += laws::check_ring(ranks, end.rank(), cut, shared, end, seed, 1 + static_cast<std::int32_t>(seed % 3));
+            laws::host_place host;
+            wrong += laws::check_ring(host, ranks, end.rank(), cut, shared, end, seed, 1 + static_cast<std::int32_t>(seed % 3));
           }) == "");
     CHECK(wrong == 0);
   }
@@ -57,7 +58,8 @@ TEST_CASE("no bucket in its place leaves its layer") {
 TEST_CASE("a rank by itself adds up its own gradients") {
   std::vector<float> base(160), weights(160);
   ring sums(plan_reduction(160, {}, {}, {}, {.shards = true}, two), two, nullptr, nullptr);
-  sums.prepare(base.data(), weights.data());
+  laws::host_place host;
+  sums.prepare(host.ctx, base.data(), weights.data());
   sums.begin_step();
   for (int m = 0; m < 3; ++m)
     for (std::size_t l = 2; l-- > 0;) {
@@ -75,7 +77,8 @@ TEST_CASE("what is out of turn is refused") {
   CHECK_THROWS_WITH_AS(ring(plan_reduction(160, {}, {}, {}, {}, two), two, nullptr, nullptr), doctest::Contains("shards"), error);
   CHECK_THROWS_WITH_AS(ring(plan_of(0), two, nullptr, nullptr), doctest::Contains("got member 0 of 1"), error);
   ring sums(plan_reduction(160, {}, {}, {}, {.shards = true}, two), two, nullptr, nullptr);
-  sums.prepare(base.data(), weights.data());
+  laws::host_place host;
+  sums.prepare(host.ctx, base.data(), weights.data());
   sums.begin_step();
   CHECK_THROWS_WITH_AS(place(sums, base.data() + 32, 32), doctest::Contains("elements 32 to 64"), error);
   CHECK_THROWS_WITH_AS(place(sums, base.data(), 60), doctest::Contains("are no layer"), error);

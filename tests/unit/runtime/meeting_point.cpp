@@ -201,7 +201,7 @@ TEST_CASE("where rows tell nothing, those of two other members are here at a tim
       for (motet::index r = 0; r < ranks; ++r) seats.push_back({static_cast<std::int32_t>(r), k, 0, {{16 * r, 16 * r + 16}}});
     const outcome found = compare<model_of<pairwise_sigmoid, false, false>, fp64>(seats, static_cast<int>(ranks), 16 * ranks, 1, 1e-12);
     // Own rows and their gradients, the numbers of the loss twice and their gradients; the owner's rows come with its numbers.
-    CHECK(found.held[1] == part + part + (ranks > 2 ? 2 : 1) * (part + numbers) + 2 * numbers);
+    CHECK(found.held[1] == part + part + (ranks > 2 ? 2 : 1) * (part + numbers) + 2 * numbers + 8);
     CHECK(found.features_came[1] == (ranks - 1) * part + numbers);
   }
 }

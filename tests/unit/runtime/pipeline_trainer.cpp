@@ -254,10 +254,8 @@ TEST_CASE("a run goes on from what another left, by another program") {
   cpu::device device(1);
   trainer<towers, cpu::device, fp32> one(device, {.batch = 8});
   one.prepare();
-  std::copy(kept.weights.begin(), kept.weights.end(), one.weights());
-  std::copy(kept.first.begin(), kept.first.end(), one.first());
-  std::copy(kept.second.begin(), kept.second.end(), one.second());
-  one.set_updates(3);
+  one.set_state(kept.view(one.parameters()));
+  CHECK(one.updates() == 3);
   CHECK(one.step(whole, 1e-3).loss == doctest::Approx(wanted.loss).epsilon(1e-5));
 
   kept.first.pop_back();

@@ -22,6 +22,7 @@ namespace {
 
 // What an update asks of its rank.
 struct home_type {
+  using context = cpu::context;
   using master = float;
   cpu::context ctx;
   local::endpoint* end = nullptr;
@@ -66,11 +67,11 @@ struct two_ranks {
     }
     // Parts of the gradients of the loss's numbers come from both.
     const std::vector<float> here(16, 0.125f), there(16, 0.0625f);
-    CHECK(updates[0]->stage_ready(loss_here, here.data()));   // the first of its two stages
-    CHECK(!updates[0]->stage_ready(loss_here, here.data()));  // the other rank has not told
-    CHECK(!updates[0]->stage_ready(loss_here, here.data()));
-    CHECK(updates[1]->stage_ready(loss_there, there.data()));
-    CHECK(updates[0]->stage_ready(loss_here, here.data()));
+    CHECK(updates[0]->stage_ready(&loss_here, here.data()));   // the first of its two stages
+    CHECK(!updates[0]->stage_ready(&loss_here, here.data()));  // the other rank has not told
+    CHECK(!updates[0]->stage_ready(&loss_here, here.data()));
+    CHECK(updates[1]->stage_ready(&loss_there, there.data()));
+    CHECK(updates[0]->stage_ready(&loss_here, here.data()));
   }
   double squares() const {
     double sum = 16 * 0.1875 * 0.1875;
@@ -187,8 +188,8 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
     home.ctx.memory = arena(some, 64);
     update_type update(home, settings, 0, 0, rank, ranks.size());
     std::unique_ptr<local::group> groups[4];
-    std::unique_ptr<gradient_reduction<float, local::group>> sums[2];
-    std::unique_ptr<gradient_ring<float, local::group>> rings[2];
+    std::unique_ptr<gradient_reduction<float, local::group, cpu::context>> sums[2];
+    std::unique_ptr<gradient_ring<float, local::group, cpu::context>> rings[2];
     std::vector<interval> layers[2];
     std::vector<float> weights[2], gradients[2], first[2], second[2];
     laws::made_stage stages[2];
@@ -206,14 +207,14 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
         if (part.at.size() > 0) layers[s].push_back(part.at);
       const reduction_plan plan = ranks.plan(stages[s], rank, {.elements = 256, .packed = 64, .shards = level > 0}, layers[s]);
       const auto size = static_cast<std::size_t>(stages[s].size), kept = static_cast<std::size_t>(plan.share.moments);
-      if (level < 2) sums[s] = std::make_unique<gradient_reduction<float, local::group>>(plan, ends[0], ends[1], 2);
-      else rings[s] = std::make_unique<gradient_ring<float, local::group>>(plan, layers[s], ends[0], ends[1], 2, 2);
+      if (level < 2) sums[s] = std::make_unique<gradient_reduction<float, local::group, cpu::context>>(plan, ends[0], ends[1], 2);
+      else rings[s] = std::make_unique<gradient_ring<float, local::group, cpu::context>>(plan, layers[s], ends[0], ends[1], 2, 2);
       weights[s].resize(size);
       gradients[s].resize(size);
       first[s].resize(kept);
       second[s].resize(kept);
-      if (level < 2) sums[s]->prepare(gradients[s].data(), weights[s].data());
-      else rings[s]->prepare(gradients[s].data(), weights[s].data());
+      if (level < 2) sums[s]->prepare(home.ctx, gradients[s].data(), weights[s].data());
+      else rings[s]->prepare(home.ctx, gradients[s].data(), weights[s].data());
       parameter_piece<float> piece{stages[s].size, {}, weights[s].data(), gradients[s].data(), first[s].data(), second[s].data()};
       for (const auto& part : stages[s].parts) {
         piece.runs.push_back({part.at.begin, part.at.size(), part.parameter % 2 == 0});
@@ -248,7 +249,8 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
           std::fill_n(belong, layers[s][l].size(), 0.0f);
           sink.told(sink.self, belong, layers[s][l].size());
         }
-        laws::poll(end, [&] { return update.stage_ready(0.5, nullptr); });
+        const double loss = 0.5;
+        laws::poll(end, [&] { return update.stage_ready(&loss, nullptr); });
       }
       if (rank == 0) result.norms.push_back(update.norm());
       if (!std::isfinite(update.norm()))

@@ -40,6 +40,12 @@ class world {
   }
   bool is_stopped() const { return stopped_.load(std::memory_order_acquire); }
   std::int32_t ranks() const { return ranks_; }
+  // Wakes a rank: something that it may wait for has happened.
+  void ring(std::int32_t rank) {
+    bell& b = bells_[static_cast<std::size_t>(rank)];
+    b.count.fetch_add(1, std::memory_order_seq_cst);
+    if (b.asleep.load(std::memory_order_seq_cst)) b.count.notify_one();
+  }
   // For how many seconds a rank has slept, waiting for others; 0: it does not.
   double sleeps(std::int32_t rank) const {
     const std::int64_t since = bells_[static_cast<std::size_t>(rank)].since.load(std::memory_order_relaxed);
@@ -48,7 +54,6 @@ class world {
 
  private:
   friend class endpoint;
-  friend class local::group;
   struct alignas(64) bell {
     std::atomic<std::uint32_t> count{0};
     std::atomic<bool> asleep{false};
@@ -70,11 +75,6 @@ class world {
   static std::int64_t now() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
-  void ring(std::int32_t rank) {
-    bell& b = bells_[static_cast<std::size_t>(rank)];
-    b.count.fetch_add(1, std::memory_order_seq_cst);
-    if (b.asleep.load(std::memory_order_seq_cst)) b.count.notify_one();
-  }
 
   std::int32_t ranks_;
   int spins_ = 0;
@@ -94,18 +94,16 @@ class endpoint {
   void begin_step() { ++step_; }
 
   void send(std::int32_t tag, std::int32_t peer, const std::byte* from, index) {
-    auto& box = world_.boxes_[static_cast<std::size_t>(tag)];
+    auto& box = box_of(tag);
     box.rows = from;
     box.state.store(2 * step_ + 1, std::memory_order_release);
     world_.ring(peer);
   }
-  bool sent(std::int32_t tag) const { return world_.boxes_[static_cast<std::size_t>(tag)].state.load(std::memory_order_acquire) == 2 * step_ + 2; }
+  bool sent(std::int32_t tag) const { return box_of(tag).state.load(std::memory_order_acquire) == 2 * step_ + 2; }
   bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
-    auto& box = world_.boxes_[static_cast<std::size_t>(tag)];
-    if (box.state.load(std::memory_order_acquire) != 2 * step_ + 1) return false;
-    if (bytes > 0) std::memcpy(to, box.rows, static_cast<std::size_t>(bytes));
-    box.state.store(2 * step_ + 2, std::memory_order_release);
-    world_.ring(peer);
+    if (!is_there(tag)) return false;
+    if (bytes > 0) std::memcpy(to, rows_of(tag), static_cast<std::size_t>(bytes));
+    take(tag, peer);
     return true;
   }
   bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, index bytes, std::byte* all) {
@@ -155,7 +153,28 @@ class endpoint {
     if (world_.is_stopped()) throw world::stopped{};
   }
 
+ protected:
+  // Of a message to this rank: whether it is there, what was sent, and that it was taken.
+  bool is_there(std::int32_t tag) const { return box_of(tag).state.load(std::memory_order_acquire) == 2 * step_ + 1; }
+  const std::byte* rows_of(std::int32_t tag) const { return box_of(tag).rows; }
+  void take(std::int32_t tag, std::int32_t peer) {
+    box_of(tag).state.store(2 * step_ + 2, std::memory_order_release);
+    world_.ring(peer);
+  }
+  // Of a meeting: whether this member has shown what it brings; does so, and says whether all have; and then what a member shows this one.
+  bool has_shown(std::int32_t meeting, std::int32_t member) const { return board_of(meeting).posted[static_cast<std::size_t>(member)] == step_; }
+  bool meet(std::int32_t meeting, std::int32_t member, const std::byte* own, const byte_range* ranges) {
+    return meet(board_of(meeting), member, own, ranges);
+  }
+  std::size_t members_of(std::int32_t meeting) const { return board_of(meeting).members.size(); }
+  std::span<const std::byte> shown(std::int32_t meeting, std::size_t by, std::int32_t to) const {
+    const world::board& board = board_of(meeting);
+    const byte_range& range = board.ranges[by][to];
+    return {board.posts[by] + range.offset, static_cast<std::size_t>(range.bytes)};
+  }
+
  private:
+  world::mailbox& box_of(std::int32_t tag) const { return world_.boxes_[static_cast<std::size_t>(tag)]; }
   world::board& board_of(std::int32_t meeting) const { return *world_.boards_[static_cast<std::size_t>(meeting)]; }
   // Shows what this member brings; whether all are there.
   bool meet(world::board& board, std::int32_t member, const std::byte* own, const byte_range* ranges) {

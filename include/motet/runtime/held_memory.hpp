@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/tensor/arena.hpp>
+
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+// Memory that lies where a context's operations work, which may be out of the host's reach.
+
+namespace motet {
+
+template <class Context, class T>
+using buffer_for = typename Context::template buffer<T>;
+
+// Whether the host may touch it.
+template <class Context>
+inline constexpr bool works_on_host = std::is_same_v<buffer_for<Context, std::byte>, buffer<std::byte>>;
+
+// An address for dry runs, which never follow it.
+template <class T>
+T* nowhere() {
+  return reinterpret_cast<T*>(std::uintptr_t{4096});
+}
+// All of a buffer. An arena without memory would measure, so one of no bytes gets an address too.
+template <class Buffer>
+arena arena_of(const Buffer& memory) {
+  return memory.size() > 0 ? arena(memory.data(), memory.size()) : arena(nowhere<std::byte>(), 0);
+}
+
+// Calls fill(numbers) with numbers of the host that are then at `to`.
+template <class Context, class T, class Fill>
+void fill_from_host(Context& ctx, T* to, index count, Fill&& fill) {
+  if constexpr (works_on_host<Context>) {
+    fill(to);
+  } else {
+    std::vector<T> numbers(static_cast<std::size_t>(count));
+    fill(numbers.data());
+    upload(ctx, static_cast<const T*>(numbers.data()), to, count);
+  }
+}
+// One number that lies there; waits for it.
+template <class Context, class T>
+T number_at(Context& ctx, const T* from) {
+  T found;
+  download(ctx, from, &found, 1);
+  return found;
+}
+
+}  // namespace motet

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/operations.hpp>
+
+#include <vector>
+
+namespace motet::laws {
+
+// Where the operations of a rank work, for laws that hold wherever that is: a context, and numbers that a test sees on the host. Here it is the host.
+struct host_place {
+  using context = cpu::context;
+  context ctx;
+  std::byte nothing{};
+  host_place() { ctx.memory = arena(&nothing, 0); }
+  template <class End>
+  explicit host_place(End&) : host_place() {}
+  host_place(const host_place&) = delete;
+  host_place& operator=(const host_place&) = delete;
+
+  template <class T>
+  class numbers {
+   public:
+    numbers(host_place&, std::size_t count, T value = T(0)) : seen_(count, value) {}
+    T* data() { return seen_.data(); }
+    // To look at and to change.
+    std::vector<T>& seen() { return seen_; }
+    void put() {}  // what was changed is there,
+    void get() {}  // what is there is seen
+
+   private:
+    std::vector<T> seen_;
+  };
+  // Calls change(numbers) with `count` numbers that lie somewhere.
+  template <class T, class Change>
+  void change(T* at, index count, Change&& change) {
+    (void)count;
+    change(at);
+  }
+};
+
+}  // namespace motet::laws

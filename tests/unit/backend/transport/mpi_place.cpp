@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// ranks: 2 3
+#include <doctest/doctest.h>
+
+#if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
+#include <motet/backend/transport/mpi_place.hpp>
+
+TEST_CASE("ranks of MPI hear what each brings, of any size, in their order") {
+  motet::mpi::session here;
+  const motet::meeting_place at = motet::mpi::place();
+  CHECK(at.rank() == here.rank());
+  CHECK(at.ranks() == here.ranks());
+  const auto text = [](int rank, int round) {
+    return std::string(static_cast<std::size_t>(rank * 7 + round * round * 1001), static_cast<char>('a' + rank));
+  };
+  for (int round = 0; round < 5; ++round) {
+    const std::vector<std::string> all = at.all_gather(text(at.rank(), round));
+    REQUIRE(all.size() == static_cast<std::size_t>(at.ranks()));
+    for (int r = 0; r < at.ranks(); ++r) CHECK(all[static_cast<std::size_t>(r)] == text(r, round));
+  }
+}
+#endif
