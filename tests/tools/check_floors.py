@@ -24,7 +24,10 @@ HEAVY_BELOW = 4  # floors 0-3
 HEADER_LINES = 400
 # Tables are tested by the page made from them; a header that only gathers others has nothing of its own.
 # A file .inc is the body of the header that includes it, perhaps several times.
-NO_UNIT_TEST = re.compile(r"(^|/)(messages|fwd)\.hpp$|^motet\.hpp$|\.inc$")
+NO_UNIT_TEST = re.compile(r"(^|/)(messages|fwd)\.hpp$|^(motet|cuda)\.hpp$|\.inc$")
+# Headers that cannot be read without CUDA's. cuda.hpp brings them all; motet.hpp must not.
+CUDA = re.compile(r"^cuda\.hpp$|^backend/cuda/|^backend/transport/(nccl|shared_gpu)")
+CUDA_INCLUDE = re.compile(r"^(cuda|cublas|cudnn|nccl|cub/|thrust/)")
 NO_RANGES = {"meta", "schedule"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
@@ -105,6 +108,8 @@ def check(repository, docs="notice"):
                 errors.append(f"{header} (floor {FLOORS[own]}): includes motet/{target} (floor {FLOORS.get(other, '?')}), which is higher")
             elif other in FORBIDDEN.get(own, set()) or (sibling(target) and "backend/*" in FORBIDDEN.get(own, set())):
                 errors.append(f"{header}: {own}/ may not include motet/{target}")
+            elif sibling(header) == "transport" and CUDA.search(header) and sibling(target) == "cuda":
+                pass  # what moves memory of GPUs knows their streams
             elif sibling(header) and sibling(target) and sibling(header) != sibling(target):
                 errors.append(f"{header}: includes its sibling motet/{target}; back ends do not know each other")
             elif own == "backend" and other == "backend" and not sibling(header) and sibling(target):
@@ -112,6 +117,8 @@ def check(repository, docs="notice"):
         for name in others:
             if FLOORS[own] < HEAVY_BELOW and name in HEAVY:
                 errors.append(f"{header}: <{name}> is too heavy for floor {FLOORS[own]}")
+            if CUDA_INCLUDE.match(name) and not CUDA.search(header):
+                errors.append(f"{header}: <{name}> is there only with CUDA; headers of CUDA are those that match {CUDA.pattern}")
             if own in NO_RANGES and name.startswith("range/"):
                 errors.append(f"{header}: no range-v3 in {own}/, whose compile time is a feature")
         if "#pragma once" not in text and not header.endswith(".inc"):
@@ -133,16 +140,20 @@ def check(repository, docs="notice"):
     cycle = find_cycle(graph)
     if cycle:
         errors.append("include cycle: " + " -> ".join(cycle))
-    if "motet.hpp" in graph:
-        reached, waiting = set(), ["motet.hpp"]
+    for top, of_cuda in (("motet.hpp", False), ("cuda.hpp", True)):
+        if top not in graph:
+            continue
+        reached, waiting = set(), [top]
         while waiting:
             header = waiting.pop()
             if header not in reached:
                 reached.add(header)
                 waiting += graph.get(header, [])
         for header in headers:
-            if header not in reached and header.endswith(".hpp") and folder(header):
-                errors.append(f"{header}: motet.hpp does not bring it")
+            if header not in reached and header.endswith(".hpp") and folder(header) and bool(CUDA.search(header)) == of_cuda:
+                errors.append(f"{header}: {top} does not bring it")
+            if header in reached and CUDA.search(header) and not of_cuda:
+                errors.append(f"{header}: {top} brings it, and so asks for CUDA")
     # Equal file names make a port a diff.
     stems = {}
     for header in headers:

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/activation_math.hpp>
+#include <motet/backend/cuda/each_run.hpp>
+#include <motet/backend/cuda/samples.hpp>
+
+namespace motet::cuda {
+namespace detail {
+
+// Calls run with the kind as a type, so that kernels hold no switch.
+template <class Run>
+void for_activation(activation kind, Run&& run) {
+  switch (kind) {
+    case activation::none: return run(std::integral_constant<activation, activation::none>{});
+    case activation::gelu: return run(std::integral_constant<activation, activation::gelu>{});
+    case activation::gelu_tanh: return run(std::integral_constant<activation, activation::gelu_tanh>{});
+    case activation::quick_gelu: return run(std::integral_constant<activation, activation::quick_gelu>{});
+    case activation::relu: return run(std::integral_constant<activation, activation::relu>{});
+    case activation::silu: return run(std::integral_constant<activation, activation::silu>{});
+  }
+}
+
+template <activation Kind>
+struct activated {
+  template <class T>
+  MOTET_HOST_DEVICE T operator()(T x) const {
+    return activate(Kind, x);
+  }
+};
+template <activation Kind>
+struct activation_slope {
+  template <class T>
+  MOTET_HOST_DEVICE T operator()(T x, T dy) const {
+    T value;
+    return dy * derivative(Kind, x, value);
+  }
+};
+
+}  // namespace detail
+
+// y may be the memory of x. Floor: x is read once, y is written once.
+template <class X, class Y>
+void activation_forward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Y> y) {
+  ctx.note(8 * motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  if (ctx.measuring()) return;
+  detail::for_activation(
+      kind, [&](auto which) { map_numbers(ctx, detail::rows_of(seq, x), detail::rows_of(seq, y), detail::activated<decltype(which)::value>{}); });
+}
+
+// dx may be the memory of x or dy. Floor: x and dy are read once, dx is written once.
+template <class X, class Dy, class Dx>
+void activation_backward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Dy> dy, matrix<Dx> dx) {
+  ctx.note(14 * motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
+  if (ctx.measuring()) return;
+  detail::for_activation(kind, [&](auto which) {
+    map_numbers(ctx, detail::rows_of(seq, x), detail::rows_of(seq, dy), detail::rows_of(seq, dx), detail::activation_slope<decltype(which)::value>{});
+  });
+}
+
+}  // namespace motet::cuda

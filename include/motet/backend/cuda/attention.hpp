@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/attention_matrix_kernel.hpp>
+#include <motet/backend/cuda/attention_plain_kernel.hpp>
+#include <motet/backend/cuda/attention_plans.hpp>
+#include <motet/backend/messages.hpp>
+
+#include <string>
+
+// Scaled dot-product attention of ragged samples; the scores are never stored as a whole. By cuDNN where it is there and takes the shape, else by
+// kernels of our own, which take all heads up to 256 wide.
+
+namespace motet::cuda {
+
+namespace detail {
+
+// Calls run with the smallest of these widths that the head fits into.
+template <int... Widths, class Run>
+void for_head_width(index width, Run run) {
+  bool found = false;
+  ((found = found || (width <= Widths && (run(std::integral_constant<int, Widths>{}), true))), ...);
+  if (!found) fail(gpu_shape_refused, "attention takes heads up to 256 wide, got " + std::to_string(width));
+}
+template <class T, class Run>
+void for_attention_kernels(index width, Run run) {
+  if constexpr (std::is_same_v<T, bf16>) for_head_width<32, 64, 80, 96, 128, 256>(width, run);
+  else for_head_width<64, 128, 256>(width, run);
+}
+
+template <class T, class Of>
+matrix<T> as(const matrix<Of>& x) {
+  static_assert(std::is_same_v<std::remove_const_t<T>, std::remove_const_t<Of>>,
+                "motet: attention takes matrices of one type, lse of its arithmetic");
+  return {x.data, x.rows, x.width, x.stride};
+}
+template <class A, class B>
+bool overlap(const matrix<A>& a, const matrix<B>& b) {
+  if (a.rows == 0 || b.rows == 0) return false;
+  const auto first = [](const auto& x) { return reinterpret_cast<std::uintptr_t>(x.data); };
+  const auto last = [](const auto& x) { return reinterpret_cast<std::uintptr_t>(x.row(x.rows - 1) + x.width); };
+  return first(a) < last(b) && first(b) < last(a);
+}
+template <class... T>
+bool heads_in_packs(index head_width, const matrix<T>&... of) {
+  return (in_packs(of.data, head_width, of.stride) && ...);
+}
+
+// Rows of one matrix into another, in pieces as large as Piece.
+template <class T, class Piece>
+struct copy_rows {
+  matrix<const T> from;
+  matrix<T> to;
+  template <class Thread>
+  MOTET_HOST_DEVICE void operator()(Thread& self) const {
+    constexpr index size = static_cast<index>(sizeof(Piece) / sizeof(T));
+    const index pieces = from.width / size;
+    for (index i = self.number(); i < from.rows * pieces; i += self.all()) {
+      const index r = i / pieces, c = i % pieces * size;
+      *reinterpret_cast<Piece*>(to.row(r) + c) = *reinterpret_cast<const Piece*>(from.row(r) + c);
+    }
+  }
+};
+template <class T>
+void copy_gradient(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
+  const bool packed = in_packs(from.data, from.width, from.stride) && in_packs(to.data, to.width, to.stride);
+  const index pieces = from.rows * from.width / (packed ? pack<T>::size : 1);
+  const grid shape{blocks_for(pieces, 1024), 256, 0};
+  if (packed) launch(ctx.stream(), shape, copy_rows<T, pack<T>>{from, to});
+  else launch(ctx.stream(), shape, copy_rows<T, T>{from, to});
+}
+
+}  // namespace detail
+
+// y = softmax(scale q k^T) v for each sample and head; lse is the log of the sum of each softmax, for backward. A query that sees no key gets zeros.
+template <class Q, class K, class V, class Y, class L>
+void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv_seq, const attention_shape& shape, matrix<Q> q, matrix<K> k,
+                       matrix<V> v, matrix<Y> y, matrix<L> lse) {
+  using T = std::remove_const_t<Q>;
+  const double pairs = detail::attention_pairs(q_seq, kv_seq);
+  const double width = static_cast<double>(shape.head_width), heads = static_cast<double>(shape.heads),
+               kv_heads = static_cast<double>(shape.kv_heads);
+  // Nothing is taken off for a causal mask, as is usual when efficiency is reported.
+  ctx.note(4 * heads * width * pairs, static_cast<double>(sizeof(Q)) * width *
+                                          (2 * heads * static_cast<double>(q_seq.rows()) + 2 * kv_heads * static_cast<double>(kv_seq.rows())));
+  if (ctx.measuring() || shape.heads == 0 || q_seq.rows() == 0) return;  // a part of a net may hold no head
+
+  const auto keys = detail::as<const T>(k), values = detail::as<const T>(v), queries = detail::as<const T>(q);
+  const matrix<T> out = detail::as<T>(y);
+  if constexpr (std::is_same_v<T, bf16>)
+    if (detail::library_attention_forward(ctx, q_seq, kv_seq, shape, queries, keys, values, out, detail::as<float>(lse))) return;
+  detail::attention_batch batch = detail::batch_of(ctx, q_seq, kv_seq, shape);
+  batch.packed = detail::heads_in_packs(shape.head_width, q, k, v, y);
+  const auto run = [&](const auto& kernel) {
+    using kernel_type = std::remove_cvref_t<decltype(kernel)>;
+    const index blocks = detail::tile_slots(q_seq, q_seq.rows(), kernel_type::queries) * shape.heads;
+    launch(ctx.stream(), {blocks, kernel_type::most_threads, kernel_type::shared_bytes}, kernel);
+  };
+  detail::for_attention_kernels<T>(shape.head_width, [&](auto padded) {
+    if constexpr (std::is_same_v<T, bf16>) {
+      constexpr int strips = padded() <= 128 ? 2 : 1;
+      const index mean = q_seq.rows() / q_seq.samples;
+      if (mean > 64) run(detail::attention_forward_matrix<padded(), strips>{batch, queries, keys, values, out, detail::as<float>(lse)});
+      else run(detail::attention_forward_matrix<padded(), 1>{batch, queries, keys, values, out, detail::as<float>(lse)});
+    } else run(detail::attention_forward_plain<T, padded()>{batch, queries, keys, values, out, detail::as<T>(lse)});
+  });
+}
+
+// Gradients of the above, with the probabilities recomputed from q, k and lse. dq, dk and dv may be the memory of q, k and v: dq is then made aside,
+// as other blocks read the queries later, while keys and values have one block each, which reads them before it writes.
+template <class Q, class K, class V, class Y, class L, class G, class DQ, class DK, class DV>
+void attention_backward(context& ctx, const sequences& q_seq, const sequences& kv_seq, const attention_shape& shape, matrix<Q> q, matrix<K> k,
+                        matrix<V> v, matrix<Y> y, matrix<L> lse, matrix<G> dy, matrix<DQ> dq, matrix<DK> dk, matrix<DV> dv) {
+  using T = std::remove_const_t<Q>;
+  using number = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  const double pairs = detail::attention_pairs(q_seq, kv_seq);
+  const double width = static_cast<double>(shape.head_width), heads = static_cast<double>(shape.heads),
+               kv_heads = static_cast<double>(shape.kv_heads);
+  ctx.note(10 * heads * width * pairs, static_cast<double>(sizeof(Q)) * width *
+                                           (4 * heads * static_cast<double>(q_seq.rows()) + 4 * kv_heads * static_cast<double>(kv_seq.rows())));
+
+  const scratch_scope scope(ctx);
+  const index q_rows = q_seq.rows(), kv_rows = kv_seq.rows(), q_width = shape.heads * shape.head_width, kv_width = shape.kv_heads * shape.head_width;
+  number* const delta = ctx.scratch.take<number>(q_rows * shape.heads);                    // (query rows, heads)
+  const matrix<T> aside{ctx.scratch.take<T>(q_rows * q_width), q_rows, q_width, q_width};  // where dq may not be written yet
+  // A library may not write over what it reads at all.
+  const index lent = std::is_same_v<T, bf16> && detail::has_library_attention ? kv_rows : 0;
+  const matrix<T> aside_k{ctx.scratch.take<T>(lent * kv_width), lent, kv_width, kv_width},
+      aside_v{ctx.scratch.take<T>(lent * kv_width), lent, kv_width, kv_width};
+  if (ctx.measuring() || shape.heads == 0) return;
+
+  const auto queries = detail::as<const T>(q), keys = detail::as<const T>(k), values = detail::as<const T>(v), out = detail::as<const T>(y),
+             dout = detail::as<const T>(dy);
+  const auto logs = detail::as<const number>(lse);
+  const matrix<T> to_q = detail::as<T>(dq), to_k = detail::as<T>(dk), to_v = detail::as<T>(dv);
+  const auto reads = [&](const matrix<T>& to) {
+    return detail::overlap(to, q) || detail::overlap(to, k) || detail::overlap(to, v) || detail::overlap(to, y) || detail::overlap(to, dy);
+  };
+  const bool over = reads(to_q);
+  const matrix<T> made_q = over ? aside : to_q;
+  if constexpr (std::is_same_v<T, bf16> && detail::has_library_attention) {
+    const bool over_k = reads(to_k), over_v = reads(to_v);
+    const matrix<T> made_k = over_k ? aside_k : to_k, made_v = over_v ? aside_v : to_v;
+    if (detail::library_attention_backward(ctx, q_seq, kv_seq, shape, queries, keys, values, out, logs, dout, made_q, made_k, made_v)) {
+      if (over) detail::copy_gradient<T>(ctx, made_q, to_q);
+      if (over_k) detail::copy_gradient<T>(ctx, made_k, to_k);
+      if (over_v) detail::copy_gradient<T>(ctx, made_v, to_v);
+      return;
+    }
+  }
+  detail::attention_batch batch = detail::batch_of(ctx, q_seq, kv_seq, shape);
+  batch.packed = detail::heads_in_packs(shape.head_width, q, k, v, dy, made_q, dk, dv);
+  const auto run = [&](const sequences& seq, index rows, index count, index tile, const auto& kernel) {
+    using kernel_type = std::remove_cvref_t<decltype(kernel)>;
+    launch(ctx.stream(), {detail::tile_slots(seq, rows, tile) * count, kernel_type::most_threads, kernel_type::shared_bytes}, kernel);
+  };
+  detail::for_attention_kernels<T>(shape.head_width, [&](auto padded) {
+    if constexpr (std::is_same_v<T, bf16>) {
+      using for_queries = detail::attention_dq_matrix<padded()>;
+      using for_keys = detail::attention_dkv_matrix<padded()>;
+      run(q_seq, q_rows, shape.heads, for_queries::queries, for_queries{batch, queries, keys, values, out, logs, dout, made_q, delta});
+      run(kv_seq, kv_rows, shape.kv_heads, for_keys::keys, for_keys{batch, queries, keys, values, logs, dout, to_k, to_v, delta});
+    } else {
+      using for_queries = detail::attention_dq_plain<T, padded()>;
+      using for_keys = detail::attention_dkv_plain<T, padded()>;
+      run(q_seq, q_rows, shape.heads, for_queries::queries, for_queries{batch, queries, keys, values, out, logs, dout, made_q, delta});
+      run(kv_seq, kv_rows, shape.kv_heads, for_keys::keys, for_keys{batch, queries, keys, values, logs, dout, to_k, to_v, delta});
+    }
+  });
+  if (over) detail::copy_gradient<T>(ctx, made_q, to_q);
+}
+
+}  // namespace motet::cuda

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/engine.hpp>
+
+// Whether attention may go to cuDNN, which is linked then: MOTET_HAS_CUDNN says that it is there. Older versions lack attention as one operation.
+#if defined(MOTET_HAS_CUDNN)
+#include <cudnn.h>
+#if CUDNN_VERSION >= 91700
+#define MOTET_CUDNN_ATTENTION 1
+#endif
+#endif
+#if !defined(MOTET_CUDNN_ATTENTION)
+#define MOTET_CUDNN_ATTENTION 0
+#endif
+
+namespace motet::cuda {
+
+// How attention is computed; a part of the engine, to be set before the first step.
+struct attention_settings {
+  explicit attention_settings(engine&) {}
+  bool library = MOTET_CUDNN_ATTENTION != 0;  // false: own kernels alone
+  bool deterministic = true;                  // false: also the library's ways whose gradients differ in the last bits from run to run
+};
+
+}  // namespace motet::cuda

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/config.hpp>
+
+// What a kernel knows of the block that runs it. A kernel is a function object; its members are its arguments, and its call takes the thread that runs:
+//
+//   struct scale {
+//     float* x; index count; float by;
+//     template <class Thread>
+//     MOTET_HOST_DEVICE void operator()(Thread& self) const {
+//       for (index i = self.number(); i < count; i += self.all()) x[i] *= by;
+//     }
+//   };
+//
+// A Thread offers, all threads of a block asking alike for what is marked (*):
+//   thread(), threads()     its number in the block, and their count       lane(), warp(), warps()   the same in warps of 32
+//   block(), blocks()       its block's number, and their count            number(), all()           the same over the whole grid
+//   barrier() (*)           all threads of the block see what all wrote
+//   warp_barrier()          the lanes of the warp, all 32, see what each of them wrote
+//   shared<T>(count) (*)    memory of the block, aligned to 16 bytes, uninitialised; taken in the same order by all
+//   shuffle(value, lane), shuffle_xor(value, mask)                         (*) within the warp, all 32 lanes
+//   atomic_add(place, value)                                               float, double, int, unsigned, unsigned long long
+//   atomic_max(place, value)                                               int, unsigned, unsigned long long
+// What is built on these stands below, as functions of a thread.
+
+#if defined(__CUDA_ARCH__)
+#define MOTET_UNROLLED _Pragma("unroll")
+#else
+#define MOTET_UNROLLED
+#endif
+
+namespace motet::cuda {
+
+inline constexpr int warp_size = 32;
+
+#if defined(__CUDACC__)
+// The thread of a kernel that a GPU runs. Shared memory is carved from what the launch gave.
+class gpu_thread {
+ public:
+  __device__ int thread() const { return static_cast<int>(threadIdx.x); }
+  __device__ int threads() const { return static_cast<int>(blockDim.x); }
+  __device__ int lane() const { return thread() % warp_size; }
+  __device__ int warp() const { return thread() / warp_size; }
+  __device__ int warps() const { return threads() / warp_size; }
+  __device__ index block() const { return static_cast<index>(blockIdx.x); }
+  __device__ index blocks() const { return static_cast<index>(gridDim.x); }
+  __device__ index number() const { return block() * threads() + thread(); }
+  __device__ index all() const { return blocks() * threads(); }
+  __device__ void barrier() const { __syncthreads(); }
+  __device__ void warp_barrier() const { __syncwarp(); }
+  template <class T>
+  __device__ T* shared(index count) {
+    extern __shared__ __align__(16) unsigned char motet_shared[];
+    T* const found = reinterpret_cast<T*>(motet_shared + used_);
+    used_ += static_cast<int>(round_up(count * static_cast<index>(sizeof(T)), 16));
+    return found;
+  }
+  template <class T>
+  __device__ T shuffle(T value, int lane) const {
+    return __shfl_sync(0xffffffffu, value, lane);
+  }
+  template <class T>
+  __device__ T shuffle_xor(T value, int mask) const {
+    return __shfl_xor_sync(0xffffffffu, value, mask);
+  }
+  template <class T>
+  __device__ T atomic_add(T* place, T value) const {
+    return atomicAdd(place, value);
+  }
+  template <class T>
+  __device__ T atomic_max(T* place, T value) const {
+    return atomicMax(place, value);
+  }
+
+ private:
+  int used_ = 0;
+};
+#endif
+
+// How much shared memory the functions of a whole block take, of numbers as wide as T.
+template <class T>
+inline constexpr index block_scratch = warp_size * static_cast<index>(sizeof(T));
+
+// The combination of all lanes' values, on every lane; in a fixed order.
+template <class Thread, class T, class Combine>
+MOTET_HOST_DEVICE T over_warp(Thread& self, T value, Combine combine) {
+  MOTET_UNROLLED
+  for (int mask = warp_size / 2; mask > 0; mask /= 2) value = combine(value, self.shuffle_xor(value, mask));
+  return value;
+}
+// The same of all threads of the block, each of which gets it; `scratch` is shared memory for 32 numbers, free again after the next barrier.
+template <class Thread, class T, class Combine>
+MOTET_HOST_DEVICE T over_block(Thread& self, T value, T neutral, Combine combine, T* scratch) {
+  value = over_warp(self, value, combine);
+  if (self.warps() == 1) return value;
+  self.barrier();  // the scratch may still be read from before
+  if (self.lane() == 0) scratch[self.warp()] = value;
+  self.barrier();
+  value = self.lane() < self.warps() ? scratch[self.lane()] : neutral;
+  return over_warp(self, value, combine);
+}
+
+struct plus {
+  template <class T>
+  MOTET_HOST_DEVICE T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct larger {
+  template <class T>
+  MOTET_HOST_DEVICE T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+
+template <class Thread, class T>
+MOTET_HOST_DEVICE T warp_sum(Thread& self, T value) {
+  return over_warp(self, value, plus{});
+}
+template <class Thread, class T>
+MOTET_HOST_DEVICE T warp_max(Thread& self, T value) {
+  return over_warp(self, value, larger{});
+}
+template <class Thread, class T>
+MOTET_HOST_DEVICE T block_sum(Thread& self, T value, T* scratch) {
+  return over_block(self, value, T(0), plus{}, scratch);
+}
+template <class Thread, class T>
+MOTET_HOST_DEVICE T block_max(Thread& self, T value, T* scratch) {
+  return over_block(self, value, value, larger{}, scratch);
+}
+
+// Sixteen bytes of neighbours, moved in one access. `at` is a multiple of 16.
+template <class T>
+struct alignas(16) pack {
+  static constexpr int size = 16 / static_cast<int>(sizeof(T));
+  T of[size];
+};
+template <class T>
+MOTET_HOST_DEVICE pack<T> load_pack(const T* at) {
+  return *reinterpret_cast<const pack<T>*>(at);
+}
+template <class T>
+MOTET_HOST_DEVICE void store_pack(T* at, const pack<T>& values) {
+  *reinterpret_cast<pack<T>*>(at) = values;
+}
+// Whether rows that begin at `data`, `stride` elements apart, may be moved in packs.
+template <class T>
+bool in_packs(const T* data, index width, index stride) {
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && width % pack<T>::size == 0 && stride % pack<T>::size == 0;
+}
+
+}  // namespace motet::cuda

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/engine.hpp>
+#include <motet/backend/draw_key.hpp>
+#include <motet/backend/step_costs.hpp>
+#include <motet/nn/gradient_sink.hpp>
+#include <motet/tensor/arena.hpp>
+
+namespace motet {
+struct spread;
+}
+
+namespace motet::cuda {
+
+using profile = step_costs;
+using motet::draw_key;
+
+// What operations of a GPU run on: they begin work on the engine's stream, in order, and return. There is one thread, which the team of a contract is.
+struct context {
+  using real = cuda::real;
+  template <class T>
+  using buffer = cuda::buffer<T>;
+
+  static constexpr int thread = 0, threads = 1;
+  engine* on = nullptr;  // none: a dry run
+  arena memory;          // of the GPU: what nets take
+  arena scratch;         // of the GPU: what an operation takes and gives back before it returns; the next one may take it at once, as it runs later
+  profile* costs = nullptr;
+  int section = -1;  // place in costs
+  draw_key draws;    // but for the step, which kernels read from engine::step(): a recorded graph is replayed in other steps
+  const spread* shared = nullptr;
+  double sample_share = 1;
+  gradient_sink sink;
+
+  // A dry run: operations take memory and note their work, and begin nothing.
+  bool measuring() const { return memory.measuring(); }
+  void note(double flops, double bytes) {
+    if (!measuring() || costs == nullptr) return;
+    auto& cost = costs->at(section);
+    cost.flops += flops;
+    cost.bytes += bytes;
+  }
+  cudaStream_t stream() const { return on->stream(); }
+};
+
+// Operations run in the order of their stream.
+inline void synchronize(context&) {}
+inline void release(context& ctx, index mark) { ctx.memory.release(mark); }
+
+// No later operation of this backward adds to these gradients.
+inline void gradients_ready(context& ctx, const void* data, index count) {
+  if (ctx.sink && count > 0 && !ctx.measuring()) ctx.sink.told(ctx.sink.self, data, count);
+}
+// Where to add the gradients that belong at `data`.
+template <class T>
+T* gradients_at(context& ctx, T* data, index count) {
+  if (ctx.sink.place == nullptr || count == 0 || ctx.measuring()) return data;
+  void* const found = ctx.sink.place(ctx.sink.self, data, count);
+  return found != nullptr ? static_cast<T*>(found) : data;
+}
+
+// What it came to; waits for the GPU.
+inline double number_of(context& ctx, const real& found) { return ctx.on == nullptr ? 0 : ctx.on->read(found); }
+
+// Gives scratch back at the end of an operation.
+class scratch_scope {
+ public:
+  explicit scratch_scope(context& ctx) : ctx_(ctx), mark_(ctx.scratch.mark()) {}
+  scratch_scope(const scratch_scope&) = delete;
+  scratch_scope& operator=(const scratch_scope&) = delete;
+  ~scratch_scope() { ctx_.scratch.release(mark_); }
+
+ private:
+  context& ctx_;
+  index mark_;
+};
+
+// Files FLOPs and bytes of a dry run under a name until the end of the scope; the inner section wins.
+class section_scope {
+ public:
+  section_scope(context& ctx, const char* name) : ctx_(ctx), outer_(ctx.section) {
+    if (ctx_.costs != nullptr) ctx_.section = ctx_.costs->inside(ctx_.section, name);
+  }
+  section_scope(const section_scope&) = delete;
+  section_scope& operator=(const section_scope&) = delete;
+  ~section_scope() { ctx_.section = outer_; }
+
+ private:
+  context& ctx_;
+  int outer_;
+};
+
+inline section_scope enter(context& ctx, const char* name) { return section_scope(ctx, name); }
+
+}  // namespace motet::cuda

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/graphs.hpp>
+#include <motet/backend/cuda/operations.hpp>
+#include <motet/backend/cuda/weight_copies.hpp>
+#include <motet/backend/step_plan.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace motet::cuda {
+
+using motet::step_plan;
+
+// A GPU with the memory of a step, and one thread that gives it work. It is looked for when first needed: dry runs do without. Nothing is allocated
+// between prepare() and the next prepare().
+class device {
+ public:
+  using context = cuda::context;
+  using step_plan = cuda::step_plan;
+  using adamw_step = cuda::adamw_step;
+  using profile = cuda::profile;
+  template <class T>
+  using buffer = cuda::buffer<T>;
+  static constexpr bool shares_memory = false;  // the host does not touch its memory
+  static constexpr const char* peak_product = "8192 x 4096 x 4096";
+
+  // The GPU of this number; -1: the current one. MOTET_CUDA_GRAPHS=0 gives every step kernel by kernel.
+  explicit device(int gpu = -1) : gpu_(gpu) {
+    const char* const asked = std::getenv("MOTET_CUDA_GRAPHS");
+    graphs_ = asked == nullptr || std::string_view(asked) != "0";
+  }
+  device(const device&) = delete;
+  device& operator=(const device&) = delete;
+
+  int threads() const { return 1; }
+  engine& on() {
+    if (!engine_) {
+      require_gpus();
+      if (gpu_ >= 0) check(cudaSetDevice(gpu_), "cudaSetDevice");
+      engine_ = std::make_unique<engine>();
+    }
+    return *engine_;
+  }
+  void finish() { on().finish(); }
+
+  template <class Function>
+  step_plan plan(Function&& function) const {
+    step_plan found;
+    context ctx;
+    ctx.costs = &found.costs;
+    function(ctx);
+    found.memory = ctx.memory.peak();
+    found.scratch = ctx.scratch.peak();
+    return found;
+  }
+  // FLOPs of one call, by the same dry run.
+  template <class Function>
+  double flops(Function&& function) const {
+    return plan(std::forward<Function>(function)).costs.flops();
+  }
+
+  // Takes the memory of a step. `foretold`: bytes of the whole run by its plan, which an error names.
+  void prepare(const step_plan& plan, index foretold = 0) {
+    if (foretold > 0) foretold_ = foretold;
+    // Records hold addresses of what is given back here or by the caller.
+    if (engine_) engine_->finish();
+    shelf_.clear();
+    const auto grow = [&](buffer<std::byte>& room, const char* what, index bytes) {
+      if (bytes <= room.size()) return;
+      room = {};
+      room = take<std::byte>(what, bytes);
+    };
+    grow(memory_, "arena", plan.memory);
+    grow(scratch_, "scratch", plan.scratch);
+  }
+  // Memory of the GPU for `what`; where there is too little, the error says how much was foretold.
+  template <class T>
+  buffer<T> take(const char* what, index count) {
+    on();
+    try {
+      return buffer<T>(count);
+    } catch (const error& problem) {
+      if (std::string_view(problem.code()) != gpu_memory_full.code) throw;
+      std::size_t left = 0, all = 0;
+      check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
+      std::string text = std::string(what) + " of " + std::to_string(count * static_cast<index>(sizeof(T))) + " bytes; " + std::to_string(left) +
+                         " of " + std::to_string(all) + " are free";
+      if (foretold_ > 0) text += ", the plan foretold " + std::to_string(foretold_) + " for the whole run";
+      fail(gpu_memory_full, text);
+    }
+  }
+
+  // Memory that batches will lie in is read without a copy in between while the result lives, which ends before that memory does.
+  std::shared_ptr<void> pin(const void* at, std::size_t bytes) {
+    on();
+    return bytes == 0 ? nullptr : std::make_shared<pinned_memory>(at, bytes);
+  }
+
+  // Copies of these weights in the precision of products, where that is another one; refresh_weights() makes them follow.
+  template <class Value, class Master>
+  static index weight_copy_bytes(index count) {
+    return std::is_same_v<Value, bf16> && std::is_same_v<Master, float> ? count * static_cast<index>(sizeof(bf16)) : 0;
+  }
+  template <class Value, class Master>
+  void keep_weights(const Master* base, index count) {
+    if constexpr (std::is_same_v<Value, bf16> && std::is_same_v<Master, float>) on().template part<weight_copies>().keep(base, count);
+  }
+  template <class Master>
+  void drop_weights(const Master* base) {
+    if constexpr (std::is_same_v<Master, float>)
+      if (engine_) engine_->template part<weight_copies>().drop(base);
+  }
+
+  // Calls function(ctx), which gives the GPU work. It may still be under way afterwards.
+  template <class Function>
+  void run(Function&& function, const draw_key& draws = {}) {
+    context ctx = context_for(draws);
+    function(ctx);
+  }
+  // Calls then(ctx, first(ctx)). What first() gives the GPU depends on nothing but the numbers that shape(numbers) appends to a std::vector<index>, and on
+  // memory that draws, copies and the step are read from; so it is recorded as a graph when such a shape comes again, and replayed from then on.
+  template <class Shape, class First, class Then>
+  void run_step(Shape&& shape, First&& first, Then&& then, const draw_key& draws = {}) {
+    context ctx = context_for(draws);
+    then(ctx, begin_or_replay(ctx, shape, first));
+  }
+
+  bool graphs() const { return graphs_; }
+  void set_graphs(bool wanted) { graphs_ = wanted; }
+  // Why graphs were given up; empty: they were not.
+  const std::string& not_recorded() const { return not_recorded_; }
+  std::size_t recorded() const { return shelf_.size(); }
+  long replayed() const { return replayed_; }
+
+  // The work of dry runs by section; time is not told by section, as nobody waits between them.
+  const profile& costs() const { return costs_; }
+  void clear_costs() { costs_.clear(); }
+
+  // The best rate of a large product, in FLOP/s: what utilisation is compared with. Takes about 50 ms.
+  template <class Value>
+  double measure_peak(index rows = 8192, index in = 4096, index out = 4096) {
+    buffer<Value> x = take<Value>("input of a product", rows * in), y = take<Value>("output of a product", rows * out);
+    buffer<float> w = take<float>("weights of a product", in * out);
+    // Numbers as random as in training: a chip draws less power, and runs faster, on equal ones.
+    draw(x, 1);
+    draw(w, 2);
+    keep_weights<Value>(w.data(), w.size());
+    const sequences seq{rows, 1, nullptr};
+    const auto product = [&](context& ctx) {
+      linear_forward(ctx, seq, matrix<const Value>{x.data(), rows, in, in}, matrix<const float>{w.data(), out, in, in}, nullptr,
+                     matrix<Value>{y.data(), rows, out, out});
+    };
+    prepare(plan(product));
+    const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
+    double best = 0, spent = 0;
+    stop_watch watch;
+    run([&](context& ctx) {
+      refresh_weights(ctx);
+      product(ctx);
+      constexpr int times = 8;
+      for (int i = 0; i < 3 || (spent < 0.05 && i < 1000); ++i) {
+        watch.start(ctx.stream());
+        for (int k = 0; k < times; ++k) product(ctx);
+        const double seconds = watch.seconds(ctx.stream());
+        spent += seconds;
+        if (seconds > 0) best = std::max(best, times * flops / seconds);
+      }
+    });
+    drop_weights(w.data());
+    finish();
+    costs_.clear();
+    return best;
+  }
+
+  // "NVIDIA H200, sm_90, 132 multiprocessors, 139 GiB, driver 13.0, runtime 13.0, ...".
+  std::string describe() const {
+    int gpus = 0;
+    if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
+      cudaGetLastError();
+      return "no GPU here, " + libraries();
+    }
+    int gpu = gpu_;
+    if (gpu < 0) check(cudaGetDevice(&gpu), "cudaGetDevice");
+    cudaDeviceProp found{};
+    check(cudaGetDeviceProperties(&found, gpu), "cudaGetDeviceProperties");
+    int driver = 0, runtime = 0;
+    check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+    check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+    const auto version = [](int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); };
+    return std::string(found.name) + ", sm_" + std::to_string(found.major) + std::to_string(found.minor) + ", " +
+           std::to_string(found.multiProcessorCount) + " multiprocessors, " + std::to_string(found.totalGlobalMem >> 30) + " GiB, driver " +
+           version(driver) + ", runtime " + version(runtime) + ", " + libraries();
+  }
+
+ private:
+  class stop_watch {
+   public:
+    stop_watch() {
+      check(cudaEventCreate(&from_), "cudaEventCreate");
+      check(cudaEventCreate(&to_), "cudaEventCreate");
+    }
+    stop_watch(const stop_watch&) = delete;
+    stop_watch& operator=(const stop_watch&) = delete;
+    ~stop_watch() {
+      cudaEventDestroy(from_);
+      cudaEventDestroy(to_);
+    }
+    void start(cudaStream_t stream) { check(cudaEventRecord(from_, stream), "cudaEventRecord"); }
+    double seconds(cudaStream_t stream) {
+      check(cudaEventRecord(to_, stream), "cudaEventRecord");
+      check(cudaEventSynchronize(to_), "cudaEventSynchronize");
+      float milliseconds = 0;
+      check(cudaEventElapsedTime(&milliseconds, from_, to_), "cudaEventElapsedTime");
+      return 1e-3 * static_cast<double>(milliseconds);
+    }
+
+   private:
+    cudaEvent_t from_ = nullptr, to_ = nullptr;
+  };
+
+  // What was built in.
+  static std::string libraries() {
+    [[maybe_unused]] const auto version = [](std::size_t number) {
+      return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
+    };
+    std::string text = "own products (no cuBLASLt)";
+#if MOTET_CUBLASLT
+    text = "cuBLASLt " + version(cublasLtGetVersion());
+#endif
+#if MOTET_CUDNN_ATTENTION
+    return text + ", cuDNN " + version(cudnnGetVersion());
+#else
+    return text + ", own attention (no cuDNN)";
+#endif
+  }
+
+  context context_for(const draw_key& draws) {
+    engine& own = on();
+    check(cudaSetDevice(own.gpu()), "cudaSetDevice");
+    own.forget_copies();
+    own.set_step(draws.step);
+    context ctx;
+    ctx.on = &own;
+    // An arena without memory would measure; an empty one must refuse.
+    ctx.memory = memory_.size() > 0 ? arena(memory_.data(), memory_.size()) : arena(&nothing_, 0);
+    ctx.scratch = scratch_.size() > 0 ? arena(scratch_.data(), scratch_.size()) : arena(&nothing_, 0);
+    ctx.costs = &costs_;
+    ctx.draws = draws;
+    return ctx;
+  }
+
+  template <class Shape, class First>
+  auto begin_or_replay(context& ctx, Shape& shape, First& first) -> decltype(first(ctx)) {
+    using result = decltype(first(ctx));
+    if (!graphs_) return first(ctx);
+    shape_.assign({static_cast<index>(ctx.draws.seed), ctx.draws.first_row, ctx.draws.dropout ? 1 : 0});
+    shape(shape_);
+    engine& own = on();
+    if (recorded_work* const known = shelf_.find(shape_)) {
+      known->replay(own.stream());
+      ++replayed_;
+      return std::any_cast<result>(known->found);
+    }
+    if (!shelf_.came_before(shape_)) return first(ctx);
+    if (shelf_.full()) own.finish();
+    recorded_work& fresh = shelf_.make(shape_);
+    const auto give_up = [&](const char* why) {
+      own.copy_into(nullptr);
+      shelf_.drop_newest();
+      graphs_ = false;
+      not_recorded_ = why;
+      // It runs as it is, or says what is wrong.
+      return first(ctx);
+    };
+    try {
+      own.copy_into(&fresh.copies);
+      context recording = ctx;
+      fresh.record(own.stream(), [&] { fresh.found = first(recording); });
+      own.copy_into(nullptr);
+    } catch (const std::exception& problem) {
+      return give_up(problem.what());
+    }
+    fresh.replay(own.stream());
+    ++replayed_;
+    return std::any_cast<result>(fresh.found);
+  }
+
+  template <class T>
+  void draw(const buffer<T>& into, std::uint64_t seed) {
+    constexpr index pattern = 65537;  // a prime, so rows differ
+    std::vector<T> some(static_cast<std::size_t>(pattern));
+    const random_stream draws(seed, "peak");
+    for (index i = 0; i < pattern; ++i) some[static_cast<std::size_t>(i)] = T(static_cast<float>(draws.normal(static_cast<std::uint64_t>(i))));
+    for (index at = 0; at < into.size(); at += pattern) {
+      const auto bytes = static_cast<std::size_t>(std::min(pattern, into.size() - at)) * sizeof(T);
+      check(cudaMemcpy(into.data() + at, some.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    }
+  }
+
+  int gpu_;
+  bool graphs_ = true;
+  long replayed_ = 0;
+  std::string not_recorded_;
+  index foretold_ = 0;
+  std::unique_ptr<engine> engine_;  // before all that lies on its GPU
+  buffer<std::byte> memory_, scratch_;
+  record_shelf shelf_;
+  record_shelf::shape shape_;
+  profile costs_;
+  std::byte nothing_{};
+};
+
+}  // namespace motet::cuda

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/column_sums.hpp>
+#include <motet/backend/cuda/fp8.hpp>
+#include <motet/nn/operations.hpp>
+
+namespace motet::cuda {
+namespace detail {
+
+// How products are taken: double where an operand is double, as for bf16 where one is bf16, else float.
+template <class... T>
+using product_number = std::conditional_t<(std::is_same_v<std::remove_const_t<T>, double> || ...), double,
+                                          std::conditional_t<(std::is_same_v<std::remove_const_t<T>, bf16> || ...), bf16, float>>;
+
+template <class X, class W, class Y>
+void note_product(context& ctx, matrix<X> x, matrix<W> weight, matrix<Y> y) {
+  ctx.note(2 * static_cast<double>(x.rows) * elements_in(weight), bytes_in(x) + bytes_in(weight) + bytes_in(y));
+}
+
+// An operand of a product, of its first `rows` rows, with the scratch memory that it might need: in every run the same, whoever keeps copies.
+template <class Compute, class T>
+gemm_source<std::remove_const_t<T>> source(context& ctx, matrix<T> x, index rows, bool transposed = false) {
+  gemm_source<std::remove_const_t<T>> made{{x.data, rows, x.width, x.stride}, transposed, nullptr, nullptr};
+  if constexpr (std::is_same_v<Compute, bf16> && !std::is_same_v<std::remove_const_t<T>, bf16>)
+    made.room = ctx.scratch.take<bf16>(rows * copy_stride(x.width));
+  return made;
+}
+// The same of a weight, which may be kept in bf16.
+template <class Compute, class T>
+gemm_source<std::remove_const_t<T>> weight_source(context& ctx, matrix<T> weight, bool transposed) {
+  auto made = source<Compute>(ctx, weight, weight.rows, transposed);
+  if constexpr (std::is_same_v<Compute, bf16> && !std::is_same_v<std::remove_const_t<T>, bf16>) {
+    if (!ctx.measuring()) made.copy = ctx.on->part<weight_copies>().copy_of(weight.data);
+  }
+  return made;
+}
+
+// y = epilogue(x weight^T), or x weight, on the first `rows` rows.
+template <class Compute, class X, class W, class Y, class Epilogue>
+void multiply_rows(context& ctx, index rows, matrix<X> x, matrix<W> weight, bool transposed, matrix<Y> y, const Epilogue& epilogue) {
+  note_product(ctx, x, weight, y);
+  const scratch_scope scope(ctx);
+  const auto left = source<Compute>(ctx, x, rows);
+  const auto right = weight_source<Compute>(ctx, weight, transposed);
+  const gemm_room room{ctx.scratch.take<std::byte>(gemm_room::bytes(y.width))};
+  if (ctx.measuring()) return;
+  if constexpr (std::is_same_v<Compute, bf16> && std::is_same_v<std::remove_const_t<W>, float>) {
+    if (ctx.on->part<product_settings>().fp8 && fp8_product(ctx, rows, x, matrix<const float>(weight), transposed, y, epilogue, room.beside)) return;
+  }
+  gemm<Compute>(ctx, rows, y.width, x.width, left, right, y.data, y.stride, epilogue, room);
+}
+
+}  // namespace detail
+
+// logits = x weight^T and the like: in the precision that is asked for.
+template <class Compute, class X, class W, class Y>
+void multiply(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, matrix<Y> y) {
+  detail::multiply_rows<Compute>(ctx, seq.rows(), x, weight, true, y, gemm_epilogue<std::remove_const_t<W>>{});
+}
+
+// y = residual + x weight^T + bias; the residual may be empty, or y itself.
+template <class X, class W, class R, class Y>
+void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, const std::remove_const_t<W>* bias, matrix<R> residual,
+                    matrix<Y> y) {
+  using residual_number = std::remove_const_t<R>;
+  detail::multiply_rows<detail::product_number<X, W, Y>>(ctx, seq.rows(), x, weight, true, y,
+                                                         gemm_epilogue<std::remove_const_t<W>, residual_number, residual_number>{
+                                                             .bias = bias, .residual = residual.data, .residual_stride = residual.stride});
+}
+
+template <class X, class W, class Y>
+void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, const std::remove_const_t<W>* bias, matrix<Y> y) {
+  linear_forward(ctx, seq, x, weight, bias, matrix<const Y>{}, y);
+}
+
+// pre = x weight^T + bias, where wanted; y = activation(that).
+template <class X, class W, class P, class Y>
+void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, const std::remove_const_t<W>* bias, activation kind,
+                    matrix<P> pre, matrix<Y> y) {
+  detail::multiply_rows<detail::product_number<X, W, Y>>(
+      ctx, seq.rows(), x, weight, true, y,
+      gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{.bias = bias, .kind = kind, .pre = pre.data, .pre_stride = pre.stride});
+}
+
+// dx = residual + dy weight; the residual may be empty, or dx itself.
+template <class Dy, class W, class R, class Dx>
+void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight, matrix<R> residual, matrix<Dx> dx) {
+  using residual_number = std::remove_const_t<R>;
+  detail::multiply_rows<detail::product_number<Dy, W, Dx>>(
+      ctx, seq.rows(), dy, weight, false, dx,
+      gemm_epilogue<std::remove_const_t<W>, residual_number, residual_number>{.residual = residual.data, .residual_stride = residual.stride});
+}
+
+template <class Dy, class W, class Dx>
+void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight, matrix<Dx> dx) {
+  linear_backward_input(ctx, seq, dy, weight, matrix<const Dx>{}, dx);
+}
+
+// dx = (dy weight) * activation'(pre); replayed = activation(pre), where wanted, which may be the memory of pre.
+template <class Dy, class W, class P, class Q, class Dx>
+void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight, activation kind, matrix<P> pre, matrix<Q> replayed,
+                           matrix<Dx> dx) {
+  static_assert(std::is_same_v<std::remove_const_t<P>, Q>, "motet: what is replayed is kept in the type of what was saved");
+  // Backward, the epilogue only reads pre.
+  detail::multiply_rows<detail::product_number<Dy, W, Dx>>(
+      ctx, seq.rows(), dy, weight, false, dx,
+      gemm_epilogue<std::remove_const_t<W>, Q, Q, epilogue_mode::backward>{
+          .kind = kind, .pre = const_cast<Q*>(pre.data), .pre_stride = pre.stride, .replayed = replayed.data, .replayed_stride = replayed.stride});
+}
+
+// dweight += dy^T x, dbias += sums of dy.
+template <class X, class Dy, class M>
+void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> dweight, std::type_identity_t<M>* dbias) {
+  using compute = detail::product_number<X, Dy, M>;
+  using x_number = std::remove_const_t<X>;
+  using dy_number = std::remove_const_t<Dy>;
+  using number = detail::library_number<compute, dy_number, x_number>;
+  detail::note_product(ctx, x, dweight, dy);
+  const scratch_scope scope(ctx);
+  const auto left = detail::source<compute>(ctx, dy, x.rows, true);
+  const auto right = detail::source<compute>(ctx, x, x.rows);
+  const gemm_room room{ctx.scratch.take<std::byte>(gemm_room::bytes(dy.width))};
+  M* const partial = ctx.scratch.take<M>(dbias != nullptr ? detail::column_sum_numbers(x.rows, dy.width) : 0);
+  if (ctx.measuring() || x.rows == 0 || dy.width == 0) return;
+  int done = 0;  // 1: the product, 2: the sums as well
+  if constexpr (!std::is_void_v<number> && std::is_same_v<M, float>) {
+    const auto& how = ctx.on->part<product_settings>();
+    if constexpr (std::is_same_v<compute, bf16>) done = how.fp8 && detail::fp8_weight_product(ctx, x, dy, dweight) ? 1 : 0;
+    if (done == 0 && x.width > 0 && how.library) {
+      detail::library_product by(ctx, dy.width, x.width, x.rows, detail::for_library<number>(ctx, left), detail::for_library<number>(ctx, right));
+      done = by.with_sums(dweight.data, dweight.stride, dbias, room.beside);
+    }
+  }
+  if (done == 0 && x.width > 0)
+    detail::multiply_portable<compute>(ctx, dy.width, x.width, x.rows, left, right, dweight.data, dweight.stride,
+                                       gemm_epilogue<M>{.accumulate = true});
+  if (done < 2 && dbias != nullptr) detail::add_column_sums(ctx, dy, partial, dbias);
+}
+
+// dbias += sums of dy, where the weight's gradient is made of other rows than the bias's.
+template <class Dy, class M>
+void linear_backward_bias(context& ctx, matrix<Dy> dy, M* dbias) {
+  if (dbias == nullptr) return;
+  ctx.note(detail::elements_in(dy), detail::bytes_in(dy));
+  const scratch_scope scope(ctx);
+  M* const partial = ctx.scratch.take<M>(detail::column_sum_numbers(dy.rows, dy.width));
+  if (!ctx.measuring()) detail::add_column_sums(ctx, dy, partial, dbias);
+}
+
+}  // namespace motet::cuda

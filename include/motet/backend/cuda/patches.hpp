@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/each_run.hpp>
+#include <motet/backend/cuda/samples.hpp>
+#include <motet/nn/operations.hpp>
+
+namespace motet::cuda {
+
+// Where a picture is looked at: a square of the model's side, from this corner on, perhaps mirrored left to right.
+struct picture_cut {
+  std::int32_t x = 0, y = 0;
+  std::int32_t flip = 0;
+};
+
+// Pictures as decoders leave them: all of one size, rows from the top, the channels of a pixel together. They are a quarter of what floats are on
+// their way to the GPU, and are cut, mirrored and normalised there, as data/resize.hpp does it with boxes that need no resizing.
+struct picture_bytes {
+  static constexpr index most_channels = 4;
+  const std::uint8_t* pixels = nullptr;  // (samples, height, width, channels), on the GPU
+  index height = 0, width = 0;           // at least the side that the model sees
+  const picture_cut* cuts = nullptr;     // (samples), on the GPU, or none: the middle of each
+  float mean[most_channels] = {0.5f, 0.5f, 0.5f, 0.5f};
+  float deviation[most_channels] = {0.5f, 0.5f, 0.5f, 0.5f};
+};
+
+namespace detail {
+
+// Where a run of a patch's row lies in its picture.
+struct patch_place {
+  index channel, y, x;
+};
+struct patch_grid {
+  divisor across, area, patch;  // patches side by side, pixels of a patch in a channel, its side
+  MOTET_HOST_DEVICE patch_place at(index number, index column) const {
+    auto right = static_cast<std::uint32_t>(number), inside = static_cast<std::uint32_t>(column);
+    const index down = across.divide(right), channel = area.divide(inside), y = patch.divide(inside);
+    const index side = static_cast<index>(patch.value());
+    return {channel, down * side + y, static_cast<index>(right) * side + static_cast<index>(inside)};
+  }
+};
+
+// Floats in planes.
+template <class P>
+struct picture_planes {
+  matrix<const P> pixels;
+  index side;
+  template <class T, int N>
+  MOTET_HOST_DEVICE run<T, N> load(index sample, const patch_place& at) const {
+    return load_run<T, N>(pixels.row(sample) + (at.channel * side + at.y) * side + at.x);
+  }
+};
+// Bytes, normalised on the way: value * factor + shift.
+struct picture_bytes_scaled {
+  const std::uint8_t* pixels;
+  index height, width, channels, side;
+  const picture_cut* cuts;
+  float factor[picture_bytes::most_channels], shift[picture_bytes::most_channels];
+  template <class T, int N>
+  MOTET_HOST_DEVICE run<T, N> load(index sample, const patch_place& at) const {
+    index x = (width - side) / 2, y = (height - side) / 2;
+    bool flip = false;
+    if (cuts != nullptr) {
+      x = cuts[sample].x;
+      y = cuts[sample].y;
+      flip = cuts[sample].flip != 0;
+    }
+    x += flip ? side - 1 - at.x : at.x;
+    const std::uint8_t* const from = pixels + ((sample * height + y + at.y) * width + x) * channels + at.channel;
+    const index step = flip ? -channels : channels;
+    const float by = factor[at.channel], plus = shift[at.channel];
+    run<T, N> made;
+    MOTET_UNROLLED
+    for (int i = 0; i < N; ++i) made.of[i] = static_cast<T>(static_cast<float>(from[i * step]) * by + plus);
+    return made;
+  }
+};
+
+template <class T, class Pictures, class Y>
+struct cut_to_patches {
+  template <int N>
+  struct held {
+    run<T, N> y;
+    index row;
+  };
+  padded_rows rows;
+  patch_grid grid;
+  index lead;
+  Pictures pictures;
+  matrix<Y> y;
+  template <int N>
+  MOTET_HOST_DEVICE bool load(index number, index column, held<N>& kept) const {
+    const auto here = rows.at(number);
+    if (here.row < 0) return false;
+    kept = {here.position < lead ? run<T, N>{} : pictures.template load<T, N>(here.sample, grid.at(here.position - lead, column)), here.row};
+    return true;
+  }
+  template <int N>
+  MOTET_HOST_DEVICE void store(index, index column, held<N>& kept) const {
+    store_run(y.row(kept.row) + column, kept.y);
+  }
+};
+
+template <int Size, class Pictures, class Y>
+void launch_patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const Pictures& pictures, matrix<Y> y) {
+  using number = motet::detail::arithmetic<Y>;
+  const index patch = geometry.patch;
+  const cut_to_patches<number, Pictures, Y> operation{
+      pad(ctx, seq), {divisor(geometry.side / patch), divisor(patch * patch), divisor(patch)}, geometry.lead, pictures, y};
+  launch_each_run<Size>(ctx, operation, padded_count(seq), geometry.channels * patch * patch);
+}
+
+// Patches of 14 pixels go in pairs, those of 16 or 32 in whole runs.
+template <class Pictures, class Y, class Fits>
+void launch_patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const Pictures& pictures, matrix<Y> y, Fits&& fits) {
+  constexpr int size = run_size<Y>;
+  if (geometry.patch % size == 0 && in_runs<size>(y) && fits(std::integral_constant<int, size>{}))
+    return launch_patches<size>(ctx, seq, geometry, pictures, y);
+  if constexpr (size > 2) {
+    if (geometry.patch % 2 == 0 && in_runs<2>(y) && fits(std::integral_constant<int, 2>{})) return launch_patches<2>(ctx, seq, geometry, pictures, y);
+  }
+  launch_patches<1>(ctx, seq, geometry, pictures, y);
+}
+
+}  // namespace detail
+
+// Row s of pixels is a picture (channels, side, side); rows of y are its patches (channels, patch, patch) from left to right, then down, so that a
+// convolution with stride = patch becomes a linear layer on them. Floor: pixels are read once, y is written once.
+template <class P, class Y>
+void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<P> pixels, matrix<Y> y) {
+  ctx.note(0, motet::detail::bytes_in(pixels) + motet::detail::bytes_in(y));
+  if (ctx.measuring()) return;
+  using element = std::remove_const_t<P>;
+  const auto fits = [&](auto size) {
+    constexpr auto bytes = sizeof(element) * static_cast<std::size_t>(detail::piece_size<element, decltype(size)::value>);
+    return reinterpret_cast<std::uintptr_t>(pixels.data) % bytes == 0 && pixels.stride % decltype(size)::value == 0;
+  };
+  detail::launch_patches(ctx, seq, geometry, detail::picture_planes<element>{pixels, geometry.side}, y, fits);
+}
+
+// The same from bytes. Floor: the part of the pictures that is looked at is read once, y is written once.
+template <class Y>
+void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const picture_bytes& from, matrix<Y> y) {
+  const index pixels = geometry.channels * geometry.side * geometry.side;
+  ctx.note(2 * static_cast<double>(seq.samples * pixels), static_cast<double>(seq.samples * pixels) + motet::detail::bytes_in(y));
+  if (ctx.measuring()) return;
+  detail::picture_bytes_scaled pictures{from.pixels, from.height, from.width, geometry.channels, geometry.side, from.cuts, {}, {}};
+  for (index c = 0; c < std::min(geometry.channels, picture_bytes::most_channels); ++c) {
+    pictures.factor[c] = 1 / (255 * from.deviation[c]);
+    pictures.shift[c] = -from.mean[c] / from.deviation[c];
+  }
+  detail::launch_patches(ctx, seq, geometry, pictures, y, [](auto) { return true; });
+}
+
+}  // namespace motet::cuda

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Everything, with GPUs: for programs that nvcc compiles and that link motet::cuda.
+#include <motet/backend/cuda/device.hpp>
+#include <motet/backend/cuda/event.hpp>
+#include <motet/backend/cuda/sm_share.hpp>
+#include <motet/backend/transport/shared_gpu.hpp>
+#include <motet/backend/transport/shared_gpu_group.hpp>
+#include <motet/motet.hpp>
+
+#if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL
+#include <motet/backend/transport/nccl.hpp>
+#include <motet/backend/transport/nccl_group.hpp>
+#endif

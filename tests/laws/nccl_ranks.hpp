@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/transport/nccl_group.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+// Ranks of NCCL as threads of one process, each with a GPU of its own.
+
+namespace motet::laws {
+
+// A port that no test beside this one takes.
+inline std::uint16_t fresh_port() {
+  static std::atomic<int> next{0};
+  return static_cast<std::uint16_t>(21000 + (::getpid() * 53 + next++) % 30000);
+}
+
+// Whether there are so many GPUs; emulated ones always are.
+inline bool has_gpus(std::int32_t count) {
+#if defined(__CUDACC__)
+  int found = 0;
+  cuda::check(cudaGetDeviceCount(&found), "cudaGetDeviceCount");
+  if (found < count) std::printf("left out: %d GPUs are wanted, %d are here\n", count, found);
+  return found >= count;
+#else
+  emulation::set_gpus(count);
+  return true;
+#endif
+}
+
+// Calls body(session) on a thread for each rank, and throws what the first one of them threw.
+template <class Body>
+void run_nccl_ranks(std::int32_t ranks, Body&& body, double seconds = 60) {
+  if (!has_gpus(ranks)) return;
+  const std::uint16_t port = fresh_port();
+  std::vector<std::exception_ptr> problems(static_cast<std::size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (std::int32_t r = 0; r < ranks; ++r)
+    threads.emplace_back([&, r] {
+      try {
+        const rendezvous_options here{.rank = r, .ranks = ranks, .port = port, .token = "of the tests", .seconds = seconds};
+        nccl::session_options options;
+        options.local_rank = r;
+        options.patience.seconds = seconds;
+        nccl::session session(meeting_place(here), options);
+        body(session);
+      } catch (...) {
+        problems[static_cast<std::size_t>(r)] = std::current_exception();
+      }
+    });
+  for (std::thread& each : threads) each.join();
+  for (const std::exception_ptr& each : problems)
+    if (each) std::rethrow_exception(each);
+}
+
+// Memory of the GPU that says what it was filled with.
+class gpu_bytes {
+ public:
+  explicit gpu_bytes(const std::vector<std::byte>& from) : memory_(std::max<index>(static_cast<index>(from.size()), 1)), size_(from.size()) {
+    if (size_ > 0) cuda::check(cudaMemcpy(memory_.data(), from.data(), size_, cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  explicit gpu_bytes(std::size_t size) : gpu_bytes(std::vector<std::byte>(size, std::byte{0x5a})) {}
+  std::byte* data() const { return memory_.data(); }
+  // Once `on` is through.
+  std::vector<std::byte> back(cuda::engine& on) const {
+    on.finish();
+    std::vector<std::byte> found(size_);
+    if (size_ > 0) cuda::check(cudaMemcpy(found.data(), memory_.data(), size_, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    return found;
+  }
+
+ private:
+  cuda::buffer<std::byte> memory_;
+  std::size_t size_;
+};
+
+}  // namespace motet::laws

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/cuda/emulate.hpp"
+
+#include <motet/backend/cuda/tensor_rows.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+
+#include <gpu_members.hpp>
+
+namespace motet {
+namespace {
+
+// As laws::wrong_rows, on the GPU. Sums are taken in the order of members, so results are known to the bit.
+template <class From, class To>
+index wrong_rows(motet::cuda::engine& on, const spread& is, const sequences& whole, index width) {
+  const std::int32_t members = is.tensor.size(), me = is.tensor.member();
+  const index first = whole.begin(share(whole.samples, members, me).begin), rows = is.own.rows();
+  const auto every = laws::grid<From>(whole.rows(), width).random(1);
+  laws::grid<From> own(rows, width, 3);
+  for (index r = 0; r < rows; ++r)
+    for (index c = 0; c < width; ++c) own.at(r, c) = every.at(first + r, c);
+  std::vector<laws::grid<To>> partial;
+  for (std::int32_t m = 0; m < members; ++m) partial.push_back(laws::grid<To>(whole.rows(), width).random(static_cast<std::uint64_t>(10 + m)));
+  const auto residual = laws::grid<From>(rows, width, 2).random(2);
+  const laws::on_gpu<From> own_there(own), residual_there(residual);
+  const auto& mine = partial[static_cast<std::size_t>(me)];
+  const laws::on_gpu<To> first_use(mine), second_use(mine), all_there(whole.rows(), width), sum_there(rows, width, width + 1),
+      bare_there(rows, width);
+  laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
+    gather_rows(ctx, matrix<const From>(own_there.all()), all_there.all());
+    scatter_sum_rows(ctx, first_use.all(), matrix<const From>(residual_there.all()), sum_there.all());
+    scatter_sum_rows(ctx, second_use.all(), matrix<const To>{}, bare_there.all());
+  });
+  const auto all = all_there.back(), sum = sum_there.back(), bare = bare_there.back();
+
+  using number = std::conditional_t<sizeof(To) == 8, double, float>;
+  index wrong = all.gaps_intact() && sum.gaps_intact() && bare.gaps_intact() ? 0 : 1;
+  for (index r = 0; r < whole.rows(); ++r)
+    for (index c = 0; c < width; ++c) wrong += all(r, c) != static_cast<double>(To(static_cast<number>(every.at(r, c)))) ? 1 : 0;
+  for (index r = 0; r < rows; ++r)
+    for (index c = 0; c < width; ++c) {
+      number want = 0;
+      for (const auto& each : partial) want += static_cast<number>(each.at(first + r, c));
+      const To rounded(want);
+      wrong += bare(r, c) != static_cast<double>(rounded) ? 1 : 0;
+      wrong += sum(r, c) != static_cast<double>(To(static_cast<number>(rounded) + static_cast<number>(residual.at(r, c)))) ? 1 : 0;
+    }
+  return wrong;
+}
+
+// A microbatch on so many members; the number of wrong elements.
+template <class Body>
+index wrong_on(index members, const sequences& whole, Body&& body) {
+  std::atomic<index> wrong{0};
+  CHECK_EQ(laws::run_gpu_shards(members, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_place&) { wrong += body(on, is); }),
+           "");
+  return wrong.load();
+}
+
+}  // namespace
+
+TEST_CASE("rows of all members are gathered, and sums go back to their owners") {
+  constexpr index ragged[] = {0, 3, 3, 4, 11, 11, 13};
+  for (const index members : {1, 2, 3, 4})
+    for (const sequences& seq : {sequences{6, 1, ragged}, sequences{7, 2, nullptr}, sequences{1, 5, nullptr}, sequences{0, 4, nullptr}}) {
+      CAPTURE(members);
+      CHECK_EQ(wrong_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return wrong_rows<float, float>(on, is, seq, 8); }), 0);
+      CHECK_EQ(wrong_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return wrong_rows<double, double>(on, is, seq, 33); }), 0);
+      CHECK_EQ(wrong_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return wrong_rows<float, bf16>(on, is, seq, 16); }), 0);
+      CHECK_EQ(wrong_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return wrong_rows<bf16, float>(on, is, seq, 5); }), 0);
+    }
+}
+
+TEST_CASE("ids of tokens are gathered as they are") {
+  const std::vector<std::int32_t> ids = {1 << 30, 7, -1, (1 << 30) + 1, 5};
+  constexpr index offsets[] = {0, 2, 2, 5};
+  const index wrong = wrong_on(3, {3, 1, offsets}, [&](motet::cuda::engine& on, spread& is) {
+    const laws::flat_on_gpu<std::int32_t> from(ids), to(5);
+    const index first = offsets[is.tensor.member()];
+    laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
+      gather_rows(ctx, matrix<const std::int32_t>{from.data() + first, is.own.rows(), 1, 1}, matrix<std::int32_t>{to.data(), 5, 1, 1});
+    });
+    return to.back() == ids ? 0 : 1;
+  });
+  CHECK_EQ(wrong, 0);
+}
+
+TEST_CASE("rows of all are those of the context's spread, and without one there are none") {
+  spread shared;
+  shared.part = {3, 4, nullptr};
+  motet::cuda::context ctx;
+  CHECK_THROWS_WITH_AS(rows_of_all(ctx), doctest::Contains("MT-B05"), error);
+  ctx.shared = &shared;
+  CHECK_EQ(rows_of_all(ctx).rows(), 12);
+}
+
+}  // namespace motet

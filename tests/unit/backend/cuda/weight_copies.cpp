@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/cuda/emulate.hpp"
+
+#include <doctest/doctest.h>
+#include <motet/backend/cuda/weight_copies.hpp>
+
+#include "laws/cuda_run.hpp"
+
+namespace motet {
+using laws::flat_on_gpu;
+
+TEST_CASE("copies of weights are found by address, follow at a refresh, and go when they are dropped") {
+  std::vector<float> first(5000), second(7);
+  for (std::size_t i = 0; i < first.size(); ++i) first[i] = static_cast<float>(i) * 0.37f - 400;
+  for (std::size_t i = 0; i < second.size(); ++i) second[i] = 1.0f / static_cast<float>(i + 3);
+  const flat_on_gpu<float> first_(first), second_(second), other_(std::vector<float>(9));
+  auto& copies = laws::gpu().part<motet::cuda::weight_copies>();
+  copies.keep(first_.data(), first_.size());
+  copies.keep(second_.data(), second_.size());
+  copies.keep(other_.data(), 0);
+  const auto refresh = [] { laws::gpu_run_planned([](motet::cuda::context& ctx) { refresh_weights(ctx); }); };
+  const auto check = [&](const flat_on_gpu<float>& of, const std::vector<float>& want) {
+    std::vector<bf16> got(want.size());
+    motet::cuda::check(cudaMemcpy(got.data(), copies.copy_of(of.data()), got.size() * sizeof(bf16), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    for (std::size_t i = 0; i < want.size(); ++i) CHECK(got[i].bits == bf16(want[i]).bits);
+  };
+  refresh();
+  check(first_, first);
+  check(second_, second);
+  for (auto& w : first) w += 0.5f;
+  first_.put(first);
+  refresh();
+  check(first_, first);
+
+  CHECK(copies.copy_of(first_.data() + 4999) == copies.copy_of(first_.data()) + 4999);
+  CHECK(reinterpret_cast<std::uintptr_t>(copies.copy_of(first_.data() + 8)) % 16 == 0);
+  CHECK(copies.copy_of(first_.data() + 5000) == nullptr);
+  CHECK(copies.copy_of(first_.data() - 1) == nullptr);
+  CHECK(copies.copy_of(other_.data()) == nullptr);
+  copies.drop(first_.data());
+  CHECK(copies.copy_of(first_.data()) == nullptr);
+  CHECK(copies.copy_of(second_.data() + 3) != nullptr);
+  copies.drop(second_.data());
+}
+
+}  // namespace motet

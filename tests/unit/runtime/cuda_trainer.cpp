@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/cuda/emulate.hpp"
+
+#include <motet/backend/cuda/device.hpp>
+#include <motet/runtime/checkpoint.hpp>
+
+#include <unit/runtime/small_model.hpp>
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+// Training on a GPU goes the way that it goes on the CPU.
+
+using namespace motet;
+using idx = motet::index;
+
+namespace {
+
+// A caption tower that drops a quarter of its features.
+struct wet_captions {
+  using tower = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 1, .heads = 2, .embedding = 8}>;
+  static constexpr auto config = tower::config;
+  static constexpr idx embedding = 8, parameter_size = tower::parameter_size;
+  using input = tokens;
+  static void parameters(parameter_list& list) { tower::parameters(list); }
+  static sequences rows(const input& batch) { return tower::rows(batch); }
+  template <class N>
+  using saved = typename tower::template saved<N>;
+  template <class N, class C>
+  static void reserve(C& ctx, const input& batch, saved<N>& s) {
+    tower::template reserve<N>(ctx, batch, s);
+  }
+  template <class C, class T>
+  static void drop(C& ctx, view<T, 8> x) {
+    dropout_apply(ctx, sequences{x.rows, 1, nullptr}, 0.25, 77, view<const T, 8>(x), x);
+  }
+  template <class C, class N>
+  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, 8> features, saved<N>& s) {
+    tower::forward(ctx, w, batch, features, s);
+    drop(ctx, features);
+  }
+  template <class C, class N>
+  static void infer(C& ctx, weights<N> w, const input& batch, view<typename N::stream, 8> features) {
+    tower::infer(ctx, w, batch, features);
+    drop(ctx, features);
+  }
+  template <class C, class N>
+  static void backward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, 8> d_features, saved<N>& s, gradients<N> g) {
+    drop(ctx, d_features);
+    tower::backward(ctx, w, batch, d_features, s, g);
+  }
+};
+using wet_model = model<join<info_nce, small_picture, motet::module<"wet", wet_captions>>>;
+using sigmoid_model = model<join<pairwise_sigmoid, small_picture, small_caption>>;
+
+template <class Model, class Numbers = fp32>
+using on_cpu = trainer<Model, cpu::device, Numbers>;
+template <class Model, class Numbers = fp32>
+using on_gpu = trainer<Model, motet::cuda::device, Numbers>;
+
+// Some batches in turn, one that comes again soon, and captions of equal or of unequal length.
+std::vector<small_batch> batches(idx samples, idx count, bool ragged) {
+  std::vector<small_batch> out;
+  for (idx i = 0; i < count; ++i) {
+    out.emplace_back(samples, static_cast<std::uint64_t>(10 + i));
+    if (ragged) continue;
+    small_batch& last = out.back();
+    last.ids.resize(static_cast<std::size_t>(4 * samples), 3);
+    for (std::size_t s = 0; s < last.offsets.size(); ++s) last.offsets[s] = static_cast<idx>(4 * s);
+  }
+  return out;
+}
+
+struct course {
+  std::vector<double> losses, norms;
+};
+template <class Trainer>
+course follow(Trainer& train, const std::vector<small_batch>& from, int steps, double rate = 2e-3) {
+  course out;
+  for (int k = 0; k < steps; ++k) {
+    const step_result result = train.step(from[static_cast<std::size_t>(k) % from.size()].get(), rate);
+    out.losses.push_back(result.loss);
+    out.norms.push_back(result.gradient_norm);
+  }
+  return out;
+}
+double apart(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = a.size() == b.size() ? 0 : 1e30;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i])));
+  return most;
+}
+
+// The same steps on both, on the GPU kernel by kernel and as graphs; these two are the same to the last bit.
+template <class Model, class Numbers = fp32>
+void compare(const trainer_config& config, const std::vector<small_batch>& from, int steps, double close, int replays) {
+  cpu::device host(1);
+  on_cpu<Model, Numbers> wanted(host, config);
+  wanted.prepare();
+  const course right = follow(wanted, from, steps);
+  course found[2];
+  for (const bool graphs : {false, true}) {
+    motet::cuda::device gpu;
+    gpu.set_graphs(graphs);
+    on_gpu<Model, Numbers> train(gpu, config);
+    train.prepare();
+    found[graphs] = follow(train, from, steps);
+    CHECK(gpu.replayed() == (graphs ? replays : 0));
+    CHECK(gpu.graphs() == graphs);
+  }
+  CHECK(apart(found[0].losses, right.losses) < close);
+  CHECK(apart(found[0].norms, right.norms) < 50 * close);
+  CHECK(apart({found[0].norms[0]}, {right.norms[0]}) < 0.1 * close);
+  CHECK(right.losses.back() < right.losses.front());
+  CHECK(found[1].losses == found[0].losses);
+  CHECK(found[1].norms == found[0].norms);
+}
+
+}  // namespace
+
+TEST_CASE("fifty steps give the losses of the CPU") {
+  // The first step clears gradients and is another shape; then each batch is seen once before it is recorded.
+  compare<small_model>({.batch = 6}, batches(6, 2, false), 50, 1e-4, 48);
+}
+
+TEST_CASE("captions of unequal length are recorded when the same lengths come again") {
+  compare<small_model>({.batch = 5}, batches(5, 3, true), 12, 1e-4, 12 - 4);
+  compare<small_model>({.batch = 5}, batches(5, 9, true), 9, 1e-4, 0);
+  // More shapes than records are kept: nothing is found again, and nothing breaks.
+  compare<small_model>({.batch = 3}, batches(3, 10, true), 25, 1e-4, 25 - 11);
+}
+
+TEST_CASE("a batch in parts") { compare<small_model>({.batch = 7, .parts = 3}, batches(7, 2, true), 10, 1e-4, 7); }
+
+TEST_CASE("dropout draws anew in each step, recorded or not") { compare<wet_model>({.batch = 6}, batches(6, 1, true), 12, 1e-4, 10); }
+
+TEST_CASE("the sigmoid loss") { compare<sigmoid_model>({.batch = 5, .clamp_scale = false}, batches(5, 1, true), 10, 1e-4, 8); }
+
+TEST_CASE("products in bf16") {
+  // An operation agrees to 2e-2; here each step's rounding, which attention by a library does elsewhere, moves the next.
+  compare<small_model, mixed_bf16>({.batch = 6}, batches(6, 1, true), 8, 5e-2, 6);
+  compare<small_model, mixed_bf16>({.batch = 6, .parts = 2}, batches(6, 1, true), 6, 5e-2, 4);
+}
+
+TEST_CASE("features, and a state that goes from the GPU to the CPU and back") {
+  const std::vector<small_batch> data = batches(6, 2, true);
+  motet::cuda::device gpu;
+  cpu::device host(1);
+  on_gpu<small_model> one(gpu, {.batch = 6});
+  on_cpu<small_model> two(host, {.batch = 6, .seed = 9});
+  one.prepare();
+  two.prepare();
+  follow(one, data, 3);
+  const trained_state left = one.state();
+  CHECK(left.updates == 3);
+  CHECK(left.size == small_model::parameter_size);
+  CHECK(first_not_finite(left.weights, left.size) < 0);
+  two.set_state(left);
+  CHECK(two.updates() == 3);
+
+  std::vector<float> here(6 * 8), there(6 * 8);
+  const auto same_features = [&] {
+    for (const small_batch& each : data) {
+      one.embed<0>(std::get<0>(each.get()), there.data());
+      two.embed<0>(std::get<0>(each.get()), here.data());
+      for (std::size_t i = 0; i < here.size(); ++i) CHECK(there[i] == doctest::Approx(here[i]).epsilon(1e-4));
+      one.embed<1>(std::get<1>(each.get()), there.data());
+      two.embed<1>(std::get<1>(each.get()), here.data());
+      for (std::size_t i = 0; i < here.size(); ++i) CHECK(there[i] == doctest::Approx(here[i]).epsilon(1e-4));
+    }
+  };
+  same_features();
+  CHECK(apart(follow(one, data, 3).losses, follow(two, data, 3).losses) < 1e-5);
+
+  // Back, by way of what a checkpoint's loading does.
+  motet::cuda::device other;
+  on_gpu<small_model> three(other, {.batch = 6, .seed = 5});
+  three.prepare();
+  trained_state into = three.state();
+  const trained_state from = two.state();
+  std::copy_n(from.weights, from.size, into.weights);
+  std::copy_n(from.first, from.trainable, into.first);
+  std::copy_n(from.second, from.trainable, into.second);
+  into.updates = from.updates;
+  three.set_state(into);
+  CHECK(three.updates() == 6);
+  CHECK(apart(follow(three, data, 3).losses, follow(two, data, 3).losses) < 1e-5);
+  into.size = 7;
+  CHECK_THROWS_WITH_AS(three.set_state(into), doctest::Contains("MT-R02"), error);
+}
+
+TEST_CASE("what is not finite is named, and the weights stay") {
+  motet::cuda::device gpu;
+  on_gpu<small_model> train(gpu, {.batch = 4});
+  train.prepare();
+  small_batch data(4);
+  for (int i = 0; i < 3; ++i) train.step(data.get(), 1e-3);
+  const auto weights_now = [&] {
+    const trained_state now = train.state();
+    return std::vector<float>(now.weights, now.weights + now.size);
+  };
+  const std::vector<float> before = weights_now();
+  data.pixels[3 * 64 + 5] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3), doctest::Contains("the input of \"picture\", sample 1"), error);
+  CHECK(weights_now() == before);
+  CHECK(train.updates() == 3);
+  data.pixels[3 * 64 + 5] = 0;
+  CHECK(std::isfinite(train.step(data.get(), 1e-3).loss));
+
+  trained_state spoilt = train.state();
+  const auto at = std::find_if(train.parameters().begin(), train.parameters().end(),
+                               [](const parameter& p) { return p.name == "caption.blocks.0.mlp.up.weight"; });
+  spoilt.weights[at->offset + 3] = std::numeric_limits<float>::infinity();
+  train.set_state(spoilt);
+  CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3), doctest::Contains("weight caption.blocks.0.mlp.up.weight, element 3 is inf"), error);
+}
+
+TEST_CASE("the temperature stops at ln 100") {
+  motet::cuda::device gpu;
+  on_gpu<small_model> train(gpu, {.batch = 4});
+  train.prepare();
+  const auto at = std::find_if(train.parameters().begin(), train.parameters().end(), [](const parameter& p) { return p.name == "join.log_scale"; });
+  trained_state hot = train.state();
+  hot.weights[at->offset] = 10;
+  train.set_state(hot);
+  train.step(small_batch(4).get(), 1e-3);
+  CHECK(train.state().weights[at->offset] == doctest::Approx(4.6051702));
+}
+
+TEST_CASE("a batch beyond the plan is refused") {
+  motet::cuda::device gpu;
+  on_gpu<small_model> train(gpu, {.batch = 3});
+  train.prepare();
+  CHECK_THROWS_WITH_AS(train.step(small_batch(4).get(), 1e-3), doctest::Contains("MT-R03"), error);
+}
+
+TEST_CASE("a plan counts what the GPU's memory holds") {
+  motet::cuda::device gpu;
+  on_gpu<small_model> train(gpu, {.batch = 6});
+  on_gpu<small_model, mixed_bf16> short_products(gpu, {.batch = 6});
+  const training_plan plan = train.plan();
+  CHECK(plan.weights == small_model::parameter_size * 4);
+  CHECK(short_products.plan().weights == small_model::parameter_size * 6);
+  CHECK(plan.inputs == 6 * (3 * 8 * 8 + 6) * 4);
+  CHECK(plan.arena > 0);
+  CHECK(plan.flops > 0);
+  on_gpu<small_model> parts(gpu, {.batch = 6, .parts = 3});
+  CHECK(parts.plan().arena < plan.arena);
+}
+
+#if !defined(__CUDACC__)
+TEST_CASE("without a GPU a plan is told, and a run is refused") {
+  emulation::set_gpus(0);
+  motet::cuda::device gpu;
+  on_gpu<small_model> train(gpu, {.batch = 6});
+  CHECK(train.plan().total() > 0);
+  CHECK(gpu.describe().find("no GPU") != std::string::npos);
+  CHECK_THROWS_WITH_AS(train.prepare(), doctest::Contains("MT-B11"), error);
+  emulation::set_gpus(1);
+  train.prepare();
+  CHECK(std::isfinite(train.step(small_batch(6).get(), 1e-3).loss));
+}
+
+TEST_CASE("too little memory: the error names the buffer and what was foretold") {
+  motet::cuda::device gpu;
+  on_gpu<small_model> train(gpu, {.batch = 6});
+  const training_plan plan = train.plan();
+  gpu.finish();
+  std::size_t left = 0, all = 0;
+  motet::cuda::check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
+  // Enough for the arena, and not for the weights.
+  emulation::set_memory(all - left + static_cast<std::size_t>(plan.arena + plan.scratch + 4096));
+  const std::string text = [&] {
+    try {
+      train.prepare();
+    } catch (const error& problem) {
+      return std::string(problem.what());
+    }
+    return std::string();
+  }();
+  emulation::set_memory(all);
+  CAPTURE(text);
+  CHECK(text.find("MT-B12") != std::string::npos);
+  CHECK(text.find("weights of " + std::to_string(plan.weights)) != std::string::npos);
+  CHECK(text.find("the plan foretold " + std::to_string(plan.total())) != std::string::npos);
+  train.prepare();
+  CHECK(std::isfinite(train.step(small_batch(6).get(), 1e-3).loss));
+}
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/cuda/emulate.hpp"
+
+#include <motet/backend/cuda/staging.hpp>
+#include <motet/backend/cuda/transfer.hpp>
+#include <motet/runtime/staged_microbatches.hpp>
+
+#include <doctest/doctest.h>
+
+#include "cuda_run.hpp"
+
+using namespace motet;
+
+namespace {
+using ear = text_tower<text_config{.vocabulary = 50, .context = 5, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
+}  // namespace
+
+TEST_CASE("each microbatch finds its own samples on the GPU, in every step, and its offsets stay with the host") {
+  microbatches<ear> parts(5, 1, 2);
+  staged_microbatches<ear, cuda::context> staged;
+  // Two of three samples at most, of five ids each, in steps of the alignment.
+  CHECK(staged.bytes(parts) == 2 * round_up(15, arena::alignment) * 4);
+  staged.prepare(parts);
+  const laws::gpu_room room(64, 64);
+  cuda::context ctx = room.context();
+  const std::vector<motet::index> offsets[2] = {{0, 3, 4, 4, 9, 10}, {0, 5, 10, 15, 15, 16}};
+  for (const auto& at : offsets) {
+    std::vector<std::int32_t> ids;
+    for (motet::index i = 0; i < at.back(); ++i) ids.push_back(static_cast<std::int32_t>(at[1] + i));
+    parts.cut(tokens{ids.data(), {5, 0, at.data()}});
+    const std::int32_t* const host[2] = {parts[0].ids, parts[1].ids};
+    const motet::index* const lengths[2] = {parts[0].seq.offsets, parts[1].seq.offsets};
+    staged.stage(ctx, parts);
+    for (motet::index m = 0; m < 2; ++m) {
+      const tokens& there = parts[m];
+      CHECK(there.ids != host[m]);
+      CHECK(there.seq.offsets == lengths[m]);
+      std::vector<std::int32_t> found(static_cast<std::size_t>(there.seq.rows()));
+      download(ctx, there.ids, found.data(), there.seq.rows());
+      CHECK(found == std::vector<std::int32_t>(host[m], host[m] + there.seq.rows()));
+    }
+  }
+  laws::gpu().finish();
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/cuda/emulate.hpp"
+#include "support/cuda/in_child.hpp"
+
+#include <motet/backend/cuda/memory.hpp>
+
+#include "cuda_run.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <vector>
+
+// Of the emulation itself: what it must not let pass.
+
+namespace motet {
+namespace {
+
+using laws::in_child;
+
+struct turned {
+  static constexpr int most_threads = 256;
+  float* to;
+  bool waits;
+  template <class Thread>
+  void operator()(Thread& self) const {
+    float* const at = self.template shared<float>(self.threads());
+    at[self.thread()] = static_cast<float>(self.thread());
+    if (waits) self.barrier();
+    to[self.number()] = at[self.threads() - 1 - self.thread()];
+  }
+};
+// Some threads leave out a barrier, or a shuffle.
+struct uneven {
+  int kind;
+  template <class Thread>
+  void operator()(Thread& self) const {
+    if (kind == 0 && self.thread() < 40) self.barrier();
+    if (kind == 1 && self.lane() != 3) self.shuffle(1.0f, 0);
+    if (kind == 2 && self.warp() == 0) self.barrier();
+    if (kind == 2 && self.warp() != 0) self.warp_barrier();
+    if (kind == 3 && self.lane() < 16) self.shuffle(1.0f, 0);
+    if (kind == 3 && self.lane() >= 16) self.shuffle(1.0, 0);
+    if (kind == 4) self.template shared<float>(self.thread() == 5 ? 8 : 4);
+    if (kind == 5) self.template shared<float>(1000);
+    if (kind == 6) {
+      // Within what it was given, and then not.
+      auto* const at = self.template shared<unsigned char>(64);
+      if (self.thread() == 0) at[64] = 1;
+    }
+  }
+};
+struct numbered {
+  long* order;
+  unsigned long long* turn;
+  template <class Thread>
+  void operator()(Thread& self) const {
+    order[self.atomic_add(turn, 1ull)] = self.number();
+    self.barrier();
+    order[self.atomic_add(turn, 1ull)] = self.number();
+  }
+};
+struct follows {
+  const float* from;
+  float* to;
+  template <class Thread>
+  void operator()(Thread& self) const {
+    if (self.number() == 0) *to = *from;
+  }
+};
+
+void run(const auto& kernel, const motet::cuda::grid& shape) {
+  motet::cuda::launch(laws::gpu().stream(), shape, kernel);
+  laws::gpu().finish();
+}
+
+TEST_CASE("a missing barrier shows in what a kernel computes") {
+  for (const int threads : {32, 256})
+    for (const bool waits : {true, false})
+      for (std::uint64_t seed = 0; seed < 6; ++seed) {
+        emulation::seed(seed);
+        const laws::flat_on_gpu<float> to(3 * threads);
+        run(turned{to.data(), waits}, {3, threads, 4 * threads});
+        bool right = true;
+        const auto found = to.back();
+        for (int i = 0; i < 3 * threads; ++i) right = right && found[static_cast<std::size_t>(i)] == static_cast<float>(threads - 1 - i % threads);
+        CHECK(right == waits);
+      }
+}
+
+TEST_CASE("what not all threads reach, ends the program") {
+  const auto end_of = [](int kind) { return in_child([&] { run(uneven{kind}, {2, 64, 64}); }); };
+  CHECK(end_of(0).says(
+      "not all threads reach a barrier or shuffle: 40 threads from 0 on: each waits at a barrier; 24 threads from 40 on: each has finished"));
+  CHECK(end_of(1).says("not all threads reach"));
+  CHECK(end_of(2).says("not all threads reach"));
+  CHECK(end_of(3).says("meet at different shuffles"));
+  CHECK(end_of(4).says("bytes of shared memory where another took"));
+  CHECK(end_of(5).says("takes 4000 bytes of shared memory, launched with 64"));
+  const auto behind = end_of(6);
+  CHECK(!behind.well);
+  CHECK((behind.says("wrote behind its shared memory") || behind.says("AddressSanitizer")));
+  CHECK(end_of(7).well);
+}
+
+TEST_CASE("threads and blocks run in many orders, each of them once") {
+  const index all = 4 * 96;
+  std::set<std::vector<long>> orders;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    emulation::seed(seed);
+    const laws::flat_on_gpu<long> order(2 * all);
+    const laws::flat_on_gpu<unsigned long long> turn({0ull});
+    run(numbered{order.data(), turn.data()}, {4, 96, 0});
+    const auto found = order.back();
+    std::vector<int> times(static_cast<std::size_t>(all));
+    for (const long each : found) ++times[static_cast<std::size_t>(each)];
+    for (const int each : times) CHECK(each == 2);
+    orders.insert(found);
+  }
+  CHECK(orders.size() > 4);
+}
+
+TEST_CASE("kernels may not follow pointers to pageable or freed memory") {
+  const laws::flat_on_gpu<float> to(1);
+  motet::cuda::pinned_buffer<float> pinned(1);
+  pinned[0] = 3;
+  run(follows{pinned.data(), to.data()}, {1, 32, 0});
+  CHECK(to.back()[0] == 3);
+  const std::vector<float> pageable(1000, 1.0f);
+  CHECK(in_child([&] { run(follows{pageable.data(), to.data()}, {1, 32, 0}); }).says("argument at byte 0 points to pageable host memory"));
+  float on_stack = 1;
+  CHECK(in_child([&] { run(follows{to.data(), &on_stack}, {1, 32, 0}); }).says("argument at byte 8 points to pageable host memory"));
+  CHECK(in_child([&] {
+          const float* gone = nullptr;
+          gone = motet::cuda::buffer<float>(8).data();
+          run(follows{gone, to.data()}, {1, 32, 0});
+        }).says("memory that was freed"));
+}
+
+TEST_CASE("launches beyond what a GPU allows are refused") {
+  auto& gpu = laws::gpu();
+  const auto tries = [&](const motet::cuda::grid& shape) { motet::cuda::launch(gpu.stream(), shape, uneven{7}); };
+  tries({0, 32, 0});
+  CHECK_THROWS_WITH(tries({1, 2048, 0}), doctest::Contains("cudaErrorInvalidConfiguration"));
+  CHECK_THROWS_WITH(tries({index{1} << 31, 32, 0}), doctest::Contains("cudaErrorInvalidConfiguration"));
+  CHECK_THROWS_WITH(tries({1, 32, 228 * 1024}), doctest::Contains("cudaErrorInvalidValue"));
+  CHECK_THROWS_WITH(motet::cuda::launch(gpu.stream(), {1, 512, 4 * 512}, turned{nullptr, true}), doctest::Contains("cudaErrorLaunchOutOfResources"));
+  CHECK(in_child([&] { tries({1, 48, 0}); }).says("48 threads are no whole warps"));
+  tries({1, 32, 227 * 1024});
+  gpu.finish();
+}
+
+}  // namespace
+}  // namespace motet
