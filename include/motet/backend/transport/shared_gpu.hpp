@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/context.hpp>
+#include <motet/backend/cuda/event.hpp>
+#include <motet/backend/cuda/sm_share.hpp>
+#include <motet/backend/transport/local.hpp>
+
+#include <mutex>
+#include <unordered_map>
+
+namespace motet::shared_gpu {
+
+// Of shared_gpu_group.hpp.
+class group;
+class group_set;
+
+// Ranks of one process that share one GPU, each with streams of its own. They meet as ranks of the local world do, but who finds that something is there
+// only begins to copy it: streams wait for each other's points, and the host runs ahead.
+class world : public local::world {
+ public:
+  using group = shared_gpu::group;
+  using group_set = shared_gpu::group_set;
+
+  world(std::int32_t ranks, std::int32_t messages, std::span<const std::vector<std::int32_t>> meetings)
+      : local::world(ranks, messages, meetings), sent_(static_cast<std::size_t>(messages)), taken_(static_cast<std::size_t>(messages)) {
+    for (const auto& members : meetings) shown_.emplace_back(members.size());
+  }
+  ~world() {
+    if (clock_ != nullptr) cudaStreamDestroy(clock_);
+  }
+
+  // Each rank computes on so many multiprocessors of its own; 0: all ranks on all of them. Before anybody computes.
+  void share(int processors) { share_ = processors; }
+  int share() const { return share_; }
+  // For records: where the seconds of a step begin. Called on the host while no rank runs.
+  void mark_zero() {
+    if (clock_ == nullptr) check_clock();
+    zero_.mark(clock_);
+    zero_.finish();
+  }
+
+ private:
+  friend class endpoint;
+  void check_clock() {
+    cuda::require_gpus();
+    cuda::check(cudaStreamCreateWithFlags(&clock_, cudaStreamNonBlocking), "cudaStreamCreate");
+  }
+  // Those of all ranks, made when the first one computes.
+  std::shared_ptr<cuda::sm_shares> shares() {
+    const std::lock_guard lock(mutex_);
+    if (share_ > 0 && !shares_) shares_ = std::make_shared<cuda::sm_shares>(static_cast<int>(ranks()), share_);
+    return shares_;
+  }
+
+  std::vector<cuda::event> sent_, taken_;        // of each message
+  std::vector<std::vector<cuda::event>> shown_;  // of each meeting and member
+  int share_ = 0;
+  std::mutex mutex_;
+  std::shared_ptr<cuda::sm_shares> shares_;
+  cudaStream_t clock_ = nullptr;
+  cuda::event zero_ = cuda::event::timed();
+};
+
+// One rank's end; a transport for memory of the GPU. A gather alone is of the host's memory.
+class endpoint : public local::endpoint {
+ public:
+  endpoint(world& all, std::int32_t rank) : local::endpoint(all, rank), world_(all) {}
+  ~endpoint() {
+    if (copies_ != nullptr) cudaStreamSynchronize(copies_);
+    engine_.reset();
+    if (computes_ != nullptr) cudaStreamDestroy(computes_);
+    if (copies_ != nullptr) cudaStreamDestroy(copies_);
+  }
+
+  // What this rank has of the GPU, made when first asked for.
+  cuda::engine& on() {
+    if (!engine_) {
+      shares_ = world_.shares();
+      if (shares_) {
+        computes_ = shares_->make_stream(rank());
+        copies_ = shares_->make_stream(rank());
+        engine_ = std::make_unique<cuda::engine>(computes_);
+        engine_->set_processors(shares_->processors());
+      } else {
+        engine_ = std::make_unique<cuda::engine>();
+        cuda::check(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "cudaStreamCreate");
+      }
+    }
+    return *engine_;
+  }
+  void prepare(cuda::context& ctx) { ctx.on = &on(); }
+  // On the rank's own thread, before a step of these draws.
+  void begin(cuda::context& ctx) {
+    cuda::check(cudaSetDevice(on().gpu()), "cudaSetDevice");
+    on().forget_copies();
+    on().set_step(ctx.draws.step);
+  }
+  void end_step() {
+    on().finish();
+    cuda::check(cudaStreamSynchronize(copies_), "cudaStreamSynchronize");
+  }
+
+  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, index bytes) {
+    world_.sent_[static_cast<std::size_t>(tag)].mark(on().stream());
+    local::endpoint::send(tag, peer, from, bytes);
+  }
+  // What is computed from now on may write where it was.
+  bool sent(std::int32_t tag) {
+    if (!local::endpoint::sent(tag)) return false;
+    world_.taken_[static_cast<std::size_t>(tag)].hold(on().stream());
+    begin_again();
+    return true;
+  }
+  // What is computed from now on sees it.
+  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
+    if (!is_there(tag)) return false;
+    world_.sent_[static_cast<std::size_t>(tag)].hold(on().stream());
+    begin_again();
+    copy(rows_of(tag), to, bytes, on().stream());
+    world_.taken_[static_cast<std::size_t>(tag)].mark(on().stream());
+    take(tag, peer);
+    return true;
+  }
+  // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be read.
+  bool receive_ahead(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
+    if (!is_there(tag)) return false;
+    place& own = places_[to];
+    on();
+    world_.sent_[static_cast<std::size_t>(tag)].hold(copies_);
+    own.free.hold(copies_);
+    if (open_ >= 0) {
+      marks_[static_cast<std::size_t>(open_)].begin.mark(copies_);
+      beside_ = true;
+    }
+    copy(rows_of(tag), to, bytes, copies_);
+    cuda::event& taken = world_.taken_[static_cast<std::size_t>(tag)];
+    taken.mark(copies_);
+    own.here = &taken;
+    take(tag, peer);
+    return true;
+  }
+  void await(const void* at) {
+    const auto found = places_.find(at);
+    if (found == places_.end() || found->second.here == nullptr) return;
+    std::exchange(found->second.here, nullptr)->hold(on().stream());
+    begin_again();
+  }
+  void freed(const void* at) { places_[at].free.mark(on().stream()); }
+
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* all,
+                std::span<const byte_range> in) {
+    if (!show(meeting, member, own, out)) return false;
+    for (std::size_t m = 0; m < members_of(meeting); ++m) bring(meeting, m, member, all + in[m].offset);
+    begin_again();
+    return true;
+  }
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::int32_t from, std::byte* to,
+             index bytes) {
+    const bool all = show(meeting, member, own, out);
+    if (from == member || bytes == 0) return true;
+    if (!all) return false;
+    bring(meeting, static_cast<std::size_t>(from), member, to);
+    return true;
+  }
+
+  // Time of what a rank only begins: from the last wait for others in it to its end. Slots are the caller's; read after end_step().
+  void mark_begin(std::int32_t slot) {
+    while (marks_.size() <= static_cast<std::size_t>(slot)) marks_.emplace_back();
+    open_ = slot;
+    beside_ = false;
+    begin_again();
+  }
+  void mark_end(std::int32_t slot) {
+    marks_[static_cast<std::size_t>(slot)].end.mark(beside_ ? copies_ : on().stream());
+    open_ = -1;
+  }
+  double begin_of(std::int32_t slot) const { return marks_[static_cast<std::size_t>(slot)].begin.seconds_since(world_.zero_); }
+  double end_of(std::int32_t slot) const { return marks_[static_cast<std::size_t>(slot)].end.seconds_since(world_.zero_); }
+  double seconds_of(std::int32_t slot) const {
+    const timed& own = marks_[static_cast<std::size_t>(slot)];
+    return own.end.seconds_since(own.begin);
+  }
+
+ private:
+  struct place {
+    cuda::event free;             // nothing here reads it any more
+    cuda::event* here = nullptr;  // what came is there
+  };
+  struct timed {
+    cuda::event begin = cuda::event::timed(), end = cuda::event::timed();
+  };
+
+  static void copy(const std::byte* from, std::byte* to, index bytes, cudaStream_t stream) {
+    if (bytes > 0) cuda::check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream), "cudaMemcpyAsync");
+  }
+  bool show(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out) {
+    if (!has_shown(meeting, member)) world_.shown_[static_cast<std::size_t>(meeting)][static_cast<std::size_t>(member)].mark(on().stream());
+    return meet(meeting, member, own, out.data());
+  }
+  void bring(std::int32_t meeting, std::size_t from, std::int32_t member, std::byte* to) {
+    const std::span<const std::byte> what = shown(meeting, from, member);
+    if (what.empty()) return;
+    world_.shown_[static_cast<std::size_t>(meeting)][from].hold(on().stream());
+    copy(what.data(), to, static_cast<index>(what.size()), on().stream());
+  }
+  void begin_again() {
+    if (open_ >= 0) marks_[static_cast<std::size_t>(open_)].begin.mark(on().stream());
+  }
+
+  world& world_;
+  std::shared_ptr<cuda::sm_shares> shares_;
+  std::unique_ptr<cuda::engine> engine_;
+  cudaStream_t computes_ = nullptr, copies_ = nullptr;  // the first one only of a share
+  std::unordered_map<const void*, place> places_;       // where rows come
+  std::vector<timed> marks_;
+  std::int32_t open_ = -1;  // the slot under way
+  bool beside_ = false;     // whether its work is a copy beside what is computed
+};
+
+static_assert(transport<endpoint>, "motet: an end of a shared GPU is a transport");
+
+}  // namespace motet::shared_gpu

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// labels: threads
+#include "support/cuda/emulate.hpp"
+
+#include <motet/backend/transport/shared_gpu.hpp>
+
+#include <cuda_run.hpp>
+#include <shared_gpu_ranks.hpp>
+
+#include "transport_laws.hpp"
+
+#include <barrier>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+
+using namespace motet;
+
+namespace {
+
+// Ranks as threads, each with its end; all are stopped after a deadline.
+struct on_threads {
+  using stopped = shared_gpu::world::stopped;
+
+  struct scene {
+    laws::mirrored_end end;
+    std::int32_t rank;
+    shared_gpu::world& all;
+    std::barrier<>& gate;
+    void next_step() {
+      gate.arrive_and_wait();
+      end.begin_step();
+    }
+    void stop() { all.stop(); }
+  };
+
+  template <class Body>
+  static void run(int ranks, std::int32_t messages, const laws::meeting_list& meetings, Body body) {
+    shared_gpu::world all(ranks, messages, meetings);
+    std::barrier gate(ranks);
+    std::mutex mutex;
+    std::condition_variable ended;
+    int running = ranks;
+    std::exception_ptr failure;
+    std::vector<std::thread> threads;
+    for (int r = 0; r < ranks; ++r) {
+      threads.emplace_back([&, r] {
+        scene own{laws::mirrored_end(all, r), r, all, gate};
+        own.end.begin_step();
+        std::exception_ptr why;
+        try {
+          body(own);
+        } catch (...) {
+          why = std::current_exception();
+          all.stop();
+        }
+        // Others may wait for this rank.
+        gate.arrive_and_drop();
+        const std::lock_guard lock(mutex);
+        if (why && !failure) failure = why;
+        --running;
+        ended.notify_all();
+      });
+    }
+    bool late = false;
+    {
+      std::unique_lock lock(mutex);
+      late = !ended.wait_for(lock, std::chrono::seconds(20), [&] { return running == 0; });
+    }
+    if (late) all.stop();
+    for (auto& each : threads) each.join();
+    if (late) FAIL("ranks did not end in time");
+    if (failure) std::rethrow_exception(failure);
+  }
+};
+
+}  // namespace
+
+static_assert(transport<laws::mirrored_end>);
+
+TEST_CASE("threads of one process obey the laws of transports") { laws::transport_laws(on_threads{}); }
+
+namespace {
+
+struct add {
+  int* to;
+  int by;
+  template <class Thread>
+  MOTET_HOST_DEVICE void operator()(Thread& self) const {
+    if (self.number() < 2) to[self.number()] += by;
+  }
+};
+// Some work that takes its time before the numbers change.
+void change_late(shared_gpu::endpoint& end, const laws::flat_on_gpu<int>& numbers, int by) {
+  for (int i = 0; i < 200; ++i) cuda::launch(end.on().stream(), {1, 32, 0}, add{numbers.data(), i % 2 == 0 ? 7 : -7});
+  cuda::launch(end.on().stream(), {1, 32, 0}, add{numbers.data(), by});
+}
+const std::byte* bytes_of(const laws::flat_on_gpu<int>& of) { return reinterpret_cast<const std::byte*>(of.data()); }
+std::byte* room_in(const laws::flat_on_gpu<int>& of) { return reinterpret_cast<std::byte*>(of.data()); }
+
+constexpr byte_range halves[2] = {{0, 4}, {4, 4}};
+const laws::meeting_list both = {{0, 1}};
+
+}  // namespace
+
+TEST_CASE("what is shown while it is still computed arrives as it becomes") {
+  shared_gpu::world all(2, 0, both);
+  shared_gpu::endpoint a(all, 0), b(all, 1);
+  for (const bool late : {false, true}) {  // which of them
+    a.begin_step();
+    b.begin_step();
+    const laws::flat_on_gpu<int> from_a({1, 2}), from_b({3, 4}), to_a({0, 0}), to_b({0, 0});
+    change_late(late ? b : a, late ? from_b : from_a, 10);
+    const auto meet = [&](shared_gpu::endpoint& end, std::int32_t member, const auto& from, const auto& to) {
+      return end.exchange(0, member, bytes_of(from), halves, room_in(to), halves);
+    };
+    CHECK_FALSE(meet(a, 0, from_a, to_a));
+    CHECK(meet(b, 1, from_b, to_b));
+    CHECK(meet(a, 0, from_a, to_a));
+    // Who is not late ends first.
+    (late ? a : b).end_step();
+    (late ? b : a).end_step();
+    CHECK(to_a.back() == (late ? std::vector<int>{1, 13} : std::vector<int>{11, 3}));
+    CHECK(to_b.back() == (late ? std::vector<int>{2, 14} : std::vector<int>{12, 4}));
+  }
+}
+
+TEST_CASE("so does what is fetched from one of them") {
+  shared_gpu::world all(2, 0, both);
+  shared_gpu::endpoint a(all, 0), b(all, 1);
+  a.begin_step();
+  b.begin_step();
+  const laws::flat_on_gpu<int> from_a({1, 2}), from_b({3, 4}), to_b({0, 0});
+  change_late(a, from_a, 10);
+  constexpr byte_range whole[2] = {{0, 8}, {0, 8}};
+  a.fetch(0, 0, bytes_of(from_a), whole, 0, nullptr, 0);
+  CHECK(b.fetch(0, 1, bytes_of(from_b), whole, 0, room_in(to_b), 8));
+  b.end_step();
+  CHECK(to_b.back() == std::vector<int>{11, 12});
+  a.end_step();
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// labels: threads
+#include "support/cuda/emulate.hpp"
+
+#include <motet/backend/cuda/device.hpp>
+#include <motet/backend/transport/nccl_group.hpp>
+#include <motet/plan/check_plan.hpp>
+#include <motet/runtime/plan_choices.hpp>
+#include <motet/runtime/process_rank.hpp>
+
+#include "nccl_ranks.hpp"
+#include "unit/runtime/single_rank.hpp"
+
+// Plans of several ranks, each with a GPU of its own, train as one rank on the CPU does. Here they are threads; what one finds is compared when all are through.
+namespace {
+
+using picture = motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
+using caption =
+    motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
+using towers = model<join<info_nce, picture, caption>>;
+using sigmoid_towers = model<join<pairwise_sigmoid, picture, caption>>;
+
+template <class Model>
+using with_nccl = pipeline_trainer<Model, motet::cuda::device, fp32, process_rank<nccl::world, nccl::endpoint>>;
+
+plan of(std::int32_t ranks, const char* schedule, std::vector<module_plan> modules) {
+  plan made;
+  made.cluster.ranks = ranks;
+  made.schedule = schedule;
+  for (module_plan& each : modules) made.modules.push(each);
+  return made;
+}
+
+template <class Model = towers>
+void follow(const plan& order_of, motet::index samples, int steps) {
+  score order;
+  REQUIRE(write_plan(order_of, facts_of<Model>(), order).ok());
+  pipeline_config config;
+  config.batch = samples;
+  config.modules = choices_of(order_of);
+  config.deadline = 120;
+  constexpr double rate = 5e-4;
+  std::vector<std::vector<step_result>> found(static_cast<std::size_t>(order_of.cluster.ranks));
+  std::vector<float> weights;
+  laws::run_nccl_ranks(order_of.cluster.ranks, [&](nccl::session& here) {
+    const std::int32_t rank = here.place().rank();
+    with_nccl<Model> own(order, config);
+    own.ranks().set_bound(200);  // emulated GPUs are slow
+    own.prepare();
+    for (int step = 0; step < steps; ++step) {
+      const test_data data(samples, static_cast<std::uint64_t>(1 + step % 3));
+      found[static_cast<std::size_t>(rank)].push_back(own.step(data.batch<Model>(), rate));
+    }
+    const std::vector<float> all = own.weights();
+    if (rank == 0) weights = all;
+  });
+  single_rank<Model, fp32> one(samples, order.voices()[0].joins());
+  for (int step = 0; step < steps; ++step) {
+    const test_data data(samples, static_cast<std::uint64_t>(1 + step % 3));
+    const step_result wanted = one.step(data.batch<Model>(), rate);
+    for (const auto& each : found) {
+      const step_result& got = each[static_cast<std::size_t>(step)];
+      CHECK(std::abs(got.loss - wanted.loss) <= 1e-4 * std::max(1.0, std::abs(wanted.loss)));
+      CHECK(std::abs(got.gradient_norm - wanted.gradient_norm) <= 1e-4 * wanted.gradient_norm);
+    }
+  }
+  REQUIRE(weights.size() == one.weights.size());
+  double off = 0, size = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    off += std::pow(static_cast<double>(weights[i]) - static_cast<double>(one.weights[i]), 2);
+    size += std::pow(static_cast<double>(one.weights[i]), 2);
+  }
+  CHECK(std::sqrt(off / size) < 1e-3);
+}
+
+}  // namespace
+
+TEST_CASE("a pipeline over two GPUs, one forward one backward") {
+  module_plan pictures = on_ranks("picture", 0, {2, 1, 1, 1}, 2), captions = on_ranks("caption", 0, {2, 1, 1, 1}, 2);
+  pictures.group = captions.group = 1;
+  follow(of(2, "1f1b", {pictures, captions}), 8, 10);
+}
+
+TEST_CASE("towers apart, in groups, with forwards that come again") {
+  module_plan stashes = on_ranks("picture", 0, {2, 1, 1, 1}, 4);
+  stashes.stash = 1;
+  follow(of(4, "batch_sync", {stashes, on_ranks("caption", 2, {2, 1, 1, 1}, 2)}), 8, 3);
+}
+
+TEST_CASE("replicas, tensor groups and context groups") {
+  module_plan shares = on_ranks("picture", 0, {1, 2, 1, 1}, 2);
+  shares.zero = 1;
+  follow(of(3, "batch_sync", {shares, on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
+  follow(of(4, "batch_sync", {on_ranks("picture", 0, {1, 1, 2, 2}), on_ranks("caption", 0, {2, 1, 2, 1})}), 8, 2);
+}
+
+TEST_CASE("the sigmoid loss, whose rows pass by") {
+  follow<sigmoid_towers>(of(3, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
+}

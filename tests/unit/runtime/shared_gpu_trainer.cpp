@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// labels: threads
+#include "support/cuda/emulate.hpp"
+
+#include <motet/backend/cuda/device.hpp>
+#include <motet/backend/transport/shared_gpu_group.hpp>
+#include <motet/plan/check_plan.hpp>
+#include <motet/runtime/pipeline_checkpoint.hpp>
+#include <motet/runtime/plan_choices.hpp>
+
+#include "unit/runtime/single_rank.hpp"
+
+// Plans of several ranks that share a GPU train as one rank on the CPU does.
+namespace {
+
+using picture = motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
+using caption =
+    motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
+using towers = model<join<info_nce, picture, caption>>;
+using sigmoid_towers = model<join<pairwise_sigmoid, picture, caption>>;
+using fixed_picture = motet::module<"picture", frozen<vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>>;
+using half_frozen = model<join<info_nce, fixed_picture, caption>>;
+
+template <class Model>
+using on_gpu = pipeline_trainer<Model, motet::cuda::device, fp32, thread_ranks<shared_gpu::world, shared_gpu::endpoint>>;
+
+plan of(std::int32_t ranks, const char* schedule, std::vector<module_plan> modules) {
+  plan made;
+  made.cluster.ranks = ranks;
+  made.schedule = schedule;
+  for (module_plan& each : modules) made.modules.push(each);
+  return made;
+}
+module_plan with_zero(int zero, module_plan one) {
+  one.zero = zero;
+  return one;
+}
+module_plan in_groups(int microbatches, module_plan one) {
+  one.group = microbatches;
+  return one;
+}
+
+// Losses, norms and in the end all weights beside the single rank's.
+template <class Model = towers>
+void follow(const plan& order_of, motet::index samples, int steps, int share = 0) {
+  score order;
+  REQUIRE(write_plan(order_of, facts_of<Model>(), order).ok());
+  pipeline_config config;
+  config.batch = samples;
+  config.modules = choices_of(order_of);
+  config.deadline = 240;
+  on_gpu<Model> many(order, config);
+  many.ranks().world().share(share);
+  many.prepare();
+  single_rank<Model, fp32> one(samples, order.voices()[0].joins());
+  CHECK(many.weights() == one.weights);
+  // Not more: a course with larger steps comes where rounding grows, also between two plans on the CPU.
+  constexpr double rate = 5e-4;
+  double worst = 0;
+  for (int step = 0; step < steps; ++step) {
+    const test_data data(samples, static_cast<std::uint64_t>(1 + step % 3));
+    const auto whole = data.batch<Model>();
+    const step_result wanted = one.step(whole, rate), found = many.step(whole, rate);
+    worst = std::max(worst, std::abs(found.loss - wanted.loss) / std::max(1.0, std::abs(wanted.loss)));
+    if (step == 0) CHECK(std::abs(found.gradient_norm - wanted.gradient_norm) <= 1e-5 * wanted.gradient_norm);
+  }
+  CHECK(worst < 1e-4);
+}
+
+}  // namespace
+
+TEST_CASE("1F1B over two ranks: fifty steps give the losses of one rank on the CPU") {
+  follow(of(2, "1f1b", {in_groups(1, on_ranks("picture", 0, {2, 1, 1, 1}, 2)), in_groups(1, on_ranks("caption", 0, {2, 1, 1, 1}, 2))}), 8, 50);
+}
+
+TEST_CASE("1F1B over four ranks") {
+  follow(of(4, "1f1b", {in_groups(1, on_ranks("picture", 0, {4, 1, 1, 1}, 4)), in_groups(1, on_ranks("caption", 0, {4, 1, 1, 1}, 4))}), 8, 3);
+}
+
+TEST_CASE("one loss for the whole batch, forwards that come again, and backwards in two parts") {
+  module_plan stashes = on_ranks("picture", 0, {2, 1, 1, 1}, 4);
+  stashes.stash = 1;
+  follow(of(4, "batch_sync", {stashes, on_ranks("caption", 2, {2, 1, 1, 1}, 2)}), 8, 3);
+  follow(of(3, "zb_h1", {in_groups(1, on_ranks("picture", 0, {2, 1, 1, 1}, 3)), in_groups(1, on_ranks("caption", 2, {1, 1, 1, 1}, 3))}), 6, 3);
+}
+
+TEST_CASE("tensor groups and context groups") {
+  follow(of(3, "batch_sync", {on_ranks("picture", 0, {1, 1, 1, 2}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
+  follow(of(4, "batch_sync", {on_ranks("picture", 0, {1, 1, 2, 2}), on_ranks("caption", 0, {2, 1, 2, 1})}), 8, 2);
+}
+
+TEST_CASE("replicas with sums of gradients, which share the optimizer's work or keep no gradients but their own") {
+  for (const int zero : {0, 1, 2}) {
+    CAPTURE(zero);
+    follow(of(3, "batch_sync", {with_zero(zero, on_ranks("picture", 0, {1, 2, 1, 1}, 2)), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
+  }
+}
+
+TEST_CASE("a frozen module, and the sigmoid loss, whose rows pass by") {
+  follow<half_frozen>(of(3, "batch_sync", {on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
+  follow<sigmoid_towers>(of(3, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
+}
+
+TEST_CASE("each rank on its own share of the multiprocessors") {
+  follow(of(4, "batch_sync", {on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 2, {2, 1, 1, 1}, 2)}), 8, 2, 32);
+}
+
+TEST_CASE("times are of the GPU's work, and a record has them for every instruction") {
+  const plan two = of(2, "1f1b", {in_groups(1, on_ranks("picture", 0, {2, 1, 1, 1}, 2)), in_groups(1, on_ranks("caption", 0, {2, 1, 1, 1}, 2))});
+  score order;
+  REQUIRE(write_plan(two, facts_of<towers>(), order).ok());
+  pipeline_config config;
+  config.batch = 8;
+  config.modules = choices_of(two);
+  on_gpu<towers> many(order, config);
+  many.prepare();
+  const test_data data(8);
+  timeline when;
+  many.step(data.batch<towers>(), 1e-3, &when);
+  const program& all = many.of();
+  for (std::int32_t i = 0; i < all.instructions.size(); ++i) {
+    CHECK(when.start[i] >= 0);
+    CHECK(when.finish[i] >= when.start[i]);
+  }
+  CHECK(when.makespan > 0);
+}
+
+TEST_CASE("a checkpoint of these ranks goes on on the CPU, and back") {
+  const plan two = of(2, "batch_sync", {on_ranks("picture", 0, {1, 1, 1, 1}, 2), on_ranks("caption", 1, {1, 1, 1, 1}, 2)});
+  score order;
+  REQUIRE(write_plan(two, facts_of<towers>(), order).ok());
+  pipeline_config config;
+  config.batch = 8;
+  config.modules = choices_of(two);
+  on_gpu<towers> gpu(order, config);
+  pipeline<towers, fp32> host(order, config);
+  gpu.prepare();
+  host.prepare();
+  const test_data data(8);
+  const auto whole = data.batch<towers>();
+  gpu.step(whole, 1e-3);
+  host.set_state(gpu.state());
+  CHECK(host.weights() == gpu.weights());
+  CHECK(std::abs(host.step(whole, 1e-3).loss - gpu.step(whole, 1e-3).loss) < 1e-4);
+  gpu.set_state(host.state());
+  CHECK(host.state().second == gpu.state().second);
+}
