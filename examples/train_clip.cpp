@@ -35,7 +35,7 @@ class program {
       fail(bad_option_value, "--accumulate " + std::to_string(s_.accumulate) + " parts of a batch of " + std::to_string(s_.batch));
     const model_entry& entry = find_model(s_.model);
     if (chosen_) model_ = make_plan_session(entry, {s_.session(), chosen_->value, chosen_->by});
-    else model_ = entry.make(s_.session());
+    else model_ = maker_of(entry)(s_.session());
     if (!s_.random_data()) {
       folder_ = std::make_unique<data_folder>(s_, model_->facts());
       if (held_out::exists(*folder_)) test_ = std::make_unique<held_out>(*folder_, model_->facts());
@@ -53,6 +53,7 @@ class program {
 
  private:
   std::string name() const { return s_.model + "/" + s_.loss; }
+  session_maker maker_of(const model_entry& entry) const { return s_.device == "cuda" ? entry.on_gpu : entry.make; }
   // In a step; plans may cut the batch into groups that have one each.
   index losses() const { return chosen_ ? chosen_->value.modules[0].groups() : 1; }
 
@@ -73,8 +74,11 @@ class program {
   }
 
   std::unique_ptr<feed> open_feed() {
-    if (s_.random_data()) return std::make_unique<random_feed>(s_, model_->facts());
-    return std::make_unique<shard_feed>(*folder_, saved_place());
+    std::unique_ptr<feed> made;
+    if (s_.random_data()) made = std::make_unique<random_feed>(s_, model_->facts());
+    else made = std::make_unique<shard_feed>(*folder_, saved_place());
+    made->pin_for(*model_);
+    return made;
   }
 
   // Reads one batch and every tensor of the checkpoint; whatever is wrong throws.
@@ -104,9 +108,12 @@ class program {
     std::vector<double> seconds;
     step_result last;
     for (std::string line; std::getline(std::cin, line);) {
-      last = model_->step(source->next(), rates.at(model_->updates()));
-      seconds.push_back(last.seconds);
-      std::printf("%.9f\n", last.seconds);
+      const pair_input batch = source->next();
+      const auto began = clock_type::now();
+      last = model_->step(batch, rates.at(model_->updates()));
+      model_->finish();  // a GPU still updates the weights
+      seconds.push_back(since(began));
+      std::printf("%.9f\n", seconds.back());
       std::fflush(stdout);
     }
     std::sort(seconds.begin(), seconds.end());
@@ -146,8 +153,8 @@ class program {
     if (main && !s_.checkpoint.empty() && !s_.resume) step_aside();
 
     char line[160];
-    std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (1024 x 768 x 3072) on these threads, measured now", peak / 1e9,
-                  s_.precision.c_str());
+    std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (%s) here, measured now", peak / 1e9, s_.precision.c_str(),
+                  model_->peak_product().c_str());
     out.say(model_->machine());
     out.say(line);
     if (chosen_) {
@@ -357,6 +364,13 @@ std::optional<checkpoint> reopen(settings& s, const options& line) {
   return saved;
 }
 
+// Whether this program has what --device asks for. A GPU itself is looked for when it is needed.
+void check_device(const settings& s) {
+  if (s.device == "cpu") return;
+  if (find_model(s.model).on_gpu == nullptr)
+    fail(bad_option_value, "--device cuda, in a program that was compiled without CUDA; build with cmake --workflow --preset cuda, which needs nvcc");
+}
+
 // What a plan means, without data, ranks or memory.
 void tell_plan(const settings& s) {
   chosen_plan chosen = read_choice(s);
@@ -373,17 +387,21 @@ void tell_plan(const settings& s) {
 }
 
 int run_spread(settings s, std::optional<checkpoint> saved, chosen_plan chosen) {
-#if defined(MOTET_HAS_MPI)
-  if (chosen.by.ranks > chosen.by.threads) {
-    return mpi::run({chosen.by.rank, chosen.by.ranks}, [&](mpi::session&) {
+  const auto body = [&](bool processes) {
+    if (processes) {
       // One process speaks for all.
       if (s.threads == 0) s.threads = 1;
       if (chosen.by.rank != 0 && std::freopen("/dev/null", "w", stdout) == nullptr) fail(file_unwritable, "/dev/null");
-      return program(std::move(s), std::move(saved), std::move(chosen)).run();
-    });
-  }
+    }
+    return program(std::move(s), std::move(saved), std::move(chosen)).run();
+  };
+  const bool processes = chosen.by.ranks > chosen.by.threads;
+#if defined(MOTET_HAS_MPI)
+  // Who was started by torchrun has no MPI around, and needs none with a GPU.
+  if (processes && !(s.device == "cuda" && chosen.by.by == launcher::torchrun))
+    return mpi::run({chosen.by.rank, chosen.by.ranks}, [&](mpi::session&) { return body(true); });
 #endif
-  return program(std::move(s), std::move(saved), std::move(chosen)).run();
+  return body(processes);
 }
 
 int run(int count, char** words) {
@@ -401,6 +419,7 @@ int run(int count, char** words) {
       return 0;
     }
     std::optional<checkpoint> saved = reopen(s, line);
+    check_device(s);
     const bool tells = s.explain || s.check;
     if (!s.plan.empty() && tells && (s.plan != "one" || s.ranks > 0 || s.data.empty())) {
       tell_plan(s);

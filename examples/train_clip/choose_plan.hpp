@@ -60,7 +60,7 @@ inline launch_wishes wishes_of(const settings& s) {
   launch_wishes wishes;
   wishes.ranks = static_cast<std::int32_t>(s.ranks);
 #if !defined(MOTET_HAS_MPI)
-  wishes.can_connect = false;
+  wishes.can_connect = s.device == "cuda";  // NCCL's ranks find each other by TCP
 #endif
   return wishes;
 }

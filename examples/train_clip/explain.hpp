@@ -49,9 +49,8 @@ inline void explain(session& model, const settings& s, const data_folder* folder
   std::printf("embedding %td\n", facts.picture.embedding);
   if (folder != nullptr) std::printf("data      %td pairs in %s\n", folder->source().size(), folder->folder().c_str());
   index decayed = 0;
-  const trained_state state = model.state();
-  for (const parameter& each : state.parameters) decayed += each.decay ? each.size() : 0;
-  std::printf("parameters %td in %zu tensors, %td of them with weight decay\n", facts.parameters, state.parameters.size(), decayed);
+  for (const parameter& each : model.parameters()) decayed += each.decay ? each.size() : 0;
+  std::printf("parameters %td in %zu tensors, %td of them with weight decay\n", facts.parameters, model.parameters().size(), decayed);
   std::printf("step      %td samples in %td %s, %td steps, learning rate up to %g after %td steps of warm-up, %s\n", s.batch, s.accumulate,
               s.accumulate == 1 ? "part" : "parts", s.steps, s.rate, s.warmup_steps(), s.schedule.c_str());
 
@@ -63,13 +62,14 @@ inline void explain(session& model, const settings& s, const data_folder* folder
   print_row("optimizer", static_cast<double>(plan.optimizer));
   print_row("arena", static_cast<double>(plan.arena));
   print_row("scratch", static_cast<double>(plan.scratch));
+  if (plan.inputs > 0) print_row("inputs", static_cast<double>(plan.inputs));
   print_row("data", static_cast<double>(memory.data));
   print_row("total", static_cast<double>(memory.total()));
   std::printf("FLOPs of a step %.3f G (captions of full length; %.3f G as run)\n", plan.flops / 1e9, plan.flops_run / 1e9);
   std::printf("sections of a step\n");
-  const cpu::profile costs = model.planned_costs();
+  const step_costs costs = model.planned_costs();
   const double all = std::max(costs.flops(), 1.0);
-  for (const cpu::section_cost& each : costs) {
+  for (const section_cost& each : costs) {
     if (each.flops <= 0 && each.bytes <= 0) continue;
     std::printf("  %-30s %10.3f GFLOP %5.1f%%  %8.1f MB moved at least\n", costs.path(each).c_str(), each.flops / 1e9, 100 * each.flops / all,
                 each.bytes / 1e6);

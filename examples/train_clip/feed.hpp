@@ -22,6 +22,7 @@ class feed {
   virtual ~feed() = default;
 
   virtual pair_input next() = 0;                // valid until the next call
+  virtual void pin_for(session& model) = 0;     // its memory, until its end
   virtual double waited() const { return 0; }   // seconds, since the start
   virtual json position() const { return {}; }  // behind the last batch
   virtual std::string describe() const = 0;
@@ -41,12 +42,14 @@ class random_feed final : public feed {
   static index bytes(const settings& s, const model_facts& facts) { return s.batch * (pixels_of(facts) + facts.caption.context) * 4; }
 
   pair_input next() override { return {pictures{pixels_.data(), batch_}, tokens{tokens_.data(), {batch_, context_, nullptr}}}; }
+  void pin_for(session& model) override { pinned_ = model.pin(pixels_.data(), static_cast<std::size_t>(pixels_.size()) * sizeof(float)); }
   std::string describe() const override { return "random pixels and tokens, the same in each step"; }
 
  private:
   index batch_, context_;
   buffer<float> pixels_;
   buffer<std::int32_t> tokens_;
+  std::shared_ptr<void> pinned_;  // last: it ends first
 };
 
 // A folder's shards to train on, its vocabulary and its classes.
@@ -105,6 +108,9 @@ class shard_feed final : public feed {
     const pair_batch& made = loader_.next();
     return {pictures{made.pixels.data, made.size()}, tokens{made.tokens.data(), made.captions()}};
   }
+  void pin_for(session& model) override {
+    pinned_ = model.pin(loader_.memory().data(), static_cast<std::size_t>(loader_.memory().size()) * sizeof(float));
+  }
   double waited() const override { return loader_.statistics().wait_seconds; }
   json position() const override {
     const data_position at = loader_.position();
@@ -127,6 +133,7 @@ class shard_feed final : public feed {
   }
   data_folder& from_;
   pair_loader loader_;
+  std::shared_ptr<void> pinned_;  // last: it ends first
 };
 
 }  // namespace motet::train_clip

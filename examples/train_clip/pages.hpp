@@ -10,9 +10,9 @@
 // What goes onto the report's page.
 namespace motet::train_clip {
 
-inline std::vector<section_share> shares(const cpu::profile& costs) {
+inline std::vector<section_share> shares(const step_costs& costs) {
   std::vector<section_share> out;
-  for (const cpu::section_cost& each : costs)
+  for (const section_cost& each : costs)
     if (each.seconds > 0) out.push_back({costs.path(each), each.seconds});
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   return out;

@@ -25,10 +25,11 @@ class plan_session : public session {
 };
 
 inline std::unique_ptr<plan_session> make_plan_session(const model_entry& of, const plan_task& task) {
-  if (of.spread != nullptr) return of.spread(task);
+  const auto spread = task.config.on_gpu ? &model_entry::spread_on_gpu : &model_entry::spread;
+  if (of.*spread != nullptr) return (of.*spread)(task);
   std::string all;
   for (const model_entry& each : models)
-    if (each.spread != nullptr) all += (all.empty() ? "" : ", ") + std::string(each.name);
+    if (each.*spread != nullptr) all += (all.empty() ? "" : ", ") + std::string(each.name);
   fail(bad_option_value, std::string("--plan with --model ") + of.name + "; this program spreads the models " + all);
 }
 

@@ -3,7 +3,7 @@
 
 #include "models.hpp"
 
-#include <motet/backend/cpu/context.hpp>
+#include <motet/backend/step_costs.hpp>
 #include <motet/runtime/checkpoint.hpp>
 #include <motet/runtime/trainer.hpp>
 #include <motet/strategy/resplit.hpp>
@@ -30,9 +30,11 @@ struct model_facts {
 struct session_config {
   std::string loss = "infonce";
   std::string precision = "fp32";
-  int threads = 0;
+  int threads = 0;  // of a CPU
   trainer_config trainer;
   resplit_options resplit{};  // of a plan's replicas
+  bool on_gpu = false;
+  int sm_share = 0;  // multiprocessors of each rank of a plan; 0: all ranks on all
 };
 
 // Where and as what a run is saved.
@@ -54,9 +56,12 @@ class session {
   virtual std::string machine() const = 0;
   virtual int threads() const = 0;
   virtual double measure_peak() = 0;
+  virtual std::string peak_product() const = 0;  // which product that was
   virtual training_plan plan() = 0;
-  virtual cpu::profile planned_costs() = 0;
+  virtual step_costs planned_costs() = 0;
   virtual void prepare() = 0;
+  // Tells where batches will lie, which end after the result; a GPU reads them faster then.
+  virtual std::shared_ptr<void> pin(const void* at, std::size_t bytes) = 0;
 
   virtual double flops(const pair_input& batch) = 0;
   virtual step_result step(const pair_input& batch, double rate) = 0;
@@ -64,21 +69,28 @@ class session {
   virtual index embed_samples() const = 0;  // most for one call of embed
   virtual void embed(const pictures& batch, float* features) = 0;
   virtual void embed(const tokens& batch, float* features) = 0;
-  virtual const cpu::profile& costs() const = 0;
+  virtual const step_costs& costs() const = 0;
   virtual void clear_costs() = 0;
 
-  virtual trained_state state() = 0;
-  virtual void set_updates(index updates) = 0;
+  virtual const std::vector<parameter>& parameters() const = 0;
+  virtual trained_state state() = 0;  // where another device has it, a copy
+  virtual void set_state(const trained_state& from) = 0;
   // The folder of what was saved; empty where another process saves.
   virtual std::filesystem::path save(save_target to) {
     return motet::save(state(), to.run, to.name, std::move(to.state), std::move(to.description), to.keep);
   }
-  virtual void load(const checkpoint& from, const std::string& name) { set_updates(motet::load(state(), from, name)); }
+  virtual void load(const checkpoint& from, const std::string& name) {
+    trained_state own = state();
+    own.updates = motet::load(own, from, name);
+    set_state(own);
+  }
 
   // Of several processes, which all make the same calls, one tests, prints and writes; the others wait for it in gather().
   virtual bool is_main() const { return true; }
   // Before embed() and state(): they see the weights of now, where ranks have parts of them.
   virtual void gather() {}
+  // Until all that steps began is done, where a device works on by itself.
+  virtual void finish() {}
   // Whether any process was asked to stop.
   virtual bool any(bool asked) { return asked; }
 };
@@ -95,6 +107,16 @@ std::unique_ptr<session> make_b16(const session_config& config);
 std::unique_ptr<session> make_l14(const session_config& config);
 std::unique_ptr<session> make_quick(const session_config& config);
 
+// The same on a GPU, in units that nvcc compiles; null in a program that was linked without them.
+[[gnu::weak]] std::unique_ptr<session> cuda_tiny(const session_config& config);
+[[gnu::weak]] std::unique_ptr<session> cuda_small(const session_config& config);
+[[gnu::weak]] std::unique_ptr<session> cuda_b16(const session_config& config);
+[[gnu::weak]] std::unique_ptr<session> cuda_l14(const session_config& config);
+[[gnu::weak]] std::unique_ptr<session> cuda_quick(const session_config& config);
+[[gnu::weak]] std::unique_ptr<plan_session> cuda_plan_tiny(const plan_task& task);
+[[gnu::weak]] std::unique_ptr<plan_session> cuda_plan_small(const plan_task& task);
+[[gnu::weak]] std::unique_ptr<plan_session> cuda_plan_quick(const plan_task& task);
+
 // Spread over ranks by a plan; see plan_session.hpp. Each is a unit that takes as long to compile as the model's own, so the large models, which one
 // trains elsewhere, have none; five lines as in plan_quick.cpp make one.
 std::unique_ptr<plan_session> plan_tiny(const plan_task& task);
@@ -104,15 +126,16 @@ std::unique_ptr<plan_session> plan_quick(const plan_task& task);
 struct model_entry {
   const char* name;
   session_maker make;
-  plan_session_maker spread;  // null: not compiled
+  session_maker on_gpu;                      // null: not compiled
+  plan_session_maker spread, spread_on_gpu;  // null: not compiled
   const vit_config* picture;
   const text_config* caption;
 };
-inline constexpr model_entry models[] = {{"quick", make_quick, plan_quick, &quick_picture, &quick_caption},
-                                         {"tiny", make_tiny, plan_tiny, &tiny_picture, &tiny_caption},
-                                         {"small", make_small, plan_small, &small_picture, &small_caption},
-                                         {"b16", make_b16, nullptr, &b16_picture, &b16_caption},
-                                         {"l14", make_l14, nullptr, &l14_picture, &l14_caption}};
+inline const model_entry models[] = {{"quick", make_quick, cuda_quick, plan_quick, cuda_plan_quick, &quick_picture, &quick_caption},
+                                     {"tiny", make_tiny, cuda_tiny, plan_tiny, cuda_plan_tiny, &tiny_picture, &tiny_caption},
+                                     {"small", make_small, cuda_small, plan_small, cuda_plan_small, &small_picture, &small_caption},
+                                     {"b16", make_b16, cuda_b16, nullptr, nullptr, &b16_picture, &b16_caption},
+                                     {"l14", make_l14, cuda_l14, nullptr, nullptr, &l14_picture, &l14_caption}};
 
 inline const model_entry& find_model(std::string_view name) {
   for (const model_entry& each : models)

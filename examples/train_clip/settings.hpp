@@ -10,9 +10,10 @@
 namespace motet::train_clip {
 
 struct settings {
-  std::string data, model = "quick", precision = "fp32", loss = "infonce", checkpoint, metrics, report = "report", schedule = "cosine", plan;
-  index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1, eval_every = 0, loader_threads = 1,
-        line_every = 1, ranks = 0, resplit = 0;
+  std::string data, model = "quick", device = "cpu", precision = "fp32", loss = "infonce", checkpoint, metrics, report = "report",
+                    schedule = "cosine", plan;
+  index batch = 64, steps = 1000, threads = 0, sm_share = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1, eval_every = 0,
+        loader_threads = 1, line_every = 1, ranks = 0, resplit = 0;
   std::uint64_t seed = 1;
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6, resplit_most = 1.25;
   bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false, no_flip = false, list_plans = false;
@@ -23,6 +24,8 @@ struct settings {
   session_config session() const {
     session_config out{
         loss, precision, static_cast<int>(threads), {batch, accumulate, seed, {beta1, beta2, 1e-6, weight_decay, clip}, loss == "infonce"}};
+    out.on_gpu = device == "cuda";
+    out.sm_share = static_cast<int>(sm_share);
     if (resplit > 0) out.resplit = {.every = resplit, .most = resplit_most};
     return out;
   }
@@ -34,6 +37,7 @@ inline options command_line(settings& s) {
   for (const model_entry& each : models) names.emplace_back(each.name);
   line.text("--data", s.data, "FOLDER", "shards with tokenizer.json and classes.json (see make_shapes), a pattern of shards, or: random");
   line.choice("--model", s.model, names, "which towers");
+  line.choice("--device", s.device, {"cpu", "cuda"}, "what trains: the processors, or a GPU");
   line.count("--batch", s.batch, 1, "pairs in a step; the loss compares all with all");
   line.count("--steps", s.steps, 0, "of the whole run, those before --resume included");
   line.choice("--precision", s.precision, {"fp32", "bf16"}, "of products; weights, sums and the optimizer are fp32 always");
@@ -47,7 +51,8 @@ inline options command_line(settings& s) {
   line.real("--beta2", s.beta2, 0, 1, "of AdamW");
   line.count("--seed", s.seed, "of weights, order and augmentation");
   line.count("--accumulate", s.accumulate, 1, "parts of a step's batch, for less memory; the result is the same");
-  line.count("--threads", s.threads, 0, "0: one for each processor");
+  line.count("--threads", s.threads, 0, "of the CPU; 0: one for each processor");
+  line.count("--sm-share", s.sm_share, 0, "multiprocessors of the GPU for each rank of a plan; 0: all ranks on all of them");
   line.text("--plan", s.plan, "NAME|FILE.json", "how each tower is spread over ranks; without it, one rank on all threads");
   line.count("--ranks", s.ranks, 0, "of the plan, as threads of this process; mpirun, srun and torchrun bring their own; 0: as many as the plan has");
   line.count("--resplit", s.resplit, 0, "steps after which samples move from a plan's slow replicas to fast ones; 0: never");

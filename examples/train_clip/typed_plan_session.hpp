@@ -19,7 +19,7 @@
 namespace motet::train_clip {
 
 // Host: where the ranks live. Tests and predictions are made by a session of one rank, which is filled with the weights when they are asked for.
-template <vit_config Picture, text_config Caption, class Loss, class Host>
+template <class Device, vit_config Picture, text_config Caption, class Loss, class Numbers, class Host>
 class typed_plan_session final : public plan_session {
  public:
   using picture_module = module<"picture", vit<Picture>>;
@@ -29,6 +29,7 @@ class typed_plan_session final : public plan_session {
 
   typed_plan_session(const plan_task& task, std::unique_ptr<session> alone)
       : task_(task), alone_(std::move(alone)), train_(order_of(task.value), config_of(task)) {
+    if constexpr (requires(Host& host) { host.world().share(0); }) train_.ranks().world().share(task.config.sm_share);
     if constexpr (processes) {
       run_identity same;
       same.add("model", alone_->facts().name + "/" + alone_->facts().loss);
@@ -48,6 +49,7 @@ class typed_plan_session final : public plan_session {
     train_.ranks().sum(&peak, 1);
     return peak;
   }
+  std::string peak_product() const override { return alone_->peak_product(); }
   training_plan plan() override {
     training_plan out = alone_->plan();
     out.weights = out.gradients = out.optimizer = out.arena = out.scratch = 0;
@@ -60,8 +62,9 @@ class typed_plan_session final : public plan_session {
     }
     return out;
   }
-  cpu::profile planned_costs() override { return alone_->planned_costs(); }
+  step_costs planned_costs() override { return alone_->planned_costs(); }
   void prepare() override { train_.prepare(); }
+  std::shared_ptr<void> pin(const void*, std::size_t) override { return nullptr; }
 
   double flops(const pair_input& batch) override { return alone_->flops(batch); }
   step_result step(const pair_input& batch, double rate) override { return train_.step(batch, rate); }
@@ -69,17 +72,23 @@ class typed_plan_session final : public plan_session {
   index embed_samples() const override { return alone_->embed_samples(); }
   void embed(const pictures& batch, float* features) override { alone_->embed(batch, features); }
   void embed(const tokens& batch, float* features) override { alone_->embed(batch, features); }
-  const cpu::profile& costs() const override { return alone_->costs(); }
+  const step_costs& costs() const override { return alone_->costs(); }
   void clear_costs() override { alone_->clear_costs(); }
 
+  const std::vector<parameter>& parameters() const override { return alone_->parameters(); }
   trained_state state() override { return alone_->state(); }
-  void set_updates(index updates) override { train_.set_updates(updates); }
+  void set_state(const trained_state& from) override {
+    const auto flat = [](const float* data, index count) { return std::vector<float>(data, data + count); };
+    train_.set_state({flat(from.weights, from.size), flat(from.first, from.trainable), flat(from.second, from.trainable), from.updates});
+  }
   void gather() override {
     const std::vector<float> weights = train_.weights();
     if (!is_main()) return;
     if (!filled_) alone_->prepare();
     filled_ = true;
-    std::copy(weights.begin(), weights.end(), alone_->state().weights);
+    const trained_state own = alone_->state();
+    std::copy(weights.begin(), weights.end(), own.weights);
+    alone_->set_state(own);
   }
   bool is_main() const override { return task_.by.rank == 0; }
   bool any(bool asked) override {
@@ -97,7 +106,9 @@ class typed_plan_session final : public plan_session {
 
   const program& of() const override { return train_.of(); }
   std::vector<rank_memory> memory() const override { return train_.plan(); }
-  program_work work() const override { return foretell<net, cpu::context, fp32>(of(), choices_of(task_.value), task_.config.trainer.batch); }
+  program_work work() const override {
+    return foretell<net, typename Device::context, Numbers>(of(), choices_of(task_.value), task_.config.trainer.batch);
+  }
 
  private:
   static score order_of(const motet::plan& from) {
@@ -119,13 +130,14 @@ class typed_plan_session final : public plan_session {
   plan_task task_;
   std::unique_ptr<session> alone_;
   bool filled_ = false;
-  pipeline_trainer<net, cpu::device, fp32, Host> train_;
+  pipeline_trainer<net, Device, Numbers, Host> train_;
 };
 
-template <vit_config Picture, text_config Caption, class Host>
+template <class Device, vit_config Picture, text_config Caption, class Numbers, class Host>
 std::unique_ptr<plan_session> make_plan_session(const plan_task& task, session_maker alone) {
-  if (task.config.loss == "sigmoid") return std::make_unique<typed_plan_session<Picture, Caption, pairwise_sigmoid, Host>>(task, alone(task.config));
-  return std::make_unique<typed_plan_session<Picture, Caption, info_nce, Host>>(task, alone(task.config));
+  if (task.config.loss == "sigmoid")
+    return std::make_unique<typed_plan_session<Device, Picture, Caption, pairwise_sigmoid, Numbers, Host>>(task, alone(task.config));
+  return std::make_unique<typed_plan_session<Device, Picture, Caption, info_nce, Numbers, Host>>(task, alone(task.config));
 }
 
 // Ranks are threads of this process, or processes. Products are in fp32: every number type is another copy of all layers for the compiler.
@@ -134,9 +146,10 @@ std::unique_ptr<plan_session> make_plan_session(const plan_task& task, session_m
   if (task.config.precision != "fp32") fail(bad_option_value, "--plan runs with --precision fp32, got " + task.config.precision);
   if (task.config.trainer.parts != 1) fail(bad_option_value, "--plan has microbatches of its own; leave --accumulate out");
 #if defined(MOTET_HAS_MPI)
-  if (task.by.ranks > task.by.threads) return make_plan_session<Picture, Caption, process_rank<mpi::world, mpi::endpoint>>(task, alone);
+  if (task.by.ranks > task.by.threads)
+    return make_plan_session<cpu::device, Picture, Caption, fp32, process_rank<mpi::world, mpi::endpoint>>(task, alone);
 #endif
-  return make_plan_session<Picture, Caption, thread_ranks<local::world, local::endpoint>>(task, alone);
+  return make_plan_session<cpu::device, Picture, Caption, fp32, thread_ranks<local::world, local::endpoint>>(task, alone);
 }
 
 }  // namespace motet::train_clip

@@ -46,6 +46,7 @@ expect 2 MT-X03 --data shapes --batch 4 --accumulate 8
 expect 2 MT-X04 --steps 3
 expect 2 MT-X04 --data shapes --resume
 expect 2 MT-X05 shapes
+expect 2 'cpu|cuda' --data shapes --device gpu
 succeed --help
 grep -q -e '--accumulate N' out || fail "--help lacks an option"
 
@@ -145,6 +146,23 @@ next=$((last + 2))
 succeed --data shapes --checkpoint stopped --resume --steps $next --no-report --threads 2
 succeed $run --data shapes --steps $next --schedule constant --warmup 0 --checkpoint whole
 cmp "stopped/step-$(printf %06d $next)/model.safetensors" "whole/step-$(printf %06d $next)/model.safetensors" >out 2>err || fail "an interrupted run differs from a straight one"
+
+# ---- a GPU: refused by a program that was compiled without CUDA, an error where there is none; neither leaves anything behind ----
+"$train" $run --data shapes --steps 2 --device cuda --checkpoint gpu --metrics gpu.jsonl >out 2>err
+status=$?
+case $status in
+0) [ -f gpu/step-000002/model.safetensors ] || fail "a run on a GPU saved nothing" ;;
+1) grep -q MT-B11 err || fail "no MT-B11 without a GPU" ;;
+2) grep -q 'MT-X03' err && grep -q 'compiled without CUDA' err || fail "a program without CUDA does not say so" ;;
+*) fail "status $status from --device cuda" ;;
+esac
+if [ $status -ne 0 ]; then
+  [ ! -e gpu ] && [ ! -e gpu.jsonl ] || fail "a refused run left something"
+fi
+if [ $status -lt 2 ]; then
+  succeed --data random --model b16 --batch 64 --precision bf16 --device cuda --explain
+  grep -q '^  inputs ' out && grep -q '^  total ' out || fail "--explain does not tell what a GPU's memory will hold"
+fi
 
 # ---- what is told without training ----
 succeed --data random --model tiny --explain

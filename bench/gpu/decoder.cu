@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stack of decoder blocks with about a billion weights: 20 blocks of width 2,048, 16 heads of 128, causal, rotary positions, layer norms, GELU,
+// 2,048 rows a sample; forward, backward from a given gradient of the output, clipping and AdamW, in bf16 with float weights and float residuals. Its
+// peer is bench/peers/decoder_torch.py. One JSON line for each batch; FLOPs count nothing twice and a causal mask half.
+//
+//   bench_gpu_decoder [--smoke]
+//   bench_gpu_decoder --paced --batch N     for bench/peers/alternate.py: a step for each line of standard input
+#include "timing.hpp"
+
+#include <motet/nn/text.hpp>
+#include <motet/runtime/initialise.hpp>
+#include <motet/runtime/optimizer.hpp>
+
+#include <chrono>
+#include <iostream>
+
+namespace motet {
+
+namespace {
+
+struct stack_config {
+  index width, heads, layers;
+};
+constexpr stack_config billion{2048, 16, 20}, little{32, 2, 2};
+
+template <stack_config Shape>
+class decoder {
+ public:
+  using numbers = mixed_bf16;
+  static constexpr text_config tower_of{.vocabulary = 64,
+                                        .context = 4096,
+                                        .width = Shape.width,
+                                        .layers = Shape.layers,
+                                        .heads = Shape.heads,
+                                        .embedding = 64,
+                                        .pool = pool_kind::mean,
+                                        .rotary = 10000.0f};
+  using net = typename text_tower<tower_of>::body;  // the blocks alone
+  static constexpr index width = Shape.width, size = net::parameter_size;
+
+  decoder(cuda::device& on, index samples, index length)
+      : on_(on), seq_{samples, length, nullptr}, parameters_(layer::parameters_of<net>()), runs_(decay_runs(parameters_, size)) {
+    plan_ = on.plan([&](cuda::context& ctx) { update(ctx, gradients_of(ctx)); });
+  }
+  decoder(const decoder&) = delete;
+  decoder& operator=(const decoder&) = delete;
+  ~decoder() {
+    on_.finish();
+    on_.drop_weights(weights_.data());
+  }
+
+  index rows() const { return seq_.rows(); }
+  index predicted() const {
+    const index numbers_of_rows = 2 * rows() * width;
+    return plan_.memory + plan_.scratch + (4 * size + numbers_of_rows) * static_cast<index>(sizeof(float)) +
+           cuda::device::weight_copy_bytes<bf16, float>(size);
+  }
+  // Products and attention, forward and backward.
+  double flops() const {
+    const double all = static_cast<double>(rows()), squares = all * static_cast<double>(seq_.length) / 2;
+    return static_cast<double>(Shape.layers) * (6 * all * 12 * static_cast<double>(width * width) + 12 * squares * static_cast<double>(width));
+  }
+  void prepare() {
+    on_.prepare(plan_, predicted());
+    weights_ = on_.take<float>("weights", size);
+    gradients_ = on_.take<float>("gradients", size);
+    first_ = on_.take<float>("first moments", size);
+    second_ = on_.take<float>("second moments", size);
+    x_ = on_.take<float>("inputs", rows() * width);
+    dy_ = on_.take<float>("gradients of the outputs", rows() * width);
+    on_.keep_weights<bf16>(weights_.data(), size);
+    std::vector<float> start(static_cast<std::size_t>(size));
+    initialise(std::span<const parameter>(parameters_), 1, start.data(), size);
+    on_.run([&](cuda::context& ctx) {
+      upload(ctx, static_cast<const float*>(start.data()), weights_.data(), size);
+      for (float* each : {gradients_.data(), first_.data(), second_.data()}) zero(ctx, each, size);
+      cuda::launch(ctx.stream(), {cuda::blocks_for(x_.size(), 1024), 256, 0}, bench::fill_randomly<float>{x_.data(), x_.size(), 3, 1.0f});
+      // As small as the gradient of a mean is.
+      cuda::launch(ctx.stream(), {cuda::blocks_for(dy_.size(), 1024), 256, 0},
+                   bench::fill_randomly<float>{dy_.data(), dy_.size(), 5, 1.0f / static_cast<float>(rows())});
+    });
+    on_.finish();
+  }
+  // Seconds of a step; waits for its end.
+  double step() {
+    using clock = std::chrono::steady_clock;
+    const auto from = clock::now();
+    on_.run_step([&](std::vector<index>& shape) { shape.push_back(seq_.samples); }, [&](cuda::context& ctx) { return gradients_of(ctx); },
+                 [&](cuda::context& ctx, const cuda::real& found) { update(ctx, found); }, {1, static_cast<std::uint64_t>(steps_), 0});
+    on_.finish();
+    return std::chrono::duration<double>(clock::now() - from).count();
+  }
+
+ private:
+  cuda::real gradients_of(cuda::context& ctx) {
+    refresh_weights(ctx);
+    const index mark = ctx.memory.mark();
+    typename net::template saved<numbers> kept;
+    net::template reserve<numbers>(ctx, seq_, kept);
+    const motet::weights<numbers> w{weights_.data()};
+    const view<const float, width> x(x_.data(), rows()), dy(dy_.data(), rows());
+    const auto y = ctx.memory.take_rows<float, width>(rows());
+    net::forward(ctx, w, seq_, x, y, kept);
+    const auto dx = ctx.memory.take_rows<float, width>(rows());
+    net::backward(ctx, w, seq_, x, dy, dx, kept, motet::gradients<numbers>{gradients_.data()});
+    release(ctx, mark);
+    return sum_of_squares(ctx, static_cast<const float*>(gradients_.data()), size);
+  }
+  void update(cuda::context& ctx, const cuda::real& squares) {
+    const double norm = std::sqrt(number_of(ctx, squares));
+    const adamw_settings settings;
+    ++steps_;
+    for (const parameter_run& own : runs_)
+      adamw(ctx, weights_.data() + own.offset, gradients_.data() + own.offset, first_.data() + own.offset, second_.data() + own.offset, own.size,
+            adamw_step_for<cuda::adamw_step>(settings, steps_, 1e-5, clip_scale(norm, settings.clip), own.decay), true);
+  }
+
+  cuda::device& on_;
+  sequences seq_;
+  std::vector<parameter> parameters_;
+  std::vector<parameter_run> runs_;
+  cuda::step_plan plan_;
+  cuda::buffer<float> weights_, gradients_, first_, second_, x_, dy_;
+  index steps_ = 0;
+};
+
+std::size_t free_bytes() {
+  std::size_t left = 0, all = 0;
+  cuda::check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
+  return left;
+}
+
+template <stack_config Shape>
+void measure(index samples, index length, double peak, int turns) {
+  cuda::device on;
+  on.on();
+  const std::size_t before = free_bytes();
+  decoder<Shape> trains(on, samples, length);
+  if (static_cast<std::size_t>(trains.predicted()) > before) {
+    bench::line("{\"decoder\": \"skipped\", \"batch\": %td, \"predicted_bytes\": %td, \"free_bytes\": %zu}", samples, trains.predicted(), before);
+    return;
+  }
+  trains.prepare();
+  for (int k = 0; k < 4; ++k) trains.step();
+  const std::size_t used = before - free_bytes();
+  std::vector<double> times;
+  for (int k = 0; k < turns; ++k) times.push_back(trains.step());
+  const double seconds = bench::median(times), rate = trains.flops() / seconds, tokens = static_cast<double>(trains.rows()) / seconds;
+  bench::line(
+      "{\"decoder\": \"causal, rotary\", \"precision\": \"bf16\", \"weights\": %td, \"batch\": %td, \"length\": %td, \"seconds\": %.6f, "
+      "\"tokens_per_second\": %.0f, \"tflops\": %.2f, \"of_peak\": %.4f, \"predicted_bytes\": %td, \"used_bytes\": %zu}",
+      trains.size, samples, length, seconds, tokens, rate * 1e-12, rate / peak, trains.predicted(), used);
+  bench::tell("decoder %.2fB batch %3td x %td: %9.0f tokens/s, %.1f TFLOP/s, %.1f %% of peak", static_cast<double>(trains.size) * 1e-9, samples,
+              length, tokens, rate * 1e-12, 100 * rate / peak);
+}
+
+// One step for each line of standard input, for a runner that alternates two programs.
+template <stack_config Shape>
+void pace(cuda::device& on, index samples, index length) {
+  decoder<Shape> trains(on, samples, length);
+  trains.prepare();
+  for (int k = 0; k < 4; ++k) trains.step();
+  std::printf("ready\n");
+  std::fflush(stdout);
+  std::vector<double> times;
+  for (std::string asked; std::getline(std::cin, asked);) {
+    times.push_back(trains.step());
+    std::printf("%.9f\n", times.back());
+    std::fflush(stdout);
+  }
+  const double seconds = bench::median(times);
+  bench::line(
+      "{\"program\": \"motet\", \"model\": \"decoder\", \"precision\": \"bf16\", \"batch\": %td, \"seconds\": %.6f, \"samples_per_second\": %.2f, "
+      "\"tflops\": "
+      "%.2f, \"peak_bytes\": %td, \"idle_bytes\": 0}",
+      samples, seconds, seconds > 0 ? static_cast<double>(samples) / seconds : 0, seconds > 0 ? trains.flops() / seconds * 1e-12 : 0,
+      trains.predicted());
+}
+
+}  // namespace
+
+void measure(cuda::device& on, const bench::settings& how) {
+  const double peak = on.measure_peak<bf16>(how.size(8192, 64), how.size(4096, 64), how.size(4096, 64));
+  bench::line("{\"peak_tflops\": %.1f}", peak * 1e-12);
+  if (how.smoke) return measure<little>(1, 8, peak, 2);
+  for (const index batch : {2, 4, 8, 16}) measure<billion>(batch, 2048, peak, 12);
+}
+
+}  // namespace motet
+
+int main(int count, char** words) {
+  motet::index batch = 4;
+  bool paced = false;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = words[i];
+    if (word == "--paced") paced = true;
+    if (word == "--batch" && i + 1 < count) batch = std::max(std::atoi(words[i + 1]), 1);
+  }
+  const motet::bench::settings how(count, words);
+  return motet::bench::on_gpu([&](motet::cuda::device& on) {
+    if (!paced) motet::measure(on, how);
+    else if (how.smoke) motet::pace<motet::little>(on, batch, 8);
+    else motet::pace<motet::billion>(on, batch, 2048);
+  });
+}

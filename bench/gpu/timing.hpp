@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/device.hpp>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Times by events of the GPU, medians of many turns, over inputs that do not fit into its cache and are random: equal numbers draw less power.
+namespace motet::bench {
+
+// `--smoke`: tiny shapes and few turns, to see that a program works; its numbers mean nothing.
+struct settings {
+  bool smoke = false;
+  settings(int count, char** words) {
+    for (int i = 1; i < count; ++i) smoke = smoke || std::string_view(words[i]) == "--smoke";
+  }
+  index size(index usual, index small) const { return smoke ? small : usual; }
+  int turns(int usual) const { return smoke ? 2 : usual; }
+};
+
+// A line of JSON, and a line for people, of which bench/gpu.sh makes its table.
+inline void line(const char* format, ...) {
+  std::va_list values;
+  va_start(values, format);
+  std::vprintf(format, values);
+  va_end(values);
+  std::putchar('\n');
+  std::fflush(stdout);
+}
+inline void tell(const char* format, ...) {
+  char text[256];
+  std::va_list values;
+  va_start(values, format);
+  std::vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  line("{\"short\": \"%s\"}", text);
+}
+
+template <class T>
+struct fill_randomly {
+  T* to;
+  index count;
+  unsigned seed;
+  float scale;
+  template <class Thread>
+  MOTET_HOST_DEVICE void operator()(Thread& self) const {
+    for (index i = self.number(); i < count; i += self.all()) {
+      unsigned long long x = static_cast<unsigned long long>(i) * 0x9e3779b97f4a7c15ull + seed;
+      x ^= x >> 30;
+      x *= 0xbf58476d1ce4e5b9ull;
+      x ^= x >> 27;
+      x *= 0x94d049bb133111ebull;
+      x ^= x >> 31;
+      to[i] = T(scale * (static_cast<float>(x >> 40) / 8388608.0f - 1.0f));
+    }
+  }
+};
+
+// A buffer of random numbers, several times over, so that runs take other memory each time.
+template <class T>
+class rotating {
+ public:
+  rotating(cuda::device& on, index count, float scale = 1, index least_bytes = 256 << 20) : count_((count + 15) / 16 * 16) {
+    const index bytes = count_ * static_cast<index>(sizeof(T));
+    copies_ = std::clamp<index>((least_bytes + bytes - 1) / bytes, 1, 32);
+    memory_ = on.take<T>("numbers of a benchmark", copies_ * count_);
+    on.run([&](cuda::context& ctx) {
+      if (!ctx.measuring())
+        cuda::launch(ctx.stream(), {cuda::blocks_for(copies_ * count_, 1024), 256, 0}, fill_randomly<T>{memory_.data(), copies_ * count_, 7, scale});
+    });
+    on.finish();
+  }
+  T* operator[](index turn) const { return memory_.data() + turn % copies_ * count_; }
+
+ private:
+  index count_, copies_ = 1;
+  cuda::buffer<T> memory_;
+};
+
+inline double median(std::vector<double> of) {
+  if (of.empty()) return 0;
+  std::sort(of.begin(), of.end());
+  return (of[of.size() / 2] + of[(of.size() - 1) / 2]) / 2;
+}
+
+// Two events around what is given to a stream.
+class stop_watch {
+ public:
+  stop_watch() {
+    cuda::check(cudaEventCreate(&from_), "cudaEventCreate");
+    cuda::check(cudaEventCreate(&to_), "cudaEventCreate");
+  }
+  stop_watch(const stop_watch&) = delete;
+  stop_watch& operator=(const stop_watch&) = delete;
+  ~stop_watch() {
+    cudaEventDestroy(from_);
+    cudaEventDestroy(to_);
+  }
+  void start(cudaStream_t stream) { cuda::check(cudaEventRecord(from_, stream), "cudaEventRecord"); }
+  void stop(cudaStream_t stream) { cuda::check(cudaEventRecord(to_, stream), "cudaEventRecord"); }
+  // Waits for the end.
+  double seconds() {
+    cuda::check(cudaEventSynchronize(to_), "cudaEventSynchronize");
+    float milliseconds = 0;
+    cuda::check(cudaEventElapsedTime(&milliseconds, from_, to_), "cudaEventElapsedTime");
+    return 1e-3 * static_cast<double>(milliseconds);
+  }
+
+ private:
+  cudaEvent_t from_ = nullptr, to_ = nullptr;
+};
+
+// Something to time: run(ctx, turn) gives work to the stream of `on`. Each turn takes other memory.
+struct contender {
+  cuda::device* on = nullptr;
+  std::function<void(cuda::context&, index)> run;
+};
+struct timed {
+  std::vector<double> seconds;  // of each contender: the median over turns
+  std::vector<double> ratios;   // of each contender: the median of (seconds of this one / seconds of the first one) in the same turn
+};
+
+// Contenders take turns, as clocks swing: each turn is one batch of runs of each, back to back, so that the host is ahead and no launch is waited
+// for. A batch takes about `batch` seconds. Memory is planned and taken before; the first turns warm up and are not counted.
+inline timed compare(const std::vector<contender>& all, int turns, double batch = 2e-3) {
+  std::vector<int> runs(all.size(), 1);
+  std::vector<index> next(all.size(), 0);
+  stop_watch watch;
+  const auto one = [&](std::size_t c) {
+    double took = 0;
+    all[c].on->run([&](cuda::context& ctx) {
+      // The GPU idles for the first launch only; a batch hides it.
+      watch.start(ctx.stream());
+      for (int k = 0; k < runs[c]; ++k) all[c].run(ctx, next[c]++);
+      watch.stop(ctx.stream());
+      took = watch.seconds();
+    });
+    return took / runs[c];
+  };
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    all[c].on->prepare(all[c].on->plan([&](cuda::context& ctx) { all[c].run(ctx, 0); }));
+    // Another contender of the same device may plan more, which keeps this one's room.
+    for (int k = 0; k < 2; ++k) {
+      const double took = one(c);
+      if (k == 1) runs[c] = static_cast<int>(std::clamp(batch / std::max(took, 1e-7), 1.0, 200.0));
+    }
+  }
+  timed found;
+  std::vector<std::vector<double>> seconds(all.size()), ratios(all.size());
+  for (int turn = 0; turn < turns; ++turn) {
+    std::vector<double> now(all.size(), 0);
+    // Who comes first takes turns, too.
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const std::size_t c = (k + static_cast<std::size_t>(turn)) % all.size();
+      now[c] = one(c);
+    }
+    for (std::size_t c = 0; c < all.size(); ++c) {
+      seconds[c].push_back(now[c]);
+      ratios[c].push_back(now[c] / now[0]);
+    }
+  }
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    found.seconds.push_back(median(seconds[c]));
+    found.ratios.push_back(median(ratios[c]));
+  }
+  return found;
+}
+
+// Seconds of one run(ctx, turn) by itself.
+inline double seconds(cuda::device& on, std::function<void(cuda::context&, index)> run, int turns = 30) {
+  return compare({{&on, std::move(run)}}, turns).seconds[0];
+}
+
+// A copy within the GPU, which reads and writes each byte once.
+struct copied_bytes {
+  index count;
+  cuda::buffer<std::byte> a, b;
+  explicit copied_bytes(cuda::device& on, index bytes = index{1} << 28)
+      : count(bytes), a(on.take<std::byte>("what is copied", bytes)), b(on.take<std::byte>("the copy", bytes)) {
+    cuda::check(cudaMemset(a.data(), 0x5a, static_cast<std::size_t>(count)), "cudaMemset");
+  }
+  contender on(cuda::device& device) const {
+    return {&device, [this](cuda::context& ctx, index turn) {
+              // Back and forth.
+              cuda::copy(ctx, turn % 2 == 0 ? a.data() : b.data(), turn % 2 == 0 ? b.data() : a.data(), count);
+            }};
+  }
+};
+// Bytes per second, read and written.
+inline double copy_rate(cuda::device& on, int turns = 10, index bytes = index{1} << 28) {
+  const copied_bytes what(on, bytes);
+  return 2.0 * static_cast<double>(bytes) / compare({what.on(on)}, turns).seconds[0];
+}
+
+// As a program of benchmarks ends where there is no GPU: with the message and status 77.
+template <class Body>
+int on_gpu(Body&& body) {
+  try {
+    cuda::require_gpus();
+    cuda::device on;
+    line("{\"gpu\": \"%s\"}", on.describe().c_str());
+    body(on);
+    return 0;
+  } catch (const error& problem) {
+    std::fprintf(stderr, "%s\n", problem.what());
+    return std::string_view(problem.code()) == no_gpu.code ? 77 : 1;
+  }
+}
+
+}  // namespace motet::bench

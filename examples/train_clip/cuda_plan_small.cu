@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_plan_session.hpp"
+
+namespace motet::train_clip {
+
+std::unique_ptr<plan_session> cuda_plan_small(const plan_task& task) { return make_gpu_plan_session<small_picture, small_caption>(task, cuda_small); }
+
+}  // namespace motet::train_clip
