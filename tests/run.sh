@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # sh tests/run.sh: builds and checks all that this machine can check. The last line is `N passed, N failed, N skipped`; the status is 0 when
 # nothing failed. Missing packages are installed where apt-get may be used; MOTET_NO_INSTALL=1 forbids it.
-# MOTET_TEST_MINUTES=N does not begin with the last part, the thread sanitizer's, after N minutes; it is reported as skipped then.
+# MOTET_TEST_MINUTES=N begins none of the last two parts, emulated GPUs under sanitizers and the thread sanitizer, after N minutes; they are reported as
+# skipped then.
 # MOTET_PYTHON names a Python with numpy, safetensors and, for the comparisons with them, torch and transformers.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -117,10 +118,14 @@ if [ -n "$clang" ]; then
   # Without MPI its transport cannot be read. Each header alone is what the release build reads; here a folder is one file.
   mpi=$(mpicxx --showme:compile 2>/dev/null | sed 's/-I */-isystem /g')
   if [ -n "$mpi" ]; then unread='^$'; else unread='/transport/mpi'; fi
+  for folder in /usr/local/cuda/include /usr/include; do
+    if [ -f $folder/cuda_runtime_api.h ] && [ -f $folder/cublasLt.h ] && [ -f $folder/nccl.h ]; then cuda="-isystem $folder"; fi
+  done
+  if [ -z "${cuda:=}" ]; then unread="$unread\\|/backend/cuda\\|/transport/nccl\\|/transport/shared_gpu\\|motet/cuda.hpp"; fi
   # shellcheck disable=SC2016
   broken=$(cd include && find motet -name '*.hpp' | grep -v "$unread" | xargs -n 1 dirname | sort -u | xargs -P "$jobs" -I{} sh -c 'find "$2" -maxdepth 1 -name "*.hpp" |
     grep -v "$4" | sort | sed "s/.*/#include <&>/" | "$1" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I. $3 -x c++ - >&2 ||
-    echo "$2"' check "$clang" {} "$mpi" "$unread" 2>../build/clang.log | tr '\n' ' ')
+    echo "$2"' check "$clang" {} "$mpi $cuda" "$unread" 2>../build/clang.log | tr '\n' ' ')
   grep error: build/clang.log | sort | uniq -c | sort -rn | head -10
   if [ -z "$broken" ]; then passed=$((passed + 1)); else fail "clang:$broken"; fi
 else
@@ -130,10 +135,20 @@ fi
 
 nvcc=$(command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/cuda/bin/nvcc; })
 if [ -n "$nvcc" ]; then
-  say "cuda: portable headers and must-fail tests under nvcc"
-  if CUDACXX=$nvcc cmake --preset cuda -DMOTET_EXAMPLES=OFF -DMOTET_BENCH=OFF -DMOTET_PYTHON="$python" >build/cuda.configure.log 2>&1; then
-    build cuda cuda --target headers.cuda
-    check cuda cuda -R '^headers.cuda$|^must_fail.*nvcc'
+  say "cuda: headers, a model and GPU tests under nvcc"
+  # Some of the GPU tests are compiled and linked on every machine, so that each library is; where there is a GPU, all are, and run.
+  some='gpu.runtime.cuda_trainer gpu.backend.transport.nccl gpu.backend.cuda.attention_plans'
+  targets="headers.cuda $some examples/CMakeFiles/train_clip.dir/train_clip/cuda_quick.cu.o"
+  run=$(printf '%s' "$some" | tr ' ' '|')
+  if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+    targets="$targets gpu_tests"
+    run=ON
+  fi
+  if CUDACXX=$nvcc cmake --preset cuda -DMOTET_CUDA_MODELS=quick -DMOTET_GPU_TESTS="$run" -DMOTET_BENCH=OFF -DMOTET_PYTHON="$python" \
+    >build/cuda.configure.log 2>&1; then
+    # shellcheck disable=SC2086
+    build cuda cuda --target $targets
+    check cuda cuda -R '^headers.cuda$|^must_fail.*nvcc|^gpu[.]'
   else
     tail -20 build/cuda.configure.log
     fail "configure cuda"
@@ -149,7 +164,15 @@ if [ $instrumented = no ]; then
   skipped=$((skipped + 1))
 elif cmake --preset sanitize -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" >build/sanitize.configure.log 2>&1; then
   build sanitize sanitize --target unit_tests
-  check sanitize sanitize -L '^unit$'
+  check sanitize sanitize -L '^unit$' -LE '^emulated$'
+  say "sanitize: emulated GPUs"
+  if late; then
+    echo "$MOTET_TEST_MINUTES minutes are over: skipped (the release part ran them without sanitizers)"
+    skipped=$((skipped + 1))
+  else
+    build emulated sanitize --target emulated_tests
+    check emulated sanitize -L '^emulated$'
+  fi
 else
   tail -20 build/sanitize.configure.log
   fail "configure sanitize"
