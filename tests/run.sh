@@ -139,7 +139,7 @@ if [ -n "$nvcc" ]; then
   # Some of the GPU tests are compiled and linked on every machine, so that each library is; where there is a GPU, all are, and run.
   some='gpu.runtime.cuda_trainer gpu.backend.transport.nccl gpu.backend.cuda.attention_plans'
   targets="headers.cuda $some examples/CMakeFiles/train_clip.dir/train_clip/cuda_quick.cu.o"
-  run=$(printf '%s' "$some" | tr ' ' '|')
+  run="^($(printf '%s' "$some" | tr ' ' '|'))\$"
   if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
     targets="$targets gpu_tests"
     run=ON
