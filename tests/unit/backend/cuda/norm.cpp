@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// labels: threads
 #include "support/cuda/emulate.hpp"
 
 #include <motet/backend/cuda/norm.hpp>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// labels: threads
 #include "support/cuda/emulate.hpp"
 
 #include <motet/backend/transport/nccl.hpp>
