@@ -368,7 +368,10 @@ std::optional<checkpoint> reopen(settings& s, const options& line) {
 void check_device(const settings& s) {
   if (s.device == "cpu") return;
   if (find_model(s.model).on_gpu == nullptr)
-    fail(bad_option_value, "--device cuda, in a program that was compiled without CUDA; build with cmake --workflow --preset cuda, which needs nvcc");
+    fail(bad_option_value,
+         "--device cuda with --model " + s.model +
+             ", in a program that was compiled without CUDA, or without this model for it (MOTET_CUDA_MODELS); build with cmake --workflow "
+             "--preset cuda, which needs nvcc");
 }
 
 // What a plan means, without data, ranks or memory.
