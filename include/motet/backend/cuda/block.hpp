@@ -119,10 +119,6 @@ MOTET_HOST_DEVICE T warp_sum(Thread& self, T value) {
   return over_warp(self, value, plus{});
 }
 template <class Thread, class T>
-MOTET_HOST_DEVICE T warp_max(Thread& self, T value) {
-  return over_warp(self, value, larger{});
-}
-template <class Thread, class T>
 MOTET_HOST_DEVICE T block_sum(Thread& self, T value, T* scratch) {
   return over_block(self, value, T(0), plus{}, scratch);
 }

@@ -49,7 +49,7 @@ template <int Count, bool Packed, class N, class T>
 MOTET_HOST_DEVICE void load_values(const T* at, N (&to)[Count]) {
   if constexpr (Packed) {
     constexpr int size = pack<T>::size;
-    static_assert(Count % size == 0);
+    static_assert(Count % size == 0, "motet: what is moved is whole accesses");
     MOTET_UNROLLED
     for (int p = 0; p < Count / size; ++p) {
       const pack<T> found = load_pack(at + p * size);
@@ -65,7 +65,7 @@ template <int Count, bool Packed, class N, class T>
 MOTET_HOST_DEVICE void store_values(const N (&from)[Count], T* at) {
   if constexpr (Packed) {
     constexpr int size = pack<T>::size;
-    static_assert(Count % size == 0);
+    static_assert(Count % size == 0, "motet: what is moved is whole accesses");
     MOTET_UNROLLED
     for (int p = 0; p < Count / size; ++p) {
       pack<T> made;

@@ -19,7 +19,8 @@ struct multiply_matrix_tiles {
   static constexpr int tile = side * deep > depth* wide ? side* deep : depth* wide;
   static constexpr int sum_stride = side + 4;
   static constexpr index shared_bytes = index{2} * stages * tile * static_cast<index>(sizeof(bf16));
-  static_assert(shared_bytes >= index{warp_rows} * sum_stride * static_cast<index>(sizeof(float)));
+  static_assert(shared_bytes >= index{warp_rows} * sum_stride * static_cast<index>(sizeof(float)),
+                "motet: the sums of a block take the memory of its tiles");
   Rows rows;
   index n;
   const bf16* a;  // (m, k), or (k, m) transposed

@@ -113,7 +113,7 @@ inline __device__ std::uint32_t narrow_pair(gpu_thread&, float low, float high) 
 }
 template <int Bytes>
 __device__ void copy_in_background(gpu_thread&, void* to, const void* from, bool wanted) {
-  static_assert(Bytes == 4 || Bytes == 16);
+  static_assert(Bytes == 4 || Bytes == 16, "motet: a copy beside computations moves 4 or 16 bytes");
   const int bytes = wanted ? Bytes : 0;
   if constexpr (Bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes) : "memory");
