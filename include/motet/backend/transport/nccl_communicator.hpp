@@ -41,8 +41,8 @@ struct waiting {
 class communicator {
  public:
   communicator() = default;
-  // All of `ranks` make it at once, from the id that one of them drew.
-  communicator(const ncclUniqueId& id, std::int32_t rank, std::int32_t ranks, const waiting& patience) {
+  // All of `ranks` make it at once, from the id that one of them drew. Begun as an empty one, so that one given up is aborted by the destructor.
+  communicator(const ncclUniqueId& id, std::int32_t rank, std::int32_t ranks, const waiting& patience) : communicator() {
     ncclConfig_t config = options();
     make("ncclCommInitRankConfig", patience, [&] { return ncclCommInitRankConfig(&handle_, ranks, id, rank, &config); });
   }
@@ -53,13 +53,13 @@ class communicator {
   }
   ~communicator() {
     if (handle_ == nullptr) return;
+    // After a failure kernels, or the other ranks' half of making it, may wait for ranks that are gone.
+    if (std::uncaught_exceptions() > 0) abort();
     if (stream_ != nullptr) {
-      // After a failure kernels may wait for ranks that are gone.
-      if (std::uncaught_exceptions() > 0) abort();
-      else cudaStreamSynchronize(stream_);
+      if (!aborted_) cudaStreamSynchronize(stream_);
       cudaStreamDestroy(stream_);
     }
-    if (handle_ != nullptr && !aborted_) ncclCommDestroy(handle_);
+    if (!aborted_) ncclCommDestroy(handle_);
   }
 
   // Of `members` (in this communicator's ranks) a communicator of their own, in their order, empty on others. All ranks make the call; sets of one call

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // ranks: 2 3
-#include <doctest/doctest.h>
+#include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
+#if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_place.hpp>
 
+#include <doctest/doctest.h>
+
 TEST_CASE("ranks of MPI hear what each brings, of any size, in their order") {
-  motet::mpi::session here;
+  const motet::mpi::session& here = motet::tests::mpi_session();
   const motet::meeting_place at = motet::mpi::place();
   CHECK(at.rank() == here.rank());
   CHECK(at.ranks() == here.ranks());
