@@ -29,6 +29,7 @@ motet_missing() {
       python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
       motet_has_program clang++-16 || echo clang-16
       motet_has_program clang-format-16 || echo clang-format-16
+      motet_has_program clang-tidy-16 || echo clang-tidy-16
       ;;
   esac
 }

@@ -37,7 +37,7 @@ class example_cache {
     const pair_example* expected = nullptr;
     auto copy = std::make_unique<const pair_example>(made);
     if (slots_[static_cast<std::size_t>(i)].compare_exchange_strong(expected, copy.get(), std::memory_order_release)) {
-      copy.release();
+      static_cast<void>(copy.release());  // the slot has it
     } else {
       left_.fetch_add(bytes);
     }

@@ -150,7 +150,7 @@ inline std::filesystem::path finish_checkpoint(const std::filesystem::path& run,
     std::error_code ignored;
     if (!wanted.contains(path.filename().string())) std::filesystem::remove_all(path, ignored);
   }
-  const std::filesystem::path made = detail::publish_checkpoint(run, folder, whole, keep);
+  std::filesystem::path made = detail::publish_checkpoint(run, folder, whole, keep);
   remove_unfinished_checkpoints(run, summary.step);
   return made;
 }

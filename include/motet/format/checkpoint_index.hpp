@@ -97,6 +97,7 @@ void each_block(std::span<const std::byte> piece, index block, index begin, inde
 // Empty when each element of the tensor is in exactly one piece, else what is wrong. The pieces lie within the tensor.
 inline std::string tiling_fault(const checkpoint_tensor& tensor) {
   std::vector<const checkpoint_piece*> order;
+  order.reserve(tensor.pieces.size());
   for (const checkpoint_piece& piece : tensor.pieces) order.push_back(&piece);
   std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->place.rows.begin < b->place.rows.begin; });
   std::vector<const checkpoint_piece*> open;  // those that reach as far down as where we are

@@ -32,7 +32,7 @@ class list {
 
   constexpr void push(const T& value) {
     if (size_ == capacity_) {
-      const T kept = value;  // it may lie in this list
+      const T kept = value;  // NOLINT(performance-unnecessary-copy-initialization): it may lie in this list
       grow(size_ + 1);
       data_[size_++] = kept;
       return;

@@ -42,6 +42,7 @@ inline std::vector<const plan_sketch*> by_time(const list<plan_sketch>& all, ind
   for (const plan_sketch& each : all) order.emplace_back(step_seconds(each.seconds, joins), &each);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<const plan_sketch*> out;
+  out.reserve(order.size());
   for (const auto& [seconds, each] : order) out.push_back(each);
   return out;
 }

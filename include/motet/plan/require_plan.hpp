@@ -37,7 +37,7 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
     case reason::group_does_not_divide: return "groups of " + got + " among " + wanted + " microbatches";
     case reason::context_without_attention: return "context " + got;
     case reason::too_many_tensor_parts: return "tensor " + got + " for " + counted(found.wanted, "key-value head");
-    case reason::unknown_zero_level: return "zero " + got;
+    case reason::unknown_zero_level:
     case reason::frozen_with_optimizer: return "zero " + got;
     case reason::remade_and_split: return "remade, and " + std::string(of.schedule.view()) + " splits backward";
     case reason::more_stages_than_layers: return pair(counted(found.got, "stage"), "at most " + wanted + " for as many layers");

@@ -71,6 +71,7 @@ class process_rank {
         record->start.resize(size, 0);
         record->finish.resize(size, 0);
         barrier();
+        if constexpr (requires { world_.mark_zero(); }) world_.mark_zero();
       }
       watch_->begin_step();
       player_.record(record, std::chrono::steady_clock::now());
@@ -136,6 +137,7 @@ class process_rank {
   // What each rank knows of its own instructions.
   void share(double* of_all) {
     std::vector<index> bytes;
+    bytes.reserve(static_cast<std::size_t>(sheet_.of.ranks()));
     for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
       bytes.push_back(static_cast<index>(sizeof(double)) * (sheet_.of.starts[r + 1] - sheet_.of.starts[r]));
     const auto* const own = reinterpret_cast<const std::byte*>(of_all + sheet_.of.starts[rank()]);
@@ -196,6 +198,7 @@ class process_rank {
   static std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
   static std::vector<std::string> texts_of(const std::vector<std::vector<std::byte>>& all) {
     std::vector<std::string> texts;
+    texts.reserve(all.size());
     for (const auto& each : all) texts.emplace_back(reinterpret_cast<const char*>(each.data()), each.size());
     return texts;
   }

@@ -97,7 +97,8 @@ class roll_call {
     }
     for (bool answered = false; since(begin) < seconds; std::this_thread::sleep_for(std::chrono::milliseconds(answered ? 0 : 5))) {
       const std::lock_guard lock(mutex_);
-      if ((answered = asked_[rank].answered)) return true;
+      answered = asked_[rank].answered;
+      if (answered) return true;
       write(rank, kind::question);
     }
     return false;

@@ -43,7 +43,7 @@ class run_identity {
     while (!text.empty()) {
       const auto word = [&] {
         const std::size_t end = std::min(text.find('\0'), text.size());
-        const std::string one(text.substr(0, end));
+        std::string one(text.substr(0, end));
         text.remove_prefix(std::min(end + 1, text.size()));
         return one;
       };

@@ -24,6 +24,7 @@ struct shared_rows {
   }
   std::vector<index> bytes(index row_bytes) const {
     std::vector<index> out;
+    out.reserve(of.size());
     for (const index rows : of) out.push_back(rows * row_bytes);
     return out;
   }

@@ -51,6 +51,7 @@ class meeting_group {
     const index bytes = count * static_cast<index>(sizeof(T));
     const std::vector<std::string> all = meet(numbers, bytes, bytes);
     std::vector<const std::byte*> parts;
+    parts.reserve(all.size());
     for (const std::string& each : all) parts.push_back(reinterpret_cast<const std::byte*>(each.data()));
     std::byte* const out = reinterpret_cast<std::byte*>(numbers);
     if (count > 0) transports::sum_parts<T>(parts.data(), size(), &out, 1, {0, count});
