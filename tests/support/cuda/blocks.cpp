@@ -318,6 +318,7 @@ class block_runner {
       auto& mine = threads_[static_cast<std::size_t>(self.thread_)];
       mine.state = waits::no;
       call_->run(call_->kernel, self);
+      if (self.copies_ > 0) fault(name() + "thread " + std::to_string(self.thread_) + " ends while copies into shared memory are under way");
       mine.state = waits::finished;
       ++finished_;
       if (__tsan_release) __tsan_release(&finished_);
@@ -347,6 +348,7 @@ class block_runner {
 void emulated_thread::wait_for_block() { block_runner::one().wait_for_block(*this); }
 void emulated_thread::wait_for_warp() { block_runner::one().wait_for_warp(*this); }
 void* emulated_thread::take_shared(index bytes) { return block_runner::one().take_shared(*this, bytes); }
+void emulated_thread::too_many_copies() { fault("a thread has more than " + std::to_string(most_copies) + " copies into shared memory under way"); }
 void emulated_thread::exchange(const void* value, void* found, std::size_t bytes, int from) {
   block_runner::one().exchange(*this, value, found, bytes, from);
 }

@@ -4,6 +4,8 @@
 #include <motet/backend/cuda/block.hpp>
 
 #include <atomic>
+#include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 // The thread of a kernel that an emulated block runs: what gpu_thread of backend/cuda/block.hpp offers, on the CPU. What all threads (or all lanes
@@ -65,8 +67,34 @@ class emulated_thread {
     return seen;
   }
 
+  // Copies into shared memory beside other work (of zeros, where `from` is nothing). A copy arrives when it is awaited, the latest time there is; as it
+  // may begin at once, the place holds from now on what no kernel expects.
+  void copy_later(void* to, const void* from, int bytes) {
+    if (copies_ == most_copies) too_many_copies();
+    std::memset(to, 0xff, static_cast<std::size_t>(bytes));
+    copy_[copies_++] = {to, from, bytes, closed_};
+  }
+  void close_copies() { ++closed_; }
+  void await_copies(int open) {
+    int left = 0;
+    for (int i = 0; i < copies_; ++i) {
+      const background_copy each = copy_[i];
+      if (each.group >= closed_ - open) copy_[left++] = each;
+      else if (each.from != nullptr) std::memcpy(each.to, each.from, static_cast<std::size_t>(each.bytes));
+      else std::memset(each.to, 0, static_cast<std::size_t>(each.bytes));
+    }
+    copies_ = left;
+  }
+
  private:
   friend class block_runner;
+  struct background_copy {
+    void* to;
+    const void* from;
+    int bytes, group;
+  };
+  static constexpr int most_copies = 160;
+  [[noreturn]] void too_many_copies();
   void wait_for_block();
   void wait_for_warp();
   void* take_shared(index bytes);
@@ -78,6 +106,8 @@ class emulated_thread {
   index used_ = 0;
   int taken_ = 0;
   unsigned exchanges_ = 0, barriers_ = 0;
+  background_copy copy_[most_copies];  // under way; the first copies_ of them
+  int copies_ = 0, closed_ = 0;
 };
 
 }  // namespace motet::emulation

@@ -6,7 +6,7 @@
 
 // Small matrix products that a warp makes as one, by the tensor cores of chips from sm_80 on; and copies into shared memory that run beside other
 // work. All 32 lanes ask alike. Each function has two forms: instructions for the thread of a GPU, and the same in plain code for any other thread,
-// so that kernels run where there is no GPU.
+// so that kernels run where there is no GPU; there, copies come as late as they may.
 //
 // A register of a lane holds two neighbours as bf16, the first in the lower half. With g = lane / 4 and t = lane % 4 * 2, the product of a (16 x 16)
 // and b (16 x 8) into c (16 x 8) has on each lane
@@ -76,14 +76,17 @@ MOTET_HOST_DEVICE void store_pair(Thread& self, bf16* to, float low, float high)
 // Bytes (4 or 16, both places aligned to it) come to shared memory in the background; zeros where they are not wanted. Copies are told in groups, in
 // order; when all but the last Open groups have arrived, they have for this thread: a barrier makes it so for all.
 template <int Bytes, class Thread>
-MOTET_HOST_DEVICE void copy_in_background(Thread&, void* to, const void* from, bool wanted) {
-  if (wanted) __builtin_memcpy(to, from, Bytes);
-  else __builtin_memset(to, 0, Bytes);
+MOTET_HOST_DEVICE void copy_in_background(Thread& self, void* to, const void* from, bool wanted) {
+  self.copy_later(to, wanted ? from : nullptr, Bytes);
 }
 template <class Thread>
-MOTET_HOST_DEVICE void close_copies(Thread&) {}
+MOTET_HOST_DEVICE void close_copies(Thread& self) {
+  self.close_copies();
+}
 template <int Open, class Thread>
-MOTET_HOST_DEVICE void await_copies(Thread&) {}
+MOTET_HOST_DEVICE void await_copies(Thread& self) {
+  self.await_copies(Open);
+}
 
 #if defined(__CUDACC__)
 

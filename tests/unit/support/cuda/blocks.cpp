@@ -3,11 +3,13 @@
 #include "support/cuda/in_child.hpp"
 
 #include <motet/backend/cuda/memory.hpp>
+#include <motet/backend/cuda/warp_matrix.hpp>
 
 #include "cuda_run.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -69,6 +71,27 @@ struct follows {
   }
 };
 
+// Two groups of a number each come in the background; `open` groups are not waited for, and what is there is written.
+struct fetched {
+  const float* from;
+  float* to;
+  int open;
+  template <class Thread>
+  void operator()(Thread& self) const {
+    float* const at = self.template shared<float>(2 * self.threads());
+    for (int group = 0; group < 2; ++group) {
+      motet::cuda::copy_in_background<4>(self, at + group * self.threads() + self.thread(), from + group, true);
+      motet::cuda::close_copies(self);
+    }
+    if (open == 0) motet::cuda::await_copies<0>(self);
+    if (open == 1) motet::cuda::await_copies<1>(self);
+    self.barrier();
+    for (int group = 0; group < 2; ++group) to[group * self.threads() + self.thread()] = at[(group + 1) * self.threads() - 1 - self.thread()];
+    self.barrier();
+    if (open == 1) motet::cuda::await_copies<0>(self);
+  }
+};
+
 void run(const auto& kernel, const motet::cuda::grid& shape) {
   motet::cuda::launch(laws::gpu().stream(), shape, kernel);
   laws::gpu().finish();
@@ -86,6 +109,21 @@ TEST_CASE("a missing barrier shows in what a kernel computes") {
         for (int i = 0; i < 3 * threads; ++i) right = right && found[static_cast<std::size_t>(i)] == static_cast<float>(threads - 1 - i % threads);
         CHECK(right == waits);
       }
+}
+
+TEST_CASE("copies in the background come when they are awaited, and not before") {
+  const laws::flat_on_gpu<float> from({3, 4}), to(64);
+  run(fetched{from.data(), to.data(), 0}, {1, 32, 256});
+  CHECK(to.back() == [] {
+    std::vector<float> all(64, 3);
+    std::fill(all.begin() + 32, all.end(), 4.0f);
+    return all;
+  }());
+  run(fetched{from.data(), to.data(), 1}, {1, 32, 256});
+  const auto early = to.back();
+  CHECK(std::all_of(early.begin(), early.begin() + 32, [](float each) { return each == 3; }));
+  CHECK(std::none_of(early.begin() + 32, early.end(), [](float each) { return each == 4; }));
+  CHECK(laws::in_child([&] { run(fetched{from.data(), to.data(), 2}, {1, 32, 256}); }).says("ends while copies into shared memory are under way"));
 }
 
 TEST_CASE("what not all threads reach, ends the program") {
