@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Features of a Hugging Face CLIP model. The model's header is made when this program is built (-DMOTET_EMBED_HF=DIR); its weights are read at run time.
+#include "hf_program.hpp"
+
 #include <imported_model.hpp>
 
 #include <motet/format/hf_clip_describe.hpp>
@@ -11,7 +13,6 @@
 #include <motet/motet.hpp>
 
 #include <charconv>
-#include <cstdio>
 #include <limits>
 #include <thread>
 
@@ -151,12 +152,7 @@ features embed_captions(computer& runs, const buffer<float>& parameters, const h
 
 options read_options(int count, char** words) {
   options out;
-  for (int i = 1; i < count; ++i) {
-    const std::string flag = words[i];
-    const auto value = [&]() -> std::string {
-      if (i + 1 >= count) fail(hf_command_line, flag + " needs a value");
-      return words[++i];
-    };
+  read_hf_flags(count, words, [&](const std::string& flag, auto&& value) {
     const auto number = [&] {
       const std::string text = value();
       int parsed = 0;
@@ -170,8 +166,9 @@ options read_options(int count, char** words) {
     else if (flag == "--output") out.output = value();
     else if (flag == "--threads") out.threads = number();
     else if (flag == "--batch") out.batch = number();
-    else fail(hf_command_line, "unknown flag " + flag);
-  }
+    else return false;
+    return true;
+  });
   for (const auto& [flag, given] : {std::pair("--weights", &out.weights), std::pair("--input", &out.input), std::pair("--output", &out.output)}) {
     if (given->empty()) fail(hf_command_line, std::string(flag) + " is missing");
   }
@@ -212,17 +209,6 @@ void run(const options& given) {
 }  // namespace motet::embed
 
 int main(int count, char** words) {
-  for (int i = 1; i < count; ++i) {
-    if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h") return std::fputs(motet::embed::usage, stdout) < 0 ? 1 : 0;
-  }
-  try {
-    motet::embed::run(motet::embed::read_options(count, words));
-    return 0;
-  } catch (const motet::error& problem) {
-    std::fprintf(stderr, "%s\n", problem.what());
-    return std::string_view(problem.code()) == "MT-X30" ? 2 : 1;
-  } catch (const std::exception& problem) {
-    std::fprintf(stderr, "motet: %s\n", problem.what());
-    return 1;
-  }
+  return motet::hf_program(count, words, motet::embed::usage,
+                           [](int given, char** from) { motet::embed::run(motet::embed::read_options(given, from)); });
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Writes a checkpoint as a folder that CLIPModel.from_pretrained of the transformers package loads.
+#include "hf_program.hpp"
+
 #include <motet/format/hf_clip_describe.hpp>
 #include <motet/format/hf_clip_write.hpp>
-
-#include <cstdio>
 
 namespace motet::export_hf {
 namespace {
@@ -21,16 +21,12 @@ struct options {
 
 options read_options(int count, char** words) {
   options out;
-  for (int i = 1; i < count; ++i) {
-    const std::string flag = words[i];
-    const auto value = [&]() -> std::string {
-      if (i + 1 >= count) fail(hf_command_line, flag + " needs a value");
-      return words[++i];
-    };
+  read_hf_flags(count, words, [&](const std::string& flag, auto&& value) {
     if (flag == "--checkpoint") out.checkpoint = value();
     else if (flag == "--output") out.output = value();
-    else fail(hf_command_line, "unknown flag " + flag);
-  }
+    else return false;
+    return true;
+  });
   if (out.checkpoint.empty()) fail(hf_command_line, "--checkpoint is missing");
   if (out.output.empty()) fail(hf_command_line, "--output is missing");
   return out;
@@ -59,17 +55,6 @@ void run(const options& given) {
 }  // namespace motet::export_hf
 
 int main(int count, char** words) {
-  for (int i = 1; i < count; ++i) {
-    if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h") return std::fputs(motet::export_hf::usage, stdout) < 0 ? 1 : 0;
-  }
-  try {
-    motet::export_hf::run(motet::export_hf::read_options(count, words));
-    return 0;
-  } catch (const motet::error& problem) {
-    std::fprintf(stderr, "%s\n", problem.what());
-    return std::string_view(problem.code()) == "MT-X30" ? 2 : 1;
-  } catch (const std::exception& problem) {
-    std::fprintf(stderr, "motet: %s\n", problem.what());
-    return 1;
-  }
+  return motet::hf_program(count, words, motet::export_hf::usage,
+                           [](int given, char** from) { motet::export_hf::run(motet::export_hf::read_options(given, from)); });
 }

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/format/messages.hpp>
+#include <motet/meta/error.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+
+// What programs that read or write Hugging Face models do alike: words to flags, errors to exit codes.
+namespace motet {
+
+// Calls take(flag, value) for every flag, where value() is the word behind it. It says whether there is such a flag.
+template <class Take>
+void read_hf_flags(int count, char** words, Take&& take) {
+  for (int i = 1; i < count; ++i) {
+    const std::string flag = words[i];
+    const auto value = [&]() -> std::string {
+      if (i + 1 >= count) fail(hf_command_line, flag + " needs a value");
+      return words[++i];
+    };
+    if (!take(flag, value)) fail(hf_command_line, "unknown flag " + flag);
+  }
+}
+
+// run(count, words), but for --help.
+template <class Run>
+int hf_program(int count, char** words, const char* usage, Run&& run) {
+  for (int i = 1; i < count; ++i) {
+    if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h") return std::fputs(usage, stdout) < 0 ? 1 : 0;
+  }
+  try {
+    run(count, words);
+    return 0;
+  } catch (const error& problem) {
+    std::fprintf(stderr, "%s\n", problem.what());
+    return std::string_view(problem.code()) == hf_command_line.code ? 2 : 1;
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "motet: %s\n", problem.what());
+    return 1;
+  }
+}
+
+}  // namespace motet
