@@ -17,7 +17,6 @@
 #include <motet/plan/search.hpp>
 #include <motet/plan/search_distmm.hpp>
 #include <motet/plan/search_megatron.hpp>
-#include <motet/plan/usual_bytes.hpp>
 
 namespace motet::plan_cluster {
 namespace {
@@ -49,7 +48,7 @@ std::string picture_of(const answer& of) {
 std::string answer_to(const settings& given) {
   answer of{given.search, given.model, given.cluster, choose_model(given.model), cluster_of(given.cluster), given.batch, given.wishes, {}};
   of.wishes.pins = read_pins(given.pins, of.towers);
-  of.wishes.bytes = usual_bytes(of.machine);
+  of.wishes.bytes = of.machine.bytes;
   machine_profile measured;
   if (!given.profile.empty()) {
     measured = load_profile(given.profile);

@@ -62,8 +62,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
       "what is settled before the search: stages, data, context, tensor, ranks, microbatches, stash, recompute, zero; may be given several times");
   line.flag("--together", together, "towers share ranks; without this and --apart, as is best");
   line.flag("--apart", apart, "each tower has ranks of its own");
-  line.text("--bytes", bytes, "W,G,S,A",
-            "bytes of a weight, its gradient, its optimizer state and an activation; without it what is usual on such devices");
+  line.text("--bytes", bytes, "W,G,S,A", "bytes of a weight, its gradient, its optimizer state and an activation; without it what the cluster says");
   line.text("--profile", to.profile, "FILE.json",
             "times that the program profile measured, for the towers that it has, instead of those that follow from FLOPs");
   line.choice("--emit", to.emit, {"text", "json", "header", "svg"}, "what to print: header and svg are of the best plan");

@@ -40,7 +40,6 @@
 #include <motet/plan/search_megatron.hpp>
 #include <motet/plan/tower_of.hpp>
 #include <motet/plan/tower_times.hpp>
-#include <motet/plan/usual_bytes.hpp>
 #include <motet/runtime/bridge_exchange.hpp>
 #include <motet/runtime/checkpoint.hpp>
 #include <motet/runtime/data_uri.hpp>

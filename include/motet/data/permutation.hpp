@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/meta/config.hpp>
+#include <motet/meta/mixed_bits.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <bit>
@@ -15,7 +15,7 @@ class permutation {
   constexpr permutation(index count, std::uint64_t seed, std::uint64_t epoch) : count_(static_cast<std::uint64_t>(count)) {
     const auto bits = count_ > 1 ? static_cast<int>(std::bit_width(count_ - 1)) : 1;
     half_ = (bits + 1) / 2;
-    const random_stream keys(seed, random_stream::hash("shuffle") + epoch * 0x9E3779B97F4A7C15ull);
+    const random_stream keys(seed, random_stream::hash("shuffle") + epoch * golden_step);
     for (std::uint64_t i = 0; i < rounds; ++i) keys_[i] = (std::uint64_t{keys.word(2 * i)} << 32) | keys.word(2 * i + 1);
   }
 
@@ -35,12 +35,7 @@ class permutation {
     const std::uint64_t mask = (std::uint64_t{1} << half_) - 1;
     std::uint64_t left = value >> half_, right = value & mask;
     for (const std::uint64_t key : keys_) {
-      // The finaliser of splitmix64.
-      std::uint64_t h = right ^ key;
-      h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;
-      h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;
-      h ^= h >> 31;
-      const std::uint64_t next = left ^ (h & mask);
+      const std::uint64_t next = left ^ (mixed_bits(right ^ key) & mask);
       left = right;
       right = next;
     }

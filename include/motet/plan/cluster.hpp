@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/efficiency.hpp>
+#include <motet/plan/training_bytes.hpp>
 #include <motet/schedule/costs.hpp>
 #include <motet/schedule/voice.hpp>
 
@@ -25,9 +26,10 @@ struct cluster_facts {
   device_facts device;
   std::int32_t nodes = 1;
   std::int32_t devices_per_node = 1;
-  wire inside;           // of each device to another of its node, each way
-  wire between;          // of each node to all others, each way: its devices share it
-  double of_device = 0;  // bytes a second of `between` that one device can have; 0: all of them
+  wire inside;                // of each device to another of its node, each way
+  wire between;               // of each node to all others, each way: its devices share it
+  double of_device = 0;       // bytes a second of `between` that one device can have; 0: all of them
+  training_bytes bytes = {};  // how training there keeps its numbers where nobody says otherwise
 
   constexpr std::int32_t devices() const { return nodes * devices_per_node; }
   constexpr std::int32_t node(std::int32_t rank) const { return rank / devices_per_node; }

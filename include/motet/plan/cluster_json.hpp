@@ -52,12 +52,28 @@ inline void read_device(const plan_fields& cluster, device_facts& into) {
   products.read("half_columns", into.products.half_columns, 0, 1e9, cluster_out_of_range);
 }
 
+// The fields of `bytes`, with the largest value of each.
+struct byte_field {
+  std::string_view name;
+  double training_bytes::*value;
+  double most;
+};
+inline constexpr byte_field byte_fields[] = {{"weight", &training_bytes::weight, 1024},   {"gradient", &training_bytes::gradient, 1024},
+                                             {"state", &training_bytes::state, 1024},     {"activation", &training_bytes::activation, 1024},
+                                             {"feature", &training_bytes::feature, 1024}, {"kept", &training_bytes::kept, 1024},
+                                             {"uncut", &training_bytes::uncut, 1}};
+inline void read_training_bytes(const plan_fields& cluster, training_bytes& into) {
+  if (cluster.find("bytes") == nullptr) return;
+  const plan_fields fields(cluster.at("bytes"), "bytes", {"weight", "gradient", "state", "activation", "feature", "kept", "uncut"});
+  for (const byte_field& each : byte_fields) fields.read(each.name, into.*each.value, 0, each.most, cluster_out_of_range);
+}
+
 }  // namespace detail
 
 // Throws MT-P70 to MT-P72 and MT-P75 to MT-P77, with the path of what is wrong, for what is no cluster.
 inline cluster_facts read_cluster(const json& from) {
   if (!from.is_object()) fail(plan_wrong_kind, std::string("the cluster is ") + from.kind() + ", wanted an object");
-  const detail::plan_fields fields(from, "", {"name", "like", "nodes", "devices_per_node", "device", "inside", "between"});
+  const detail::plan_fields fields(from, "", {"name", "like", "nodes", "devices_per_node", "device", "inside", "between", "bytes"});
   cluster_facts out;
   if (fields.find("like") != nullptr) {
     const json& like = fields.at("like");
@@ -71,6 +87,7 @@ inline cluster_facts read_cluster(const json& from) {
   detail::read_device(fields, out.device);
   detail::read_inside(fields, out);
   detail::read_between(fields, out);
+  detail::read_training_bytes(fields, out.bytes);
   return out;
 }
 // `origin` is named where the text is no JSON or no cluster.
@@ -103,6 +120,11 @@ inline json cluster_json(const cluster_facts& from) {
   if (from.between.bytes_per_second > 0 && from.of_device > 0) {
     json between = out.at("between");
     out.set("between", std::move(between.set("of_device", from.of_device)));
+  }
+  if (from.bytes != training_bytes{}) {
+    json bytes;
+    for (const detail::byte_field& each : detail::byte_fields) bytes.set(each.name, from.bytes.*each.value);
+    out.set("bytes", std::move(bytes));
   }
   return out;
 }

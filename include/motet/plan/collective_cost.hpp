@@ -120,14 +120,6 @@ inline collective_cost deliver_cost(double bytes, const group_layout& from, cons
   return detail::cheaper(fetched_cost(bytes, from, to, on), detail::cheaper(by_parts, by_heads));
 }
 
-// The same between ranks of one node: each fetches all from all, or a part and they gather.
-constexpr collective_cost deliver_in_node_cost(double bytes, std::int32_t from, std::int32_t to, const cluster_facts& on) {
-  const double out = bytes / from, in = bytes / to, messages = std::max(1.0, static_cast<double>(from) / to);
-  const double directly = on.inside.latency * std::max(from, to) + on.inside.seconds(std::max(out * to, bytes));
-  const double by_parts = on.inside.latency * messages + on.inside.seconds(std::max(out, in)) + all_gather_cost(bytes, {1, to, 1}, on).seconds;
-  return {std::min(directly, by_parts), 0};
-}
-
 constexpr double all_gather_seconds(double bytes, const group_layout& group, const cluster_facts& on) {
   return all_gather_cost(bytes, group, on).seconds;
 }

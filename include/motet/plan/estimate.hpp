@@ -3,19 +3,9 @@
 
 #include <motet/meta/list.hpp>
 #include <motet/plan/plan.hpp>
+#include <motet/plan/training_bytes.hpp>
 
 namespace motet {
-
-// How a training step keeps its numbers, in bytes of each parameter or activation.
-struct training_bytes {
-  double weight = 4;      // of a parameter, in every rank that holds it
-  double gradient = 4;    // cut by zero 2
-  double state = 8;       // of the optimizer, cut by zero 1
-  double activation = 2;  // of a number between layers; 2 also means that products run at half_flops, 4 at single_flops
-  double feature = 4;     // of a number of a feature in a join
-  double kept = 1;        // numbers that backward finds, for each that the layers of this library keep
-  double uncut = 0;       // the share of them that every rank of a tensor group keeps whole, as without sequence parallelism
-};
 
 struct rank_bytes {
   double weights = 0, gradients = 0, state = 0, activations = 0, features = 0;

@@ -129,7 +129,7 @@ inline bool seated(const list<module_plan>& modules, const published_question& a
 }
 
 // Offers what the balancer makes of towers that are cut so.
-inline index offer_balanced(plan_ranking& ranking, const published_question& asked, const list<degrees>& cuts, const cluster_facts& on,
+inline index offer_balanced(plan_ranking<>& ranking, const published_question& asked, const list<degrees>& cuts, const cluster_facts& on,
                             index samples) {
   constexpr index most_replicas = 128;  // numbers of them that are told apart
   constexpr index most_answers = 12;
@@ -185,7 +185,7 @@ inline tower_need need_of(const tower_outline& of, const published_question& ask
   return out;
 }
 
-inline index offer_rungs(plan_ranking& ranking, const published_question& asked, const cluster_facts& on, index samples) {
+inline index offer_rungs(plan_ranking<>& ranking, const published_question& asked, const cluster_facts& on, index samples) {
   index considered = 0;
   const list<tower_outline>& towers = asked.model.towers;
   for (index rung = 0; rung < ladder_bytes(towers[0], {}).size() && ranking.empty(); ++rung) {

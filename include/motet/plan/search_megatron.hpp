@@ -22,7 +22,7 @@ inline plan monolith(const model_shape& model, const cluster_facts& on, degrees 
 }
 
 // The largest microbatches that fit, and some smaller ones of which more can be kept.
-inline index offer_monoliths(plan_ranking& ranking, const published_question& asked, const cluster_facts& on, degrees split, index samples) {
+inline index offer_monoliths(plan_ranking<>& ranking, const published_question& asked, const cluster_facts& on, degrees split, index samples) {
   const index own = (samples / asked.losses + split.data - 1) / split.data;
   index tried = 0, most = own;
   for (index group = 1; group <= most && samples >= split.data * asked.losses * group; group = more_microbatches(own, group)) {
@@ -37,7 +37,7 @@ inline index offer_monoliths(plan_ranking& ranking, const published_question& as
 }
 
 // The smallest tensor degree that leaves room for activations, or else any that fits.
-inline index offer_all_monoliths(plan_ranking& ranking, const published_question& asked, const cluster_facts& on, index samples) {
+inline index offer_all_monoliths(plan_ranking<>& ranking, const published_question& asked, const cluster_facts& on, index samples) {
   constexpr double room[] = {0.8, 1.0};  // of a device's memory, for parameters, gradients and optimizer
   index tried = 0, heads = asked.model.towers[0].keyed_heads();
   for (const tower_outline& each : asked.model.towers) heads = std::min(heads, each.keyed_heads());

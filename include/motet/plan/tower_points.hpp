@@ -35,9 +35,6 @@ struct tower_point {
   auto complexity() const {
     return std::tuple(zero, remade ? 1 : 0, stash < 0 ? 0 : 1, split.context, split.stages, split.tensor, microbatches, -stash);
   }
-  bool same_way(const tower_point& other) const {
-    return split == other.split && microbatches == other.microbatches && stash == other.stash && zero == other.zero && remade == other.remade;
-  }
 };
 
 // A module's plan, before it has ranks.

@@ -86,10 +86,4 @@ constexpr part_times times_of_layers(const tower_outline& of, index first, index
   return out;
 }
 
-// Of forward alone.
-constexpr double part_seconds(const tower_outline& of, tower_part which, double samples, degrees split, const device_facts& on,
-                              const training_bytes& bytes) {
-  return times_of_part(of, which, samples, split, on, bytes).forward;
-}
-
 }  // namespace motet

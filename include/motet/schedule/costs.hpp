@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/mixed_bits.hpp>
 #include <motet/schedule/program.hpp>
 
 namespace motet {
 
 namespace detail {
 
-// A number in [0, 1) for each instruction (Steele et al., OOPSLA'14: splitmix).
+// A number in [0, 1) for each instruction.
 constexpr double chance(std::uint64_t seed, std::uint64_t number) {
-  std::uint64_t z = seed + (number + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+  return static_cast<double>(mixed_bits(seed + (number + 1) * golden_step) >> 11) * 0x1p-53;
 }
 
 }  // namespace detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/mixed_bits.hpp>
 #include <motet/schedule/program.hpp>
 
 namespace motet {
@@ -13,22 +14,16 @@ struct program_fingerprint {
 
 namespace detail {
 
-// Takes one number after the other; their order counts. The mixing step is that of SplitMix64.
+// Takes one number after the other; their order counts.
 class fingerprint_maker {
  public:
   template <class... Numbers>
   constexpr void add(Numbers... numbers) {
-    (mix(static_cast<std::uint64_t>(numbers)), ...);
+    ((state_ = mixed_bits((state_ ^ static_cast<std::uint64_t>(numbers)) + golden_step)), ...);
   }
   constexpr std::uint64_t value() const { return state_; }
 
  private:
-  constexpr void mix(std::uint64_t number) {
-    std::uint64_t z = (state_ ^ number) + 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    state_ = z ^ (z >> 31);
-  }
   std::uint64_t state_ = 0;
 };
 

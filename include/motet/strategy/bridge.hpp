@@ -121,12 +121,4 @@ constexpr list<bridge_message> make_bridge(const bridge_side& from, const bridge
   return out;
 }
 
-// The gradient's way back.
-constexpr list<bridge_message> transpose(const list<bridge_message>& forward) {
-  list<bridge_message> out;
-  out.reserve(forward.size());
-  for (const bridge_message& each : forward) out.push({each.to, each.from, each.samples, each.columns});
-  return out;
-}
-
 }  // namespace motet

@@ -27,7 +27,7 @@ static_assert(boxes == boxes && !(boxes == cluster_facts{}));
 static_assert(cluster_facts{}.devices() == 1);
 
 TEST_CASE("two clusters are equal when all their numbers are") {
-  for (int which = 0; which < 9; ++which) {
+  for (int which = 0; which < 10; ++which) {
     cluster_facts other = boxes;
     switch (which) {
       case 0: other.name = "others"; break;
@@ -38,7 +38,8 @@ TEST_CASE("two clusters are equal when all their numbers are") {
       case 5: other.devices_per_node = 2; break;
       case 6: other.inside.latency = 0; break;
       case 7: other.between.bytes_per_second = 2e9; break;
-      default: other.of_device = 1e8;
+      case 8: other.of_device = 1e8; break;
+      default: other.bytes.kept = 2;
     }
     CAPTURE(which);
     CHECK(!(other == boxes));

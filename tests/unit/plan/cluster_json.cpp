@@ -22,7 +22,8 @@ const std::string everything = R"({
   "device": {"name": "gpu", "half_flops": 100e12, "single_flops": 20e12, "memory_bytes": 24e9, "bytes_per_second": 1e12, "launch_seconds": 5e-6,
              "products": {"best": 0.7, "half_rows": 96, "half_columns": 160}},
   "inside": {"latency": 4e-6, "bytes_per_second": 25e9},
-  "between": {"latency": 20e-6, "bytes_per_second": 12.5e9, "of_device": 6e9}
+  "between": {"latency": 20e-6, "bytes_per_second": 12.5e9, "of_device": 6e9},
+  "bytes": {"weight": 2, "gradient": 3, "state": 12, "activation": 4, "feature": 8, "kept": 1.5, "uncut": 0.25}
 })";
 const std::string alone = R"({"device": {"single_flops": 1e12, "memory_bytes": 8e9, "bytes_per_second": 100e9}})";
 const std::string like = R"({"like": "h100:2x4", "name": "old cables", "between": {"bytes_per_second": 1.25e9}})";
@@ -42,6 +43,7 @@ TEST_CASE("every field is read") {
   wanted.inside = {4e-6, 25e9};
   wanted.between = {20e-6, 12.5e9};
   wanted.of_device = 6e9;
+  wanted.bytes = {2, 3, 12, 4, 8, 1.5, 0.25};
   CHECK(parse_cluster(everything, "") == wanted);
 }
 
@@ -60,7 +62,10 @@ TEST_CASE("a file may say only what differs from a known cluster") {
   wanted.device.memory_bytes = 40e9;
   wanted.device.products.best = 0.5;
   wanted.nodes = 16;
-  CHECK(parse_cluster(with(like, "{\"like\"", R"({"nodes": 16, "device": {"memory_bytes": 40e9, "products": {"best": 0.5}}, "like")"), "") == wanted);
+  wanted.bytes.state = 0;
+  CHECK(parse_cluster(
+            with(like, "{\"like\"", R"({"nodes": 16, "bytes": {"state": 0}, "device": {"memory_bytes": 40e9, "products": {"best": 0.5}}, "like")"),
+            "") == wanted);
 }
 
 TEST_CASE("what is written is read again, and short") {
@@ -72,7 +77,8 @@ TEST_CASE("what is written is read again, and short") {
   "device": {"name": "gpu", "half_flops": 1e+14, "single_flops": 2e+13, "memory_bytes": 2.4e+10, "bytes_per_second": 1e+12, )"
         R"("products": {"best": 0.7, "half_rows": 96.0, "half_columns": 160.0}, "launch_seconds": 5e-06},
   "inside": {"latency": 4e-06, "bytes_per_second": 2.5e+10},
-  "between": {"latency": 2e-05, "bytes_per_second": 1.25e+10, "of_device": 6e+09}
+  "between": {"latency": 2e-05, "bytes_per_second": 1.25e+10, "of_device": 6e+09},
+  "bytes": {"weight": 2.0, "gradient": 3.0, "state": 12.0, "activation": 4.0, "feature": 8.0, "kept": 1.5, "uncut": 0.25}
 }
 )");
   for (const std::string& text : {everything, alone, like})
@@ -91,6 +97,7 @@ TEST_CASE("what is written is read again, and short") {
     if (any.devices_per_node > 1 || roll.below(2) == 0) any.inside = {roll.part(), rate()};
     if (any.nodes > 1 || roll.below(2) == 0) any.between = {roll.part(), rate()};
     if (any.between.bytes_per_second > 0 && roll.below(2) == 0) any.of_device = rate();
+    if (roll.below(2) == 0) any.bytes = {roll.part(), 1, 2 * roll.part(), 4, 2, 1 + roll.part(), roll.part()};
     REQUIRE(parse_cluster(format_cluster(any), "again") == any);
   }
 }
@@ -113,11 +120,13 @@ TEST_CASE("what is no cluster is refused, with the path of what is wrong") {
   check_refused("[]", "MT-P71", "the cluster is an array, wanted an object");
   check_refused("{}", "MT-P71", "device is missing");
   check_refused(with(everything, "\"nodes\"", "\"node\""), "MT-P70",
-                "node; wanted one of name, like, nodes, devices_per_node, device, inside, between");
+                "node; wanted one of name, like, nodes, devices_per_node, device, inside, between, bytes");
   check_refused(with(everything, "\"half_flops\"", "\"bf16_flops\""), "MT-P70", "device.bf16_flops; wanted one of name, half_flops, single_flops");
   check_refused(with(everything, "\"best\"", "\"top\""), "MT-P70", "device.products.top; wanted one of best, half_rows, half_columns");
   check_refused(with(everything, "\"of_device\"", "\"each\""), "MT-P70", "between.each; wanted one of latency, bytes_per_second, of_device");
   check_refused(with(everything, "\"latency\": 4e-6", "\"of_device\": 4e9"), "MT-P70", "inside.of_device; wanted one of latency, bytes_per_second");
+  check_refused(with(everything, "\"kept\"", "\"keeps\""), "MT-P70",
+                "bytes.keeps; wanted one of weight, gradient, state, activation, feature, kept, uncut");
   check_refused(with(everything, "4e-6, \"bytes_per_second\": 25e9", "4e-6"), "MT-P71", "inside.bytes_per_second is missing");
   check_refused(with(everything, "\"single_flops\": 20e12, ", ""), "MT-P71", "device.single_flops is missing");
   check_refused(with(everything, "\"memory_bytes\": 24e9, ", ""), "MT-P71", "device.memory_bytes is missing");
@@ -149,6 +158,8 @@ TEST_CASE("numbers that no machine has are refused with their range") {
   check_refused(with(everything, "5e-6", "-5e-6"), "MT-P77", "device.launch_seconds is -5e-06");
   check_refused(with(everything, "0.7", "1.5"), "MT-P77", "device.products.best is 1.5");
   check_refused(with(everything, "0.7", "0"), "MT-P77", "device.products.best is 0");
+  check_refused(with(everything, "\"weight\": 2", "\"weight\": 1025"), "MT-P77", "bytes.weight is 1025, wanted 0.0 to 1024.0");
+  check_refused(with(everything, "\"uncut\": 0.25", "\"uncut\": 1.25"), "MT-P77", "bytes.uncut is 1.25, wanted 0.0 to 1.0");
   check_refused(with(everything, "96", "-1"), "MT-P77", "device.products.half_rows is -1");
   check_refused(with(everything, "\"nodes\": 4", "\"nodes\": 0"), "MT-P77", "nodes is 0, wanted 1 to 1048576");
   check_refused(with(everything, "\"nodes\": 4", "\"nodes\": 18446744073709551615"), "MT-P77", "nodes is 18446744073709551615");

@@ -65,6 +65,24 @@ TEST_CASE("v100 is the cluster of the paper: 64 devices of 16 GB") {
   CHECK(find_cluster("h200")->device.memory_bytes > 1.7 * find_cluster("h100")->device.memory_bytes);
 }
 
+TEST_CASE("16 bytes a parameter everywhere but on v100, where the published runs had less than 10") {
+  const auto sum = [](const training_bytes& of) { return of.weight + of.gradient + of.state; };
+  for (const cluster_facts& each : known_clusters) {
+    CAPTURE(each.name.view());
+    if (each.name == "v100") {
+      CHECK(sum(each.bytes) < 10);
+      CHECK(each.bytes.kept > 1);
+      CHECK(each.bytes.activation == 2);
+      CHECK(each.bytes.feature == 4);
+      // 1.52 billion parameters, and some samples beside them.
+      CHECK(1.52e9 * sum(each.bytes) < 0.8 * each.device.memory_bytes);
+    } else {
+      CHECK(each.bytes == training_bytes{});
+    }
+  }
+  CHECK(cluster_named("v100:2x4").bytes == find_cluster("v100")->bytes);
+}
+
 TEST_CASE("a name with a size is the same machine, smaller or larger") {
   cluster_facts wanted = *find_cluster("h100");
   wanted.nodes = 512;

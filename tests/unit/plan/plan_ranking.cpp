@@ -19,6 +19,13 @@ plan replicated(std::int32_t data, int microbatches = 1) {
   return out;
 }
 
+struct by_parity {
+  int odd = 0;
+  static constexpr motet::index spare = 1;
+  bool alike(const by_parity& other) const { return odd == other.odd; }
+  bool better(double seconds, const by_parity&, double other_seconds) const { return seconds < other_seconds; }
+};
+
 }  // namespace
 
 TEST_CASE("the best are kept in order, as many as are asked for") {
@@ -52,4 +59,27 @@ TEST_CASE("no plan, and one that does not fit, are left out") {
   CHECK_FALSE(ranking.offer(replicated(16)));  // there are 8
   CHECK(ranking.empty());
   CHECK(ranking.result(3).simulated == 2);
+}
+
+TEST_CASE("of plans that are alike one stays, some are spare, and the first one may be asked to prove itself") {
+  const model_shape model = one_tower();
+  const cluster_facts on = plain_cluster(1, 8);
+  search_options options;
+  options.top = 1;
+  plan_ranking<by_parity> ranking(model, on, 64, options);
+  CHECK(ranking.offer(replicated(2), {1}));
+  CHECK(ranking.offer(replicated(4), {0}));
+  CHECK(ranking.offer(replicated(8), {1}));  // in the place of the first
+  CHECK(ranking.offer(replicated(1), {0}));
+  CHECK(ranking.best().odd == 1);
+  CHECK(ranking.simulated() == 4);
+  const search_result all = ranking.result(4);
+  REQUIRE(all.plans.size() == 1);
+  CHECK(all.plans[0].how == replicated(8));
+  CHECK(ranking.best_seconds() == all.plans[0].gives.step_seconds);
+  const search_result other = ranking.result(4, [](const plan& how) { return how != replicated(8); });
+  REQUIRE(other.plans.size() == 1);
+  CHECK(other.plans[0].how == replicated(4));
+  CHECK(other.plans[0].why.cause == setback::none);
+  CHECK(ranking.result(4, [](const plan&) { return false; }).plans.empty());
 }

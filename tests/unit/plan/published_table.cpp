@@ -3,7 +3,6 @@
 #include <motet/plan/model_presets.hpp>
 #include <motet/plan/search_distmm.hpp>
 #include <motet/plan/search_megatron.hpp>
-#include <motet/plan/usual_bytes.hpp>
 
 #include <doctest/doctest.h>
 
@@ -27,7 +26,7 @@ const both& found(const char* model, motet::index samples) {
   if (const auto at = known.find(key); at != known.end()) return at->second;
   const cluster_facts on = *find_cluster("v100");
   search_options options;
-  options.bytes = usual_bytes(on);
+  options.bytes = on.bytes;
   const model_shape shape = find_model(model)->make();
   const auto best = [](const search_result& of) { return of.plans[0]; };
   return known.emplace(key, both{best(search_megatron(shape, on, samples, options)), best(search_distmm(shape, on, samples, options))}).first->second;

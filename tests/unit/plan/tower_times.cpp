@@ -34,6 +34,9 @@ double counted(const tower_outline& of, tower_part which) {
   for (const attention_step& each : made.attention) sum += 4 * each.width * each.pairs;
   return sum;
 }
+double part_seconds(const tower_outline& of, tower_part which, double samples, degrees split, const device_facts& on, const training_bytes& keeping) {
+  return times_of_part(of, which, samples, split, on, keeping).forward;
+}
 
 }  // namespace
 
