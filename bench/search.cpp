@@ -5,7 +5,6 @@
 #include <motet/plan/cluster_presets.hpp>
 #include <motet/plan/model_presets.hpp>
 #include <motet/plan/search.hpp>
-#include <motet/plan/usual_bytes.hpp>
 #include <motet/runtime/options.hpp>
 
 #include <chrono>
@@ -38,7 +37,7 @@ int main(int arguments, char** words) {
       const model_shape model = find_model(each.model)->make();
       const cluster_facts on = cluster_named(each.cluster);
       options.contrastive_batch = each.contrastive;
-      options.bytes = usual_bytes(on);
+      options.bytes = on.bytes;
       const auto from = std::chrono::steady_clock::now();
       const search_result found = search_plans(model, on, each.samples, options);
       const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();

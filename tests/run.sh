@@ -138,6 +138,8 @@ if [ -n "$nvcc" ]; then
   say "cuda: headers, a model and GPU tests under nvcc"
   # Some of the GPU tests are compiled and linked on every machine, so that each library is; where there is a GPU, all are, and run.
   some='gpu.runtime.cuda_trainer gpu.backend.transport.nccl gpu.backend.cuda.attention_plans'
+  # With these, all kernels that matter, whose machine code is checked.
+  some="$some gpu.backend.cuda.cross_entropy gpu.backend.cuda.gemm_matrix_kernel gpu.backend.cuda.rotary gpu.backend.cuda.swiglu"
   targets="headers.cuda $some"
   # The first of them is a model's training; a program's is the same again, where time is not short.
   if [ -z "${MOTET_TEST_MINUTES:-}" ]; then targets="$targets examples/CMakeFiles/train_clip.dir/train_clip/cuda_quick.cu.o"; fi
@@ -150,7 +152,13 @@ if [ -n "$nvcc" ]; then
     >build/cuda.configure.log 2>&1; then
     # shellcheck disable=SC2086
     build cuda cuda --target $targets
-    check cuda cuda -R '^headers.cuda$|^must_fail.*nvcc|^gpu[.]'
+    # Toolkits may come without the programs that read machine code.
+    if ! { command -v cuobjdump || [ -x "$(dirname "$nvcc")/cuobjdump" ]; } >/dev/null && [ -z "${MOTET_NO_INSTALL:-}" ]; then
+      [ -x build/python/bin/python ] || python3 -m venv build/python >build/python.log 2>&1
+      timeout 180 build/python/bin/python -m pip install --quiet nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm >>build/python.log 2>&1
+      for folder in "$PWD"/build/python/lib/python3*/site-packages/nvidia/*/bin; do PATH=$PATH:$folder; done
+    fi
+    check cuda cuda -R '^headers.cuda$|^must_fail.*nvcc|^gpu[.]|^cuda[.]'
   else
     tail -20 build/cuda.configure.log
     fail "configure cuda"

@@ -69,6 +69,12 @@ class decoder {
     x_ = on_.take<float>("inputs", rows() * width);
     dy_ = on_.take<float>("gradients of the outputs", rows() * width);
     on_.keep_weights<bf16>(weights_.data(), size);
+    std::vector<adamw_run<float>> moved;
+    for (const parameter_run& own : runs_)
+      moved.push_back({weights_.data() + own.offset, gradients_.data() + own.offset, first_.data() + own.offset, second_.data() + own.offset,
+                       own.size, own.decay});
+    moved_ = cuda::adamw_list<float>(std::move(moved));
+    on_.run([&](cuda::context& ctx) { moved_.prepare(ctx); });
     std::vector<float> start(static_cast<std::size_t>(size));
     initialise(std::span<const parameter>(parameters_), 1, start.data(), size);
     on_.run([&](cuda::context& ctx) {
@@ -85,6 +91,7 @@ class decoder {
   double step() {
     using clock = std::chrono::steady_clock;
     const auto from = clock::now();
+    on_.run([](cuda::context& ctx) { refresh_weights(ctx); });  // not recorded: it does what is needed now
     on_.run_step([&](std::vector<index>& shape) { shape.push_back(seq_.samples); }, [&](cuda::context& ctx) { return gradients_of(ctx); },
                  [&](cuda::context& ctx, const cuda::real& found) { update(ctx, found); }, {1, static_cast<std::uint64_t>(steps_), 0});
     on_.finish();
@@ -93,7 +100,6 @@ class decoder {
 
  private:
   cuda::real gradients_of(cuda::context& ctx) {
-    refresh_weights(ctx);
     const index mark = ctx.memory.mark();
     typename net::template saved<numbers> kept;
     net::template reserve<numbers>(ctx, seq_, kept);
@@ -107,18 +113,16 @@ class decoder {
     return sum_of_squares(ctx, static_cast<const float*>(gradients_.data()), size);
   }
   void update(cuda::context& ctx, const cuda::real& squares) {
-    const double norm = std::sqrt(number_of(ctx, squares));
     const adamw_settings settings;
     ++steps_;
-    for (const parameter_run& own : runs_)
-      adamw(ctx, weights_.data() + own.offset, gradients_.data() + own.offset, first_.data() + own.offset, second_.data() + own.offset, own.size,
-            adamw_step_for<cuda::adamw_step>(settings, steps_, 1e-5, clip_scale(norm, settings.clip), own.decay), true);
+    adamw(ctx, moved_, adamw_step_for<cuda::adamw_step>(settings, steps_, 1e-5, 1, true), cuda::real{}, squares, settings.clip);
   }
 
   cuda::device& on_;
   sequences seq_;
   std::vector<parameter> parameters_;
   std::vector<parameter_run> runs_;
+  cuda::adamw_list<float> moved_;
   cuda::step_plan plan_;
   cuda::buffer<float> weights_, gradients_, first_, second_, x_, dy_;
   index steps_ = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/device.hpp>
+#include <motet/meta/mixed_bits.hpp>
 
 #include <algorithm>
 #include <cstdarg>
@@ -52,12 +53,7 @@ struct fill_randomly {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index i = self.number(); i < count; i += self.all()) {
-      unsigned long long x = static_cast<unsigned long long>(i) * 0x9e3779b97f4a7c15ull + seed;
-      x ^= x >> 30;
-      x *= 0xbf58476d1ce4e5b9ull;
-      x ^= x >> 27;
-      x *= 0x94d049bb133111ebull;
-      x ^= x >> 31;
+      const std::uint64_t x = mixed_bits(static_cast<std::uint64_t>(i) * golden_step + seed);
       to[i] = T(scale * (static_cast<float>(x >> 40) / 8388608.0f - 1.0f));
     }
   }

@@ -25,7 +25,6 @@ inline memory_forecast forecast(session& model, const settings& s, const data_fo
     return out;
   }
   const loader_config& loader = folder->config();
-  const index pixels = random_feed::pixels_of(model.facts());
   const index tokens = model.facts().caption.context * static_cast<index>(sizeof(tokenizer::token));
   std::vector<std::uint8_t> bytes;
   bitmap shot;
@@ -33,7 +32,7 @@ inline memory_forecast forecast(session& model, const settings& s, const data_fo
   decode_picture(bytes, shot);
   const index seen = std::min(folder->source().size(), (s.steps + loader.ready) * s.batch);
   const index cached = std::min(loader.cache_bytes, seen * (static_cast<index>(shot.pixels.size()) + tokens + 100));
-  out.data = (loader.ready + 1) * s.batch * (pixels * 4 + 2 * tokens) + cached;
+  out.data = (loader.ready + 1) * s.batch * (packed_room(model.facts().picture.image) + 2 * tokens) + cached;
   return out;
 }
 

@@ -66,6 +66,7 @@ class data_folder {
     config_.batch = s.batch;
     config_.seed = s.seed;
     config_.threads = static_cast<int>(s.loader_threads);
+    config_.form = s.form();
     config_.augment->smallest = static_cast<float>(s.smallest_crop);
     config_.augment->flip = !s.no_flip;
     config_.example.image = facts.picture.image;
@@ -106,11 +107,9 @@ class shard_feed final : public feed {
 
   pair_input next() override {
     const pair_batch& made = loader_.next();
-    return {pictures{made.pixels.data, made.size()}, tokens{made.tokens.data(), made.captions()}};
+    return {pictures{made.pixels.data, made.size(), made.packed}, tokens{made.tokens.data(), made.captions()}};
   }
-  void pin_for(session& model) override {
-    pinned_ = model.pin(loader_.memory().data(), static_cast<std::size_t>(loader_.memory().size()) * sizeof(float));
-  }
+  void pin_for(session& model) override { pinned_ = model.pin(loader_.memory().data(), static_cast<std::size_t>(loader_.memory().size())); }
   double waited() const override { return loader_.statistics().wait_seconds; }
   json position() const override {
     const data_position at = loader_.position();
@@ -122,7 +121,8 @@ class shard_feed final : public feed {
     return out;
   }
   std::string describe() const override {
-    return std::to_string(from_.source().size()) + " pairs in " + from_.folder().string() + ", vocabulary of " + std::to_string(from_.words().size());
+    return std::to_string(from_.source().size()) + " pairs in " + from_.folder().string() + ", vocabulary of " +
+           std::to_string(from_.words().size()) + (from_.config().form == picture_form::bytes ? ", pictures as bytes" : "");
   }
 
  private:

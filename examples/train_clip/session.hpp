@@ -34,7 +34,7 @@ struct session_config {
   trainer_config trainer;
   resplit_options resplit{};  // of a plan's replicas
   bool on_gpu = false;
-  int sm_share = 0;  // multiprocessors of each rank of a plan; 0: all ranks on all
+  std::vector<int> sm_share{};  // multiprocessors of each rank of a plan, or one number for each; 0 or none: all ranks on all
 };
 
 // Where and as what a run is saved.

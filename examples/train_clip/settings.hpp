@@ -3,29 +3,51 @@
 
 #include "session.hpp"
 
+#include <motet/data/pack.hpp>
 #include <motet/format/json_write.hpp>
 #include <motet/runtime/options.hpp>
 #include <motet/runtime/rate.hpp>
+
+#include <charconv>
 
 namespace motet::train_clip {
 
 struct settings {
   std::string data, model = "quick", device = "cpu", precision = "fp32", loss = "infonce", checkpoint, metrics, report = "report",
-                    schedule = "cosine", plan;
-  index batch = 64, steps = 1000, threads = 0, sm_share = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1, eval_every = 0,
-        loader_threads = 1, line_every = 1, ranks = 0, resplit = 0;
+                    schedule = "cosine", plan, pictures = "auto", sm_share = "0";
+  index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1, eval_every = 0, loader_threads = 1,
+        line_every = 1, ranks = 0, resplit = 0;
   std::uint64_t seed = 1;
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6, resplit_most = 1.25;
   bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false, no_flip = false, list_plans = false;
 
   bool random_data() const { return data == "random"; }
+  // A GPU gets bytes, which it resizes: fewer on the way than floats, and less work for the loader. For the CPU that work is the same wherever it is
+  // done, and the loader does it beside the step, once.
+  picture_form form() const {
+    const bool bytes = pictures == "bytes" || (pictures == "auto" && device == "cuda" && !random_data());
+    return bytes ? picture_form::bytes : picture_form::floats;
+  }
+  // Multiprocessors: one number for all ranks, or one for each.
+  std::vector<int> shares() const {
+    std::vector<int> out;
+    for (const char *at = sm_share.data(), *const end = at + sm_share.size();; ++at) {
+      int one = -1;
+      const auto [stop, failed] = std::from_chars(at, end, one);
+      if (failed != std::errc{} || one < 0 || (stop != end && *stop != ','))
+        fail(bad_option_value, "--sm-share wants a whole number, or one for each rank with commas between, got \"" + sm_share + "\"");
+      out.push_back(one);
+      if (stop == end) return out;
+      at = stop;
+    }
+  }
   index warmup_steps() const { return warmup >= 0 ? warmup : std::min<index>(100, steps / 10); }
   rate_schedule rates() const { return {schedule == "constant" ? rate_kind::constant : rate_kind::cosine, rate, warmup_steps(), steps, 0.0}; }
   session_config session() const {
     session_config out{
         loss, precision, static_cast<int>(threads), {batch, accumulate, seed, {beta1, beta2, 1e-6, weight_decay, clip}, loss == "infonce"}};
     out.on_gpu = device == "cuda";
-    out.sm_share = static_cast<int>(sm_share);
+    out.sm_share = shares();
     if (resplit > 0) out.resplit = {.every = resplit, .most = resplit_most};
     return out;
   }
@@ -52,7 +74,7 @@ inline options command_line(settings& s) {
   line.count("--seed", s.seed, "of weights, order and augmentation");
   line.count("--accumulate", s.accumulate, 1, "parts of a step's batch, for less memory; the result is the same");
   line.count("--threads", s.threads, 0, "of the CPU; 0: one for each processor");
-  line.count("--sm-share", s.sm_share, 0, "multiprocessors of the GPU for each rank of a plan; 0: all ranks on all of them");
+  line.text("--sm-share", s.sm_share, "N|N,N,...", "multiprocessors of the GPU for each rank of a plan; 0: all ranks on all of them");
   line.text("--plan", s.plan, "NAME|FILE.json", "how each tower is spread over ranks; without it, one rank on all threads");
   line.count("--ranks", s.ranks, 0, "of the plan, as threads of this process; mpirun, srun and torchrun bring their own; 0: as many as the plan has");
   line.count("--resplit", s.resplit, 0, "steps after which samples move from a plan's slow replicas to fast ones; 0: never");
@@ -70,6 +92,8 @@ inline options command_line(settings& s) {
   line.count("--loader-threads", s.loader_threads, 1, "that prepare data beside the step");
   line.real("--smallest-crop", s.smallest_crop, 0.01, 1, "share of a picture that a random crop keeps at least");
   line.flag("--no-flip", s.no_flip, "never mirror pictures");
+  line.choice("--pictures", s.pictures, {"auto", "floats", "bytes"},
+              "resized by the loader, or by what trains; auto: bytes for a GPU. The same pictures");
   line.flag("--strict", s.strict, "damaged data is an error, not skipped");
   line.flag("--explain", s.explain, "print what the run will need, and with a plan who holds what, and stop");
   line.flag("--check", s.check, "look at plan, data, model and checkpoint, and stop: status 0 or 1");

@@ -4,6 +4,7 @@
 // Everything, with GPUs: for programs that nvcc compiles and that link motet::cuda.
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/cuda/event.hpp>
+#include <motet/backend/cuda/recorder.hpp>
 #include <motet/backend/cuda/sm_share.hpp>
 #include <motet/backend/transport/shared_gpu.hpp>
 #include <motet/backend/transport/shared_gpu_group.hpp>

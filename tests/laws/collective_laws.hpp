@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/collectives.hpp>
+#include <motet/meta/mixed_bits.hpp>
 
 #include <chrono>
 #include <cstring>
@@ -46,10 +47,8 @@ class collective_law {
 
  private:
   std::uint64_t number(std::int32_t member, index at) const {
-    std::uint64_t x = seed_ + call_ * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(member) * 0xbf58476d1ce4e5b9u + static_cast<std::uint64_t>(at);
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+    const std::uint64_t x = seed_ + call_ * golden_step + static_cast<std::uint64_t>(member) * 0xbf58476d1ce4e5b9u + static_cast<std::uint64_t>(at);
+    return mixed_bits(x);
   }
   // Of many sizes and both signs, so that the order of a sum shows in its bits.
   template <class T>

@@ -3,6 +3,8 @@
 
 #include <motet/backend/cpu/attention.hpp>
 
+#include <doctest/doctest.h>
+
 #include "cpu_run.hpp"
 #include "grid.hpp"
 #include "spread_ranks.hpp"
@@ -98,9 +100,9 @@ double context_attention_error(const attention_problem<T, Master>& p, const spre
   return thrown.empty() ? worst : INFINITY;
 }
 
-inline const std::vector<index>& ragged_rows() {
+inline sequences ragged_rows() {
   static const std::vector<index> offsets = {0, 5, 5, 6, 43, 45, 45, 80};
-  return offsets;
+  return {static_cast<index>(offsets.size()) - 1, 1, offsets.data()};
 }
 
 // Heads that divide and that do not, fewer than ranks, grouped evenly and not.
@@ -130,5 +132,50 @@ struct drawn_attention {
   }
   sequences whole() const { return {static_cast<index>(offsets.size()) - 1, 1, offsets.data()}; }
 };
+
+// What every way to compute attention of rows that are cut keeps; error(problem, how) is its largest error. All shapes and numbers of ranks, in both
+// cuts or in that which suits the mask.
+template <class T, class Master, class Error>
+void check_context_shapes(const sequences& whole, index most_ranks, bool both_cuts, double tolerance, Error&& error) {
+  for (const attention_shape& shape : attention_shapes()) {
+    const attention_problem<T, Master> p(shape, whole);
+    for (index context = 1; context <= most_ranks; ++context)
+      for (const bool balanced : {false, true}) {
+        if (!both_cuts && balanced != (shape.mask == mask_kind::causal)) continue;
+        CAPTURE(context);
+        CAPTURE(balanced);
+        CAPTURE(shape.heads);
+        CAPTURE(shape.kv_heads);
+        CHECK(error(p, {1, context, balanced, 1}) <= tolerance);
+      }
+  }
+}
+template <class Error>
+void check_context_bf16(Error&& error) {
+  CHECK(error(attention_problem<bf16, float>({6, 2, 8, mask_kind::causal, 0}, {3, 17, nullptr}), {1, 4, true, 1}) <= 0.02);
+}
+// Of drawn problems, whose samples are `shorter` times as short.
+template <class Error>
+void check_context_drawn(std::uint64_t seeds, index shorter, Error&& error) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    CAPTURE(seed);
+    drawn_attention drawn(seed);
+    for (index& each : drawn.offsets) each = (each + shorter - 1) / shorter;
+    CHECK(error(attention_problem<double, double>(drawn.shape, drawn.whole()), drawn.how) <= 1e-12);
+  }
+}
+// Beside tensor parallelism, with so many threads, and with nothing to do.
+template <class Error>
+void check_context_corners(index heads, int threads, Error&& error) {
+  const attention_shape shape{heads, heads, 8, mask_kind::causal, 0}, no_heads{0, 0, 8, mask_kind::full, 0};
+  const auto found = [&](const attention_shape& of, const sequences& whole, const spread_of& how) {
+    return error(attention_problem<double, double>(of, whole), how);
+  };
+  CHECK(found(shape, {4, 11, nullptr}, {2, 2, true, 1}) <= 1e-12);
+  CHECK(found(shape, {4, 11, nullptr}, {1, 2, false, threads}) <= 1e-12);
+  CHECK(found(shape, {0, 11, nullptr}, {1, 3, false, 1}) == 0);
+  CHECK(found(shape, {2, 1, nullptr}, {1, 3, true, threads > 1 ? 2 : 1}) <= 1e-12);
+  CHECK(found(no_heads, {4, 11, nullptr}, {1, 2, false, 1}) == 0);
+}
 
 }  // namespace motet::laws

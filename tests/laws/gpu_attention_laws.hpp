@@ -53,7 +53,7 @@ enum class attention_layout {
 };  // matrices of their own; columns of one, and of another the gradients; gradients over q, k, v of one
 
 template <class T>
-void check_attention(const attention_problem& p, attention_layout how, double allowed, double size = 1) {
+void check_attention(const attention_problem& p, attention_layout how, double allowed, double size = 1, index gap = 3) {
   const auto& s = p.shape;
   const index q_rows = total_rows(p.queries), k_rows = total_rows(p.keys), q_width = s.heads * s.head_width, k_width = s.kv_heads * s.head_width;
   const auto q_at = offsets_of(p.queries), k_at = offsets_of(p.keys);
@@ -82,7 +82,7 @@ void check_attention(const attention_problem& p, attention_layout how, double al
       all.at(r, c) = c < q_width ? (r < q_rows ? q.at(r, c) : T(0))
                                  : (r < k_rows ? (c < q_width + k_width ? k.at(r, c - q_width) : v.at(r, c - q_width - k_width)) : T(0));
   on_gpu<T> packed(all), own_q(q), own_k(k), own_v(v), given(dy);
-  on_gpu<T> y(q_rows, q_width, q_width + 3), d_packed(all_rows, all_width, all_width + 8), dq(q_rows, q_width), dk(k_rows, k_width),
+  on_gpu<T> y(q_rows, q_width, q_width + gap), d_packed(all_rows, all_width, all_width + 8), dq(q_rows, q_width), dk(k_rows, k_width),
       dv(k_rows, k_width);
   on_gpu<log_of_attention<T>> lse(q_rows, s.heads);
   const auto parts = [&](const matrix<T>& x, matrix<T>& mq, matrix<T>& mk, matrix<T>& mv) {

@@ -3,23 +3,16 @@
 
 #include <motet/backend/transport/nccl_group.hpp>
 
-#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <thread>
 #include <vector>
 
-#include <unistd.h>
+#include "laws/free_port.hpp"
 
 // Ranks of NCCL as threads of one process, each with a GPU of its own.
 
 namespace motet::laws {
-
-// A port that no test beside this one takes.
-inline std::uint16_t fresh_port() {
-  static std::atomic<int> next{0};
-  return static_cast<std::uint16_t>(21000 + (::getpid() * 53 + next++) % 30000);
-}
 
 // Whether there are so many GPUs; emulated ones always are.
 inline bool has_gpus(std::int32_t count) {
@@ -38,7 +31,7 @@ inline bool has_gpus(std::int32_t count) {
 template <class Body>
 void run_nccl_ranks(std::int32_t ranks, Body&& body, double seconds = 60) {
   if (!has_gpus(ranks)) return;
-  const std::uint16_t port = fresh_port();
+  const std::uint16_t port = free_port();
   std::vector<std::exception_ptr> problems(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (std::int32_t r = 0; r < ranks; ++r)

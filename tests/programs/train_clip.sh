@@ -47,6 +47,7 @@ expect 2 MT-X04 --steps 3
 expect 2 MT-X04 --data shapes --resume
 expect 2 MT-X05 shapes
 expect 2 'cpu|cuda' --data shapes --device gpu
+expect 2 'floats|bytes' --data shapes --pictures ints
 succeed --help
 grep -q -e '--accumulate N' out || fail "--help lacks an option"
 
@@ -86,6 +87,18 @@ succeed $run --data shapes --steps 2 --checkpoint half
 [ -f half.old-1/step-000004/index.json ] || fail "an earlier run was not kept"
 succeed --data shapes --checkpoint run --resume --check
 grep -q 'step 4' out || fail "--check does not name the step"
+
+# ---- pictures as bytes, resized by what trains: the losses of the run before, within rounding ----
+losses() {
+  sed -n 's/.*"loss": *\([-+.0-9eE]*\).*/\1/p' "$1"
+}
+succeed $run --data shapes --steps 4 --pictures bytes --metrics bytes.jsonl
+grep -q 'pictures as bytes' out || fail "nothing says that pictures come as bytes"
+losses metrics.jsonl >floats.txt
+losses bytes.jsonl >bytes.txt
+paste floats.txt bytes.txt | awk '{ n += 1; d = $1 - $2; if (d < 0) d = -d; if (d > 1e-4 * $1) exit 1 } END { if (n != 4) exit 1 }' ||
+  fail "from bytes the losses are others"
+expect 2 'MT-X03.*--data random' --data random --pictures bytes
 
 # ---- checkpoints that do not serve ----
 expect 1 MT-R50 --data shapes --checkpoint nowhere --resume

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/data/augment.hpp>
+#include <motet/data/pack.hpp>
 #include <motet/data/source.hpp>
 #include <motet/data/tokenizer.hpp>
 
@@ -99,9 +100,11 @@ class example_reader {
 
   // Pixels as planes (3, image, image). Without augmentation: the square in the middle.
   void pixels(const pair_example& from, const augment_config* augment, const random_stream& draws, float* out) {
-    const crop_box box = augment == nullptr ? centre_crop(from.shot.width, from.shot.height)
-                                            : random_crop(*augment, from.shot.width, from.shot.height, from.may_flip, draws);
-    resize_(from.shot, box, config_.image, config_.colours, out);
+    resize_(from.shot, box_of(from, augment, draws), config_.image, config_.colours, out);
+  }
+  // The same part of the picture, packed; returns the bytes that it takes of packed_room(image).
+  index pack(const pair_example& from, const augment_config* augment, const random_stream& draws, std::uint8_t* out, packed_picture& made) {
+    return pack_picture(from.shot, box_of(from, augment, draws), config_.image, config_.colours, resize_, out, made);
   }
   // For evaluation: false when the sample is damaged.
   bool read(index i, float* pixels_out, std::vector<tokenizer::token>& tokens_out) {
@@ -115,6 +118,10 @@ class example_reader {
   const example_config& config() const { return config_; }
 
  private:
+  static crop_box box_of(const pair_example& from, const augment_config* augment, const random_stream& draws) {
+    if (augment == nullptr) return centre_crop(from.shot.width, from.shot.height);
+    return random_crop(*augment, from.shot.width, from.shot.height, from.may_flip, draws);
+  }
   const pair_example* leave_out(index i, skip why, const std::string& detail) {
     source_.skips().report(why, source_.name(i), detail);
     return nullptr;

@@ -23,6 +23,7 @@ struct loader_config {
   int threads = 1;
   index ready = 3;                       // batches made ahead of the step
   index cache_bytes = index{256} << 20;  // for decoded pictures
+  picture_form form = picture_form::floats;
   example_config example{};
 };
 
@@ -40,12 +41,14 @@ struct data_position {
 // One step's samples. Captions are ragged: caption s is tokens [offsets[s], offsets[s + 1]).
 struct pair_batch {
   index first = 0;                       // its first sample's place in the run
-  matrix<float> pixels;                  // (batch, 3 x image x image), red, green and blue planes
+  index count = 0;                       // of samples
+  matrix<float> pixels;                  // (batch, 3 x image x image), red, green and blue planes; or
+  packed_pictures packed;                // (batch), the same pictures before they are resized: data/pack.hpp
   std::vector<tokenizer::token> tokens;  // (sum of lengths)
   std::vector<index> offsets;            // (batch + 1)
   std::vector<index> samples;            // (batch), numbers in the source
 
-  index size() const { return pixels.rows; }
+  index size() const { return count; }
   sequences captions() const { return {size(), 0, offsets.data()}; }
 };
 
@@ -74,10 +77,10 @@ class pair_loader {
     if (start < 0) fail(bad_data_state, "place " + std::to_string(start) + " in the data");
     if (config.augment) check(*config.augment);
     check(config.example);
-    const index width = 3 * config.example.image * config.example.image;
-    memory_ = buffer<float>((config.ready + 1) * config.batch * width);
+    const index each = config.batch * packed_room(config.example.image);
+    memory_ = buffer<std::byte>((config.ready + 1) * each);
     slots_ = std::vector<slot>(static_cast<std::size_t>(config.ready + 1));
-    for (std::size_t s = 0; s < slots_.size(); ++s) slots_[s].prepare(config, memory_.data() + static_cast<index>(s) * config.batch * width, width);
+    for (std::size_t s = 0; s < slots_.size(); ++s) slots_[s].prepare(config, memory_.data() + static_cast<index>(s) * each);
     for (int t = 0; t < config.threads; ++t) threads_.emplace_back([this] { work(); });
   }
   // Goes on where `from` was taken; refuses another data set or seed.
@@ -94,8 +97,8 @@ class pair_loader {
     for (std::thread& each : threads_) each.join();
   }
 
-  // Where the pixels of all batches lie.
-  const buffer<float>& memory() const { return memory_; }
+  // Where the pictures of all batches lie.
+  const buffer<std::byte>& memory() const { return memory_; }
   // The next batch, valid until the next call. Throws what went wrong while it was made, again on every later call.
   const pair_batch& next() {
     std::unique_lock hold(guard_);
@@ -136,18 +139,30 @@ class pair_loader {
     pair_batch batch;
     std::vector<tokenizer::token> tokens;  // (batch, context), before the gaps are closed
     std::vector<index> lengths;            // (batch); -1 for a damaged sample
+    std::byte* pictures = nullptr;         // (batch, packed_room)
+    std::vector<packed_picture> packed;    // (batch); `at` is its size before the gaps are closed
     index chunks_open = 0, problem_at = 0;
     std::exception_ptr problem;
 
-    void prepare(const loader_config& config, float* pixels, index width) {
+    void prepare(const loader_config& config, std::byte* memory) {
       const auto count = static_cast<std::size_t>(config.batch), context = static_cast<std::size_t>(config.example.context);
-      batch.pixels = {pixels, config.batch, width, width};
+      const index width = 3 * config.example.image * config.example.image;
+      pictures = memory;
+      batch.count = config.batch;
+      if (config.form == picture_form::floats) {
+        batch.pixels = {reinterpret_cast<float*>(memory), config.batch, width, width};
+      } else {
+        packed.resize(count);
+        batch.packed = {reinterpret_cast<const std::uint8_t*>(memory), packed.data(), packed.data(), {}, {}};
+        set_colours(config.example.colours, batch.packed);
+      }
       batch.tokens.reserve(count * context);
       batch.offsets.resize(count + 1);
       batch.samples.resize(count);
       tokens.resize(count * context);
       lengths.resize(count);
     }
+    std::uint8_t* room(index at, index image) const { return reinterpret_cast<std::uint8_t*>(pictures) + at * packed_room(image); }
   };
 
   static index checked(const pair_source& source, const loader_config& config, const data_position& from) {
@@ -241,13 +256,19 @@ class pair_loader {
     }
     const random_stream draws(config_.seed,
                               random_stream::hash("augment") + static_cast<std::uint64_t>(own.batch.first + at) * 0x9E3779B97F4A7C15ull);
-    reader.pixels(*found, config_.augment ? &*config_.augment : nullptr, draws, own.batch.pixels.row(at));
+    const augment_config* const augment = config_.augment ? &*config_.augment : nullptr;
+    if (config_.form == picture_form::floats) {
+      reader.pixels(*found, augment, draws, own.batch.pixels.row(at));
+    } else {
+      packed_picture& made = own.packed[static_cast<std::size_t>(at)];
+      made.at = reader.pack(*found, augment, draws, own.room(at, config_.example.image), made);
+    }
     length = static_cast<index>(found->tokens.size());
     std::copy(found->tokens.begin(), found->tokens.end(), own.tokens.begin() + at * config_.example.context);
     return true;
   }
 
-  // Replaces what was damaged, in order, then closes the gaps between the captions.
+  // Replaces what was damaged, in order, then closes the gaps between the captions, and between packed pictures.
   void complete(example_reader& reader, slot& own) {
     pair_batch& batch = own.batch;
     for (index at = 0; at < config_.batch; ++at) {
@@ -259,6 +280,13 @@ class pair_loader {
       const auto from = own.tokens.begin() + at * config_.example.context;
       batch.tokens.insert(batch.tokens.end(), from, from + own.lengths[static_cast<std::size_t>(at)]);
       batch.offsets[static_cast<std::size_t>(at) + 1] = static_cast<index>(batch.tokens.size());
+    }
+    index end = 0;
+    for (std::size_t at = 0; at < own.packed.size(); ++at) {
+      const index size = own.packed[at].at;
+      std::memmove(own.pictures + end, own.room(static_cast<index>(at), config_.example.image), static_cast<std::size_t>(size));
+      own.packed[at].at = end;
+      end += size;
     }
   }
 
@@ -284,7 +312,7 @@ class pair_loader {
   loader_config config_;
   example_cache cache_;
   index start_;
-  buffer<float> memory_;
+  buffer<std::byte> memory_;
   std::vector<slot> slots_;
   std::vector<std::atomic<bool>> bad_;
   mutable std::mutex guard_;

@@ -16,7 +16,7 @@ struct attention_pool {
   static constexpr index parameter_size = out_at + project_out::parameter_size;
 
   static void parameters(parameter_list& list) {
-    list.matrix("query", 1, query, {fill::normal, 0.02f}, shard::heads, false);
+    list.matrix("query", 1, query, {fill::normal, 0.02f}, false);
     list.child<project_in>("kv");
     list.child<project_out>("out");
   }

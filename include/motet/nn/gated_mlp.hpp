@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/cut_rows.hpp>
-#include <motet/nn/linear.hpp>
+#include <motet/nn/mlp_products.hpp>
 
 namespace motet {
 
 // SwiGLU (Shazeer 2020): y = down(silu(gate(x)) * up(x)). One product makes gate and up side by side; only they are kept. Tensor parallelism cuts
 // the hidden units.
 template <index Width, index Hidden, bool Bias = true>
-struct gated_mlp {
-  static constexpr index in = Width, out = Width;
-  using widen = linear<Width, 2 * Hidden, Bias>;
-  using narrow = linear<Hidden, Width, Bias>;
-  static constexpr index parameter_size = widen::parameter_size + narrow::parameter_size;
-  static constexpr index hidden(tensor_cut cut) { return cut.share(Hidden).size(); }
-  static constexpr index narrow_at(tensor_cut cut) { return widen::held_size(in, 2 * hidden(cut)); }
-  static constexpr index size(tensor_cut cut) { return narrow_at(cut) + narrow::held_size(hidden(cut), out); }
+struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
+  using products = mlp_products<Width, Hidden, 2, Bias>;
+  using products::hidden, products::in, products::out;
 
-  static void parameters(parameter_list& list) {
-    const interval held = list.cut().share(Hidden);
-    list.child_rows<widen>("gate_up", {held, {Hidden + held.begin, Hidden + held.end}});
-    list.child_columns<narrow>("down", held);
-  }
+  static void parameters(parameter_list& list) { products::list_products(list, "gate_up", "down"); }
 
   template <class N>
   struct saved {
@@ -41,14 +31,7 @@ struct gated_mlp {
   }
   template <class C, class N, class X, class R, class Y>
   static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual, view<Y, out> y, saved<N>& s) {
-    const index mark = ctx.memory.mark();
-    if (w.cut.whole()) {
-      linear_forward(ctx, seq, product(ctx, w, seq, x, s), narrow_weight(w), narrow_bias(w), residual, y);
-    } else {
-      const auto gated = product(ctx, w, rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x), s);
-      cut_rows::forward_sum(ctx, w.cut, gated, narrow_weight(w), narrow_bias(w), residual, y);
-    }
-    release(ctx, mark);
+    products::add_narrowed(ctx, w, seq, x, residual, y, [&](const sequences& rows, auto of) { return product(ctx, w, rows, of, s); });
   }
   template <class C, class N, class X, class DY, class DX>
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
@@ -63,36 +46,12 @@ struct gated_mlp {
   }
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
-    if (w.cut.whole()) {
-      linear_backward_weight(ctx, x, s.pre, widen_weight(g), widen_bias(g));
-      linear_backward_weight(ctx, s.gated, dy, narrow_weight(g), narrow_bias(g));
-    } else {
-      const index mark = ctx.memory.mark();
-      linear_backward_weight(ctx, cut_rows::gather<typename N::value>(ctx, x), s.pre, widen_weight(g), widen_bias(g));
-      linear_backward_weight(ctx, s.gated, s.dy_all, narrow_weight(g), nullptr);
-      linear_backward_bias(ctx, dy, narrow_bias(g));
-      release(ctx, mark);
-    }
+    products::add_weight_gradients(ctx, w.cut, x, s.pre, s.gated, dy, s.dy_all, g);
   }
 
  private:
-  // Of weights or gradients.
-  template <class W>
-  static auto widen_weight(W w) {
-    return widen::weight(w.data, in, 2 * hidden(w.cut));
-  }
-  template <class W>
-  static auto widen_bias(W w) {
-    return widen::bias(w.data, in, 2 * hidden(w.cut));
-  }
-  template <class W>
-  static auto narrow_weight(W w) {
-    return narrow::weight(w.data + narrow_at(w.cut), hidden(w.cut), out);
-  }
-  template <class W>
-  static auto narrow_bias(W w) {
-    return narrow::bias(w.data + narrow_at(w.cut), hidden(w.cut), out);
-  }
+  using products::narrow_weight, products::widen_weight, products::widen_bias;
+
   template <class C, class N, class X>
   static matrix<typename N::value> product(C& ctx, weights<N> w, const sequences& seq, matrix<X> x, saved<N>& s) {
     const auto gated = cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));  // (rows, hidden)

@@ -29,9 +29,6 @@ namespace motet {
 template <class L>
 inline constexpr bool has_parameters = L::parameter_size > 0;
 
-// Room on the stack for what a layer keeps, and none for a layer that keeps nothing.
-struct nothing_saved {};
-
 namespace layer {
 
 template <class L>

@@ -17,8 +17,8 @@ struct linear {
   static constexpr index parameter_size = bias_at + (Bias ? parameter_space(Out) : 0);
 
   static void parameters(parameter_list& list) {
-    list.matrix("weight", Out, In, {fill::normal, std::sqrt(0.5f / static_cast<float>(In))}, shard::rows);
-    if constexpr (Bias) list.vector("bias", Out, {}, shard::rows);
+    list.matrix("weight", Out, In, {fill::normal, std::sqrt(0.5f / static_cast<float>(In))});
+    if constexpr (Bias) list.vector("bias", Out, {});
   }
   // Inside a layer that is cut, a rank holds some outputs or some inputs of the product, which lie in memory as if they were all.
   static constexpr index held_size(index inputs, index outputs) { return parameter_space(inputs * outputs) + (Bias ? parameter_space(outputs) : 0); }

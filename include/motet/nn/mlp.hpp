@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/cut_rows.hpp>
-#include <motet/nn/linear.hpp>
+#include <motet/nn/mlp_products.hpp>
 
 namespace motet {
 
 // Widen, activate, narrow. Only the value before the activation is kept: backward needs the activation's slope there anyway, and the value after
 // it comes out of the same evaluation. Tensor parallelism cuts the hidden units.
 template <index Width, index Hidden, activation Act = activation::gelu, bool Bias = true>
-struct mlp {
-  static constexpr index in = Width, out = Width;
-  using widen = linear<Width, Hidden, Bias>;
-  using narrow = linear<Hidden, Width, Bias>;
-  static constexpr index parameter_size = widen::parameter_size + narrow::parameter_size;
-  static constexpr index hidden(tensor_cut cut) { return cut.share(Hidden).size(); }
-  static constexpr index narrow_at(tensor_cut cut) { return widen::held_size(in, hidden(cut)); }
-  static constexpr index size(tensor_cut cut) { return narrow_at(cut) + narrow::held_size(hidden(cut), out); }
+struct mlp : mlp_products<Width, Hidden, 1, Bias> {
+  using products = mlp_products<Width, Hidden, 1, Bias>;
+  using products::hidden, products::in, products::out;
 
-  static void parameters(parameter_list& list) {
-    const interval held = list.cut().share(Hidden);
-    list.child_rows<widen>("up", {held});
-    list.child_columns<narrow>("down", held);
-  }
+  static void parameters(parameter_list& list) { products::list_products(list, "up", "down"); }
 
   template <class N>
   struct saved {
@@ -41,14 +31,7 @@ struct mlp {
   }
   template <class C, class N, class X, class R, class Y>
   static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual, view<Y, out> y, saved<N>& s) {
-    const index mark = ctx.memory.mark();
-    if (w.cut.whole()) {
-      linear_forward(ctx, seq, activated(ctx, w, seq, x, s), narrow_weight(w), narrow_bias(w), residual, y);
-    } else {
-      const auto after = activated(ctx, w, rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x), s);
-      cut_rows::forward_sum(ctx, w.cut, after, narrow_weight(w), narrow_bias(w), residual, y);
-    }
-    release(ctx, mark);
+    products::add_narrowed(ctx, w, seq, x, residual, y, [&](const sequences& rows, auto of) { return activated(ctx, w, rows, of, s); });
   }
   template <class C, class N, class X, class DY, class DX>
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
@@ -67,36 +50,12 @@ struct mlp {
   }
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
-    if (w.cut.whole()) {
-      linear_backward_weight(ctx, x, s.d_pre, widen_weight(g), widen_bias(g));
-      linear_backward_weight(ctx, s.pre, dy, narrow_weight(g), narrow_bias(g));
-    } else {
-      const index mark = ctx.memory.mark();
-      linear_backward_weight(ctx, cut_rows::gather<typename N::value>(ctx, x), s.d_pre, widen_weight(g), widen_bias(g));
-      linear_backward_weight(ctx, s.pre, s.dy_all, narrow_weight(g), nullptr);
-      linear_backward_bias(ctx, dy, narrow_bias(g));
-      release(ctx, mark);
-    }
+    products::add_weight_gradients(ctx, w.cut, x, s.d_pre, s.pre, dy, s.dy_all, g);
   }
 
  private:
-  // Of weights or gradients.
-  template <class W>
-  static auto widen_weight(W w) {
-    return widen::weight(w.data, in, hidden(w.cut));
-  }
-  template <class W>
-  static auto widen_bias(W w) {
-    return widen::bias(w.data, in, hidden(w.cut));
-  }
-  template <class W>
-  static auto narrow_weight(W w) {
-    return narrow::weight(w.data + narrow_at(w.cut), hidden(w.cut), out);
-  }
-  template <class W>
-  static auto narrow_bias(W w) {
-    return narrow::bias(w.data + narrow_at(w.cut), hidden(w.cut), out);
-  }
+  using products::narrow_weight, products::widen_weight, products::widen_bias;
+
   template <class C, class N, class X>
   static matrix<typename N::value> activated(C& ctx, weights<N> w, const sequences& seq, matrix<X> x, saved<N>& s) {
     const auto after = cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));  // (rows, hidden)

@@ -51,7 +51,8 @@
 //   rotary(ctx, seq, head_width, base, direction, x)                                  [rows] turns each head of x in place; direction -1 turns back
 //
 //   patches(ctx, seq, geometry, pixels, y)          [rows] row s of pixels is a picture (channels, side, side); its patches become rows of y,
-//                                                          after geometry.lead zero rows
+//                                                          after geometry.lead zero rows. Or packed pictures (tensor/packed_pictures.hpp), resized
+//                                                          here; they take no more memory
 //   class_token_forward(ctx, seq, token, x)         [rows] first row of each sample = token
 //   class_token_backward_weight(ctx, seq, dy, dtoken)                              [columns]
 //   class_token_backward_bias(ctx, seq, dy, dbias)  [columns] dbias += sums of all rows but the first of each sample
@@ -113,8 +114,14 @@
 //   cross_entropy_loss(ctx, shape, logits, targets, dlogits or none)   -> loss        [all] of the class of each row; dlogits may be logits' memory.
 //                                                          Where a tensor group cuts the classes, all members call it, each finds the whole loss
 //   zero(ctx, pointer, count), sum_of_squares(ctx, pointer, count) -> double          [all] over a flat buffer
-//   adamw(ctx, flat, settings)                                                        [all]
+//   adamw(ctx, weight, gradient, first, second, count, numbers, clear)                [all]
 //   clamp_to(ctx, pointer, most)                                                      [all] the number there is no larger afterwards
+//   Of many runs at once (backend/flat_runs.hpp), in lists that C::adamw_list and C::flat_list keep where operations read them:
+//   sum_of_squares(ctx, list)                                          -> double      [all] of all runs
+//   adamw(ctx, list, numbers), adamw(ctx, list, numbers, loss, squares, clip)         [all] clips by the sums of the step; where they are not finite
+//                                                          nothing changes. clamp_to(ctx, pointer, most, loss, squares) does as it does
+//   begin_numbers(ctx, first, second) -> coming, numbers_of(ctx, coming)              [all] what two sums came to; work may begin in between
+//   weights_changed(ctx, pointer, count)                                              [all] written otherwise; refresh_weights(ctx) comes before products
 
 namespace motet {
 

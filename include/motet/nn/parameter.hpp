@@ -17,9 +17,6 @@ struct initial {
   float scale = 0;  // deviation of `normal`, value of `constant`, height of `sine_grid`: 2-D sine positions of a square of rows, zeros before it
 };
 
-// Along which side tensor parallelism may cut a parameter.
-enum class shard : std::uint8_t { whole, rows, columns, heads };
-
 // Which part of a net a rank holds, of those that tensor parallelism makes: `shards` ranks share heads and hidden units as evenly as can be.
 struct tensor_cut {
   std::int32_t shards = 1;
@@ -42,7 +39,6 @@ struct parameter {
   index width = 1;
   bool vector = false;  // written to files as one dimension
   initial start;
-  shard cut = shard::whole;
   bool decay = true;                                                     // weight decay: not for norms, biases and single numbers
   index offset = 0;                                                      // elements from the start of the flat buffer
   std::vector<interval> held_rows{{0, rows}}, held_columns{{0, width}};  // one after the other; those of a vector are columns
@@ -83,12 +79,10 @@ class parameter_list {
   explicit parameter_list(tensor_cut cut = {}) : cut_(cut) {}
   tensor_cut cut() const { return cut_; }
 
-  void matrix(std::string_view name, index rows, index width, initial start, shard cut, bool decay = true) {
-    push({prefix_ + std::string(name), rows, width, false, start, cut, decay, used_});
+  void matrix(std::string_view name, index rows, index width, initial start, bool decay = true) {
+    push({prefix_ + std::string(name), rows, width, false, start, decay, used_});
   }
-  void vector(std::string_view name, index width, initial start, shard cut = shard::whole) {
-    push({prefix_ + std::string(name), 1, width, true, start, cut, false, used_});
-  }
+  void vector(std::string_view name, index width, initial start) { push({prefix_ + std::string(name), 1, width, true, start, false, used_}); }
   template <class Layer>
   void child(std::string_view name) {
     child(name, [&] { part<Layer>(); });

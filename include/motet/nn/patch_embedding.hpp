@@ -3,6 +3,7 @@
 
 #include <motet/nn/linear.hpp>
 #include <motet/nn/norm.hpp>
+#include <motet/tensor/packed_pictures.hpp>
 
 namespace motet {
 
@@ -32,10 +33,13 @@ constexpr verdict check(const patch_config& c) {
   return {};
 }
 
-// A batch of pictures of one size: (samples, channels, side, side).
+// A batch of pictures: numbers of one size, (samples, channels, side, side), or packed bytes of any size, which are resized when they are read.
 struct pictures {
   const float* pixels = nullptr;
   index samples = 0;
+  packed_pictures packed{};
+
+  bool are_packed() const { return packed.bytes != nullptr; }
 };
 
 // Pictures to rows: each patch through one product, a class token in front, learned or 2-D sine positions on top, and a norm if asked.
@@ -57,8 +61,7 @@ struct patch_embedding {
     list.child<project>("patch");
     if constexpr (Config.class_token) list.vector("class", out, {fill::normal, 0.02f});
     // Learned positions start as sines, so that neighbours look alike from the first step on; from noise a tower must find that out itself.
-    if constexpr (learned)
-      list.matrix("position", Config.rows(), out, {out % 4 == 0 ? fill::sine_grid : fill::normal, out % 4 == 0 ? 0.5f : 0.02f}, shard::columns);
+    if constexpr (learned) list.matrix("position", Config.rows(), out, {out % 4 == 0 ? fill::sine_grid : fill::normal, out % 4 == 0 ? 0.5f : 0.02f});
     if constexpr (Config.pre_norm) list.child<pre_norm>("norm");
   }
   static sequences rows(const input& batch) { return {batch.samples, Config.rows(), nullptr}; }
@@ -84,7 +87,7 @@ struct patch_embedding {
     const index mark = ctx.memory.mark();
     const auto cut = ctx.memory.template take_rows<typename N::value, pixels>(seq.rows());
     const auto x = Config.pre_norm ? s.before_norm : y;
-    patches(ctx, seq, Config.geometry(), picture_rows(batch), cut);
+    cut_patches(ctx, seq, batch, cut);
     linear_forward(ctx, seq, cut, project::weight(w.data), project::bias(w.data), x);
     if constexpr (Config.class_token) class_token_forward(ctx, seq, w.data + class_at, x);
     if constexpr (learned) position_forward(ctx, seq, position(w.data), x);
@@ -97,7 +100,7 @@ struct patch_embedding {
   static void backward_input(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s) {
     const sequences seq = rows(batch);
     s.patches = ctx.memory.template take_rows<typename N::value, pixels>(seq.rows());
-    patches(ctx, seq, Config.geometry(), picture_rows(batch), s.patches);
+    cut_patches(ctx, seq, batch, s.patches);
     if constexpr (Config.pre_norm) {
       s.d_rows = ctx.memory.template take_rows<typename N::stream, out>(seq.rows());
       pre_norm::backward_input(ctx, w + norm_at, seq, s.before_norm, dy, s.d_rows, s.norm);
@@ -114,9 +117,12 @@ struct patch_embedding {
   }
 
  private:
-  static matrix<const float> picture_rows(const input& batch) {
+  template <class C, class V>
+  static void cut_patches(C& ctx, const sequences& seq, const input& batch, view<V, pixels> y) {
     constexpr index size = Config.channels * Config.image * Config.image;
-    return {batch.pixels, batch.samples, size, size};  // (samples, channels x side x side)
+    if constexpr (Config.channels <= packed_pictures::most_channels)
+      if (batch.are_packed()) return patches(ctx, seq, Config.geometry(), batch.packed, y);
+    patches(ctx, seq, Config.geometry(), matrix<const float>{batch.pixels, batch.samples, size, size}, y);  // (samples, channels x side x side)
   }
   template <class M>
   static matrix<M> position(M* data) {

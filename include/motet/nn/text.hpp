@@ -30,20 +30,7 @@ struct text_config {
   mixture_config mix{};                                       // experts in the place of each mlp, for example {.experts = 8}
 
   constexpr token_config tokens() const { return {vocabulary, context, width, rotary == 0, cut_vocabulary}; }
-  constexpr tower_config tower() const {
-    return {width,
-            layers,
-            {width, heads, kv_heads, head_width, mask, rotary, true, context_kind},
-            hidden > 0 ? hidden : 4 * width,
-            act,
-            epsilon,
-            pool,
-            embedding,
-            norm,
-            gated,
-            recompute,
-            mix};
-  }
+  constexpr tower_config tower() const { return tower_config_of(*this, mask, rotary); }
 };
 
 constexpr verdict check(const text_config& c) {

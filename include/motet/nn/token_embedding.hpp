@@ -37,10 +37,10 @@ struct token_embedding {
   static constexpr index size(tensor_cut cut) { return position_at(cut) + position_size; }
 
   static void parameters(parameter_list& list) {
-    const auto table = [&] { list.matrix("token", Config.vocabulary, out, {fill::normal, 0.02f}, shard::rows); };
+    const auto table = [&] { list.matrix("token", Config.vocabulary, out, {fill::normal, 0.02f}); };
     if constexpr (Config.cut_vocabulary) list.of_rows({held(list.cut())}, table);
     else table();
-    if constexpr (Config.position) list.matrix("position", Config.context, out, {fill::normal, 0.01f}, shard::columns);
+    if constexpr (Config.position) list.matrix("position", Config.context, out, {fill::normal, 0.01f});
   }
   static sequences rows(const input& batch) { return batch.seq; }
 

@@ -40,6 +40,23 @@ struct tower_config {
   }
 };
 
+// What configs of nets have in common, under the same names.
+template <class Config>
+constexpr tower_config tower_config_of(const Config& c, mask_kind mask, float rotary) {
+  return {c.width,
+          c.layers,
+          {c.width, c.heads, c.kv_heads, c.head_width, mask, rotary, true, c.context_kind},
+          c.hidden > 0 ? c.hidden : 4 * c.width,
+          c.act,
+          c.epsilon,
+          c.pool,
+          c.embedding,
+          c.norm,
+          c.gated,
+          c.recompute,
+          c.mix};
+}
+
 constexpr verdict check(const tower_config& c) {
   if (c.width <= 0 || c.layers <= 0 || c.hidden <= 0 || c.embedding <= 0)
     return {reason::not_positive, 2, c.layers < c.embedding ? c.layers : c.embedding, 1};

@@ -33,20 +33,7 @@ struct vit_config {
   constexpr patch_config patches() const {
     return {image, patch, channels, width, pool == pool_kind::first, patch_bias, pre_norm, epsilon, position};
   }
-  constexpr tower_config tower() const {
-    return {width,
-            layers,
-            {width, heads, kv_heads, head_width, mask_kind::full, 0, true, context_kind},
-            hidden > 0 ? hidden : 4 * width,
-            act,
-            epsilon,
-            pool,
-            embedding,
-            norm,
-            gated,
-            recompute,
-            mix};
-  }
+  constexpr tower_config tower() const { return tower_config_of(*this, mask_kind::full, 0); }
 };
 
 constexpr verdict check(const vit_config& c) {

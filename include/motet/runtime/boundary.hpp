@@ -3,6 +3,7 @@
 
 #include <motet/tensor/arena.hpp>
 
+#include <algorithm>
 #include <vector>
 
 namespace motet {
@@ -13,7 +14,8 @@ index boundary_bytes(index rows, index width) {
   return round_up(rows * width * static_cast<index>(sizeof(T)), arena::alignment);
 }
 
-// Buffers for rows that come into a stage. A microbatch has one from the moment that its rows may come until nobody reads them any more.
+// Buffers for rows that come into a stage. A microbatch has one from the moment that its rows may come until nobody reads them any more. Of those that are
+// free it gets the one that was longest: then all depends on the order of the microbatches alone, and is the same in each step.
 template <class T, class Buffer = buffer<T>>
 class boundary_pool {
  public:
@@ -21,22 +23,31 @@ class boundary_pool {
     stride_ = boundary_bytes<T>(rows, width) / static_cast<index>(sizeof(T));
     memory_ = Buffer(count * stride_);
     holder_.assign(static_cast<std::size_t>(count), -1);
+    freed_.assign(holder_.size(), 0);
     buffer_of_.assign(static_cast<std::size_t>(microbatches), -1);
   }
+  // Between steps all are free.
+  void begin_step() {
+    std::fill(freed_.begin(), freed_.end(), 0);
+    gives_ = 0;
+  }
+  // All of it.
+  const Buffer& memory() const { return memory_; }
   // The buffer of microbatch m; null when none is free.
   T* take(std::int32_t m) {
     int& own = buffer_of_[static_cast<std::size_t>(m)];
-    for (std::size_t i = 0; i < holder_.size() && own < 0; ++i) {
-      if (holder_[i] >= 0) continue;
-      holder_[i] = m;
-      own = static_cast<int>(i);
-    }
-    return own < 0 ? nullptr : memory_.data() + own * stride_;
+    if (own >= 0) return of(m);
+    for (std::size_t i = 0; i < holder_.size(); ++i)
+      if (holder_[i] < 0 && (own < 0 || freed_[i] < freed_[static_cast<std::size_t>(own)])) own = static_cast<int>(i);
+    if (own < 0) return nullptr;
+    holder_[static_cast<std::size_t>(own)] = m;
+    return of(m);
   }
   T* of(std::int32_t m) const { return memory_.data() + buffer_of_[static_cast<std::size_t>(m)] * stride_; }
   void give(std::int32_t m) {
     int& own = buffer_of_[static_cast<std::size_t>(m)];
     holder_[static_cast<std::size_t>(own)] = -1;
+    freed_[static_cast<std::size_t>(own)] = ++gives_;
     own = -1;
   }
 
@@ -44,7 +55,9 @@ class boundary_pool {
   Buffer memory_;
   index stride_ = 0;
   std::vector<std::int32_t> holder_;  // of each buffer
-  std::vector<int> buffer_of_;        // of each microbatch
+  std::vector<index> freed_;          // likewise, when in this step
+  index gives_ = 0;
+  std::vector<int> buffer_of_;  // of each microbatch
 };
 
 // Buffers for rows that leave a stage, used in turn. One is free again when its message was taken.
@@ -56,6 +69,8 @@ class boundary_ring {
     memory_ = Buffer(count * stride_);
     entries_.assign(static_cast<std::size_t>(count), {});
   }
+  // All of it.
+  const Buffer& memory() const { return memory_; }
   // The next buffer, now microbatch m's; null while the message before is on its way.
   template <class Endpoint>
   T* take(std::int32_t m, Endpoint& end) {

@@ -7,6 +7,12 @@
 
 namespace motet {
 
+// Where calls of a group are done beside what is computed, that sees them from now on.
+template <class Group>
+void see_calls(Group& group) {
+  if constexpr (requires { group.see(); }) group.see();
+}
+
 // Calls 0, 1, ... on a group, begun and ended in this order, with a bounded number of them under way. Nobody waits.
 template <class Group>
 class calls_in_turn {

@@ -122,11 +122,14 @@ class rank_player {
   std::int32_t current() const { return current_; }
 
  private:
-  // Whether it keeps time of what a rank only begins: mark_begin(i) before, mark_end(i) behind the rank's instruction i, and after the step begin_of(i)
-  // and end_of(i) in seconds from the world's mark_zero(), seconds_of(i) between them.
+  // Whether it keeps time of what a rank only begins: mark_begin(i) before, mark_end(i) behind the rank's instruction i (or mark_drop(), where it could not
+  // go on), and after the step begin_of(i) and end_of(i) in seconds from the world's mark_zero(), seconds_of(i) between them. begin_of(i, which) is of
+  // what began before its turn.
   static constexpr bool marks = requires(Transport& t) {
     t.mark_begin(0);
     t.mark_end(0);
+    t.mark_drop();
+    t.begin_of(0, nullptr);
     { t.seconds_of(0) } -> std::convertible_to<double>;
   };
   struct step {
@@ -148,11 +151,12 @@ class rank_player {
       if (done_[static_cast<std::size_t>(waits_[static_cast<std::size_t>(w)])] != step_) return false;
     current_ = number;
     const instruction& it = sheet_.of.instructions[number];
-    if (record_ == nullptr && clock_ == nullptr) {
+    const bool computes = is_forward(it.what) || is_backward(it.what);
+    if (record_ == nullptr && (clock_ == nullptr || !computes)) {
       if (!now.what.run(now.what.stage, it, number)) return false;
     } else if constexpr (marks) {
       by_.mark_begin(mine);
-      if (!now.what.run(now.what.stage, it, number)) return false;
+      if (!now.what.run(now.what.stage, it, number)) return by_.mark_drop(), false;
       by_.mark_end(mine);
     } else {
       const auto tried = std::chrono::steady_clock::now();
@@ -162,7 +166,7 @@ class rank_player {
         record_->start[number] = since_zero(now.what.began != nullptr ? *now.what.began : tried);
         record_->finish[number] = since_zero(through);
       }
-      if (clock_ != nullptr && (is_forward(it.what) || is_backward(it.what)))
+      if (clock_ != nullptr && computes)
         clock_[sheet_.of.voices[it.voice].first_place + it.stage] += std::chrono::duration<double>(through - tried).count();
     }
     done_[static_cast<std::size_t>(mine)] = step_;
@@ -178,7 +182,8 @@ class rank_player {
       const auto mine = static_cast<std::int32_t>(i), number = first_ + mine;
       const instruction& it = sheet_.of.instructions[number];
       if (record_ != nullptr) {
-        record_->start[number] = by_.begin_of(mine);
+        const auto* const early = steps_[i].what.began;
+        record_->start[number] = early != nullptr ? by_.begin_of(mine, early) : by_.begin_of(mine);
         record_->finish[number] = by_.end_of(mine);
       }
       if (clock_ != nullptr && (is_forward(it.what) || is_backward(it.what)))

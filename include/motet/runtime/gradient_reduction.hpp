@@ -59,12 +59,17 @@ class gradient_reduction {
   const reduction_plan& plan() const { return plan_; }
   index packing_bytes() const { return plan_.packing * static_cast<index>(sizeof(Master)); }
 
+  // Before the stage's flat buffers go away or are taken anew.
+  void forget() { kept_.clear(); }
   // The stage's flat buffers, where the operations of ctx work; it stays.
   void prepare(Context& ctx, Master* gradients, Master* weights) {
     ctx_ = &ctx;
     gradients_ = gradients;
     weights_ = weights;
+    forget();
     packing_ = buffer_for<Context, Master>(plan_.packing);
+    if constexpr (requires(Group& group) { group.keep(packing_.data(), index{0}); })
+      for (lane& own : lanes_) keep_for_sums(own);
   }
   void begin_step() {
     for (lane& own : lanes_) {
@@ -73,7 +78,7 @@ class gradient_reduction {
       own.turns.restart();
       for (call& each : own.calls) each.missing = each.bucket->size;
     }
-    gathers_ = begun_ = false;
+    gathers_ = begun_ = settled_ = false;
   }
   // When the first call of this step began.
   const std::chrono::steady_clock::time_point& began() const { return began_; }
@@ -99,6 +104,7 @@ class gradient_reduction {
   bool progress() {
     bool done = true;
     for (lane& own : lanes_) done = move(own) && done;
+    if (done) settle();
     return done;
   }
   // Calls of this step that are done.
@@ -117,6 +123,7 @@ class gradient_reduction {
         if (own.turns.ended() != static_cast<index>(own.calls.size())) fail(reduction_misused, "weights were gathered before gradients were summed");
       for (lane& own : lanes_) own.turns.restart();
       gathers_ = true;
+      settled_ = false;
     }
     return progress();
   }
@@ -134,14 +141,34 @@ class gradient_reduction {
     calls_in_turn<Group> turns;
   };
 
+  // Tells the group of all memory of its calls.
+  void keep_for_sums(lane& own) {
+    if (own.calls.empty()) return;
+    const auto keep = [&](const Master* data, index count) {
+      kept_.push_back(own.turns.group().keep(data, count * static_cast<index>(sizeof(Master))));
+    };
+    keep(packing_.data(), packing_.size());
+    interval all;
+    for (const call& each : own.calls) {
+      if (each.bucket->packed()) continue;
+      const interval one = each.bucket->whole();
+      all = all.size() > 0 ? interval{std::min(all.begin, one.begin), std::max(all.end, one.end)} : one;
+    }
+    if (all.size() <= 0) return;
+    keep(gradients_ + all.begin, all.size());
+    if (plan_.shards) keep(weights_ + all.begin, all.size());
+  }
   bool move(lane& own) {
     const auto of = [&](index turn) -> const call& { return own.calls[static_cast<std::size_t>(turn)]; };
     return own.turns.move(
         static_cast<index>(own.calls.size()), [&](index turn) { return of(turn).missing == 0; },
-        [&](index turn) { return start(own.turns.group(), of(turn)); }, [&](index turn) { end(of(turn)); });
+        [&](index turn) { return start(own.turns.group(), of(turn)); }, [](index) {});
   }
   ticket start(Group& group, const call& it) {
-    if (!begun_) began_ = std::chrono::steady_clock::now();
+    if (!begun_) {
+      began_ = std::chrono::steady_clock::now();
+      if constexpr (requires { group.end().mark_early(&began_); }) group.end().mark_early(&began_);
+    }
     begun_ = true;
     if (it.bucket->packed()) {
       if (gathers_) return calls_in_turn<Group>::no_call;
@@ -161,8 +188,17 @@ class gradient_reduction {
     if (plan_.shards) return group.reduce_scatter_sum(static_cast<const Master*>(all), all + it.own.begin, it.counts);
     return group.all_reduce_sum(all, it.bucket->size);
   }
-  void end(const call& it) {
-    if (!it.bucket->packed() || gathers_) return;
+  // All are done: only now what is computed has to wait for them.
+  void settle() {
+    if (std::exchange(settled_, true)) return;
+    for (lane& own : lanes_) {
+      if (own.calls.empty()) continue;
+      see_calls(own.turns.group());
+      for (const call& each : own.calls)
+        if (each.bucket->packed() && !gathers_) unpack(each);
+    }
+  }
+  void unpack(const call& it) {
     const Master* from = packing_.data() + it.packing;
     for (const interval part : it.bucket->parts) {
       copy(*ctx_, from, gradients_ + part.begin, part.size());
@@ -175,7 +211,8 @@ class gradient_reduction {
   Context* ctx_ = nullptr;
   Master *gradients_ = nullptr, *weights_ = nullptr;
   buffer_for<Context, Master> packing_;
-  bool gathers_ = false, begun_ = false;
+  std::vector<std::shared_ptr<void>> kept_;  // behind packing_: a transport forgets memory before it goes away
+  bool gathers_ = false, begun_ = false, settled_ = false;
   std::chrono::steady_clock::time_point began_;
 };
 

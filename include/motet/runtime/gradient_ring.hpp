@@ -196,6 +196,7 @@ class gradient_ring {
     for (; of.settled < of.tickets.size(); ++of.settled) {
       const sum& one = of.layer->calls[of.settled];
       if (!done(one.lane, of.tickets[of.settled])) return false;
+      see_calls(lanes_[one.lane].turns.group());
       add(of, one.own, one.to);
     }
     of.layer = nullptr;
@@ -219,7 +220,10 @@ class gradient_ring {
           const packed_sum& of = own.packed[static_cast<std::size_t>(turn)];
           return own.turns.group().all_reduce_sum(packing_.data() + of.packing, of.bucket->size);
         },
-        [&](index turn) { each_part(turn, [&](const Master* packed, Master* sums, index size) { copy(*ctx_, packed, sums, size); }); });
+        [&](index turn) {
+          see_calls(own.turns.group());
+          each_part(turn, [&](const Master* packed, Master* sums, index size) { copy(*ctx_, packed, sums, size); });
+        });
   }
   bool gather(lane& own) {
     return own.turns.move(
@@ -229,7 +233,7 @@ class gradient_ring {
           auto* const all = reinterpret_cast<std::byte*>(weights_ + of.at.begin);
           return own.turns.group().all_gather(all + (of.own.begin - of.at.begin) * static_cast<index>(sizeof(Master)), all, of.bytes);
         },
-        [](index) {});
+        [&](index) { see_calls(own.turns.group()); });
   }
 
   reduction_plan plan_;

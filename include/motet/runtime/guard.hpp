@@ -52,6 +52,7 @@ template <class Model, class Master>
   const std::string step = "in step " + std::to_string(updates + 1) + " (loss " + std::to_string(loss) + ")";
   const auto look = [&](const auto& input, std::string_view module_name, index pixels) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(input)>, pictures>) {
+      if (input.are_packed()) return;  // bytes are finite
       const index at = first_not_finite(input.pixels, input.samples * pixels);
       if (at >= 0) {
         fail(not_finite,

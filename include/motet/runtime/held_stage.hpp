@@ -26,6 +26,7 @@ struct rank_state {
     // The end knows on what this rank computes.
     if constexpr (requires { end->prepare(ctx); })
       if (end != nullptr) end->prepare(ctx);
+    forget_recorded(ctx);
     work_memory = buffer_for<Context, std::byte>(work_bytes);
     scratch_memory = buffer_for<Context, std::byte>(scratch_bytes);
     work = arena_of(work_memory);
@@ -84,6 +85,7 @@ class held_stage {
       weights_ = buffer_type(at_.parameters);
     }
     slots_.clear();
+    kept_.clear();
     if (at_.learns) {
       gradients_ = buffer_type(at_.sums_each ? 0 : at_.parameters);
       for (buffer_type* each : {&first_, &second_}) *each = buffer_type(at_.moments);
@@ -95,12 +97,15 @@ class held_stage {
     for (int kind = 0; kind < 3; ++kind) {
       in_[kind].prepare(at_.in[kind], rows, stage::width, parts_.count());
       out_[kind].prepare(at_.out[kind], rows, stage::width);
+      keep_for_messages(in_[kind].memory(), false);
+      keep_for_messages(out_[kind].memory(), true);
     }
   }
   // All messages of the step before were taken.
   void begin_step(bool zero_gradients) {
     left_ = static_cast<std::int32_t>(parts_.count());
     for (auto& each : out_) each.clear();
+    for (auto& each : in_) each.begin_step();
     if (zero_gradients) zero(home_.ctx, gradients_.data(), gradients_.size());
   }
   // The most that a slot ever held, to compare with what was measured.
@@ -162,6 +167,13 @@ class held_stage {
     return (static_cast<held_stage*>(self)->*Operation)(it, number);
   }
 
+  // Tells the transport, where it likes to know.
+  template <class Buffer>
+  void keep_for_messages([[maybe_unused]] const Buffer& memory, [[maybe_unused]] bool leaving) {
+    if constexpr (requires { home_.end->keep(leaving, memory.data(), index{0}); })
+      for (auto& each : home_.end->keep(leaving, memory.data(), memory.size() * static_cast<index>(sizeof(stream)))) kept_.push_back(std::move(each));
+  }
+
   microbatch_state& state(std::int32_t m) { return state_of_[static_cast<std::size_t>(m)]; }
   slot& slot_of(std::int32_t m) { return slots_[static_cast<std::size_t>(state(m).slot)]; }
   index rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
@@ -210,10 +222,24 @@ class held_stage {
     return outgoing(2, m, ends.dx);
   }
 
+  // All that decides what work an operation gives; memory of the context is told by the context. Numbers are read where they lie: those of a microbatch's input
+  // in the same place in each step.
+  auto shape_of(op what, std::int32_t m, const ends_type& ends) {
+    return [this, what, m, &ends](std::vector<index>& into) {
+      const auto address = [](const auto* at) { return reinterpret_cast<index>(at); };
+      const bool kept = at_.learns && !at_.remade && what != op::forward_only;
+      into.insert(into.end(), {address(this), static_cast<index>(what), address(weights_.data()), kept ? address(slot_of(m).memory.data()) : 0,
+                               address(ends.x.data), address(ends.y.data), address(ends.features.data), address(ends.dy.data),
+                               address(ends.d_features.data), address(ends.dx.data), m, rows_of(m)});
+      microbatches<Net>::traits::shape(parts_[m], into);
+    };
+  }
+
   bool infer(int kind, std::int32_t m) {
     ends_type ends;
     if (!forward_ends(kind, m, ends)) return false;
-    stage::infer(context(home_.work, m), at_.range, w(), parts_[m], ends);
+    run_recorded(context(home_.work, m), shape_of(op::forward_only, m, ends),
+                 [&](Context& ctx) { stage::infer(ctx, at_.range, w(), parts_[m], ends); });
     if (!is_first()) give(kind, m);
     return true;
   }
@@ -223,23 +249,26 @@ class held_stage {
     if (!forward_ends(kind, m, ends)) return false;
     microbatch_state& own = state(m);
     own.kind = kind;
+    // Other ranks may still be fetching what the first forward brought to the join.
+    const auto aside = [&](Context& ctx) {
+      ends_type to = ends;
+      if (kind == 1 && is_last()) to.features = ctx.memory.template take_rows<stream, stage::embedding>(ends.features.rows);
+      return to;
+    };
+    const auto shape = shape_of(kind == 1 ? op::re_forward : op::forward, m, ends);
     if (at_.remade) {
-      Context& ctx = context(home_.work, m);
-      if (kind == 1 && is_last()) ends.features = ctx.memory.template take_rows<stream, stage::embedding>(ends.features.rows);
-      stage::infer(ctx, at_.range, w(), parts_[m], ends);
+      run_recorded(context(home_.work, m), shape, [&](Context& ctx) { stage::infer(ctx, at_.range, w(), parts_[m], aside(ctx)); });
       return true;
     }
     for (std::size_t i = 0; i < slots_.size() && own.slot == -1; ++i)
       if (!slots_[i].busy) own.slot = static_cast<int>(i);
     slot& into = slot_of(m);
     into.busy = true;
-    Context& ctx = context(arena_of(into.memory), m);
-    stage::template reserve<Numbers>(ctx, at_.range, parts_[m], into.saved, at_.cut);
-    into.note(ctx.memory);
-    context(home_.work, m);
-    // Other ranks may still be fetching what the first forward brought to the join.
-    if (kind == 1 && is_last()) ends.features = ctx.memory.template take_rows<stream, stage::embedding>(ends.features.rows);
-    stage::forward(ctx, at_.range, w(), parts_[m], ends, into.saved);
+    Context& keeps = context(arena_of(into.memory), m);
+    stage::template reserve<Numbers>(keeps, at_.range, parts_[m], into.saved, at_.cut);
+    into.note(keeps.memory);
+    run_recorded(
+        context(home_.work, m), shape, [&](Context& ctx) { stage::forward(ctx, at_.range, w(), parts_[m], aside(ctx), into.saved); }, into.saved);
     return true;
   }
   bool forward(const instruction& it, std::int32_t) { return keep(0, it.microbatch); }
@@ -257,10 +286,12 @@ class held_stage {
     ends_type ends;
     if (!backward_ends(m, ends)) return false;
     Context& ctx = context(home_.work, m);
-    typename stage::template saved<Numbers> again;
-    if (at_.remade) remake<stage, Numbers>(ctx, at_.range, w(), parts_[m], ends, again, rows_of(m));
     if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
-    stage::backward(ctx, at_.range, w(), parts_[m], ends, at_.remade ? again : slot_of(m).saved, g());
+    run_recorded(ctx, shape_of(op::backward, m, ends), [&](Context& on) {
+      typename stage::template saved<Numbers> again;
+      if (at_.remade) remake<stage, Numbers>(on, at_.range, w(), parts_[m], ends, again, rows_of(m));
+      stage::backward(on, at_.range, w(), parts_[m], ends, at_.remade ? again : slot_of(m).saved, g());
+    });
     ctx.sink = {};
     free(m);
     return true;
@@ -272,7 +303,9 @@ class held_stage {
     if (!backward_ends(m, ends)) return false;
     slot& from = slot_of(m);
     Context& ctx = context(from.at, m);
-    stage::backward_input(ctx, at_.range, w(), parts_[m], ends, from.saved);
+    run_recorded(
+        ctx, shape_of(op::backward_input, m, ends), [&](Context& on) { stage::backward_input(on, at_.range, w(), parts_[m], ends, from.saved); },
+        from.saved);
     from.note(ctx.memory);
     state(m).ends = ends;
     return true;
@@ -282,7 +315,8 @@ class held_stage {
     slot& from = slot_of(m);
     Context& ctx = context(from.at, m);
     if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
-    stage::backward_weight(ctx, at_.range, w(), parts_[m], state(m).ends, from.saved, g());
+    run_recorded(ctx, shape_of(op::backward_weight, m, state(m).ends),
+                 [&](Context& on) { stage::backward_weight(on, at_.range, w(), parts_[m], state(m).ends, from.saved, g()); });
     ctx.sink = {};
     from.note(ctx.memory);
     free(m);
@@ -317,6 +351,7 @@ class held_stage {
   std::vector<view<stream, stage::embedding>> features_;
   std::vector<view<const stream, stage::embedding>> d_features_;
   buffer_type weights_, gradients_, first_, second_;
+  std::vector<std::shared_ptr<void>> kept_;  // last: a transport forgets memory before it goes away
 };
 
 }  // namespace motet

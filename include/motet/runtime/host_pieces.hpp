@@ -25,7 +25,11 @@ class host_pieces {
   std::int32_t rank(std::size_t piece) const { return ranks_[piece]; }
   // What was written to them is where they are held.
   void write_back() {
-    for (const copy& each : copies_) upload(*each.ctx, each.numbers.data(), each.held, static_cast<index>(each.numbers.size()));
+    for (const copy& each : copies_) {
+      const auto count = static_cast<index>(each.numbers.size());
+      upload(*each.ctx, each.numbers.data(), each.held, count);
+      weights_changed(*each.ctx, static_cast<const Master*>(each.held), count);
+    }
   }
 
  private:

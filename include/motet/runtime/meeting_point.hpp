@@ -169,8 +169,11 @@ class meeting_point {
   }
   index rows(std::size_t k) const { return layout_.rows(me_, k); }
   // Rows of others are all here at once, or of two members at a time.
+  // Whether the transport cannot bring rows of one member after the other: then there is room for all, and they come at once.
+  static constexpr bool brings_all = requires { requires Endpoint::brings_all; };
   index received_bytes() const {
-    return loss_type::tells ? features_.received_bytes() : (sources_.size() > 1 ? 2 : 1) * features_.largest() + loss_bytes;
+    if (loss_type::tells) return features_.received_bytes();
+    return (brings_all ? features_.received_bytes() : (sources_.size() > 1 ? 2 : 1) * features_.largest()) + loss_bytes;
   }
   buffer_type zeros() const {
     buffer_type all(loss_size);
@@ -273,9 +276,13 @@ class meeting_point {
       }
     }
   }
-  // Room for two members' rows: while those of one are compared, the next ones come.
-  std::byte* room(std::size_t which) const { return received_.data() + static_cast<index>(which % 2) * features_.largest(); }
+  // Room for two members' rows: while those of one are compared, the next ones come. Or for all.
+  std::byte* room(std::size_t which) const {
+    if constexpr (brings_all) return received_.data() + features_.in()[static_cast<std::size_t>(sources_[which])].offset;
+    else return received_.data() + static_cast<index>(which % 2) * features_.largest();
+  }
   bool fetch(const places& at, std::int32_t tag, std::size_t which) {
+    if (brings_all) return true;
     const std::int32_t from = sources_[which];
     bool& here = here_[which % 2];
     if (!here) here = home_.end->fetch(tag, me_, at.own, features_.out(), from, room(which), features_.in()[static_cast<std::size_t>(from)].bytes);
@@ -290,7 +297,11 @@ class meeting_point {
       pass(home_.ctx, at, me_, nullptr, numbers_.data(), loss_.data(), gradients_.data());
     };
     home_.ctx.memory = home_.work;
-    if (passed_ == 0) home_.end->fetch(tag, me_, at.own, features_.out(), me_, nullptr, 0);
+    if constexpr (brings_all) {
+      if (!home_.end->exchange(tag, me_, at.own, features_.out(), at.received, features_.in())) return false;
+    } else if (passed_ == 0) {
+      home_.end->fetch(tag, me_, at.own, features_.out(), me_, nullptr, 0);
+    }
     for (; passed_ < sources_.size(); ++passed_) {
       if (!fetch(at, tag, passed_)) return false;
       if (passed_ + 1 < sources_.size()) fetch(at, tag, passed_ + 1);

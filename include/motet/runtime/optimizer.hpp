@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/adamw_step.hpp>
 #include <motet/nn/parameter.hpp>
 
 #include <algorithm>
@@ -40,9 +41,6 @@ inline std::vector<parameter_run> decay_runs(std::span<const parameter> paramete
   }
   return runs;
 }
-
-// What every gradient is multiplied by, so that the whole gradient has at most the norm `clip`.
-inline double clip_scale(double norm, double clip) { return clip > 0 && norm > clip ? clip / (norm + 1e-6) : 1; }
 
 // The settings of update number `update`, counted from 1. Step is the backend's own type with these fields.
 template <class Step>

@@ -6,6 +6,7 @@
 #include <motet/nn/vit.hpp>
 #include <motet/runtime/messages.hpp>
 
+#include <bit>
 #include <span>
 #include <string>
 #include <tuple>
@@ -13,8 +14,9 @@
 
 namespace motet {
 
-// How the input of a net is sized and cut. A net with an input type of its own specialises this. Where a device has memory of its own, `data` of so many
-// `elements` is brought there, and with_data() is the same input with it; the rest stays with the host. shape() tells all that decides what work it is.
+// How the input of a net is sized and cut. A net with an input type of its own specialises this. Where a device has memory of its own, stage()
+// brings there what operations read by bring(from, to, count), to an address that is a multiple of 64, and tells the input with it; the rest stays
+// with the host. staged_bytes() says how much memory that takes at most. shape() tells all that decides what work it is.
 template <class Net, class Input = typename Net::input>
 struct input_traits;
 
@@ -26,12 +28,52 @@ struct input_traits<Net, pictures> {
   static index samples(const pictures& all) { return all.samples; }
   static index longest() { return 1; }
   static pictures largest(index samples) { return {nullptr, samples}; }
-  static bool fits(const pictures& all, index samples) { return all.samples <= samples; }
-  static pictures slice(const pictures& all, index first, index count, storage&) { return {all.pixels + first * pixels, count}; }
-  static index elements(const pictures& all) { return all.samples * pixels; }
-  static const float* data(const pictures& all) { return all.pixels; }
-  static pictures with_data(const pictures& all, const float* data) { return {data, all.samples}; }
-  static void shape(const pictures& all, std::vector<index>& into) { into.push_back(all.samples); }
+  static bool fits(const pictures& all, index samples) {
+    return all.samples <= samples && (!all.are_packed() || Net::config.channels <= packed_pictures::most_channels);
+  }
+  static pictures slice(const pictures& all, index first, index count, storage&) {
+    if (!all.are_packed()) return {all.pixels + first * pixels, count};
+    pictures some{nullptr, count, all.packed};
+    some.packed.each += first;
+    return some;
+  }
+  // Floats, or packed pictures behind the list of them.
+  static index staged_bytes(const pictures& all) {
+    return packed_list(all.samples) + all.samples * packed_pictures::most_bytes(Net::config.channels, Net::config.image);
+  }
+  template <class Bring>
+  static pictures stage(const pictures& all, std::byte* to, Bring&& bring) {
+    if (!all.are_packed()) {
+      auto* const numbers = reinterpret_cast<float*>(to);
+      bring(all.pixels, numbers, all.samples * pixels);
+      return {numbers, all.samples};
+    }
+    const packed_pictures& from = all.packed;
+    pictures there = all;
+    auto* const each = reinterpret_cast<packed_picture*>(to);
+    auto* const bytes = reinterpret_cast<std::uint8_t*>(to + packed_list(all.samples));
+    there.packed.bytes = bytes;
+    there.packed.each = there.packed.origin = each;
+    if (all.samples == 0) return there;
+    const packed_picture& last = from.each[all.samples - 1];
+    const index count =
+        last.at - from.each[0].at + (last.pitch > 0 ? static_cast<index>(last.pitch) * last.height : pixels * static_cast<index>(sizeof(float)));
+    if (count > staged_bytes(all) - packed_list(all.samples))
+      fail(step_too_large, std::to_string(all.samples) + " packed pictures of " + std::to_string(count) + " bytes");
+    bring(from.each, each, all.samples);
+    bring(from.of(0), bytes, count);
+    return there;
+  }
+  // What is in packed pictures may change by step, how they are scaled may not.
+  static void shape(const pictures& all, std::vector<index>& into) {
+    into.insert(into.end(), {all.samples, all.are_packed() ? 1 : 0});
+    if (!all.are_packed()) return;
+    for (const auto& numbers : {all.packed.factor, all.packed.shift})
+      for (index c = 0; c < packed_pictures::most_channels; ++c) into.push_back(std::bit_cast<std::int32_t>(numbers[c]));
+  }
+
+ private:
+  static index packed_list(index samples) { return round_up(samples * static_cast<index>(sizeof(packed_picture)), 64); }
 };
 
 template <class Net>
@@ -53,9 +95,13 @@ struct input_traits<Net, tokens> {
     for (index s = 0; s <= count; ++s) offsets[static_cast<std::size_t>(s)] = all.seq.begin(first + s) - start;
     return {all.ids + start, {count, 0, offsets.data()}};
   }
-  static index elements(const tokens& all) { return all.seq.rows(); }
-  static const std::int32_t* data(const tokens& all) { return all.ids; }
-  static tokens with_data(const tokens& all, const std::int32_t* data) { return {data, all.seq}; }
+  static index staged_bytes(const tokens& all) { return all.seq.rows() * static_cast<index>(sizeof(std::int32_t)); }
+  template <class Bring>
+  static tokens stage(const tokens& all, std::byte* to, Bring&& bring) {
+    auto* const ids = reinterpret_cast<std::int32_t*>(to);
+    bring(all.ids, ids, all.seq.rows());
+    return {ids, all.seq};
+  }
   static void shape(const tokens& all, std::vector<index>& into) {
     into.insert(into.end(), {all.seq.samples, all.seq.offsets == nullptr ? all.seq.length : -1});
     if (all.seq.offsets != nullptr) into.insert(into.end(), all.seq.offsets, all.seq.offsets + all.seq.samples + 1);

@@ -60,7 +60,10 @@ class pipeline_trainer {
   pipeline_trainer(const pipeline_trainer&) = delete;
   pipeline_trainer& operator=(const pipeline_trainer&) = delete;
   // After a failure calls may still be under way in memory of the stages.
-  ~pipeline_trainer() { ends_.clear(); }
+  ~pipeline_trainer() {
+    if constexpr (requires { ranks_.leave(); }) ranks_.leave();
+    ends_.clear();
+  }
 
   // What each rank that lives here will hold; prepare() takes exactly that.
   std::vector<rank_memory> plan() const { return placed_.plan(); }
@@ -83,6 +86,8 @@ class pipeline_trainer {
       else if (sums.reduction != nullptr) there->hold(std::move(piece), *sums.reduction);
       else there->hold(std::move(piece));
     });
+    for (auto& each : updates_)
+      if (each) each->prepare();
     if (shares_.clock() != nullptr)
       for (const std::int32_t rank : ranks_.local_ranks()) ranks_.player(rank).clock(shares_.clock());
     shares_.forget();
@@ -214,7 +219,11 @@ class pipeline_trainer {
   group_type* group(int set, std::int32_t number, std::int32_t rank) {
     if (set == 1) number += static_cast<std::int32_t>(groups_.compute().size());
     auto& own = ends_[{rank, number}];
-    if (!own) own = std::make_unique<group_type>(group_set_, number, ranks_.end(rank));
+    if (own) return own.get();
+    own = std::make_unique<group_type>(group_set_, number, ranks_.end(rank));
+    // Sums of gradients go on while backward does, where a rank only begins what it does.
+    if constexpr (requires { own->go_beside(); })
+      if (set == 1) own->go_beside();
     return own.get();
   }
 

@@ -68,6 +68,7 @@ struct placed_stage {
   index sums_bytes() const { return (reduction ? reduction->packing_bytes() : 0) + (ring ? ring->gradient_bytes() : 0); }
   // Takes all memory.
   void prepare(Context& ctx) {
+    if (reduction) reduction->forget();
     stage->prepare(stage->measure());
     const auto sum_by = [&](auto& sums, master* gradients) {
       sums.prepare(ctx, gradients, stage->weights_data());

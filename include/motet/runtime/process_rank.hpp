@@ -57,7 +57,14 @@ class process_rank {
   std::int32_t member(std::int32_t meeting, std::int32_t rank) const { return members_.member(meeting, rank); }
   std::int32_t members(std::int32_t meeting) const { return members_.size(meeting); }
   std::int32_t updaters() const { return members_.updaters(); }
-  void start() {}
+  // When all memory was taken. A transport may have been told of it, which is of use where all ranks' were.
+  void start() {
+    if constexpr (requires { world_.memory().turn_off(); }) {
+      auto refused = static_cast<double>(world_.memory().refused());
+      sum(&refused, 1);
+      if (refused > 0) world_.memory().turn_off();
+    }
+  }
 
   // Runs this rank's part of the program once, after prepare(rank). With a record, all ranks come together before and after, and each gets the
   // whole timeline; then all ask for one.
@@ -93,6 +100,8 @@ class process_rank {
   void require_same(const run_identity& identity) { compare(identity); }
   // Seconds in which all ranks end when one is dead or stopped.
   void set_bound(double seconds) { watch_->set_bound(seconds); }
+  // This rank takes part in nothing more. Others may wait for it, and taking memory down may wait for them: so they are not told that it is alive.
+  void leave() { watch_->roll().leave(); }
   // What a rank that waits in vain names beside its place.
   void note_checkpoint(std::string which) { watch_->note_checkpoint(std::move(which)); }
 

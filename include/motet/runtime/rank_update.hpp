@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/flat_runs.hpp>
 #include <motet/runtime/held_memory.hpp>
 #include <motet/runtime/parameter_piece.hpp>
 
@@ -16,6 +17,8 @@ template <class Home, class Step>
 class rank_update {
  public:
   using master = typename Home::master;
+  using adamw_list = typename Home::context::template adamw_list<master>;
+  using flat_list = typename Home::context::template flat_list<master>;
 
   // The meeting of all ranks that update, and this one's number among them.
   rank_update(Home& home, const adamw_settings& settings, index loss_numbers, std::int32_t meeting, std::int32_t member, std::int32_t members)
@@ -45,7 +48,23 @@ class rank_update {
     loss_ = held(std::move(piece), false);
     clamped_ = clamped;
   }
+  // When all is held: a list of what is moved, and one of what is counted. Else the first step does it.
+  void prepare() {
+    std::vector<adamw_run<master>> moved;
+    std::vector<flat_run<master>> counted;
+    for (const held& each : pieces_) {
+      each.list(moved);
+      for (const interval part : each.counted) counted.push_back({each.piece.gradients + part.begin, part.size()});
+    }
+    loss_.list(moved);
+    moved_ = adamw_list(std::move(moved));
+    counted_ = flat_list(std::move(counted));
+    moved_.prepare(home_.ctx);
+    counted_.prepare(home_.ctx);
+    prepared_ = true;
+  }
   void begin_step(index update, double rate) {
+    if (!prepared_) prepare();
     update_ = update;
     rate_ = rate;
     ready_ = 0;
@@ -85,6 +104,7 @@ class rank_update {
     parameter_piece<master> piece;
     std::vector<own_run> runs;
     std::vector<interval> counted, rest;  // of the gradients; rest: what others update
+    bool shared = false;                  // others update a part of the weights
     held() = default;
     // sums_only: gradients are there for what is updated here alone, in the order of moments.
     held(parameter_piece<master> from, bool sums_only) : piece(std::move(from)) {
@@ -102,7 +122,14 @@ class rank_update {
           if (both.size() > 0) counted.push_back({both.begin + (sums_only ? moved : 0), both.end + (sums_only ? moved : 0)});
         }
       }
-      if (!sums_only) rest = without(piece.size, own);
+      rest = without(piece.size, own);
+      shared = !rest.empty();
+      if (sums_only) rest.clear();
+    }
+    void list(std::vector<adamw_run<master>>& into) const {
+      for (const auto& [run, gradients, moments] : runs)
+        into.push_back({piece.weights + run.offset, piece.gradients + gradients, piece.first + moments, piece.second + moments, run.size, run.decay});
+      for (const interval each : rest) into.push_back({nullptr, piece.gradients + each.begin, nullptr, nullptr, each.size(), false, true});
     }
   };
   struct reduction {
@@ -118,10 +145,7 @@ class rank_update {
     return done;
   }
   void tell(const double* loss, const master* gradients) {
-    typename Home::context::real squares{};
-    for (const held& each : pieces_)
-      for (const interval part : each.counted) squares += sum_of_squares(home_.ctx, each.piece.gradients + part.begin, part.size());
-    told_[0] = number_of(home_.ctx, squares);
+    told_[0] = number_of(home_.ctx, sum_of_squares(home_.ctx, counted_));
     told_[1] = loss != nullptr ? number_at(home_.ctx, loss) : 0;
     if (gradients != nullptr) download(home_.ctx, gradients, of_loss_.data(), static_cast<index>(of_loss_.size()));
     for (std::size_t i = 0; i < of_loss_.size(); ++i) told_[2 + i] = gradients != nullptr ? static_cast<double>(of_loss_[i]) : 0;
@@ -133,23 +157,17 @@ class rank_update {
     for (std::size_t i = 2; i < sum_.size(); ++i) squares += sum_[i] * sum_[i];
     norm_ = std::sqrt(squares);
     if (!std::isfinite(norm_) || !std::isfinite(sum_[1])) return;
-    for (const held& each : pieces_) update(each);
     const parameter_piece<master>& loss = loss_.piece;
-    if (loss.size == 0) return;
-    for (std::size_t i = 0; i < of_loss_.size(); ++i) of_loss_[i] = static_cast<master>(sum_[2 + i]);
-    upload(home_.ctx, static_cast<const master*>(of_loss_.data()), loss.gradients, loss.size);
-    update(loss_);
-    if (clamped_ >= 0) clamp_to(home_.ctx, loss.weights + clamped_, static_cast<master>(4.60517018598809));  // ln 100
-  }
-  // Leaves all gradients zero.
-  void update(const held& own) {
-    const double scale = clip_scale(norm_, settings_.clip);
-    const parameter_piece<master>& of = own.piece;
-    for (const auto& [run, gradients, moments] : own.runs) {
-      const auto settings = adamw_step_for<Step>(settings_, update_ + 1, rate_, scale, run.decay);
-      adamw(home_.ctx, of.weights + run.offset, of.gradients + gradients, of.first + moments, of.second + moments, run.size, settings, true);
+    if (loss.size > 0) {
+      for (std::size_t i = 0; i < of_loss_.size(); ++i) of_loss_[i] = static_cast<master>(sum_[2 + i]);
+      upload(home_.ctx, static_cast<const master*>(of_loss_.data()), loss.gradients, loss.size);
     }
-    for (const interval each : own.rest) zero(home_.ctx, of.gradients + each.begin, each.size());
+    // Leaves all gradients zero.
+    adamw(home_.ctx, moved_, adamw_step_for<Step>(settings_, update_ + 1, rate_, clip_scale(norm_, settings_.clip), true));
+    if (loss.size > 0 && clamped_ >= 0) clamp_to(home_.ctx, loss.weights + clamped_, static_cast<master>(4.60517018598809));  // ln 100
+    // Those of others come when weights are gathered.
+    for (const held& each : pieces_)
+      if (each.shared) weights_changed(home_.ctx, static_cast<const master*>(each.piece.weights), each.piece.size);
   }
 
   Home& home_;
@@ -158,12 +176,15 @@ class rank_update {
   std::vector<double> told_, heard_, sum_;
   std::vector<master> of_loss_;  // gradients of its numbers
   std::vector<held> pieces_;
+  adamw_list moved_;   // of all pieces and the loss
+  flat_list counted_;  // of all pieces
   std::vector<reduction> sums_;
   held loss_;
   index clamped_ = -1;
   index update_ = 0, ready_ = 0;
   doing now_ = doing::sums;
   double rate_ = 0, norm_ = 0;
+  bool prepared_ = false;
 };
 
 }  // namespace motet

@@ -54,12 +54,7 @@ class roll_call {
   roll_call(const roll_call&) = delete;
   roll_call& operator=(const roll_call&) = delete;
   ~roll_call() {
-    if (thread_.joinable()) {
-      const char over = 0;
-      while (::write(end_[1], &over, 1) < 0 && errno == EINTR) {
-      }
-      thread_.join();
-    }
+    leave();
     for (const int each : {socket_, end_[0], end_[1]})
       if (each >= 0) ::close(each);
   }
@@ -104,6 +99,14 @@ class roll_call {
     return false;
   }
   void set_bound(double seconds) { bound_ = seconds; }
+  // Answers no more: who waits for this rank from now on waits in vain.
+  void leave() {
+    if (!thread_.joinable()) return;
+    const char over = 0;
+    while (::write(end_[1], &over, 1) < 0 && errno == EINTR) {
+    }
+    thread_.join();
+  }
   // Where ranks cannot reach each other, whoever is waited for in vain counts as silent, though it may compute.
   void cannot_ask() { deaf_ = true; }
   bool can_ask() const { return !deaf_; }

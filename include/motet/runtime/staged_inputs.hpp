@@ -43,18 +43,15 @@ class staged_inputs {
   using all = std::make_index_sequence<Model::size>;
   template <std::size_t I>
   using traits = input_traits<typename Model::template module_at<I>::net>;
-  template <std::size_t I>
-  using element = std::remove_cvref_t<decltype(*traits<I>::data(std::declval<const input<I>&>()))>;
-  template <std::size_t... I>
-  static auto rooms_type(std::index_sequence<I...>) -> std::tuple<typename Device::template buffer<element<I>>...>;
+  using room = typename Device::template buffer<std::byte>;
 
   template <std::size_t... I>
   static index bytes_of(const batch& largest, std::index_sequence<I...>) {
-    return ((traits<I>::elements(std::get<I>(largest)) * static_cast<index>(sizeof(element<I>))) + ...);
+    return (traits<I>::staged_bytes(std::get<I>(largest)) + ...);
   }
   template <std::size_t... I>
   void take(Device& device, const batch& largest, std::index_sequence<I...>) {
-    ((std::get<I>(rooms_) = device.template take<element<I>>("inputs", traits<I>::elements(std::get<I>(largest)))), ...);
+    ((rooms_[I] = device.template take<std::byte>("inputs", traits<I>::staged_bytes(std::get<I>(largest)))), ...);
   }
   template <class C, std::size_t... I>
   batch begin_all(C& ctx, const batch& from, std::index_sequence<I...>) {
@@ -62,12 +59,10 @@ class staged_inputs {
   }
   template <std::size_t I, class C>
   input<I> begin_one(C& ctx, const input<I>& from) {
-    auto* const room = std::get<I>(rooms_).data();
-    detail::begin_bring(ctx, traits<I>::data(from), room, traits<I>::elements(from));
-    return traits<I>::with_data(from, room);
+    return traits<I>::stage(from, rooms_[I].data(), [&](const auto* data, auto* to, index count) { detail::begin_bring(ctx, data, to, count); });
   }
 
-  decltype(rooms_type(all{})) rooms_;
+  room rooms_[Model::size];
 };
 
 // A device whose memory is the host's reads a batch where it lies.

@@ -12,28 +12,24 @@ template <class Net, class Context>
 class staged_microbatches {
  public:
   using traits = input_traits<Net>;
-  using element = std::remove_cvref_t<decltype(*traits::data(std::declval<const typename Net::input&>()))>;
 
-  static index bytes(const microbatches<Net>& of) { return of.count() * each_of(of) * static_cast<index>(sizeof(element)); }
+  static index bytes(const microbatches<Net>& of) { return of.count() * each_of(of); }
 
   void prepare(const microbatches<Net>& of) {
     each_ = each_of(of);
-    memory_ = buffer_for<Context, element>(of.count() * each_);
+    memory_ = buffer_for<Context, std::byte>(of.count() * each_);
   }
   // After microbatches::cut(), which finds them in the host's memory.
   void stage(Context& ctx, microbatches<Net>& of) const {
-    for (index m = 0; m < of.count(); ++m) {
-      element* const to = memory_.data() + m * each_;
-      bring(ctx, traits::data(of[m]), to, traits::elements(of[m]));
-      of.move(m, traits::with_data(of[m], to));
-    }
+    for (index m = 0; m < of.count(); ++m)
+      of.move(m, traits::stage(of[m], memory_.data() + m * each_, [&](const auto* from, auto* to, index count) { bring(ctx, from, to, count); }));
     brought(ctx);
   }
 
  private:
-  static index each_of(const microbatches<Net>& of) { return round_up(traits::elements(of.largest()), arena::alignment); }
+  static index each_of(const microbatches<Net>& of) { return round_up(traits::staged_bytes(of.largest()), arena::alignment); }
 
-  buffer_for<Context, element> memory_;
+  buffer_for<Context, std::byte> memory_;
   index each_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/draw_key.hpp>
+#include <motet/backend/flat_runs.hpp>
 #include <motet/model/contrastive_step.hpp>
 #include <motet/runtime/guard.hpp>
 #include <motet/runtime/initialise.hpp>
@@ -51,17 +52,15 @@ class trainer {
   using stream = typename Numbers::stream;
   using batch = typename Model::batch;
   using step_of = contrastive_step<Model>;
+  using adamw_list = typename Device::context::template adamw_list<master>;
   template <class T>
   using buffer = typename Device::template buffer<T>;  // of the device
 
   trainer(Device& device, const trainer_config& config)
-      : device_(device),
-        config_(config),
-        parameters_(Model::parameters()),
-        runs_(decay_runs(parameters_, Model::trainable_size)),
-        parts_(config.batch, config.parts) {
+      : device_(device), config_(config), parameters_(Model::parameters()), parts_(config.batch, config.parts) {
     for (const parameter& each : parameters_)
       if (each.name == "join.log_scale") log_scale_at_ = each.offset;
+    list();
   }
   trainer(const trainer&) = delete;
   trainer& operator=(const trainer&) = delete;
@@ -101,6 +100,8 @@ class trainer {
     first_ = device_.template take<master>("first moments", Model::trainable_size);
     second_ = device_.template take<master>("second moments", Model::trainable_size);
     device_.template keep_weights<typename Numbers::value>(weights_.data(), Model::parameter_size);
+    list();
+    device_.run([&](auto& ctx) { moved_.prepare(ctx); });
     inputs_.prepare(device_, config_.batch);
     fill(weights_, [&](master* to) { initialise(parameters_, config_.seed, to, Model::parameter_size); });
     fill(first_, [](master* to) { std::fill_n(to, Model::trainable_size, master(0)); });
@@ -115,8 +116,15 @@ class trainer {
     parts_.require(whole);
     const draw_key draws{config_.seed, static_cast<std::uint64_t>(updates_), 0};
     std::span<const batch> parts;
-    if constexpr (Device::shares_memory) parts = parts_.cut(whole);
-    else device_.run([&](auto& ctx) { parts = parts_.cut(inputs_.bring(ctx, whole)); }, draws);
+    if constexpr (Device::shares_memory) {
+      parts = parts_.cut(whole);
+    } else {
+      const auto before = [&](auto& ctx) {
+        refresh_weights(ctx);
+        parts = parts_.cut(inputs_.bring(ctx, whole));
+      };
+      device_.run(before, draws);
+    }
     step_result result;
     result.rate = rate;
     bool updated = false;
@@ -186,8 +194,12 @@ class trainer {
   }
   const trainer_config& config() const { return config_; }
   Device& device() { return device_; }
-  // In the device's memory.
-  master* weights() { return weights_.data(); }
+  // In the device's memory. Who writes weights there asks for their address anew each time.
+  master* weights() {
+    if constexpr (!Device::shares_memory)
+      if (weights_.size() > 0) device_.run([&](auto& ctx) { weights_changed(ctx, weights_.data(), weights_.size()); });
+    return weights_.data();
+  }
   master* first() { return first_.data(); }
   master* second() { return second_.data(); }
   master* gradients() { return gradients_.data(); }
@@ -212,7 +224,6 @@ class trainer {
   // Forward and backward; depends on the parts and tell_shape() alone.
   template <class C>
   sums<typename C::real> gradients_of(C& ctx, std::span<const batch> parts) {
-    refresh_weights(ctx);
     if (!clean_) {
       const auto part = enter(ctx, "optimizer");
       zero(ctx, gradients_.data(), Model::trainable_size);
@@ -231,24 +242,29 @@ class trainer {
       }(all{});
     }
   }
-  // Every thread takes the same decision, as loss and norm are the same numbers on all.
+  // What an update moves, in as few runs as decay allows.
+  void list() {
+    std::vector<adamw_run<master>> runs;
+    for (const parameter_run& each : decay_runs(parameters_, Model::trainable_size)) {
+      const auto at = [&](const buffer<master>& of) { return of.size() > 0 ? of.data() + each.offset : nullptr; };
+      runs.push_back({at(weights_), at(gradients_), at(first_), at(second_), each.size, each.decay});
+    }
+    moved_ = adamw_list(std::move(runs));
+  }
+  // Loss and norm go to the host, and the update, which looks at them itself, begins before they are there. Every thread takes the same decision, as
+  // they are the same numbers on all.
   template <class C>
   outcome update(C& ctx, const sums<typename C::real>& found, double rate) {
     const auto part = enter(ctx, "optimizer");
-    outcome done;
-    done.loss = number_of(ctx, found.loss);
-    done.norm = std::sqrt(number_of(ctx, found.squares));
     if constexpr (!Device::shares_memory) used(ctx);
-    if (!std::isfinite(done.loss) || !std::isfinite(done.norm)) return done;
-    const double scale = clip_scale(done.norm, config_.optimizer.clip);
-    for (const parameter_run& own : runs_) {
-      const auto settings = adamw_step_for<typename Device::adamw_step>(config_.optimizer, updates_ + 1, rate, scale, own.decay);
-      adamw(ctx, weights_.data() + own.offset, gradients_.data() + own.offset, first_.data() + own.offset, second_.data() + own.offset, own.size,
-            settings, true);
-    }
-    if (config_.clamp_scale && log_scale_at_ >= 0) clamp_to(ctx, weights_.data() + log_scale_at_, static_cast<master>(4.60517018598809));  // ln 100
-    done.updated = true;
-    return done;
+    const auto coming = begin_numbers(ctx, found.loss, found.squares);
+    const auto step = adamw_step_for<typename Device::adamw_step>(config_.optimizer, updates_ + 1, rate, 1, true);
+    adamw(ctx, moved_, step, found.loss, found.squares, config_.optimizer.clip);
+    if (config_.clamp_scale && log_scale_at_ >= 0)
+      clamp_to(ctx, weights_.data() + log_scale_at_, static_cast<master>(4.60517018598809), found.loss, found.squares);  // ln 100
+    const auto numbers = numbers_of(ctx, coming);
+    const update_sums known{numbers.first, numbers.second};
+    return {known.loss, known.norm(), known.allow()};
   }
   // `out` lies in the host's memory.
   template <std::size_t At, class C, class Input>
@@ -273,7 +289,10 @@ class trainer {
     } else {
       std::vector<master> here(static_cast<std::size_t>(to.size()));
       make(here.data());
-      device_.run([&](auto& ctx) { upload(ctx, here.data(), to.data(), to.size()); });
+      device_.run([&](auto& ctx) {
+        upload(ctx, here.data(), to.data(), to.size());
+        weights_changed(ctx, to.data(), to.size());
+      });
     }
   }
   // A buffer of the device as the host sees it.
@@ -295,7 +314,7 @@ class trainer {
   Device& device_;
   trainer_config config_;
   std::vector<parameter> parameters_;
-  std::vector<parameter_run> runs_;
+  adamw_list moved_;
   batch_parts<Model> parts_;
   buffer<master> weights_, gradients_, first_, second_;
   staged_inputs<Model, Device> inputs_;

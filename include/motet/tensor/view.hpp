@@ -29,7 +29,6 @@ struct matrix {
 // The same with the width in the type; nets pass these, so that widths that do not fit do not compile.
 template <class T, index Width>
 struct view : matrix<T> {
-  static constexpr index static_width = Width;
   constexpr view() = default;
   constexpr view(T* from, index count, index step = Width) : matrix<T>{from, count, Width, step} {}
   template <class U>

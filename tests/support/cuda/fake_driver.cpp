@@ -98,6 +98,16 @@ constexpr named names[] = {
 };
 }  // namespace
 
+bool motet::emulation::meet(cudaStream_t one, cudaStream_t other) {
+  auto& m = machine::one();
+  const machine::lock held(m.guard);
+  const auto processors_of_share = [&](cudaStream_t stream) {
+    const auto* const of = static_cast<const share*>(m.stream_of(stream)->share);
+    return of != nullptr ? of->of : ~processor_set{};
+  };
+  return (processors_of_share(one) & processors_of_share(other)).any();
+}
+
 extern "C" {
 
 CUresult cuGetErrorName(CUresult status, const char** text) {

@@ -162,6 +162,7 @@ cudaError_t cudaFree(void* at) {
   machine::lock held(m.guard);
   const auto* const found = m.find(at);
   if (found == nullptr) return said(cudaErrorInvalidValue);
+  for (const auto& look : m.frees) look(at, found->bytes);
   m.drain(held, found->gpu);
   return said(give(m, at));
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <vector>
 
 namespace {
@@ -23,7 +24,8 @@ struct message {
   const void* from = nullptr;
   void* to = nullptr;
   std::size_t bytes = 0;
-  bool sent = false, wanted = false, moved = false;
+  bool sent = false, wanted = false, moved = false, registered = false;
+  double time = 0;  // at which both ends are there
 };
 struct collective {
   std::string what;
@@ -31,7 +33,8 @@ struct collective {
   std::vector<void*> to;
   std::vector<bool> here;
   std::size_t arrived = 0;
-  bool done = false;
+  bool done = false, registered = false;
+  double time = 0;  // at which all have come
 };
 // What the ranks of a communicator have in common.
 struct common {
@@ -60,6 +63,7 @@ struct ncclComm {
   // A communicator that is split off is there when all ranks asked.
   ncclComm** promised = nullptr;
   bool is_ready = true;
+  std::map<void*, std::pair<std::uintptr_t, std::size_t>> registered;  // by handle
 };
 
 namespace {
@@ -110,10 +114,28 @@ void require_gpu(const void* memory, std::size_t bytes) {
   if (bytes > 0 && emulation::place_of(memory) == emulation::place::pageable) emulation::fault("NCCL was given pageable memory of the host");
 }
 
+// All communicators with memory that they were told of.
+std::set<ncclComm*>& tellers() {
+  static std::set<ncclComm*> all;
+  return all;
+}
+bool is_registered(const ncclComm& comm, const void* at) {
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  for (const auto& [handle, range] : comm.registered)
+    if (address >= range.first && address < range.first + range.second) return true;
+  return false;
+}
+void forget(ncclComm* comm, bool may_know) {
+  const std::lock_guard lock(mutex);
+  if (!may_know && !comm->registered.empty()) emulation::fault("NCCL: a communicator is destroyed that still knows memory");
+  tellers().erase(comm);
+}
+
 // Runs `all(from, to)` once, when all ranks have come to their collective of this number.
 template <class All>
 ncclResult_t collect(ncclComm_t comm, cudaStream_t stream, const std::string& what, const void* from, void* to, All all) {
   const std::size_t number = comm->next_collective++;
+  const bool registered = is_registered(*comm, from);
   const auto of = comm->of;
   const int rank = comm->rank;
   const auto gone = comm->aborted;
@@ -123,6 +145,7 @@ ncclResult_t collect(ncclComm_t comm, cudaStream_t stream, const std::string& wh
         const std::lock_guard lock(mutex);
         if (*gone) return;
         collective& it = of->collectives[number];
+        emulation::began_no_sooner(it.time);
         if (std::exchange(it.done, true)) return;
         all(it.from, it.to);
       },
@@ -133,6 +156,7 @@ ncclResult_t collect(ncclComm_t comm, cudaStream_t stream, const std::string& wh
         if (it.here.empty()) {
           const auto size = static_cast<std::size_t>(of->ranks);
           it.what = what;
+          it.registered = registered;
           it.from.resize(size);
           it.to.resize(size);
           it.here.resize(size);
@@ -140,7 +164,9 @@ ncclResult_t collect(ncclComm_t comm, cudaStream_t stream, const std::string& wh
         const auto me = static_cast<std::size_t>(rank);
         if (!it.here[me]) {
           if (it.what != what) emulation::fault("NCCL: one rank calls " + it.what + ", another " + what);
+          if (it.registered != registered) emulation::fault("NCCL: in " + what + " some ranks bring registered memory, some other");
           it.here[me] = true;
+          it.time = std::max(it.time, emulation::could_begin());
           it.from[me] = from;
           it.to[me] = to;
           ++it.arrived;
@@ -161,6 +187,7 @@ struct half {
   int peer;
   std::size_t number;
   cudaStream_t stream;
+  bool registered = false;
 };
 thread_local int depth = 0;
 thread_local std::vector<half> halves;
@@ -183,6 +210,7 @@ void begin(std::vector<half> together) {
         if (*gone) return;
         for (const half& each : *shared) {
           message& it = message_of(each);
+          emulation::began_no_sooner(it.time);
           if (!std::exchange(it.moved, true) && it.bytes > 0) std::memcpy(it.to, it.from, it.bytes);
         }
       },
@@ -195,9 +223,12 @@ void begin(std::vector<half> together) {
           if ((it.sent || it.wanted) && it.bytes != each.bytes)
             emulation::fault("NCCL: a message of " + std::to_string(it.bytes) + " bytes meets one of " + std::to_string(each.bytes));
           it.bytes = each.bytes;
+          if ((it.sent || it.wanted) && it.bytes > 0 && it.registered != each.registered)
+            emulation::fault("NCCL: one end of a message brings registered memory, the other does not");
+          it.registered = each.registered;
+          if (bool& here = each.sends ? it.sent : it.wanted; !std::exchange(here, true)) it.time = std::max(it.time, emulation::could_begin());
           if (each.sends) it.from = each.data;
           else it.to = each.data;
-          (each.sends ? it.sent : it.wanted) = true;
           all = all && it.sent && it.wanted;
         }
         return all;
@@ -205,6 +236,7 @@ void begin(std::vector<half> together) {
 }
 ncclResult_t add(half it) {
   require_gpu(it.data, it.bytes);
+  it.registered = is_registered(*it.comm, it.data);
   if (it.peer < 0 || it.peer >= it.comm->of->ranks || it.peer == it.comm->rank) return ncclInvalidArgument;
   it.number = (it.sends ? it.comm->next_sent : it.comm->next_wanted)[it.peer]++;
   if (depth > 0) halves.push_back(it);
@@ -293,13 +325,46 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* found) {
 }
 ncclResult_t ncclCommCount(ncclComm_t comm, int* count) { return *count = comm->of->ranks, ncclSuccess; }
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) { return *rank = comm->rank, ncclSuccess; }
-ncclResult_t ncclCommDestroy(ncclComm_t comm) { return delete comm, ncclSuccess; }
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  forget(comm, false);
+  return delete comm, ncclSuccess;
+}
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   {
     const std::lock_guard lock(mutex);
     *comm->aborted = true;
   }
+  forget(comm, true);
   delete comm;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void* at, size_t bytes, void** handle) {
+  *handle = nullptr;
+  if (emulation::is_refused("ncclCommRegister")) return ncclInternalError;
+  const auto* const first = static_cast<const std::byte*>(at);
+  if (bytes == 0 || emulation::place_of(first) != emulation::place::gpu || emulation::place_of(first + bytes - 1) != emulation::place::gpu)
+    emulation::fault("NCCL is told of memory that is none of a GPU");
+  static std::once_flag once;
+  std::call_once(once, [] {
+    emulation::watch_frees([](const void* gone, std::size_t size) {
+      const std::lock_guard lock(mutex);
+      const auto begin = reinterpret_cast<std::uintptr_t>(gone);
+      for (const ncclComm* each : tellers())
+        for (const auto& [known, range] : each->registered)
+          if (range.first < begin + size && begin < range.first + range.second) emulation::fault("memory goes away that NCCL still knows");
+    });
+  });
+  const std::lock_guard lock(mutex);
+  static std::uintptr_t next = 1;
+  *handle = reinterpret_cast<void*>(next++);
+  comm->registered[*handle] = {reinterpret_cast<std::uintptr_t>(at), bytes};
+  tellers().insert(comm);
+  return ncclSuccess;
+}
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
+  const std::lock_guard lock(mutex);
+  if (comm->registered.erase(handle) == 0) emulation::fault("NCCL is to forget memory that it does not know");
   return ncclSuccess;
 }
 

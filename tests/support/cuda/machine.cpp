@@ -126,6 +126,7 @@ void machine::finish_queued(lock& held_lock, stream_state& on, queued piece) {
   } else if (on.blocking) {
     if (const auto found = legacy.find(on.gpu); found != legacy.end() && found->second->last) piece.after.push_back(found->second->last);
   }
+  piece.since = now();
   on.last = piece.done;
   on.queue.push_back(std::move(piece));
   changed.notify_all();
@@ -161,6 +162,15 @@ cudaError_t machine::queue_graph(lock& held_lock, stream_state& on, exec_state& 
   return cudaSuccess;
 }
 
+// When the first piece of this queue begins, of which all that it waits for is done.
+double begin_of(const stream_state& on) {
+  const queued& head = on.queue.front();
+  double found = std::max(head.since, on.free);
+  for (const auto& after : head.after)
+    if (after->done) found = std::max(found, after->time);
+  return found;
+}
+
 // Runs one piece of work that is ready, if there is any and nobody runs one.
 bool machine::step(lock& held_lock) {
   if (running) return false;
@@ -175,6 +185,7 @@ bool machine::step(lock& held_lock) {
     auto& head = each->queue.front();
     bool may = true;
     for (const auto& after : head.after) may = may && after->done;
+    could_begin = begin_of(*each);
     if (!may || (head.what.ready && !head.what.ready())) continue;
     if (!head.graph || head.graph->left == 0) {
       ready.push_back({each, whole});
@@ -194,6 +205,8 @@ bool machine::step(lock& held_lock) {
   // Queues keep their pieces in place while others are put behind them.
   const work& what = chosen.node == whole ? head.what : (*head.graph->of)[chosen.node].what;
   running = true;
+  const double begin = begin_of(*chosen.on), began = now();
+  no_sooner = begin;
   if (what.run) {
     protect(!what.on_host);
     held_lock.unlock();
@@ -205,12 +218,16 @@ bool machine::step(lock& held_lock) {
     held_lock.lock();
   }
   running = false;
+  const auto paced = pace.find(chosen.on->gpu);
+  const double seconds = !what.run ? 0 : paced != pace.end() && !what.on_host ? paced->second : now() - began;
+  double end = std::max(begin, no_sooner) + seconds;
+  if (head.graph) end = begin + (head.graph->seconds = std::max(head.graph->seconds, no_sooner - begin) + seconds);
   if (chosen.node != whole) {
     head.graph->done[chosen.node] = true;
     --head.graph->left;
   }
   if (chosen.node == whole || head.graph->left == 0) {
-    head.done->time = now();
+    head.done->time = chosen.on->free = end;
     head.done->done = true;
     chosen.on->queue.pop_front();
     if (chosen.on->destroyed && chosen.on->queue.empty()) {
@@ -295,6 +312,14 @@ void set_gpus(int count) {
   const machine::lock held(m.guard);
   m.gpus = count;
 }
+void pace(int gpu, double seconds) {
+  auto& m = machine::one();
+  const machine::lock held(m.guard);
+  if (seconds > 0) m.pace[gpu] = seconds;
+  else m.pace.erase(gpu);
+}
+double could_begin() { return machine::one().could_begin; }
+void began_no_sooner(double time) { machine::one().no_sooner = std::max(machine::one().no_sooner, time); }
 void set_memory(std::size_t bytes) {
   auto& m = machine::one();
   const machine::lock held(m.guard);
@@ -304,6 +329,19 @@ void refuse(const std::string& function, cudaError_t status, int passed) {
   auto& m = machine::one();
   const machine::lock held(m.guard);
   m.refusals[function] = {passed, status};
+}
+bool is_refused(const std::string& function) {
+  auto& m = machine::one();
+  const machine::lock held(m.guard);
+  const auto found = m.refusals.find(function);
+  if (found == m.refusals.end() || found->second.first-- > 0) return false;
+  m.refusals.erase(found);
+  return true;
+}
+void watch_frees(std::function<void(const void*, std::size_t)> look) {
+  auto& m = machine::one();
+  const machine::lock held(m.guard);
+  m.frees.push_back(std::move(look));
 }
 tally done_so_far() {
   auto& m = machine::one();

@@ -24,6 +24,10 @@ void set_gpus(int count);
 void set_memory(std::size_t bytes);  // of each GPU
 // The next call of this function, after `passed` more of it, does nothing and answers `status`.
 void refuse(const std::string& function, cudaError_t status, int passed = 0);
+// Whether this call of a library's fake is refused so.
+bool is_refused(const std::string& function);
+// Called before memory of a GPU goes away, for fakes of libraries that were told of it. It may not call the runtime.
+void watch_frees(std::function<void(const void* at, std::size_t bytes)> look);
 // What was done so far.
 struct tally {
   long kernels = 0, copies = 0, graph_launches = 0, host_calls = 0;
@@ -31,8 +35,13 @@ struct tally {
 tally done_so_far();
 // The kernels, calls and copies that a graph holds.
 std::size_t nodes_of(cudaGraph_t graph);
+// Times of events are those of a machine whose streams run beside each other: a piece of work begins when it was queued, its stream is free and all that it
+// waits for is done, and takes as long as it took here. Or, on this GPU, so many seconds each; 0: no longer.
+void pace(int gpu, double seconds);
 // Multiprocessors that kernels of this stream run on.
 int processors_of(cudaStream_t stream);
+// Whether some of them are those of the other stream, too.
+bool meet(cudaStream_t one, cudaStream_t other);
 
 // Ends the program: what a GPU leaves undefined was done.
 [[noreturn]] void fault(const std::string& what);
@@ -40,6 +49,9 @@ int processors_of(cudaStream_t stream);
 // Queues a function of the host that may touch memory of the GPU, as a kernel may: for fakes of libraries. It runs, in the stream's order, no sooner
 // than ready() holds (if given), which is asked often and must not wait; other streams go on meanwhile. In a graph, it runs at each replay.
 void call(cudaStream_t stream, std::function<void()> work, std::function<bool()> ready = {});
+// Within ready(): the time at which the work could begin. Within work(): it began no sooner than that.
+double could_begin();
+void began_no_sooner(double time);
 // What a pointer is, for fakes of libraries that check their arguments.
 enum class place { gpu, pinned, pageable };
 place place_of(const void* at);

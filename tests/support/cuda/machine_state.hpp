@@ -41,9 +41,11 @@ struct replay {
   std::shared_ptr<const nodes> of;
   std::vector<bool> done;
   std::size_t left = 0;
+  double seconds = 0;  // that it took until now
 };
 struct queued {
   work what;
+  double since = 0;  // when it was queued
   std::vector<tick_ref> after;
   std::optional<replay> graph;
   tick_ref done = std::make_shared<tick>();
@@ -62,6 +64,7 @@ struct stream_state {
   int gpu = 0;
   bool blocking = false, destroyed = false;
   int priority = 0, processors = 132;
+  double free = 0;  // the time at which its last piece of work was done
   unsigned long long number = 0;
   std::deque<queued> queue;
   std::shared_ptr<capture_state> capture;
@@ -109,7 +112,10 @@ struct machine {
   int gpus = 1;
   std::size_t memory = std::size_t{4} << 30;
   bool running = false;  // one piece of work at a time
-  bool open = false;     // memory of GPUs may be touched
+  double could_begin = 0, no_sooner = 0;
+  std::map<int, double> pace;
+  std::vector<std::function<void(const void*, std::size_t)>> frees;
+  bool open = false;  // memory of GPUs may be touched
   std::map<std::uintptr_t, allocation> held;
   std::map<std::uintptr_t, std::size_t> pinned, registered;
   std::deque<std::pair<char*, std::size_t>> graves;  // freed memory, not given to anybody for a while

@@ -2,9 +2,12 @@
 // labels: threads
 #include <doctest/doctest.h>
 
+#include <motet/backend/cpu/patches.hpp>
 #include <motet/data/loader.hpp>
 
 #include <unit/data/pairs.hpp>
+
+#include "laws/cpu_run.hpp"
 
 #include <atomic>
 #include <cstdlib>
@@ -95,6 +98,55 @@ TEST_CASE("the same batches with one thread and with three, cached or not, damag
         CHECK(found == wanted);
         if (damaged) CHECK(skips.count(skip::bad_picture) == 5);
       }
+    }
+  }
+}
+
+TEST_CASE("packed pictures are those of the floats: the same order, boxes and mirrors, whatever the threads, damaged or not") {
+  for (const bool damaged : {false, true}) {
+    const pairs_set set(damaged ? damage : std::function<void(motet::index, made_sample&)>{});
+    skip_log skips;
+    const pair_source source(set.shards, skips);
+    for (const motet::index image : {8, 4}) {  // with 4 some are too large to stay as they are
+      loader_config config = config_of(1);
+      config.example.image = image;
+      config.example.colours = {{0.4f, 0.5f, 0.6f}, {0.2f, 0.25f, 0.3f}};
+      pair_loader floats(source, set.words, config);
+      config.form = picture_form::bytes;
+      pair_loader first(source, set.words, config);
+      config.threads = 3;
+      pair_loader second(source, set.words, config);
+      motet::index as_floats = 0, mirrored = 0;
+      for (int step = 0; step < 12; ++step) {
+        const pair_batch &want = floats.next(), &batch = first.next(), &other = second.next();
+        REQUIRE(batch.size() == 12);
+        CHECK(batch.samples == want.samples);
+        CHECK(batch.tokens == want.tokens);
+        CHECK(batch.offsets == want.offsets);
+        CHECK(batch.pixels.data == nullptr);
+        std::vector<float> made(static_cast<std::size_t>(12 * 3 * image * image));
+        const sequences rows{12, 1, nullptr};
+        laws::cpu_run(1, 64, [&](cpu::context& ctx) {
+          patches(ctx, rows, patch_geometry{3, image, image, 0}, batch.packed, matrix<float>{made.data(), 12, 3 * image * image, 3 * image * image});
+        });
+        float worst = 0;
+        for (std::size_t i = 0; i < made.size(); ++i) worst = std::max(worst, std::fabs(made[i] - want.pixels.data[i]));
+        CHECK(worst < 4e-6f);
+        std::int64_t end = 0;
+        for (motet::index s = 0; s < 12; ++s) {
+          const packed_picture &one = batch.packed.each[s], &two = other.packed.each[s];
+          CHECK(one.at == end);  // without gaps
+          CHECK(one.at % 16 == 0);
+          CHECK(two.at == one.at);
+          const motet::index size = one.pitch > 0 ? static_cast<motet::index>(one.pitch) * one.height : 12 * image * image;
+          CHECK(std::equal(batch.packed.of(s), batch.packed.of(s) + size, other.packed.of(s)));
+          end += size;
+          as_floats += one.pitch == 0 ? 1 : 0;
+          mirrored += one.flip;
+        }
+      }
+      CHECK(mirrored > 0);
+      CHECK((as_floats > 0) == (image == 4));
     }
   }
 }
@@ -236,12 +288,16 @@ TEST_CASE("once the cache is warm, a batch allocates nothing") {
   const pairs_set set;
   skip_log skips;
   const pair_source source(set.shards, skips);
-  pair_loader loader(source, set.words, config_of(1, 10));
-  // What the thread keeps grows to the largest crop that it met, and stays.
-  for (int i = 0; i < 400; ++i) loader.next();
-  const long before = allocations;
-  for (int i = 0; i < 40; ++i) loader.next();
-  CHECK(allocations == before);
+  for (const picture_form form : {picture_form::floats, picture_form::bytes}) {
+    loader_config config = config_of(1, 10);
+    config.form = form;
+    pair_loader loader(source, set.words, config);
+    // What the thread keeps grows to the largest crop that it met, and stays.
+    for (int i = 0; i < 400; ++i) loader.next();
+    const long before = allocations;
+    for (int i = 0; i < 40; ++i) loader.next();
+    CHECK(allocations == before);
+  }
 }
 
 TEST_CASE("a loader may end at any moment") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/format/json_read.hpp>
 #include <motet/format/json_write.hpp>
+#include <motet/meta/mixed_bits.hpp>
 
 #include <doctest/doctest.h>
 
@@ -122,12 +123,7 @@ namespace {
 // Small draws from one counter-based stream.
 struct draws {
   std::uint64_t seed, count = 0;
-  std::uint64_t below(std::uint64_t limit) {
-    std::uint64_t z = (seed * 0x9e3779b97f4a7c15u) + (++count) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (z ^ (z >> 31)) % limit;
-  }
+  std::uint64_t below(std::uint64_t limit) { return motet::mixed_bits((seed * motet::golden_step) + (++count) * 0xbf58476d1ce4e5b9u) % limit; }
 };
 
 std::string any_text(draws& draw) {

@@ -13,7 +13,7 @@ namespace {
 
 struct leaf {
   static void parameters(parameter_list& list) {
-    list.matrix("weight", 3, 7, {fill::normal, 0.02f}, shard::rows);
+    list.matrix("weight", 3, 7, {fill::normal, 0.02f});
     list.vector("bias", 3, {});
   }
 };
@@ -33,13 +33,13 @@ struct cuttable {
   }
   struct wide {
     static void parameters(parameter_list& list) {
-      list.matrix("weight", 12, 7, {}, shard::rows);
-      list.vector("bias", 12, {}, shard::rows);
+      list.matrix("weight", 12, 7, {});
+      list.vector("bias", 12, {});
     }
   };
   struct narrow {
     static void parameters(parameter_list& list) {
-      list.matrix("weight", 3, 6, {}, shard::columns);
+      list.matrix("weight", 3, 6, {});
       list.vector("bias", 3, {});
     }
   };
@@ -92,8 +92,8 @@ TEST_CASE("names are paths, and tensors lie one after the other on cache lines")
 
 TEST_CASE("matrices decay and vectors do not, unless it is said otherwise") {
   parameter_list list;
-  list.matrix("table", 2, 2, {}, shard::whole, false);
-  list.matrix("weight", 2, 2, {}, shard::whole);
+  list.matrix("table", 2, 2, {}, false);
+  list.matrix("weight", 2, 2, {});
   list.vector("bias", 2, {});
   CHECK(!list.items()[0].decay);
   CHECK(list.items()[1].decay);

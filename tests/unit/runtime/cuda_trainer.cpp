@@ -110,7 +110,7 @@ void compare(const trainer_config& config, const std::vector<small_batch>& from,
   }
   CHECK(apart(found[0].losses, right.losses) < close);
   CHECK(apart(found[0].norms, right.norms) < 50 * close);
-  CHECK(apart({found[0].norms[0]}, {right.norms[0]}) < 0.1 * close);
+  CHECK(apart({found[0].norms[0]}, {right.norms[0]}) < (std::is_same_v<Numbers, fp32> ? 0.1 : 0.5) * close);  // of eight seeds in bf16, 2 % at most
   CHECK(right.losses.back() < right.losses.front());
   CHECK(found[1].losses == found[0].losses);
   CHECK(found[1].norms == found[0].norms);
@@ -126,8 +126,8 @@ TEST_CASE("fifty steps give the losses of the CPU") {
 TEST_CASE("captions of unequal length are recorded when the same lengths come again") {
   compare<small_model>({.batch = 5}, batches(5, 3, true), 12, 1e-4, 12 - 4);
   compare<small_model>({.batch = 5}, batches(5, 9, true), 9, 1e-4, 0);
-  // More shapes than records are kept: nothing is found again, and nothing breaks.
-  compare<small_model>({.batch = 3}, batches(3, 10, true), 25, 1e-4, 25 - 11);
+  // More shapes than records are kept: those that came first are found again.
+  compare<small_model>({.batch = 3}, batches(3, 10, true), 25, 1e-4, 25 - 13);
 }
 
 TEST_CASE("a batch in parts") { compare<small_model>({.batch = 7, .parts = 3}, batches(7, 2, true), 10, 1e-4, 7); }
@@ -227,6 +227,80 @@ TEST_CASE("the temperature stops at ln 100") {
   CHECK(train.state().weights[at->offset] == doctest::Approx(4.6051702));
 }
 
+TEST_CASE("after a refused step the temperature is as before, too") {
+  motet::cuda::device gpu;
+  on_gpu<small_model> train(gpu, {.batch = 4});
+  train.prepare();
+  const auto at = std::find_if(train.parameters().begin(), train.parameters().end(), [](const parameter& p) { return p.name == "join.log_scale"; });
+  trained_state hot = train.state();
+  hot.weights[at->offset] = 10;
+  train.set_state(hot);
+  small_batch data(4);
+  data.pixels[5] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3), doctest::Contains("MT-R01"), error);
+  const trained_state now = train.state();
+  CHECK(now.weights[at->offset] == 10);
+  CHECK(first_not_finite(now.weights, now.size) < 0);
+  CHECK(first_not_finite(now.first, now.trainable) < 0);
+}
+
+TEST_CASE("steps write the copies that products take, and who writes weights otherwise has them made again") {
+  const std::vector<small_batch> data = batches(6, 2, true);
+  for (const bool graphs : {false, true}) {
+    motet::cuda::device gpu, other;
+    gpu.set_graphs(graphs);
+    other.set_graphs(graphs);
+    on_gpu<small_model, mixed_bf16> train(gpu, {.batch = 6}), again(other, {.batch = 6});
+    train.prepare();
+    again.prepare();
+    const auto& copies = gpu.on().part<motet::cuda::weight_copies>();
+    float* const weights = again.weights();
+    const auto right = [&] {
+      const trained_state now = train.state();
+      std::vector<bf16> there(static_cast<std::size_t>(now.size));
+      gpu.finish();
+      motet::cuda::check(
+          cudaMemcpy(there.data(), copies.copy_of(static_cast<const float*>(train.weights())), there.size() * sizeof(bf16), cudaMemcpyDeviceToHost),
+          "cudaMemcpy");
+      for (std::size_t i = 0; i < there.size(); ++i)
+        if (there[i].bits != bf16(now.weights[i]).bits) return false;
+      return true;
+    };
+    CHECK(copies.stale() == small_model::parameter_size);
+    for (int k = 0; k < 6; ++k) {
+      const small_batch& each = data[static_cast<std::size_t>(k % 2)];
+      const step_result one = train.step(each.get(), 2e-2);
+      CHECK(copies.stale() == 0);
+      // The other one has all copies made again before each step.
+      CHECK(again.weights() == weights);
+      CHECK(other.on().part<motet::cuda::weight_copies>().stale() == small_model::parameter_size);
+      const step_result two = again.step(each.get(), 2e-2);
+      CHECK(one.loss == two.loss);
+      CHECK(one.gradient_norm == two.gradient_norm);
+    }
+    CHECK(right());
+    CHECK(copies.stale() == small_model::parameter_size);  // their address was asked for
+    trained_state halved = train.state();
+    for (idx i = 0; i < halved.size; ++i) halved.weights[i] *= 0.5f;
+    train.set_state(halved);
+    std::vector<float> here(6 * 8), there(6 * 8);
+    train.embed<0>(std::get<0>(data[0].get()), there.data());
+    CHECK(copies.stale() == 0);
+    CHECK(right());
+    // As one that begins with these weights.
+    motet::cuda::device third;
+    on_gpu<small_model, mixed_bf16> fresh(third, {.batch = 6, .seed = 8});
+    fresh.prepare();
+    fresh.set_state(train.state());
+    fresh.embed<0>(std::get<0>(data[0].get()), here.data());
+    CHECK(here == there);
+    train.prepare();
+    again.prepare();
+    CHECK(follow(train, data, 3).losses == follow(again, data, 3).losses);
+    CHECK(right());
+  }
+}
+
 TEST_CASE("a batch beyond the plan is refused") {
   motet::cuda::device gpu;
   on_gpu<small_model> train(gpu, {.batch = 3});
@@ -241,7 +315,7 @@ TEST_CASE("a plan counts what the GPU's memory holds") {
   const training_plan plan = train.plan();
   CHECK(plan.weights == small_model::parameter_size * 4);
   CHECK(short_products.plan().weights == small_model::parameter_size * 6);
-  CHECK(plan.inputs == 6 * (3 * 8 * 8 + 6) * 4);
+  CHECK(plan.inputs == round_up(6 * static_cast<idx>(sizeof(packed_picture)), 64) + 6 * (3 * 8 * 8 + 6) * 4);
   CHECK(plan.arena > 0);
   CHECK(plan.flops > 0);
   on_gpu<small_model> parts(gpu, {.batch = 6, .parts = 3});

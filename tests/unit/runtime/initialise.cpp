@@ -9,7 +9,7 @@ using namespace motet;
 
 TEST_CASE("weights start as their parameters say, whatever stands beside them") {
   parameter_list list;
-  list.matrix("a", 30, 100, {fill::normal, 0.5f}, shard::rows);
+  list.matrix("a", 30, 100, {fill::normal, 0.5f});
   list.vector("gain", 5, {fill::ones, 0});
   list.vector("scale", 1, {fill::constant, 2.5f});
   list.vector("bias", 5, {});
@@ -29,7 +29,7 @@ TEST_CASE("weights start as their parameters say, whatever stands beside them") 
   // Another place in memory, the same numbers; another name or seed, others.
   parameter_list moved;
   moved.vector("first", 40, {fill::ones, 0});
-  moved.matrix("a", 30, 100, {fill::normal, 0.5f}, shard::rows);
+  moved.matrix("a", 30, 100, {fill::normal, 0.5f});
   std::vector<float> again(static_cast<std::size_t>(moved.used()));
   initialise<float>(moved.items(), 1, again.data(), moved.used());
   const auto offset = static_cast<std::size_t>(moved.items()[1].offset);

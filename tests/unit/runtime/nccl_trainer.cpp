@@ -31,7 +31,7 @@ plan of(std::int32_t ranks, const char* schedule, std::vector<module_plan> modul
 }
 
 template <class Model = towers>
-void follow(const plan& order_of, motet::index samples, int steps) {
+void follow(const plan& order_of, motet::index samples, int steps, const char* registered = "are registered with NCCL", bool again = false) {
   score order;
   REQUIRE(write_plan(order_of, facts_of<Model>(), order).ok());
   pipeline_config config;
@@ -41,18 +41,22 @@ void follow(const plan& order_of, motet::index samples, int steps) {
   constexpr double rate = 5e-4;
   std::vector<std::vector<step_result>> found(static_cast<std::size_t>(order_of.cluster.ranks));
   std::vector<float> weights;
+  std::vector<std::string> memory(found.size());
   laws::run_nccl_ranks(order_of.cluster.ranks, [&](nccl::session& here) {
     const std::int32_t rank = here.place().rank();
     with_nccl<Model> own(order, config);
     own.ranks().set_bound(200);  // emulated GPUs are slow
     own.prepare();
+    if (again) own.prepare();
     for (int step = 0; step < steps; ++step) {
       const test_data data(samples, static_cast<std::uint64_t>(1 + step % 3));
       found[static_cast<std::size_t>(rank)].push_back(own.step(data.batch<Model>(), rate));
     }
+    memory[static_cast<std::size_t>(rank)] = own.ranks().world().memory().describe();
     const std::vector<float> all = own.weights();
     if (rank == 0) weights = all;
   });
+  for (const std::string& each : memory) CHECK(each.find(registered) != std::string::npos);
   single_rank<Model, fp32> one(samples, order.voices()[0].joins());
   for (int step = 0; step < steps; ++step) {
     const test_data data(samples, static_cast<std::uint64_t>(1 + step % 3));
@@ -79,6 +83,24 @@ TEST_CASE("a pipeline over two GPUs, one forward one backward") {
   pictures.group = captions.group = 1;
   follow(of(2, "1f1b", {pictures, captions}), 8, 10);
 }
+
+TEST_CASE("eight GPUs: pipelines of two stages, each of two that share tensors, twice") {
+  module_plan pictures = on_ranks("picture", 0, {2, 2, 1, 2}, 2), captions = on_ranks("caption", 0, {2, 2, 1, 2}, 2);
+  pictures.group = captions.group = 1;
+  follow(of(8, "1f1b", {pictures, captions}), 8, 2);
+}
+
+TEST_CASE("memory is registered anew with each preparation") {
+  follow(of(2, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2)}), 8, 1, " buffers of ", true);
+}
+
+#if !defined(__CUDACC__)
+TEST_CASE("memory that NCCL refuses on one rank is registered on none, and all goes on") {
+  emulation::refuse("ncclCommRegister", cudaErrorUnknown, 3);
+  follow(of(2, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2)}), 8, 2,
+         "no memory is registered with NCCL");
+}
+#endif
 
 TEST_CASE("towers apart, in groups, with forwards that come again") {
   module_plan stashes = on_ranks("picture", 0, {2, 1, 1, 1}, 4);

@@ -9,12 +9,12 @@ using namespace motet;
 
 TEST_CASE("runs cover the trainable part once and change only where decay does") {
   parameter_list list;
-  list.matrix("a", 3, 5, {}, shard::rows);
-  list.matrix("b", 4, 4, {}, shard::rows);
+  list.matrix("a", 3, 5, {});
+  list.matrix("b", 4, 4, {});
   list.vector("bias", 3, {});
   list.vector("gain", 3, {});
-  list.matrix("c", 2, 2, {}, shard::rows);
-  list.matrix("frozen", 2, 2, {}, shard::rows);
+  list.matrix("c", 2, 2, {});
+  list.matrix("frozen", 2, 2, {});
   const motet::index trainable = list.items()[5].offset;
   const auto runs = decay_runs(list.items(), trainable);
   REQUIRE(runs.size() == 3);

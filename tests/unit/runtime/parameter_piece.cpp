@@ -8,9 +8,9 @@ using namespace motet;
 namespace {
 struct net {
   static void parameters(parameter_list& list) {
-    list.matrix("a", 3, 10, {}, shard::whole);
+    list.matrix("a", 3, 10, {});
     list.vector("b", 4, {});
-    list.matrix("c", 2, 8, {}, shard::whole);
+    list.matrix("c", 2, 8, {});
     list.vector("d", 16, {});
   }
 };

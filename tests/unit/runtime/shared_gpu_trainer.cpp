@@ -41,7 +41,7 @@ module_plan in_groups(int microbatches, module_plan one) {
 
 // Losses, norms and in the end all weights beside the single rank's.
 template <class Model = towers>
-void follow(const plan& order_of, motet::index samples, int steps, int share = 0) {
+void follow(const plan& order_of, motet::index samples, int steps, const std::vector<int>& share = {}) {
   score order;
   REQUIRE(write_plan(order_of, facts_of<Model>(), order).ok());
   pipeline_config config;
@@ -101,7 +101,11 @@ TEST_CASE("a frozen module, and the sigmoid loss, whose rows pass by") {
 }
 
 TEST_CASE("each rank on its own share of the multiprocessors") {
-  follow(of(4, "batch_sync", {on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 2, {2, 1, 1, 1}, 2)}), 8, 2, 32);
+  follow(of(4, "batch_sync", {on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 2, {2, 1, 1, 1}, 2)}), 8, 2, {32});
+}
+
+TEST_CASE("a rank with more to do on more of them") {
+  follow(of(3, "batch_sync", {on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 2, {56, 48, 24});
 }
 
 TEST_CASE("times are of the GPU's work, and a record has them for every instruction") {

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "cuda_run.hpp"
+#include "packed_shots.hpp"
 
 using namespace motet;
 
@@ -18,8 +19,8 @@ using ear = text_tower<text_config{.vocabulary = 50, .context = 5, .width = 8, .
 TEST_CASE("each microbatch finds its own samples on the GPU, in every step, and its offsets stay with the host") {
   microbatches<ear> parts(5, 1, 2);
   staged_microbatches<ear, cuda::context> staged;
-  // Two of three samples at most, of five ids each, in steps of the alignment.
-  CHECK(staged.bytes(parts) == 2 * round_up(15, arena::alignment) * 4);
+  // Of three samples at most, of five ids each, in steps of the alignment.
+  CHECK(staged.bytes(parts) == 2 * round_up(15 * 4, arena::alignment));
   staged.prepare(parts);
   const laws::gpu_room room(64, 64);
   cuda::context ctx = room.context();
@@ -40,5 +41,41 @@ TEST_CASE("each microbatch finds its own samples on the GPU, in every step, and 
       CHECK(found == std::vector<std::int32_t>(host[m], host[m] + there.seq.rows()));
     }
   }
+  laws::gpu().finish();
+}
+
+TEST_CASE("of packed pictures each microbatch finds its own, with bytes that begin at its first") {
+  using eye = vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
+  microbatches<eye> parts(10, 1, 3);
+  staged_microbatches<eye, cuda::context> staged;
+  CHECK(staged.bytes(parts) == 3 * round_up(128 + 4 * 3 * 64 * 4, arena::alignment));
+  staged.prepare(parts);
+  const laws::gpu_room room(64, 64);
+  cuda::context ctx = room.context();
+  const packed_picture* places[2][3];
+  for (int step = 0; step < 2; ++step) {
+    const laws::packed_shots shots(8, laws::packed_shots::boxes(8), static_cast<std::uint64_t>(step));
+    parts.cut(pictures{nullptr, 10, shots.here()});
+    staged.stage(ctx, parts);
+    motet::index first = 0;
+    for (motet::index m = 0; m < 3; ++m) {
+      const pictures& there = parts[m];
+      places[step][m] = there.packed.each;
+      CHECK(there.packed.each == there.packed.origin);
+      std::vector<packed_picture> each(static_cast<std::size_t>(there.samples));
+      download(ctx, there.packed.each, each.data(), there.samples);
+      for (motet::index s = 0; s < there.samples; ++s) {
+        const packed_picture& want = shots.each[static_cast<std::size_t>(first + s)];
+        CHECK(each[static_cast<std::size_t>(s)].at == want.at);
+        std::uint8_t byte = 0;
+        download(ctx, there.packed.bytes + (want.at - each[0].at), &byte, 1);
+        CHECK(byte == shots.bytes[static_cast<std::size_t>(want.at)]);
+      }
+      first += there.samples;
+    }
+    CHECK(first == 10);
+  }
+  // Recorded steps find them where they were.
+  for (int m = 0; m < 3; ++m) CHECK(places[0][m] == places[1][m]);
   laws::gpu().finish();
 }

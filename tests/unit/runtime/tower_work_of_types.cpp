@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tower_dry_runs.hpp"
 
+#include <motet/meta/mixed_bits.hpp>
+
 using namespace motet;
 using namespace motet::dry_runs;
 
@@ -10,10 +12,7 @@ namespace {
 struct draws {
   std::uint64_t state;
   constexpr motet::index between(motet::index least, motet::index most) {
-    std::uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return least + static_cast<motet::index>((z ^ (z >> 31)) % static_cast<std::uint64_t>(most - least + 1));
+    return least + static_cast<motet::index>(motet::mixed_bits(state += motet::golden_step) % static_cast<std::uint64_t>(most - least + 1));
   }
   constexpr bool coin() { return between(0, 1) == 1; }
 };

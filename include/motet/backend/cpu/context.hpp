@@ -3,6 +3,7 @@
 
 #include <motet/backend/cpu/team.hpp>
 #include <motet/backend/draw_key.hpp>
+#include <motet/backend/scratch_scope.hpp>
 #include <motet/backend/step_costs.hpp>
 #include <motet/nn/gradient_sink.hpp>
 #include <motet/tensor/arena.hpp>
@@ -18,16 +19,26 @@ namespace motet::cpu {
 
 using profile = step_costs;
 using motet::draw_key;
+using motet::scratch_scope;
 using motet::section_cost;
 
 // A sum that an operation found, such as a loss.
 using real = double;
+
+template <class T>
+class adamw_list;
+template <class T>
+class flat_list;
 
 // What operations of the CPU run on. Each thread of a team has its own; all threads take the same steps on `memory`, so their copies agree.
 struct context {
   using real = cpu::real;
   template <class T>
   using buffer = motet::buffer<T>;
+  template <class T>
+  using adamw_list = cpu::adamw_list<T>;
+  template <class T>
+  using flat_list = cpu::flat_list<T>;
 
   team* crew = nullptr;  // none: one thread
   int thread = 0;
@@ -90,19 +101,6 @@ T* gradients_at(context& ctx, T* data, index count) {
   synchronize(ctx);
   return static_cast<T*>(found != nullptr ? found : ctx.sink.place(ctx.sink.self, data, count));
 }
-
-// Gives scratch back at the end of an operation.
-class scratch_scope {
- public:
-  explicit scratch_scope(context& ctx) : ctx_(ctx), mark_(ctx.scratch.mark()) {}
-  scratch_scope(const scratch_scope&) = delete;
-  scratch_scope& operator=(const scratch_scope&) = delete;
-  ~scratch_scope() { ctx_.scratch.release(mark_); }
-
- private:
-  context& ctx_;
-  index mark_;
-};
 
 // Files time, FLOPs and bytes under a name until the end of the scope; the inner section wins, and time is not counted twice.
 class section_scope {

@@ -3,9 +3,12 @@
 
 #include <motet/backend/adamw_step.hpp>
 #include <motet/backend/cpu/row_kernels.hpp>
+#include <motet/backend/flat_runs.hpp>
 
 #include <cmath>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #define MOTET_SIMD_BODY <motet/backend/cpu/optimizer_kernels.inc>
 #include <motet/backend/cpu/simd_each.inc>
@@ -40,7 +43,26 @@ double sum_of_squares(context& ctx, const T* data, index count) {
   return total;
 }
 
-using motet::adamw_step;
+// Parts whose squares are added up together, in their order.
+template <class T>
+class flat_list {
+ public:
+  flat_list() = default;
+  explicit flat_list(std::vector<flat_run<T>> runs) : all_(std::move(runs)) {}
+  void prepare(context&) const {}
+  const std::vector<flat_run<T>>& all() const { return all_; }
+
+ private:
+  std::vector<flat_run<T>> all_;
+};
+template <class T>
+double sum_of_squares(context& ctx, const flat_list<T>& list) {
+  double sum = 0;
+  for (const flat_run<T>& each : list.all()) sum += sum_of_squares(ctx, each.data, each.count);
+  return sum;
+}
+
+using motet::adamw_step, motet::update_sums;
 
 // AdamW (Loshchilov and Hutter), with decoupled decay and epsilon outside the root. With `clear` the gradient is left zero for the next step.
 template <class T>
@@ -55,6 +77,37 @@ void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index coun
   synchronize(ctx);
 }
 
+// What one update moves; memory of its runs may be there only when it is first used.
+template <class T>
+class adamw_list {
+ public:
+  adamw_list() = default;
+  explicit adamw_list(std::vector<adamw_run<T>> runs) : all_(std::move(runs)) {}
+  void prepare(context&) const {}
+  const std::vector<adamw_run<T>>& all() const { return all_; }
+
+ private:
+  std::vector<adamw_run<T>> all_;
+};
+// Leaves all gradients zero. step.decay is that of the runs that decay.
+template <class T>
+void adamw(context& ctx, const adamw_list<T>& list, const adamw_step& step) {
+  for (const adamw_run<T>& each : list.all()) {
+    adamw_step own = step;
+    if (!each.decays) own.decay = 0;
+    if (each.only_clears) zero(ctx, each.gradient, each.count);
+    else adamw(ctx, each.weight, each.gradient, each.first, each.second, each.count, own, true);
+  }
+}
+// Clips by these sums. Where they do not allow it, weights, moments and gradients stay as they are.
+template <class T>
+void adamw(context& ctx, const adamw_list<T>& list, adamw_step step, const real& loss, const real& squares, double clip) {
+  const update_sums by{loss, squares, clip};
+  if (!by.allow()) return;
+  step.clip_scale = by.scale();
+  adamw(ctx, list, step);
+}
+
 // The number there is no larger than this afterwards.
 template <class T>
 void clamp_to(context& ctx, T* at, std::type_identity_t<T> most) {
@@ -62,6 +115,12 @@ void clamp_to(context& ctx, T* at, std::type_identity_t<T> most) {
   synchronize(ctx);
   if (ctx.thread == 0 && *at > most) *at = most;
   synchronize(ctx);
+}
+
+// Where the sums allow an update.
+template <class T>
+void clamp_to(context& ctx, T* at, std::type_identity_t<T> most, const real& loss, const real& squares) {
+  if (update_sums{loss, squares}.allow()) clamp_to(ctx, at, most);
 }
 
 }  // namespace motet::cpu

@@ -96,7 +96,7 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   number* leaving = ctx.memory.take<number>(most);                       // likewise, of the part before
   number* const arriving = ctx.memory.take<number>(most);                // likewise, what others have added up
   number* const dqueries = ctx.memory.take<number>(heads * rows * row);  // (heads, rows, padded)
-  detail::ring_shift sums(ctx, ring.is);
+  ring_shift sums(ctx, ring.is);
   number* const keys_straight = ctx.scratch.take<number>(plan.straight());    // (keys, padded)
   number* const keys_across = ctx.scratch.take<number>(plan.transposed());    // (panels, width, keys of a panel)
   number* const values_across = ctx.scratch.take<number>(plan.transposed());  // (panels, width, keys of a panel)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/context_ring.hpp>
 #include <motet/backend/cpu/attention.hpp>
 #include <motet/backend/cpu/rows_exchange.hpp>
 #include <motet/backend/head_groups.hpp>
 
-// What ring attention is made of: whose keys a member sees when, which tiles of queries meet them, and what is on its way meanwhile.
+// What ring attention is made of besides the ring: which tiles of queries meet a member's keys, and how keys and values go round.
 
 namespace motet::cpu::detail {
 
@@ -18,20 +19,17 @@ struct ring_tile {
 };
 
 template <class C>
-struct ring_plan {
-  const spread& is;
+struct ring_plan : context_ring {
   head_groups groups;
   mask_kind mask;
-  index members, me, rows;
+  index rows;
   attention_plan<C> plan;  // the keys are those of one piece
   C scale;
 
   ring_plan(const context& ctx, const attention_shape& shape)
-      : is(*ctx.shared),
+      : context_ring(*ctx.shared),
         groups(shape),
         mask(shape.mask),
-        members(is.context.size()),
-        me(is.context.member()),
         rows(is.part.rows()),
         plan(sequences{1, longest_piece(), nullptr}, shape),
         scale(attention_scale<C>(shape)) {}
@@ -40,14 +38,6 @@ struct ring_plan {
     index longest = 0;
     for (index s = 0; s < is.whole.samples; ++s) longest = std::max(longest, is.cut.longest_piece(is.whole.rows_of(s)));
     return longest;
-  }
-  // Whose keys this member sees in a step.
-  index part_at(index step) const { return (me - step + 2 * members) % members; }
-  index rows_of(index part) const { return is.cut.rows_of(is.whole, part); }
-  index most_rows() const {
-    index most = 0;
-    for (index p = 0; p < members; ++p) most = std::max(most, rows_of(p));
-    return most;
   }
   // The rows of a part that belong to this thread's samples.
   interval own_rows(const context& ctx, index part) const {
@@ -59,11 +49,6 @@ struct ring_plan {
       out.end += count;
     }
     return out;
-  }
-  double pairs() const {
-    double sum = 0;
-    for (index s = 0; s < is.whole.samples; ++s) sum += static_cast<double>(is.part.rows_of(s)) * static_cast<double>(is.whole.rows_of(s));
-    return sum;
   }
 
   // Calls visit(sample, piece, row of the part) for the pieces of a part's keys that this member's queries see, of this thread's samples.
@@ -95,41 +80,6 @@ struct ring_plan {
       row += queries.size();
     }
   }
-};
-
-// Sends something to the next member of the ring and gets the like from the one before, while this rank computes. Thread 0 talks for all.
-class ring_shift {
- public:
-  ring_shift(context& ctx, const spread& is) : group_(is.context), counts_(ctx.scratch.take<index>(2 * is.context.size())) {}
-  ring_shift(const ring_shift&) = delete;
-  ring_shift& operator=(const ring_shift&) = delete;
-
-  template <class T>
-  void begin(const context& ctx, const T* from, index count, T* to, index to_count) {
-    if (ctx.thread != 0) return;
-    const index members = group_.size(), me = group_.member();
-    std::fill_n(counts_, 2 * members, index(0));
-    counts_[(me + 1) % members] = count * static_cast<index>(sizeof(T));
-    counts_[members + (me + members - 1) % members] = to_count * static_cast<index>(sizeof(T));
-    const auto size = static_cast<std::size_t>(members);
-    which_ = group_.begin_all_to_all(reinterpret_cast<const std::byte*>(from), {counts_, size}, reinterpret_cast<std::byte*>(to),
-                                     {counts_ + members, size});
-    open_ = true;
-  }
-  // Keeps it moving.
-  void poll() {
-    if (open_) open_ = !group_.test(which_);
-  }
-  void finish() {
-    if (open_) group_.finish(which_);
-    open_ = false;
-  }
-
- private:
-  const any_group& group_;
-  index* counts_;
-  ticket which_ = 0;
-  bool open_ = false;
 };
 
 // Keys and values on their way round.
@@ -166,7 +116,7 @@ class key_ring {
   matrix<const T> values() const { return {here_ + width_, rows_, width_, 2 * width_}; }
 
  private:
-  ring_shift shift_;
+  ring_shift<context> shift_;
   index width_, rows_ = 0;
   T *here_, *next_;
 };

@@ -3,7 +3,8 @@
 
 #include <motet/backend/cuda/attention_matrix_kernel.hpp>
 #include <motet/backend/cuda/attention_plain_kernel.hpp>
-#include <motet/backend/cuda/attention_plans.hpp>
+#include <motet/backend/cuda/elementwise.hpp>
+#include <motet/backend/cuda/library_attention.hpp>
 #include <motet/backend/messages.hpp>
 
 #include <string>
@@ -46,28 +47,9 @@ bool heads_in_packs(index head_width, const matrix<T>&... of) {
   return (in_packs(of.data, head_width, of.stride) && ...);
 }
 
-// Rows of one matrix into another, in pieces as large as Piece.
-template <class T, class Piece>
-struct copy_rows {
-  matrix<const T> from;
-  matrix<T> to;
-  template <class Thread>
-  MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    constexpr index size = static_cast<index>(sizeof(Piece) / sizeof(T));
-    const index pieces = from.width / size;
-    for (index i = self.number(); i < from.rows * pieces; i += self.all()) {
-      const index r = i / pieces, c = i % pieces * size;
-      *reinterpret_cast<Piece*>(to.row(r) + c) = *reinterpret_cast<const Piece*>(from.row(r) + c);
-    }
-  }
-};
 template <class T>
 void copy_gradient(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
-  const bool packed = in_packs(from.data, from.width, from.stride) && in_packs(to.data, to.width, to.stride);
-  const index pieces = from.rows * from.width / (packed ? pack<T>::size : 1);
-  const grid shape{blocks_for(pieces, 1024), 256, 0};
-  if (packed) launch(ctx.stream(), shape, copy_rows<T, pack<T>>{from, to});
-  else launch(ctx.stream(), shape, copy_rows<T, T>{from, to});
+  map_numbers(ctx, from, to, unchanged{});
 }
 
 }  // namespace detail
@@ -83,12 +65,14 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
   // Nothing is taken off for a causal mask, as is usual when efficiency is reported.
   ctx.note(4 * heads * width * pairs, static_cast<double>(sizeof(Q)) * width *
                                           (2 * heads * static_cast<double>(q_seq.rows()) + 2 * kv_heads * static_cast<double>(kv_seq.rows())));
+  const scratch_scope scope(ctx);
+  [[maybe_unused]] const detail::attention_notes notes = detail::take_notes<T>(ctx, q_seq, false);
   if (ctx.measuring() || shape.heads == 0 || q_seq.rows() == 0) return;  // a part of a net may hold no head
 
   const auto keys = detail::as<const T>(k), values = detail::as<const T>(v), queries = detail::as<const T>(q);
   const matrix<T> out = detail::as<T>(y);
   if constexpr (std::is_same_v<T, bf16>)
-    if (detail::library_attention_forward(ctx, q_seq, kv_seq, shape, queries, keys, values, out, detail::as<float>(lse))) return;
+    if (detail::library_attention_forward<T>(ctx, notes, q_seq, kv_seq, shape, queries, keys, values, out, detail::as<float>(lse))) return;
   detail::attention_batch batch = detail::batch_of(ctx, q_seq, kv_seq, shape);
   batch.packed = detail::heads_in_packs(shape.head_width, q, k, v, y);
   const auto run = [&](const auto& kernel) {
@@ -127,6 +111,7 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   const index lent = std::is_same_v<T, bf16> && detail::has_library_attention ? kv_rows : 0;
   const matrix<T> aside_k{ctx.scratch.take<T>(lent * kv_width), lent, kv_width, kv_width},
       aside_v{ctx.scratch.take<T>(lent * kv_width), lent, kv_width, kv_width};
+  [[maybe_unused]] const detail::attention_notes notes = detail::take_notes<T>(ctx, q_seq, true);
   if (ctx.measuring() || shape.heads == 0) return;
 
   const auto queries = detail::as<const T>(q), keys = detail::as<const T>(k), values = detail::as<const T>(v), out = detail::as<const T>(y),
@@ -141,7 +126,7 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   if constexpr (std::is_same_v<T, bf16> && detail::has_library_attention) {
     const bool over_k = reads(to_k), over_v = reads(to_v);
     const matrix<T> made_k = over_k ? aside_k : to_k, made_v = over_v ? aside_v : to_v;
-    if (detail::library_attention_backward(ctx, q_seq, kv_seq, shape, queries, keys, values, out, logs, dout, made_q, made_k, made_v)) {
+    if (detail::library_attention_backward<T>(ctx, notes, q_seq, kv_seq, shape, queries, keys, values, out, logs, dout, made_q, made_k, made_v)) {
       if (over) detail::copy_gradient<T>(ctx, made_q, to_q);
       if (over_k) detail::copy_gradient<T>(ctx, made_k, to_k);
       if (over_v) detail::copy_gradient<T>(ctx, made_v, to_v);

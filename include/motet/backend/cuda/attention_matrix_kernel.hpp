@@ -54,33 +54,31 @@ struct attention_forward_matrix {
     const index block = batch.longest_first(self), head = block % batch.heads;
     const tile_place at = batch.q.find(block / batch.heads, queries);
     if (at.first >= at.rows) return;
-    const index m = at.rows - at.first < queries ? at.rows - at.first : queries;
-    const index kv_begin = batch.kv.begin(at.sample), kv_rows = batch.kv.rows_of(at.sample);
-    const index reach = batch.reach(at.first + m, at.rows, kv_rows), column = head * batch.width, kv_column = head / batch.group * batch.width;
+    // Within a sample 32 bits will do, and registers are scarce.
+    const int first = static_cast<int>(at.first), q_rows = static_cast<int>(at.rows), m = q_rows - first < queries ? q_rows - first : queries;
+    const index kv_begin = batch.kv.begin(at.sample), column = head * batch.width, kv_column = head / batch.group * batch.width;
+    const int kv_rows = static_cast<int>(batch.kv.rows_of(at.sample)), reach = batch.reach<int>(first + m, q_rows, kv_rows);
 
     bf16* const q_tile = self.template shared<bf16>(queries * bf16_row<Width>);
     bf16* const k_tiles = self.template shared<bf16>(stages * keys * bf16_row<Width>);
     bf16* const v_tiles = self.template shared<bf16>(stages * keys * bf16_row<Width>);
-    const auto bring_keys = [&](index j) {
-      const index stage = j / keys % stages * keys * bf16_row<Width>;
+    const auto bring_keys = [&](int j) {
+      const int stage = j / keys % stages * keys * bf16_row<Width>;
       bring_tile<keys, Width>(self, k, kv_begin + j, kv_rows - j, kv_column, batch.width, batch.packed, k_tiles + stage);
       bring_tile<keys, Width>(self, v, kv_begin + j, kv_rows - j, kv_column, batch.width, batch.packed, v_tiles + stage);
     };
-    bring_tile<queries, Width>(self, q, at.begin + at.first, m, column, batch.width, batch.packed, q_tile);
+    bring_tile<queries, Width>(self, q, at.begin + first, m, column, batch.width, batch.packed, q_tile);
     if (reach > 0) bring_keys(0);
     close_copies(self);
 
     const int row = self.warp() * 16 * Strips, g = self.lane() / 4, t = self.lane() % 4 * 2;
-    const float scale = static_cast<float>(batch.scale * log2_of_e);
+    const float scale = batch.power.as<float>();
     float out[Strips][Width / 8][4] = {};
     float peak[Strips][2], sum[Strips][2] = {};
     MOTET_UNROLLED
     for (int i = 0; i < Strips; ++i) peak[i][0] = peak[i][1] = minus_infinity<float>();
-    // Within a sample 32 bits will do, and registers are scarce.
-    const int own = static_cast<int>(at.first) + row + g + 1, all_queries = static_cast<int>(at.rows), all_keys = static_cast<int>(kv_rows);
-    const int end = static_cast<int>(reach);
-    for (int j = 0; j < end; j += keys) {
-      if (j + keys < end) bring_keys(j + keys);
+    for (int j = 0; j < reach; j += keys) {
+      if (j + keys < reach) bring_keys(j + keys);
       close_copies(self);
       await_copies<1>(self);
       self.barrier();
@@ -92,7 +90,7 @@ struct attention_forward_matrix {
         for (int i = 0; i < Strips; ++i) {
           MOTET_UNROLLED
           for (int half = 0; half < 2; ++half) {
-            const int seen = in_tile<keys>(batch.reach(own + 16 * i + 8 * half, all_queries, all_keys) - j);
+            const int seen = in_tile<keys>(batch.reach<int>(first + row + g + 1 + 16 * i + 8 * half, q_rows, kv_rows) - j);
             const float fade = soften<keys / 8>(self, s[i], half, scale, seen, peak[i][half], sum[i][half]);
             MOTET_UNROLLED
             for (int n = 0; n < Width / 8; ++n) {
@@ -117,11 +115,11 @@ struct attention_forward_matrix {
         all += self.shuffle_xor(all, 2);
         const bool blind = all == 0;
         factor[half] = blind ? 0.0f : 1 / all;
-        const index r = row + 16 * i + g + 8 * half;
-        if (t == 0 && r < m) lse.row(at.begin + at.first + r)[head] = blind ? 0.0f : (peak[i][half] + log_2(all)) * static_cast<float>(log_of_2);
+        const int r = row + 16 * i + g + 8 * half;
+        if (t == 0 && r < m) lse.row(at.begin + first + r)[head] = blind ? 0.0f : (peak[i][half] + log_2(all)) * static_cast<float>(log_of_2);
       }
-      const index first = row + 16 * i;
-      write_rows<Width>(self, out[i], factor[0], factor[1], y, at.begin + at.first + first, m - first, column, batch.width, batch.packed);
+      const int of = row + 16 * i;
+      write_rows<Width>(self, out[i], factor[0], factor[1], y, at.begin + first + of, m - of, column, batch.width, batch.packed);
     }
   }
 };
@@ -145,17 +143,19 @@ struct attention_dq_matrix {
     const index block = batch.longest_first(self), head = block % batch.heads;
     const tile_place at = batch.q.find(block / batch.heads, queries);
     if (at.first >= at.rows) return;
-    const index m = at.rows - at.first < queries ? at.rows - at.first : queries, first = at.begin + at.first;
-    const index kv_begin = batch.kv.begin(at.sample), kv_rows = batch.kv.rows_of(at.sample);
-    const index reach = batch.reach(at.first + m, at.rows, kv_rows), column = head * batch.width, kv_column = head / batch.group * batch.width;
+    const int in_sample = static_cast<int>(at.first), q_rows = static_cast<int>(at.rows),
+              m = q_rows - in_sample < queries ? q_rows - in_sample : queries;
+    const index first = at.begin + at.first, kv_begin = batch.kv.begin(at.sample);
+    const index column = head * batch.width, kv_column = head / batch.group * batch.width;
+    const int kv_rows = static_cast<int>(batch.kv.rows_of(at.sample)), reach = batch.reach<int>(in_sample + m, q_rows, kv_rows);
 
     bf16* const q_tile = self.template shared<bf16>(queries * bf16_row<Width>);
     bf16* const dy_tile = self.template shared<bf16>(queries * bf16_row<Width>);
     bf16* const k_tiles = self.template shared<bf16>(stages * keys * bf16_row<Width>);
     bf16* const v_tiles = self.template shared<bf16>(stages * keys * bf16_row<Width>);
     float* const deltas = self.template shared<float>(queries);
-    const auto bring_keys = [&](index j) {
-      const index stage = j / keys % stages * keys * bf16_row<Width>;
+    const auto bring_keys = [&](int j) {
+      const int stage = j / keys % stages * keys * bf16_row<Width>;
       bring_tile<keys, Width>(self, k, kv_begin + j, kv_rows - j, kv_column, batch.width, batch.packed, k_tiles + stage);
       bring_tile<keys, Width>(self, v, kv_begin + j, kv_rows - j, kv_column, batch.width, batch.packed, v_tiles + stage);
     };
@@ -180,7 +180,7 @@ struct attention_dq_matrix {
     self.barrier();
 
     const int row = self.warp() * 16, g = self.lane() / 4, t = self.lane() % 4 * 2;
-    const float scale = static_cast<float>(batch.scale * log2_of_e);
+    const float scale = batch.power.as<float>();
     float log[2], own_delta[2];
     MOTET_UNROLLED
     for (int half = 0; half < 2; ++half) {
@@ -189,19 +189,19 @@ struct attention_dq_matrix {
       log[half] = r < m ? lse.row(first + r)[head] * static_cast<float>(log2_of_e) : 0.0f;
     }
     float out[1][Width / 8][4] = {};
-    for (index j = 0; j < reach; j += keys) {
+    for (int j = 0; j < reach; j += keys) {
       if (j + keys < reach) bring_keys(j + keys);
       close_copies(self);
       await_copies<1>(self);
       self.barrier();
-      const index stage = j / keys % stages * keys * bf16_row<Width>;
+      const int stage = j / keys % stages * keys * bf16_row<Width>;
       if (row < m) {
         float s[1][keys / 8][4], ds[1][keys / 8][4];
         multiply_heads<Width>(self, s, q_tile, row, k_tiles + stage);
         multiply_heads<Width>(self, ds, dy_tile, row, v_tiles + stage);
         MOTET_UNROLLED
         for (int half = 0; half < 2; ++half) {
-          const int seen = in_tile<keys>(batch.reach(at.first + row + g + 8 * half + 1, at.rows, kv_rows) - j);
+          const int seen = in_tile<keys>(batch.reach<int>(in_sample + row + g + 8 * half + 1, q_rows, kv_rows) - j);
           MOTET_UNROLLED
           for (int n = 0; n < keys / 8; ++n) MOTET_UNROLLED
           for (int e = 0; e < 2; ++e) {
@@ -214,7 +214,7 @@ struct attention_dq_matrix {
       self.barrier();
     }
     await_copies<0>(self);
-    const float factor = static_cast<float>(batch.scale);
+    const float factor = batch.scale.as<float>();
     write_rows<Width>(self, out[0], factor, factor, dq, first + row, m - row, column, batch.width, batch.packed);
   }
 };
@@ -240,10 +240,11 @@ struct attention_dkv_matrix {
     const index kv_heads = batch.heads / batch.group, kv_head = self.block() % kv_heads;
     const tile_place at = batch.kv.find(self.block() / kv_heads, keys);
     if (at.first >= at.rows) return;
-    const index m = at.rows - at.first < keys ? at.rows - at.first : keys, first = at.begin + at.first, column = kv_head * batch.width;
-    const index q_begin = batch.q.begin(at.sample), q_rows = batch.q.rows_of(at.sample);
-    const index first_query = batch.first_query(at.first, q_rows, at.rows);
-    const int tiles = q_rows > first_query ? static_cast<int>((q_rows - first_query + queries - 1) / queries) : 0;
+    const int in_sample = static_cast<int>(at.first), kv_rows = static_cast<int>(at.rows),
+              m = kv_rows - in_sample < keys ? kv_rows - in_sample : keys;
+    const index first = at.begin + at.first, column = kv_head * batch.width, q_begin = batch.q.begin(at.sample);
+    const int q_rows = static_cast<int>(batch.q.rows_of(at.sample)), first_query = batch.first_query<int>(in_sample, q_rows, kv_rows);
+    const int tiles = q_rows > first_query ? (q_rows - first_query + queries - 1) / queries : 0;
     const int all = tiles * static_cast<int>(batch.group);
 
     bf16* const k_tile = self.template shared<bf16>(keys * bf16_row<Width>);
@@ -254,8 +255,8 @@ struct attention_dkv_matrix {
     float* const deltas = self.template shared<float>(stages * queries);
     // Tile after tile of one head, then of the next.
     const auto bring_queries = [&](int which) {
-      const index stage = which % stages, head = kv_head * batch.group + which / tiles, i = first_query + which % tiles * queries;
-      const index tile = stage * queries * bf16_row<Width>, q_column = head * batch.width;
+      const int stage = which % stages, i = first_query + which % tiles * queries, tile = stage * queries * bf16_row<Width>;
+      const index head = kv_head * batch.group + which / tiles, q_column = head * batch.width;
       bring_tile<queries, Width>(self, q, q_begin + i, q_rows - i, q_column, batch.width, batch.packed, q_tiles + tile);
       bring_tile<queries, Width>(self, dy, q_begin + i, q_rows - i, q_column, batch.width, batch.packed, dy_tiles + tile);
       for (int r = self.thread(); r < queries; r += self.threads()) {
@@ -269,7 +270,7 @@ struct attention_dkv_matrix {
     bring_tile<keys, Width>(self, v, first, m, column, batch.width, batch.packed, v_tile);
 
     const int row = self.warp() * 16, g = self.lane() / 4, t = self.lane() % 4 * 2;
-    const float scale = static_cast<float>(batch.scale * log2_of_e);
+    const float scale = batch.power.as<float>();
     for (int part = 0; part < Width; part += columns) {
       if (all > 0) bring_queries(0);
       close_copies(self);
@@ -280,7 +281,7 @@ struct attention_dkv_matrix {
         await_copies<1>(self);
         self.barrier();
         const int stage = which % stages, tile = stage * queries * bf16_row<Width>;
-        const index i = first_query + which % tiles * queries;
+        const int i = first_query + which % tiles * queries;
         if (row < m) {
           float p[1][queries / 8][4], ds[1][queries / 8][4];
           multiply_heads<Width>(self, p, k_tile, row, q_tiles + tile);
@@ -288,8 +289,8 @@ struct attention_dkv_matrix {
           MOTET_UNROLLED
           for (int half = 0; half < 2; ++half) {
             // Queries before this one do not see the lane's key.
-            const index key = at.first + row + g + 8 * half;
-            const int from = key < at.rows ? in_tile<queries>(batch.first_query(key, q_rows, at.rows) - i) : queries,
+            const int key = in_sample + row + g + 8 * half;
+            const int from = key < kv_rows ? in_tile<queries>(batch.first_query<int>(key, q_rows, kv_rows) - i) : queries,
                       to = in_tile<queries>(q_rows - i);
             MOTET_UNROLLED
             for (int n = 0; n < queries / 8; ++n) MOTET_UNROLLED
@@ -310,8 +311,8 @@ struct attention_dkv_matrix {
       await_copies<0>(self);
       self.barrier();  // the tile of keys has come to all, also where no query did
       const int width = batch.width - part;
-      write_rows<columns>(self, dk_out[0], static_cast<float>(batch.scale), static_cast<float>(batch.scale), dk, first + row, m - row, column + part,
-                          width, batch.packed);
+      const float factor = batch.scale.as<float>();
+      write_rows<columns>(self, dk_out[0], factor, factor, dk, first + row, m - row, column + part, width, batch.packed);
       write_rows<columns>(self, dv_out[0], 1.0f, 1.0f, dv, first + row, m - row, column + part, width, batch.packed);
     }
   }

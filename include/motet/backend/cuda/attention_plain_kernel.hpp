@@ -101,7 +101,7 @@ struct attention_forward_plain {
     bring_plain<tile, Columns>(self, q, first, m, column, batch.width, q_tile);
 
     const int row = self.thread() / 16, x = self.thread() % 16;
-    const T scale = static_cast<T>(batch.scale * log2_of_e);
+    const T scale = batch.power.as<T>();
     T out[each][Columns / 16] = {}, peak[each], sum[each] = {};
     MOTET_UNROLLED
     for (int a = 0; a < each; ++a) peak[a] = minus_infinity<T>();
@@ -190,9 +190,9 @@ struct attention_dq_plain {
         if (r < m) delta[(first + r) * batch.heads + head] = part;
       }
       log[a] = r < m ? lse.row(first + r)[head] * static_cast<T>(log2_of_e) : T(0);
-      factor[a] = static_cast<T>(batch.scale);
+      factor[a] = batch.scale.as<T>();
     }
-    const T scale = static_cast<T>(batch.scale * log2_of_e);
+    const T scale = batch.power.as<T>();
     T out[each][Columns / 16] = {};
     for (index j = 0; j < reach; j += tile) {
       self.barrier();
@@ -245,7 +245,7 @@ struct attention_dkv_plain {
     bring_plain<tile, Columns>(self, v, first, m, column, batch.width, v_tile);
 
     const int row = self.thread() / 16, x = self.thread() % 16;
-    const T scale = static_cast<T>(batch.scale * log2_of_e);
+    const T scale = batch.power.as<T>();
     T dk_out[each][Columns / 16] = {}, dv_out[each][Columns / 16] = {};
     for (index head = kv_head * batch.group; head < (kv_head + 1) * batch.group; ++head)
       for (index i = batch.first_query(at.first, q_rows, at.rows); i < q_rows; i += tile) {
@@ -277,7 +277,7 @@ struct attention_dkv_plain {
     T by_scale[each], by_one[each];
     MOTET_UNROLLED
     for (int a = 0; a < each; ++a) {
-      by_scale[a] = static_cast<T>(batch.scale);
+      by_scale[a] = batch.scale.as<T>();
       by_one[a] = 1;
     }
     write_plain<Columns>(self, dk_out, by_scale, dk, first, m, column, batch.width);

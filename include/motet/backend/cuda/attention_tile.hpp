@@ -52,18 +52,33 @@ inline index tile_slots(const sequences& seq, index rows, index tile) {
   return seq.offsets == nullptr ? seq.samples * ((seq.length + tile - 1) / tile) : rows / tile + seq.samples;
 }
 
+// A factor, rounded by the host: kernels of floats then need no double.
+struct attention_factor {
+  double wide = 1;
+  float narrow = 1;
+  attention_factor() = default;
+  explicit attention_factor(double value) : wide(value), narrow(static_cast<float>(value)) {}
+  template <class T>
+  MOTET_HOST_DEVICE T as() const {
+    if constexpr (std::is_same_v<T, double>) return wide;
+    else return narrow;
+  }
+};
+
 struct attention_batch {
   sample_rows q, kv;
   index heads = 1, group = 1;  // group: heads of queries for each of keys
   int width = 0;
   bool causal = false;
-  bool packed = false;  // whether all rows can be moved sixteen bytes at a time
-  double scale = 1;
+  bool packed = false;            // whether all rows can be moved sixteen bytes at a time
+  attention_factor scale, power;  // of scores; of scores that become exponents of 2
 
   // One past the last key that a query of the rows before `end` sees; causal masks are aligned at the end.
-  MOTET_HOST_DEVICE index reach(index end, index q_rows, index kv_rows) const {
+  // Within a sample `int` will do, and registers are scarce.
+  template <class Int = index>
+  MOTET_HOST_DEVICE Int reach(std::type_identity_t<Int> end, std::type_identity_t<Int> q_rows, std::type_identity_t<Int> kv_rows) const {
     if (!causal) return kv_rows;
-    const index found = end + kv_rows - q_rows;
+    const Int found = end + kv_rows - q_rows;
     return found < 0 ? 0 : found < kv_rows ? found : kv_rows;
   }
   // The block's number of a grid of queries. Under a causal mask the last queries of a sample have most work, and no block should begin late with
@@ -73,18 +88,29 @@ struct attention_batch {
     return causal ? self.blocks() - 1 - self.block() : self.block();
   }
   // The first query that sees this key, or all of them see it.
-  MOTET_HOST_DEVICE index first_query(index key, index q_rows, index kv_rows) const {
-    const index found = causal ? key + q_rows - kv_rows : 0;
+  template <class Int = index>
+  MOTET_HOST_DEVICE Int first_query(std::type_identity_t<Int> key, std::type_identity_t<Int> q_rows, std::type_identity_t<Int> kv_rows) const {
+    const Int found = causal ? key + q_rows - kv_rows : 0;
     return found < 0 ? 0 : found;
   }
 };
+
+inline constexpr double log2_of_e = 1.4426950408889634074, log_of_2 = 0.69314718055994530942;
 
 inline double attention_scale(const attention_shape& shape) {
   return shape.scale != 0 ? shape.scale : 1 / std::sqrt(static_cast<double>(shape.head_width));
 }
 inline attention_batch batch_of(context& ctx, const sequences& q_seq, const sequences& kv_seq, const attention_shape& shape) {
-  return {rows_for_kernels(ctx, q_seq),       rows_for_kernels(ctx, kv_seq),   shape.heads, shape.heads / shape.kv_heads,
-          static_cast<int>(shape.head_width), shape.mask == mask_kind::causal, false,       attention_scale(shape)};
+  const double scale = attention_scale(shape);
+  return {rows_for_kernels(ctx, q_seq),
+          rows_for_kernels(ctx, kv_seq),
+          shape.heads,
+          shape.heads / shape.kv_heads,
+          static_cast<int>(shape.head_width),
+          shape.mask == mask_kind::causal,
+          false /* packed: the caller knows */,
+          attention_factor(scale),
+          attention_factor(scale * log2_of_e)};
 }
 inline double attention_pairs(const sequences& q_seq, const sequences& kv_seq) {
   if (!q_seq.offsets && !kv_seq.offsets) return static_cast<double>(q_seq.samples) * static_cast<double>(q_seq.length * kv_seq.length);
@@ -92,8 +118,6 @@ inline double attention_pairs(const sequences& q_seq, const sequences& kv_seq) {
   for (index s = 0; s < kv_seq.samples; ++s) pairs += static_cast<double>(q_seq.rows_of(s)) * static_cast<double>(kv_seq.rows_of(s));
   return pairs;
 }
-
-inline constexpr double log2_of_e = 1.4426950408889634074, log_of_2 = 0.69314718055994530942;
 
 MOTET_HOST_DEVICE inline float power_of_2(float x) { return ::exp2f(x); }
 MOTET_HOST_DEVICE inline double power_of_2(double x) { return ::exp2(x); }
@@ -105,8 +129,8 @@ MOTET_HOST_DEVICE T minus_infinity() {
 }
 
 // Which of a tile's places is the first that a border leaves out.
-template <int Size>
-MOTET_HOST_DEVICE int in_tile(index border) {
+template <int Size, class Int>
+MOTET_HOST_DEVICE int in_tile(Int border) {
   return border < 0 ? 0 : border < Size ? static_cast<int>(border) : Size;
 }
 

@@ -127,7 +127,28 @@ MOTET_HOST_DEVICE T block_max(Thread& self, T value, T* scratch) {
   return over_block(self, value, value, larger{}, scratch);
 }
 
-// Sixteen bytes of neighbours, moved in one access. `at` is a multiple of 16.
+// Stores a struct of 16, 8 or 4 bytes, at a multiple of that in the GPU's memory, in one access. So does an assignment, as a rule: of some addresses
+// the compiler does not see that they lie side by side, and stores each member by itself.
+template <class Piece>
+MOTET_HOST_DEVICE void store_whole(Piece* at, const Piece& value) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof(Piece) == 16) {
+    const uint4 words = __builtin_bit_cast(uint4, value);
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w) : "memory");
+  } else if constexpr (sizeof(Piece) == 8) {
+    const uint2 words = __builtin_bit_cast(uint2, value);
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(at), "r"(words.x), "r"(words.y) : "memory");
+  } else if constexpr (sizeof(Piece) == 4) {
+    asm volatile("st.global.b32 [%0], %1;" ::"l"(at), "r"(__builtin_bit_cast(std::uint32_t, value)) : "memory");
+  } else {
+    *at = value;
+  }
+#else
+  *at = value;
+#endif
+}
+
+// Sixteen bytes of neighbours, moved in one access. `at` is a multiple of 16; store_pack stores to the GPU's memory, never to a block's shared memory.
 template <class T>
 struct alignas(16) pack {
   static constexpr int size = 16 / static_cast<int>(sizeof(T));
@@ -139,7 +160,7 @@ MOTET_HOST_DEVICE pack<T> load_pack(const T* at) {
 }
 template <class T>
 MOTET_HOST_DEVICE void store_pack(T* at, const pack<T>& values) {
-  *reinterpret_cast<pack<T>*>(at) = values;
+  store_whole(reinterpret_cast<pack<T>*>(at), values);
 }
 // Whether rows that begin at `data`, `stride` elements apart, may be moved in packs.
 template <class T>

@@ -3,6 +3,7 @@
 
 #include <motet/backend/cuda/engine.hpp>
 #include <motet/backend/draw_key.hpp>
+#include <motet/backend/scratch_scope.hpp>
 #include <motet/backend/step_costs.hpp>
 #include <motet/nn/gradient_sink.hpp>
 #include <motet/tensor/arena.hpp>
@@ -15,12 +16,22 @@ namespace motet::cuda {
 
 using profile = step_costs;
 using motet::draw_key;
+using motet::scratch_scope;
+
+template <class T>
+class adamw_list;
+template <class T>
+class flat_list;
 
 // What operations of a GPU run on: they begin work on the engine's stream, in order, and return. There is one thread, which the team of a contract is.
 struct context {
   using real = cuda::real;
   template <class T>
   using buffer = cuda::buffer<T>;
+  template <class T>
+  using adamw_list = cuda::adamw_list<T>;
+  template <class T>
+  using flat_list = cuda::flat_list<T>;
 
   static constexpr int thread = 0, threads = 1;
   engine* on = nullptr;  // none: a dry run
@@ -62,19 +73,6 @@ T* gradients_at(context& ctx, T* data, index count) {
 
 // What it came to; waits for the GPU.
 inline double number_of(context& ctx, const real& found) { return ctx.on == nullptr ? 0 : ctx.on->read(found); }
-
-// Gives scratch back at the end of an operation.
-class scratch_scope {
- public:
-  explicit scratch_scope(context& ctx) : ctx_(ctx), mark_(ctx.scratch.mark()) {}
-  scratch_scope(const scratch_scope&) = delete;
-  scratch_scope& operator=(const scratch_scope&) = delete;
-  ~scratch_scope() { ctx_.scratch.release(mark_); }
-
- private:
-  context& ctx_;
-  index mark_;
-};
 
 // Files FLOPs and bytes of a dry run under a name until the end of the scope; the inner section wins.
 class section_scope {

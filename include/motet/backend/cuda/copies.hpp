@@ -14,7 +14,8 @@ namespace motet::cuda {
 // until forget().
 class host_copies {
  public:
-  host_copies() = default;
+  // Memory is taken in rooms of this size or more.
+  explicit host_copies(index smallest_room = 1 << 18) : smallest_room_(smallest_room) {}
   host_copies(const host_copies&) = delete;
   host_copies& operator=(const host_copies&) = delete;
   ~host_copies() {
@@ -30,7 +31,7 @@ class host_copies {
         old_gpu_.push_back(std::move(gpu_));
         old_pinned_.push_back(std::move(pinned_));
       }
-      gpu_ = buffer<std::byte>(std::max({room, smallest_room, old_gpu_.empty() ? 0 : 2 * old_gpu_.back().size()}));
+      gpu_ = buffer<std::byte>(std::max({room, smallest_room_, old_gpu_.empty() ? 0 : 2 * old_gpu_.back().size()}));
       pinned_ = pinned_buffer<std::byte>(gpu_.size());
       room_used_ = 0;
     }
@@ -58,12 +59,12 @@ class host_copies {
   }
 
  private:
-  static constexpr index smallest_room = 1 << 18;
   struct copy {
     const void* there = nullptr;
     std::size_t bytes = 0;
   };
 
+  index smallest_room_;
   std::unordered_map<const void*, copy> at_;
   buffer<std::byte> gpu_;
   pinned_buffer<std::byte> pinned_;

@@ -114,11 +114,13 @@ struct class_slopes {
         } else {
           all = of.sums(self, row, scratch);
         }
-        // Differences first, as large logits may lie close together.
-        const double peak = static_cast<double>(all.peak);
-        missed += std::log(static_cast<double>(all.sum)) + (1 - smoothing) * (peak - static_cast<double>(all.matched));
-        // Without smoothing logits may be minus infinity.
-        if (smoothing > 0) missed += smoothing * (peak - static_cast<double>(all.total) * per_class);
+        if (self.thread() == 0) {  // doubles are slow
+          // Differences first, as large logits may lie close together.
+          const double peak = static_cast<double>(all.peak);
+          missed += std::log(static_cast<double>(all.sum)) + (1 - smoothing) * (peak - static_cast<double>(all.matched));
+          // Without smoothing logits may be minus infinity.
+          if (smoothing > 0) missed += smoothing * (peak - static_cast<double>(all.total) * per_class);
+        }
       }
       if (slopes != nullptr) write(self, row, counts, all);
     }

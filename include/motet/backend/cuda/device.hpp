@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/graphs.hpp>
 #include <motet/backend/cuda/operations.hpp>
+#include <motet/backend/cuda/recorder.hpp>
 #include <motet/backend/cuda/weight_copies.hpp>
 #include <motet/backend/step_plan.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -28,11 +27,8 @@ class device {
   static constexpr bool shares_memory = false;  // the host does not touch its memory
   static constexpr const char* peak_product = "8192 x 4096 x 4096";
 
-  // The GPU of this number; -1: the current one. MOTET_CUDA_GRAPHS=0 gives every step kernel by kernel.
-  explicit device(int gpu = -1) : gpu_(gpu) {
-    const char* const asked = std::getenv("MOTET_CUDA_GRAPHS");
-    graphs_ = asked == nullptr || std::string_view(asked) != "0";
-  }
+  // The GPU of this number; -1: the current one.
+  explicit device(int gpu = -1) : gpu_(gpu) {}
   device(const device&) = delete;
   device& operator=(const device&) = delete;
 
@@ -42,6 +38,7 @@ class device {
       require_gpus();
       if (gpu_ >= 0) check(cudaSetDevice(gpu_), "cudaSetDevice");
       engine_ = std::make_unique<engine>();
+      engine_->part<recorder>().keep(most_records);
     }
     return *engine_;
   }
@@ -67,8 +64,10 @@ class device {
   void prepare(const step_plan& plan, index foretold = 0) {
     if (foretold > 0) foretold_ = foretold;
     // Records hold addresses of what is given back here or by the caller.
-    if (engine_) engine_->finish();
-    shelf_.clear();
+    if (engine_) {
+      engine_->finish();
+      graphs_of_steps().forget();
+    }
     const auto grow = [&](buffer<std::byte>& room, const char* what, index bytes) {
       if (bytes <= room.size()) return;
       room = {};
@@ -126,15 +125,19 @@ class device {
   template <class Shape, class First, class Then>
   void run_step(Shape&& shape, First&& first, Then&& then, const draw_key& draws = {}) {
     context ctx = context_for(draws);
-    then(ctx, begin_or_replay(ctx, shape, first));
+    decltype(first(ctx)) found{};
+    run_recorded(
+        ctx, shape, [&](context& at) { found = first(at); }, found);
+    then(ctx, found);
   }
 
-  bool graphs() const { return graphs_; }
-  void set_graphs(bool wanted) { graphs_ = wanted; }
+  // By MOTET_CUDA_GRAPHS at first.
+  bool graphs() { return graphs_of_steps().wanted(); }
+  void set_graphs(bool wanted) { graphs_of_steps().want(wanted); }
   // Why graphs were given up; empty: they were not.
-  const std::string& not_recorded() const { return not_recorded_; }
-  std::size_t recorded() const { return shelf_.size(); }
-  long replayed() const { return replayed_; }
+  const std::string& not_recorded() { return graphs_of_steps().not_recorded(); }
+  std::size_t recorded() { return graphs_of_steps().recorded(); }
+  long replayed() { return graphs_of_steps().replayed(); }
 
   // The work of dry runs by section; time is not told by section, as nobody waits between them.
   const profile& costs() const { return costs_; }
@@ -197,6 +200,10 @@ class device {
   }
 
  private:
+  static constexpr std::size_t most_records = 8;  // of whole steps
+
+  recorder& graphs_of_steps() { return on().part<recorder>(); }
+
   class stop_watch {
    public:
     stop_watch() {
@@ -253,42 +260,6 @@ class device {
     return ctx;
   }
 
-  template <class Shape, class First>
-  auto begin_or_replay(context& ctx, Shape& shape, First& first) -> decltype(first(ctx)) {
-    using result = decltype(first(ctx));
-    if (!graphs_) return first(ctx);
-    shape_.assign({static_cast<index>(ctx.draws.seed), ctx.draws.first_row, ctx.draws.dropout ? 1 : 0});
-    shape(shape_);
-    engine& own = on();
-    if (recorded_work* const known = shelf_.find(shape_)) {
-      known->replay(own.stream());
-      ++replayed_;
-      return std::any_cast<result>(known->found);
-    }
-    if (!shelf_.came_before(shape_)) return first(ctx);
-    if (shelf_.full()) own.finish();
-    recorded_work& fresh = shelf_.make(shape_);
-    const auto give_up = [&](const char* why) {
-      own.copy_into(nullptr);
-      shelf_.drop_newest();
-      graphs_ = false;
-      not_recorded_ = why;
-      // It runs as it is, or says what is wrong.
-      return first(ctx);
-    };
-    try {
-      own.copy_into(&fresh.copies);
-      context recording = ctx;
-      fresh.record(own.stream(), [&] { fresh.found = first(recording); });
-      own.copy_into(nullptr);
-    } catch (const std::exception& problem) {
-      return give_up(problem.what());
-    }
-    fresh.replay(own.stream());
-    ++replayed_;
-    return std::any_cast<result>(fresh.found);
-  }
-
   template <class T>
   void draw(const buffer<T>& into, std::uint64_t seed) {
     constexpr index pattern = 65537;  // a prime, so rows differ
@@ -302,14 +273,9 @@ class device {
   }
 
   int gpu_;
-  bool graphs_ = true;
-  long replayed_ = 0;
-  std::string not_recorded_;
   index foretold_ = 0;
   std::unique_ptr<engine> engine_;  // before all that lies on its GPU
   buffer<std::byte> memory_, scratch_;
-  record_shelf shelf_;
-  record_shelf::shape shape_;
   profile costs_;
   std::byte nothing_{};
 };

@@ -69,7 +69,8 @@ void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& sh
   }
   rows_of_all(ctx);  // says so where there is no spread
   const sequences& own = ctx.shared->own;
-  to.of_samples = seq.offsets != own.offsets || seq.length != own.length;
+  // Of the same rows the caller may have other offsets; one row for each sample has none.
+  to.of_samples = own.offsets != nullptr ? seq.offsets == nullptr : seq.length != own.length;
   const detail::shared_rows all(ctx, to.of_samples);
   to.most_sent = rows * to.ranks;
   to.most_arrived = all.all;

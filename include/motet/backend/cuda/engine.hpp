@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/copies.hpp>
+#include <motet/backend/cuda/event.hpp>
 #include <motet/backend/cuda/launch.hpp>
 #include <motet/tensor/sequences.hpp>
 
@@ -65,6 +66,12 @@ class engine {
     }
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
   }
+  // Waits until that is past, of what this stream was given.
+  void wait_for(const event& point) {
+    while (meanwhile_ && !point.is_past()) meanwhile_();
+    point.finish();
+    point.is_past();  // says what went wrong
+  }
   // Called again and again while this waits for the GPU, which may wait for another rank; it may throw.
   void watch_waits(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
 
@@ -91,8 +98,8 @@ class engine {
   // The same of any array of the host, which does not change until forget_copies().
   template <class T>
   const T* copied(const T* from, index count) {
-    host_copies& own = recorded_ != nullptr ? *recorded_ : copies_[now_];
-    return static_cast<const T*>(own.copy_of(from, static_cast<std::size_t>(count) * sizeof(T), stream_));
+    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
+    return static_cast<const T*>(recorded_ != nullptr ? recorded_->copy_of(from, bytes, recorded_by_) : copies_[now_].copy_of(from, bytes, stream_));
   }
   // Between steps, or when arrays of the host change. Kernels under way still read the old copies, so the next ones lie elsewhere.
   void forget_copies() {
@@ -104,8 +111,11 @@ class engine {
   }
   // How often that was.
   std::uint64_t forgotten() const { return forgotten_; }
-  // While work is recorded, its copies belong to the record; null: no longer.
-  void copy_into(host_copies* recorded) { recorded_ = recorded; }
+  // While work is recorded, its copies belong to the record, and another stream makes them; null: no longer.
+  void copy_into(host_copies* recorded, cudaStream_t by = nullptr) {
+    recorded_ = recorded;
+    recorded_by_ = by;
+  }
 
   // The one Part of this engine, made by Part(engine&) when first asked for.
   template <class Part>
@@ -132,6 +142,7 @@ class engine {
   std::size_t steps_set_ = 0;
   host_copies copies_[2];
   host_copies* recorded_ = nullptr;
+  cudaStream_t recorded_by_ = nullptr;
   int now_ = 0;
   std::uint64_t forgotten_ = 0;
   std::vector<std::pair<const void*, std::shared_ptr<void>>> parts_;

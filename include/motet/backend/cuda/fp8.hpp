@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/cuda/flat_runs.hpp>
 #include <motet/backend/cuda/gemm.hpp>
 
 #include <cuda_fp8.h>
@@ -63,18 +64,27 @@ struct move_fp8_states {
   }
 };
 
-// Rounds a matrix to fp8, as it lies and transposed, where wanted, and takes its largest magnitude. A block has 64 x 64 numbers. The floor is
-// rows * width * (bytes of T + 1 or 2) over the copy bandwidth: loads and stores are of 8 to 16 bytes, the transposed tile goes through shared
-// memory.
-template <class T, fp8_kind Kind>
-struct round_to_fp8 {
-  static constexpr int most_threads = 256;
+// A matrix that is rounded, in tiles of 64 x 64 numbers.
+template <class T>
+struct fp8_source {
   static constexpr int side = 64;
   const T* x;
   index stride, rows, width;
   std::uint8_t* straight;  // (rows, width), or none
   std::uint8_t* turned;    // (width, rows), or none
   fp8_state* state;
+  index first_chunk;
+  index chunks() const { return ((rows + side - 1) / side) * ((width + side - 1) / side); }
+};
+
+// Rounds matrices to fp8, as they lie and transposed, where wanted, and takes the largest magnitude of each. A block has a tile. The floor is
+// rows * width * (bytes of T + 1 or 2) over the copy bandwidth: loads and stores are of 8 to 16 bytes, the transposed tile goes through shared
+// memory.
+template <class T, fp8_kind Kind>
+struct round_to_fp8 {
+  static constexpr int most_threads = 256;
+  static constexpr int side = fp8_source<T>::side;
+  chunked_runs<fp8_source<T>> from;
 
   // Where the transposed tile has (r, c): pieces of 16 rows change places, so that the columns that a warp writes at once lie in different banks.
   MOTET_HOST_DEVICE static int place(int r, int c) { return c * side + ((r / 16) ^ (c / 8 % 4)) * 16 + r % 16; }
@@ -83,7 +93,12 @@ struct round_to_fp8 {
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     std::uint8_t* const tile = self.template shared<std::uint8_t>(index{side} * side);
     float* const scratch = self.template shared<float>(warp_size);
-    const index across = (width + side - 1) / side, row = self.block() / across * side, column = self.block() % across * side;
+    const fp8_source<T>& own = from.record(self.block());
+    const T* const x = own.x;
+    std::uint8_t *const straight = own.straight, *const turned = own.turned;
+    fp8_state* const state = own.state;
+    const index stride = own.stride, rows = own.rows, width = own.width, number = self.block() - own.first_chunk;
+    const index across = (width + side - 1) / side, row = number / across * side, column = number % across * side;
     const float scale = state->scale;
     const auto format = Kind == fp8_kind::e4m3 ? __NV_E4M3 : __NV_E5M2;
     float most = 0;
@@ -116,11 +131,14 @@ struct round_to_fp8 {
 };
 
 template <class T>
+void round_tensors(cudaStream_t stream, fp8_kind kind, const chunked_runs<fp8_source<T>>& from) {
+  const grid shape{from.chunks, 256, 64 * 64 + block_scratch<float>};
+  if (kind == fp8_kind::e4m3) launch(stream, shape, round_to_fp8<T, fp8_kind::e4m3>{from});
+  else launch(stream, shape, round_to_fp8<T, fp8_kind::e5m2>{from});
+}
+template <class T>
 void round_tensor(cudaStream_t stream, fp8_kind kind, matrix<const T> x, std::uint8_t* straight, std::uint8_t* turned, fp8_state* state) {
-  const index blocks = ((x.rows + 63) / 64) * ((x.width + 63) / 64);
-  const grid shape{blocks, 256, 64 * 64 + block_scratch<float>};
-  if (kind == fp8_kind::e4m3) launch(stream, shape, round_to_fp8<T, fp8_kind::e4m3>{x.data, x.stride, x.rows, x.width, straight, turned, state});
-  else launch(stream, shape, round_to_fp8<T, fp8_kind::e5m2>{x.data, x.stride, x.rows, x.width, straight, turned, state});
+  round_tensors(stream, kind, chunked_runs<fp8_source<T>>({x.data, x.stride, x.rows, x.width, straight, turned, state, 0}));
 }
 
 template <class T>
@@ -163,20 +181,20 @@ class fp8_tensors {
       const int at = capturing(on_) ? -1 : slot(w.data, 0, detail::fp8_kind::e4m3);
       if (at < 0) return {};
       on_.finish();
+      listed_ = false;
       held = {w, at, buffer<std::uint8_t>(w.rows * w.width), buffer<std::uint8_t>(w.rows * w.width)};
       into(at, detail::fp8_kind::e4m3, w, held.straight.data(), held.turned.data());
     }
     return {held.straight.data(), held.turned.data(), &state(held.slot)->inverse};
   }
-  // At the beginning of a step.
+  // At the beginning of a step: two launches, however many weights there are.
   template <class Context>
   void refresh(Context& ctx) {
     if (used_ == 0) return;
     fresh_.assign(fresh_.size(), false);
     launch(ctx.stream(), {blocks_for(used_, 64), 64, 0}, detail::move_fp8_states{states_.data(), used_});
-    for (auto& [address, held] : weights_)
-      if (held.straight.size() > 0)
-        detail::round_tensor<float>(ctx.stream(), detail::fp8_kind::e4m3, held.source, held.straight.data(), held.turned.data(), state(held.slot));
+    if (!listed_) list(ctx);
+    detail::round_tensors(ctx.stream(), detail::fp8_kind::e4m3, list_.runs());
   }
   // From now on the copies follow the weights.
   template <class Context>
@@ -189,13 +207,11 @@ class fp8_tensors {
 
   // Room for operands until the next product; null when it cannot grow now.
   std::uint8_t* room(index bytes) {
-    if (bytes > room_.size()) {
+    if (rooms_.empty() || bytes > rooms_.back().size()) {
       if (capturing(on_)) return nullptr;
-      on_.finish();
-      room_ = buffer<std::uint8_t>();
-      room_ = buffer<std::uint8_t>(bytes);
+      rooms_.emplace_back(bytes);
     }
-    return room_.data();
+    return rooms_.back().data();
   }
 
  private:
@@ -231,9 +247,20 @@ class fp8_tensors {
     return slots_[name] = at;
   }
 
+  template <class Context>
+  void list(Context& ctx) {
+    std::vector<detail::fp8_source<float>> sources;
+    for (auto& [address, held] : weights_)
+      if (held.straight.size() > 0)
+        sources.push_back({held.source.data, held.source.stride, held.source.rows, held.source.width, held.straight.data(), held.turned.data(),
+                           state(held.slot), 0});
+    list_.put(ctx, std::move(sources));
+    listed_ = true;
+  }
   // No weights lie there any more.
   void drop(const float* base, index count) {
     on_.finish();
+    listed_ = false;
     weights_.erase(weights_.lower_bound(base), weights_.lower_bound(base + count));
     const void *const begin = base, *const end = base + count;
     slots_.erase(slots_.lower_bound({begin, 0}), slots_.lower_bound({end, 0}));
@@ -246,7 +273,9 @@ class fp8_tensors {
   std::map<std::pair<const void*, int>, int> slots_;
   std::vector<bool> fresh_;
   std::map<const float*, held_weight> weights_;
-  buffer<std::uint8_t> room_;
+  detail::chunk_table<detail::fp8_source<float>> list_;  // of all weights
+  bool listed_ = false;
+  std::vector<buffer<std::uint8_t>> rooms_;  // the last one is the largest; recorded graphs know the others
 };
 
 namespace detail {

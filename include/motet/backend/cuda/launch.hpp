@@ -15,6 +15,14 @@ struct grid {
   index shared = 0;
 };
 
+// The shared memory that a block may have on sm_80; on sm_90 it is 227 KiB. A kernel with `shared_bytes` keeps to it.
+inline constexpr index most_shared_bytes = index{163} * 1024;
+template <class Kernel>
+constexpr bool shared_memory_fits() {
+  if constexpr (requires { Kernel::shared_bytes; }) return Kernel::shared_bytes <= most_shared_bytes;
+  else return true;
+}
+
 #if defined(__CUDACC__)
 
 namespace detail {
@@ -34,6 +42,7 @@ __global__ void __launch_bounds__(most_threads<Kernel>()) run_kernel(const __gri
 template <class Kernel>
 void launch(cudaStream_t stream, const grid& shape, const Kernel& kernel) {
   if (shape.blocks == 0) return;
+  static_assert(shared_memory_fits<Kernel>(), "motet: a block of this kernel takes more shared memory than sm_80 has");
   static_assert(std::is_trivially_copyable_v<Kernel>, "motet: the members of a kernel are copied to the GPU as they are");
   if (shape.shared > 48 * 1024)
     check(cudaFuncSetAttribute(detail::run_kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared)),
@@ -54,6 +63,7 @@ void emulated_call(cudaStream_t stream, std::function<void()> work);
 template <class Kernel>
 void launch(cudaStream_t stream, const grid& shape, const Kernel& kernel) {
   // NOLINTNEXTLINE(bugprone-sizeof-expression): asks whether the type is complete
+  static_assert(shared_memory_fits<Kernel>(), "motet: a block of this kernel takes more shared memory than sm_80 has");
   static_assert(sizeof(emulator<Kernel>) > 0, "motet: programs that launch kernels are compiled by nvcc");
   if (shape.blocks > 0) emulator<Kernel>::launch(stream, shape, kernel);
 }

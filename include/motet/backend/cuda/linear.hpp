@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/column_sums.hpp>
 #include <motet/backend/cuda/fp8.hpp>
+#include <motet/backend/cuda/group_sums.hpp>
 #include <motet/nn/operations.hpp>
 
 namespace motet::cuda {
@@ -121,8 +121,11 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   const auto left = detail::source<compute>(ctx, dy, x.rows, true);
   const auto right = detail::source<compute>(ctx, x, x.rows);
   const gemm_room room{ctx.scratch.take<std::byte>(gemm_room::bytes(dy.width))};
-  M* const partial = ctx.scratch.take<M>(dbias != nullptr ? detail::column_sum_numbers(x.rows, dy.width) : 0);
-  if (ctx.measuring() || x.rows == 0 || dy.width == 0) return;
+  // Takes its memory even where there is nothing to sum.
+  const auto sum_bias = [&](matrix<Dy> rows) {
+    if (dbias != nullptr) sum_columns(ctx, rows, dbias);
+  };
+  if (ctx.measuring() || x.rows == 0 || dy.width == 0) return sum_bias(dy);
   int done = 0;  // 1: the product, 2: the sums as well
   if constexpr (!std::is_void_v<number> && std::is_same_v<M, float>) {
     const auto& how = ctx.on->part<product_settings>();
@@ -135,7 +138,7 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   if (done == 0 && x.width > 0)
     detail::multiply_portable<compute>(ctx, dy.width, x.width, x.rows, left, right, dweight.data, dweight.stride,
                                        gemm_epilogue<M>{.accumulate = true});
-  if (done < 2 && dbias != nullptr) detail::add_column_sums(ctx, dy, partial, dbias);
+  sum_bias(done < 2 ? dy : dy.slice(0, 0));
 }
 
 // dbias += sums of dy, where the weight's gradient is made of other rows than the bias's.
@@ -143,9 +146,7 @@ template <class Dy, class M>
 void linear_backward_bias(context& ctx, matrix<Dy> dy, M* dbias) {
   if (dbias == nullptr) return;
   ctx.note(detail::elements_in(dy), detail::bytes_in(dy));
-  const scratch_scope scope(ctx);
-  M* const partial = ctx.scratch.take<M>(detail::column_sum_numbers(dy.rows, dy.width));
-  if (!ctx.measuring()) detail::add_column_sums(ctx, dy, partial, dbias);
+  sum_columns(ctx, dy, dbias);
 }
 
 }  // namespace motet::cuda

@@ -30,5 +30,6 @@
 #include <motet/backend/cuda/staging.hpp>
 #include <motet/backend/cuda/swiglu.hpp>
 #include <motet/backend/cuda/tensor_rows.hpp>
+#include <motet/backend/cuda/told_numbers.hpp>
 #include <motet/backend/cuda/transfer.hpp>
 #include <motet/backend/cuda/weight_copies.hpp>

@@ -3,63 +3,61 @@
 
 #include <motet/backend/adamw_step.hpp>
 #include <motet/backend/amounts.hpp>
+#include <motet/backend/cuda/flat_runs.hpp>
 #include <motet/backend/cuda/runs.hpp>
 #include <motet/backend/cuda/sums.hpp>
+#include <motet/backend/cuda/weight_copies.hpp>
 
 #include <cmath>
 #include <type_traits>
 
-// Flat buffers of parameters. All of these move each byte once, sixteen at a time, and are as quick as the memory: zero writes them, sum_of_squares
-// reads them, adamw reads four arrays and writes three, or four where it leaves the gradient zero.
+// Flat buffers of parameters. All of these move each byte once, sixteen at a time, and are as quick as the memory. An element of fp32 costs
+//   sum_of_squares   4 bytes, read
+//   adamw           32 bytes: weight, gradient and two moments are read and written, the gradient as the zero that the next step begins with;
+//                   34 where products take weights in bf16, as their copy is written from registers
+// and zero 4 bytes, which a step does without. A list of runs is one launch, however many tensors there are.
 
 namespace motet::cuda {
 
 namespace detail {
 
-// What of a flat buffer may be moved in packs: all but the elements before the first multiple of 16 bytes, and those after the last.
-struct flat_packs {
-  index head = 0, packs = 0;
-};
-// Of buffers that are walked together, which must begin alike.
-template <class T, class... More>
-flat_packs packs_of(index count, const T* data, const More*... more) {
-  const auto phase = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16; };
-  constexpr auto size = static_cast<std::uintptr_t>(sizeof(T));
-  if (((phase(data) != phase(more)) || ...) || phase(data) % size != 0) return {count, 0};
-  const index head = static_cast<index>((16 - phase(data)) % 16 / size);
-  if (count <= head) return {count, 0};
-  return {head, (count - head) / pack<T>::size};
-}
-
-// Each block's part, in double, and in an order that only the count decides.
 template <class T>
-struct squares_of_part {
-  static constexpr int most_threads = 256, at_once = 4;
+struct squares_record {
   const T* data;
-  index count;
-  flat_packs in;
+  flat_span span;
+  index first_chunk;
+  index chunks() const { return flat_chunk<T>::count(span); }
+};
+
+// Each block's part, in double, and in an order that only the runs decide.
+template <class T>
+struct squares_of_chunks {
+  static constexpr int most_threads = 256, at_once = 4;
+  chunked_runs<squares_record<T>> runs;
   double* parts;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     constexpr int size = pack<T>::size;
     double* const scratch = self.template shared<double>(warp_size);
-    const index all = self.all();
-    const T* const from = data + in.head;
-    double sums[size] = {};
-    index i = self.number();
-    for (; i + (at_once - 1) * all < in.packs; i += at_once * all) {
-      pack<T> x[at_once];
-      MOTET_UNROLLED
-      for (int n = 0; n < at_once; ++n) x[n] = load_pack(from + (i + n * all) * size);
-      MOTET_UNROLLED
-      for (int n = 0; n < at_once; ++n) add(x[n], sums);
+    double sums[size] = {}, sum = 0;
+    for (index c = self.block(); c < runs.chunks; c += self.blocks()) {
+      const auto& run = runs.record(c);
+      const T* const data = run.data;
+      const flat_chunk<T> own(run.span, c - run.first_chunk);
+      const index all = self.threads();
+      index p = own.packs.begin + self.thread();
+      for (; p + (at_once - 1) * all < own.packs.end; p += at_once * all) {
+        pack<T> x[at_once];
+        MOTET_UNROLLED
+        for (int n = 0; n < at_once; ++n) x[n] = load_pack(data + own.place_of_pack(p + n * all));
+        MOTET_UNROLLED
+        for (int n = 0; n < at_once; ++n) add(x[n], sums);
+      }
+      for (; p < own.packs.end; p += all) add(load_pack(data + own.place_of_pack(p)), sums);
+      for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += all) sum += square(data[own.place_of_loose(e)]);
     }
-    for (; i < in.packs; i += all) add(load_pack(from + i * size), sums);
-    double sum = 0;
     MOTET_UNROLLED
     for (int k = 0; k < size; ++k) sum += sums[k];
-    for (index e = self.number(); e < in.head; e += all) sum += square(data[e]);
-    for (index e = in.head + in.packs * size + self.number(); e < count; e += all) sum += square(data[e]);
     sum = block_sum(self, sum, scratch);
     if (self.thread() == 0) parts[self.block()] = sum;
   }
@@ -71,6 +69,17 @@ struct squares_of_part {
     for (int k = 0; k < pack<T>::size; ++k) sums[k] += square(x.of[k]);
   }
 };
+
+template <class T>
+real squares_of(context& ctx, const chunked_runs<squares_record<T>>& runs) {
+  if (runs.chunks == 0) return {};
+  const real found = ctx.on->take_real();
+  double* const parts = ctx.on->template part<partial_sums>().of.data();
+  const index blocks = blocks_for(runs.chunks, 1, partial_sums::most);
+  launch(ctx.stream(), {blocks, 256, block_scratch<double>}, squares_of_chunks<T>{runs, parts});
+  add_up(ctx, parts, blocks, 1, found);
+  return found;
+}
 
 // The numbers of an update as the elements need them.
 template <class T>
@@ -93,20 +102,67 @@ struct adamw_factors {
   }
 };
 
-// The weights' copy is made from registers: two bytes written more, none read.
-template <class T, bool Clear, class Copy>
-struct adamw_values {
-  static constexpr int most_threads = 256;
+template <class T>
+struct adamw_record {
   T *weight, *gradient, *first, *second;
-  Copy* copy;  // or none
-  index count;
-  flat_packs in;
-  adamw_factors<T> by;
+  bf16* copy;  // or none
+  flat_span span;
+  index first_chunk;
+  int decays, only_clears;
+  index chunks() const { return flat_chunk<T>::count(span); }
+};
+template <class T>
+adamw_record<T> record_of(const adamw_run<T>& run, bf16* copy) {
+  if (run.only_clears) return {nullptr, run.gradient, nullptr, nullptr, nullptr, span_of(run.count, static_cast<const T*>(run.gradient)), 0, 0, 1};
+  auto span = span_of(run.count, static_cast<const T*>(run.weight), run.gradient, run.first, run.second);
+  constexpr auto narrow = sizeof(bf16) * static_cast<std::size_t>(pack<T>::size);
+  if (copy != nullptr && reinterpret_cast<std::uintptr_t>(copy + span.head) % narrow != 0) span = {run.count, 0, 0};
+  return {run.weight, run.gradient, run.first, run.second, copy, span, 0, run.decays ? 1 : 0, 0};
+}
+
+// Sums that an update looks at when it runs. Without them it goes on, and the clip factor is in its numbers.
+struct guarding_sums {
+  const double *loss = nullptr, *squares = nullptr;  // none: zero
+  double clip = 0;
+  index there = 0;
+  guarding_sums() = default;
+  guarding_sums(const real& of_loss, const real& of_squares, double most) : loss(of_loss.at()), squares(of_squares.at()), clip(most), there(1) {}
+  MOTET_HOST_DEVICE update_sums now() const { return {loss != nullptr ? *loss : 0, squares != nullptr ? *squares : 0, clip}; }
+};
+
+template <class T, bool Clear>
+struct adamw_chunks {
+  static constexpr int most_threads = 256;
+  chunked_runs<adamw_record<T>> runs;
+  guarding_sums guard;
+  adamw_factors<T> numbers;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
+    adamw_factors<T> by = numbers;
+    if (guard.there != 0) {
+      const update_sums sums = guard.now();
+      if (!sums.allow()) return;
+      by.clip = T(sums.scale());
+    }
+    for (index c = self.block(); c < runs.chunks; c += self.blocks()) {
+      const auto& found = runs.record(c);
+      const flat_chunk<T> own(found.span, c - found.first_chunk);
+      if (found.only_clears != 0) {
+        clear(self, own, found.gradient);
+        continue;
+      }
+      by.keep = found.decays != 0 ? numbers.keep : T(1);
+      turn(self, own, by, found.weight, found.gradient, found.first, found.second, found.copy);
+    }
+  }
+
+ private:
+  template <class Thread>
+  MOTET_HOST_DEVICE static void turn(Thread& self, const flat_chunk<T>& own, const adamw_factors<T>& by, T* weight, T* gradient, T* first, T* second,
+                                     bf16* copy) {
     constexpr int size = pack<T>::size;
-    for (index i = self.number(); i < in.packs; i += self.all()) {
-      const index at = in.head + i * size;
+    for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads()) {
+      const index at = own.place_of_pack(p);
       pack<T> w = load_pack(weight + at), m = load_pack(first + at), v = load_pack(second + at);
       const pack<T> g = load_pack(gradient + at);
       run<T, size> narrow;
@@ -121,31 +177,52 @@ struct adamw_values {
       if (Clear) store_pack(gradient + at, pack<T>{});
       if (copy != nullptr) store_run(copy + at, narrow);
     }
-    for (index e = self.number(); e < in.head; e += self.all()) one(e);
-    for (index e = in.head + in.packs * size + self.number(); e < count; e += self.all()) one(e);
+    for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads()) {
+      const index at = own.place_of_loose(e);
+      T w = weight[at], m = first[at], v = second[at];
+      by.turn(w, gradient[at], m, v);
+      first[at] = m;
+      second[at] = v;
+      weight[at] = w;
+      if (Clear) gradient[at] = T(0);
+      if (copy != nullptr) copy[at] = stored_as<bf16>(w);
+    }
   }
-
- private:
-  MOTET_HOST_DEVICE void one(index e) const {
-    T w = weight[e], m = first[e], v = second[e];
-    by.turn(w, gradient[e], m, v);
-    first[e] = m;
-    second[e] = v;
-    weight[e] = w;
-    if (Clear) gradient[e] = T(0);
-    if (copy != nullptr) copy[e] = stored_as<Copy>(w);
+  template <class Thread>
+  MOTET_HOST_DEVICE static void clear(Thread& self, const flat_chunk<T>& own, T* gradient) {
+    for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads()) store_pack(gradient + own.place_of_pack(p), pack<T>{});
+    for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads()) gradient[own.place_of_loose(e)] = T(0);
   }
 };
+
+template <bool Clear, class T>
+void update(context& ctx, const chunked_runs<adamw_record<T>>& runs, const adamw_step& step, const guarding_sums& guard = {}) {
+  launch(ctx.stream(), {blocks_for(runs.chunks, 1), 256, 0}, adamw_chunks<T, Clear>{runs, guard, adamw_factors<T>(step)});
+}
 
 template <class T>
 struct clamp_number {
   T* at;
   T most;
+  bf16* copy;  // or none
+  guarding_sums guard;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    if (self.number() == 0 && *at > most) *at = most;
+    if (self.number() != 0 || !(*at > most) || (guard.there != 0 && !guard.now().allow())) return;
+    *at = most;
+    if (copy != nullptr) *copy = stored_as<bf16>(most);
   }
 };
+template <class T>
+void clamp(context& ctx, T* at, T most, const guarding_sums& guard) {
+  bf16* const copy = ctx.on->template part<weight_copies>().copy_of(at);
+  launch(ctx.stream(), {1, warp_size, 0}, clamp_number<T>{at, most, copy, guard});
+}
+
+template <class T>
+double bytes_of_update(index count, bool clear, bool copied) {
+  return ((clear ? 8 : 7) * motet::detail::bytes_of<T> + (copied ? motet::detail::bytes_of<bf16> : 0)) * static_cast<double>(count);
+}
 
 }  // namespace detail
 
@@ -160,14 +237,39 @@ void zero(context& ctx, T* data, index count) {
 template <class T>
 real sum_of_squares(context& ctx, const T* data, index count) {
   ctx.note(2 * static_cast<double>(count), static_cast<double>(count) * motet::detail::bytes_of<T>);
-  if (ctx.measuring() || count == 0) return {};
-  using kernel = detail::squares_of_part<T>;
-  const real found = ctx.on->take_real();
-  double* const parts = ctx.on->template part<detail::partial_sums>().of.data();
-  const index blocks = blocks_for(count, kernel::most_threads * kernel::at_once * pack<T>::size, detail::partial_sums::most);
-  launch(ctx.stream(), {blocks, kernel::most_threads, block_scratch<double>}, kernel{data, count, detail::packs_of(count, data), parts});
-  detail::add_up(ctx, parts, blocks, 1, found);
-  return found;
+  if (ctx.measuring()) return {};
+  return detail::squares_of(ctx, detail::chunked_runs<detail::squares_record<T>>({data, detail::span_of(count, data), 0}));
+}
+
+// Runs whose squares are added up together.
+template <class T>
+class flat_list {
+ public:
+  flat_list() = default;
+  explicit flat_list(std::vector<flat_run<T>> runs) : all_(std::move(runs)) {}
+  const std::vector<flat_run<T>>& all() const { return all_; }
+  // Takes memory of the GPU; else the first use does.
+  void prepare(context& ctx) const { runs(ctx); }
+  detail::chunked_runs<detail::squares_record<T>> runs(context& ctx) const {
+    if (!made_ && !ctx.measuring()) {
+      std::vector<detail::squares_record<T>> records;
+      for (const flat_run<T>& each : all_) records.push_back({each.data, detail::span_of(each.count, each.data), 0});
+      table_.put(ctx, std::move(records));
+      made_ = true;
+    }
+    return table_.runs();
+  }
+
+ private:
+  std::vector<flat_run<T>> all_;
+  mutable detail::chunk_table<detail::squares_record<T>> table_;
+  mutable bool made_ = false;
+};
+template <class T>
+real sum_of_squares(context& ctx, const flat_list<T>& list) {
+  for (const flat_run<T>& each : list.all())
+    ctx.note(2 * static_cast<double>(each.count), static_cast<double>(each.count) * motet::detail::bytes_of<T>);
+  return ctx.measuring() ? real{} : detail::squares_of(ctx, list.runs(ctx));
 }
 
 using motet::adamw_step;
@@ -176,22 +278,81 @@ using motet::adamw_step;
 // `copy` the new weights are written there, too, narrower: what matrix products read.
 template <class T>
 void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const adamw_step& step, bool clear, bf16* copy = nullptr) {
-  const double bytes = (clear ? 8 : 7) * motet::detail::bytes_of<T> + (copy != nullptr ? motet::detail::bytes_of<bf16> : 0);
-  ctx.note(12 * static_cast<double>(count), bytes * static_cast<double>(count));
+  ctx.note(12 * static_cast<double>(count), detail::bytes_of_update<T>(count, clear, copy != nullptr));
   if (ctx.measuring() || count == 0) return;
-  auto in = detail::packs_of(count, static_cast<const T*>(weight), gradient, first, second);
-  constexpr auto narrow = sizeof(bf16) * static_cast<std::size_t>(pack<T>::size);
-  if (reinterpret_cast<std::uintptr_t>(copy + (copy != nullptr ? in.head : 0)) % narrow != 0) in = {count, 0};
-  const auto start = [&](const auto& kernel) { launch(ctx.stream(), {blocks_for(count, 256 * pack<T>::size, 132 * 32), 256, 0}, kernel); };
-  const detail::adamw_factors<T> by(step);
-  if (clear) start(detail::adamw_values<T, true, bf16>{weight, gradient, first, second, copy, count, in, by});
-  else start(detail::adamw_values<T, false, bf16>{weight, gradient, first, second, copy, count, in, by});
+  auto& copies = ctx.on->part<weight_copies>();
+  if (copy == nullptr || copy != copies.copy_of(weight)) copies.changed(weight, count);
+  const detail::chunked_runs<detail::adamw_record<T>> runs(detail::record_of<T>({weight, gradient, first, second, count, true, false}, copy));
+  if (clear) detail::update<true>(ctx, runs, step);
+  else detail::update<false>(ctx, runs, step);
+}
+
+// What one update moves. Memory of the runs may be there only when the list is first used; where copies of weights are kept (weight_copies), the
+// update writes them as well.
+template <class T>
+class adamw_list {
+ public:
+  adamw_list() = default;
+  explicit adamw_list(std::vector<adamw_run<T>> runs) : all_(std::move(runs)) {}
+  const std::vector<adamw_run<T>>& all() const { return all_; }
+  // Takes memory of the GPU; else the first use does.
+  void prepare(context& ctx) const { runs(ctx); }
+  // For an update that is about to begin. Made again where other copies are kept than before.
+  detail::chunked_runs<detail::adamw_record<T>> runs(context& ctx) const {
+    if (ctx.measuring()) return {};
+    auto& copies = ctx.on->template part<weight_copies>();
+    if (made_ != copies.version()) {
+      std::vector<detail::adamw_record<T>> records;
+      beside_.clear();
+      for (const adamw_run<T>& each : all_) {
+        bf16* copy = each.only_clears || each.count == 0 ? nullptr : copies.copy_of(each.weight);
+        const bool whole = copy != nullptr && copies.copy_of(each.weight + each.count - 1) == copy + each.count - 1;
+        if (copy != nullptr && !whole) beside_.push_back(each);
+        records.push_back(detail::record_of(each, whole ? copy : nullptr));
+      }
+      table_.put(ctx, std::move(records));
+      made_ = copies.version();
+    }
+    for (const adamw_run<T>& each : beside_) copies.changed(each.weight, each.count);
+    return table_.runs();
+  }
+  void note(context& ctx) const {
+    for (const adamw_run<T>& each : all_) {
+      const auto count = static_cast<double>(each.count);
+      if (each.only_clears) ctx.note(0, count * motet::detail::bytes_of<T>);
+      else ctx.note(12 * count, detail::bytes_of_update<T>(each.count, true, false));
+    }
+  }
+
+ private:
+  std::vector<adamw_run<T>> all_;
+  mutable detail::chunk_table<detail::adamw_record<T>> table_;
+  mutable std::vector<adamw_run<T>> beside_;  // with a copy of a part only
+  mutable std::uint64_t made_ = 0;            // the version of copies that the table was made for
+};
+// Leaves all gradients zero. step.decay is that of the runs that decay.
+template <class T>
+void adamw(context& ctx, const adamw_list<T>& list, const adamw_step& step) {
+  list.note(ctx);
+  if (!ctx.measuring()) detail::update<true>(ctx, list.runs(ctx), step);
+}
+// Clips by these sums, which it reads itself: they may still be on their way. Where they do not allow it, weights, moments and gradients stay as they
+// are.
+template <class T>
+void adamw(context& ctx, const adamw_list<T>& list, const adamw_step& step, const real& loss, const real& squares, double clip) {
+  list.note(ctx);
+  if (!ctx.measuring()) detail::update<true>(ctx, list.runs(ctx), step, {loss, squares, clip});
 }
 
 // The number there is no larger than this afterwards.
 template <class T>
 void clamp_to(context& ctx, T* at, std::type_identity_t<T> most) {
-  if (!ctx.measuring()) launch(ctx.stream(), {1, warp_size, 0}, detail::clamp_number<T>{at, most});
+  if (!ctx.measuring()) detail::clamp(ctx, at, most, {});
+}
+// Where the sums allow an update.
+template <class T>
+void clamp_to(context& ctx, T* at, std::type_identity_t<T> most, const real& loss, const real& squares) {
+  if (!ctx.measuring()) detail::clamp(ctx, at, most, {loss, squares, 0});
 }
 
 }  // namespace motet::cuda

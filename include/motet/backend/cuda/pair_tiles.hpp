@@ -81,7 +81,7 @@ struct pair_slab {
     for (int n = 0; n < packs; ++n) {
       const int p = thread + n * pair_threads, r = p / line, c = p % line * size;
       if (Along) {
-        store_pack(to + r * stride + c, held[n]);
+        *reinterpret_cast<pack<S>*>(to + r * stride + c) = held[n];
       } else {
         MOTET_UNROLLED
         for (int e = 0; e < size; ++e) to[(c + e) * stride + r] = held[n].of[e];

@@ -2,27 +2,11 @@
 #pragma once
 
 #include <motet/backend/cuda/each_run.hpp>
+#include <motet/backend/cuda/packed_patches_kernel.hpp>
 #include <motet/backend/cuda/samples.hpp>
 #include <motet/nn/operations.hpp>
 
 namespace motet::cuda {
-
-// Where a picture is looked at: a square of the model's side, from this corner on, perhaps mirrored left to right.
-struct picture_cut {
-  std::int32_t x = 0, y = 0;
-  std::int32_t flip = 0;
-};
-
-// Pictures as decoders leave them: all of one size, rows from the top, the channels of a pixel together. They are a quarter of what floats are on
-// their way to the GPU, and are cut, mirrored and normalised there, as data/resize.hpp does it with boxes that need no resizing.
-struct picture_bytes {
-  static constexpr index most_channels = 4;
-  const std::uint8_t* pixels = nullptr;  // (samples, height, width, channels), on the GPU
-  index height = 0, width = 0;           // at least the side that the model sees
-  const picture_cut* cuts = nullptr;     // (samples), on the GPU, or none: the middle of each
-  float mean[most_channels] = {0.5f, 0.5f, 0.5f, 0.5f};
-  float deviation[most_channels] = {0.5f, 0.5f, 0.5f, 0.5f};
-};
 
 namespace detail {
 
@@ -48,31 +32,6 @@ struct picture_planes {
   template <class T, int N>
   MOTET_HOST_DEVICE run<T, N> load(index sample, const patch_place& at) const {
     return load_run<T, N>(pixels.row(sample) + (at.channel * side + at.y) * side + at.x);
-  }
-};
-// Bytes, normalised on the way: value * factor + shift.
-struct picture_bytes_scaled {
-  const std::uint8_t* pixels;
-  index height, width, channels, side;
-  const picture_cut* cuts;
-  float factor[picture_bytes::most_channels], shift[picture_bytes::most_channels];
-  template <class T, int N>
-  MOTET_HOST_DEVICE run<T, N> load(index sample, const patch_place& at) const {
-    index x = (width - side) / 2, y = (height - side) / 2;
-    bool flip = false;
-    if (cuts != nullptr) {
-      x = cuts[sample].x;
-      y = cuts[sample].y;
-      flip = cuts[sample].flip != 0;
-    }
-    x += flip ? side - 1 - at.x : at.x;
-    const std::uint8_t* const from = pixels + ((sample * height + y + at.y) * width + x) * channels + at.channel;
-    const index step = flip ? -channels : channels;
-    const float by = factor[at.channel], plus = shift[at.channel];
-    run<T, N> made;
-    MOTET_UNROLLED
-    for (int i = 0; i < N; ++i) made.of[i] = static_cast<T>(static_cast<float>(from[i * step]) * by + plus);
-    return made;
   }
 };
 
@@ -138,18 +97,20 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
   detail::launch_patches(ctx, seq, geometry, detail::picture_planes<element>{pixels, geometry.side}, y, fits);
 }
 
-// The same from bytes. Floor: the part of the pictures that is looked at is read once, y is written once.
+// The same from packed pictures, which are resized, mirrored and scaled on the way. Floor: the pictures are read once, y is written once.
+// Takes no memory, as a dry run does not know what will come.
 template <class Y>
-void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const picture_bytes& from, matrix<Y> y) {
-  const index pixels = geometry.channels * geometry.side * geometry.side;
-  ctx.note(2 * static_cast<double>(seq.samples * pixels), static_cast<double>(seq.samples * pixels) + motet::detail::bytes_in(y));
+void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from, matrix<Y> y) {
+  const double numbers = static_cast<double>(seq.samples * geometry.channels * geometry.side * geometry.side);
+  ctx.note(2 * numbers, numbers + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
-  detail::picture_bytes_scaled pictures{from.pixels, from.height, from.width, geometry.channels, geometry.side, from.cuts, {}, {}};
-  for (index c = 0; c < std::min(geometry.channels, picture_bytes::most_channels); ++c) {
-    pictures.factor[c] = 1 / (255 * from.deviation[c]);
-    pictures.shift[c] = -from.mean[c] / from.deviation[c];
-  }
-  detail::launch_patches(ctx, seq, geometry, pictures, y, [](auto) { return true; });
+  using kernel = detail::packed_to_patches<Y>;
+  const index across = geometry.side / geometry.patch, lanes = std::min<index>(kernel::most_threads, round_up(geometry.side, warp_size));
+  const auto small = [](index value) { return static_cast<std::int32_t>(value); };
+  const kernel operation{
+      detail::samples_on_gpu(ctx, seq), from, small(geometry.side), small(geometry.channels), small(geometry.lead), small(lanes), divisor(across),
+      divisor(geometry.patch),          y};
+  launch(ctx.stream(), {seq.samples * across, kernel::most_threads, kernel::shared_bytes}, operation);
 }
 
 }  // namespace motet::cuda

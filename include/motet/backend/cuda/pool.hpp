@@ -72,7 +72,7 @@ struct put_means {
   matrix<Y> y;
   template <class T>
   MOTET_HOST_DEVICE void operator()(index sample, index column, int, T sum, index count) const {
-    y.row(sample)[column] = stored_as<Y>(count == 0 ? T(0) : sum * static_cast<T>(1 / static_cast<double>(count)));
+    y.row(sample)[column] = stored_as<Y>(count == 0 ? T(0) : sum / static_cast<T>(count));
   }
 };
 
@@ -91,7 +91,7 @@ struct mean_slope {
     const auto here = rows.at(number);
     if (here.row < 0) return false;
     kept = {load_run<T, N>(dy.row(here.sample) + column), here.row};
-    const T share = static_cast<T>(1 / static_cast<double>(rows.seq.rows_of(here.sample)));
+    const T share = 1 / static_cast<T>(rows.seq.rows_of(here.sample));
     MOTET_UNROLLED
     for (int i = 0; i < N; ++i) kept.dy.of[i] *= share;
     return true;

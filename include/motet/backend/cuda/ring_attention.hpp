@@ -34,7 +34,7 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   std::int32_t* const key_room = ctx.memory.take<std::int32_t>(most);
   const bool runs = !ctx.measuring() && heads > 0;
 
-  detail::ring_shift shift(ring.is);
+  ring_shift shift(ctx, ring.is);
   const std::int32_t* second = nullptr;
   if (runs) {
     const matrix<value> own{here, rows, 2 * key_width, 2 * key_width};
@@ -48,7 +48,7 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   }
   for (index step = 0; step < ring.members; ++step) {
     const index from = ring.part_at(step), key_rows = ring.rows_of(from);
-    if (runs && step + 1 < ring.members) shift.begin(here, key_rows * 2 * key_width, next, ring.rows_of(ring.part_at(step + 1)) * 2 * key_width);
+    if (runs && step + 1 < ring.members) shift.begin(ctx, here, key_rows * 2 * key_width, next, ring.rows_of(ring.part_at(step + 1)) * 2 * key_width);
     const auto meet = ring.with(from);
     if (meet.queries != detail::ring_rows::none) {
       const sequences queries = ring.rows(ring.me, meet.queries), keys = ring.rows(from, meet.keys);
@@ -121,7 +121,7 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
     if (count > 0) check(cudaMemsetAsync(at, 0, static_cast<std::size_t>(count) * sizeof(number), ctx.stream()), "cudaMemsetAsync");
   };
 
-  detail::ring_shift shift(ring.is), sums(ring.is);
+  ring_shift shift(ctx, ring.is), sums(ctx, ring.is);
   const std::int32_t* second = nullptr;
   if (runs) {
     const matrix<value> own{here, rows, both, both};
@@ -139,7 +139,7 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   }
   for (index step = 0; step < ring.members; ++step) {
     const index from = ring.part_at(step), key_rows = ring.rows_of(from);
-    if (runs && step + 1 < ring.members) shift.begin(here, key_rows * both, next, ring.rows_of(ring.part_at(step + 1)) * both);
+    if (runs && step + 1 < ring.members) shift.begin(ctx, here, key_rows * both, next, ring.rows_of(ring.part_at(step + 1)) * both);
     if (runs) clear(dkeys, key_rows * both);
     const auto meet = ring.with(from);
     if (meet.queries != detail::ring_rows::none) {
@@ -178,7 +178,7 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
     if (!runs) continue;
     if (step > 0) detail::add_to_places(ctx, nullptr, matrix<number>{arriving, key_rows, both, both}, dkeys);
     // After the last step they are home.
-    sums.begin(dkeys, key_rows * both, arriving, ring.rows_of(ring.part_at(step + 1)) * both);
+    sums.begin(ctx, dkeys, key_rows * both, arriving, ring.rows_of(ring.part_at(step + 1)) * both);
     std::swap(dkeys, leaving);
   }
   sums.finish();

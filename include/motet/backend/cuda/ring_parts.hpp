@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/context_ring.hpp>
 #include <motet/backend/cuda/attention.hpp>
 #include <motet/backend/cuda/rows_exchange.hpp>
-#include <motet/backend/head_groups.hpp>
 
 #include <cmath>
 #include <deque>
 #include <vector>
 
-// What ring attention is made of: whose keys a member sees when, what is on its way meanwhile, and how results for some of the keys become those for all.
+// What ring attention is made of besides the ring: which queries meet a member's keys, and how results for some of the keys become those for all.
 
 namespace motet::cuda::detail {
 
@@ -34,28 +34,12 @@ class offset_pool {
 // Which queries meet which keys in a step, as samples of their own: all rows of a part, or one piece of each sample.
 enum class ring_rows : std::uint8_t { none, all, first, second };
 
-struct ring_plan {
+struct ring_plan : context_ring {
   context& ctx;
-  const spread& is;
   attention_shape shape;
-  index members, me;
   offset_pool own_pool;  // of a dry run
 
-  ring_plan(context& of, const attention_shape& heads) : ctx(of), is(*of.shared), shape(heads), members(is.context.size()), me(is.context.member()) {}
-
-  // Whose keys this member sees in a step.
-  index part_at(index step) const { return (me - step + 2 * members) % members; }
-  index rows_of(index part) const { return is.cut.rows_of(is.whole, part); }
-  index most_rows() const {
-    index most = 0;
-    for (index p = 0; p < members; ++p) most = std::max(most, rows_of(p));
-    return most;
-  }
-  double pairs() const {
-    double sum = 0;
-    for (index s = 0; s < is.whole.samples; ++s) sum += static_cast<double>(is.part.rows_of(s)) * static_cast<double>(is.whole.rows_of(s));
-    return sum;
-  }
+  ring_plan(context& of, const attention_shape& heads) : context_ring(*of.shared), ctx(of), shape(heads) {}
 
   // Under a causal mask all that a member sees of another one's keys it sees in full, and of its own, one piece behind the other, what a triangle shows.
   struct meeting {
@@ -194,35 +178,6 @@ void rows_at_places(context& ctx, const std::int32_t* places, matrix<X> x, matri
   if (places == nullptr) convert_rows(ctx, x, y);
   else map_rows(ctx, false, y.rows, places, 1, nullptr, x, y);
 }
-
-// Sends something to the next member of the ring and gets the like from the one before, while this rank computes.
-class ring_shift {
- public:
-  explicit ring_shift(const spread& is) : group_(is.context) {}
-  ring_shift(const ring_shift&) = delete;
-  ring_shift& operator=(const ring_shift&) = delete;
-
-  template <class T>
-  void begin(const T* from, index count, T* to, index to_count) {
-    const auto members = static_cast<std::size_t>(group_.size()), me = static_cast<std::size_t>(group_.member());
-    sent_.assign(members, 0);
-    got_.assign(members, 0);
-    sent_[(me + 1) % members] = count * static_cast<index>(sizeof(T));
-    got_[(me + members - 1) % members] = to_count * static_cast<index>(sizeof(T));
-    which_ = group_.begin_all_to_all(reinterpret_cast<const std::byte*>(from), sent_, reinterpret_cast<std::byte*>(to), got_);
-    open_ = true;
-  }
-  void finish() {
-    if (open_) group_.finish(which_);
-    open_ = false;
-  }
-
- private:
-  const any_group& group_;
-  std::vector<index> sent_, got_;
-  ticket which_ = 0;
-  bool open_ = false;
-};
 
 // Nothing that is done until the end of the scope is noted.
 class unnoted_scope {

@@ -102,8 +102,8 @@ struct turn_rows {
         MOTET_UNROLLED
         for (int h = 0; h < together; ++h)
           if (head + h < heads) {
-            *reinterpret_cast<piece*>(low + h * 2 * half) = a[h];
-            *reinterpret_cast<piece*>(low + h * 2 * half + half) = b[h];
+            store_whole(reinterpret_cast<piece*>(low + h * 2 * half), a[h]);
+            store_whole(reinterpret_cast<piece*>(low + h * 2 * half + half), b[h]);
           }
       }
     }

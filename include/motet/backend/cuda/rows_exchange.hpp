@@ -4,15 +4,20 @@
 #include <motet/backend/cuda/prefix.hpp>
 #include <motet/backend/cuda/row_moves.hpp>
 #include <motet/backend/cuda/sample_pieces.hpp>
-#include <motet/backend/spread.hpp>
+#include <motet/backend/cut_rows.hpp>
+#include <motet/backend/rows_exchange.hpp>
 
-#include <cassert>
 #include <vector>
 
-// Rows change between whole samples, each on one member of the context group, and parts of all samples, on every member. Each element moves once;
-// either way is the other's transpose.
-
 namespace motet::cuda {
+
+using motet::on_whole_samples;
+using motet::rows_are_cut;
+using motet::rows_of_blocks;
+using motet::rows_of_samples;
+using motet::rows_to_parts;
+using motet::rows_to_samples;
+
 namespace detail {
 
 // Of each part, one behind the other, and each sample: how many rows lie before it. One block.
@@ -55,99 +60,42 @@ struct part_places_kernel {
   }
 };
 
-// Where the rows of whole samples lie when they are sorted by part, in scratch memory.
-inline std::int32_t* take_part_places(context& ctx, const sequences& whole) {
-  return ctx.scratch.take<std::int32_t>(round_up(whole.rows(), 2) + 2 * ctx.shared->cut.parts * whole.samples);
-}
-template <class Context>
-void find_part_places(Context& ctx, const sequences& whole, std::int32_t* places) {
-  const index rows = whole.rows();
-  if (rows == 0) return;
-  const sequences there{whole.samples, whole.length, ctx.on->offsets(whole)};
-  auto* const starts = reinterpret_cast<index*>(places + round_up(rows, 2));
-  launch(ctx.stream(), {1, 1024, block_scratch<index>}, part_starts_kernel{there, ctx.shared->cut, starts});
-  launch(ctx.stream(), {blocks_for(rows, 256), 256, 0}, part_places_kernel{there, ctx.shared->cut, rows, starts, places});
-}
+// Between rows of whole samples and the same sorted by part: where they lie then stands in scratch memory.
+class part_order {
+ public:
+  part_order(context& ctx, const sequences& whole)
+      : whole_(whole), places_(ctx.scratch.take<std::int32_t>(round_up(whole.rows(), 2) + 2 * ctx.shared->cut.parts * whole.samples)) {}
 
-// The bytes that go each way between the order of samples, by part, and the order of parts, by who has the samples.
-struct exchange_counts {
-  std::vector<index> by_part, by_owner;
-};
-inline exchange_counts count_exchange(const context& ctx, index row_bytes) {
-  const spread& is = *ctx.shared;
-  exchange_counts counts;
-  for (index m = 0; m < is.context.size(); ++m) {
-    const interval theirs = share(is.own.samples, is.context.size(), m);
-    counts.by_part.push_back(is.cut.rows_of(is.mine, m) * row_bytes);
-    counts.by_owner.push_back((is.own.begin(theirs.end) - is.own.begin(theirs.begin)) * row_bytes);
+  template <class X, class Y>
+  void to_parts(context& ctx, matrix<X> x, matrix<Y> packed) const {
+    find(ctx);
+    map_rows(ctx, true, x.rows, places_, 1, nullptr, x, packed);
   }
-  return counts;
-}
+  template <class X, class Y>
+  void to_samples(context& ctx, matrix<X> packed, matrix<Y> y) const {
+    find(ctx);
+    map_rows(ctx, false, y.rows, places_, 1, nullptr, packed, y);
+  }
+
+ private:
+  template <class Context>
+  void find(Context& ctx) const {
+    const index rows = whole_.rows();
+    if (rows == 0) return;
+    const sequences there{whole_.samples, whole_.length, ctx.on->offsets(whole_)};
+    const row_parts& cut = ctx.shared->cut;
+    auto* const starts = reinterpret_cast<index*>(places_ + round_up(rows, 2));
+    launch(ctx.stream(), {1, 1024, block_scratch<index>}, part_starts_kernel{there, cut, starts});
+    launch(ctx.stream(), {blocks_for(rows, 256), 256, 0}, part_places_kernel{there, cut, rows, starts, places_});
+  }
+
+  const sequences& whole_;
+  std::int32_t* places_;
+};
 
 }  // namespace detail
 
-// Whether attention must look for rows on other ranks.
-inline bool rows_are_cut(const context& ctx) { return ctx.shared != nullptr && !ctx.shared->context.alone(); }
-// What blocks work on, and what embedding and head do.
-inline const sequences& rows_of_blocks(const context& ctx) { return ctx.shared->own; }
-inline const sequences& rows_of_samples(const context& ctx) { return ctx.shared->mine; }
-
-// Until the end of the scope this rank has whole samples, and no rows elsewhere.
-class whole_samples_scope {
- public:
-  explicit whole_samples_scope(context& ctx) : ctx_(ctx), outer_(ctx.shared) {
-    if (rows_are_cut(ctx)) ctx.shared = outer_->ends;
-  }
-  whole_samples_scope(const whole_samples_scope&) = delete;
-  whole_samples_scope& operator=(const whole_samples_scope&) = delete;
-  ~whole_samples_scope() { ctx_.shared = outer_; }
-
- private:
-  context& ctx_;
-  const spread* outer_;
-};
-inline whole_samples_scope on_whole_samples(context& ctx) { return whole_samples_scope(ctx); }
-
-// y (the rows of blocks) = x (whole samples), in other hands.
-template <class X, class Y>
-void rows_to_parts(context& ctx, matrix<X> x, matrix<Y> y) {
-  static_assert(std::is_same_v<std::remove_const_t<X>, Y>, "motet: an exchange of rows keeps their type");
-  const section_scope section(ctx, "exchange rows");
-  ctx.note(0, motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
-  const spread& is = *ctx.shared;
-  const index mark = ctx.memory.mark();
-  const scratch_scope scope(ctx);
-  const matrix<Y> packed{ctx.memory.take<Y>(x.rows * x.width), x.rows, x.width, x.width};  // by part
-  std::int32_t* const places = detail::take_part_places(ctx, is.mine);
-  if (!ctx.measuring()) {
-    assert(y.stride == y.width && x.rows == is.mine.rows() && y.rows == is.own.rows());
-    detail::find_part_places(ctx, is.mine, places);
-    detail::map_rows(ctx, true, x.rows, places, 1, nullptr, x, packed);
-    const auto counts = detail::count_exchange(ctx, x.width * static_cast<index>(sizeof(Y)));
-    is.context.all_to_all(reinterpret_cast<const std::byte*>(packed.data), counts.by_part, reinterpret_cast<std::byte*>(y.data), counts.by_owner);
-  }
-  release(ctx, mark);
-}
-
-// The way back: y (whole samples) = x (the rows of blocks).
-template <class X, class Y>
-void rows_to_samples(context& ctx, matrix<X> x, matrix<Y> y) {
-  static_assert(std::is_same_v<std::remove_const_t<X>, Y>, "motet: an exchange of rows keeps their type");
-  const section_scope section(ctx, "exchange rows");
-  ctx.note(0, motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
-  const spread& is = *ctx.shared;
-  const index mark = ctx.memory.mark();
-  const scratch_scope scope(ctx);
-  const matrix<Y> packed{ctx.memory.take<Y>(y.rows * y.width), y.rows, y.width, y.width};  // by part
-  std::int32_t* const places = detail::take_part_places(ctx, is.mine);
-  if (!ctx.measuring()) {
-    assert(x.stride == x.width && y.rows == is.mine.rows() && x.rows == is.own.rows());
-    const auto counts = detail::count_exchange(ctx, x.width * static_cast<index>(sizeof(Y)));
-    is.context.all_to_all(reinterpret_cast<const std::byte*>(x.data), counts.by_owner, reinterpret_cast<std::byte*>(packed.data), counts.by_part);
-    detail::find_part_places(ctx, is.mine, places);
-    detail::map_rows(ctx, false, y.rows, places, 1, nullptr, packed, y);
-  }
-  release(ctx, mark);
-}
+inline detail::part_order order_of_parts(context& ctx, const sequences& whole) { return {ctx, whole}; }
+inline std::vector<index> host_numbers(const context&, index count) { return std::vector<index>(static_cast<std::size_t>(count)); }
 
 }  // namespace motet::cuda

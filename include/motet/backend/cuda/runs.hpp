@@ -71,7 +71,7 @@ MOTET_HOST_DEVICE void store_run(Y* at, const run<T, N>& values) {
     detail::piece<Y, each> made;
     MOTET_UNROLLED
     for (int i = 0; i < each; ++i) made.of[i] = stored_as<Y>(values.of[p * each + i]);
-    reinterpret_cast<detail::piece<Y, each>*>(at)[p] = made;
+    store_whole(reinterpret_cast<detail::piece<Y, each>*>(at) + p, made);
   }
 }
 

@@ -6,7 +6,9 @@
 #include <cuda.h>
 
 #include <cstdlib>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace motet::cuda {
@@ -28,12 +30,14 @@ inline void check_driver(CUresult status, const char* call) {
 
 }  // namespace detail
 
-// Shares of the current GPU's multiprocessors, equal and disjoint (green contexts). What a share's streams are given runs on its multiprocessors alone;
-// memory, the second-level cache and copy engines stay common.
+// Shares of the current GPU's multiprocessors, disjoint (green contexts). What a share's streams are given runs on its multiprocessors alone; memory,
+// the second-level cache and copy engines stay common.
 class sm_shares {
  public:
   // `count` shares of `each` multiprocessors.
-  sm_shares(int count, int each) : each_(each) {
+  sm_shares(int count, int each) : sm_shares(std::vector<int>(static_cast<std::size_t>(count > 0 ? count : 0), each)) {}
+  // One of each of these numbers of multiprocessors.
+  explicit sm_shares(std::vector<int> sizes) : sizes_(std::move(sizes)) {
     require_gpus();
     check(cudaGetDevice(&gpu_), "cudaGetDevice");
     check(cudaFree(nullptr), "cudaFree");  // the primary context, on which the shares stand
@@ -42,30 +46,18 @@ class sm_shares {
     detail::check_driver(detail::driver_function<decltype(cuDeviceGet)>("cuDeviceGet")(&device, gpu_), "cuDeviceGet");
     detail::check_driver(detail::driver_function<decltype(cuDeviceGetDevResource)>("cuDeviceGetDevResource")(device, &all, CU_DEV_RESOURCE_TYPE_SM),
                          "cuDeviceGetDevResource");
-    int most = 0;
-    const std::string wanted = std::to_string(count) + " shares of " + std::to_string(each) + " multiprocessors were wanted";
-    if (count < 1 || each < 1) fail(gpu_share_refused, wanted);
-    // What the chip makes of the wish: it rounds up.
-    const auto split = detail::driver_function<decltype(cuDevSmResourceSplitByCount)>("cuDevSmResourceSplitByCount");
-    std::vector<CUdevResource> groups(static_cast<std::size_t>(count));
-    auto found = static_cast<unsigned>(count);
-    CUdevResource rest{};
-    const CUresult status = split(groups.data(), &found, &all, &rest, 0, static_cast<unsigned>(each));
-    const int least = smallest(split, all, most);
-    const std::string possible = "; this GPU has " + std::to_string(all.sm.smCount) + ", in multiples of " + std::to_string(least) + ", " +
-                                 std::to_string(most) + " shares at most";
-    if (status != CUDA_SUCCESS || found < static_cast<unsigned>(count) || groups[0].sm.smCount != static_cast<unsigned>(each)) {
-      const std::string got = status != CUDA_SUCCESS || found == 0
-                                  ? "none can be had"
-                                  : std::to_string(found) + " of " + std::to_string(groups[0].sm.smCount) + " can be had";
-      fail(gpu_share_refused, wanted + ", " + got + possible);
-    }
+    int step = 0;
+    std::vector<CUdevResource> groups = split(all, step);
     destroy_ = detail::driver_function<decltype(cuGreenCtxDestroy)>("cuGreenCtxDestroy");
     try {
-      for (CUdevResource& own : groups) {
+      CUdevResource* next = groups.data();
+      for (const int size : sizes_) {
+        const int count = size / step;
         CUdevResourceDesc description{};
-        detail::check_driver(detail::driver_function<decltype(cuDevResourceGenerateDesc)>("cuDevResourceGenerateDesc")(&description, &own, 1),
+        detail::check_driver(detail::driver_function<decltype(cuDevResourceGenerateDesc)>("cuDevResourceGenerateDesc")(&description, next,
+                                                                                                                       static_cast<unsigned>(count)),
                              "cuDevResourceGenerateDesc");
+        next += count;
         CUgreenCtx made = nullptr;
         detail::check_driver(
             detail::driver_function<decltype(cuGreenCtxCreate)>("cuGreenCtxCreate")(&made, description, device, CU_GREEN_CTX_DEFAULT_STREAM),
@@ -83,7 +75,7 @@ class sm_shares {
   ~sm_shares() { give_back(); }
 
   int count() const { return static_cast<int>(contexts_.size()); }
-  int processors() const { return each_; }
+  int processors(int share) const { return sizes_[static_cast<std::size_t>(share)]; }
   // A stream of a share; the caller's.
   cudaStream_t make_stream(int share, int priority = 0) const {
     CUstream made = nullptr;
@@ -94,6 +86,45 @@ class sm_shares {
   }
 
  private:
+  // The chip in equal groups of `step`, of which each share is some. One call makes them, as only groups of one call may be a share together. They
+  // are as large as all shares allow: what runs together is to lie together.
+  std::vector<CUdevResource> split(const CUdevResource& all, int& step) const {
+    const auto by_count = detail::driver_function<decltype(cuDevSmResourceSplitByCount)>("cuDevSmResourceSplitByCount");
+    const auto processors = static_cast<long>(all.sm.smCount);
+    std::string list;
+    long sum = 0;
+    int common = 0, least = 0, most = 0;
+    bool equal = true, whole = !sizes_.empty();
+    for (const int size : sizes_) {
+      list += (list.empty() ? "" : ", ") + std::to_string(size);
+      equal = equal && size == sizes_.front(), whole = whole && size > 0;
+      sum += size, common = std::gcd(common, size);
+    }
+    const std::string wanted = equal && whole
+                                   ? std::to_string(sizes_.size()) + " shares of " + std::to_string(sizes_.front()) + " multiprocessors were wanted"
+                                   : "shares of " + (list.empty() ? "no" : list) + " multiprocessors were wanted";
+    if (!whole) fail(gpu_share_refused, wanted);
+    least = smallest(by_count, all, most);
+    std::string got;
+    for (step = common; step >= 1; --step) {
+      if (common % step != 0 || (step < least && step != common)) continue;
+      const long count = sum / step;
+      std::vector<CUdevResource> groups(static_cast<std::size_t>(count < processors ? count : processors));
+      auto found = static_cast<unsigned>(groups.size());
+      CUdevResource rest{};
+      // What the chip makes of the wish: it rounds up.
+      const CUresult status = by_count(groups.data(), &found, &all, &rest, 0, static_cast<unsigned>(step));
+      bool good = status == CUDA_SUCCESS && static_cast<long>(found) == count;
+      for (std::size_t g = 0; good && g < groups.size(); ++g) good = groups[g].sm.smCount == static_cast<unsigned>(step);
+      if (good) return groups;
+      if (!got.empty()) continue;
+      if (!equal) got = ", as " + std::to_string(count) + " steps of " + std::to_string(step);
+      got += status != CUDA_SUCCESS || found == 0 ? ", none can be had"
+                                                  : ", " + std::to_string(found) + " of " + std::to_string(groups[0].sm.smCount) + " can be had";
+    }
+    fail(gpu_share_refused, wanted + got + "; this GPU has " + std::to_string(processors) + ", in multiples of " + std::to_string(least) + ", " +
+                                std::to_string(most) + " shares at most");
+  }
   // The smallest share of this chip, and how many of them there are.
   template <class Split>
   static int smallest(Split* split, const CUdevResource& all, int& most) {
@@ -110,7 +141,8 @@ class sm_shares {
     contexts_.clear();
   }
 
-  int gpu_ = 0, each_ = 0;
+  std::vector<int> sizes_;
+  int gpu_ = 0;
   decltype(&cuGreenCtxDestroy) destroy_ = nullptr;
   std::vector<CUgreenCtx> contexts_;
 };

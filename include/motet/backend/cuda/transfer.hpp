@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/context.hpp>
+#include <motet/backend/cuda/each_run.hpp>
 #include <motet/tensor/view.hpp>
 
 // Flat numbers between the GPU's memory and the host's.
@@ -14,31 +14,6 @@ inline void move_bytes(context& ctx, const void* from, void* to, std::size_t byt
   if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, kind, ctx.stream()), "cudaMemcpyAsync");
 }
 
-template <class T>
-struct add_flat {
-  const T* from;
-  T* to;
-  index count;
-  template <class Thread>
-  MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index i = self.number(); i < count; i += self.all()) to[i] += from[i];
-  }
-};
-
-template <class T>
-struct copy_matrix {
-  matrix<const T> from;
-  matrix<T> to;
-  template <class Thread>
-  MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index count = from.rows * from.width;
-    for (index i = self.number(); i < count; i += self.all()) {
-      const index r = i / from.width, c = i % from.width;
-      to.data[r * to.stride + c] = from.data[r * from.stride + c];
-    }
-  }
-};
-
 }  // namespace detail
 
 // to = from, both of the GPU.
@@ -49,13 +24,23 @@ void copy(context& ctx, const T* from, T* to, index count) {
 // to += from, both of the GPU.
 template <class T>
 void accumulate(context& ctx, const T* from, T* to, index count) {
-  if (!ctx.measuring()) launch(ctx.stream(), {blocks_for(count, 1024), 256, 0}, detail::add_flat<T>{from, to, count});
+  static_assert(std::is_floating_point_v<T>, "motet: whole numbers are not added as floats");
+  if (ctx.measuring()) return;
+  for (index at = 0, here = 0; at < count; at += here) {
+    // What is no whole run comes by itself.
+    here = count - at < detail::most_runs ? count - at : detail::most_runs;
+    if (here > run_size<T>) here -= here % run_size<T>;
+    map_numbers(ctx, matrix<const T>{to + at, 1, here, here}, matrix<const T>{from + at, 1, here, here}, matrix<T>{to + at, 1, here, here}, plus{});
+  }
 }
 // The same of matrices, which have gaps.
 template <class T>
 void copy(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
-  if (!ctx.measuring() && from.rows > 0 && from.width > 0)
-    launch(ctx.stream(), {blocks_for(from.rows * from.width, 1024), 256, 0}, detail::copy_matrix<T>{from, to});
+  if (ctx.measuring() || from.rows == 0 || from.width == 0) return;
+  const auto bytes = [](index count) { return static_cast<std::size_t>(count) * sizeof(T); };
+  check(cudaMemcpy2DAsync(to.data, bytes(to.stride), from.data, bytes(from.stride), bytes(from.width), static_cast<std::size_t>(from.rows),
+                          cudaMemcpyDeviceToDevice, ctx.stream()),
+        "cudaMemcpy2DAsync");
 }
 // to += what an operation found.
 template <class Real = real>

@@ -11,23 +11,31 @@
 namespace motet::cuda {
 
 // Copies in bf16 of flat buffers of master weights, for products in bf16: a part of the engine. Whoever holds the weights registers each buffer once
-// with keep(), and calls refresh_weights(ctx) at the beginning of every step and after loading, before the first product: one pass over each buffer,
-// 6 bytes for each weight. A weight that lies in no buffer is converted by the product itself, at the same 6 bytes, but for each product. So a step
-// of L microbatches costs one pass instead of 2 L; none at all where the optimizer writes the copies as it writes the weights (copy_of).
+// with keep(). adamw writes the copies as it writes the weights, from registers; who writes weights otherwise tells changed(). refresh_weights(ctx) at
+// the beginning of every step, before the first product, converts what was told so, at 6 bytes for each weight: after prepare() and after loading
+// all, where other ranks update a part of the weights as much as came from them, else nothing. A weight that lies in no buffer is converted by the
+// product itself, for each product.
+//
+// What is stale is known to the host. So a refresh may not be recorded as a part of a graph.
 class weight_copies {
  public:
   explicit weight_copies(engine&) {}
 
   // The weights [base, base + count) of the GPU's memory. They lie still until drop(base).
   void keep(const float* base, index count) {
-    if (count > 0) kept_[base] = {count, buffer<bf16>(count)};
+    if (count == 0) return;
+    kept_[base] = {count, buffer<bf16>(count), {0, count}};
+    ++version_;
   }
   void drop(const float* base) {
     const auto found = kept_.find(base);
     if (found == kept_.end()) return;
     for (const auto& each : followers_) each.dropped(base, found->second.count);
     kept_.erase(found);
+    ++version_;
   }
+  // Another one after each keep() and drop(): places of copies may be others then.
+  std::uint64_t version() const { return version_; }
 
   // Who keeps something else of these weights: what it does at a refresh, and when some are dropped.
   struct follower {
@@ -45,30 +53,60 @@ class weight_copies {
   }
   bf16* copy_of(const double*) const { return nullptr; }
 
+  // The copies of these weights, where there are some, are stale from now on.
+  void changed(const float* from, index count) {
+    for (auto& [base, held] : kept_) {
+      if (base >= from + count || from >= base + held.count) continue;
+      const index begin = from > base ? from - base : 0, end = from + count - base;
+      const interval now{begin / grain * grain, end < held.count ? end : held.count};
+      held.stale = held.stale.size() == 0
+                       ? now
+                       : interval{now.begin < held.stale.begin ? now.begin : held.stale.begin, now.end > held.stale.end ? now.end : held.stale.end};
+    }
+  }
+  void changed(const double*, index) {}
+  // Weights whose copies are stale.
+  index stale() const {
+    index sum = 0;
+    for (const auto& each : kept_) sum += each.second.stale.size();
+    return sum;
+  }
+
   template <class Context>
-  void refresh(Context& ctx) const {
-    for (const auto& [base, held] : kept_) detail::convert(ctx.stream(), held.count / row, row, base, row, held.copy.data(), row);
-    for (const auto& [base, held] : kept_) {
-      const index done = held.count / row * row, left = held.count - done;
-      detail::convert(ctx.stream(), 1, left, base + done, left, held.copy.data() + done, left);
+  void refresh(Context& ctx) {
+    for (auto& [base, held] : kept_) {
+      const index at = held.stale.begin, count = held.stale.size(), done = count / row * row, left = count - done;
+      const auto convert = [&](index rows, index width, index from) {
+        if (rows > 0 && width > 0) detail::convert(ctx.stream(), rows, width, base + from, width, held.copy.data() + from, width);
+      };
+      convert(done / row, row, at);
+      convert(1, left, at + done);
+      held.stale = {};
     }
     for (const auto& each : followers_) each.refresh(ctx);
   }
 
  private:
-  static constexpr index row = 2048;
+  static constexpr index row = 2048, grain = 16;
   struct range {
     index count = 0;
     buffer<bf16> copy;
+    interval stale;  // one stretch with all that is
   };
   std::map<const float*, range> kept_;
   std::vector<follower> followers_;
+  std::uint64_t version_ = 1;
 };
 
-// At the beginning of a step and after loading: the copies follow the weights.
+// At the beginning of a step, before what may be recorded: the copies are those of the weights.
 template <class Context>
 void refresh_weights(Context& ctx) {
   if (!ctx.measuring()) ctx.on->template part<weight_copies>().refresh(ctx);
+}
+// Somebody else than adamw wrote these weights, or is about to. Others than weights may be told, too.
+template <class Context, class Master>
+void weights_changed(Context& ctx, const Master* base, index count) {
+  if (!ctx.measuring()) ctx.on->template part<weight_copies>().changed(base, count);
 }
 // Weights of a rank whose products are in Value: kept where that is another precision. They are dropped before their memory goes away, or never
 // refreshed again.

@@ -3,6 +3,7 @@
 
 #include <motet/backend/cuda/context.hpp>
 #include <motet/backend/transport/nccl_meetings.hpp>
+#include <motet/backend/transport/nccl_memory.hpp>
 
 #include <atomic>
 #include <mutex>
@@ -56,6 +57,14 @@ class world {
   std::int32_t rank() const { return session_.place().rank(); }
   std::int32_t ranks() const { return session_.place().ranks(); }
   cuda::engine& on() { return engine_; }
+  // For records: where the seconds of a step begin. Before anything is begun.
+  void mark_zero() {
+    zero_.mark(engine_.stream());
+    engine_.finish();
+  }
+
+  // Of what NCCL was told that messages and sums use.
+  kept_memory& memory() { return memory_; }
 
   // While the rank waits, watch(seconds) is called now and then, with how long nothing has moved; watch(0) when something did. It may stop().
   void watch_waits(std::function<void(double)> watch) { watch_ = std::move(watch); }
@@ -122,8 +131,10 @@ class world {
   session& session_;
   std::vector<message_ends> ends_;
   cuda::engine engine_;
+  cuda::event zero_ = cuda::event::timed();
   channels channels_;
   meetings meetings_;
+  kept_memory memory_;
   struct open_group {
     communicator* by;
     const std::vector<std::int32_t>* members;
@@ -138,8 +149,11 @@ class world {
 };
 
 // This process's end; a transport. What it is given lies on the GPU, but for gather.
-class endpoint {
+class endpoint : public cuda::timed_end<endpoint> {
  public:
+  // Nobody can ask for one member's rows alone: who calls fetch() takes more memory than who has room for an exchange.
+  static constexpr bool brings_all = true;
+
   endpoint(world& all, std::int32_t rank) : world_(all) {
     if (rank != all.rank()) fail(meeting_refused, "this process is rank " + std::to_string(all.rank()) + ", not " + std::to_string(rank));
   }
@@ -149,7 +163,10 @@ class endpoint {
   std::int32_t rank() const { return world_.rank(); }
   std::int32_t ranks() const { return world_.ranks(); }
   cuda::engine& on() { return world_.on(); }
+  // The point that times are told from.
+  const cuda::event& zero() const { return world_.zero_; }
   void begin_step() {
+    marks_.begin_step();
     world_.channels_.begin_step();
     world_.meetings_.begin_step();
   }
@@ -169,30 +186,37 @@ class endpoint {
     world_.goes_on();
   }
 
+  // Memory that messages leave from, or come to, on all ranks alike; NCCL is told while what is returned lives.
+  std::vector<std::shared_ptr<void>> keep(bool leaving, const void* data, index bytes) {
+    std::vector<std::shared_ptr<void>> kept;
+    world_.channels_.each_way(leaving, [&](const communicator& by) { kept.push_back(world_.memory_.keep(by, data, bytes)); });
+    return kept;
+  }
+
   void send(std::int32_t tag, std::int32_t, const std::byte* from, index bytes) {
-    if (world_.channels_.ask(tag, const_cast<std::byte*>(from), bytes, compute())) ++moved_;
+    if (world_.channels_.ask(tag, const_cast<std::byte*>(from), bytes, compute(), marks_)) ++moved_;
   }
   // Whether it is under way; what comes on this rank's stream waits until it is over.
   bool sent(std::int32_t tag) {
     if (!world_.channels_.begun(tag)) return false;
-    world_.channels_.hold(tag, compute());
+    hold(tag);
     return true;
   }
   bool receive(std::int32_t tag, std::int32_t, std::byte* to, index bytes) {
-    if (!world_.channels_.ask(tag, to, bytes, compute())) return false;
-    world_.channels_.hold(tag, compute());
+    if (!world_.channels_.ask(tag, to, bytes, compute(), marks_)) return false;
+    hold(tag);
     return ++moved_ > 0;
   }
   // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be read.
   bool receive_ahead(std::int32_t tag, std::int32_t, std::byte* to, index bytes) {
     place& own = places_[to];
-    if (!world_.channels_.ask(tag, to, bytes, compute(), &own.free)) return false;
+    if (!world_.channels_.ask(tag, to, bytes, compute(), marks_, &own.free)) return false;
     own.message = tag;
     return ++moved_ > 0;
   }
   void await(const void* at) {
     const auto found = places_.find(at);
-    if (found != places_.end() && found->second.message >= 0) world_.channels_.hold(std::exchange(found->second.message, -1), compute());
+    if (found != places_.end() && found->second.message >= 0) hold(std::exchange(found->second.message, -1));
   }
   void freed(const void* at) { places_[at].free.mark(compute()); }
 
@@ -202,7 +226,9 @@ class endpoint {
   }
   bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* all,
                 std::span<const byte_range> in) {
-    return world_.meetings_.exchange(meeting, member, own, out, all, in, compute());
+    const bool there = world_.meetings_.exchange(meeting, member, own, out, all, in, compute());
+    marks_.begin_again(compute());
+    return there;
   }
   bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::int32_t from, std::byte* to,
              index bytes) {
@@ -225,6 +251,11 @@ class endpoint {
     std::int32_t message = -1;
   };
   cudaStream_t compute() const { return world_.engine_.stream(); }
+  // What is computed from now on comes after the message.
+  void hold(std::int32_t tag) {
+    world_.channels_.hold(tag, compute());
+    marks_.begin_again(compute());
+  }
   void nap() {
     world_.look();
     std::this_thread::sleep_for(std::chrono::microseconds(20));

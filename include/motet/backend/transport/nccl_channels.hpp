@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/concepts.hpp>
+#include <motet/backend/cuda/time_marks.hpp>
 #include <motet/backend/transport/nccl_session.hpp>
 
 #include <map>
@@ -33,14 +34,22 @@ class channels {
     for (channel& each : channels_) each.next = 0;
     for (item& each : items_) each.asked = each.begun = each.seen = false;
   }
-  // Asks for a message; it is begun after what `compute` has begun until then, or after `free` where that is given. Says whether it is begun.
-  bool ask(std::int32_t tag, std::byte* data, index bytes, cudaStream_t compute, const cuda::event* free = nullptr) {
+  // visit(communicator) for each on which messages leave, or come.
+  template <class Visit>
+  void each_way(bool leaving, Visit&& visit) const {
+    for (const channel& each : channels_)
+      if (each.by && each.sends == leaving) visit(each.by);
+  }
+  // Asks for a message; it is begun after what `compute` has begun until then, or after `free` where that is given. Says whether it is begun. Whoever keeps
+  // times gets those of the message.
+  bool ask(std::int32_t tag, std::byte* data, index bytes, cudaStream_t compute, cuda::time_marks& marks, const cuda::event* free = nullptr) {
     item& own = items_[static_cast<std::size_t>(tag)];
     if (!own.asked) {
       own.asked = true;
       own.data = data;
       own.bytes = bytes;
       own.free = free;
+      own.when = marks.elsewhere();
       begin(channels_[own.of], compute);
     }
     return own.begun;
@@ -78,6 +87,7 @@ class channels {
     index bytes = 0;
     bool asked = false, begun = false, seen = false;
     const cuda::event* free = nullptr;
+    cuda::timed_stretch* when = nullptr;  // null: nobody wants to know
     cuda::event before, done;
   };
   struct channel {
@@ -93,12 +103,14 @@ class channels {
       if (own.free != nullptr) own.free->hold(on.by.stream());
       else on.by.after(compute, own.before);
       const auto size = static_cast<std::size_t>(own.bytes);
+      if (own.when != nullptr) own.when->begin.mark(on.by.stream());
       if (size > 0) {
         // In a pair, the sender is rank 0.
         if (on.sends) check(ncclSend(own.data, size, ncclUint8, 1, on.by.get(), on.by.stream()), "ncclSend");
         else check(ncclRecv(own.data, size, ncclUint8, 0, on.by.get(), on.by.stream()), "ncclRecv");
         on.by.settle("ncclSend", all_.patience());
       }
+      if (own.when != nullptr) own.when->end.mark(on.by.stream());
       own.done.mark(on.by.stream());
       own.begun = true;
     }

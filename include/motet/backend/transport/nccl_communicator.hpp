@@ -117,6 +117,7 @@ class communicator {
     check(ncclCommGetAsyncError(handle_, &found), "ncclCommGetAsyncError");
     check(found, "communicator");
   }
+  bool is_aborted() const { return aborted_; }
   // Kernels that wait for other ranks end; nothing works any more.
   void abort() noexcept {
     if (handle_ != nullptr && !std::exchange(aborted_, true)) ncclCommAbort(handle_);

@@ -49,6 +49,8 @@ class group : public transports::group_calls<group> {
   std::int32_t size() const { return size_; }
   std::int32_t member() const { return member_; }
   endpoint& end() { return own_; }
+  // Memory that calls use, on all members alike; NCCL is told while what is returned lives.
+  std::shared_ptr<void> keep(const void* data, index bytes) { return world_.memory_.keep(by_, data, bytes); }
 
   ticket start(const transports::call& it) {
     by_.after(world_.on().stream(), calls_.before[next_ % calls_.before.size()]);

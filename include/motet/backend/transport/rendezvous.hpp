@@ -6,6 +6,7 @@
 #include <motet/backend/transport/socket.hpp>
 #include <motet/format/sha256.hpp>
 
+#include <exception>
 #include <random>
 #include <vector>
 
@@ -30,7 +31,7 @@ class rendezvous {
   std::int32_t rank() const { return options_.rank; }
   std::int32_t ranks() const { return options_.ranks; }
 
-  // What each rank brings, in their order. All ranks come to the same meetings in the same order.
+  // What each rank brings, in their order. All ranks come to the same meetings in the same order. When one does not come, all are told which.
   std::vector<std::string> all_gather(const std::string& own) {
     std::vector<std::string> all(static_cast<std::size_t>(ranks()));
     all[static_cast<std::size_t>(rank())] = own;
@@ -38,15 +39,33 @@ class rendezvous {
     const tcp::deadline until(options_.seconds);
     const auto who = [this](std::size_t r) { return "rank " + std::to_string(r) + " at " + where(); };
     if (rank() == 0) {
-      for (std::size_t r = 1; r < all.size(); ++r) all[r] = peers_[r].receive(until, who(r));
-      std::string together;
+      for (std::size_t r = 1; r < all.size(); ++r) try {
+          all[r] = peers_[r].receive(until, who(r));
+        } catch (const error&) {
+          tell_others(std::string(1, failed) + "rank 0 at " + where() + " heard nothing from rank " + std::to_string(r));
+          throw;
+        }
+      std::string together(1, heard);
       for (const std::string& each : all) append(together, each);
       for (std::size_t r = 1; r < all.size(); ++r) peers_[r].send(together, until, who(r));
       return all;
     }
-    peers_[0].send(own, until, who(0));
-    const std::string together = peers_[0].receive(until, who(0));
-    std::size_t at = 0;
+    // Rank 0 may be gone, and have said why; or it waits for others as long, and then says for whom.
+    std::exception_ptr gone;
+    try {
+      peers_[0].send(own, until, who(0));
+    } catch (const error&) {
+      gone = std::current_exception();
+    }
+    std::string together;
+    try {
+      together = peers_[0].receive(tcp::deadline(gone ? 1 : options_.seconds + 5), who(0));
+    } catch (const error&) {
+      if (gone) std::rethrow_exception(gone);
+      throw;
+    }
+    if (together.empty() || together[0] != heard) fail(meeting_refused, together.empty() ? who(0) + " says nothing" : together.substr(1));
+    std::size_t at = 1;
     for (std::string& each : all) each = part(together, at);
     return all;
   }
@@ -54,6 +73,7 @@ class rendezvous {
 
  private:
   static constexpr std::size_t nonce_size = 32;
+  static constexpr char heard = 'a', failed = 'f';  // how rank 0's answers begin
 
   std::string where() const { return options_.address + ":" + std::to_string(options_.port); }
   static std::string fresh() {
@@ -120,6 +140,14 @@ class rendezvous {
     }
     if (answer == "taken") fail(meeting_refused, "there are two ranks " + name + " of " + std::to_string(options_.ranks) + " at " + where());
     if (!matches(answer, proof("host", own, asked))) fail(meeting_refused, where() + " does not know the token of this run");
+  }
+  // Whoever still listens.
+  void tell_others(const std::string& text) const {
+    const tcp::deadline soon(1);
+    for (std::size_t r = 1; r < peers_.size(); ++r) try {
+        peers_[r].send(text, soon, "a rank");
+      } catch (const error&) {
+      }
   }
   std::string missing_ranks() const {
     std::string text = "at " + where() + " these ranks did not come:";

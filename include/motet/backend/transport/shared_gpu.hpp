@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/backend/cuda/context.hpp>
-#include <motet/backend/cuda/event.hpp>
 #include <motet/backend/cuda/sm_share.hpp>
+#include <motet/backend/cuda/time_marks.hpp>
 #include <motet/backend/transport/local.hpp>
 
 #include <mutex>
@@ -31,8 +31,14 @@ class world : public local::world {
   }
 
   // Each rank computes on so many multiprocessors of its own; 0: all ranks on all of them. Before anybody computes.
-  void share(int processors) { share_ = processors; }
-  int share() const { return share_; }
+  void share(int processors) { wanted_.assign(processors > 0 ? static_cast<std::size_t>(ranks()) : 0, processors); }
+  // The same with a number for each rank; one alone is for all.
+  void share(std::vector<int> processors) {
+    if (processors.size() == 1) return share(processors.front());
+    if (!processors.empty() && processors.size() != static_cast<std::size_t>(ranks()))
+      fail(gpu_share_refused, std::to_string(processors.size()) + " shares were given, there are " + std::to_string(ranks()) + " ranks");
+    wanted_ = std::move(processors);
+  }
   // For records: where the seconds of a step begin. Called on the host while no rank runs.
   void mark_zero() {
     if (clock_ == nullptr) check_clock();
@@ -49,13 +55,13 @@ class world : public local::world {
   // Those of all ranks, made when the first one computes.
   std::shared_ptr<cuda::sm_shares> shares() {
     const std::lock_guard lock(mutex_);
-    if (share_ > 0 && !shares_) shares_ = std::make_shared<cuda::sm_shares>(static_cast<int>(ranks()), share_);
+    if (!wanted_.empty() && !shares_) shares_ = std::make_shared<cuda::sm_shares>(wanted_);
     return shares_;
   }
 
   std::vector<cuda::event> sent_, taken_;        // of each message
   std::vector<std::vector<cuda::event>> shown_;  // of each meeting and member
-  int share_ = 0;
+  std::vector<int> wanted_;                      // multiprocessors of each rank; none: all ranks on all
   std::mutex mutex_;
   std::shared_ptr<cuda::sm_shares> shares_;
   cudaStream_t clock_ = nullptr;
@@ -63,14 +69,16 @@ class world : public local::world {
 };
 
 // One rank's end; a transport for memory of the GPU. A gather alone is of the host's memory.
-class endpoint : public local::endpoint {
+class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
  public:
   endpoint(world& all, std::int32_t rank) : local::endpoint(all, rank), world_(all) {}
   ~endpoint() {
-    if (copies_ != nullptr) cudaStreamSynchronize(copies_);
+    for (const cudaStream_t each : {copies_, beside_})
+      if (each != nullptr) cudaStreamSynchronize(each);
     engine_.reset();
     if (computes_ != nullptr) cudaStreamDestroy(computes_);
-    if (copies_ != nullptr) cudaStreamDestroy(copies_);
+    for (const cudaStream_t each : {copies_, beside_})
+      if (each != nullptr) cudaStreamDestroy(each);
   }
 
   // What this rank has of the GPU, made when first asked for.
@@ -81,7 +89,7 @@ class endpoint : public local::endpoint {
         computes_ = shares_->make_stream(rank());
         copies_ = shares_->make_stream(rank());
         engine_ = std::make_unique<cuda::engine>(computes_);
-        engine_->set_processors(shares_->processors());
+        engine_->set_processors(shares_->processors(rank()));
       } else {
         engine_ = std::make_unique<cuda::engine>();
         cuda::check(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "cudaStreamCreate");
@@ -89,6 +97,8 @@ class endpoint : public local::endpoint {
     }
     return *engine_;
   }
+  // The point that times are told from.
+  const cuda::event& zero() const { return world_.zero_; }
   void prepare(cuda::context& ctx) { ctx.on = &on(); }
   // On the rank's own thread, before a step of these draws.
   void begin(cuda::context& ctx) {
@@ -96,9 +106,21 @@ class endpoint : public local::endpoint {
     on().forget_copies();
     on().set_step(ctx.draws.step);
   }
+  void begin_step() {
+    local::endpoint::begin_step();
+    marks_.begin_step();
+  }
   void end_step() {
     on().finish();
-    cuda::check(cudaStreamSynchronize(copies_), "cudaStreamSynchronize");
+    for (const cudaStream_t each : {copies_, beside_})
+      if (each != nullptr) cuda::check(cudaStreamSynchronize(each), "cudaStreamSynchronize");
+  }
+  // For what goes on beside what is computed, such as sums of gradients; made when first asked for.
+  cudaStream_t beside() {
+    on();
+    if (beside_ == nullptr && shares_) beside_ = shares_->make_stream(rank());
+    else if (beside_ == nullptr) cuda::check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
+    return beside_;
   }
 
   void send(std::int32_t tag, std::int32_t peer, const std::byte* from, index bytes) {
@@ -129,11 +151,10 @@ class endpoint : public local::endpoint {
     on();
     world_.sent_[static_cast<std::size_t>(tag)].hold(copies_);
     own.free.hold(copies_);
-    if (open_ >= 0) {
-      marks_[static_cast<std::size_t>(open_)].begin.mark(copies_);
-      beside_ = true;
-    }
+    cuda::timed_stretch* const when = marks_.elsewhere();
+    if (when != nullptr) when->begin.mark(copies_);
     copy(rows_of(tag), to, bytes, copies_);
+    if (when != nullptr) when->end.mark(copies_);
     cuda::event& taken = world_.taken_[static_cast<std::size_t>(tag)];
     taken.mark(copies_);
     own.here = &taken;
@@ -164,31 +185,10 @@ class endpoint : public local::endpoint {
     return true;
   }
 
-  // Time of what a rank only begins: from the last wait for others in it to its end. Slots are the caller's; read after end_step().
-  void mark_begin(std::int32_t slot) {
-    while (marks_.size() <= static_cast<std::size_t>(slot)) marks_.emplace_back();
-    open_ = slot;
-    beside_ = false;
-    begin_again();
-  }
-  void mark_end(std::int32_t slot) {
-    marks_[static_cast<std::size_t>(slot)].end.mark(beside_ ? copies_ : on().stream());
-    open_ = -1;
-  }
-  double begin_of(std::int32_t slot) const { return marks_[static_cast<std::size_t>(slot)].begin.seconds_since(world_.zero_); }
-  double end_of(std::int32_t slot) const { return marks_[static_cast<std::size_t>(slot)].end.seconds_since(world_.zero_); }
-  double seconds_of(std::int32_t slot) const {
-    const timed& own = marks_[static_cast<std::size_t>(slot)];
-    return own.end.seconds_since(own.begin);
-  }
-
  private:
   struct place {
     cuda::event free;             // nothing here reads it any more
     cuda::event* here = nullptr;  // what came is there
-  };
-  struct timed {
-    cuda::event begin = cuda::event::timed(), end = cuda::event::timed();
   };
 
   static void copy(const std::byte* from, std::byte* to, index bytes, cudaStream_t stream) {
@@ -204,18 +204,14 @@ class endpoint : public local::endpoint {
     world_.shown_[static_cast<std::size_t>(meeting)][from].hold(on().stream());
     copy(what.data(), to, static_cast<index>(what.size()), on().stream());
   }
-  void begin_again() {
-    if (open_ >= 0) marks_[static_cast<std::size_t>(open_)].begin.mark(on().stream());
-  }
+  void begin_again() { marks_.begin_again(on().stream()); }
 
   world& world_;
   std::shared_ptr<cuda::sm_shares> shares_;
   std::unique_ptr<cuda::engine> engine_;
   cudaStream_t computes_ = nullptr, copies_ = nullptr;  // the first one only of a share
-  std::unordered_map<const void*, place> places_;       // where rows come
-  std::vector<timed> marks_;
-  std::int32_t open_ = -1;  // the slot under way
-  bool beside_ = false;     // whether its work is a copy beside what is computed
+  cudaStream_t beside_ = nullptr;
+  std::unordered_map<const void*, place> places_;  // where rows come
 };
 
 static_assert(transport<endpoint>, "motet: an end of a shared GPU is a transport");

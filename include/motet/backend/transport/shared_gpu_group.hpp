@@ -81,13 +81,22 @@ class group_set : public transports::posted_groups<group, world, detail::post> {
 };
 
 // One member's end. A call is done when every member's part was given to its stream, and then what this member computes next sees it; the host waits for
-// nothing else.
+// nothing else. Of a group that went beside, what is computed sees it after see(), and does not wait before.
 class group : public transports::posted_group<group, world, endpoint, detail::post> {
   using base = transports::posted_group<group, world, endpoint, detail::post>;
 
  public:
   group(group_set& set, std::int32_t number, endpoint& own) : base(set, number, own) {}
   ~group() { end_calls(); }
+
+  // From the first call on, a stream of its own does this member's part.
+  void go_beside() { beside_ = true; }
+  // What is computed from now on comes after all calls that are done.
+  void see() {
+    if (!std::exchange(unseen_, false)) return;
+    through_.mark(stream());
+    through_.hold(end().on().stream());
+  }
 
   template <class T>
   ticket all_reduce_sum(T* numbers, index count) {
@@ -104,16 +113,16 @@ class group : public transports::posted_group<group, world, endpoint, detail::po
   friend base;
   using post = detail::post;
 
-  cudaStream_t stream() { return end().on().stream(); }
+  cudaStream_t stream() { return beside_ ? end().beside() : end().on().stream(); }
   void posts(post& own) {
     own.begin_sum = begin_sum_;
-    own.ready.mark(stream());
+    own.ready.mark(end().on().stream());
   }
   void perform(const std::vector<post>& posts) {
     const auto me = static_cast<std::size_t>(member());
     const post& own = posts[me];
     for (std::size_t m = 0; m < posts.size(); ++m)
-      if (m != me) posts[m].ready.hold(stream());
+      if (m != me || beside_) posts[m].ready.hold(stream());
     switch (own.what) {
       case transports::call_kind::barrier: break;
       case transports::call_kind::all_reduce:
@@ -134,12 +143,15 @@ class group : public transports::posted_group<group, world, endpoint, detail::po
     const auto me = static_cast<std::size_t>(member());
     for (std::size_t m = 0; m < posts.size(); ++m)
       if (m != me) posts[m].done.hold(stream());
+    unseen_ = beside_;
   }
   void leaves(const std::vector<post>& posts) {
     for (const post& each : posts) each.done.finish();
   }
 
   detail::sum_launch begin_sum_ = nullptr;
+  bool beside_ = false, unseen_ = false;
+  cuda::event through_;
 };
 
 static_assert(collective_group<group>, "motet: ranks that share a GPU offer every collective");

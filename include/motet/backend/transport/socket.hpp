@@ -105,7 +105,8 @@ class connection {
       const int ready = ::poll(&watched, 1, until.milliseconds());
       if (ready == 0 && until.over()) fail(meeting_refused, other + " did not " + (way == POLLIN ? "answer" : "listen") + " in " + until.describe());
       if (ready <= 0) continue;
-      const ssize_t moved = way == POLLIN ? ::recv(socket_, at, left, 0) : ::send(socket_, at, left, MSG_NOSIGNAL);
+      // A long text would fill what the other end's machine takes, and this wait would have no end.
+      const ssize_t moved = way == POLLIN ? ::recv(socket_, at, left, MSG_DONTWAIT) : ::send(socket_, at, left, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (moved == 0) fail(meeting_refused, other + " closed the connection");
       if (moved < 0 && errno != EINTR && errno != EAGAIN) fail(meeting_refused, other + ": " + std::strerror(errno));
       if (moved < 0) continue;
@@ -147,13 +148,23 @@ class listener {
   int socket_;
 };
 
+// Whether both ends are one: what asks for a port of its own machine, where nobody listens, may be given that very port, and meets itself.
+inline bool meets_itself(int socket) {
+  sockaddr_in own{}, other{};
+  socklen_t size = sizeof own, other_size = sizeof other;
+  return ::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
+         ::getpeername(socket, reinterpret_cast<sockaddr*>(&other), &other_size) == 0 && own.sin_port == other.sin_port &&
+         own.sin_addr.s_addr == other.sin_addr.s_addr;
+}
+
 // Tries again until somebody listens there.
 inline connection connect(const std::string& name, std::uint16_t port, const deadline& until) {
   const sockaddr_in there = address_of(name, port);
   for (;;) {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (::connect(socket, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0) return connection(socket);
-    const std::string why = std::strerror(errno);
+    const bool reached = ::connect(socket, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0;
+    const std::string why = std::strerror(reached ? ECONNREFUSED : errno);
+    if (reached && !meets_itself(socket)) return connection(socket);
     ::close(socket);
     if (until.over()) fail(meeting_refused, "nobody listens at " + name + ":" + std::to_string(port) + " for " + until.describe() + ": " + why);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -9,8 +9,7 @@
 namespace motet {
 namespace {
 
-template <class T, class Master>
-double error_of(const laws::attention_problem<T, Master>& p, const laws::spread_of& how) {
+constexpr auto error_of = []<class T, class Master>(const laws::attention_problem<T, Master>& p, const laws::spread_of& how) {
   return laws::context_attention_error(p, how, false,
                                        [](cpu::context& ctx, const auto& problem, matrix<T> qkv, matrix<T> y, matrix<Master>, matrix<const T> dy) {
                                          exchanged_heads<T, Master> kept;
@@ -18,49 +17,18 @@ double error_of(const laws::attention_problem<T, Master>& p, const laws::spread_
                                          heads_attention_forward(ctx, problem.shape, matrix<const T>(qkv), kept, y);
                                          heads_attention_backward(ctx, problem.shape, kept, dy, qkv);
                                        });
-}
+};
 
-template <class T, class Master>
-void check_all(index most_ranks, double tolerance) {
-  for (const attention_shape& shape : laws::attention_shapes()) {
-    const sequences ragged{static_cast<index>(laws::ragged_rows().size()) - 1, 1, laws::ragged_rows().data()};
-    const laws::attention_problem<T, Master> p(shape, ragged);
-    for (index context = 1; context <= most_ranks; ++context)
-      for (const bool balanced : {false, true}) {
-        CAPTURE(context);
-        CAPTURE(balanced);
-        CAPTURE(shape.heads);
-        CAPTURE(shape.kv_heads);
-        CHECK(error_of(p, {1, context, balanced, 1}) <= tolerance);
-      }
-  }
+TEST_CASE("attention over exchanged heads is that of one rank, fp64") {
+  laws::check_context_shapes<double, double>(laws::ragged_rows(), 4, true, 1e-12, error_of);
 }
+TEST_CASE("attention over exchanged heads is that of one rank, fp32") {
+  laws::check_context_shapes<float, float>(laws::ragged_rows(), 2, true, 1e-5, error_of);
+}
+TEST_CASE("attention over exchanged heads is that of one rank, bf16") { laws::check_context_bf16(error_of); }
 
-TEST_CASE("attention over exchanged heads is that of one rank, fp64") { check_all<double, double>(4, 1e-12); }
-TEST_CASE("attention over exchanged heads is that of one rank, fp32") { check_all<float, float>(2, 1e-5); }
-TEST_CASE("attention over exchanged heads is that of one rank, bf16") {
-  const laws::attention_problem<bf16, float> p({6, 2, 8, mask_kind::causal, 0}, {3, 17, nullptr});
-  CHECK(error_of(p, {1, 4, true, 1}) <= 0.02);
-}
-
-TEST_CASE("drawn heads, samples and ranks") {
-  for (std::uint64_t seed = 0; seed < 25; ++seed) {
-    CAPTURE(seed);
-    const laws::drawn_attention drawn(seed);
-    const laws::attention_problem<double, double> p(drawn.shape, drawn.whole());
-    CHECK(error_of(p, drawn.how) <= 1e-12);
-  }
-}
-
-TEST_CASE("beside tensor parallelism, with several threads, and with nothing to do") {
-  const attention_shape shape{5, 5, 8, mask_kind::causal, 0};
-  CHECK(error_of(laws::attention_problem<double, double>(shape, {4, 11, nullptr}), {2, 2, true, 1}) <= 1e-12);
-  CHECK(error_of(laws::attention_problem<double, double>(shape, {4, 11, nullptr}), {1, 2, false, 3}) <= 1e-12);
-  CHECK(error_of(laws::attention_problem<double, double>(shape, {0, 11, nullptr}), {1, 3, false, 1}) == 0);
-  CHECK(error_of(laws::attention_problem<double, double>(shape, {2, 1, nullptr}), {1, 3, true, 2}) <= 1e-12);
-  const attention_shape no_heads{0, 0, 8, mask_kind::full, 0};
-  CHECK(error_of(laws::attention_problem<double, double>(no_heads, {4, 11, nullptr}), {1, 2, false, 1}) == 0);
-}
+TEST_CASE("drawn heads, samples and ranks") { laws::check_context_drawn(25, 1, error_of); }
+TEST_CASE("beside tensor parallelism, with several threads, and with nothing to do") { laws::check_context_corners(5, 3, error_of); }
 
 TEST_CASE("each rank keeps its share of the heads and no more") {
   spread_rows rows({1, 0, 4, 3, false}, 2);

@@ -80,6 +80,72 @@ TEST_CASE("a gradient of zero moves a weight by its decay alone") {
   for (index c = 0; c < 40; ++c) CHECK(weight.at(0, c) == doctest::Approx(before.at(0, c) * 0.95f));
 }
 
+TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, double) {
+  const std::vector<index> counts{5, 0, 64, 1, 333, 2};
+  index all = 0;
+  for (const index count : counts) all += count;
+  for (int threads = 1; threads <= 3; ++threads)
+    for (const double clip : {0.0, 0.01}) {
+      struct buffers {
+        grid<T> w, g, m, v;
+      };
+      buffers one{grid<T>(1, all).random(1), grid<T>(1, all).random(2), grid<T>(1, all).random(3), grid<T>(1, all).random(4, 0.5, 0.5)};
+      buffers other = one, kept = one;
+      const auto runs_of = [&](buffers& of) {
+        std::vector<adamw_run<T>> runs;
+        index at = 0;
+        for (std::size_t r = 0; r < counts.size(); at += counts[r], ++r) {
+          const auto from = [&](grid<T>& x) { return x.data.data() + at; };
+          if (r == 3) runs.push_back({nullptr, from(of.g), nullptr, nullptr, counts[r], false, true});
+          else runs.push_back({from(of.w), from(of.g), from(of.m), from(of.v), counts[r], r % 2 == 0});
+        }
+        return runs;
+      };
+      adamw_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 1, 0.271, 0.0588};
+      std::vector<double> squares(static_cast<std::size_t>(threads)), want(squares);
+      const cpu::adamw_list<T> list(runs_of(one));
+      std::vector<flat_run<T>> parts;
+      for (const auto& run : list.all()) parts.push_back({run.gradient, run.count});
+      const cpu::flat_list<T> counted(parts);
+      const auto noted = cpu_run_planned(threads, [&](cpu::context& ctx) {
+        list.prepare(ctx);
+        counted.prepare(ctx);
+        const double found = sum_of_squares(ctx, counted);
+        squares[static_cast<std::size_t>(ctx.thread)] = found;
+        adamw(ctx, list, step, 0.5, found, clip);
+      });
+      const auto wanted = cpu_run_planned(threads, [&](cpu::context& ctx) {
+        double sum = 0;
+        for (const auto& run : runs_of(other)) sum += sum_of_squares(ctx, run.gradient, run.count);
+        want[static_cast<std::size_t>(ctx.thread)] = sum;
+        adamw_step own = step;
+        if (clip > 0 && std::sqrt(sum) > clip) own.clip_scale = clip / (std::sqrt(sum) + 1e-6);
+        for (const auto& run : runs_of(other)) {
+          own.decay = run.decays ? step.decay : 0;
+          if (run.only_clears) zero(ctx, run.gradient, run.count);
+          else adamw(ctx, run.weight, run.gradient, run.first, run.second, run.count, own, true);
+        }
+      });
+      CHECK(squares == want);
+      CHECK(noted.flops() == wanted.flops());
+      CHECK((one.w.data == other.w.data && one.g.data == other.g.data && one.m.data == other.m.data && one.v.data == other.v.data));
+      CHECK(one.w.data != kept.w.data);
+      // What is not finite leaves all as it is.
+      one.g = kept.g;
+      const buffers before = one;
+      T scale = T(9);
+      cpu_run_planned(threads, [&](cpu::context& ctx) {
+        adamw(ctx, list, step, 0.5, std::numeric_limits<double>::infinity(), clip);
+        adamw(ctx, list, step, std::nan(""), 1, clip);
+        clamp_to(ctx, &scale, 4, std::nan(""), 1);
+      });
+      CHECK((one.w.data == before.w.data && one.g.data == before.g.data && one.m.data == before.m.data && one.v.data == before.v.data));
+      CHECK(scale == T(9));
+      cpu_run_planned(threads, [&](cpu::context& ctx) { clamp_to(ctx, &scale, 4, 1, 1); });
+      CHECK(scale == T(4));
+    }
+}
+
 TEST_CASE("a number is clamped where it lies") {
   float numbers[] = {5, 4, -9};
   cpu_run_planned(2, [&](cpu::context& ctx) {

@@ -147,6 +147,65 @@ TEST_CASE("what fp8 does not take is multiplied in bf16") {
   CHECK(with.dweight.data == without.dweight.data);
 }
 
+TEST_CASE("a refresh rounds all weights that were met, whatever their shapes") {
+  struct layer {
+    grid<float> weight;
+    grid<bf16> x, dy;
+  };
+  std::vector<layer> layers;
+  for (const auto& [in, out] : {std::pair<index, index>{16, 16}, {80, 144}, {144, 64}, {16, 208}})
+    layers.push_back({exact<float>(out, in, static_cast<std::uint64_t>(in)), exact<bf16>(16, in, 1), exact<bf16>(16, out, 3)});
+  std::vector<float> flat;
+  for (const layer& each : layers) flat.insert(flat.end(), each.weight.data.begin(), each.weight.data.begin() + each.weight.rows * each.weight.width);
+  const laws::flat_on_gpu<float> weights(flat);
+  auto& copies = laws::gpu().part<motet::cuda::weight_copies>();
+  copies.keep(weights.data(), weights.size());
+  // The second and third turn meet all, the fourth two of them, after they were dropped.
+  for (int turn = 0; turn < 4; ++turn) {
+    if (turn > 0) {
+      for (float& w : flat) w = -w;
+      for (layer& each : layers)
+        for (float& w : each.weight.data) w = -w;
+      weights.put(flat);
+      copies.changed(weights.data(), weights.size());
+    }
+    if (turn == 3) {
+      copies.drop(weights.data());
+      copies.keep(weights.data(), weights.size());
+    }
+    std::vector<on_gpu<float>> y_;
+    std::vector<on_gpu<bf16>> x_, dy_, dx_;
+    for (const layer& each : layers) {
+      y_.emplace_back(16, each.weight.rows);
+      dx_.emplace_back(16, each.weight.width);
+      x_.emplace_back(each.x);
+      dy_.emplace_back(each.dy);
+    }
+    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+      if (ctx.on != nullptr) ctx.on->part<motet::cuda::product_settings>().fp8 = true;
+      refresh_weights(ctx);
+      const sequences seq{16, 1, nullptr};
+      index at = 0;
+      for (std::size_t l = 0; l < layers.size(); ++l) {
+        const auto& [rows, width] = std::pair(layers[l].weight.rows, layers[l].weight.width);
+        const matrix<const float> w{weights.data() + at, rows, width, width};
+        at += rows * width;
+        if (turn == 3 && l % 2 == 0) continue;
+        linear_forward(ctx, seq, x_[l].all(), w, static_cast<const float*>(nullptr), y_[l].all());
+        linear_backward_input(ctx, seq, dy_[l].all(), w, dx_[l].all());
+      }
+    });
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      if (turn == 3 && l % 2 == 0) continue;
+      const auto want = reference(layers[l].x, layers[l].weight, grid<float>(1, layers[l].weight.rows).fill(0), layers[l].dy);
+      CHECK(distance(y_[l].back(), want.y) < 1e-6);
+      CHECK(distance(dx_[l].back(), want.dx) < 5e-3);
+    }
+  }
+  copies.drop(weights.data());
+  laws::gpu().part<motet::cuda::product_settings>().fp8 = false;
+}
+
 TEST_CASE("scales follow the largest of the last steps") {
   const index rows = 16, width = 16;
   const auto weight = exact<float>(width, width, 2), bias = exact<float>(1, width, 4);

@@ -13,9 +13,9 @@ using laws::grid, laws::distance;
 TEST_CASE_TEMPLATE("columns are summed in chunks, always in the same order", X, float, bf16, double) {
   using sum = std::conditional_t<sizeof(X) == 8, double, float>;
   std::uint64_t seed = 1;
-  for (const index rows : {0, 1, 7, 64, 65, 700})
+  for (const index rows : {0, 1, 7, 64, 65, 700, 8300})
     for (const index width : {1, 45, 136, 520}) {
-      if (rows > 100 && width > 200) continue;
+      if ((rows > 100 && width > 200) || (rows > 1000 && width > 1)) continue;
       const index gap = seed % 2 == 0 ? 8 : 1;
       const auto x = grid<X>(rows, width, gap).random(++seed);
       const auto before = grid<sum>(1, width).random(seed + 100);
@@ -29,7 +29,7 @@ TEST_CASE_TEMPLATE("columns are summed in chunks, always in the same order", X, 
       for (int run = 0; run < 2; ++run) {
         const laws::on_gpu<sum> to(before);
         laws::gpu_run_planned([&](motet::cuda::context& ctx) { sum_columns(ctx, there.all(), to.data()); });
-        CHECK(distance(to.back(), want) < 2e-5);
+        CHECK(distance(to.back(), want) < (sizeof(sum) == 8 ? 1e-12 : 2e-5));
         CHECK(to.untouched());
         twice.push_back(to.back().data);
       }

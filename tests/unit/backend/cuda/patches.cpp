@@ -5,10 +5,10 @@
 
 #include <doctest/doctest.h>
 #include <motet/backend/cpu/patches.hpp>
-#include <motet/data/resize.hpp>
 
 #include "laws/cpu_run.hpp"
 #include "laws/cuda_run.hpp"
+#include "laws/packed_shots.hpp"
 
 namespace motet {
 using laws::grid, laws::distance, laws::tolerance;
@@ -34,47 +34,27 @@ TEST_CASE_TEMPLATE("patches on a GPU are those of the CPU", T, float, bf16, doub
       }
 }
 
-TEST_CASE_TEMPLATE("bytes are cut, mirrored and normalised as the loader does it", T, float, bf16) {
+TEST_CASE_TEMPLATE("packed pictures become what the loader makes of them", T, float, bf16, double) {
   std::uint64_t seed = 100;
   for (const index patch : {3, 8, 14})
-    for (const bool cut : {false, true}) {
-      const index side = 2 * patch, height = side + 5, width = side + 2, samples = 3;
-      const patch_geometry geometry{3, side, patch, 1};
-      const random_stream draw(++seed, "bytes");
-      std::vector<std::uint8_t> bytes(static_cast<std::size_t>(samples * height * width * 3));
-      for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(draw.below(i, 256));
-      const std::vector<motet::cuda::picture_cut> cuts{{0, 0, 1}, {2, 5, 0}, {1, 3, 1}};
-      const laws::flat_on_gpu<std::uint8_t> on_gpu(bytes);
-      const laws::flat_on_gpu<motet::cuda::picture_cut> cuts_on_gpu(cuts);
-      motet::cuda::picture_bytes from;
-      from.pixels = on_gpu.data();
-      from.height = height;
-      from.width = width;
-      if (cut) from.cuts = cuts_on_gpu.data();
-      resampler::colours colours;
-      for (int c = 0; c < 3; ++c) {
-        colours.mean[c] = from.mean[c] = 0.4f + 0.05f * static_cast<float>(c);
-        colours.deviation[c] = from.deviation[c] = 0.2f + 0.03f * static_cast<float>(c);
+    for (const index lead : {0, 2})
+      for (const index skipped : {0, 3}) {
+        const index side = 2 * patch;
+        const laws::packed_shots shots(side, laws::packed_shots::boxes(side), ++seed);
+        const auto samples = static_cast<index>(shots.each.size()) - skipped;
+        const patch_geometry geometry{3, side, patch, lead};
+        const sequences seq{samples, lead + 4, nullptr};
+        const laws::flat_on_gpu<std::uint8_t> bytes(shots.bytes);
+        const laws::flat_on_gpu<packed_picture> each(shots.each);
+        packed_pictures from = shots.at(bytes.data(), each.data());
+        from.each += skipped;
+        grid<T> want(seq.rows(), 3 * patch * patch);
+        laws::cpu_run_planned(1, [&](cpu::context& ctx) { patches(ctx, seq, geometry, shots.planes.view().slice(skipped, samples), want.view()); });
+        const laws::on_gpu<T> y(seq.rows(), want.width, want.width + 8);
+        laws::gpu_run_planned([&](motet::cuda::context& ctx) { patches(ctx, seq, geometry, from, y.all()); });
+        CHECK(distance(y.back(), want) < (sizeof(T) == 2 ? 1e-2 : 2e-6));
+        CHECK(y.untouched());
       }
-      // On the CPU: the loader's planes, then patches.
-      grid<float> planes(samples, 3 * side * side);
-      resampler resize;
-      for (index s = 0; s < samples; ++s) {
-        bitmap shot{width, height, {}};
-        shot.pixels.assign(bytes.begin() + s * height * width * 3, bytes.begin() + (s + 1) * height * width * 3);
-        const auto& place = cuts[static_cast<std::size_t>(s)];
-        const crop_box box =
-            cut ? crop_box{place.x, place.y, side, side, place.flip != 0} : crop_box{(width - side) / 2, (height - side) / 2, side, side, false};
-        resize(shot, box, side, colours, planes.view().row(s));
-      }
-      const sequences seq{samples, 5, nullptr};
-      grid<T> want(seq.rows(), 3 * patch * patch);
-      laws::cpu_run_planned(1, [&](cpu::context& ctx) { patches(ctx, seq, geometry, planes.view(), want.view()); });
-      const laws::on_gpu<T> y(seq.rows(), want.width, want.width + 8);
-      laws::gpu_run_planned([&](motet::cuda::context& ctx) { patches(ctx, seq, geometry, from, y.all()); });
-      CHECK(distance(y.back(), want) < (sizeof(T) == 2 ? 1e-2 : 1e-6));
-      CHECK(y.untouched());
-    }
 }
 
 }  // namespace motet

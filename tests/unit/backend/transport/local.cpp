@@ -2,75 +2,13 @@
 // labels: threads
 #include <motet/backend/transport/local.hpp>
 
-#include "transport_laws.hpp"
+#include "on_threads.hpp"
 
-#include <barrier>
 #include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
 
 using namespace motet;
 
-namespace {
-
-// Ranks as threads, each with its end; all are stopped after a deadline.
-struct on_threads {
-  using stopped = local::world::stopped;
-
-  struct scene {
-    local::endpoint end;
-    std::int32_t rank;
-    local::world& all;
-    std::barrier<>& gate;
-    void next_step() {
-      gate.arrive_and_wait();
-      end.begin_step();
-    }
-    void stop() { all.stop(); }
-  };
-
-  template <class Body>
-  static void run(int ranks, std::int32_t messages, const laws::meeting_list& meetings, Body body) {
-    local::world all(ranks, messages, meetings);
-    std::barrier gate(ranks);
-    std::mutex mutex;
-    std::condition_variable ended;
-    int running = ranks;
-    std::exception_ptr failure;
-    std::vector<std::thread> threads;
-    for (int r = 0; r < ranks; ++r) {
-      threads.emplace_back([&, r] {
-        scene own{local::endpoint(all, r), r, all, gate};
-        own.end.begin_step();
-        std::exception_ptr why;
-        try {
-          body(own);
-        } catch (...) {
-          why = std::current_exception();
-          all.stop();
-        }
-        // Others may wait for this rank.
-        gate.arrive_and_drop();
-        const std::lock_guard lock(mutex);
-        if (why && !failure) failure = why;
-        --running;
-        ended.notify_all();
-      });
-    }
-    bool late = false;
-    {
-      std::unique_lock lock(mutex);
-      late = !ended.wait_for(lock, std::chrono::seconds(20), [&] { return running == 0; });
-    }
-    if (late) all.stop();
-    for (auto& each : threads) each.join();
-    if (late) FAIL("ranks did not end in time");
-    if (failure) std::rethrow_exception(failure);
-  }
-};
-
-}  // namespace
+using on_threads = laws::on_threads<local::world, local::endpoint>;
 
 static_assert(transport<local::endpoint>);
 

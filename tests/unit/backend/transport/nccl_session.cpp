@@ -14,7 +14,7 @@ namespace {
 
 std::string refusal(std::int32_t ranks, const std::function<void(std::int32_t, nccl::session_options&)>& change,
                     const std::function<std::string(std::int32_t, std::string)>& says = {}) {
-  const std::uint16_t port = laws::fresh_port();
+  const std::uint16_t port = laws::free_port();
   std::vector<std::string> told(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (std::int32_t r = 0; r < ranks; ++r)

@@ -6,16 +6,14 @@
 #include <atomic>
 #include <functional>
 
+#include "laws/free_port.hpp"
+
 namespace {
 
 using motet::rendezvous;
 using motet::rendezvous_options;
+using motet::laws::free_port;
 
-// Ports of this test alone, as others run beside it.
-std::uint16_t next_port() {
-  static std::atomic<int> next{0};
-  return static_cast<std::uint16_t>(20000 + (::getpid() * 37 + next++) % 20000);
-}
 void on_threads(std::int32_t ranks, const std::function<void(std::int32_t)>& body) {
   std::vector<std::thread> all;
   for (std::int32_t r = 0; r < ranks; ++r) all.emplace_back(body, r);
@@ -38,7 +36,7 @@ rendezvous_options place(std::int32_t rank, std::int32_t ranks, std::uint16_t po
 }  // namespace
 
 TEST_CASE("ranks meet, and each hears what all bring, in their order") {
-  const std::uint16_t port = next_port();
+  const std::uint16_t port = free_port();
   std::atomic<int> right{0};
   on_threads(5, [&](std::int32_t rank) {
     rendezvous here(place(rank, 5, port));
@@ -62,7 +60,7 @@ TEST_CASE("one rank meets itself") {
 }
 
 TEST_CASE("who has another token is not let in, and keeps nobody else out") {
-  const std::uint16_t port = next_port();
+  const std::uint16_t port = free_port();
   std::string refused;
   std::atomic<int> in{0};
   on_threads(3, [&](std::int32_t r) {
@@ -83,7 +81,7 @@ TEST_CASE("who has another token is not let in, and keeps nobody else out") {
 }
 
 TEST_CASE("who speaks nonsense is sent away") {
-  const std::uint16_t port = next_port();
+  const std::uint16_t port = free_port();
   std::atomic<int> in{0};
   on_threads(3, [&](std::int32_t r) {
     if (r == 2) {
@@ -100,22 +98,45 @@ TEST_CASE("who speaks nonsense is sent away") {
   CHECK(in == 2);
 }
 
+TEST_CASE("when a rank goes away, all others are told which") {
+  const std::uint16_t port = free_port();
+  std::string told[4];
+  on_threads(4, [&](std::int32_t r) {
+    rendezvous here(place(r, 4, port));
+    here.barrier();
+    if (r != 2) told[r] = refusal([&] { here.all_gather("still here"); });
+  });
+  CHECK(told[0].find("rank 2 at 127.0.0.1") != std::string::npos);
+  for (const int r : {1, 3}) CHECK(told[r].find("heard nothing from rank 2.") != std::string::npos);
+}
+
+TEST_CASE("when rank 0 goes away, the others say so") {
+  const std::uint16_t port = free_port();
+  std::string told[3];
+  on_threads(3, [&](std::int32_t r) {
+    rendezvous here(place(r, 3, port));
+    here.barrier();
+    if (r != 0) told[r] = refusal([&] { here.all_gather("still here"); });
+  });
+  for (const int r : {1, 2}) CHECK(told[r].find("rank 0 at 127.0.0.1") != std::string::npos);
+}
+
 TEST_CASE("what cannot be is refused, with who is missing") {
   const auto refused = [](rendezvous_options options) { return refusal([&] { rendezvous here(options); }); };
-  rendezvous_options lonely = place(0, 3, next_port());
+  rendezvous_options lonely = place(0, 3, free_port());
   lonely.seconds = 0.2;
   const std::string text = refused(lonely);
   CHECK(text.find("these ranks did not come: 1 2, in 0.2") != std::string::npos);
   CHECK(text.find("[MT-B18]") != std::string::npos);
-  rendezvous_options early = place(1, 2, next_port());
+  rendezvous_options early = place(1, 2, free_port());
   early.seconds = 0.2;
   CHECK(refused(early).find("nobody listens at 127.0.0.1") != std::string::npos);
-  rendezvous_options open = place(0, 2, next_port());
+  rendezvous_options open = place(0, 2, free_port());
   open.address = "192.0.2.1";
   open.token = "short";
   CHECK(refused(open).find("a token of at least 16 characters is wanted, got 5") != std::string::npos);
   CHECK(refused(place(2, 2, 1)).find("rank 2 of 2") != std::string::npos);
-  rendezvous_options nowhere = place(0, 2, next_port());
+  rendezvous_options nowhere = place(0, 2, free_port());
   nowhere.address = "no such place";
   CHECK(refused(nowhere).find("neither an address nor an interface") != std::string::npos);
 }

@@ -6,79 +6,13 @@
 #include <cuda_run.hpp>
 #include <shared_gpu_ranks.hpp>
 
-#include "transport_laws.hpp"
-
-#include <barrier>
-#include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
+#include "on_threads.hpp"
 
 using namespace motet;
 
-namespace {
-
-// Ranks as threads, each with its end; all are stopped after a deadline.
-struct on_threads {
-  using stopped = shared_gpu::world::stopped;
-
-  struct scene {
-    laws::mirrored_end end;
-    std::int32_t rank;
-    shared_gpu::world& all;
-    std::barrier<>& gate;
-    void next_step() {
-      gate.arrive_and_wait();
-      end.begin_step();
-    }
-    void stop() { all.stop(); }
-  };
-
-  template <class Body>
-  static void run(int ranks, std::int32_t messages, const laws::meeting_list& meetings, Body body) {
-    shared_gpu::world all(ranks, messages, meetings);
-    std::barrier gate(ranks);
-    std::mutex mutex;
-    std::condition_variable ended;
-    int running = ranks;
-    std::exception_ptr failure;
-    std::vector<std::thread> threads;
-    for (int r = 0; r < ranks; ++r) {
-      threads.emplace_back([&, r] {
-        scene own{laws::mirrored_end(all, r), r, all, gate};
-        own.end.begin_step();
-        std::exception_ptr why;
-        try {
-          body(own);
-        } catch (...) {
-          why = std::current_exception();
-          all.stop();
-        }
-        // Others may wait for this rank.
-        gate.arrive_and_drop();
-        const std::lock_guard lock(mutex);
-        if (why && !failure) failure = why;
-        --running;
-        ended.notify_all();
-      });
-    }
-    bool late = false;
-    {
-      std::unique_lock lock(mutex);
-      late = !ended.wait_for(lock, std::chrono::seconds(20), [&] { return running == 0; });
-    }
-    if (late) all.stop();
-    for (auto& each : threads) each.join();
-    if (late) FAIL("ranks did not end in time");
-    if (failure) std::rethrow_exception(failure);
-  }
-};
-
-}  // namespace
-
 static_assert(transport<laws::mirrored_end>);
 
-TEST_CASE("threads of one process obey the laws of transports") { laws::transport_laws(on_threads{}); }
+TEST_CASE("threads of one process obey the laws of transports") { laws::transport_laws(laws::on_threads<shared_gpu::world, laws::mirrored_end>{}); }
 
 namespace {
 
@@ -138,4 +72,29 @@ TEST_CASE("so does what is fetched from one of them") {
   b.end_step();
   CHECK(to_b.back() == std::vector<int>{11, 12});
   a.end_step();
+}
+
+TEST_CASE("each rank may have a share of its own size") {
+  const auto sizes = [](const std::vector<int>& given) {
+    shared_gpu::world all(2, 0, both);
+    all.share(given);
+    shared_gpu::endpoint a(all, 0), b(all, 1);
+    return std::vector<int>{a.on().processors(), b.on().processors()};
+  };
+  CHECK(sizes({96, 32}) == std::vector<int>{96, 32});
+  CHECK(sizes({32, 96}) == std::vector<int>{32, 96});
+  CHECK(sizes({24}) == std::vector<int>{24, 24});
+  const std::vector<int> whole = sizes({});
+  CHECK(whole[0] > 96);
+  CHECK(whole[0] == whole[1]);
+  CHECK(sizes({0}) == whole);
+
+  std::string told;
+  try {
+    sizes({32, 32, 32});
+  } catch (const error& problem) {
+    told = problem.what();
+  }
+  CHECK(told.find("MT-B15") != std::string::npos);
+  CHECK(told.find("3 shares were given, there are 2 ranks") != std::string::npos);
 }

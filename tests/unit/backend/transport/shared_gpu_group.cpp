@@ -41,6 +41,13 @@ std::vector<std::vector<std::int32_t>> one_of_all(std::int32_t ranks) {
   for (std::int32_t r = 0; r < ranks; ++r) all.push_back(r);
   return {all};
 }
+// What the stream is given from now on begins when the number is so large; on a real GPU when it likes.
+void hold_back([[maybe_unused]] cudaStream_t stream, [[maybe_unused]] const std::atomic<int>& number, [[maybe_unused]] int enough) {
+#if !defined(__CUDACC__)
+  emulation::call(
+      stream, [] {}, [&number, enough] { return number.load() >= enough; });
+#endif
+}
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 }  // namespace
 
@@ -61,6 +68,45 @@ TEST_CASE("the laws of collectives hold between ranks that share a GPU") {
           }) == "");
     for (const std::string& each : wrong) FAIL_CHECK(each);
   }
+}
+
+TEST_CASE("of a group beside what is computed, that waits for nothing until it sees the calls") {
+  shared_gpu::world world(2, 0, {});
+  const auto lists = one_of_all(2);
+  shared_gpu::group_set set(world, lists);
+  std::atomic<int> ready{0}, wrong{0};
+  CHECK(run_ranks(world, [&](std::int32_t r) {
+          shared_gpu::endpoint end(world, r);
+          laws::shared_gpu_place place(end);
+          laws::shared_gpu_place::numbers<float> numbers(place, 999, 0.0f), mine(place, 10, 1.0f), result(place, 999, 0.0f);
+          shared_gpu::group group(set, 0, end);
+          group.go_beside();
+          mine.put();
+          numbers.seen().assign(999, static_cast<float>(r + 1));
+          numbers.put();
+          float sum = 3;
+          for (int turn = 0; turn < 6; ++turn, sum *= 4) {
+            const bool held = turn % 2 == 0;
+            if (held) hold_back(end.beside(), ready, turn + 2);
+            group.wait(group.all_reduce_sum(numbers.data(), 999));
+            if (held) {
+              mine.get();  // there, although nothing is summed yet
+              if (mine.seen()[9] != 1) ++wrong;
+              ++ready;
+            }
+            group.see();
+            copy(place.ctx, static_cast<const float*>(numbers.data()), result.data(), 999);
+            accumulate(place.ctx, static_cast<const float*>(result.data()), numbers.data(), 999);
+            if (turn == 3) result.get();
+            for (const float each : result.seen())
+              if (turn == 3 && each != sum) ++wrong;
+          }
+          numbers.get();
+          for (const float each : numbers.seen())
+            if (each != sum / 2) ++wrong;
+          end.end_step();
+        }) == "");
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("what is computed next sees what a call brought, with no wait of the host") {

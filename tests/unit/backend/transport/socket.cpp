@@ -3,19 +3,13 @@
 
 #include <doctest/doctest.h>
 
-#include <atomic>
+#include "laws/free_port.hpp"
 
 namespace tcp = motet::tcp;
-
-namespace {
-std::uint16_t next_port() {
-  static std::atomic<int> next{0};
-  return static_cast<std::uint16_t>(40000 + (::getpid() * 41 + next++) % 20000);
-}
-}  // namespace
+using motet::laws::free_port;
 
 TEST_CASE("whole texts go both ways, whatever their sizes") {
-  const std::uint16_t port = next_port();
+  const std::uint16_t port = free_port();
   const tcp::deadline until(20);
   const std::string large(3'000'001, 'x');
   std::thread other([&] {
@@ -33,7 +27,7 @@ TEST_CASE("whole texts go both ways, whatever their sizes") {
 }
 
 TEST_CASE("every wait ends") {
-  const std::uint16_t port = next_port();
+  const std::uint16_t port = free_port();
   const tcp::listener door("127.0.0.1", port);
   CHECK_THROWS_WITH_AS(door.accept(tcp::deadline(0.1), [] { return std::string("rank 7 is missing"); }),
                        doctest::Contains("rank 7 is missing, in 0.1"), motet::error);
@@ -42,8 +36,35 @@ TEST_CASE("every wait ends") {
   CHECK_THROWS_WITH_AS(tcp::listener("127.0.0.1", port), doctest::Contains("cannot listen"), motet::error);
 }
 
+TEST_CASE("a long text to one that does not listen is given up in time") {
+  const std::uint16_t port = free_port();
+  const tcp::listener door("127.0.0.1", port);
+  const tcp::connection other = tcp::connect("127.0.0.1", port, tcp::deadline(5));
+  const tcp::connection guest = door.accept(tcp::deadline(5), [] { return std::string(); });
+  CHECK_THROWS_WITH_AS(other.send(std::string(100'000'000, 'x'), tcp::deadline(0.3), "it"), doctest::Contains("it did not listen in 0.3"),
+                       motet::error);
+}
+
+TEST_CASE("who asks for a port where nobody listens does not meet itself") {
+  // What the machine may do by chance: an end that is bound to the port that it asks for.
+  const int one = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+  ::setsockopt(one, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const sockaddr_in here = tcp::address_of("127.0.0.1", free_port());
+  REQUIRE(::bind(one, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0);
+  REQUIRE(::connect(one, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0);
+  CHECK(tcp::meets_itself(one));
+  ::close(one);
+  const std::uint16_t port = free_port();
+  const tcp::listener door("127.0.0.1", port);
+  const sockaddr_in there = tcp::address_of("127.0.0.1", port);
+  const int two = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  REQUIRE(::connect(two, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0);
+  CHECK_FALSE(tcp::meets_itself(two));
+  ::close(two);
+}
+
 TEST_CASE("a stranger cannot make us take much memory") {
-  const std::uint16_t port = next_port();
+  const std::uint16_t port = free_port();
   const tcp::deadline until(20);
   const tcp::listener door("127.0.0.1", port);
   const tcp::connection other = tcp::connect("127.0.0.1", port, until);

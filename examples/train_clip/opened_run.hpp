@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "choose_plan.hpp"
+#include "evaluate.hpp"
+#include "plan_session.hpp"
+
+#include <motet/runtime/checkpoint.hpp>
+#include <motet/runtime/progress.hpp>
+
+#include <cstdio>
+
+namespace motet::train_clip {
+
+// The model, the data and the saved run that a command line asks for.
+struct opened_run {
+  settings s;
+  index idle = peak_memory();
+  std::optional<checkpoint> saved;    // what to go on from
+  std::optional<chosen_plan> chosen;  // if ranks share the work
+  std::unique_ptr<session> model;
+  std::unique_ptr<data_folder> folder;
+  std::unique_ptr<held_out> test;
+
+  opened_run(settings given, std::optional<checkpoint> from, std::optional<chosen_plan> by)
+      : s(std::move(given)), saved(std::move(from)), chosen(std::move(by)) {
+    if (s.accumulate > s.batch)
+      fail(bad_option_value, "--accumulate " + std::to_string(s.accumulate) + " parts of a batch of " + std::to_string(s.batch));
+    if (s.random_data() && s.pictures == "bytes") fail(bad_option_value, "--pictures bytes with --data random, which has numbers and no pictures");
+    const model_entry& entry = find_model(s.model);
+    if (chosen) model = make_plan_session(entry, {s.session(), chosen->value, chosen->by});
+    else model = (s.device == "cuda" ? entry.on_gpu : entry.make)(s.session());
+    if (!s.random_data()) {
+      folder = std::make_unique<data_folder>(s, model->facts());
+      if (held_out::exists(*folder)) test = std::make_unique<held_out>(*folder, model->facts());
+    }
+  }
+
+  std::string name() const { return s.model + "/" + s.loss; }
+  // In a step; plans may cut the batch into groups that have one each.
+  index losses() const { return chosen ? chosen->value.modules[0].groups() : 1; }
+
+  // Takes all memory and makes the model as it was saved.
+  void prepare() {
+    model->prepare();
+    if (!saved) return;
+    if (folder) {
+      const json* then = saved->state().find("vocabulary");
+      if (then != nullptr && then->unsigned_integer() != folder->vocabulary_fingerprint())
+        fail(vocabulary_mismatch,
+             (folder->folder() / "tokenizer.json").string() + " differs from the vocabulary that " + saved->path().string() + " was trained with");
+    }
+    model->load(*saved, name());
+  }
+  std::unique_ptr<feed> open_feed() {
+    std::unique_ptr<feed> made;
+    if (s.random_data()) made = std::make_unique<random_feed>(s, model->facts());
+    else made = std::make_unique<shard_feed>(*folder, saved_place());
+    made->pin_for(*model);
+    return made;
+  }
+
+  // Reads one batch and every tensor of the checkpoint; whatever is wrong throws.
+  int check() {
+    prepare();
+    const auto source = open_feed();
+    source->next();
+    std::printf("data        %s\n", source->describe().c_str());
+    if (folder && folder->skips().count() > 0) std::printf("skipped     %s\n", folder->skips().summary().c_str());
+    if (test) std::printf("held out    %td pictures of %td classes\n", test->size(), test->classes().size());
+    std::printf("model       %s, %td parameters\n", name().c_str(), model->facts().parameters);
+    if (saved) std::printf("checkpoint  %s, step %td\n", saved->path().c_str(), model->updates());
+    std::printf("all is well\n");
+    return 0;
+  }
+
+ private:
+  const json* saved_place() const {
+    if (!saved) return nullptr;
+    const json* place = saved->state().find("data");
+    return place != nullptr && place->is_object() ? place : nullptr;
+  }
+};
+
+}  // namespace motet::train_clip

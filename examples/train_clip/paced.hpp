@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "explain.hpp"
+#include "opened_run.hpp"
+
+#include <motet/format/json_write.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+
+namespace motet::train_clip {
+
+// As the benchmarks' peers: warm up, say so, then a step for each line.
+inline int paced(opened_run& run) {
+  run.prepare();
+  const auto source = run.open_feed();
+  const rate_schedule rates = run.s.rates();
+  for (int i = 0; i < 3; ++i) run.model->step(source->next(), rates.at(run.model->updates()));
+  std::printf("ready\n");
+  std::fflush(stdout);
+  std::vector<double> seconds;
+  step_result last;
+  for (std::string line; std::getline(std::cin, line);) {
+    const pair_input batch = source->next();
+    const auto began = std::chrono::steady_clock::now();
+    last = run.model->step(batch, rates.at(run.model->updates()));
+    run.model->finish();  // a GPU still updates the weights
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+    std::printf("%.9f\n", seconds.back());
+    std::fflush(stdout);
+  }
+  std::sort(seconds.begin(), seconds.end());
+  const double median = seconds.empty() ? 0 : seconds[seconds.size() / 2];
+  const pair_input batch = source->next();
+  json out;
+  out.set("program", "motet");
+  out.set("model", run.s.model);
+  out.set("precision", run.s.precision);
+  out.set("batch", run.s.batch);
+  out.set("threads", run.model->threads());
+  out.set("seconds", median);
+  out.set("samples_per_second", median > 0 ? static_cast<double>(run.s.batch) / median : 0.0);
+  out.set("tflops", median > 0 ? run.model->flops(batch) / median / 1e12 : 0.0);
+  out.set("peak_bytes", peak_memory());
+  out.set("idle_bytes", run.idle);
+  out.set("predicted_bytes", forecast(*run.model, run.s, run.folder.get()).total());
+  out.set("loss", last.loss);
+  out.set("machine", run.model->machine());
+  std::printf("%s\n", write_json(out).c_str());
+  return 0;
+}
+
+}  // namespace motet::train_clip

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "opened_run.hpp"
+
+#include <motet/model/describe.hpp>
+#include <motet/plan/plan_json.hpp>
+
+#include <cstdio>
+
+// Checkpoints of a run.
+namespace motet::train_clip {
+
+inline void save(opened_run& run, const feed& source, progress& out) {
+  json state;
+  state.set("program", "train_clip");
+  state.set("settings", saved_settings(run.s));
+  state.set("data", source.position());
+  state.set("losses", run.losses());
+  if (run.chosen) state.set("plan", plan_json(run.chosen->value));
+  if (run.folder) state.set("vocabulary", run.folder->vocabulary_fingerprint());
+  const model_facts& facts = run.model->facts();
+  json picture_module, caption_module, description;
+  picture_module.set("name", "picture");
+  picture_module.set("frozen", false);
+  picture_module.set("net", motet::describe(facts.picture));
+  caption_module.set("name", "caption");
+  caption_module.set("frozen", false);
+  caption_module.set("net", motet::describe(facts.caption));
+  json modules;
+  modules.push_back(std::move(picture_module));
+  modules.push_back(std::move(caption_module));
+  description.set("modules", std::move(modules));
+  const auto path = run.model->save({run.s.checkpoint, run.name(), std::move(state), std::move(description), static_cast<std::size_t>(run.s.keep)});
+  // A checkpoint without its vocabulary cannot be used.
+  if (run.folder && run.model->is_main())
+    write_file(std::filesystem::path(run.s.checkpoint) / "tokenizer.json", format_tokenizer(run.folder->words()));
+  out.say("saved " + path.string());
+}
+// An earlier run in the same folder is kept under another name.
+inline void step_aside(const std::filesystem::path& run) {
+  if (!latest_checkpoint(run)) return;
+  for (int i = 1;; ++i) {
+    std::filesystem::path aside = run.has_filename() ? run : run.parent_path();
+    aside += ".old-" + std::to_string(i);
+    std::error_code problem;
+    if (std::filesystem::exists(aside, problem)) continue;
+    std::filesystem::rename(run, aside, problem);
+    if (problem) fail(file_unwritable, run.string() + ": " + problem.message());
+    std::fprintf(stderr, "train_clip: %s held an earlier run, which is now %s (--resume would go on with it)\n", run.c_str(), aside.c_str());
+    return;
+  }
+}
+
+}  // namespace motet::train_clip

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "explain.hpp"
+#include "pages.hpp"
+#include "saving.hpp"
+
+#include <motet/runtime/interrupt.hpp>
+#include <motet/runtime/metrics.hpp>
+
+#include <chrono>
+#include <cstdio>
+
+namespace motet::train_clip {
+
+// All steps of a run, what is told and saved on the way, and the report.
+class training {
+ public:
+  explicit training(opened_run& of) : run_(of) {}
+
+  int run() {
+    const interrupt stop;
+    progress out;
+    run_.prepare();
+    const auto source = run_.open_feed();
+    const double peak = run_.model->measure_peak();
+    // Of several processes, one writes.
+    const bool main = run_.model->is_main(), report = main && !run_.s.no_report && !run_.s.random_data();
+    const std::int64_t keep = run_.saved ? run_.model->updates() : -1;
+    if (report) own_metrics_ = metrics_file(std::filesystem::path(run_.s.report) / "metrics.jsonl", keep);
+    if (main && !run_.s.metrics.empty() && !same_file(run_.s.metrics, std::filesystem::path(run_.s.report) / "metrics.jsonl"))
+      metrics_ = metrics_file(run_.s.metrics, keep);
+    if (main && !run_.s.checkpoint.empty() && !run_.s.resume) step_aside(run_.s.checkpoint);
+
+    char line[160];
+    std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (%s) here, measured now", peak / 1e9, run_.s.precision.c_str(),
+                  run_.model->peak_product().c_str());
+    out.say(run_.model->machine());
+    out.say(line);
+    if (run_.chosen) {
+      out.say("ranks by " + describe(run_.chosen->by));
+      out.say("plan " + run_.chosen->name + (run_.chosen->about.empty() ? "" : ": " + run_.chosen->about));
+    }
+    out.say("model " + run_.name() + ", " + std::to_string(run_.model->facts().parameters) + " parameters, precision " + run_.s.precision + "; " +
+            source->describe());
+    if (const json* then = run_.saved ? run_.saved->state().find("losses") : nullptr; then != nullptr && then->integer() != run_.losses())
+      out.say("the saved run had " + std::to_string(then->integer()) + " losses in a step, each over its part of the batch, this one has " +
+              std::to_string(run_.losses()));
+    if (run_.saved) out.say("resumed after step " + std::to_string(run_.model->updates()) + " from " + run_.saved->path().string());
+    run_.model->clear_costs();
+
+    const rate_schedule rates = run_.s.rates();
+    const auto started = clock_type::now();
+    auto line_started = started;
+    double line_waited = 0, average = 0, last_waited = 0;
+    index since_line = 0;
+    double tests = 0;
+    bool saved_now = run_.saved.has_value();
+    bool asked = run_.model->any(stop.asked());
+    while (run_.model->updates() < run_.s.steps && !asked) {
+      const auto begun = clock_type::now();
+      const pair_input batch = source->next();
+      const double waited = source->waited() - last_waited;
+      last_waited += waited;
+      line_waited += waited;
+      const step_result result = run_.model->step(batch, rates.at(run_.model->updates()));
+      asked = run_.model->any(stop.asked());
+      const double whole = since(begun);
+      average = average == 0 ? whole : 0.9 * average + 0.1 * whole;
+      const index step = run_.model->updates();
+      ++since_line;
+      saved_now = false;
+
+      step_line shown{step, run_.s.steps, result.loss, result.gradient_norm, result.rate, result.seconds};
+      shown.samples_per_second = static_cast<double>(run_.s.batch) / whole;
+      shown.utilisation = peak > 0 ? run_.model->flops(batch) / result.seconds / peak : 0;
+      shown.memory = peak_memory();
+      shown.data_wait = waited / whole;
+      write_metrics(shown);
+      if (out.live() || step % run_.s.line_every == 0 || step == run_.s.steps || asked) {
+        const double gone = since(line_started);
+        shown.samples_per_second = static_cast<double>(since_line * run_.s.batch) / gone;
+        shown.data_wait = line_waited / gone;
+        shown.left = average * static_cast<double>(run_.s.steps - step);
+        out.show(shown);
+        line_started = clock_type::now();
+        line_waited = 0;
+        since_line = 0;
+      }
+      if (run_.test && run_.s.eval_every > 0 && step % run_.s.eval_every == 0 && step < run_.s.steps) {
+        const auto from = clock_type::now();
+        tell_accuracy(out, test());
+        tests += since(from);
+        line_started = clock_type::now();
+      }
+      if (!run_.s.checkpoint.empty() && run_.s.save_every > 0 && step % run_.s.save_every == 0 && step < run_.s.steps) {
+        save(run_, *source, out);
+        saved_now = true;
+        line_started = clock_type::now();
+      }
+    }
+    trained_ = since(started) - tests;
+    const bool stopped = asked && run_.model->updates() < run_.s.steps;
+    if (!run_.s.checkpoint.empty() && !saved_now) save(run_, *source, out);
+    if (stopped) {
+      out.say("stopped by a signal after step " + std::to_string(run_.model->updates()) +
+              (run_.s.checkpoint.empty() ? ", nothing saved (no --checkpoint)" : ""));
+      return stop.exit_code();
+    }
+    finish(*source, out, peak, report);
+    return 0;
+  }
+
+ private:
+  using clock_type = std::chrono::steady_clock;
+  static double since(clock_type::time_point from) { return std::chrono::duration<double>(clock_type::now() - from).count(); }
+
+  // By one of the processes, with the weights of all.
+  zero_shot_result test() {
+    run_.model->gather();
+    return run_.model->is_main() ? run_.test->test(*run_.model) : zero_shot_result{};
+  }
+  void write_metrics(const step_line& line) {
+    json out;
+    out.set("step", line.step);
+    out.set("loss", line.loss);
+    out.set("gradient_norm", line.gradient_norm);
+    out.set("learning_rate", line.rate);
+    out.set("seconds", line.seconds);
+    out.set("samples_per_second", line.samples_per_second);
+    out.set("mfu", line.utilisation);
+    out.set("memory_bytes", line.memory);
+    out.set("data_wait", line.data_wait);
+    write(out);
+  }
+  void write(const json& line) {
+    metrics_.write(line);
+    own_metrics_.write(line);
+  }
+  void tell_accuracy(progress& out, const zero_shot_result& found) {
+    json line;
+    line.set("step", run_.model->updates());
+    line.set("zero_shot_accuracy", found.accuracy());
+    write(line);
+    char text[160];
+    std::snprintf(text, sizeof text, "zero-shot accuracy %.2f %% after step %td (%td of %td held-out pictures, %td classes)", 100 * found.accuracy(),
+                  run_.model->updates(), found.right, found.pictures, run_.test->classes().size());
+    out.say(text);
+  }
+
+  void finish(const feed& source, progress& out, double peak, bool report) {
+    const std::vector<section_share> split = shares(run_.model->costs());
+    zero_shot_result found;
+    if (run_.test) {
+      found = test();
+      tell_accuracy(out, found);
+    }
+    if (run_.folder && run_.folder->skips().count() > 0) out.say("skipped: " + run_.folder->skips().summary());
+    json last;
+    last.set("final", true);
+    last.set("step", run_.model->updates());
+    if (run_.test) {
+      last.set("zero_shot_accuracy", found.accuracy());
+      last.set("held_out", found.pictures);
+      last.set("classes", run_.test->classes().size());
+    }
+    last.set("seconds", trained_);
+    last.set("samples", (run_.model->updates() - (run_.saved ? static_cast<index>(run_.saved->step()) : 0)) * run_.s.batch);
+    last.set("data_wait", trained_ > 0 ? source.waited() / trained_ : 0.0);
+    last.set("peak_flops", peak);
+    last.set("peak_bytes", peak_memory());
+    last.set("idle_bytes", run_.idle);
+    last.set("predicted_bytes", forecast(*run_.model, run_.s, run_.folder.get()).total());
+    last.set("machine", run_.model->machine());
+    write(last);
+    if (report) {
+      const std::filesystem::path path = std::filesystem::path(run_.s.report) / "index.html";
+      write_report(path, run_.s, *run_.model, run_.test.get(), found, split,
+                   metrics_file::read_metrics(std::filesystem::path(run_.s.report) / "metrics.jsonl"));
+      out.say("report " + path.string());
+    }
+  }
+
+  static bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+    std::error_code ignored;
+    return std::filesystem::weakly_canonical(a, ignored) == std::filesystem::weakly_canonical(b, ignored);
+  }
+
+  opened_run& run_;
+  metrics_file metrics_, own_metrics_;
+  double trained_ = 0;
+};
+
+}  // namespace motet::train_clip

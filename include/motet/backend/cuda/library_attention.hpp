@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/attention_plans.hpp>
+#include <motet/backend/cuda/attention_samples.hpp>
+#include <motet/backend/cuda/attention_tile.hpp>
+
+#include <type_traits>
+
+// Attention by cuDNN, of bf16 and heads that lie in packs of 16 bytes, where it has a plan.
+
+namespace motet::cuda {
+namespace detail {
+
+// What the library's attention takes of the scratch memory.
+struct attention_notes {
+  std::int32_t *q_lengths = nullptr, *kv_lengths = nullptr;
+  index* offsets = nullptr;
+  index pitch = 0;
+};
+template <class T>
+attention_notes take_notes([[maybe_unused]] context& ctx, [[maybe_unused]] const sequences& q_seq, [[maybe_unused]] bool backward) {
+  attention_notes notes;
+#if MOTET_CUDNN_ATTENTION
+  if (!std::is_same_v<T, bf16>) return notes;
+  notes.pitch = round_up(q_seq.samples + 1, 2);  // offsets of each tensor lie at 16 bytes
+  notes.q_lengths = ctx.scratch.take<std::int32_t>(q_seq.samples);
+  notes.kv_lengths = ctx.scratch.take<std::int32_t>(q_seq.samples);
+  notes.offsets = ctx.scratch.take<index>(notes.pitch * (backward ? attention_problem::most_tensors : 5));
+#endif
+  return notes;
+}
+
+// Whether the library did it.
+template <class T>
+bool library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool backward, [[maybe_unused]] const attention_notes& notes,
+                       [[maybe_unused]] const sequences& q_seq, [[maybe_unused]] const sequences& kv_seq,
+                       [[maybe_unused]] const attention_shape& shape, [[maybe_unused]] const matrix<const T>* const* of,
+                       [[maybe_unused]] const matrix<const float>& lse) {
+#if MOTET_CUDNN_ATTENTION
+  const bool causal = shape.mask == mask_kind::causal, ragged = q_seq.offsets != nullptr || kv_seq.offsets != nullptr;
+  const attention_lengths rows = lengths_of(q_seq, kv_seq, causal);
+  if (!rows.usable || rows.samples == 0) return false;
+  attention_problem problem;
+  problem.backward = backward;
+  problem.ragged = ragged;
+  problem.causal = causal;
+  problem.ends_meet = causal && !rows.alike;
+  problem.samples = rows.samples;
+  problem.q_rows = ragged && q_seq.offsets != nullptr ? planned_rows(rows.q_most) : rows.q_most;
+  problem.kv_rows = ragged && kv_seq.offsets != nullptr ? planned_rows(rows.kv_most) : rows.kv_most;
+  // Lengths are told as well where they do not fill the kernels' tiles: some versions count what lies behind.
+  problem.padded = ragged || problem.ends_meet || rows.q_most % 128 != 0 || rows.kv_most % 128 != 0;
+  problem.heads = shape.heads, problem.kv_heads = shape.kv_heads, problem.width = shape.head_width;
+  attention_places with;
+  tell_samples tell{rows_for_kernels(ctx, q_seq),
+                    rows_for_kernels(ctx, kv_seq),
+                    rows.samples,
+                    notes.pitch,
+                    ragged ? problem.tensors() : 0,
+                    0,
+                    {},
+                    notes.q_lengths,
+                    notes.kv_lengths,
+                    notes.offsets};
+  for (int i = 0, next = 0; i < problem.tensors(); ++i) {
+    if (i == 4) {
+      problem.strides[i] = lse.stride;
+      with.tensors[i] = const_cast<float*>(lse.data);
+    } else {
+      const matrix<const T>& each = *of[next++];
+      if (!in_packs(each.data, shape.head_width, each.stride)) return false;
+      problem.strides[i] = each.stride;
+      with.tensors[i] = const_cast<T*>(each.data);
+    }
+    tell.strides[i] = problem.strides[i];
+    if (is_of_keys(i)) tell.of_keys |= 1u << i;
+  }
+  attention_plans& plans = ctx.on->part<attention_plans>();
+  index parts = 1;
+  const cudnn_attention_plan* const plan = plans.find(problem, parts);
+  if (plan == nullptr) return false;
+  if (problem.padded) launch(ctx.stream(), {1, tell_samples::most_threads, block_scratch<index>}, tell);
+  with.q_lengths = notes.q_lengths, with.kv_lengths = notes.kv_lengths, with.offsets = notes.offsets, with.pitch = notes.pitch;
+  with.scale = static_cast<float>(attention_scale(shape));
+  for (index part = 0; part < parts; ++part) {
+    plans.run(*plan, with);
+    for (int i = 0; i < problem.tensors(); ++i) {
+      const index heads = (is_of_keys(i) ? shape.kv_heads : shape.heads) / parts;
+      if (i == 4) with.tensors[i] = static_cast<float*>(with.tensors[i]) + heads;
+      else with.tensors[i] = static_cast<T*>(with.tensors[i]) + heads * shape.head_width;
+    }
+  }
+  return true;
+#else
+  return false;
+#endif
+}
+template <class T>
+bool library_attention_forward(context& ctx, const attention_notes& notes, const sequences& q_seq, const sequences& kv_seq,
+                               const attention_shape& shape, const matrix<const T>& q, const matrix<const T>& k, const matrix<const T>& v,
+                               const matrix<const T>& y, const matrix<const float>& lse) {
+  const matrix<const T>* const of[] = {&q, &k, &v, &y};
+  return library_attention(ctx, false, notes, q_seq, kv_seq, shape, of, lse);
+}
+template <class T>
+bool library_attention_backward(context& ctx, const attention_notes& notes, const sequences& q_seq, const sequences& kv_seq,
+                                const attention_shape& shape, const matrix<const T>& q, const matrix<const T>& k, const matrix<const T>& v,
+                                const matrix<const T>& y, const matrix<const float>& lse, const matrix<const T>& dy, const matrix<const T>& dq,
+                                const matrix<const T>& dk, const matrix<const T>& dv) {
+  const matrix<const T>* const of[] = {&q, &k, &v, &y, &dy, &dq, &dk, &dv};
+  return library_attention(ctx, true, notes, q_seq, kv_seq, shape, of, lse);
+}
+
+}  // namespace detail
+}  // namespace motet::cuda

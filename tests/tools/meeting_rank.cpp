@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of a program that a launcher started: meeting_rank HOW SECONDS. It finds out which rank it is, meets the others by TCP, and says what it heard.
+// HOW: `well`, or `die` (rank 1 goes away between two meetings). `meeting_rank port` prints a port of this machine that is free, as is the next one.
+#include <motet/backend/transport/meeting_place.hpp>
+#include <motet/runtime/rendezvous_of.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+// Bound, and given back when this goes.
+int bind_to(std::uint16_t port) {
+  const int one = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  here.sin_port = htons(port);
+  if (::bind(one, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0) return one;
+  ::close(one);
+  return -1;
+}
+int free_port() {
+  for (int tries = 0; tries < 100; ++tries) {
+    const int first = bind_to(0);
+    if (first < 0) continue;
+    sockaddr_in got{};
+    socklen_t size = sizeof got;
+    ::getsockname(first, reinterpret_cast<sockaddr*>(&got), &size);
+    const int port = ntohs(got.sin_port), second = port < 65535 ? bind_to(static_cast<std::uint16_t>(port + 1)) : -1;
+    ::close(first);
+    if (second < 0) continue;
+    ::close(second);
+    return port;
+  }
+  return 0;
+}
+
+void meet(const std::string& how, double seconds) {
+  const motet::environment around = motet::read_environment();
+  const motet::launched by = motet::find_launch(around, {.processes = true});
+  const motet::meeting_place all(motet::rendezvous_of(by, around, seconds));
+  const auto says = [](std::int32_t rank, int round) { return "rank " + std::to_string(rank) + " in round " + std::to_string(round); };
+  for (int round = 0; round < 3; ++round) {
+    const auto heard = all.all_gather(says(all.rank(), round));
+    for (std::int32_t r = 0; r < all.ranks(); ++r)
+      if (heard.size() != static_cast<std::size_t>(all.ranks()) || heard[static_cast<std::size_t>(r)] != says(r, round))
+        throw std::runtime_error("heard something else");
+    if (how == "die" && round == 1 && all.rank() == 1) std::_Exit(3);
+  }
+  std::printf("%s: heard %d\n", motet::describe(by).c_str(), all.ranks());
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::string how = count > 1 ? words[1] : "well";
+  if (how == "port") {
+    std::printf("%d\n", free_port());
+    return 0;
+  }
+  try {
+    meet(how, count > 2 ? std::atof(words[2]) : 20);
+    return 0;
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "%s\n", problem.what());
+    return 1;
+  }
+}
