@@ -4,6 +4,7 @@
 #include <motet/backend/cpu/context.hpp>
 #include <motet/backend/cpu/transfer.hpp>
 #include <motet/backend/cuda/transfer.hpp>
+#include <motet/backend/cuda/weight_copies.hpp>
 #include <motet/runtime/host_pieces.hpp>
 
 #include <doctest/doctest.h>

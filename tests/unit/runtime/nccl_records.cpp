@@ -9,6 +9,7 @@
 
 #include <optional>
 
+#include "hand_plans.hpp"
 #include "nccl_ranks.hpp"
 #include "unit/runtime/single_rank.hpp"
 
@@ -21,13 +22,7 @@ using caption =
 using towers = model<join<info_nce, picture, caption>>;
 using with_nccl = pipeline_trainer<towers, motet::cuda::device, fp32, process_rank<nccl::world, nccl::endpoint>>;
 
-plan of(std::int32_t ranks, const char* schedule, std::vector<module_plan> modules) {
-  plan made;
-  made.cluster.ranks = ranks;
-  made.schedule = schedule;
-  for (module_plan& each : modules) made.modules.push(each);
-  return made;
-}
+using laws::of;
 
 // Kernels of the emulated GPU r take paces[r] seconds each, so that nothing else counts.
 struct paced {

@@ -7,6 +7,7 @@
 #include <motet/runtime/plan_choices.hpp>
 #include <motet/runtime/process_rank.hpp>
 
+#include "hand_plans.hpp"
 #include "nccl_ranks.hpp"
 #include "unit/runtime/single_rank.hpp"
 
@@ -22,13 +23,7 @@ using sigmoid_towers = model<join<pairwise_sigmoid, picture, caption>>;
 template <class Model>
 using with_nccl = pipeline_trainer<Model, motet::cuda::device, fp32, process_rank<nccl::world, nccl::endpoint>>;
 
-plan of(std::int32_t ranks, const char* schedule, std::vector<module_plan> modules) {
-  plan made;
-  made.cluster.ranks = ranks;
-  made.schedule = schedule;
-  for (module_plan& each : modules) made.modules.push(each);
-  return made;
-}
+using laws::of;
 
 template <class Model = towers>
 void follow(const plan& order_of, motet::index samples, int steps, const char* registered = "are registered with NCCL", bool again = false) {

@@ -5,6 +5,7 @@
 #include <motet/plan/check_plan.hpp>
 #include <motet/runtime/plan_choices.hpp>
 
+#include "hand_plans.hpp"
 #include "unit/runtime/single_rank.hpp"
 
 // Plans whose ranks replay what they compute, beside the same plans kernel by kernel.
@@ -18,29 +19,11 @@ using experts_caption = motet::module<
     "caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8, .mix = {.experts = 4}}>>;
 using expert_towers = model<join<info_nce, picture, experts_caption>>;
 
-plan of(std::int32_t ranks, const char* schedule, std::vector<module_plan> modules) {
-  plan made;
-  made.cluster.ranks = ranks;
-  made.schedule = schedule;
-  for (module_plan& each : modules) made.modules.push(each);
-  return made;
-}
-module_plan in_groups(int microbatches, module_plan one) {
-  one.group = microbatches;
-  return one;
-}
-module_plan with_zero(int zero, module_plan one) {
-  one.zero = zero;
-  return one;
-}
-module_plan remade(module_plan one) {
-  for (std::int32_t s = 0; s < one.on.split().stages; ++s) one.remade.push(1);
-  return one;
-}
-module_plan stashed(int stash, module_plan one) {
-  one.stash = stash;
-  return one;
-}
+using laws::in_groups;
+using laws::of;
+using laws::remade;
+using laws::stashed;
+using laws::with_zero;
 
 struct recorded_course {
   std::vector<double> losses, norms;

@@ -7,6 +7,7 @@
 #include <motet/runtime/pipeline_checkpoint.hpp>
 #include <motet/runtime/plan_choices.hpp>
 
+#include "hand_plans.hpp"
 #include "unit/runtime/single_rank.hpp"
 
 // Plans of several ranks that share a GPU train as one rank on the CPU does.
@@ -23,21 +24,9 @@ using half_frozen = model<join<info_nce, fixed_picture, caption>>;
 template <class Model>
 using on_gpu = pipeline_trainer<Model, motet::cuda::device, fp32, thread_ranks<shared_gpu::world, shared_gpu::endpoint>>;
 
-plan of(std::int32_t ranks, const char* schedule, std::vector<module_plan> modules) {
-  plan made;
-  made.cluster.ranks = ranks;
-  made.schedule = schedule;
-  for (module_plan& each : modules) made.modules.push(each);
-  return made;
-}
-module_plan with_zero(int zero, module_plan one) {
-  one.zero = zero;
-  return one;
-}
-module_plan in_groups(int microbatches, module_plan one) {
-  one.group = microbatches;
-  return one;
-}
+using laws::in_groups;
+using laws::of;
+using laws::with_zero;
 
 // Losses, norms and in the end all weights beside the single rank's.
 template <class Model = towers>

@@ -62,8 +62,8 @@ void emulated_call(cudaStream_t stream, std::function<void()> work);
 
 template <class Kernel>
 void launch(cudaStream_t stream, const grid& shape, const Kernel& kernel) {
-  // NOLINTNEXTLINE(bugprone-sizeof-expression): asks whether the type is complete
   static_assert(shared_memory_fits<Kernel>(), "motet: a block of this kernel takes more shared memory than sm_80 has");
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): asks whether the type is complete
   static_assert(sizeof(emulator<Kernel>) > 0, "motet: programs that launch kernels are compiled by nvcc");
   if (shape.blocks > 0) emulator<Kernel>::launch(stream, shape, kernel);
 }

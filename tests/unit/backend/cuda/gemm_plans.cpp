@@ -67,7 +67,7 @@ struct layer {
 #if !defined(__CUDACC__)
 TEST_CASE("what the library can do itself is one call") {
   const layer l;
-  const laws::gpu_room room(0, 1 << 20);
+  const laws::gpu_room room(0, 1 << 21);
   motet::cuda::context ctx = room.context();
   refresh_weights(ctx);
   using tanh_or = activation;
@@ -93,7 +93,7 @@ TEST_CASE("what the library can do itself is one call") {
 
 TEST_CASE("a plan is made once for a shape, and for each share of a GPU") {
   const layer l;
-  const laws::gpu_room room(0, 1 << 20);
+  const laws::gpu_room room(0, 1 << 21);
   motet::cuda::context ctx = room.context();
   refresh_weights(ctx);
   const auto once = [&] { linear_forward(ctx, l.seq, l.x.all(), l.w(), nullptr, l.y.all()); };
@@ -115,7 +115,7 @@ TEST_CASE("a plan is made once for a shape, and for each share of a GPU") {
 
 TEST_CASE("products are recorded and replayed") {
   const layer l;
-  const laws::gpu_room room(0, 1 << 20);
+  const laws::gpu_room room(0, 1 << 21);
   motet::cuda::context ctx = room.context();
   auto& engine = laws::gpu();
   engine.part<motet::cuda::product_settings>().fp8 = engine.part<motet::cuda::product_settings>().autotune =
