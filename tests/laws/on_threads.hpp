@@ -63,7 +63,7 @@ struct on_threads {
     bool late = false;
     {
       std::unique_lock lock(mutex);
-      late = !ended.wait_for(lock, std::chrono::seconds(20), [&] { return running == 0; });
+      late = !ended.wait_for(lock, std::chrono::seconds(60), [&] { return running == 0; });
     }
     if (late) all.stop();
     for (auto& each : threads) each.join();
