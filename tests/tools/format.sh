@@ -3,13 +3,8 @@
 # format.sh check|fix: clang-format over the sources. Status 77 when no clang-format 16 is there (other versions format differently).
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-tool=
-for candidate in clang-format-16 clang-format; do
-  if command -v $candidate >/dev/null 2>&1 && $candidate --version | grep -q 'version 16\.'; then
-    tool=$candidate
-    break
-  fi
-done
+. tests/tools/packages.sh
+tool=$(motet_llvm_16 clang-format)
 if [ -z "$tool" ]; then
   echo "no clang-format 16 here; skipped"
   exit 77

@@ -4,6 +4,15 @@
 
 motet_has_header() { printf '#include <%s>\n' "$1" | c++ -std=c++20 -E -x c++ - >/dev/null 2>&1; }
 motet_has_program() { command -v "$1" >/dev/null 2>&1; }
+# The name under which a tool of LLVM 16 is here, or nothing: other versions format and check differently.
+motet_llvm_16() {
+  for motet_candidate in "$1-16" "$1"; do
+    if motet_has_program "$motet_candidate" && "$motet_candidate" --version | grep -q 'version 16\.'; then
+      echo "$motet_candidate"
+      return
+    fi
+  done
+}
 
 # Prints the Debian names of what is missing in one group.
 motet_missing() {

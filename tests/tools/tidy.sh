@@ -3,13 +3,8 @@
 # tidy.sh [FILE...]: clang-tidy over every header, or over these sources. Status 77 when no clang-tidy 16 is there (others know other checks).
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-tool=
-for candidate in clang-tidy-16 clang-tidy; do
-  if command -v $candidate >/dev/null 2>&1 && $candidate --version | grep -q 'version 16\.'; then
-    tool=$candidate
-    break
-  fi
-done
+. tests/tools/packages.sh
+tool=$(motet_llvm_16 clang-tidy)
 if [ -z "$tool" ]; then
   echo "no clang-tidy 16 here; skipped"
   exit 77

@@ -168,9 +168,9 @@ class meeting_point {
     return layout.member(rank);
   }
   index rows(std::size_t k) const { return layout_.rows(me_, k); }
-  // Rows of others are all here at once, or of two members at a time.
   // Whether the transport cannot bring rows of one member after the other: then there is room for all, and they come at once.
   static constexpr bool brings_all = requires { requires Endpoint::brings_all; };
+  // Rows of others are all here at once, or of two members at a time.
   index received_bytes() const {
     if (loss_type::tells) return features_.received_bytes();
     return (brings_all ? features_.received_bytes() : (sources_.size() > 1 ? 2 : 1) * features_.largest()) + loss_bytes;

@@ -146,6 +146,11 @@ class block_runner {
       fault(name() + "takes " + std::to_string(at + bytes) + " bytes of shared memory, launched with " + std::to_string(call_->shape.shared));
     return shared_ + at;
   }
+  void store(const void* at) const {
+    const auto* const to = static_cast<const unsigned char*>(at);
+    if (call_ != nullptr && to >= shared_ && to < shared_ + call_->shape.shared)
+      fault(name() + "stores to its shared memory by an instruction for the GPU's memory");
+  }
 
  private:
   static constexpr std::size_t mark_bytes = 64;
@@ -356,3 +361,9 @@ void emulated_thread::exchange(const void* value, void* found, std::size_t bytes
 void run_blocks(const kernel_call& what, std::uint64_t random) { block_runner::one().run(what, random); }
 
 }  // namespace motet::emulation
+
+namespace motet::cuda {
+
+void emulated_store(const void* at) { emulation::block_runner::one().store(at); }
+
+}  // namespace motet::cuda

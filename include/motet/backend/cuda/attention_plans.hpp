@@ -149,7 +149,7 @@ class attention_plans {
       const detail::cudnn_attention_plan* const found = find_plan(problem);
       if (found == nullptr || !found->usable()) return nullptr;
       if (found->workspace() <= settings.workspace) return has_room(found->workspace()) ? found : nullptr;
-      const index wanted = blocks_for(parts * found->workspace(), std::max<index>(settings.workspace, 1));
+      const index most = std::max<index>(settings.workspace, 1), wanted = (parts * found->workspace() + most - 1) / most;
       for (parts = std::max(parts + 1, wanted); parts <= all && all % parts != 0;) ++parts;
     }
     return nullptr;

@@ -127,6 +127,11 @@ MOTET_HOST_DEVICE T block_max(Thread& self, T value, T* scratch) {
   return over_block(self, value, value, larger{}, scratch);
 }
 
+#if !defined(__CUDACC__)
+// Where kernels run without a GPU: ends the program unless this is the GPU's memory, as the instruction below would. Our tests define it.
+void emulated_store(const void* at);
+#endif
+
 // Stores a struct of 16, 8 or 4 bytes, at a multiple of that in the GPU's memory, in one access. So does an assignment, as a rule: of some addresses
 // the compiler does not see that they lie side by side, and stores each member by itself.
 template <class Piece>
@@ -144,6 +149,9 @@ MOTET_HOST_DEVICE void store_whole(Piece* at, const Piece& value) {
     *at = value;
   }
 #else
+#if !defined(__CUDACC__)
+  emulated_store(at);
+#endif
   *at = value;
 #endif
 }

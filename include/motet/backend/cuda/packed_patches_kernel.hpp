@@ -110,7 +110,7 @@ struct packed_to_patches {
       pack<float> made;
       MOTET_UNROLLED
       for (int j = 0; j < 4; ++j) made.of[j] = static_cast<float>(sums[k + j]) * scale;
-      store_pack(line + k, made);
+      *reinterpret_cast<pack<float>*>(line + k) = made;  // of the block: store_pack stores to the GPU's memory
     }
   }
 

@@ -6,17 +6,11 @@
 #include <doctest/doctest.h>
 
 #include "nccl_ranks.hpp"
+#include "transport_laws.hpp"
 
 namespace laws = motet::laws;
 namespace nccl = motet::nccl;
-
-namespace {
-
-void demand(bool holds, const char* law) {
-  if (!holds) throw std::logic_error(law);
-}
-
-}  // namespace
+using laws::demand;
 
 TEST_CASE("memory is known while it is kept, to each communicator by itself") {
   laws::run_nccl_ranks(2, [](nccl::session& here) {

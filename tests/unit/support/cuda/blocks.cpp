@@ -92,6 +92,16 @@ struct fetched {
   }
 };
 
+struct stored {
+  float* to;
+  bool shares;
+  template <class Thread>
+  void operator()(Thread& self) const {
+    float* const own = self.template shared<float>(4 * self.threads());
+    motet::cuda::store_pack((shares ? own : to) + 4 * self.thread(), motet::cuda::pack<float>{{1, 2, 3, 4}});
+  }
+};
+
 void run(const auto& kernel, const motet::cuda::grid& shape) {
   motet::cuda::launch(laws::gpu().stream(), shape, kernel);
   laws::gpu().finish();
@@ -124,6 +134,13 @@ TEST_CASE("copies in the background come when they are awaited, and not before")
   CHECK(std::all_of(early.begin(), early.begin() + 32, [](float each) { return each == 3; }));
   CHECK(std::none_of(early.begin() + 32, early.end(), [](float each) { return each == 4; }));
   CHECK(laws::in_child([&] { run(fetched{from.data(), to.data(), 2}, {1, 32, 256}); }).says("ends while copies into shared memory are under way"));
+}
+
+TEST_CASE("store_pack stores to the GPU's memory alone") {
+  const laws::flat_on_gpu<float> to(128);
+  run(stored{to.data(), false}, {1, 32, 512});
+  CHECK(to.back()[127] == 4);
+  CHECK(in_child([&] { run(stored{to.data(), true}, {1, 32, 512}); }).says("stores to its shared memory by an instruction for the GPU's memory"));
 }
 
 TEST_CASE("what not all threads reach, ends the program") {
