@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the shape of the tree: who includes whom, that each header has its unit test, and how long headers are.
+"""Checks the shape of the tree: who includes whom and brings what it says, that each header has its unit test, and how long headers are.
 
     check_floors.py [--docs=notice|error] REPOSITORY
 
@@ -9,6 +9,8 @@ Prints one line for each finding and ends with status 1 if one of them is an err
 import pathlib
 import re
 import sys
+
+import std_includes
 
 # A folder includes its own floor and lower ones.
 FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9, "": 10}
@@ -82,6 +84,17 @@ def find_cycle(graph):
     return None
 
 
+def reached_from(graph, header):
+    """This header and all of ours that it brings."""
+    reached, waiting = set(), [header]
+    while waiting:
+        at = waiting.pop()
+        if at not in reached:
+            reached.add(at)
+            waiting += graph.get(at, [])
+    return reached
+
+
 def check(repository, docs="notice"):
     """Returns (errors, notices), each a list of lines."""
     errors, notices = [], []
@@ -91,7 +104,7 @@ def check(repository, docs="notice"):
     headers = sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.suffix in (".hpp", ".cuh", ".inc"))
     if not headers:
         return [f"no headers under {root}"], []
-    graph = {}
+    graph, texts, standard = {}, {}, {}
     for header in headers:
         text = (root / header).read_text(encoding="utf-8")
         own = folder(header)
@@ -99,7 +112,7 @@ def check(repository, docs="notice"):
             errors.append(f"{header}: folder {own} has no floor; add it to FLOORS")
             continue
         ours, others = includes_of(root, header, text)
-        graph[header] = ours
+        graph[header], texts[header], standard[header] = ours, text, set(others)
         for target in ours:
             other = folder(target)
             if not (root / target).exists():
@@ -137,18 +150,19 @@ def check(repository, docs="notice"):
         stem = unit.relative_to(units).with_suffix("").as_posix()
         if not (root / (stem + ".hpp")).exists() and not (root / (stem + ".cuh")).exists() and folder(stem) in FLOORS:
             notices.append(f"tests/unit/{stem}.cpp: tests no header of that name")
+    for header in graph:
+        if header.endswith(".inc"):
+            continue  # the body of a header, which includes for it
+        brought = set().union(*(standard.get(each, ()) for each in reached_from(graph, header)))
+        for name, wanted in std_includes.missing(texts[header], brought):
+            errors.append(f"{header}: says {name}, and brings no <{wanted}>")
     cycle = find_cycle(graph)
     if cycle:
         errors.append("include cycle: " + " -> ".join(cycle))
     for top, of_cuda in (("motet.hpp", False), ("cuda.hpp", True)):
         if top not in graph:
             continue
-        reached, waiting = set(), [top]
-        while waiting:
-            header = waiting.pop()
-            if header not in reached:
-                reached.add(header)
-                waiting += graph.get(header, [])
+        reached = reached_from(graph, top)
         for header in headers:
             if header not in reached and header.endswith(".hpp") and folder(header) and bool(CUDA.search(header)) == of_cuda:
                 errors.append(f"{header}: {top} does not bring it")

@@ -70,6 +70,13 @@ class Floors(unittest.TestCase):
     def test_heavy(self):
         self.fails("too heavy", {"nn/norm.hpp": "#include <functional>\n"})
 
+    def test_names_without_their_header(self):
+        self.fails("says std::vector, and brings no <vector>", {"nn/norm.hpp": "std::vector<int> rows();  // not of std::string\n"})
+        self.fails("says std::memcpy, and brings no <cstring>", {"nn/norm.hpp": "#include <motet/nn/linear.hpp>\nauto of = std::memcpy;\n"})
+
+    def test_names_by_another_header(self):
+        self.assertEqual(self.findings({"nn/norm.hpp": "#include <motet/nn/linear.hpp>\nstd::vector<int> rows();\n"}), ([], []))
+
     def test_ranges_in_meta(self):
         self.fails("no range-v3", {"meta/pack.hpp": "#include <range/v3/view/zip.hpp>\n"})
 

@@ -4,7 +4,8 @@
 
     docs_compile.py --compiler C++ --include DIR [--definitions A;B] REPOSITORY
 
-Each block is one file. A block without a function `main` and without an include gets `#include <motet/motet.hpp>` in front.
+Each block is one file. A block without a function `main` and without an include gets `#include <motet/motet.hpp>` in front. What it
+says of the standard library must come from headers that the standard says have it.
 """
 import argparse
 import concurrent.futures
@@ -15,7 +16,25 @@ import subprocess
 import sys
 import tempfile
 
+import std_includes
+
+FRONT = "#include <motet/motet.hpp>\n"
+INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>]+)>", re.M)
 BLOCK = re.compile(r"^```cpp compile[^\n]*\n(.*?)^```", re.M | re.S)
+
+
+def brought(text, include, seen=None):
+    """Headers of others that this text includes, itself or by ours."""
+    seen = set() if seen is None else seen
+    out = set()
+    for name in INCLUDE.findall(text):
+        header = include / name
+        if not header.is_file():
+            out.add(name)
+        elif header not in seen:
+            seen.add(header)
+            out |= brought(header.read_text(encoding="utf-8"), include, seen)
+    return out
 
 
 def main():
@@ -26,19 +45,20 @@ def main():
     parser.add_argument("repository")
     options = parser.parse_args()
     repository = pathlib.Path(options.repository)
-    flags = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
-    flags += [f"-I{folder}" for folder in options.include] + [f"-D{name}" for name in options.definitions.split(";") if name]
-    sources = []
+    include = pathlib.Path(options.include[0])
+    flags = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"] + [f"-I{folder}" for folder in options.include] + [f"-D{name}" for name in options.definitions.split(";") if name]
+    sources, bare = [], []
     with tempfile.TemporaryDirectory() as scratch:
         for page in [repository / "README.md", *sorted((repository / "docs").rglob("*.md"))]:
             text = page.read_text(encoding="utf-8") if page.exists() else ""
             for block in BLOCK.finditer(text):
                 line = text.count("\n", 0, block.start()) + 2
                 body = block.group(1)
-                front = "" if "#include <motet/" in body else "#include <motet/motet.hpp>\n"
+                front = "" if "#include <motet/" in body else FRONT
                 source = pathlib.Path(scratch, f"block{len(sources)}.cpp")
                 source.write_text(f'{front}#line {line} "{page}"\n{body}')
                 sources.append((f"{page}:{line}", source))
+                bare += [f"{page}:{line}: says {name}, and brings no <{header}>" for name, header in std_includes.missing(body, brought(front + body, include))]
 
         def compile_block(entry):
             return subprocess.run([options.compiler, *flags, str(entry[1])], capture_output=True, text=True, check=False)
@@ -50,8 +70,8 @@ def main():
         if result.returncode:
             failed += 1
             print(f"{place}: the block does not compile\n{result.stderr}")
-    print(f"{len(sources)} blocks, {failed} do not compile")
-    return 1 if failed else 0
+    print("".join(line + "\n" for line in bare) + f"{len(sources)} blocks, {failed} do not compile, {len(bare)} names come from nowhere")
+    return 1 if failed or bare else 0
 
 
 if __name__ == "__main__":

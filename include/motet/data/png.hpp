@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <new>
 #endif
 
 namespace motet {

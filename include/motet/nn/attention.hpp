@@ -151,9 +151,11 @@ struct self_attention {
   template <class C, class T>
   static void turn(C& ctx, const sequences& seq, const attention_config& held, int direction, matrix<T> qkv) {
     if constexpr (Config.rotary > 0) {
+      // Read by the compiler: at run time clang 16 takes another member's bytes for this one.
+      constexpr double base = static_cast<double>(Config.rotary);
       const auto both = qkv.columns(0, held.query_width() + held.key_width());
-      if (rows_are_cut(ctx)) rotary_of_part(ctx, held.head_width, static_cast<double>(Config.rotary), direction, both);
-      else rotary(ctx, seq, held.head_width, static_cast<double>(Config.rotary), direction, both);
+      if (rows_are_cut(ctx)) rotary_of_part(ctx, held.head_width, base, direction, both);
+      else rotary(ctx, seq, held.head_width, base, direction, both);
     }
   }
 

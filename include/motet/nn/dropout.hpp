@@ -7,14 +7,21 @@
 
 namespace motet {
 
+// A number as a template argument: clang before 18 takes floats only inside of a type.
+struct drop_rate {
+  float value;
+  consteval drop_rate(float of) : value(of) {}
+};
+
 // Keeps each number with probability 1 - Rate, scaled by 1 / (1 - Rate). What is kept follows from the seed, the step, Key and the global row and
 // column, so backward and a recomputed forward draw the same again and nothing is stored. Key tells the places in a net apart; two places with one
 // Key drop alike. While the context evaluates, rows pass unchanged.
-template <index Width, float Rate, fixed_string Key>
+template <index Width, drop_rate Rate, fixed_string Key>
 struct dropout {
   static_assert(Width > 0, "motet: sizes of a net must be positive [MT-N04]");
-  static_assert(Rate >= 0 && Rate < 1, "motet: a dropout rate lies in [0, 1)");
+  static_assert(Rate.value >= 0 && Rate.value < 1, "motet: a dropout rate lies in [0, 1)");
   static constexpr index in = Width, out = Width, parameter_size = 0;
+  static constexpr double rate = static_cast<double>(Rate.value);
   static constexpr std::uint64_t key = random_stream::hash(Key.view());
   static void parameters(parameter_list&) {}
 
@@ -25,11 +32,11 @@ struct dropout {
 
   template <class C, class N, class X, class Y>
   static void forward(C& ctx, weights<N>, const sequences& seq, view<X, Width> x, view<Y, Width> y, saved<N>&) {
-    dropout_apply(ctx, seq, static_cast<double>(Rate), key, x, y);
+    dropout_apply(ctx, seq, rate, key, x, y);
   }
   template <class C, class N, class X, class DY, class DX>
   static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, Width>, view<DY, Width> dy, view<DX, Width> dx, saved<N>&) {
-    dropout_apply(ctx, seq, static_cast<double>(Rate), key, dy, dx);
+    dropout_apply(ctx, seq, rate, key, dy, dx);
   }
 };
 

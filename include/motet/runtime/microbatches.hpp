@@ -5,6 +5,7 @@
 #include <motet/runtime/parts.hpp>
 #include <motet/strategy/bridge.hpp>
 
+#include <algorithm>
 #include <memory>
 
 namespace motet {

@@ -6,6 +6,7 @@
 #include <motet/runtime/roll_call.hpp>
 #include <motet/runtime/run_identity.hpp>
 
+#include <cstdio>
 #include <ctime>
 #include <optional>
 

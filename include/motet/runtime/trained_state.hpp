@@ -4,6 +4,7 @@
 #include <motet/nn/parameter.hpp>
 
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace motet {

@@ -15,6 +15,7 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 // Schedules by name: what command lines and files choose from.
 

@@ -5,6 +5,7 @@
 #include <motet/backend/cuda/block.hpp>
 
 #include <functional>
+#include <type_traits>
 
 namespace motet::cuda {
 
