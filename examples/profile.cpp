@@ -24,7 +24,8 @@ struct settings {
 
 options command_line(settings& s) {
   std::vector<std::string> names;
-  for (const measured_model& each : models) names.emplace_back(each.name);
+  for (const measured_model& each : models)
+    if (each.measure != nullptr) names.emplace_back(each.name);
   options line("profile", "measures what the towers of a model take on this machine");
   line.choice("--model", s.model, names, "whose towers");
   line.text("--degrees", s.degrees, "N,N,...", "tensor degrees: a layer is cut over so many ranks, and one of them is measured");

@@ -9,7 +9,7 @@
 #include <motet/plan/tower_of.hpp>
 #include <motet/runtime/profile_module.hpp>
 
-// The models that can be measured. Each is compiled in a unit of its own.
+// The models that can be measured. Each is compiled in a unit of its own; null where a program was linked without one (MOTET_MODELS).
 namespace motet::profile_program {
 
 using measure_function = list<module_profile> (*)(const profile_options&, bool half);
@@ -25,9 +25,9 @@ list<module_profile> measure_towers(const profile_options& how, bool half) {
   return {measure.template operator()<picture>(), measure.template operator()<caption>()};
 }
 
-list<module_profile> measure_quick(const profile_options& how, bool half);
-list<module_profile> measure_tiny(const profile_options& how, bool half);
-list<module_profile> measure_small(const profile_options& how, bool half);
+[[gnu::weak]] list<module_profile> measure_quick(const profile_options& how, bool half);
+[[gnu::weak]] list<module_profile> measure_tiny(const profile_options& how, bool half);
+[[gnu::weak]] list<module_profile> measure_small(const profile_options& how, bool half);
 
 struct measured_model {
   std::string_view name;

@@ -101,32 +101,32 @@ struct plan_task;
 using session_maker = std::unique_ptr<session> (*)(const session_config&);
 using plan_session_maker = std::unique_ptr<plan_session> (*)(const plan_task&);
 
-std::unique_ptr<session> make_tiny(const session_config& config);
-std::unique_ptr<session> make_small(const session_config& config);
-std::unique_ptr<session> make_b16(const session_config& config);
-std::unique_ptr<session> make_l14(const session_config& config);
-std::unique_ptr<session> make_quick(const session_config& config);
+// Each model is compiled in units of its own, as many as one asks for: null where a program was linked without one (MOTET_MODELS).
+[[gnu::weak]] std::unique_ptr<session> make_quick(const session_config& config);
+[[gnu::weak]] std::unique_ptr<session> make_tiny(const session_config& config);
+[[gnu::weak]] std::unique_ptr<session> make_small(const session_config& config);
+[[gnu::weak]] std::unique_ptr<session> make_b16(const session_config& config);
+[[gnu::weak]] std::unique_ptr<session> make_l14(const session_config& config);
 
-// The same on a GPU, in units that nvcc compiles; null in a program that was linked without them.
+// The same on a GPU, in units that nvcc compiles (MOTET_CUDA_MODELS).
+[[gnu::weak]] std::unique_ptr<session> cuda_quick(const session_config& config);
 [[gnu::weak]] std::unique_ptr<session> cuda_tiny(const session_config& config);
 [[gnu::weak]] std::unique_ptr<session> cuda_small(const session_config& config);
 [[gnu::weak]] std::unique_ptr<session> cuda_b16(const session_config& config);
 [[gnu::weak]] std::unique_ptr<session> cuda_l14(const session_config& config);
-[[gnu::weak]] std::unique_ptr<session> cuda_quick(const session_config& config);
-[[gnu::weak]] std::unique_ptr<plan_session> cuda_plan_tiny(const plan_task& task);
-[[gnu::weak]] std::unique_ptr<plan_session> cuda_plan_small(const plan_task& task);
-[[gnu::weak]] std::unique_ptr<plan_session> cuda_plan_quick(const plan_task& task);
 
 // Spread over ranks by a plan; see plan_session.hpp. Each is a unit that takes as long to compile as the model's own, so the large models, which one
 // trains elsewhere, have none; five lines as in plan_quick.cpp make one.
-std::unique_ptr<plan_session> plan_tiny(const plan_task& task);
-std::unique_ptr<plan_session> plan_small(const plan_task& task);
-std::unique_ptr<plan_session> plan_quick(const plan_task& task);
+[[gnu::weak]] std::unique_ptr<plan_session> plan_quick(const plan_task& task);
+[[gnu::weak]] std::unique_ptr<plan_session> plan_tiny(const plan_task& task);
+[[gnu::weak]] std::unique_ptr<plan_session> plan_small(const plan_task& task);
+[[gnu::weak]] std::unique_ptr<plan_session> cuda_plan_quick(const plan_task& task);
+[[gnu::weak]] std::unique_ptr<plan_session> cuda_plan_tiny(const plan_task& task);
+[[gnu::weak]] std::unique_ptr<plan_session> cuda_plan_small(const plan_task& task);
 
 struct model_entry {
   const char* name;
-  session_maker make;
-  session_maker on_gpu;                      // null: not compiled
+  session_maker make, on_gpu;                // null: not compiled
   plan_session_maker spread, spread_on_gpu;  // null: not compiled
   const vit_config* picture;
   const text_config* caption;
