@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# sh tests/run.sh: builds and checks all that this machine can check. The last line is `N passed, N failed, N skipped`; the status is 0 when
+# sh tests/run.sh [--quick]: builds and checks all that this machine can check. The last line is `N passed, N failed, N skipped`; the status is 0 when
 # nothing failed. Missing packages are installed where apt-get may be used; MOTET_NO_INSTALL=1 forbids it.
-# MOTET_TEST_MINUTES=N begins none of the last two parts, emulated GPUs under sanitizers and the thread sanitizer, after N minutes; they are reported as
-# skipped then.
+# --quick runs the unit tests that the change since main can affect, or all where nothing changed, without sanitizers, and reads the tree.
 # MOTET_PYTHON names a Python with numpy, safetensors and, for the comparisons with them, torch and transformers.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -28,7 +27,6 @@ finish() {
   [ $failed -eq 0 ]
   exit
 }
-late() { [ "${MOTET_TEST_MINUTES:-0}" -gt 0 ] && [ $(($(date +%s) - started)) -ge $((MOTET_TEST_MINUTES * 60)) ]; }
 # build NAME PRESET [arguments of the build tool]: a failed build is a failure, but what was built is still tested.
 build() {
   name=$1
@@ -91,15 +89,50 @@ if ! "$python" -c 'import numpy, safetensors' 2>/dev/null && [ -z "${MOTET_NO_IN
 fi
 "$python" -c 'import numpy, safetensors' 2>/dev/null || echo "no Python with numpy and safetensors: tests that compare with them are skipped"
 
-# Whether programs under sanitizers start here; unit tests of what stands above the kernels run once then, instrumented.
+clang=
+for candidate in clang++-19 clang++-18 clang++-17 clang++-16; do
+  if motet_has_program $candidate; then clang=$candidate; fi
+done
+# A compiler whose programs under sanitizers start here: clang takes half the time of g++.
 printf 'int main() { return 0; }\n' >build/probe.cpp
-instrumented=no
-if c++ -fsanitize=address,undefined build/probe.cpp -o build/probe 2>/dev/null && build/probe 2>/dev/null; then instrumented=yes; fi
-plain=ON
-if [ $instrumented = yes ]; then plain=OFF; fi
+instrumenting() {
+  for candidate in $clang c++; do
+    if $candidate "-fsanitize=$1" build/probe.cpp -o build/probe 2>/dev/null && { build/probe 2>/dev/null || setarch "$(uname -m)" -R build/probe 2>/dev/null; }; then
+      echo "$candidate"
+      return
+    fi
+  done
+}
 
-say "release: programs, packages, kernels, whole plans"
-if cmake --preset release -DMOTET_PYTHON="$python" -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PLAIN_TESTS=$plain >build/release.configure.log 2>&1; then
+if [ "${1:-}" = --quick ]; then
+  say "quick: unit tests, without sanitizers"
+  base=$(git merge-base HEAD main 2>/dev/null || git rev-parse HEAD)
+  if cmake --preset quick -DCMAKE_CXX_COMPILER="${clang:-c++}" -DMOTET_PYTHON="$python" >build/quick.configure.log 2>&1; then
+    affected=$("$python" tests/tools/affected.py "$base" <build/quick/tests/unit_tests.txt)
+    groups=$(echo "$affected" | sed -n 1p)
+    if [ -n "$groups" ]; then tests="^($(echo "$affected" | sed -n 2p | sed 's/\./[.]/g; s/ /|/g'))\$"; else groups=unit_tests tests=; fi
+    # shellcheck disable=SC2086
+    build quick quick --target $groups errors_page
+    if [ -n "$tests" ]; then check quick quick -R "$tests|^tree[.](floors|format|errors)"; else check quick quick -L '^unit$|^tree$' -LE '^emulated$' -E 'docs_compile|tidy'; fi
+  else
+    tail -20 build/quick.configure.log
+    fail "configure quick"
+  fi
+  finish
+fi
+
+fresh=yes
+for preset in release sanitize tsan cuda; do
+  if [ -d build/$preset ]; then fresh=no; fi
+done
+# Unit tests of what stands above the kernels run once, instrumented where that is possible.
+sanitizing=$(instrumenting address,undefined)
+tests=ALL emulated=OFF
+if [ -n "$sanitizing" ]; then tests=OPTIMISED emulated=ON; fi
+
+say "release: programs, packages, headers, kernels, emulated GPUs, whole plans"
+if cmake --preset release -DMOTET_PYTHON="$python" -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_UNIT_TESTS=$tests -DMOTET_INSTRUMENT_EMULATED=$emulated \
+  -DMOTET_MODELS="quick;tiny" >build/release.configure.log 2>&1; then
   grep -A 9 '^-- motet' build/release.configure.log
   build release release
   say "release: tests"
@@ -108,28 +141,8 @@ else
   tail -20 build/release.configure.log
   fail "configure release"
 fi
-
-clang=
-for candidate in clang++-19 clang++-18 clang++-17 clang++-16; do
-  if command -v $candidate >/dev/null 2>&1; then clang=$candidate; fi
-done
-if [ -n "$clang" ]; then
-  say "clang: every header, $clang, syntax only"
-  # Without MPI its transport cannot be read. Each header alone is what the release build reads; here a folder is one file.
-  mpi=$(mpicxx --showme:compile 2>/dev/null | sed 's/-I */-isystem /g')
-  if [ -n "$mpi" ]; then unread='^$'; else unread='/transport/mpi'; fi
-  for folder in /usr/local/cuda/include /usr/include; do
-    if [ -f $folder/cuda_runtime_api.h ] && [ -f $folder/cublasLt.h ] && [ -f $folder/nccl.h ]; then cuda="-isystem $folder"; fi
-  done
-  if [ -z "${cuda:=}" ]; then unread="$unread\\|/backend/cuda\\|/transport/nccl\\|/transport/shared_gpu\\|motet/cuda.hpp"; fi
-  # shellcheck disable=SC2016
-  broken=$(cd include && find motet -name '*.hpp' | grep -v "$unread" | xargs -n 1 dirname | sort -u | xargs -P "$jobs" -I{} sh -c 'find "$2" -maxdepth 1 -name "*.hpp" |
-    grep -v "$4" | sort | sed "s/.*/#include <&>/" | "$1" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I. $3 -x c++ - >&2 ||
-    echo "$2"' check "$clang" {} "$mpi $cuda" "$unread" 2>../build/clang.log | tr '\n' ' ')
-  grep error: build/clang.log | sort | uniq -c | sort -rn | head -10
-  if [ -z "$broken" ]; then passed=$((passed + 1)); else fail "clang:$broken"; fi
-else
-  say "clang: none here, skipped"
+if [ -z "$clang" ]; then
+  echo "no clang here: headers were read by $(c++ --version | sed 1q) only"
   skipped=$((skipped + 1))
 fi
 
@@ -141,8 +154,6 @@ if [ -n "$nvcc" ]; then
   # With these, all kernels that matter, whose machine code is checked.
   some="$some gpu.backend.cuda.cross_entropy gpu.backend.cuda.gemm_matrix_kernel gpu.backend.cuda.rotary gpu.backend.cuda.swiglu"
   targets="headers.cuda $some"
-  # The first of them is a model's training; a program's is the same again, where time is not short.
-  if [ -z "${MOTET_TEST_MINUTES:-}" ]; then targets="$targets examples/CMakeFiles/train_clip.dir/train_clip/cuda_quick.cu.o"; fi
   run="^($(printf '%s' "$some" | tr ' ' '|'))\$"
   if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
     targets="$targets gpu_tests"
@@ -169,48 +180,42 @@ else
 fi
 
 say "sanitize: unit tests under the address and undefined-behaviour sanitizers"
-if [ $instrumented = no ]; then
+if [ -z "$sanitizing" ]; then
   echo "programs under these sanitizers do not start here: unit tests ran without them"
   skipped=$((skipped + 1))
-elif cmake --preset sanitize -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" >build/sanitize.configure.log 2>&1; then
+elif cmake --preset sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" >build/sanitize.configure.log 2>&1; then
   build sanitize sanitize --target unit_tests
-  check sanitize sanitize -L '^unit$' -LE '^emulated$'
-  say "sanitize: emulated GPUs"
-  if late; then
-    echo "$MOTET_TEST_MINUTES minutes are over: skipped (the release part ran them without sanitizers)"
-    skipped=$((skipped + 1))
-  else
-    build emulated sanitize --target emulated_tests
-    check emulated sanitize -L '^emulated$'
-  fi
+  check sanitize sanitize -L '^unit$'
 else
   tail -20 build/sanitize.configure.log
   fail "configure sanitize"
 fi
 
-# Some kernels place memory where this sanitizer does not expect it, unless addresses are not randomised.
 say "tsan: tests with threads under the thread sanitizer"
-if late; then
-  echo "$MOTET_TEST_MINUTES minutes are over: skipped"
+racing=$(instrumenting thread)
+if [ -z "$racing" ]; then
+  echo "programs under the thread sanitizer do not start here: skipped"
   skipped=$((skipped + 1))
-elif c++ -fsanitize=thread build/probe.cpp -o build/probe 2>/dev/null; then
-  if ! build/probe 2>/dev/null && setarch "$(uname -m)" -R build/probe 2>/dev/null; then without_aslr="setarch $(uname -m) -R"; fi
-  if $without_aslr build/probe 2>/dev/null; then
-    if cmake --preset tsan -DMOTET_WARNINGS_AS_ERRORS=OFF -DMOTET_PYTHON="$python" >build/tsan.configure.log 2>&1; then
-      build tsan tsan --target thread_tests
-      check tsan tsan -L '^threads$'
-    else
-      tail -20 build/tsan.configure.log
-      fail "configure tsan"
-    fi
-  else
-    echo "programs under the thread sanitizer do not start here: skipped"
-    skipped=$((skipped + 1))
-  fi
+elif cmake --preset tsan -DCMAKE_CXX_COMPILER="$racing" -DMOTET_WARNINGS_AS_ERRORS=OFF -DMOTET_PYTHON="$python" >build/tsan.configure.log 2>&1; then
+  # Some kernels place memory where this sanitizer does not expect it, unless addresses are not randomised.
+  $racing -fsanitize=thread build/probe.cpp -o build/probe
+  if ! build/probe 2>/dev/null; then without_aslr="setarch $(uname -m) -R"; fi
+  build tsan tsan --target thread_tests
+  check tsan tsan -L '^threads$'
 else
-  echo "this compiler has no thread sanitizer: skipped"
-  skipped=$((skipped + 1))
+  tail -20 build/tsan.configure.log
+  fail "configure tsan"
 fi
 without_aslr=
+
+say "seconds: what this run took, against its budget"
+if [ $fresh = no ]; then
+  echo "some of it was built before: skipped"
+  skipped=$((skipped + 1))
+elif "$python" tests/tools/seconds.py tests/seconds.txt build/release build/cuda build/sanitize build/tsan; then
+  passed=$((passed + 1))
+else
+  fail "tests/run.sh takes more than its budget, tests/seconds.txt"
+fi
 
 finish

@@ -5,8 +5,6 @@ set -u
 ranks=$1
 shift
 command -v mpirun >/dev/null 2>&1 || { echo "mpirun is missing (Debian: openmpi-bin)"; exit 77; }
-# A test of MPI that was built without it leaves as skipped, by itself; mpirun would hide that.
-"$1" --list-test-cases 2>/dev/null | grep -q "MPI is not there" && { echo "built without MPI"; exit 77; }
 # More ranks than processors are meant, and so is root in a container.
 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
   timeout -k 5 60 mpirun -n "$ranks" "$@"

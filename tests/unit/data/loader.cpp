@@ -7,34 +7,11 @@
 
 #include <unit/data/pairs.hpp>
 
+#include <unit/runtime/allocations.hpp>
+
 #include "laws/cpu_run.hpp"
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <set>
-
-// g++ 12 sees through the replaced operators and takes them for a mismatch.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
-
-namespace {
-std::atomic<long> allocations{0};
-void* counted(std::size_t bytes, std::size_t alignment) {
-  ++allocations;
-  void* const found =
-      alignment > alignof(std::max_align_t) ? std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment) : std::malloc(bytes);
-  if (found == nullptr) throw std::bad_alloc();
-  return found;
-}
-}  // namespace
-void* operator new(std::size_t bytes) { return counted(bytes, 1); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 using namespace motet;
 

@@ -96,8 +96,8 @@ TEST_CASE("everything else is refused, with its place") {
                        "[] []",
                        "/* */ 1",
                        "1 // one",
-                       "\xef\xbb\xbf"
-                       "1",
+                       ("\xef\xbb\xbf"
+                        "1"),
                        "{\"a\":1,\"a\":1}",
                        "{\"\\u0061\":1,\"a\":2}"};
   for (const char* text : bad) {

@@ -2,7 +2,6 @@
 // ranks: 2 3
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_group.hpp>
 #include <motet/nn/mixture.hpp>
 
@@ -49,4 +48,3 @@ TEST_CASE("experts of many processes give what one process gives") {
 }
 
 }  // namespace motet
-#endif

@@ -2,7 +2,6 @@
 // ranks: 2 4
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_group.hpp>
 #include <motet/runtime/bridge_exchange.hpp>
 
@@ -79,4 +78,3 @@ TEST_CASE("random sides over processes") {
     check<bf16>(laws::drawn_bridge(100 + seed, tests::mpi_session().ranks()));
   }
 }
-#endif

@@ -2,7 +2,6 @@
 // ranks: 2 3 4
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_group.hpp>
 
 #include <doctest/doctest.h>
@@ -30,4 +29,3 @@ TEST_CASE("every element is summed once over the processes that hold it") {
                            1 + static_cast<std::int32_t>(seed % 2)) == 0);
   }
 }
-#endif

@@ -2,7 +2,6 @@
 // ranks: 2 3 5
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <join_laws.hpp>
 
 #include <motet/backend/transport/mpi.hpp>
@@ -54,4 +53,3 @@ TEST_CASE("softmax over processes is that of one rank") { all_of_three<model_of<
 TEST_CASE("softmax with a pair of frozen modules") { all_of_three<model_of<info_nce, true, false, true>>(); }
 TEST_CASE("pairwise sigmoid over processes, whose rows pass by") { all_of_three<model_of<pairwise_sigmoid, false, false, false>>(); }
 TEST_CASE("pairwise sigmoid with a pair of frozen modules") { all_of_three<model_of<pairwise_sigmoid, true, false, true>>(); }
-#endif

@@ -56,7 +56,7 @@ std::vector<std::string> others_say(Leave&& leave) {
 }
 
 void check_told(const std::vector<std::string>& told) {
-  for (const std::size_t rank : {0, 2}) {
+  for (const std::size_t rank : {std::size_t{0}, std::size_t{2}}) {
     CAPTURE(told[rank]);
     CHECK(told[rank].find("rank 1 does not answer") != std::string::npos);
     CHECK(told[rank].find("in step 2") != std::string::npos);

@@ -2,7 +2,6 @@
 // ranks: 2 4
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_group.hpp>
 #include <motet/runtime/process_rank.hpp>
 
@@ -26,4 +25,3 @@ TEST_CASE("processes go on from a checkpoint of other plans") {
     if (here.rank() == 0) std::filesystem::remove_all(run);
   }
 }
-#endif

@@ -2,7 +2,6 @@
 // ranks: 2 4
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_group.hpp>
 #include <motet/runtime/process_rank.hpp>
 
@@ -96,4 +95,3 @@ TEST_CASE("ranks with other options are told") {
   CHECK(text.find("MT-R26") != std::string::npos);
   CHECK(text.find("the resplit is every 10, most 1.5") != std::string::npos);
 }
-#endif

@@ -2,7 +2,6 @@
 // ranks: 1 2 3
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/runtime/process_rank.hpp>
 
 #include <motet/backend/transport/mpi_group.hpp>
@@ -186,4 +185,3 @@ TEST_CASE("another rank's end is not here") {
   CHECK_THROWS_WITH_AS(own.end(own.rank() + 1), doctest::Contains("MT-R27"), error);
   CHECK_THROWS_WITH_AS(own.player(-1), doctest::Contains("rank -1 was asked for on rank"), error);
 }
-#endif

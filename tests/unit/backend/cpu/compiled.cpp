@@ -39,8 +39,8 @@ void check_product(double bound) {
   for (index i = 0; i < m; ++i) {
     for (index j = 0; j < n; ++j) {
       double want = 0;
-      for (index l = 0; l < k; ++l) want += static_cast<double>(a[i * k + l]) * static_cast<double>(b[l * n + j]);
-      CHECK(std::abs(static_cast<double>(out[i * n + j]) - want) <= bound * (1 + std::abs(want)));
+      for (index l = 0; l < k; ++l) want += static_cast<double>(a.data()[i * k + l]) * static_cast<double>(b.data()[l * n + j]);
+      CHECK(std::abs(static_cast<double>(out.data()[i * n + j]) - want) <= bound * (1 + std::abs(want)));
     }
   }
 }
@@ -54,8 +54,8 @@ void check_tiles() {
   for (index i = 0; i < m; ++i) {
     for (index j = 0; j < n; ++j) {
       double want = 1;
-      for (index l = 0; l < k; ++l) want += static_cast<double>(a[i * k + l]) * static_cast<double>(b[l * n + j]);
-      CHECK(static_cast<double>(c[i * n + j]) == doctest::Approx(want).epsilon(1e-5));
+      for (index l = 0; l < k; ++l) want += static_cast<double>(a.data()[i * k + l]) * static_cast<double>(b.data()[l * n + j]);
+      CHECK(static_cast<double>(c.data()[i * n + j]) == doctest::Approx(want).epsilon(1e-5));
     }
   }
 }
@@ -87,8 +87,9 @@ TEST_CASE("norms") {
                         matrix<double>{y.data(), 3, 24, 24}, matrix<double>{stats.data(), 3, 2, 2});
     });
     for (index r = 0; r < 3; ++r) {
+      const double* const line = y.data() + r * 24;
       double mean = 0, square = 0;
-      for (index j = 0; j < 24; ++j) mean += y[r * 24 + j] / 24, square += y[r * 24 + j] * y[r * 24 + j] / 24;
+      for (index j = 0; j < 24; ++j) mean += line[j] / 24, square += line[j] * line[j] / 24;
       CHECK(mean == doctest::Approx(0));
       CHECK(square == doctest::Approx(1));
     }

@@ -3,7 +3,6 @@
 // Attention over rows that lie on several processes, both ways, against a process that has all.
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/backend/cpu/heads_exchange.hpp>
 #include <motet/backend/cpu/ring_attention.hpp>
 #include <motet/backend/transport/mpi_group.hpp>
@@ -56,4 +55,3 @@ TEST_CASE("attention over the rows of several processes is that of one") {
 TEST_CASE("long samples") { check<float>({4, 4, 32, mask_kind::causal, 0}, {2, 700, nullptr}, true, 1e-5); }
 
 }  // namespace
-#endif

@@ -2,7 +2,6 @@
 // ranks: 2 3
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_group.hpp>
 
 #include <doctest/doctest.h>
@@ -20,4 +19,3 @@ TEST_CASE("rows of all processes are gathered, and sums go back to their owners"
   mpi::group group(set, 0, end);
   CHECK_EQ(laws::wrong_rows_of_all_kinds(any_group(group)), 0);
 }
-#endif

@@ -45,7 +45,7 @@ TEST_CASE("the step is read when a kernel runs: other steps draw other numbers")
   const sequences seq{1, 4, nullptr};
   const laws::on_gpu<float> x(grid<float>(4, 64).fill(1));
   std::vector<grid<float>> found;
-  for (const std::uint64_t step : {3, 4, 3}) {
+  for (const std::uint64_t step : {3u, 4u, 3u}) {
     const laws::on_gpu<float> y(4, 64);
     laws::gpu_run_planned([&](motet::cuda::context& ctx) { dropout_apply(ctx, seq, 0.5, 9, x.all(), y.all()); }, {1, step, 0, true});
     found.push_back(y.back());

@@ -2,7 +2,6 @@
 // ranks: 2 3 8
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi.hpp>
 
 #include "transport_laws.hpp"
@@ -355,4 +354,3 @@ TEST_CASE("a world of another size, a wrong rank and too many tags are refused")
   mpi::world world(here.ranks(), 0, {});
   CHECK_THROWS_WITH_AS(mpi::endpoint(world, here.rank() + 1), doctest::Contains("MT-B02"), error);
 }
-#endif

@@ -2,7 +2,6 @@
 // ranks: 2 3 5 8
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_group.hpp>
 
 #include <doctest/doctest.h>
@@ -110,4 +109,3 @@ TEST_CASE("members that do not do the same are told so, or stopped") {
   CHECK(problem.find("MT-B01") != std::string::npos);
   mpi::session::has_failed() = false;
 }
-#endif

@@ -2,7 +2,6 @@
 // ranks: 2 3
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_place.hpp>
 
 #include <doctest/doctest.h>
@@ -21,4 +20,3 @@ TEST_CASE("ranks of MPI hear what each brings, of any size, in their order") {
     for (int r = 0; r < at.ranks(); ++r) CHECK(all[static_cast<std::size_t>(r)] == text(r, round));
   }
 }
-#endif

@@ -2,7 +2,6 @@
 // ranks: 2 4 8
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi.hpp>
 #include <motet/runtime/executor.hpp>
 #include <motet/schedule/batch_sync.hpp>
@@ -113,4 +112,3 @@ TEST_CASE("ranks that are processes play programs, step after step") {
       for (int step = 0; step < 4; ++step) CHECK(own.step());
     }
 }
-#endif

@@ -2,7 +2,6 @@
 // ranks: 2
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_requests.hpp>
 
 #include <doctest/doctest.h>
@@ -122,4 +121,3 @@ TEST_CASE("a shorter message is an error, where it was not allowed for") {
   CHECK_THROWS_WITH_AS(finish(all, pending), doctest::Contains("from rank 0 with tag 3 should have 10 bytes, but 4 came"), error);
   all.drop();
 }
-#endif

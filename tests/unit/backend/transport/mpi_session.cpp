@@ -2,7 +2,6 @@
 // ranks: 3
 #include <mpi_ranks.hpp>
 
-#if defined(MOTET_HAS_MPI)
 #include <doctest/doctest.h>
 
 using namespace motet;
@@ -48,4 +47,3 @@ TEST_CASE("who waits sleeps in the end, but never long") {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   CHECK(seconds > 0.005);  // 290 naps, of 50 us after the first few
 }
-#endif
