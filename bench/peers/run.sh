@@ -64,7 +64,7 @@ if [ -z "$program" ]; then
   preset=release
   if [ "$device" = cuda ]; then preset=cuda; fi
   program=$root/build/$preset/bin/$target
-  cmake --preset $preset -S "$root" >&2
+  cmake --preset $preset -S "$root" "-DMOTET_MODELS=$model" >&2
   cmake --build "$root/build/$preset" --target $target >&2
 fi
 exec "$python" "$root/bench/peers/alternate.py" --ours "$program" --peer "$root/bench/peers/$peer" "$@"
