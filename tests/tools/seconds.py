@@ -5,12 +5,12 @@
     seconds.py [--write] BUDGET BUILD...
 
 Reads .ninja_log and the results (*.xml beside it, named after the build) of each build folder, and compares them with the budget, a file of lines
-`<seconds> <what>`. Machines differ, so the budget is scaled by the median of what all entries took against it. Status 1 when the whole, new entries
+`<seconds> <what>`. Machines differ, so the budget is scaled by the median, weighted by seconds, of what
+entries took against it. Status 1 when the whole, new entries
 included, takes more than 10 % above the scaled budget. --write makes the budget of what was measured; entries below a fifth of a second are summed up.
 """
 import pathlib
 import re
-import statistics
 import sys
 
 SMALL = 0.2
@@ -50,10 +50,14 @@ def measured(folders):
 
 def growth(found, budget):
     """The whole against the budget, and the machine's time against the budget's."""
-    shared = [found[what] / budget[what] for what in found if budget.get(what, 0) >= COMPARED]
+    shared = sorted((found[what] / budget[what], budget[what]) for what in found if budget.get(what, 0) >= COMPARED)
     if not shared:
         return None, None
-    machine = statistics.median(shared)
+    half = sum(weight for _, weight in shared) / 2
+    for machine, weight in shared:
+        half -= weight
+        if half <= 0:
+            break
     return sum(found.values()) / (machine * sum(budget.values())), machine
 
 
