@@ -5,9 +5,9 @@
     seconds.py [--write] BUDGET BUILD...
 
 Reads .ninja_log and the results (*.xml beside it, named after the build) of each build folder, and compares them with the budget, a file of lines
-`<seconds> <what>`. Machines differ, so the budget is scaled by the median, weighted by seconds, of what
-entries took against it. Status 1 when the whole, new entries
-included, takes more than 10 % above the scaled budget. --write makes the budget of what was measured; entries below a fifth of a second are summed up.
+`<seconds> <what>`. Machines differ, so the budget is scaled by the median, weighted by seconds, of what entries took against it. Status 1 when the whole,
+new entries included, takes more than 10 % above the scaled budget. --write makes the budget of what was measured; entries below a fifth of a second are
+summed up.
 """
 import pathlib
 import re
