@@ -68,8 +68,8 @@ function(motet_header_test name extension)
   set_tests_properties(${name} PROPERTIES LABELS headers)
 endfunction()
 
-# motet_headers_alone(<headers...>): the test headers.alone reads each header by itself, its syntax only, with all warnings: by clang where it is found,
-# as all else is compiled by this build's compiler, which reads them otherwise.
+# motet_headers_alone(<headers...>): the test headers.alone reads each header by itself, its syntax only, with all warnings. Clang does that where it is
+# found: this build's own compiler reads all headers in motet_header_test.
 function(motet_headers_alone)
   find_program(MOTET_CLANG NAMES clang++-19 clang++-18 clang++-17 clang++-16 DOC "The clang that reads each header alone")
   if(MOTET_CLANG)

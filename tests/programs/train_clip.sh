@@ -42,6 +42,10 @@ expect 2 MT-X03 --data shapes --steps many
 expect 2 MT-X03 --data shapes --batch 0
 expect 2 MT-X03 --data shapes --lr nan
 expect 2 'tiny|small' --data shapes --model huge
+case " ${MOTET_MODELS:-small} " in
+  *" small "*) ;;
+  *) expect 2 'compiled without this model; configure with -DMOTET_MODELS=small' --data random --model small --steps 1 ;;
+esac
 expect 2 MT-X03 --data shapes --batch 4 --accumulate 8
 expect 2 MT-X04 --steps 3
 expect 2 MT-X04 --data shapes --resume
