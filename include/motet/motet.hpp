@@ -31,6 +31,7 @@
 #include <motet/plan/efficiency_fit.hpp>
 #include <motet/plan/estimate_plan.hpp>
 #include <motet/plan/model_json.hpp>
+#include <motet/plan/plan_for.hpp>
 #include <motet/plan/plan_header.hpp>
 #include <motet/plan/plan_json.hpp>
 #include <motet/plan/profile_json.hpp>

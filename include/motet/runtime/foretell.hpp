@@ -52,7 +52,8 @@ program_work foretell(const program& of, const std::vector<module_choice>& choic
     const module_choice choice = I < choices.size() ? choices[I] : module_choice{};
     const spread_place place{choice.tensor, sings.shard % choice.tensor, sings.shards / choice.tensor, sings.shard / choice.tensor, choice.balanced};
     const any_group tensor(choice.tensor, sings.shard % choice.tensor), context(sings.shards / choice.tensor, sings.shard / choice.tensor);
-    const microbatches<net> parts({samples, sings.joins(), copies[sings.module] / sings.shards, sings.group}, sings.replica, place, tensor, context);
+    const replica_microbatches<net> parts({samples, sings.joins(), copies[sings.module] / sings.shards, sings.group}, sings.replica, place, tensor,
+                                          context);
     const std::vector<index> layers = split_layers(Model::names[I], net::stage::layers, sings.stages, choice.layers);
     stage_position at;
     at.learns = sings.learns;

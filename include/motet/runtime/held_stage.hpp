@@ -3,7 +3,7 @@
 
 #include <motet/nn/gradient_sink.hpp>
 #include <motet/runtime/executor.hpp>
-#include <motet/runtime/microbatches.hpp>
+#include <motet/runtime/replica_microbatches.hpp>
 #include <motet/runtime/stage_needs.hpp>
 
 namespace motet {
@@ -45,7 +45,7 @@ class held_stage {
   using master = typename Numbers::master;
   using home_type = rank_state<Context, Numbers, Endpoint>;
 
-  held_stage(home_type& home, const stage_position& at, const microbatches<Net>& parts)
+  held_stage(home_type& home, const stage_position& at, const replica_microbatches<Net>& parts)
       : home_(home), at_(at), parts_(parts), state_of_(static_cast<std::size_t>(parts.count())) {}
   held_stage(const held_stage&) = delete;
   held_stage& operator=(const held_stage&) = delete;
@@ -231,7 +231,7 @@ class held_stage {
       into.insert(into.end(), {address(this), static_cast<index>(what), address(weights_.data()), kept ? address(slot_of(m).memory.data()) : 0,
                                address(ends.x.data), address(ends.y.data), address(ends.features.data), address(ends.dy.data),
                                address(ends.d_features.data), address(ends.dx.data), m, rows_of(m)});
-      microbatches<Net>::traits::shape(parts_[m], into);
+      replica_microbatches<Net>::traits::shape(parts_[m], into);
     };
   }
 
@@ -340,7 +340,7 @@ class held_stage {
 
   home_type& home_;
   stage_position at_;
-  const microbatches<Net>& parts_;
+  const replica_microbatches<Net>& parts_;
   held_stage *before_ = nullptr, *after_ = nullptr;
   gradient_sink sink_;
   std::int32_t left_ = 0;  // backwards of this step that are still to come

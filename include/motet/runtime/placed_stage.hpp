@@ -112,8 +112,8 @@ struct placed_voice {
   using staged_type = std::conditional_t<works_on_host<Context>, std::monostate, staged_microbatches<Net, Context>>;
 
   std::int32_t voice = 0;
-  std::map<std::int32_t, microbatches<Net>> parts;  // of each rank
-  std::map<std::int32_t, staged_type> staged;       // of those with a first stage
+  std::map<std::int32_t, replica_microbatches<Net>> parts;  // of each rank
+  std::map<std::int32_t, staged_type> staged;               // of those with a first stage
   std::vector<placed_stage<Net, Context, Numbers, Endpoint, Group>> held;
 };
 

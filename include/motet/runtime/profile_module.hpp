@@ -39,7 +39,7 @@ class timed_part {
                                   std::conditional_t<Which == tower_part::block, typename Net::body::block, typename Net::tail>>;
   static constexpr index width = Net::stage::width, out = Which == tower_part::behind ? Net::stage::embedding : width;
 
-  timed_part(const microbatches<Net>& parts, tensor_cut cut)
+  timed_part(const replica_microbatches<Net>& parts, tensor_cut cut)
       : parts_(parts),
         cut_(cut),
         rows_(parts.rows(0)),
@@ -181,7 +181,7 @@ class timed_part {
     phase(3);
   }
 
-  const microbatches<Net>& parts_;
+  const replica_microbatches<Net>& parts_;
   tensor_cut cut_;
   sequences rows_;
   index out_rows_;
@@ -212,7 +212,7 @@ module_profile profile_module(const tower_outline& of, const profile_options& ho
     for (const index samples : how.samples) {
       if (samples < 1) fail(bad_training_option, std::to_string(samples) + " samples, wanted at least 1");
       const random_input<net> input(samples);
-      microbatches<net> parts({samples, 1, 1, 1}, 0, place, group);
+      replica_microbatches<net> parts({samples, 1, 1, 1}, 0, place, group);
       parts.cut(input.all());
       const auto times = [&]<tower_part Which>() {
         return detail::timed_part<Which, net, Context, Numbers>(parts, cut).measure(!Module::frozen, how);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/runtime/join_layout.hpp>
-#include <motet/runtime/microbatches.hpp>
+#include <motet/runtime/replica_microbatches.hpp>
 #include <motet/runtime/stage_groups.hpp>
 #include <motet/schedule/program.hpp>
 #include <motet/strategy/resplit.hpp>

@@ -4,7 +4,7 @@
 #include <motet/nn/stage.hpp>
 #include <motet/runtime/boundary.hpp>
 #include <motet/runtime/held_memory.hpp>
-#include <motet/runtime/microbatches.hpp>
+#include <motet/runtime/replica_microbatches.hpp>
 
 namespace motet {
 
@@ -54,7 +54,7 @@ void remake(Context& ctx, stage_range range, weights<Numbers> w, const Input& ba
 
 // Counted by dry runs of every operation over the largest microbatch.
 template <class Net, class Context, class Numbers>
-stage_needs measure_stage(const stage_position& at, const microbatches<Net>& parts) {
+stage_needs measure_stage(const stage_position& at, const replica_microbatches<Net>& parts) {
   using stage = typename Net::stage;
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;

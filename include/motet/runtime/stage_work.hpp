@@ -35,7 +35,7 @@ double bytes_of_group(const Profile& costs, const spread_place& at) {
 
 // Counted by dry runs over the largest microbatch. A backward that makes again what it needs has the forward in its input part.
 template <class Net, class Context, class Numbers>
-stage_work work_of_stage(const stage_position& at, const microbatches<Net>& parts, const spread_place& place = {}) {
+stage_work work_of_stage(const stage_position& at, const replica_microbatches<Net>& parts, const spread_place& place = {}) {
   using stage = typename Net::stage;
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;

@@ -49,7 +49,7 @@ class chain {
       : sheet_(compile(order, {messages::in_channels, false})), world_(sheet_.of.ranks(), sheet_.messages, meetings()) {
     const program& of = sheet_.of;
     const voice& sings = of.voices[0];
-    parts = std::make_unique<microbatches<ear>>(data.samples(), 1, sings.microbatches);
+    parts = std::make_unique<replica_microbatches<ear>>(data.samples(), 1, sings.microbatches);
     parts->cut(data.all());
     features.resize(data.d_features.size(), -1);
     for (std::int32_t r = 0; r < of.ranks(); ++r) {
@@ -132,7 +132,7 @@ class chain {
     return flat;
   }
 
-  std::unique_ptr<microbatches<ear>> parts;
+  std::unique_ptr<replica_microbatches<ear>> parts;
   std::vector<std::unique_ptr<held>> stages;
   std::vector<float> features;
 
@@ -150,7 +150,7 @@ class chain {
 struct outcome {
   std::vector<float> features, gradients;
 };
-outcome alone(const batch_data& data, const microbatches<ear>& parts) {
+outcome alone(const batch_data& data, const replica_microbatches<ear>& parts) {
   outcome out{std::vector<float>(data.d_features.size()), std::vector<float>(static_cast<std::size_t>(ear::parameter_size), 0.0f)};
   std::vector<float> w(out.gradients.size());
   initialise(layer::parameters_of<ear>("ear"), 1, w.data(), ear::parameter_size);

@@ -25,7 +25,7 @@ module_profile measured(const profile_options& how) {
 template <class Net>
 double flops_of_parts(motet::index samples, std::int32_t degree) {
   silent_group others(degree, 0);
-  microbatches<Net> parts({samples, 1, 1, 1}, 0, {degree, 0}, any_group(others));
+  replica_microbatches<Net> parts({samples, 1, 1, 1}, 0, {degree, 0}, any_group(others));
   const random_input<Net> input(samples);
   parts.cut(input.all());
   const tensor_cut cut{degree, 0};
@@ -37,7 +37,7 @@ double flops_of_parts(motet::index samples, std::int32_t degree) {
 template <class Net>
 double flops_of_stage(motet::index samples, std::int32_t degree) {
   silent_group others(degree, 0);
-  const microbatches<Net> parts({samples, 1, 1, 1}, 0, {degree, 0}, any_group(others));
+  const replica_microbatches<Net> parts({samples, 1, 1, 1}, 0, {degree, 0}, any_group(others));
   stage_position at;
   at.range = Net::whole;
   at.cut = {degree, 0};

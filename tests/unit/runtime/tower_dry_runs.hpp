@@ -22,7 +22,7 @@ template <class Net, class Numbers>
 counted dry_run(stage_range range, const spread_place& place) {
   const auto number = [](index from) { return static_cast<std::int32_t>(from); };
   const any_group tensor(number(place.tensor), number(place.tensor_member)), context(number(place.context), number(place.context_member));
-  const microbatches<Net> parts({samples, 1, 1, 1}, 0, place, tensor, context);
+  const replica_microbatches<Net> parts({samples, 1, 1, 1}, 0, place, tensor, context);
   stage_position at;
   at.range = range;
   at.cut = {number(place.tensor), number(place.tensor_member)};

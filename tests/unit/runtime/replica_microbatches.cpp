@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/microbatches.hpp>
+#include <motet/runtime/replica_microbatches.hpp>
 
 #include <doctest/doctest.h>
 
@@ -14,7 +14,7 @@ TEST_CASE("microbatches cover each group, none is empty, none reaches into anoth
   for (const motet::index groups : {1, 2, 3})
     for (motet::index in_group = 1; in_group <= 5; ++in_group)
       for (motet::index size = in_group; size < 3 * in_group; ++size) {
-        const microbatches<eye> parts(groups * size, groups, in_group);
+        const replica_microbatches<eye> parts(groups * size, groups, in_group);
         REQUIRE(parts.count() == groups * in_group);
         motet::index next = 0, most = 0;
         for (motet::index m = 0; m < parts.count(); ++m) {
@@ -34,7 +34,7 @@ TEST_CASE("microbatches cover each group, none is empty, none reaches into anoth
 TEST_CASE("ragged samples are cut where they lie, with the number of their first row") {
   const std::vector<std::int32_t> ids{1, 2, 3, 4, 5, 6, 7, 8, 0, 1};
   const std::vector<motet::index> offsets{0, 3, 4, 4, 9, 10};
-  microbatches<ear> parts(5, 1, 2);
+  replica_microbatches<ear> parts(5, 1, 2);
   const auto look = [&](motet::index m) { return parts[m]; };
   for (int turn = 0; turn < 2; ++turn) {
     parts.cut(tokens{ids.data(), {5, 0, offsets.data()}});
@@ -63,8 +63,8 @@ TEST_CASE("replicas take turns in each group, and shards of one embed each sampl
   for (motet::index replica = 0; replica < 2; ++replica)
     for (motet::index shard = 0; shard < 6; ++shard) {
       const spread_place at{3, shard % 3, 2, shard / 3};
-      microbatches<ear> parts(split, replica, at, any_group(3, static_cast<std::int32_t>(shard % 3)),
-                              any_group(2, static_cast<std::int32_t>(shard / 3)));
+      replica_microbatches<ear> parts(split, replica, at, any_group(3, static_cast<std::int32_t>(shard % 3)),
+                                      any_group(2, static_cast<std::int32_t>(shard / 3)));
       parts.cut(tokens{ids.data(), {20, 0, offsets.data()}});
       REQUIRE(parts.count() == 4);
       for (motet::index m = 0; m < 4; ++m) {
@@ -80,7 +80,7 @@ TEST_CASE("replicas take turns in each group, and shards of one embed each sampl
 
 TEST_CASE("a picture has the rows of its net") {
   std::vector<float> pixels(6 * 3 * 16);
-  microbatches<eye> parts(6, 2, 3);
+  replica_microbatches<eye> parts(6, 2, 3);
   parts.cut(pictures{pixels.data(), 6});
   for (motet::index m = 0; m < 6; ++m) {
     CHECK(parts[m].samples == 1);
@@ -94,7 +94,7 @@ TEST_CASE("shares may change where there is room for them") {
   std::vector<motet::index> offsets;
   for (motet::index s = 0; s <= 24; ++s) offsets.push_back(2 * s);
   const sample_split even{24, 2, 3, 2, {}};
-  std::vector<microbatches<ear>> all;
+  std::vector<replica_microbatches<ear>> all;
   for (motet::index r = 0; r < 3; ++r)
     all.emplace_back(even, r, spread_place{2, r % 2}, any_group(2, static_cast<std::int32_t>(r % 2)), any_group{}, 7);
   for (const auto& each : all) CHECK(each.largest_shared()->whole.samples == 4);  // seven in two microbatches

@@ -19,16 +19,16 @@ inline interval mine_of(interval all, const spread_place& at) {
 // The microbatches of one replica of a module, as one of the ranks that hold a stage of it sees them: which samples each has, which of them this rank
 // embeds, and how their rows are shared with the others. Memory is taken once; microbatches lie where the step's batch does.
 template <class Net>
-class microbatches {
+class replica_microbatches {
  public:
   using traits = input_traits<Net>;
   using input = typename Net::input;
 
   // One replica on one rank.
-  microbatches(index samples, index groups, index in_group) : microbatches(sample_split{samples, groups, 1, in_group}, 0, {}) {}
+  replica_microbatches(index samples, index groups, index in_group) : replica_microbatches(sample_split{samples, groups, 1, in_group}, 0, {}) {}
   // most: samples of a replica in a group that there is room for, when split() will change them; 0: as many as there are.
-  microbatches(const sample_split& split, index replica, const spread_place& at, const any_group& tensor = {}, const any_group& context = {},
-               index most = 0)
+  replica_microbatches(const sample_split& split, index replica, const spread_place& at, const any_group& tensor = {}, const any_group& context = {},
+                       index most = 0)
       : split_(split), replica_(replica), most_((most + split.microbatches - 1) / split.microbatches), at_(at) {
     const index all = split.groups * split.microbatches;
     for (index m = 0; m < all; ++m) most_ = std::max(most_, of(m).size());
