@@ -49,7 +49,7 @@ struct heads_counts {
 template <class Context, class X, class Y>
 void rows_to_heads(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y> y) {
   const auto section = enter(ctx, "exchange heads");
-  ctx.note(0, bytes_in(x) + bytes_in(y));
+  ctx.note("rows_to_heads", 0, bytes_in(x) + bytes_in(y));
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const heads_transfer<Y> wire(ctx, cut);
@@ -70,7 +70,7 @@ void rows_to_heads(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y>
 template <class Context, class X, class Y>
 void heads_to_rows(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y> y) {
   const auto section = enter(ctx, "exchange heads");
-  ctx.note(0, bytes_in(x) + bytes_in(y));
+  ctx.note("heads_to_rows", 0, bytes_in(x) + bytes_in(y));
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const heads_transfer<Y> wire(ctx, cut);

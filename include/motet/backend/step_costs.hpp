@@ -15,24 +15,70 @@ struct section_cost {
   double bytes = 0;
 };
 
-// Costs by section; sections lie inside each other, and each counts what lies in no inner one. Thread 0 alone keeps time.
+// What FLOPs are of: products of matrices, which a chip has units of their own for, or single elements.
+enum class flops_of : int { elements, products };
+
+// What the calls of one operation in one section cost, by a dry run.
+struct operation_cost {
+  const char* name = nullptr;
+  int section = -1;  // place of the section that it was called in
+  flops_of kind = flops_of::elements;
+  double calls = 0;
+  double flops = 0;
+  double bytes = 0;
+};
+
+// A list of what step_costs holds.
+template <class Cost>
+struct cost_list {
+  const Cost *first, *last;
+  const Cost* begin() const { return first; }
+  const Cost* end() const { return last; }
+};
+
+// Costs by section, and by operation in each section; sections lie inside each other, and each counts what lies in no inner one. Thread 0 alone keeps time.
 class step_costs {
  public:
-  static constexpr int capacity = 64;
+  static constexpr int capacity = 64, most_operations = 384;
   // The place of a section inside another.
   int inside(int parent, const char* name) {
     for (int i = 0; i < size_; ++i)
-      if (costs_[i].parent == parent && (costs_[i].name == name || std::strcmp(costs_[i].name, name) == 0)) return i;
+      if (costs_[i].parent == parent && same(costs_[i].name, name)) return i;
     if (size_ == capacity) return capacity - 1;
     costs_[size_].name = name;
     costs_[size_].parent = parent;
     return size_++;
   }
-  section_cost& at(int place) { return costs_[place >= 0 ? place : inside(-1, "other")]; }
+  section_cost& at(int place) { return costs_[own(place)]; }
+  // One call of an operation. Names live as long as these costs.
+  void note(int section, const char* name, double flops, double bytes, flops_of kind = flops_of::elements) {
+    section = own(section);
+    costs_[section].flops += flops;
+    costs_[section].bytes += bytes;
+    int i = 0;
+    while (i < operation_count_ && !(operations_[i].section == section && operations_[i].kind == kind && same(operations_[i].name, name))) ++i;
+    if (i == most_operations) {
+      ++unlisted_;
+      return;
+    }
+    operation_cost& cost = operations_[i];
+    if (i == operation_count_) {
+      cost = {name, section, kind, 0, 0, 0};
+      ++operation_count_;
+    }
+    cost.calls += 1;
+    cost.flops += flops;
+    cost.bytes += bytes;
+  }
+  // In the order in which they were first called.
+  cost_list<operation_cost> operations() const { return {operations_, operations_ + operation_count_}; }
+  // Calls that found no place in the list of operations; their sections have them.
+  long unlisted() const { return unlisted_; }
   // "picture / blocks / mlp".
   std::string path(const section_cost& cost) const {
     return cost.parent < 0 ? std::string(cost.name) : path(costs_[cost.parent]) + " / " + cost.name;
   }
+  std::string path(const operation_cost& cost) const { return path(costs_[cost.section]); }
   const section_cost* begin() const { return costs_; }
   const section_cost* end() const { return costs_ + size_; }
   void clear() { *this = step_costs{}; }
@@ -43,8 +89,13 @@ class step_costs {
   }
 
  private:
+  static bool same(const char* a, const char* b) { return a == b || std::strcmp(a, b) == 0; }
+  int own(int place) { return place >= 0 ? place : inside(-1, "other"); }
   section_cost costs_[capacity] = {};
   int size_ = 0;
+  operation_cost operations_[most_operations] = {};
+  int operation_count_ = 0;
+  long unlisted_ = 0;
 };
 
 }  // namespace motet

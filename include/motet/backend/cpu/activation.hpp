@@ -31,7 +31,7 @@ void for_activation(activation kind, Run&& run) {
 // y may be the memory of x.
 template <class X, class Y>
 void activation_forward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Y> y) {
-  ctx.note(8 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
+  ctx.note("activation_forward", 8 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<X, Y>;
   const interval own = ctx.own(seq);
@@ -44,7 +44,7 @@ void activation_forward(context& ctx, const sequences& seq, activation kind, mat
 // dx may be the memory of x or dy.
 template <class X, class Dy, class Dx>
 void activation_backward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note(14 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(dy) + detail::bytes_in(dx));
+  ctx.note("activation_backward", 14 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(dy) + detail::bytes_in(dx));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<X, Dy, Dx>;
   const interval own = ctx.own(seq);

@@ -22,8 +22,10 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
   const double width = static_cast<double>(shape.head_width), heads = static_cast<double>(shape.heads),
                kv_heads = static_cast<double>(shape.kv_heads);
   // Nothing is taken off for a causal mask, as is usual when efficiency is reported.
-  ctx.note(4 * heads * width * pairs, static_cast<double>(sizeof(Q)) * width *
-                                          (2 * heads * static_cast<double>(q_seq.rows()) + 2 * kv_heads * static_cast<double>(kv_seq.rows())));
+  ctx.note(
+      "attention_forward", 4 * heads * width * pairs,
+      static_cast<double>(sizeof(Q)) * width * (2 * heads * static_cast<double>(q_seq.rows()) + 2 * kv_heads * static_cast<double>(kv_seq.rows())),
+      flops_of::products);
 
   const scratch_scope scope(ctx);
   const detail::attention_plan<number> plan(kv_seq, shape);
@@ -85,8 +87,10 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   const double pairs = detail::attention_pairs(q_seq, kv_seq);
   const double width = static_cast<double>(shape.head_width), heads = static_cast<double>(shape.heads),
                kv_heads = static_cast<double>(shape.kv_heads);
-  ctx.note(10 * heads * width * pairs, static_cast<double>(sizeof(Q)) * width *
-                                           (4 * heads * static_cast<double>(q_seq.rows()) + 4 * kv_heads * static_cast<double>(kv_seq.rows())));
+  ctx.note(
+      "attention_backward", 10 * heads * width * pairs,
+      static_cast<double>(sizeof(Q)) * width * (4 * heads * static_cast<double>(q_seq.rows()) + 4 * kv_heads * static_cast<double>(kv_seq.rows())),
+      flops_of::products);
 
   const scratch_scope scope(ctx);
   const detail::attention_plan<number> plan(kv_seq, shape);

@@ -56,11 +56,8 @@ struct context {
   // A dry run: operations take memory and note their work, and touch no data.
   bool measuring() const { return memory.measuring(); }
   // Every operation says once what it does; FLOPs as a multiply and an add each, bytes as the least that must move.
-  void note(double flops, double bytes) {
-    if (!measuring() || costs == nullptr || thread != 0) return;
-    auto& cost = costs->at(section);
-    cost.flops += flops;
-    cost.bytes += bytes;
+  void note(const char* operation, double flops, double bytes, flops_of kind = flops_of::elements) {
+    if (measuring() && costs != nullptr && thread == 0) costs->note(section, operation, flops, bytes, kind);
   }
   interval own(const sequences& seq) const { return seq.part_rows(thread, threads); }
   interval own_samples(const sequences& seq) const { return seq.part(thread, threads); }

@@ -54,7 +54,7 @@ real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L
   const bool cut = classes > logits.width;
   if (cut && ctx.shared == nullptr)
     fail(cut_but_alone, "logits have " + std::to_string(logits.width) + " of " + std::to_string(classes) + " classes");
-  ctx.note((dlogits ? 7 : 4) * detail::elements_in(logits), detail::bytes_in(logits) + detail::bytes_in(dlogits));
+  ctx.note("cross_entropy_loss", (dlogits ? 7 : 4) * detail::elements_in(logits), detail::bytes_in(logits) + detail::bytes_in(dlogits));
   const index mark = ctx.memory.mark();
   const index members = cut ? ctx.shared->tensor.size() : 1;
   auto* const all = ctx.memory.template take<detail::class_sums<number>>(members * rows);  // (members, rows)

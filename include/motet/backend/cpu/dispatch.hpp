@@ -82,7 +82,7 @@ void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& sh
 template <class Real>
 void dispatch(context& ctx, const sequences& seq, const router_shape& shape, matrix<choice<Real>> chosen, dispatched<Real>& to) {
   to.came = 0;
-  ctx.note(0, 2 * static_cast<double>(chosen.rows * chosen.width) * detail::bytes_of<choice<Real>>);
+  ctx.note("dispatch", 0, 2 * static_cast<double>(chosen.rows * chosen.width) * detail::bytes_of<choice<Real>>);
   const index keys = to.placed.keys > to.ranks ? to.placed.keys : to.ranks;
   {
     const scratch_scope scope(ctx);  // what sorting takes

@@ -13,7 +13,7 @@ namespace motet::cpu {
 // y may be the memory of x; the backward pass is the same call on gradients.
 template <class X, class Y>
 void dropout_apply(context& ctx, const sequences& seq, double rate, std::uint64_t key, matrix<X> x, matrix<Y> y) {
-  ctx.note(detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
+  ctx.note("dropout_apply", detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
   if (ctx.measuring()) return;
   if (!ctx.draws.dropout) rate = 0;
   using number = detail::arithmetic<X, Y>;

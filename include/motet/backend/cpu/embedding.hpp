@@ -10,7 +10,7 @@ namespace motet::cpu {
 // Row r of y = row ids[r] of the table. Who reads the ids from outside checks that they lie in the table.
 template <class M, class Y>
 void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, matrix<M> table, matrix<Y> y) {
-  ctx.note(0, 2 * detail::bytes_in(y));
+  ctx.note("token_forward", 0, 2 * detail::bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
   for (index r = own.begin; r < own.end; ++r) {
@@ -22,7 +22,7 @@ void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, 
 // The same of a table that begins with row number `first` of a larger one; ids of rows that it lacks give zeros.
 template <class M, class Y>
 void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, index first, matrix<M> table, matrix<Y> y) {
-  ctx.note(0, 2 * detail::bytes_in(y));
+  ctx.note("token_forward", 0, 2 * detail::bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
   for (index r = own.begin; r < own.end; ++r) {
@@ -35,7 +35,7 @@ void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, 
 // A thread adds its columns of all rows, so that no two threads write one number and the order of additions is that of the rows.
 template <class Dy, class M>
 void token_backward_weight(context& ctx, const std::int32_t* ids, matrix<Dy> dy, matrix<M> dtable) {
-  ctx.note(detail::elements_in(dy), detail::bytes_in(dy) + 2 * detail::elements_in(dy) * detail::bytes_of<M>);
+  ctx.note("token_backward_weight", detail::elements_in(dy), detail::bytes_in(dy) + 2 * detail::elements_in(dy) * detail::bytes_of<M>);
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
   for (index r = 0; r < dy.rows; ++r) {
@@ -47,7 +47,7 @@ void token_backward_weight(context& ctx, const std::int32_t* ids, matrix<Dy> dy,
 
 template <class Dy, class M>
 void token_backward_weight(context& ctx, const std::int32_t* ids, index first, matrix<Dy> dy, matrix<M> dtable) {
-  ctx.note(detail::elements_in(dy), detail::bytes_in(dy) + 2 * detail::elements_in(dy) * detail::bytes_of<M>);
+  ctx.note("token_backward_weight", detail::elements_in(dy), detail::bytes_in(dy) + 2 * detail::elements_in(dy) * detail::bytes_of<M>);
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
   for (index r = 0; r < dy.rows; ++r) {
@@ -61,7 +61,7 @@ void token_backward_weight(context& ctx, const std::int32_t* ids, index first, m
 // The first row of each sample = token.
 template <class M, class X>
 void class_token_forward(context& ctx, const sequences& seq, const M* token, matrix<X> x) {
-  ctx.note(0, static_cast<double>(seq.samples * x.width) * detail::bytes_of<X>);
+  ctx.note("class_token_forward", 0, static_cast<double>(seq.samples * x.width) * detail::bytes_of<X>);
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) {
@@ -71,7 +71,8 @@ void class_token_forward(context& ctx, const sequences& seq, const M* token, mat
 
 template <class Dy, class M>
 void class_token_backward_weight(context& ctx, const sequences& seq, matrix<Dy> dy, M* dtoken) {
-  ctx.note(static_cast<double>(seq.samples * dy.width), static_cast<double>(seq.samples * dy.width) * detail::bytes_of<Dy>);
+  ctx.note("class_token_backward_weight", static_cast<double>(seq.samples * dy.width),
+           static_cast<double>(seq.samples * dy.width) * detail::bytes_of<Dy>);
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
   const std::remove_const_t<Dy>* rows[detail::summed_rows];
@@ -87,7 +88,7 @@ void class_token_backward_weight(context& ctx, const sequences& seq, matrix<Dy> 
 // dbias += all rows but the first of each sample: a class token replaces what the bias was added to.
 template <class Dy, class M>
 void class_token_backward_bias(context& ctx, const sequences& seq, matrix<Dy> dy, M* dbias) {
-  ctx.note(detail::elements_in(dy), detail::bytes_in(dy));
+  ctx.note("class_token_backward_bias", detail::elements_in(dy), detail::bytes_in(dy));
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
   const std::remove_const_t<Dy>* rows[detail::summed_rows];

@@ -15,7 +15,7 @@ matrix<T> take_arrived(context& ctx, const dispatched<Real>& to, index width) {
 // The places of this thread get their rows, of x or of what came.
 template <class Real, class X, class A, class Y>
 void place_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> arrived, matrix<Y> placed) {
-  ctx.note(0, 2 * detail::bytes_in(placed));
+  ctx.note("place_rows", 0, 2 * detail::bytes_in(placed));
   if (ctx.measuring()) return;
   const interval own = ctx.own(to.placed.each());
   if (to.alone()) detail::spread_rows_to(to.placed, own, x, placed);
@@ -32,7 +32,7 @@ void to_experts(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A>
 // What the experts made goes back to the rows: y = residual + the sum over a row's experts, weighed with the gates or as it is.
 template <class Real, class X, class R, class Y>
 void from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, matrix<X> placed, bool weighed, matrix<R> residual, matrix<Y> y) {
-  ctx.note(2 * detail::elements_in(placed), detail::bytes_in(placed) + detail::bytes_in(y));
+  ctx.note("from_experts", 2 * detail::elements_in(placed), detail::bytes_in(placed) + detail::bytes_in(y));
   const choice<Real>* const gates = weighed ? to.arrived.data : nullptr;
   {
     const scratch_scope scope(ctx);  // what collecting takes
@@ -56,7 +56,7 @@ void from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to
 // Gradients of gates go back from the places to the choices; those of choices without a place are zero.
 template <class Real>
 void gates_from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, const Real* placed, matrix<Real> d_gate) {
-  ctx.note(0, 2 * detail::bytes_in(d_gate));
+  ctx.note("gates_from_experts", 0, 2 * detail::bytes_in(d_gate));
   const auto pick = [&](index r, Real* out) {
     for (index j = 0; j < to.top_k; ++j) out[j] = to.placed.place.row(r)[j] >= 0 ? placed[to.placed.place.row(r)[j]] : Real(0);
   };

@@ -28,7 +28,7 @@ matrix<W> weights_of(matrix<W> weight, index key, index rows) {
 // Of each place, y = x weight^T with the weights of its key: weight is (keys x out, in).
 template <class X, class W, class Y>
 void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, matrix<Y> y) {
-  detail::note_product(ctx, x, detail::weights_of(weight, 0, y.width), y);
+  detail::note_product(ctx, "grouped_linear_forward", x, detail::weights_of(weight, 0, y.width), y);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
@@ -40,7 +40,7 @@ void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matri
 // pre = x weight^T; y = activation(that).
 template <class X, class W, class P, class Y>
 void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, activation kind, matrix<P> pre, matrix<Y> y) {
-  detail::note_product(ctx, x, detail::weights_of(weight, 0, y.width), y);
+  detail::note_product(ctx, "grouped_linear_forward", x, detail::weights_of(weight, 0, y.width), y);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
@@ -55,7 +55,7 @@ void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matri
 // dx = dy weight
 template <class Dy, class W, class Dx>
 void grouped_linear_backward_input(context& ctx, const grouping& by, matrix<Dy> dy, matrix<W> weight, matrix<Dx> dx) {
-  detail::note_product(ctx, dy, detail::weights_of(weight, 0, dy.width), dx);
+  detail::note_product(ctx, "grouped_linear_backward_input", dy, detail::weights_of(weight, 0, dy.width), dx);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
@@ -78,7 +78,7 @@ void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> 
 // expert is kept for the gradient of its gate.
 template <class Real, class T>
 void gate_backward(context& ctx, const grouping& by, matrix<choice<Real>> chosen, matrix<T> h, matrix<T> t, Real* d_gate) {
-  ctx.note(4 * detail::elements_in(h), 2 * detail::bytes_in(h) + 2 * detail::bytes_in(t));
+  ctx.note("gate_backward", 4 * detail::elements_in(h), 2 * detail::bytes_in(h) + 2 * detail::bytes_in(t));
   if (ctx.measuring()) return;
   const interval own = ctx.own(by.each());
   for (index p = own.begin; p < own.end; ++p) {

@@ -20,8 +20,8 @@ template <class S, class M>
 double info_nce_sums(context& ctx, const pair_part<S>& of, const M* log_scale, double share, S* row_sums, M* dlog_scale) {
   const index count = of.rows.rows;
   const double width = static_cast<double>(of.rows.width);
-  ctx.note(2 * static_cast<double>(count) * static_cast<double>(of.samples) * width,
-           static_cast<double>(count + of.samples) * width * static_cast<double>(sizeof(S)));
+  ctx.note("info_nce_sums", 2 * static_cast<double>(count) * static_cast<double>(of.samples) * width,
+           static_cast<double>(count + of.samples) * width * static_cast<double>(sizeof(S)), flops_of::products);
   const scratch_scope scope(ctx);
   const index mark = ctx.memory.mark();
   S* const peaks = ctx.memory.take<S>(count);
@@ -68,8 +68,8 @@ template <class S, class M>
 void info_nce_gradients(context& ctx, const pair_part<S>& of, const M* log_scale, double share, const S* row_sums, const S* column_sums,
                         matrix<S> d_rows) {
   const double width = static_cast<double>(of.rows.width);
-  ctx.note(4 * static_cast<double>(of.rows.rows) * static_cast<double>(of.samples) * width,
-           static_cast<double>(3 * of.rows.rows + of.samples) * width * static_cast<double>(sizeof(S)));
+  ctx.note("info_nce_gradients", 4 * static_cast<double>(of.rows.rows) * static_cast<double>(of.samples) * width,
+           static_cast<double>(3 * of.rows.rows + of.samples) * width * static_cast<double>(sizeof(S)), flops_of::products);
   const scratch_scope scope(ctx);
   detail::part_walk<S> walk(ctx, of);
   if (ctx.measuring() || of.rows.rows == 0) return;

@@ -21,8 +21,8 @@ gemm_operand<std::remove_const_t<T>> operand(matrix<T> x, bool transposed = fals
 }
 
 template <class X, class W, class Y>
-void note_product(context& ctx, matrix<X> x, matrix<W> weight, matrix<Y> y) {
-  ctx.note(2 * static_cast<double>(x.rows) * elements_in(weight), bytes_in(x) + bytes_in(weight) + bytes_in(y));
+void note_product(context& ctx, const char* name, matrix<X> x, matrix<W> weight, matrix<Y> y) {
+  ctx.note(name, 2 * static_cast<double>(x.rows) * elements_in(weight), bytes_in(x) + bytes_in(weight) + bytes_in(y), flops_of::products);
 }
 
 // y = epilogue(x weight^T), or x weight, on this thread's rows. The epilogue's matrices start at the thread's first row too.
@@ -49,7 +49,7 @@ void add_column_sums(context& ctx, matrix<Dy> dy, M* sums, M* to) {
 template <class X, class W, class R, class Y>
 void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, const std::remove_const_t<W>* bias, matrix<R> residual,
                     matrix<Y> y) {
-  detail::note_product(ctx, x, weight, y);
+  detail::note_product(ctx, "linear_forward", x, weight, y);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
@@ -70,7 +70,7 @@ void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> w
 template <class X, class W, class P, class Y>
 void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, const std::remove_const_t<W>* bias, activation kind,
                     matrix<P> pre, matrix<Y> y) {
-  detail::note_product(ctx, x, weight, y);
+  detail::note_product(ctx, "linear_forward", x, weight, y);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
@@ -85,7 +85,7 @@ void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> w
 // dx = residual + dy weight; the residual may be empty, or dx itself.
 template <class Dy, class W, class R, class Dx>
 void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight, matrix<R> residual, matrix<Dx> dx) {
-  detail::note_product(ctx, dy, weight, dx);
+  detail::note_product(ctx, "linear_backward_input", dy, weight, dx);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
@@ -107,7 +107,7 @@ template <class Dy, class W, class P, class Q, class Dx>
 void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight, activation kind, matrix<P> pre, matrix<Q> replayed,
                            matrix<Dx> dx) {
   static_assert(std::is_same_v<std::remove_const_t<P>, Q>, "motet: what is replayed is kept in the type of what was saved");
-  detail::note_product(ctx, dy, weight, dx);
+  detail::note_product(ctx, "linear_backward_input", dy, weight, dx);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
@@ -125,7 +125,7 @@ void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, ma
 // dweight += dy^T x, dbias += sums of dy. A thread owns columns of dweight; of a narrow one, rows.
 template <class X, class Dy, class M>
 void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> dweight, std::type_identity_t<M>* dbias) {
-  detail::note_product(ctx, x, dweight, dy);
+  detail::note_product(ctx, "linear_backward_weight", x, dweight, dy);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   M* sums = ctx.scratch.take<M>(dbias ? dy.width : 0);
@@ -144,7 +144,7 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
 template <class Dy, class M>
 void linear_backward_bias(context& ctx, matrix<Dy> dy, M* dbias) {
   if (dbias == nullptr) return;
-  ctx.note(detail::elements_in(dy), detail::bytes_in(dy));
+  ctx.note("linear_backward_bias", detail::elements_in(dy), detail::bytes_in(dy));
   const scratch_scope scope(ctx);
   M* sums = ctx.scratch.take<M>(dy.width);
   if (!ctx.measuring()) detail::add_column_sums(ctx, dy, sums, dbias);

@@ -15,7 +15,7 @@ namespace motet::cpu {
 template <class X, class M, class Y, class S>
 void norm_forward(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, const std::type_identity_t<M>* bias, double epsilon,
                   matrix<Y> y, matrix<S> stats) {
-  ctx.note(8 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y) + detail::bytes_in(stats));
+  ctx.note("norm_forward", 8 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y) + detail::bytes_in(stats));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<X, M, Y>;
   const interval own = ctx.own(seq);
@@ -27,7 +27,7 @@ template <class X, class M, class S, class Y>
 void norm_replay(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, const std::type_identity_t<M>* bias, matrix<S> stats,
                  matrix<Y> y) {
   static_cast<void>(kind);  // the mean of a root-mean-square norm was saved as 0
-  ctx.note(4 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y) + detail::bytes_in(stats));
+  ctx.note("norm_replay", 4 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y) + detail::bytes_in(stats));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<X, M, Y>;
   const interval own = ctx.own(seq);
@@ -38,7 +38,8 @@ void norm_replay(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x
 template <class X, class M, class S, class Dy, class R, class Dx>
 void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, matrix<S> stats, matrix<Dy> dy,
                          matrix<R> residual, matrix<Dx> dx) {
-  ctx.note(11 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(dy) + detail::bytes_in(residual) + detail::bytes_in(dx));
+  ctx.note("norm_backward_input", 11 * detail::elements_in(x),
+           detail::bytes_in(x) + detail::bytes_in(dy) + detail::bytes_in(residual) + detail::bytes_in(dx));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<X, M, Dy, Dx>;
   const interval own = ctx.own(seq);
@@ -49,7 +50,7 @@ void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, mat
 template <class X, class S, class Dy, class M>
 void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> stats, matrix<Dy> dy, M* dgain, std::type_identity_t<M>* dbias) {
   static_cast<void>(kind);
-  ctx.note(4 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(dy));
+  ctx.note("norm_backward_weight", 4 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(dy));
   using number = detail::arithmetic<X, M, Dy>;
   const scratch_scope scope(ctx);
   number* gains = ctx.scratch.take<number>(x.width);

@@ -11,7 +11,7 @@ namespace motet::cpu {
 // y = x / |x|; may be the memory of x. Rows shorter than 1e-12 have no direction: they stay as they are, and no gradient passes.
 template <class X, class Y, class L>
 void normalize_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y, matrix<L> lengths) {
-  ctx.note(3 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
+  ctx.note("normalize_forward", 3 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<X, Y, L>;
   const interval own = ctx.own(seq);
@@ -21,7 +21,7 @@ void normalize_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y
 // dx = (dy - y (y . dy)) / length; may be the memory of dy.
 template <class Y, class L, class Dy, class Dx>
 void normalize_backward(context& ctx, const sequences& seq, matrix<Y> y, matrix<L> lengths, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note(5 * detail::elements_in(y), detail::bytes_in(y) + detail::bytes_in(dy) + detail::bytes_in(dx));
+  ctx.note("normalize_backward", 5 * detail::elements_in(y), detail::bytes_in(y) + detail::bytes_in(dy) + detail::bytes_in(dx));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<Y, L, Dy, Dx>;
   const interval own = ctx.own(seq);

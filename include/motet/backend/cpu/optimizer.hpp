@@ -17,7 +17,7 @@ namespace motet::cpu {
 
 template <class T>
 void zero(context& ctx, T* data, index count) {
-  ctx.note(0, static_cast<double>(count) * detail::bytes_of<T>);
+  ctx.note("zero", 0, static_cast<double>(count) * detail::bytes_of<T>);
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(count);
@@ -28,7 +28,7 @@ void zero(context& ctx, T* data, index count) {
 // The same number on every thread; it depends on the number of threads only by rounding in double.
 template <class T>
 double sum_of_squares(context& ctx, const T* data, index count) {
-  ctx.note(2 * static_cast<double>(count), static_cast<double>(count) * detail::bytes_of<T>);
+  ctx.note("sum_of_squares", 2 * static_cast<double>(count), static_cast<double>(count) * detail::bytes_of<T>);
   if (ctx.measuring()) return 0;
   synchronize(ctx);
   const interval own = ctx.own(count);
@@ -67,7 +67,7 @@ using motet::adamw_step, motet::update_sums;
 // AdamW (Loshchilov and Hutter), with decoupled decay and epsilon outside the root. With `clear` the gradient is left zero for the next step.
 template <class T>
 void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const adamw_step& step, bool clear) {
-  ctx.note(12 * static_cast<double>(count), (clear ? 8 : 7) * static_cast<double>(count) * detail::bytes_of<T>);
+  ctx.note("adamw", 12 * static_cast<double>(count), (clear ? 8 : 7) * static_cast<double>(count) * detail::bytes_of<T>);
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(count);

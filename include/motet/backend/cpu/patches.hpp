@@ -47,7 +47,7 @@ void resized_row(const packed_pictures& from, index sample, const patch_geometry
 // convolution with stride = patch becomes a linear layer on them.
 template <class P, class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<P> pixels, matrix<Y> y) {
-  ctx.note(0, detail::bytes_in(pixels) + detail::bytes_in(y));
+  ctx.note("patches", 0, detail::bytes_in(pixels) + detail::bytes_in(y));
   if (ctx.measuring()) return;
   const index side = geometry.side, patch = geometry.patch, across = side / patch;
   const interval own = ctx.own_samples(seq);
@@ -70,7 +70,7 @@ template <class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from, matrix<Y> y) {
   const index side = geometry.side, patch = geometry.patch, across = side / patch, channels = geometry.channels;
   const double count = static_cast<double>(seq.samples * channels * side * side);
-  ctx.note(2 * count, count + detail::bytes_in(y));
+  ctx.note("patches", 2 * count, count + detail::bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) {

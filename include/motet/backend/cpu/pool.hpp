@@ -9,7 +9,7 @@ namespace motet::cpu {
 // One row for each sample: its first or last; zeros for a sample without rows.
 template <class X, class Y>
 void pick_forward(context& ctx, const sequences& seq, pick which, matrix<X> x, matrix<Y> y) {
-  ctx.note(0, 2 * detail::bytes_in(y));
+  ctx.note("pick_forward", 0, 2 * detail::bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) {
@@ -21,7 +21,7 @@ void pick_forward(context& ctx, const sequences& seq, pick which, matrix<X> x, m
 // Adds, as the rows that were not picked have their own gradient or were set to zero before.
 template <class Dy, class Dx>
 void pick_backward(context& ctx, const sequences& seq, pick which, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note(detail::elements_in(dy), 3 * detail::bytes_in(dy));
+  ctx.note("pick_backward", detail::elements_in(dy), 3 * detail::bytes_in(dy));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) {
@@ -33,7 +33,7 @@ void pick_backward(context& ctx, const sequences& seq, pick which, matrix<Dy> dy
 
 template <class X, class Y>
 void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
-  ctx.note(detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
+  ctx.note("mean_forward", detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
   using number = detail::arithmetic<X, Y>;
   const scratch_scope scope(ctx);
   const matrix<number> sums{ctx.scratch.take<number>(x.width), 1, x.width, x.width};
@@ -49,7 +49,7 @@ void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) 
 // Overwrites every row of dx.
 template <class Dy, class Dx>
 void mean_backward(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note(detail::elements_in(dx), detail::bytes_in(dy) + detail::bytes_in(dx));
+  ctx.note("mean_backward", detail::elements_in(dx), detail::bytes_in(dy) + detail::bytes_in(dx));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s)

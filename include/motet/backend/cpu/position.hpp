@@ -10,7 +10,7 @@ namespace motet::cpu {
 // Adds to each row the table's row of its position within its sample.
 template <class M, class X>
 void position_forward(context& ctx, const sequences& seq, matrix<M> table, matrix<X> x) {
-  ctx.note(detail::elements_in(x), 2 * detail::bytes_in(x));
+  ctx.note("position_forward", detail::elements_in(x), 2 * detail::bytes_in(x));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) {
@@ -22,7 +22,7 @@ void position_forward(context& ctx, const sequences& seq, matrix<M> table, matri
 
 template <class Dy, class M>
 void position_backward_weight(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<M> dtable) {
-  ctx.note(detail::elements_in(dy), detail::bytes_in(dy));
+  ctx.note("position_backward_weight", detail::elements_in(dy), detail::bytes_in(dy));
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
   // Some samples at a time, position by position: a row of the table is read and written once for all of them.

@@ -16,7 +16,8 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   const scratch_scope scope(ctx);
   const detail::ring_plan<number> ring(ctx, shape);
   const auto& plan = ring.plan;
-  ctx.note(4 * static_cast<double>(q.width) * ring.pairs(), 2 * (detail::bytes_in(q) + static_cast<double>(ring.members) * detail::bytes_in(k)));
+  ctx.note("ring_attention_forward", 4 * static_cast<double>(q.width) * ring.pairs(),
+           2 * (detail::bytes_in(q) + static_cast<double>(ring.members) * detail::bytes_in(k)), flops_of::products);
   const index rows = ring.rows, heads = ring.groups.heads;
   detail::key_ring<std::remove_const_t<T>> around(ctx, ring);
   number* const outs = ctx.memory.take<number>(heads * rows * plan.padded);  // (heads, rows, padded), not yet divided by the sums
@@ -88,7 +89,8 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   const scratch_scope scope(ctx);
   const detail::ring_plan<number> ring(ctx, shape);
   const auto& plan = ring.plan;
-  ctx.note(10 * static_cast<double>(q.width) * ring.pairs(), 4 * (detail::bytes_in(q) + static_cast<double>(ring.members) * detail::bytes_in(k)));
+  ctx.note("ring_attention_backward", 10 * static_cast<double>(q.width) * ring.pairs(),
+           4 * (detail::bytes_in(q) + static_cast<double>(ring.members) * detail::bytes_in(k)), flops_of::products);
   const index rows = ring.rows, heads = ring.groups.heads, kv_heads = ring.groups.kv_heads, row = plan.padded;
   detail::key_ring<std::remove_const_t<T>> around(ctx, ring);
   const index most = 2 * kv_heads * ring.most_rows() * row;

@@ -9,7 +9,7 @@ namespace motet::cpu {
 // The same for the rows that this context part has of all samples: each turns by its place in the whole sample.
 template <class X>
 void rotary_of_part(context& ctx, index head_width, double base, int direction, matrix<X> x) {
-  ctx.note(3 * detail::elements_in(x), 2 * detail::bytes_in(x));
+  ctx.note("rotary_of_part", 3 * detail::elements_in(x), 2 * detail::bytes_in(x));
   const scratch_scope scope(ctx);
   detail::rotary_turns<X> turns(ctx, head_width, base, direction);
   if (ctx.measuring()) return;

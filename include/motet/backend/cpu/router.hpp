@@ -39,7 +39,7 @@ void choose_experts(const Real* logits, const router_shape& shape, choice<Real>*
 // logits = x weight^T, multiplied in the type of the weights: a rounded logit is another expert.
 template <class X, class W, class Y>
 void router_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, matrix<Y> logits) {
-  detail::note_product(ctx, x, weight, logits);
+  detail::note_product(ctx, "router_forward", x, weight, logits);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
@@ -53,7 +53,7 @@ void router_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> w
 template <class Real>
 void route_forward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> probability, matrix<Real> lse,
                    matrix<choice<Real>> chosen, matrix<Real> fraction, matrix<Real> losses) {
-  ctx.note(8 * detail::elements_in(probability), 2 * detail::bytes_in(probability));
+  ctx.note("route_forward", 8 * detail::elements_in(probability), 2 * detail::bytes_in(probability));
   const detail::sample_pieces pieces(ctx);
   const index mark = ctx.memory.mark(), experts = shape.experts;
   // How often each piece of each sample chose each expert.
@@ -125,7 +125,7 @@ void route_forward(context& ctx, const sequences& seq, const router_shape& shape
 template <class Real>
 void route_backward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> fraction, matrix<Real> lse,
                     matrix<choice<Real>> chosen, matrix<Real> d_gate, matrix<Real> probability) {
-  ctx.note(8 * detail::elements_in(probability), 2 * detail::bytes_in(probability));
+  ctx.note("route_backward", 8 * detail::elements_in(probability), 2 * detail::bytes_in(probability));
   const scratch_scope scope(ctx);
   const index experts = shape.experts;
   Real* const d = ctx.scratch.take<Real>(experts);

@@ -87,7 +87,8 @@ double pairwise_sigmoid_loss(context& ctx, matrix<A> a, matrix<B> b, const M* lo
   const index samples = a.rows;
   const bool differentiate = da || db;
   const double pairs = static_cast<double>(samples) * static_cast<double>(samples), width = static_cast<double>(a.width);
-  ctx.note((differentiate ? 6 : 2) * pairs * width, (differentiate ? 4 : 2) * static_cast<double>(samples) * width * static_cast<double>(sizeof(S)));
+  ctx.note("pairwise_sigmoid_loss", (differentiate ? 6 : 2) * pairs * width,
+           (differentiate ? 4 : 2) * static_cast<double>(samples) * width * static_cast<double>(sizeof(S)), flops_of::products);
 
   const scratch_scope scope(ctx);
   detail::pair_walk<S> walk(ctx, a, b);
@@ -105,8 +106,8 @@ template <class S, class M>
 double pairwise_sigmoid_part(context& ctx, const pair_part<S>& of, const M* log_scale, const M* bias, double share, matrix<S> d_rows, M* dlog_scale,
                              M* dbias) {
   const double pairs = static_cast<double>(of.rows.rows) * static_cast<double>(of.samples), width = static_cast<double>(of.rows.width);
-  ctx.note((d_rows ? 4 : 2) * pairs * width,
-           (static_cast<double>((d_rows ? 3 : 1) * of.rows.rows + of.samples)) * width * static_cast<double>(sizeof(S)));
+  ctx.note("pairwise_sigmoid_part", (d_rows ? 4 : 2) * pairs * width,
+           (static_cast<double>((d_rows ? 3 : 1) * of.rows.rows + of.samples)) * width * static_cast<double>(sizeof(S)), flops_of::products);
   const scratch_scope scope(ctx);
   detail::part_walk<S> walk(ctx, of);
   if (ctx.measuring() || of.rows.rows == 0) return 0;

@@ -13,7 +13,7 @@ namespace motet::cpu {
 // half is [sin | cos] of place / 10000^(i / (width / 4)), as in MAE (He et al., CVPR'22). Rows before the patches stay as they are.
 template <class X>
 void sine_position_forward(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<X> x) {
-  ctx.note(detail::elements_in(x), 2 * detail::bytes_in(x));
+  ctx.note("sine_position_forward", detail::elements_in(x), 2 * detail::bytes_in(x));
   using sum = detail::arithmetic<X>;
   const index across = geometry.side / geometry.patch, quarter = x.width / 4;
   const scratch_scope scope(ctx);

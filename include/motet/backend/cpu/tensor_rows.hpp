@@ -51,7 +51,7 @@ inline const sequences& rows_of_all(const context& ctx) {
 template <class X, class Y>
 void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
   const section_scope section(ctx, "gather rows");
-  ctx.note(0, detail::bytes_in(x) + detail::bytes_in(all));
+  ctx.note("gather_rows", 0, detail::bytes_in(x) + detail::bytes_in(all));
   const scratch_scope scope(ctx);
   const auto parts = detail::parts_of_members(ctx, all.width, static_cast<index>(sizeof(Y)));
   if (ctx.measuring()) return;
@@ -68,7 +68,7 @@ void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
 template <class P, class R, class Y>
 void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matrix<Y> y) {
   const section_scope section(ctx, "sum rows");
-  ctx.note(detail::elements_in(partial), detail::bytes_in(partial) + detail::bytes_in(residual) + detail::bytes_in(y));
+  ctx.note("scatter_sum_rows", detail::elements_in(partial), detail::bytes_in(partial) + detail::bytes_in(residual) + detail::bytes_in(y));
   const scratch_scope scope(ctx);
   const auto parts = detail::parts_of_members(ctx, partial.width, 1);
   if (ctx.measuring()) return;

@@ -63,8 +63,10 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
   const double width = static_cast<double>(shape.head_width), heads = static_cast<double>(shape.heads),
                kv_heads = static_cast<double>(shape.kv_heads);
   // Nothing is taken off for a causal mask, as is usual when efficiency is reported.
-  ctx.note(4 * heads * width * pairs, static_cast<double>(sizeof(Q)) * width *
-                                          (2 * heads * static_cast<double>(q_seq.rows()) + 2 * kv_heads * static_cast<double>(kv_seq.rows())));
+  ctx.note(
+      "attention_forward", 4 * heads * width * pairs,
+      static_cast<double>(sizeof(Q)) * width * (2 * heads * static_cast<double>(q_seq.rows()) + 2 * kv_heads * static_cast<double>(kv_seq.rows())),
+      flops_of::products);
   const scratch_scope scope(ctx);
   [[maybe_unused]] const detail::attention_notes notes = detail::take_notes<T>(ctx, q_seq, false);
   if (ctx.measuring() || shape.heads == 0 || q_seq.rows() == 0) return;  // a part of a net may hold no head
@@ -100,8 +102,10 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   const double pairs = detail::attention_pairs(q_seq, kv_seq);
   const double width = static_cast<double>(shape.head_width), heads = static_cast<double>(shape.heads),
                kv_heads = static_cast<double>(shape.kv_heads);
-  ctx.note(10 * heads * width * pairs, static_cast<double>(sizeof(Q)) * width *
-                                           (4 * heads * static_cast<double>(q_seq.rows()) + 4 * kv_heads * static_cast<double>(kv_seq.rows())));
+  ctx.note(
+      "attention_backward", 10 * heads * width * pairs,
+      static_cast<double>(sizeof(Q)) * width * (4 * heads * static_cast<double>(q_seq.rows()) + 4 * kv_heads * static_cast<double>(kv_seq.rows())),
+      flops_of::products);
 
   const scratch_scope scope(ctx);
   const index q_rows = q_seq.rows(), kv_rows = kv_seq.rows(), q_width = shape.heads * shape.head_width, kv_width = shape.kv_heads * shape.head_width;

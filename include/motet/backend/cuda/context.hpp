@@ -46,11 +46,9 @@ struct context {
 
   // A dry run: operations take memory and note their work, and begin nothing.
   bool measuring() const { return memory.measuring(); }
-  void note(double flops, double bytes) {
-    if (!measuring() || costs == nullptr) return;
-    auto& cost = costs->at(section);
-    cost.flops += flops;
-    cost.bytes += bytes;
+  // What is given to the GPU, once for each kernel, copy, or call of a library: FLOPs as a multiply and an add each, bytes as they cross its memory.
+  void note(const char* operation, double flops, double bytes, flops_of kind = flops_of::elements) {
+    if (measuring() && costs != nullptr) costs->note(section, operation, flops, bytes, kind);
   }
   cudaStream_t stream() const { return on->stream(); }
 };

@@ -163,7 +163,8 @@ real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L
   const bool cut = classes > logits.width;
   if (cut && ctx.shared == nullptr)
     fail(cut_but_alone, "logits have " + std::to_string(logits.width) + " of " + std::to_string(classes) + " classes");
-  ctx.note((dlogits ? 7 : 4) * motet::detail::elements_in(logits), motet::detail::bytes_in(logits) + motet::detail::bytes_in(dlogits));
+  ctx.note("cross_entropy_loss", (dlogits ? 7 : 4) * motet::detail::elements_in(logits),
+           motet::detail::bytes_in(logits) + motet::detail::bytes_in(dlogits));
   const scratch_scope scope(ctx);
   const index blocks = blocks_for(rows, 1);
   const index members = cut ? ctx.shared->tensor.size() : 1;

@@ -83,7 +83,7 @@ void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& sh
 // Brings the choices to all ranks that share the experts and sorts them by expert. Each rank makes the same calls on the group, whatever was chosen.
 template <class Real>
 void dispatch(context& ctx, const sequences&, const router_shape&, matrix<choice<Real>> chosen, dispatched<Real>& to) {
-  ctx.note(0, 2 * static_cast<double>(chosen.rows * chosen.width) * motet::detail::bytes_of<choice<Real>>);
+  ctx.note("dispatch", 0, 2 * static_cast<double>(chosen.rows * chosen.width) * motet::detail::bytes_of<choice<Real>>);
   to.came = to.alone() ? chosen.rows : to.most_arrived;
   if (to.alone()) {
     to.arrived = chosen;

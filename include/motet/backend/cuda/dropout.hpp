@@ -55,7 +55,7 @@ struct dropped {
 // for bf16: some 60 instructions for four numbers.
 template <class X, class Y>
 void dropout_apply(context& ctx, const sequences& seq, double rate, std::uint64_t key, matrix<X> x, matrix<Y> y) {
-  ctx.note(motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("dropout_apply", motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   if (!ctx.draws.dropout) rate = 0;
   using element = std::remove_const_t<X>;

@@ -37,7 +37,7 @@ struct unchanged {
 // Floor: y is written once.
 template <class Y>
 void zero(context& ctx, const sequences& seq, matrix<Y> y) {
-  ctx.note(0, motet::detail::bytes_in(y));
+  ctx.note("zero", 0, motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   y = detail::rows_of(seq, y);
   constexpr int size = run_size<Y>;
@@ -48,7 +48,7 @@ void zero(context& ctx, const sequences& seq, matrix<Y> y) {
 // y may be the memory of a or b. Floor: a and b are read once, y is written once.
 template <class A, class B, class Y>
 void add(context& ctx, const sequences& seq, matrix<A> a, matrix<B> b, matrix<Y> y) {
-  ctx.note(motet::detail::elements_in(y), motet::detail::bytes_in(a) + motet::detail::bytes_in(b) + motet::detail::bytes_in(y));
+  ctx.note("add", motet::detail::elements_in(y), motet::detail::bytes_in(a) + motet::detail::bytes_in(b) + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   map_numbers(ctx, detail::rows_of(seq, a), detail::rows_of(seq, b), detail::rows_of(seq, y), plus{});
 }
@@ -56,7 +56,7 @@ void add(context& ctx, const sequences& seq, matrix<A> a, matrix<B> b, matrix<Y>
 // Floor: x is read once, y is written once.
 template <class X, class Y>
 void copy(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
-  ctx.note(0, motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("copy", 0, motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   map_numbers(ctx, detail::rows_of(seq, x), detail::rows_of(seq, y), detail::unchanged{});
 }

@@ -71,7 +71,7 @@ struct later_rows {
 // Floor: rows of the table are read (once, while they stay in the cache), y is written once.
 template <class M, class Y>
 void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, index first, matrix<M> table, matrix<Y> y) {
-  ctx.note(0, 2 * motet::detail::bytes_in(y));
+  ctx.note("token_forward", 0, 2 * motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   using master = std::remove_const_t<M>;
   constexpr int size = run_size<master, Y>;
@@ -87,7 +87,8 @@ void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, 
 // Sums of equal tokens' rows, see token_sums.hpp. Ids of rows that the table lacks are left out.
 template <class Dy, class M>
 void token_backward_weight(context& ctx, const std::int32_t* ids, index first, matrix<Dy> dy, matrix<M> dtable) {
-  ctx.note(motet::detail::elements_in(dy), motet::detail::bytes_in(dy) + 2 * motet::detail::elements_in(dy) * motet::detail::bytes_of<M>);
+  ctx.note("token_backward_weight", motet::detail::elements_in(dy),
+           motet::detail::bytes_in(dy) + 2 * motet::detail::elements_in(dy) * motet::detail::bytes_of<M>);
   detail::add_by_token(ctx, ids, first, dy, dtable);
 }
 template <class Dy, class M>
@@ -98,7 +99,7 @@ void token_backward_weight(context& ctx, const std::int32_t* ids, matrix<Dy> dy,
 // The first row of each sample = token. Floor: one row of each sample is written.
 template <class M, class X>
 void class_token_forward(context& ctx, const sequences& seq, const M* token, matrix<X> x) {
-  ctx.note(0, static_cast<double>(seq.samples * x.width) * motet::detail::bytes_of<X>);
+  ctx.note("class_token_forward", 0, static_cast<double>(seq.samples * x.width) * motet::detail::bytes_of<X>);
   if (ctx.measuring()) return;
   constexpr int size = run_size<M, X>;
   for_each_run<size>(ctx, detail::class_token_put<motet::detail::arithmetic<M, X>, M, X>{detail::samples_on_gpu(ctx, seq), token, x}, seq.samples,
@@ -108,7 +109,8 @@ void class_token_forward(context& ctx, const sequences& seq, const M* token, mat
 // Floor: one row of each sample is read.
 template <class Dy, class M>
 void class_token_backward_weight(context& ctx, const sequences& seq, matrix<Dy> dy, M* dtoken) {
-  ctx.note(static_cast<double>(seq.samples * dy.width), static_cast<double>(seq.samples * dy.width) * motet::detail::bytes_of<Dy>);
+  ctx.note("class_token_backward_weight", static_cast<double>(seq.samples * dy.width),
+           static_cast<double>(seq.samples * dy.width) * motet::detail::bytes_of<Dy>);
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope>;
   const detail::first_rows rows{ctx.measuring() ? sequences{} : detail::samples_on_gpu(ctx, seq)};
@@ -119,7 +121,7 @@ void class_token_backward_weight(context& ctx, const sequences& seq, matrix<Dy> 
 // dbias += all rows but the first of each sample: a class token replaces what the bias was added to. Floor: these rows are read once.
 template <class Dy, class M>
 void class_token_backward_bias(context& ctx, const sequences& seq, matrix<Dy> dy, M* dbias) {
-  ctx.note(motet::detail::elements_in(dy), motet::detail::bytes_in(dy));
+  ctx.note("class_token_backward_bias", motet::detail::elements_in(dy), motet::detail::bytes_in(dy));
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope>;
   const bool dry = ctx.measuring();

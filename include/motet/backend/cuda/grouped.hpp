@@ -18,7 +18,8 @@ void multiply_grouped(context& ctx, const grouping& by, matrix<X> x, matrix<W> w
   using w_number = std::remove_const_t<W>;
   using compute = product_number<X, W, Y>;
   const index out = transposed ? y.width : x.width;  // rows of weights of one expert
-  note_product(ctx, x, matrix<W>{weight.data, out, weight.width, weight.stride}, y);
+  note_product(ctx, transposed ? "grouped_linear_forward" : "grouped_linear_backward_input", x,
+               matrix<W>{weight.data, out, weight.width, weight.stride}, y);
   const scratch_scope scope(ctx);
   const auto left = source<compute>(ctx, x, x.rows);
   const auto right = weight_source<compute>(ctx, weight, transposed);
@@ -67,7 +68,7 @@ void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> 
   using x_number = std::remove_const_t<X>;
   using dy_number = std::remove_const_t<Dy>;
   using compute = detail::product_number<X, Dy, M>;
-  detail::note_product(ctx, x, matrix<M>{dweight.data, dy.width, dweight.width, dweight.stride}, dy);
+  detail::note_product(ctx, "grouped_linear_backward_weight", x, matrix<M>{dweight.data, dy.width, dweight.width, dweight.stride}, dy);
   const scratch_scope scope(ctx);
   const auto left = detail::source<compute>(ctx, dy, x.rows, true);
   const auto right = detail::source<compute>(ctx, x, x.rows);
@@ -126,7 +127,7 @@ struct gate_backward_kernel {
 // of an expert is kept for the gradient of its gate.
 template <class Real, class T>
 void gate_backward(context& ctx, const grouping& by, matrix<choice<Real>> chosen, matrix<T> h, matrix<T> t, Real* d_gate) {
-  ctx.note(4 * detail::elements_in(h), 2 * detail::bytes_in(h) + 2 * detail::bytes_in(t));
+  ctx.note("gate_backward", 4 * detail::elements_in(h), 2 * detail::bytes_in(h) + 2 * detail::bytes_in(t));
   if (ctx.measuring() || h.rows == 0) return;
   const auto run = [&]<bool Packed>() {
     launch(ctx.stream(), {blocks_for(h.rows, 8), 256, 0},

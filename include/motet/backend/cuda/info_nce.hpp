@@ -268,7 +268,8 @@ real info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale, d
   const index samples = a.rows;
   const bool differentiate = da || db || dlog_scale != nullptr;
   const double pairs = static_cast<double>(samples) * static_cast<double>(samples), width = static_cast<double>(a.width);
-  ctx.note((differentiate ? 8 : 2) * pairs * width, (differentiate ? 6 : 2) * static_cast<double>(samples) * width * static_cast<double>(sizeof(S)));
+  ctx.note("info_nce_loss", (differentiate ? 8 : 2) * pairs * width,
+           (differentiate ? 6 : 2) * static_cast<double>(samples) * width * static_cast<double>(sizeof(S)), flops_of::products);
 
   const scratch_scope scope(ctx);
   const detail::softmax_numbers<S> rows(ctx, samples), columns(ctx, samples);

@@ -14,8 +14,8 @@ using product_number = std::conditional_t<(std::is_same_v<std::remove_const_t<T>
                                           std::conditional_t<(std::is_same_v<std::remove_const_t<T>, bf16> || ...), bf16, float>>;
 
 template <class X, class W, class Y>
-void note_product(context& ctx, matrix<X> x, matrix<W> weight, matrix<Y> y) {
-  ctx.note(2 * static_cast<double>(x.rows) * elements_in(weight), bytes_in(x) + bytes_in(weight) + bytes_in(y));
+void note_product(context& ctx, const char* name, matrix<X> x, matrix<W> weight, matrix<Y> y) {
+  ctx.note(name, 2 * static_cast<double>(x.rows) * elements_in(weight), bytes_in(x) + bytes_in(weight) + bytes_in(y), flops_of::products);
 }
 
 // An operand of a product, of its first `rows` rows, with the scratch memory that it might need: in every run the same, whoever keeps copies.
@@ -38,8 +38,9 @@ gemm_source<std::remove_const_t<T>> weight_source(context& ctx, matrix<T> weight
 
 // y = epilogue(x weight^T), or x weight, on the first `rows` rows.
 template <class Compute, class X, class W, class Y, class Epilogue>
-void multiply_rows(context& ctx, index rows, matrix<X> x, matrix<W> weight, bool transposed, matrix<Y> y, const Epilogue& epilogue) {
-  note_product(ctx, x, weight, y);
+void multiply_rows(context& ctx, const char* name, index rows, matrix<X> x, matrix<W> weight, bool transposed, matrix<Y> y,
+                   const Epilogue& epilogue) {
+  note_product(ctx, name, x, weight, y);
   const scratch_scope scope(ctx);
   const auto left = source<Compute>(ctx, x, rows);
   const auto right = weight_source<Compute>(ctx, weight, transposed);
@@ -56,7 +57,7 @@ void multiply_rows(context& ctx, index rows, matrix<X> x, matrix<W> weight, bool
 // logits = x weight^T and the like: in the precision that is asked for.
 template <class Compute, class X, class W, class Y>
 void multiply(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, matrix<Y> y) {
-  detail::multiply_rows<Compute>(ctx, seq.rows(), x, weight, true, y, gemm_epilogue<std::remove_const_t<W>>{});
+  detail::multiply_rows<Compute>(ctx, "multiply", seq.rows(), x, weight, true, y, gemm_epilogue<std::remove_const_t<W>>{});
 }
 
 // y = residual + x weight^T + bias; the residual may be empty, or y itself.
@@ -64,7 +65,7 @@ template <class X, class W, class R, class Y>
 void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, const std::remove_const_t<W>* bias, matrix<R> residual,
                     matrix<Y> y) {
   using residual_number = std::remove_const_t<R>;
-  detail::multiply_rows<detail::product_number<X, W, Y>>(ctx, seq.rows(), x, weight, true, y,
+  detail::multiply_rows<detail::product_number<X, W, Y>>(ctx, "linear_forward", seq.rows(), x, weight, true, y,
                                                          gemm_epilogue<std::remove_const_t<W>, residual_number, residual_number>{
                                                              .bias = bias, .residual = residual.data, .residual_stride = residual.stride});
 }
@@ -79,7 +80,7 @@ template <class X, class W, class P, class Y>
 void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, const std::remove_const_t<W>* bias, activation kind,
                     matrix<P> pre, matrix<Y> y) {
   detail::multiply_rows<detail::product_number<X, W, Y>>(
-      ctx, seq.rows(), x, weight, true, y,
+      ctx, "linear_forward", seq.rows(), x, weight, true, y,
       gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{.bias = bias, .kind = kind, .pre = pre.data, .pre_stride = pre.stride});
 }
 
@@ -88,7 +89,7 @@ template <class Dy, class W, class R, class Dx>
 void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight, matrix<R> residual, matrix<Dx> dx) {
   using residual_number = std::remove_const_t<R>;
   detail::multiply_rows<detail::product_number<Dy, W, Dx>>(
-      ctx, seq.rows(), dy, weight, false, dx,
+      ctx, "linear_backward_input", seq.rows(), dy, weight, false, dx,
       gemm_epilogue<std::remove_const_t<W>, residual_number, residual_number>{.residual = residual.data, .residual_stride = residual.stride});
 }
 
@@ -104,7 +105,7 @@ void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, ma
   static_assert(std::is_same_v<std::remove_const_t<P>, Q>, "motet: what is replayed is kept in the type of what was saved");
   // Backward, the epilogue only reads pre.
   detail::multiply_rows<detail::product_number<Dy, W, Dx>>(
-      ctx, seq.rows(), dy, weight, false, dx,
+      ctx, "linear_backward_input", seq.rows(), dy, weight, false, dx,
       gemm_epilogue<std::remove_const_t<W>, Q, Q, epilogue_mode::backward>{
           .kind = kind, .pre = const_cast<Q*>(pre.data), .pre_stride = pre.stride, .replayed = replayed.data, .replayed_stride = replayed.stride});
 }
@@ -116,7 +117,7 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   using x_number = std::remove_const_t<X>;
   using dy_number = std::remove_const_t<Dy>;
   using number = detail::library_number<compute, dy_number, x_number>;
-  detail::note_product(ctx, x, dweight, dy);
+  detail::note_product(ctx, "linear_backward_weight", x, dweight, dy);
   const scratch_scope scope(ctx);
   const auto left = detail::source<compute>(ctx, dy, x.rows, true);
   const auto right = detail::source<compute>(ctx, x, x.rows);
@@ -145,7 +146,7 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
 template <class Dy, class M>
 void linear_backward_bias(context& ctx, matrix<Dy> dy, M* dbias) {
   if (dbias == nullptr) return;
-  ctx.note(detail::elements_in(dy), detail::bytes_in(dy));
+  ctx.note("linear_backward_bias", detail::elements_in(dy), detail::bytes_in(dy));
   sum_columns(ctx, dy, dbias);
 }
 

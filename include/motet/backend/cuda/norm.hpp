@@ -182,7 +182,8 @@ struct norm_weight_values {
 template <class X, class M, class Y, class S>
 void norm_forward(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, const std::type_identity_t<M>* bias, double epsilon,
                   matrix<Y> y, matrix<S> stats) {
-  ctx.note(8 * motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y) + motet::detail::bytes_in(stats));
+  ctx.note("norm_forward", 8 * motet::detail::elements_in(x),
+           motet::detail::bytes_in(x) + motet::detail::bytes_in(y) + motet::detail::bytes_in(stats));
   if (ctx.measuring()) return;
   using element = std::remove_const_t<X>;
   using number = motet::detail::arithmetic<X, M, Y>;
@@ -202,7 +203,8 @@ template <class X, class M, class S, class Y>
 void norm_replay(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, const std::type_identity_t<M>* bias, matrix<S> stats,
                  matrix<Y> y) {
   static_cast<void>(kind);  // the mean of a root-mean-square norm was saved as 0
-  ctx.note(4 * motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y) + motet::detail::bytes_in(stats));
+  ctx.note("norm_replay", 4 * motet::detail::elements_in(x),
+           motet::detail::bytes_in(x) + motet::detail::bytes_in(y) + motet::detail::bytes_in(stats));
   if (ctx.measuring()) return;
   using element = std::remove_const_t<X>;
   using number = motet::detail::arithmetic<X, M, Y>;
@@ -215,7 +217,7 @@ void norm_replay(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x
 template <class X, class M, class S, class Dy, class R, class Dx>
 void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, matrix<S> stats, matrix<Dy> dy,
                          matrix<R> residual, matrix<Dx> dx) {
-  ctx.note(11 * motet::detail::elements_in(x),
+  ctx.note("norm_backward_input", 11 * motet::detail::elements_in(x),
            motet::detail::bytes_in(x) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(residual) + motet::detail::bytes_in(dx));
   if (ctx.measuring()) return;
   using from = std::remove_const_t<X>;
@@ -237,7 +239,7 @@ void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, mat
 template <class X, class S, class Dy, class M>
 void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> stats, matrix<Dy> dy, M* dgain, std::type_identity_t<M>* dbias) {
   static_cast<void>(kind);
-  ctx.note(4 * motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(dy));
+  ctx.note("norm_backward_weight", 4 * motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(dy));
   using from = std::remove_const_t<X>;
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<from, slope>;

@@ -79,7 +79,7 @@ struct normalize_rows_backward {
 // Floor: x is read once, y is written once.
 template <class X, class Y, class L>
 void normalize_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y, matrix<L> lengths) {
-  ctx.note(3 * motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("normalize_forward", 3 * motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   using element = std::remove_const_t<X>;
   using number = motet::detail::arithmetic<X, Y, L>;
@@ -94,7 +94,8 @@ void normalize_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y
 // dx = (dy - y (y . dy)) / length; may be the memory of dy. Floor: y and dy are read once, dx is written once.
 template <class Y, class L, class Dy, class Dx>
 void normalize_backward(context& ctx, const sequences& seq, matrix<Y> y, matrix<L> lengths, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note(5 * motet::detail::elements_in(y), motet::detail::bytes_in(y) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
+  ctx.note("normalize_backward", 5 * motet::detail::elements_in(y),
+           motet::detail::bytes_in(y) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
   if (ctx.measuring()) return;
   using unit = std::remove_const_t<Y>;
   using slope = std::remove_const_t<Dy>;

@@ -228,7 +228,7 @@ double bytes_of_update(index count, bool clear, bool copied) {
 
 template <class T>
 void zero(context& ctx, T* data, index count) {
-  ctx.note(0, static_cast<double>(count) * motet::detail::bytes_of<T>);
+  ctx.note("zero", 0, static_cast<double>(count) * motet::detail::bytes_of<T>);
   if (ctx.measuring() || count == 0) return;
   check(cudaMemsetAsync(static_cast<void*>(data), 0, static_cast<std::size_t>(count) * sizeof(T), ctx.stream()), "cudaMemsetAsync");
 }
@@ -236,7 +236,7 @@ void zero(context& ctx, T* data, index count) {
 // In double, as a gradient has many small elements; the same bits in every run.
 template <class T>
 real sum_of_squares(context& ctx, const T* data, index count) {
-  ctx.note(2 * static_cast<double>(count), static_cast<double>(count) * motet::detail::bytes_of<T>);
+  ctx.note("sum_of_squares", 2 * static_cast<double>(count), static_cast<double>(count) * motet::detail::bytes_of<T>);
   if (ctx.measuring()) return {};
   return detail::squares_of(ctx, detail::chunked_runs<detail::squares_record<T>>({data, detail::span_of(count, data), 0}));
 }
@@ -268,7 +268,7 @@ class flat_list {
 template <class T>
 real sum_of_squares(context& ctx, const flat_list<T>& list) {
   for (const flat_run<T>& each : list.all())
-    ctx.note(2 * static_cast<double>(each.count), static_cast<double>(each.count) * motet::detail::bytes_of<T>);
+    ctx.note("sum_of_squares", 2 * static_cast<double>(each.count), static_cast<double>(each.count) * motet::detail::bytes_of<T>);
   return ctx.measuring() ? real{} : detail::squares_of(ctx, list.runs(ctx));
 }
 
@@ -278,7 +278,7 @@ using motet::adamw_step;
 // `copy` the new weights are written there, too, narrower: what matrix products read.
 template <class T>
 void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const adamw_step& step, bool clear, bf16* copy = nullptr) {
-  ctx.note(12 * static_cast<double>(count), detail::bytes_of_update<T>(count, clear, copy != nullptr));
+  ctx.note("adamw", 12 * static_cast<double>(count), detail::bytes_of_update<T>(count, clear, copy != nullptr));
   if (ctx.measuring() || count == 0) return;
   auto& copies = ctx.on->part<weight_copies>();
   if (copy == nullptr || copy != copies.copy_of(weight)) copies.changed(weight, count);
@@ -319,8 +319,8 @@ class adamw_list {
   void note(context& ctx) const {
     for (const adamw_run<T>& each : all_) {
       const auto count = static_cast<double>(each.count);
-      if (each.only_clears) ctx.note(0, count * motet::detail::bytes_of<T>);
-      else ctx.note(12 * count, detail::bytes_of_update<T>(each.count, true, false));
+      if (each.only_clears) ctx.note("zero", 0, count * motet::detail::bytes_of<T>);
+      else ctx.note("adamw", 12 * count, detail::bytes_of_update<T>(each.count, true, false));
     }
   }
 

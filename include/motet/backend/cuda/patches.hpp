@@ -87,7 +87,7 @@ void launch_patches(context& ctx, const sequences& seq, const patch_geometry& ge
 // convolution with stride = patch becomes a linear layer on them. Floor: pixels are read once, y is written once.
 template <class P, class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<P> pixels, matrix<Y> y) {
-  ctx.note(0, motet::detail::bytes_in(pixels) + motet::detail::bytes_in(y));
+  ctx.note("patches", 0, motet::detail::bytes_in(pixels) + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   using element = std::remove_const_t<P>;
   const auto fits = [&](auto size) {
@@ -102,7 +102,7 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
 template <class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from, matrix<Y> y) {
   const double numbers = static_cast<double>(seq.samples * geometry.channels * geometry.side * geometry.side);
-  ctx.note(2 * numbers, numbers + motet::detail::bytes_in(y));
+  ctx.note("patches", 2 * numbers, numbers + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   using kernel = detail::packed_to_patches<Y>;
   const index across = geometry.side / geometry.patch, lanes = std::min<index>(kernel::most_threads, round_up(geometry.side, warp_size));

@@ -107,7 +107,7 @@ struct mean_slope {
 // One row for each sample: its first or last; zeros for a sample without rows. Floor: one row of each sample is read, one written.
 template <class X, class Y>
 void pick_forward(context& ctx, const sequences& seq, pick which, matrix<X> x, matrix<Y> y) {
-  ctx.note(0, 2 * motet::detail::bytes_in(y));
+  ctx.note("pick_forward", 0, 2 * motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   using element = std::remove_const_t<X>;
   constexpr int size = run_size<element, Y>;
@@ -118,7 +118,7 @@ void pick_forward(context& ctx, const sequences& seq, pick which, matrix<X> x, m
 // Adds, as the rows that were not picked have their own gradient or were set to zero before. Floor: two rows of each sample are read, one is written.
 template <class Dy, class Dx>
 void pick_backward(context& ctx, const sequences& seq, pick which, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note(motet::detail::elements_in(dy), 3 * motet::detail::bytes_in(dy));
+  ctx.note("pick_backward", motet::detail::elements_in(dy), 3 * motet::detail::bytes_in(dy));
   if (ctx.measuring()) return;
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope, Dx>;
@@ -130,7 +130,7 @@ void pick_backward(context& ctx, const sequences& seq, pick which, matrix<Dy> dy
 // Floor: x is read once, y is written once.
 template <class X, class Y>
 void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
-  ctx.note(motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("mean_forward", motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
   using element = std::remove_const_t<X>;
   constexpr int size = run_size<element>;
   const bool dry = ctx.measuring();
@@ -142,7 +142,7 @@ void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) 
 // Overwrites every row of dx. Floor: dx is written once, dy is small.
 template <class Dy, class Dx>
 void mean_backward(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note(motet::detail::elements_in(dx), motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
+  ctx.note("mean_backward", motet::detail::elements_in(dx), motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
   if (ctx.measuring()) return;
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope, Dx>;

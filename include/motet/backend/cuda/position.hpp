@@ -45,7 +45,7 @@ struct rows_at_position {
 // Adds to each row the table's row of its position within its sample. Floor: x is read and written once; the table stays in the cache.
 template <class M, class X>
 void position_forward(context& ctx, const sequences& seq, matrix<M> table, matrix<X> x) {
-  ctx.note(motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
+  ctx.note("position_forward", motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
   if (ctx.measuring()) return;
   using master = std::remove_const_t<M>;
   constexpr int size = run_size<master, X>;
@@ -56,7 +56,7 @@ void position_forward(context& ctx, const sequences& seq, matrix<M> table, matri
 // Position by position the rows of all samples. Floor: dy is read once.
 template <class Dy, class M>
 void position_backward_weight(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<M> dtable) {
-  ctx.note(motet::detail::elements_in(dy), motet::detail::bytes_in(dy));
+  ctx.note("position_backward_weight", motet::detail::elements_in(dy), motet::detail::bytes_in(dy));
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope>;
   const bool dry = ctx.measuring();

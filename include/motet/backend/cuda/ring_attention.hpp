@@ -17,8 +17,8 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   detail::ring_plan ring(ctx, shape);
-  ctx.note(4 * static_cast<double>(q.width) * ring.pairs(),
-           2 * (motet::detail::bytes_in(q) + static_cast<double>(ring.members) * motet::detail::bytes_in(k)));
+  ctx.note("ring_attention_forward", 4 * static_cast<double>(q.width) * ring.pairs(),
+           2 * (motet::detail::bytes_in(q) + static_cast<double>(ring.members) * motet::detail::bytes_in(k)), flops_of::products);
   const detail::unnoted_scope unnoted(ctx);
   const index rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, most = ring.most_rows();
   value* here = ctx.memory.take<value>(most * 2 * key_width);            // (rows of a part, keys | values)
@@ -97,8 +97,8 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   detail::ring_plan ring(ctx, shape);
-  ctx.note(10 * static_cast<double>(q.width) * ring.pairs(),
-           4 * (motet::detail::bytes_in(q) + static_cast<double>(ring.members) * motet::detail::bytes_in(k)));
+  ctx.note("ring_attention_backward", 10 * static_cast<double>(q.width) * ring.pairs(),
+           4 * (motet::detail::bytes_in(q) + static_cast<double>(ring.members) * motet::detail::bytes_in(k)), flops_of::products);
   const detail::unnoted_scope unnoted(ctx);
   const index rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, both = 2 * key_width, most = ring.most_rows();
   value* here = ctx.memory.take<value>(most * both);                  // (rows of a part, keys | values)

@@ -133,7 +133,7 @@ void turn_heads(context& ctx, const sequences& seq, const sequences& whole, cons
 // half, by position * base^(-2 i / head_width). Gradients are turned back with direction -1.
 template <class X>
 void rotary(context& ctx, const sequences& seq, index head_width, double base, int direction, matrix<X> x) {
-  ctx.note(3 * motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
+  ctx.note("rotary", 3 * motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
   if (!ctx.measuring()) detail::turn_heads<false>(ctx, seq, seq, row_parts{}, 0, head_width, base, direction, x);
 }
 

@@ -296,7 +296,7 @@ void router_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> w
 template <class Real>
 void route_forward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> probability, matrix<Real> lse,
                    matrix<choice<Real>> chosen, matrix<Real> fraction, matrix<Real> losses) {
-  ctx.note(8 * motet::detail::elements_in(probability), 2 * motet::detail::bytes_in(probability));
+  ctx.note("route_forward", 8 * motet::detail::elements_in(probability), 2 * motet::detail::bytes_in(probability));
   const detail::sample_pieces pieces(ctx, seq);
   const index mark = ctx.memory.mark(), experts = shape.experts, width = pieces.all() * experts, blocks = seq.samples * pieces.own();
   const matrix<Real> chose{ctx.memory.take<Real>(seq.samples * width), seq.samples, width, width};
@@ -325,7 +325,7 @@ void route_forward(context& ctx, const sequences& seq, const router_shape& shape
 template <class Real>
 void route_backward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> fraction, matrix<Real> lse,
                     matrix<choice<Real>> chosen, matrix<Real> d_gate, matrix<Real> probability) {
-  ctx.note(8 * motet::detail::elements_in(probability), 2 * motet::detail::bytes_in(probability));
+  ctx.note("route_backward", 8 * motet::detail::elements_in(probability), 2 * motet::detail::bytes_in(probability));
   if (ctx.measuring()) return;
   launch(ctx.stream(), {blocks_for(probability.rows, 8), 256, 0},
          detail::route_backward_kernel<Real>{detail::sample_pieces(ctx, seq).on(*ctx.on), fraction, lse, chosen, d_gate, probability,

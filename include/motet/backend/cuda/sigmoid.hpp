@@ -97,7 +97,8 @@ real pairwise_sigmoid_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_
   const index samples = a.rows;
   const bool differentiate = da || db;
   const double pairs = static_cast<double>(samples) * static_cast<double>(samples), width = static_cast<double>(a.width);
-  ctx.note((differentiate ? 6 : 2) * pairs * width, (differentiate ? 4 : 2) * static_cast<double>(samples) * width * static_cast<double>(sizeof(S)));
+  ctx.note("pairwise_sigmoid_loss", (differentiate ? 6 : 2) * pairs * width,
+           (differentiate ? 4 : 2) * static_cast<double>(samples) * width * static_cast<double>(sizeof(S)), flops_of::products);
 
   const scratch_scope scope(ctx);
   double* const parts = ctx.scratch.template take<double>(detail::sigmoid_parts(samples, samples));
@@ -113,8 +114,8 @@ template <class S, class M>
 real pairwise_sigmoid_part(context& ctx, const pair_part<S>& of, const M* log_scale, const M* bias, double share, matrix<S> d_rows, M* dlog_scale,
                            M* dbias) {
   const double pairs = static_cast<double>(of.rows.rows) * static_cast<double>(of.samples), width = static_cast<double>(of.rows.width);
-  ctx.note((d_rows ? 4 : 2) * pairs * width,
-           (static_cast<double>((d_rows ? 3 : 1) * of.rows.rows + of.samples)) * width * static_cast<double>(sizeof(S)));
+  ctx.note("pairwise_sigmoid_part", (d_rows ? 4 : 2) * pairs * width,
+           (static_cast<double>((d_rows ? 3 : 1) * of.rows.rows + of.samples)) * width * static_cast<double>(sizeof(S)), flops_of::products);
   const scratch_scope scope(ctx);
   double* const parts = ctx.scratch.template take<double>(detail::sigmoid_parts(of.rows.rows, of.samples));
   const auto panel = d_rows ? detail::pair_panel<S>(ctx, of.rows.rows, of.samples) : detail::pair_panel<S>();

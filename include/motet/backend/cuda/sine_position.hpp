@@ -62,7 +62,7 @@ struct sine_positioned {
 // Floor: x is read and written once; the table stays in the cache.
 template <class X>
 void sine_position_forward(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<X> x) {
-  ctx.note(motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
+  ctx.note("sine_position_forward", motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
   using sum = motet::detail::arithmetic<X>;
   constexpr int size = run_size<X>;
   const index across = geometry.side / geometry.patch, quarter = x.width / 4;

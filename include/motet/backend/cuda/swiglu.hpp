@@ -46,7 +46,7 @@ struct swiglu_slopes {
 // Floor: x is read once, y is written once.
 template <class X, class Y>
 void swiglu_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
-  ctx.note(6 * motet::detail::elements_in(y), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("swiglu_forward", 6 * motet::detail::elements_in(y), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   x = detail::rows_of(seq, x);
   map_numbers(ctx, x.columns(0, y.width), x.columns(y.width, y.width), detail::rows_of(seq, y), detail::silu_gate<motet::detail::arithmetic<X, Y>>{});
@@ -55,7 +55,8 @@ void swiglu_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y
 // dx may be the memory of x. Floor: x and dy are read once, dx is written once.
 template <class X, class Dy, class Dx>
 void swiglu_backward(context& ctx, const sequences& seq, matrix<X> x, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note(12 * motet::detail::elements_in(dy), motet::detail::bytes_in(x) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
+  ctx.note("swiglu_backward", 12 * motet::detail::elements_in(dy),
+           motet::detail::bytes_in(x) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
   if (ctx.measuring()) return;
   using from = std::remove_const_t<X>;
   using slope = std::remove_const_t<Dy>;

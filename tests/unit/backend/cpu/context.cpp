@@ -34,12 +34,12 @@ TEST_CASE("a dry run files FLOPs and bytes under the innermost section, and take
   REQUIRE(ctx.measuring());
   {
     const auto outer = enter(ctx, "outer");
-    ctx.note(10, 1);
+    ctx.note("some", 10, 1);
     {
       const auto inner = enter(ctx, "inner");
-      ctx.note(5, 2);
+      ctx.note("some", 5, 2);
     }
-    ctx.note(1, 4);
+    ctx.note("some", 1, 4);
   }
   CHECK(costs.at(costs.inside(-1, "outer")).flops == 11);
   CHECK(costs.at(costs.inside(-1, "outer")).bytes == 5);
@@ -62,7 +62,7 @@ TEST_CASE("a real run files time, each moment once, and notes no work") {
   const auto before = std::chrono::steady_clock::now();
   {
     const auto outer = enter(ctx, "outer");
-    ctx.note(10, 1);
+    ctx.note("some", 10, 1);
     const auto inner = enter(ctx, "inner");
     while (std::chrono::steady_clock::now() - before < std::chrono::milliseconds(2)) {
     }

@@ -11,7 +11,7 @@ using idx = motet::index;
 TEST_CASE("a dry run counts what a run takes, on the thread that needs most") {
   cpu::device device(3);
   const auto work = [](cpu::context& ctx) {
-    ctx.note(10, 20);
+    ctx.note("some", 10, 20);
     const idx mark = ctx.memory.mark();
     float* shared = ctx.memory.take<float>(1000);
     if (!ctx.measuring()) shared[ctx.thread] = 1;

@@ -17,12 +17,12 @@ TEST_CASE("a dry run files FLOPs and bytes under the innermost section, takes me
   REQUIRE(ctx.measuring());
   {
     const auto outer = enter(ctx, "outer");
-    ctx.note(10, 1);
+    ctx.note("some", 10, 1);
     {
       const auto inner = enter(ctx, "inner");
-      ctx.note(5, 2);
+      ctx.note("some", 5, 2);
     }
-    ctx.note(1, 4);
+    ctx.note("some", 1, 4);
   }
   CHECK(costs.at(costs.inside(-1, "outer")).flops == 11);
   CHECK(costs.at(costs.inside(-1, "outer")).bytes == 5);
@@ -47,7 +47,7 @@ TEST_CASE("a run notes nothing, and takes what was planned") {
   int runs = 0;
   const auto noted = laws::gpu_run_planned([&](motet::cuda::context& ctx) {
     ++runs;
-    ctx.note(3, 4);
+    ctx.note("some", 3, 4);
     CHECK(ctx.measuring() == (runs == 1));
     ctx.memory.take<float>(10);
     if (runs == 2) CHECK(ctx.stream() == laws::gpu().stream());

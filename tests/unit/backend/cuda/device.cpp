@@ -35,7 +35,7 @@ TEST_CASE("a plan counts memory and work, and needs no GPU") {
     const auto part = enter(ctx, "a");
     ctx.memory.template take<float>(1000);
     ctx.scratch.template take<float>(10);
-    ctx.note(5, 6);
+    ctx.note("some", 5, 6);
   };
   const step_plan plan = device.plan(work);
   CHECK(plan.memory == 4032);
