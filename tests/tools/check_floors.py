@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the shape of the tree: who includes whom and brings what it says, that each header has its unit test, and how long headers are.
+"""Checks the shape of the tree: who includes whom and brings what it says, that each header has its unit test, how long headers are, and that
+kernels' instructions for one kind of memory stand where the emulation of a GPU is asked.
 
     check_floors.py [--docs=notice|error] REPOSITORY
 
@@ -31,6 +32,10 @@ NO_UNIT_TEST = re.compile(r"(^|/)(messages|fwd)\.hpp$|^(motet|cuda)\.hpp$|\.inc$
 CUDA = re.compile(r"^cuda\.hpp$|^backend/cuda/|^backend/transport/(nccl|shared_gpu)")
 CUDA_INCLUDE = re.compile(r"^(cuda|cublas|cudnn|nccl|cub/|thrust/)")
 NO_RANGES = {"meta", "schedule"}
+# What a kernel says to reach memory of one kind alone, where a plain access asks the address: inline assembly with an address, and intrinsics.
+NAMES_MEMORY = re.compile(r'\basm\b[^;]*?"[^"]*\[ *%[^"]*"|\b__ld(?:g|ca|cg|cs|lu|cv)\b|\b__st(?:wb|cg|cs|wt)\b|\b\w*memcpy_async\b'
+                          r"|\b__is(?:Global|Shared|Local|Constant)\b|\b__cvta_generic_to_(?:global|local|constant)\b")
+ASKS_EMULATION = "must_lie_in<"
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
@@ -57,6 +62,29 @@ def includes_of(root, header, text):
         else:
             others.append(name)
     return ours, others
+
+
+def functions_of(text):
+    """Pairs of name and text of what stands in the namespaces of a header: functions with all their overloads, classes."""
+    found, own, name = [], [], None
+    for line in text.splitlines():
+        if line.lstrip().startswith("//"):
+            continue
+        own.append(line)
+        said = re.search(r"([\w~]+)\s*\(", re.sub(r"^template\b.*|\b(alignas|__launch_bounds__|requires|decltype)\s*\(", "", line))
+        if name is None and said and line[:1] not in " #}":
+            name = said.group(1)
+        if line.startswith("}") or (line[:1] not in " #" and line.endswith("}")):
+            found.append((name, "\n".join(own)))
+            own, name = [], None
+    return found
+
+
+def without_question(text):
+    """Names of functions that say an instruction for one kind of memory, where the emulation is not asked under that name."""
+    all_of = functions_of(text)
+    asked = {name for name, body in all_of if ASKS_EMULATION in body}
+    return sorted({str(name) for name, body in all_of if NAMES_MEMORY.search(body)} - {str(name) for name in asked})
 
 
 def find_cycle(graph):
@@ -138,6 +166,8 @@ def check(repository, docs="notice"):
             errors.append(f"{header}: no #pragma once")
         if not text.startswith("// SPDX-License-Identifier: Apache-2.0\n"):
             errors.append(f"{header}: the first line is not the SPDX line")
+        for name in without_question(text) if sibling(header) != "cpu" else []:
+            errors.append(f"{header}: {name} says an instruction for one kind of memory; no function of that name here asks {ASKS_EMULATION}...>(place, bytes)")
         lines = text.count("\n")
         if lines > HEADER_LINES:
             errors.append(f"{header}: {lines} lines; split it (at most {HEADER_LINES})")

@@ -100,6 +100,20 @@ class Floors(unittest.TestCase):
         errors, _ = self.findings(lines=500)
         self.assertEqual(len(errors), len(GOOD))
 
+    def test_instructions_for_one_kind_of_memory(self):
+        store = 'inline void store(int* at, int x) {\n%s  asm volatile("st.global.b32 [%%0], %%1;" ::"l"(at), "r"(x));\n}\n'
+        for body in (store % "",
+                     "template <class T>\nT store(const T* at) {\n  return __ldg(at);\n}\n",
+                     'inline void store(int* at) {\n  asm volatile(\n      "red.shared.add.u32 [ %0 ], 1;" ::"r"(at));\n}\n',
+                     "inline void store(int* at) { __builtin_assume(__isGlobal(at)); }\n",
+                     "inline void other(int* at) { must_lie_in<memory_kind::gpu>(at, 4); }\n" + store % ""):
+            self.fails("store says an instruction for one kind of memory", {"backend/count/linear.hpp": body})
+        for body in (store % "  must_lie_in<memory_kind::gpu>(at, 4);\n",
+                     "template <class Thread>\nvoid store(Thread&, int* at) {\n  must_lie_in<memory_kind::gpu>(at, 4);\n}\n" + store % "",
+                     'inline void wait() { asm volatile("cp.async.wait_group 0;"); }\n',
+                     'inline void store(int& both) {\n  asm("cvt.rn.bf16x2.f32 %0, 1, 1;" : "=r"(both));\n}\n'):
+            self.assertEqual(self.findings({"backend/count/linear.hpp": body})[0], [], body)
+
     def test_unequal_siblings_are_a_notice(self):
         errors, notices = self.findings({"backend/cpu/norm.hpp": ""})
         self.assertEqual(errors, [])

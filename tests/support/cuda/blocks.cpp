@@ -16,6 +16,8 @@ MOTET_WEAK void __sanitizer_start_switch_fiber(void** saved, const void* bottom,
 MOTET_WEAK void __sanitizer_finish_switch_fiber(void* saved, const void** bottom, std::size_t* size);
 MOTET_WEAK void __asan_poison_memory_region(const volatile void* at, std::size_t size);
 MOTET_WEAK void __asan_unpoison_memory_region(const volatile void* at, std::size_t size);
+MOTET_WEAK void* __asan_get_current_fake_stack();
+MOTET_WEAK void* __asan_addr_is_in_fake_stack(void* fake, void* at, void** begin, void** end);
 MOTET_WEAK void* __tsan_get_current_fiber();
 MOTET_WEAK void* __tsan_create_fiber(unsigned flags);
 MOTET_WEAK void __tsan_switch_to_fiber(void* fiber, unsigned flags);
@@ -146,10 +148,16 @@ class block_runner {
       fault(name() + "takes " + std::to_string(at + bytes) + " bytes of shared memory, launched with " + std::to_string(call_->shape.shared));
     return shared_ + at;
   }
-  void store(const void* at) const {
-    const auto* const to = static_cast<const unsigned char*>(at);
-    if (call_ != nullptr && to >= shared_ && to < shared_ + call_->shape.shared)
-      fault(name() + "stores to its shared memory by an instruction for the GPU's memory");
+  // An instruction that names the memory it is for. Host code may use the same functions.
+  void access(cuda::memory_kind of, const void* at, int bytes) const {
+    if (call_ == nullptr) return;
+    const auto* const place = static_cast<const unsigned char*>(at);
+    const bool shared = place >= shared_ && place < shared_ + call_->shape.shared;
+    if (of == cuda::memory_kind::gpu && shared) fault(name() + "an instruction for the GPU's memory is given the block's shared memory");
+    if (of == cuda::memory_kind::gpu && on_stack(at)) fault(name() + "an instruction for the GPU's memory is given a thread's own memory");
+    if (of == cuda::memory_kind::block && !shared) fault(name() + "an instruction for the block's shared memory is given other memory");
+    if (reinterpret_cast<std::uintptr_t>(at) % static_cast<unsigned>(bytes) != 0)
+      fault(name() + "an instruction that moves " + std::to_string(bytes) + " bytes at once is given a place that is no multiple of them");
   }
 
  private:
@@ -169,6 +177,12 @@ class block_runner {
   static void move(void* to, const void* from, std::size_t bytes) {
     if (bytes == 4) std::memcpy(to, from, 4);
     else std::memcpy(to, from, 8);
+  }
+  bool on_stack(const void* at) const {
+    const auto* const place = static_cast<const char*>(at);
+    if (place >= current_->bottom && place < current_->bottom + current_->size) return true;
+    void* const fake = __asan_get_current_fake_stack ? __asan_get_current_fake_stack() : nullptr;
+    return fake != nullptr && __asan_addr_is_in_fake_stack(fake, const_cast<void*>(at), nullptr, nullptr) != nullptr;
   }
   static index coprime(index step, index count) {
     step = step % count;
@@ -364,6 +378,6 @@ void run_blocks(const kernel_call& what, std::uint64_t random) { block_runner::o
 
 namespace motet::cuda {
 
-void emulated_store(const void* at) { emulation::block_runner::one().store(at); }
+void emulated_access(memory_kind of, const void* at, int bytes) { emulation::block_runner::one().access(of, at, bytes); }
 
 }  // namespace motet::cuda

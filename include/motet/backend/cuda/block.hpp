@@ -127,15 +127,25 @@ MOTET_HOST_DEVICE T block_max(Thread& self, T value, T* scratch) {
   return over_block(self, value, value, larger{}, scratch);
 }
 
+// Whose memory an instruction names (st.global, ldmatrix, cp.async ...). It faults at any other place, where a plain access asks the address.
+enum class memory_kind { gpu, block };
 #if !defined(__CUDACC__)
-// Where kernels run without a GPU: ends the program unless this is the GPU's memory, as the instruction below would. Our tests define it.
-void emulated_store(const void* at);
+// Where kernels run without a GPU: ends the program unless `at` lies there, at a multiple of `bytes`, as the instruction would. Our tests define it.
+void emulated_access(memory_kind of, const void* at, int bytes);
 #endif
+// Stands beside each such instruction, or in the plain code that does the same elsewhere; the check of the tree looks for it.
+template <memory_kind Of>
+MOTET_HOST_DEVICE void must_lie_in([[maybe_unused]] const void* at, [[maybe_unused]] int bytes) {
+#if !defined(__CUDACC__)
+  emulated_access(Of, at, bytes);
+#endif
+}
 
 // Stores a struct of 16, 8 or 4 bytes, at a multiple of that in the GPU's memory, in one access. So does an assignment, as a rule: of some addresses
 // the compiler does not see that they lie side by side, and stores each member by itself.
 template <class Piece>
 MOTET_HOST_DEVICE void store_whole(Piece* at, const Piece& value) {
+  must_lie_in<memory_kind::gpu>(at, sizeof(Piece));
 #if defined(__CUDA_ARCH__)
   if constexpr (sizeof(Piece) == 16) {
     const uint4 words = __builtin_bit_cast(uint4, value);
@@ -149,9 +159,6 @@ MOTET_HOST_DEVICE void store_whole(Piece* at, const Piece& value) {
     *at = value;
   }
 #else
-#if !defined(__CUDACC__)
-  emulated_store(at);
-#endif
   *at = value;
 #endif
 }

@@ -37,9 +37,10 @@ template <class Thread>
 MOTET_HOST_DEVICE const bf16* row_of_lane(Thread& self, const bf16* row, int lane) {
   return reinterpret_cast<const bf16*>(self.shuffle(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(row)), lane));
 }
-// Four matrices of 8 x 8: lane l says where row l % 8 of matrix l / 8 is, at a multiple of 16 bytes. Each lane gets (g, t) of each.
+// Four matrices of 8 x 8 in shared memory: lane l says where row l % 8 of matrix l / 8 is, at a multiple of 16 bytes. Each lane gets (g, t) of each.
 template <class Thread>
 MOTET_HOST_DEVICE void load_tiles(Thread& self, std::uint32_t (&to)[4], const bf16* row) {
+  must_lie_in<memory_kind::block>(row, 16);
   for (int i = 0; i < 4; ++i) {
     const bf16* const from = row_of_lane(self, row, i * 8 + self.lane() / 4) + self.lane() % 4 * 2;
     to[i] = static_cast<std::uint32_t>(from[0].bits) | static_cast<std::uint32_t>(from[1].bits) << 16;
@@ -48,6 +49,7 @@ MOTET_HOST_DEVICE void load_tiles(Thread& self, std::uint32_t (&to)[4], const bf
 // The same of the transposed matrices.
 template <class Thread>
 MOTET_HOST_DEVICE void load_tiles_across(Thread& self, std::uint32_t (&to)[4], const bf16* row) {
+  must_lie_in<memory_kind::block>(row, 16);
   for (int i = 0; i < 4; ++i) {
     const bf16* const first = row_of_lane(self, row, i * 8 + self.lane() % 4 * 2);
     const bf16* const second = row_of_lane(self, row, i * 8 + self.lane() % 4 * 2 + 1);
@@ -77,6 +79,8 @@ MOTET_HOST_DEVICE void store_pair(Thread& self, bf16* to, float low, float high)
 // order; when all but the last Open groups have arrived, they have for this thread: a barrier makes it so for all.
 template <int Bytes, class Thread>
 MOTET_HOST_DEVICE void copy_in_background(Thread& self, void* to, const void* from, bool wanted) {
+  must_lie_in<memory_kind::block>(to, Bytes);
+  if (wanted) must_lie_in<memory_kind::gpu>(from, Bytes);
   self.copy_later(to, wanted ? from : nullptr, Bytes);
 }
 template <class Thread>

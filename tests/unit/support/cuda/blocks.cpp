@@ -92,13 +92,36 @@ struct fetched {
   }
 };
 
-struct stored {
-  float* to;
-  bool shares;
+// Gives instructions that name the memory they are for a place in another one, or between what they move at once.
+struct misplaced {
+  float *from, *to;
+  int kind;
   template <class Thread>
   void operator()(Thread& self) const {
-    float* const own = self.template shared<float>(4 * self.threads());
-    motet::cuda::store_pack((shares ? own : to) + 4 * self.thread(), motet::cuda::pack<float>{{1, 2, 3, 4}});
+    float* const own = self.template shared<float>(4 * self.threads()) + 4 * self.thread();
+    float *const there = to + 4 * self.thread(), *const wanted = from + 4 * self.thread();
+    for (int i = 0; i < 4; ++i) own[i] = 0;
+    const auto copy = [&](float* into, const float* out_of, bool brings) {
+      motet::cuda::copy_in_background<16>(self, into, out_of, brings);
+      motet::cuda::close_copies(self);
+      motet::cuda::await_copies<0>(self);
+    };
+    std::uint32_t found[4] = {};
+    motet::cuda::pack<float> values{{1, 2, 3, 4}};
+    if (kind == 0) motet::cuda::store_pack(there, values);
+    if (kind == 1) motet::cuda::store_pack(own, values);
+    if (kind == 2) motet::cuda::store_pack(values.of, values);
+    if (kind == 3) motet::cuda::store_pack(there + 1, values);
+    if (kind == 4) copy(own, wanted, true);
+    if (kind == 5) copy(there, wanted, true);
+    if (kind == 6) copy(own, own, true);
+    if (kind == 7) copy(own, nullptr, false);
+    if (kind == 8) copy(own, wanted + 2, true);
+    const auto row = [](float* at) { return reinterpret_cast<const motet::bf16*>(at); };
+    if (kind == 9) motet::cuda::load_tiles(self, found, row(own));
+    if (kind == 10) motet::cuda::load_tiles(self, found, row(wanted));
+    if (kind == 11) motet::cuda::load_tiles_across(self, found, row(wanted));
+    if (kind == 12) motet::cuda::load_tiles_across(self, found, row(values.of));
   }
 };
 
@@ -136,11 +159,14 @@ TEST_CASE("copies in the background come when they are awaited, and not before")
   CHECK(laws::in_child([&] { run(fetched{from.data(), to.data(), 2}, {1, 32, 256}); }).says("ends while copies into shared memory are under way"));
 }
 
-TEST_CASE("store_pack stores to the GPU's memory alone") {
-  const laws::flat_on_gpu<float> to(128);
-  run(stored{to.data(), false}, {1, 32, 512});
-  CHECK(to.back()[127] == 4);
-  CHECK(in_child([&] { run(stored{to.data(), true}, {1, 32, 512}); }).says("stores to its shared memory by an instruction for the GPU's memory"));
+TEST_CASE("instructions that name a kind of memory are given no other") {
+  const laws::flat_on_gpu<float> from(136), to(136);
+  const auto end_of = [&](int kind) { return in_child([&] { run(misplaced{from.data(), to.data(), kind}, {1, 32, 512}); }); };
+  for (const int well : {0, 4, 7, 9}) CHECK(end_of(well).well);
+  for (const int kind : {1, 6}) CHECK(end_of(kind).says("an instruction for the GPU's memory is given the block's shared memory"));
+  CHECK(end_of(2).says("an instruction for the GPU's memory is given a thread's own memory"));
+  for (const int kind : {5, 10, 11, 12}) CHECK(end_of(kind).says("an instruction for the block's shared memory is given other memory"));
+  for (const int kind : {3, 8}) CHECK(end_of(kind).says("moves 16 bytes at once is given a place that is no multiple of them"));
 }
 
 TEST_CASE("what not all threads reach, ends the program") {
