@@ -3,12 +3,13 @@
 // program has it, cuDNN, in turns. One JSON line for each; FLOPs are those of the products (a causal mask counts half): 4 for each pair of rows and
 // column forward, 10 backward. `of_peak`: over the rate of a large product, measured in the same run. `ratio` above 1 says that ours is faster.
 //
-//   bench_gpu_attention [--smoke]
+//   bench_gpu_attention [--smoke] [--turns N] [--only NAME] [--nondeterministic]      the last: cuDNN may add gradients of queries up in any order
 #include "timing.hpp"
 
 namespace motet {
 
-void measure(cuda::device& on, const bench::settings& how) {
+void measure(cuda::device& on, const bench::settings& how, bool deterministic) {
+  on.on().part<cuda::attention_settings>().deterministic = deterministic;
   const double peak = on.measure_peak<bf16>(how.size(8192, 64), how.size(4096, 64), how.size(4096, 64));
   bench::line("{\"peak_tflops\": %.1f}", peak * 1e-12);
   // Each way has a device of its own: it is chosen before the first step.
@@ -44,6 +45,9 @@ void measure(cuda::device& on, const bench::settings& how) {
       attention_backward(ctx, seq, seq, shape_of, read(t, 0), read(t, 1), read(t, 2), matrix<const bf16>(whole(y[t])), matrix<const float>(stats(t)),
                          matrix<const bf16>(whole(dy[t])), part(d_qkv[t], 0), part(d_qkv[t], 1), part(d_qkv[t], 2));
     };
+    const auto name = [&](const char* what) { return std::string(of.name) + ", " + what; };
+    // Both are asked, as each that is wanted counts.
+    if (const bool forth = how.wants(name("forward")), back = how.wants(name("backward")); !forth && !back) continue;
     // What backward reads is what forward made, of every copy.
     own.prepare(own.plan([&](cuda::context& ctx) { forward(ctx, 0); }));
     own.run([&](cuda::context& ctx) {
@@ -51,15 +55,18 @@ void measure(cuda::device& on, const bench::settings& how) {
     });
     own.finish();
     const auto tell = [&](const char* what, double flops, const std::function<void(cuda::context&, index)>& run) {
+      if (!how.wants(name(what))) return;
       std::vector<bench::contender> all;
       if (MOTET_CUDNN_ATTENTION != 0) all.push_back({&on, run});
       all.push_back({&own, run});
       const bench::timed found = bench::compare(all, how.turns(15));
       for (std::size_t k = 0; k < all.size(); ++k) {
         const bool library = all[k].on == &on;
-        bench::line("{\"attention\": \"%s, %s\", \"kernels\": \"%s\", \"milliseconds\": %.4f, \"tflops\": %.1f, \"of_peak\": %.3f, \"ratio\": %.3f}",
-                    of.name, what, library ? "cuDNN" : "own", found.seconds[k] * 1e3, flops / found.seconds[k] * 1e-12,
-                    flops / found.seconds[k] / peak, library ? 1.0 : 1 / found.ratios[k]);
+        bench::line(
+            "{\"attention\": \"%s, %s\", \"kernels\": \"%s\", \"deterministic\": %s, \"milliseconds\": %.4f, \"tflops\": %.1f, \"of_peak\": %.3f, "
+            "\"ratio\": %.3f}",
+            of.name, what, library ? "cuDNN" : "own", deterministic || !library ? "true" : "false", found.seconds[k] * 1e3,
+            flops / found.seconds[k] * 1e-12, flops / found.seconds[k] / peak, library ? 1.0 : 1 / found.ratios[k]);
       }
       const std::string peer =
           all.size() > 1 ? "cuDNN " + std::to_string(static_cast<int>(flops / found.seconds[0] * 1e-12)) + " TFLOP/s" : "no cuDNN";
@@ -73,5 +80,10 @@ void measure(cuda::device& on, const bench::settings& how) {
 }  // namespace motet
 
 int main(int count, char** words) {
-  return motet::bench::on_gpu([&](motet::cuda::device& on) { motet::measure(on, {count, words}); });
+  bool nondeterministic = false;
+  motet::bench::settings how("bench_gpu_attention", "attention by our own kernels and by cuDNN, in turns");
+  how.offer_turns();
+  how.offer_names();
+  how.flag("--nondeterministic", nondeterministic, "cuDNN may add gradients of queries up in any order");
+  return how.run(count, words, [&] { return motet::bench::on_gpu([&](motet::cuda::device& on) { motet::measure(on, how, !nondeterministic); }); });
 }

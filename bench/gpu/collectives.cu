@@ -241,11 +241,8 @@ void many_gpus([[maybe_unused]] index gpus, [[maybe_unused]] bool smoke) {
 
 }  // namespace
 
-int measure(int count, char** words) {
-  const bench::settings how(count, words);
-  index ranks = 4;
-  for (int i = 1; i + 1 < count; ++i)
-    if (std::string_view(words[i]) == "--ranks") ranks = std::clamp(std::atoi(words[i + 1]), 2, 32);
+int measure(const bench::settings& how, index ranks) {
+  if (ranks > 32) fail(bad_option_value, "--ranks wants 2 to 32, got " + std::to_string(ranks));
   return bench::on_gpu([&](cuda::device& on) {
     bench::line("{\"copy_gb_per_second\": %.0f}", bench::copy_rate(on, how.turns(10), how.size(index{1} << 28, 4096)) * 1e-9);
     const int gpus = cuda::require_gpus();
@@ -259,5 +256,8 @@ int measure(int count, char** words) {
 
 int main(int count, char** words) {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-  return motet::measure(count, words);
+  motet::index ranks = 4;
+  motet::bench::settings how("bench_gpu_collectives", "collectives of ranks that share a GPU and, on several GPUs, of NCCL");
+  how.count("--ranks", ranks, 2, "ranks that share the GPU, 32 at most");
+  return how.run(count, words, [&] { return motet::measure(how, ranks); });
 }

@@ -3,8 +3,8 @@
 // 2,048 rows a sample; forward, backward from a given gradient of the output, clipping and AdamW, in bf16 with float weights and float residuals. Its
 // peer is bench/peers/decoder_torch.py. One JSON line for each batch; FLOPs count nothing twice and a causal mask half.
 //
-//   bench_gpu_decoder [--smoke]
-//   bench_gpu_decoder --paced --batch N     for bench/peers/alternate.py: a step for each line of standard input
+//   bench_gpu_decoder [--smoke] [--turns N] [--batch N]
+//   bench_gpu_decoder --paced [--batch N]   for bench/peers/alternate.py: a step for each line of standard input
 #include "timing.hpp"
 
 #include <motet/nn/text.hpp>
@@ -183,27 +183,37 @@ void pace(cuda::device& on, index samples, index length) {
 
 }  // namespace
 
-void measure(cuda::device& on, const bench::settings& how) {
+void measure(cuda::device& on, const bench::settings& how, index only_batch) {
   const double peak = on.measure_peak<bf16>(how.size(8192, 64), how.size(4096, 64), how.size(4096, 64));
   bench::line("{\"peak_tflops\": %.1f}", peak * 1e-12);
-  if (how.smoke) return measure<little>(1, 8, peak, 2);
-  for (const index batch : {2, 4, 8, 16}) measure<billion>(batch, 2048, peak, 12);
+  if (how.smoke) return measure<little>(std::max<index>(only_batch, 1), 8, peak, how.turns(12));
+  if (only_batch > 0) return measure<billion>(only_batch, 2048, peak, how.turns(12));
+  for (const index batch : {2, 4, 8, 16}) measure<billion>(batch, 2048, peak, how.turns(12));
 }
 
 }  // namespace motet
 
 int main(int count, char** words) {
-  motet::index batch = 4;
+  motet::index batch = 0;
   bool paced = false;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view word = words[i];
-    if (word == "--paced") paced = true;
-    if (word == "--batch" && i + 1 < count) batch = std::max(std::atoi(words[i + 1]), 1);
-  }
-  const motet::bench::settings how(count, words);
-  return motet::bench::on_gpu([&](motet::cuda::device& on) {
-    if (!paced) motet::measure(on, how);
-    else if (how.smoke) motet::pace<motet::little>(on, batch, 8);
-    else motet::pace<motet::billion>(on, batch, 2048);
+  std::string model = "decoder", data = "random", precision = "bf16", device = "cuda";
+  motet::index threads = 1;
+  motet::bench::settings how("bench_gpu_decoder", "a training step of a stack of decoder blocks with a billion weights");
+  how.offer_turns();
+  how.count("--batch", batch, 0, "samples a step; 0: several in turn, and 4 with --paced");
+  how.flag("--paced", paced, "a step for each line of standard input, for bench/peers/alternate.py");
+  // What that runner tells all programs. This one knows one of each.
+  how.choice("--model", model, {"decoder"}, "the one model");
+  how.choice("--data", data, {"random"}, "the one kind of inputs");
+  how.choice("--precision", precision, {"bf16"}, "the one precision");
+  how.choice("--device", device, {"cuda"}, "the one kind of device");
+  how.count("--threads", threads, 1, "of the host, of which it takes one");
+  return how.run(count, words, [&] {
+    return motet::bench::on_gpu([&](motet::cuda::device& on) {
+      const motet::index samples = batch > 0 ? batch : 4;
+      if (!paced) motet::measure(on, how, batch);
+      else if (how.smoke) motet::pace<motet::little>(on, samples, 8);
+      else motet::pace<motet::billion>(on, samples, 2048);
+    });
   });
 }

@@ -2,7 +2,7 @@
 // Operations that move memory, each beside a copy within the GPU, in turns: rows of ViT-L/14 (257 a picture, 1,024 wide) of a batch of 128. One JSON
 // line for each; `of_copy` is what they move at least, over what the copy moves in their time. The goal is 0.85.
 //
-//   bench_gpu_operations [--smoke]
+//   bench_gpu_operations [--smoke] [--turns N] [--only NAME]
 #include "timing.hpp"
 
 namespace motet {
@@ -24,6 +24,7 @@ void measure(cuda::device& on, const bench::settings& how) {
   std::vector<std::string> shown;
   double lowest = 1e9;
   const auto tell = [&](const char* name, double bytes, std::function<void(cuda::context&, index)> run) {
+    if (!how.wants(name)) return;
     const bench::timed found = bench::compare({copies.on(on), {&on, std::move(run)}}, turns);
     const double rate = bytes / found.seconds[1], copy_bytes = 2 * static_cast<double>(copies.count);
     // The median of the ratios within turns.
@@ -98,6 +99,7 @@ void measure(cuda::device& on, const bench::settings& how) {
     on.drop_weights(static_cast<const float*>(weights[0]));
   }
   tell("sum of squares", all * 4, [&](cuda::context& ctx, index) { sum_of_squares(ctx, static_cast<const float*>(gradients[0]), parameters); });
+  if (shown.empty()) return;
   bench::tell("operations that move memory: lowest %.2f of a copy (goal 0.85)", lowest);
   for (const std::string& each : shown) bench::tell("  %s", each.c_str());
 }
@@ -105,5 +107,8 @@ void measure(cuda::device& on, const bench::settings& how) {
 }  // namespace motet
 
 int main(int count, char** words) {
-  return motet::bench::on_gpu([&](motet::cuda::device& on) { motet::measure(on, {count, words}); });
+  motet::bench::settings how("bench_gpu_operations", "operations that move memory, each beside a copy within the GPU");
+  how.offer_turns();
+  how.offer_names();
+  return how.run(count, words, [&] { return motet::bench::on_gpu([&](motet::cuda::device& on) { motet::measure(on, how); }); });
 }

@@ -2,7 +2,7 @@
 // Products of the layers of ViT-L/14 and its text tower in bf16, as layers call them (bias, activation, sums into float gradients included), in turns
 // with cuBLASLt called bare for the same product alone with its first heuristic. One JSON line for each; a `ratio` above 1 says that ours is faster.
 //
-//   bench_gpu_products [--smoke] [--autotune]
+//   bench_gpu_products [--smoke] [--turns N] [--only NAME] [--autotune]
 #include "timing.hpp"
 
 #include <cublasLt.h>
@@ -103,6 +103,7 @@ void measure(cuda::device& on, const bench::settings& how, bool autotune) {
     on.keep_weights<bf16>(weights[0], of.in * of.out);
     on.run([](cuda::context& ctx) { refresh_weights(ctx); });
     const auto tell = [&](const char* what, const bare_product& bare, auto&& operands, std::function<void(cuda::context&, index)> run) {
+      if (!how.wants(std::string(of.name) + ", " + what)) return;
       const bench::contender alone{&on, [&](cuda::context& ctx, index t) {
                                      if (!ctx.measuring()) operands(ctx.stream(), bare, t);
                                    }};
@@ -111,10 +112,11 @@ void measure(cuda::device& on, const bench::settings& how, bool autotune) {
       if (ratios.empty() || ratio < *std::min_element(ratios.begin(), ratios.end())) slowest = std::string(of.name) + ", " + what;
       ratios.push_back(ratio);
       bench::line(
-          "{\"product\": \"%s, %s\", \"rows\": %td, \"in\": %td, \"out\": %td, \"tflops\": %.1f, \"bare_tflops\": %.1f, \"of_peak\": %.3f, "
+          "{\"product\": \"%s, %s\", \"autotune\": %s, \"rows\": %td, \"in\": %td, \"out\": %td, \"tflops\": %.1f, \"bare_tflops\": %.1f, "
+          "\"of_peak\": %.3f, "
           "\"ratio\": %.3f}",
-          of.name, what, of.rows, of.in, of.out, flops / found.seconds[1] * 1e-12, flops / found.seconds[0] * 1e-12, flops / found.seconds[1] / peak,
-          ratio);
+          of.name, what, autotune ? "true" : "false", of.rows, of.in, of.out, flops / found.seconds[1] * 1e-12, flops / found.seconds[0] * 1e-12,
+          flops / found.seconds[1] / peak, ratio);
     };
     const auto go_forward = [&](cudaStream_t stream, const bare_product& bare, index t) { bare.run(stream, w[0], x[t], y[t]); };
     tell("forward with bias", forward, go_forward, [&](cuda::context& ctx, index t) {
@@ -142,6 +144,7 @@ void measure(cuda::device& on, const bench::settings& how, bool autotune) {
     on.finish();
     on.drop_weights(weights[0]);
   }
+  if (ratios.empty()) return;
   bench::tell("products: peak %.0f TFLOP/s; over bare cuBLASLt %.2fx median of %zu, lowest %.2fx (%s)", peak * 1e-12, bench::median(ratios),
               ratios.size(), *std::min_element(ratios.begin(), ratios.end()), slowest.c_str());
 }
@@ -150,6 +153,9 @@ void measure(cuda::device& on, const bench::settings& how, bool autotune) {
 
 int main(int count, char** words) {
   bool autotune = false;
-  for (int i = 1; i < count; ++i) autotune = autotune || std::string_view(words[i]) == "--autotune";
-  return motet::bench::on_gpu([&](motet::cuda::device& on) { motet::measure(on, {count, words}, autotune); });
+  motet::bench::settings how("bench_gpu_products", "products as layers call them, beside cuBLASLt called bare");
+  how.offer_turns();
+  how.offer_names();
+  how.flag("--autotune", autotune, "time the library's best offers for each new shape, once, and take the fastest");
+  return how.run(count, words, [&] { return motet::bench::on_gpu([&](motet::cuda::device& on) { motet::measure(on, how, autotune); }); });
 }

@@ -4,7 +4,7 @@
 // (a loss for half of the batch). `measured_over_simulated` is the median over steps of each step's makespan over the simulation with the medians of
 // that step's own stage times; `from_the_step_before` feeds those of the step before it. The goal is 0.95 to 1.05.
 //
-//   bench_gpu_sharing [--smoke] [--share N]      multiprocessors of each rank; 0: all ranks on all of them
+//   bench_gpu_sharing [--smoke] [--turns N] [--share N]      multiprocessors of each rank; 0: all ranks on all of them
 #include "timing.hpp"
 
 #include "../../examples/train_clip/models.hpp"
@@ -95,18 +95,14 @@ void measure_both(cuda::device& on, index batch, int microbatches, int share, in
 
 }  // namespace
 
-int measure(int count, char** words) {
-  const bench::settings how(count, words);
-  int share = 32;
-  for (int i = 1; i + 1 < count; ++i)
-    if (std::string_view(words[i]) == "--share") share = std::atoi(words[i + 1]);
+int measure(const bench::settings& how, int share) {
   return bench::on_gpu([&](cuda::device& on) {
     if (how.smoke) {
       constexpr vit_config picture{.image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 2, .embedding = 8, .pre_norm = true};
       constexpr text_config caption{.vocabulary = 32, .context = 4, .width = 16, .layers = 2, .heads = 2, .embedding = 8};
       return measure_both<picture, caption>(on, 8, 4, share, 1);
     }
-    measure_both<train_clip::b16_picture, train_clip::b16_caption>(on, 512, 16, share, 12);
+    measure_both<train_clip::b16_picture, train_clip::b16_caption>(on, 512, 16, share, how.turns(12));
   });
 }
 
@@ -114,5 +110,9 @@ int measure(int count, char** words) {
 
 int main(int count, char** words) {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-  return motet::measure(count, words);
+  motet::index share = 32;
+  motet::bench::settings how("bench_gpu_sharing", "four ranks on one GPU, beside the simulation of their program");
+  how.offer_turns();
+  how.count("--share", share, 0, "multiprocessors of each rank; 0: all ranks on all of them");
+  return how.run(count, words, [&] { return motet::measure(how, static_cast<int>(share)); });
 }

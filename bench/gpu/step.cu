@@ -9,11 +9,11 @@
 //   graph_gain                    seconds without graphs over seconds with
 //   predicted_bytes, used_bytes   by the plan, and by what is missing of the GPU's memory once the step has run
 //
-// and, where the program has CUPTI, for one batch of each: `gaps`, the share of such a step, from its first copy or kernel to its last one, in which
-// the GPU runs none.
+// and, where CUPTI is there, for one batch of each: `gaps`, the share of such a step, from its first copy or kernel to its last one, in which the GPU runs
+// none; with --kernels also a line for each kernel, copy and fill: its count, milliseconds and share of all that the step ran.
 //
-//   bench_gpu_step [--smoke]
-#include "gaps.hpp"
+//   bench_gpu_step [--smoke] [--turns N] [--model l14|b16] [--batch N] [--kernels]
+#include "kernel_table.hpp"
 #include "timing.hpp"
 
 #include "../../examples/train_clip/models.hpp"
@@ -65,114 +65,199 @@ struct noise {
   }
 };
 
+// The command line.
+struct step_settings : bench::settings {
+  std::string model = "all";
+  index batch = 0;
+  bool kernels = false;
+  step_settings() : bench::settings("bench_gpu_step", "a contrastive training step of ViT-L/14 and of ViT-B/16 with CLIP's text tower, in bf16") {
+    offer_turns();
+    choice("--model", model, {"all", "l14", "b16"}, "whose step");
+    count("--batch", batch, 0, "samples a step; 0: several in turn");
+    flag("--kernels", kernels, "also a table of what one step runs on the GPU");
+  }
+  // One step is asked for, so that it may be traced right after it was measured.
+  bool one_alone() const { return batch > 0 && model != "all"; }
+};
+
+// Training of one model with one batch.
 template <vit_config Picture, text_config Caption>
-void measure(const char* name, index samples, double peak, int turns) {
+class training {
+ public:
   using net = model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
-  const noise data(Picture, Caption, samples);
-  const typename net::batch batch{pictures{data.pixels.data(), samples}, tokens{data.ids.data(), {samples, Caption.context, nullptr}}};
-  probed_device on;
-  on.on();
-  const auto pinned = on.pin(data.pixels.data(), data.pixels.size() * sizeof(float));
-  std::size_t left = 0, before = 0, all = 0;
-  cuda::check(cudaMemGetInfo(&before, &all), "cudaMemGetInfo");
-  trainer_config config;
-  config.batch = samples;
-  trainer<net, probed_device, mixed_bf16> trains(on, config);
-  const index predicted = trains.plan().total();
-  if (static_cast<std::size_t>(predicted) > before) {
-    bench::line("{\"step\": \"%s\", \"batch\": %td, \"skipped\": \"%td bytes are predicted, %zu are free\"}", name, samples, predicted, before);
-    return;
+
+  training(const char* name, index samples)
+      : name_(name),
+        samples_(samples),
+        data_(Picture, Caption, samples),
+        batch_{pictures{data_.pixels.data(), samples}, tokens{data_.ids.data(), {samples, Caption.context, nullptr}}},
+        pinned_(on_.pin(data_.pixels.data(), data_.pixels.size() * sizeof(float))),
+        free_(free_bytes()),
+        trains_(on_, config_for(samples)) {}
+
+  // False, with a line that says so, where the GPU has too little memory.
+  bool prepare() {
+    const index predicted = trains_.plan().total();
+    if (static_cast<std::size_t>(predicted) > free_) {
+      bench::line("{\"step\": \"%s\", \"batch\": %td, \"skipped\": \"%td bytes are predicted, %zu are free\"}", name_, samples_, predicted, free_);
+      return false;
+    }
+    trains_.prepare();
+    return true;
   }
-  trains.prepare();
-  // As in a run, where the host waits for loss and norm of each step, and for the last update at the end.
-  const auto step = [&](bool graphs, int steps = 1) {
-    on.set_graphs(graphs);
-    const auto from = std::chrono::steady_clock::now();
-    for (int k = 0; k < steps; ++k) trains.step(batch, 1e-5);
-    on.finish();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count() / steps;
-  };
-  for (int k = 0; k < 4; ++k) step(true);  // the third is recorded
-  step(false);
-  cuda::check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
-  std::vector<double> with, without, gain;
-  for (int turn = 0; turn < turns; ++turn) {
-    const double first = step(turn % 2 == 0, 3), second = step(turn % 2 != 0, 3);
-    with.push_back(turn % 2 == 0 ? first : second);
-    without.push_back(turn % 2 == 0 ? second : first);
-    gain.push_back(without.back() / with.back());
+
+  void measure(double peak, int turns) {
+    // As in a run, where the host waits for loss and norm of each step, and for the last update at the end.
+    const auto step = [&](bool graphs, int steps = 1) {
+      on_.set_graphs(graphs);
+      const auto from = std::chrono::steady_clock::now();
+      take(steps);
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count() / steps;
+    };
+    for (int k = 0; k < 4; ++k) step(true);  // the third is recorded
+    step(false);
+    const std::size_t left = free_bytes();
+    std::vector<double> with, without, gain;
+    for (int turn = 0; turn < turns; ++turn) {
+      const double first = step(turn % 2 == 0, 3), second = step(turn % 2 != 0, 3);
+      with.push_back(turn % 2 == 0 ? first : second);
+      without.push_back(turn % 2 == 0 ? second : first);
+      gain.push_back(without.back() / with.back());
+    }
+    std::vector<double> work;
+    on_.probe(4);
+    for (int k = 0; k < std::max(turns / 4, 1); ++k) {
+      step(true);
+      work.push_back(on_.found());
+    }
+    on_.probe(0);
+    const bool recorded = on_.recorded() > 0;
+    // The same passes over the same memory; a rate of zero leaves the weights.
+    const auto update = bench::compare({{&on_,
+                                         [&](cuda::context& ctx, index) {
+                                           adamw(ctx, trains_.weights(), trains_.gradients(), trains_.first(), trains_.second(), net::trainable_size,
+                                                 cuda::adamw_step{.rate = 0}, true);
+                                         }}},
+                                       std::max(turns / 2, 1));
+    const index predicted = trains_.plan().total();
+    const double seconds = bench::median(with), rate = trains_.flops(batch_) / seconds,
+                 idle = 1 - (bench::median(work) + update.seconds[0]) / seconds;
+    bench::line(
+        "{\"step\": \"%s\", \"precision\": \"bf16\", \"batch\": %td, \"seconds\": %.6f, \"samples_per_second\": %.1f, \"tflops\": %.2f, \"of_peak\": "
+        "%.4f, "
+        "\"recorded\": %s, \"work_seconds\": %.6f, \"update_seconds\": %.6f, \"idle\": %.4f, \"seconds_without_graphs\": %.6f, "
+        "\"graph_gain\": %.4f, \"predicted_bytes\": %td, \"used_bytes\": %zu}",
+        name_, samples_, seconds, static_cast<double>(samples_) / seconds, rate * 1e-12, rate / peak, recorded ? "true" : "false",
+        bench::median(work), update.seconds[0], idle, bench::median(without), bench::median(gain), predicted, free_ - left);
+    bench::tell("step %-6s batch %5td: %8.1f samples/s, %5.1f %% of peak, idle %.1f %%, graphs %.3fx, %.1f of %.1f GiB predicted", name_, samples_,
+                static_cast<double>(samples_) / seconds, 100 * rate / peak, 100 * idle, bench::median(gain),
+                static_cast<double>(free_ - left) / (1 << 30), static_cast<double>(predicted) / (1 << 30));
   }
-  std::vector<double> work;
-  on.probe(4);
-  for (int k = 0; k < std::max(turns / 4, 1); ++k) {
-    step(true);
-    work.push_back(on.found());
+
+  // One recorded step, piece by piece. Where CUPTI was once at work, later launches may be slower, so this comes last.
+  void trace(bool kernels) {
+    const std::string why = bench::activity::all().begin();
+    if (!why.empty()) {
+      bench::line("{\"step\": \"%s\", \"batch\": %td, \"not_traced\": \"%s\"}", name_, samples_, why.c_str());
+      bench::tell("step %-6s batch %5td: no table of kernels: %s", name_, samples_, why.c_str());
+      return;
+    }
+    // Graphs that were made before are not seen kernel by kernel; the third step is recorded anew.
+    on_.set_graphs(true);
+    on_.on().part<cuda::recorder>().forget();
+    take(4);
+    bench::activity::all().flush();
+    take(1);
+    const auto all = bench::activity::all().end();
+    const double gaps = all.empty() ? -1 : bench::uncovered(all);
+    bench::line("{\"step\": \"%s\", \"batch\": %td, \"recorded\": %s, \"gaps\": %.4f}", name_, samples_, on_.recorded() > 0 ? "true" : "false", gaps);
+    bench::tell("step %-6s batch %5td: %.2f %% of it without a kernel (goal 2)", name_, samples_, 100 * gaps);
+    if (!kernels) return;
+    const auto rows = bench::by_kernel(all);
+    double whole = 0;
+    for (const auto& row : rows) whole += row.seconds;
+    for (const auto& row : rows) {
+      const std::string name = bench::readable_name(row.compiled);
+      bench::line(
+          "{\"kernel\": \"%s\", \"step\": \"%s\", \"batch\": %td, \"count\": %ld, \"milliseconds\": %.4f, \"share\": %.4f, \"compiled\": \"%s\"}",
+          name.c_str(), name_, samples_, row.count, 1e3 * row.seconds, row.seconds / whole, row.compiled.c_str());
+    }
+    for (std::size_t k = 0; k < std::min<std::size_t>(rows.size(), 12); ++k)
+      bench::tell("  %5.1f %% %9.3f ms %5ld x  %.150s", 100 * rows[k].seconds / whole, 1e3 * rows[k].seconds, rows[k].count,
+                  bench::readable_name(rows[k].compiled).c_str());
   }
-  on.probe(0);
-  const bool recorded = on.recorded() > 0;
-  // The same passes over the same memory; a rate of zero leaves the weights.
-  const auto update = bench::compare({{&on,
-                                       [&](cuda::context& ctx, index) {
-                                         adamw(ctx, trains.weights(), trains.gradients(), trains.first(), trains.second(), net::trainable_size,
-                                               cuda::adamw_step{.rate = 0}, true);
-                                       }}},
-                                     std::max(turns / 2, 1));
-  const double seconds = bench::median(with), rate = trains.flops(batch) / seconds, idle = 1 - (bench::median(work) + update.seconds[0]) / seconds;
-  bench::line(
-      "{\"step\": \"%s\", \"precision\": \"bf16\", \"batch\": %td, \"seconds\": %.6f, \"samples_per_second\": %.1f, \"tflops\": %.2f, \"of_peak\": "
-      "%.4f, "
-      "\"recorded\": %s, \"work_seconds\": %.6f, \"update_seconds\": %.6f, \"idle\": %.4f, \"seconds_without_graphs\": %.6f, "
-      "\"graph_gain\": %.4f, \"predicted_bytes\": %td, \"used_bytes\": %zu}",
-      name, samples, seconds, static_cast<double>(samples) / seconds, rate * 1e-12, rate / peak, recorded ? "true" : "false", bench::median(work),
-      update.seconds[0], idle, bench::median(without), bench::median(gain), predicted, before - left);
-  bench::tell("step %-6s batch %5td: %8.1f samples/s, %5.1f %% of peak, idle %.1f %%, graphs %.3fx, %.1f of %.1f GiB predicted", name, samples,
-              static_cast<double>(samples) / seconds, 100 * rate / peak, 100 * idle, bench::median(gain),
-              static_cast<double>(before - left) / (1 << 30), static_cast<double>(predicted) / (1 << 30));
-}
+
+ private:
+  static std::size_t free_bytes() {
+    std::size_t left = 0, all = 0;
+    cuda::check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
+    return left;
+  }
+  static trainer_config config_for(index samples) {
+    trainer_config config;
+    config.batch = samples;
+    return config;
+  }
+  void take(int steps) {
+    for (int k = 0; k < steps; ++k) trains_.step(batch_, 1e-5);
+    on_.finish();
+  }
+
+  const char* name_;
+  index samples_;
+  noise data_;
+  typename net::batch batch_;
+  probed_device on_;
+  std::shared_ptr<void> pinned_;
+  std::size_t free_;
+  trainer<net, probed_device, mixed_bf16> trains_;
+};
 
 template <vit_config Picture, text_config Caption>
-void measure_gaps(const char* name, index samples) {
-  using net = model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
-  const noise data(Picture, Caption, samples);
-  const typename net::batch batch{pictures{data.pixels.data(), samples}, tokens{data.ids.data(), {samples, Caption.context, nullptr}}};
-  probed_device on;
-  const auto pinned = on.pin(data.pixels.data(), data.pixels.size() * sizeof(float));
-  trainer_config config;
-  config.batch = samples;
-  trainer<net, probed_device, mixed_bf16> trains(on, config);
-  trains.prepare();
-  const auto steps = [&](int count) {
-    for (int k = 0; k < count; ++k) trains.step(batch, 1e-5);
-    on.finish();
-  };
-  // The third is recorded.
-  const double gaps = bench::share_of_gaps([&] { steps(4); }, [&] { steps(1); });
-  bench::line("{\"step\": \"%s\", \"batch\": %td, \"recorded\": %s, \"gaps\": %.4f}", name, samples, on.recorded() > 0 ? "true" : "false", gaps);
-  bench::tell("step %-6s batch %5td: %.2f %% of it without a kernel (goal 2)", name, samples, 100 * gaps);
+void measure_model(const char* name, const step_settings& how, double peak, const std::vector<index>& usual) {
+  for (const index batch : how.batch > 0 ? std::vector<index>{how.batch} : usual) {
+    training<Picture, Caption> of(name, batch);
+    if (!of.prepare()) continue;
+    of.measure(peak, how.turns(12));
+    // Its weights are made once then, which takes long.
+    if (how.one_alone()) of.trace(how.kernels);
+  }
+}
+template <vit_config Picture, text_config Caption>
+void trace_model(const char* name, const step_settings& how, index usual) {
+  training<Picture, Caption> of(name, how.batch > 0 ? how.batch : usual);
+  if (of.prepare()) of.trace(how.kernels);
 }
 
 }  // namespace
 
-void measure(cuda::device& on, const bench::settings& how) {
+void measure(cuda::device& on, const step_settings& how) {
   const double peak = on.measure_peak<bf16>(how.size(8192, 64), how.size(4096, 64), how.size(4096, 64));
   bench::line("{\"peak_tflops\": %.1f}", peak * 1e-12);
   bench::tell("peak of a bf16 product: %.0f TFLOP/s", peak * 1e-12);
   if (how.smoke) {
     constexpr vit_config picture{.image = 8, .patch = 4, .width = 32, .layers = 2, .heads = 2, .embedding = 16, .pre_norm = true};
     constexpr text_config caption{.vocabulary = 64, .context = 8, .width = 32, .layers = 2, .heads = 2, .embedding = 16};
-    return measure<picture, caption>("smoke", 4, peak, 2);
+    measure_model<picture, caption>("smoke", how, peak, {4});
+    if (!how.one_alone()) trace_model<picture, caption>("smoke", how, 4);
+    return;
   }
+#if defined(MOTET_BENCH_SMOKE)
+  bench::line("{\"skipped\": \"this program was built for --smoke alone\"}");
+#else
   using namespace train_clip;
-  for (const index batch : {64, 128, 256, 512}) measure<l14_picture, l14_caption>("l14", batch, peak, 12);
-  for (const index batch : {128, 256, 512, 1024}) measure<b16_picture, b16_caption>("b16", batch, peak, 12);
-  if constexpr (bench::knows_gaps) {
-    measure_gaps<l14_picture, l14_caption>("l14", 128);
-    measure_gaps<b16_picture, b16_caption>("b16", 256);
-  }
+  const bool l14 = how.model != "b16", b16 = how.model != "l14";
+  if (l14) measure_model<l14_picture, l14_caption>("l14", how, peak, {64, 128, 256, 512});
+  if (b16) measure_model<b16_picture, b16_caption>("b16", how, peak, {128, 256, 512, 1024});
+  if (how.one_alone()) return;
+  if (l14) trace_model<l14_picture, l14_caption>("l14", how, 128);
+  if (b16) trace_model<b16_picture, b16_caption>("b16", how, 256);
+#endif
 }
 
 }  // namespace motet
 
 int main(int count, char** words) {
-  return motet::bench::on_gpu([&](motet::cuda::device& on) { motet::measure(on, {count, words}); });
+  motet::step_settings how;
+  return how.run(count, words, [&] { return motet::bench::on_gpu([&](motet::cuda::device& on) { motet::measure(on, how); }); });
 }

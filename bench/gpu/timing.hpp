@@ -3,6 +3,7 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/meta/mixed_bits.hpp>
+#include <motet/runtime/options.hpp>
 
 #include <algorithm>
 #include <cstdarg>
@@ -16,14 +17,51 @@
 // Times by events of the GPU, medians of many turns, over inputs that do not fit into its cache and are random: equal numbers draw less power.
 namespace motet::bench {
 
-// `--smoke`: tiny shapes and few turns, to see that a program works; its numbers mean nothing.
-struct settings {
+// The command line of a bench, which declares what else it knows. `--smoke`: tiny shapes and few turns, to see that a program works; its numbers mean
+// nothing.
+struct settings : options {
   bool smoke = false;
-  settings(int count, char** words) {
-    for (int i = 1; i < count; ++i) smoke = smoke || std::string_view(words[i]) == "--smoke";
+  index turns_asked = 0;
+  std::string only;
+
+  settings(std::string program, std::string about) : options(std::move(program), std::move(about)) {
+    flag("--smoke", smoke, "tiny shapes and few turns, to see that it works; its numbers mean nothing");
   }
+  // Options hold addresses.
+  settings(const settings&) = delete;
+  settings& operator=(const settings&) = delete;
+
+  void offer_turns() { count("--turns", turns_asked, 0, "how often each is timed, of which the median counts; 0: as often as is usual"); }
+  // A bench that measures several things by name, and asks wants() of each.
+  void offer_names() { text("--only", only, "NAME", "measure those alone whose names contain this"); }
+  bool wants(std::string_view name) const {
+    const bool wanted = name.find(only) != std::string_view::npos;
+    chosen_ = chosen_ || wanted;
+    return wanted;
+  }
+
   index size(index usual, index small) const { return smoke ? small : usual; }
-  int turns(int usual) const { return smoke ? 2 : usual; }
+  int turns(int usual) const { return turns_asked > 0 ? static_cast<int>(turns_asked) : smoke ? 2 : usual; }
+
+  // What a program's main() is: the status of body(), or 2 where the command line is not understood, or nothing has the name that was asked for.
+  template <class Body>
+  int run(int words, const char* const* all, Body&& body) {
+    try {
+      if (!parse(words, all)) {
+        std::printf("%s", help().c_str());
+        return 0;
+      }
+      const int status = body();
+      if (status == 0 && !only.empty() && !chosen_) fail(bad_option_value, "--only " + only + ": nothing that is measured here is called so");
+      return status;
+    } catch (const error& problem) {
+      std::fprintf(stderr, "%s\n", problem.what());
+      return 2;
+    }
+  }
+
+ private:
+  mutable bool chosen_ = false;
 };
 
 // A line of JSON, and a line for people, of which bench/gpu.sh makes its table.

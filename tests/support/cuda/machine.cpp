@@ -222,6 +222,7 @@ bool machine::step(lock& held_lock) {
   const double seconds = !what.run ? 0 : paced != pace.end() && !what.on_host ? paced->second : now() - began;
   double end = std::max(begin, no_sooner) + seconds;
   if (head.graph) end = begin + (head.graph->seconds = std::max(head.graph->seconds, no_sooner - begin) + seconds);
+  if (watch && what.run && !what.on_host) watch(what.name, end - seconds, end);
   if (chosen.node != whole) {
     head.graph->done[chosen.node] = true;
     --head.graph->left;
@@ -337,6 +338,11 @@ bool is_refused(const std::string& function) {
   if (found == m.refusals.end() || found->second.first-- > 0) return false;
   m.refusals.erase(found);
   return true;
+}
+void watch_work(std::function<void(const std::string&, double, double)> look) {
+  auto& m = machine::one();
+  const machine::lock held(m.guard);
+  m.watch = std::move(look);
 }
 void watch_frees(std::function<void(const void*, std::size_t)> look) {
   auto& m = machine::one();

@@ -56,6 +56,9 @@ void began_no_sooner(double time);
 enum class place { gpu, pinned, pageable };
 place place_of(const void* at);
 
+// Called after each piece of work that a stream has done, with its kernel or call and the seconds at which it began and ended: for fakes of tracers.
+void watch_work(std::function<void(const std::string& name, double from, double to)> look);
+
 struct kernel_call {
   launch_shape shape;
   int most_threads = 1024;

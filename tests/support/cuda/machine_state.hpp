@@ -115,6 +115,7 @@ struct machine {
   double could_begin = 0, no_sooner = 0;
   std::map<int, double> pace;
   std::vector<std::function<void(const void*, std::size_t)>> frees;
+  std::function<void(const std::string&, double, double)> watch;
   bool open = false;  // memory of GPUs may be touched
   std::map<std::uintptr_t, allocation> held;
   std::map<std::uintptr_t, std::size_t> pinned, registered;
