@@ -43,6 +43,27 @@ inline constexpr message meeting_refused{"MT-B18", "the ranks could not meet", "
 inline constexpr message gpu_shape_refused{"MT-B19", "a GPU operation does not take this shape", "a width or count is beyond what its kernels handle",
                                            "See the operation's page; take another width, or run this module on the CPU"};
 
+// What goes on, but slower than it could: warnings, each said once.
+inline constexpr message attention_library_missing{
+    "MT-B30", "attention runs by own kernels, as cuDNN cannot be used",
+    "the program was built without its headers, or libcudnn.so.9 and its parts were not found together, or they are older than 9.17",
+    "Install cuDNN 9.17 or newer where the loader or LD_LIBRARY_PATH finds it, build with MOTET_CUDNN=ON; MOTET_QUIET=1 says nothing"};
+inline constexpr message attention_off_library{
+    "MT-B31", "some attention runs by own kernels, slower than by cuDNN", "cuDNN does not take the shape, or has no memory for it",
+    "Take heads of a multiple of 8, a larger attention_settings::workspace, or a newer cuDNN (docs/backend/cuda.md); MOTET_QUIET=1 says nothing"};
+inline constexpr message product_off_library{
+    "MT-B32", "some products run by slower kernels", "cuBLASLt was not there when the program was built, or has nothing for the shape",
+    "Build with cuBLASLt, take widths of a multiple of 8, or a newer library (docs/backend/cuda.md); MOTET_QUIET=1 says nothing"};
+inline constexpr message work_not_recorded{"MT-B33", "work runs kernel by kernel, as it could not be recorded as a graph",
+                                           "a call that cannot be recorded, or too little memory",
+                                           "Report what it says; MOTET_CUDA_GRAPHS=0 asks for no graphs; MOTET_QUIET=1 says nothing"};
+inline constexpr message fp8_not_used{"MT-B34", "fp8 was asked for, and some products run without it",
+                                      "the chip is older than sm_89, sizes are no multiple of 16, or cuBLASLt has nothing for the shape",
+                                      "Take sizes of a multiple of 16 on such a chip, or ask for bf16; MOTET_QUIET=1 says nothing"};
+inline constexpr message input_not_pinned{"MT-B35", "memory of the host could not be pinned, so inputs are copied twice",
+                                          "the system limits locked memory, or the memory is of a kind that cannot be",
+                                          "Raise ulimit -l; MOTET_QUIET=1 says nothing"};
+
 inline constexpr message backend_messages[] = {mpi_failed,
                                                mpi_ranks_differ,
                                                mpi_not_ready,
@@ -57,6 +78,12 @@ inline constexpr message backend_messages[] = {mpi_failed,
                                                gpu_taken_twice,
                                                gpu_library_versions_differ,
                                                meeting_refused,
-                                               gpu_shape_refused};
+                                               gpu_shape_refused,
+                                               attention_library_missing,
+                                               attention_off_library,
+                                               product_off_library,
+                                               work_not_recorded,
+                                               fp8_not_used,
+                                               input_not_pinned};
 
 }  // namespace motet

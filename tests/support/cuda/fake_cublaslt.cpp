@@ -363,6 +363,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cub
                                                            int* count) {
   if (count == nullptr || most <= 0) return CUBLAS_STATUS_INVALID_VALUE;
   *count = 0;
+  if (is_refused("cublasLtMatmulAlgoGetHeuristic")) return CUBLAS_STATUS_NOT_SUPPORTED;
   problem p{*real(what), *real(a), *real(b), *real(c), *real(d)};
   const preference& wanted = *real(want);
   if (const auto status = look(p, wanted.align); status != CUBLAS_STATUS_SUCCESS) return status;
@@ -385,6 +386,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t which, cublasLtMatmu
                                            cublasLtMatrixLayout_t of_c, void* d, cublasLtMatrixLayout_t of_d, const cublasLtMatmulAlgo_t* algo,
                                            void* workspace, size_t workspace_size, cudaStream_t stream) {
   if (which == nullptr || reinterpret_cast<handle*>(which)->alive != 1) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (is_refused("cublasLtMatmul")) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (alpha == nullptr || beta == nullptr || a == nullptr || b == nullptr || c == nullptr || d == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   problem p{*real(what), *real(of_a), *real(of_b), *real(of_c), *real(of_d)};
   const void* const at[4] = {a, b, c, d};

@@ -6,6 +6,7 @@
 #include "support/cuda/machine.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -89,9 +90,12 @@ std::size_t bytes_of(cudnnBackendAttributeType_t type) {
 bool is_operation(const object& it) { return it.kind == product || it.kind == pointwise || it.kind == reduction || it.kind == reshape; }
 object* as(cudnnBackendDescriptor_t from) { return static_cast<object*>(from); }
 
+std::atomic<const char*> last_words = "";
+
 // MOTET_FAKE_CUDNN=1 says why graphs are refused.
 cudnnStatus_t refused(const std::string& why) {
   if (std::getenv("MOTET_FAKE_CUDNN") != nullptr) std::fprintf(stderr, "cuDNN: %s\n", why.c_str());
+  last_words = "the graph is not supported";
   return CUDNN_STATUS_BAD_PARAM;
 }
 
@@ -115,9 +119,11 @@ using namespace motet::emulation::cudnn;
 
 extern "C" {
 
-size_t cudnnGetVersion(void) { return CUDNN_VERSION; }
+size_t cudnnGetVersion(void) { return is_refused("cudnnGetVersion") ? 91600 : CUDNN_VERSION; }
+void cudnnGetLastErrorString(char* message, size_t most) { std::snprintf(message, most, "%s", last_words.exchange("")); }
 const char* cudnnGetErrorString(cudnnStatus_t status) { return status == CUDNN_STATUS_SUCCESS ? "success" : "refused by the emulation"; }
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  if (is_refused("cudnnCreate")) return last_words = "libcudnn_graph.so.9 is not there", CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED;
   *handle = new cudnnContext;
   return CUDNN_STATUS_SUCCESS;
 }
@@ -179,7 +185,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t it) {
       operations.push_back(of.link(CUDNN_ATTR_OPERATIONGRAPH_OPS, static_cast<std::size_t>(i)));
     std::string why;
     of.made = read_graph(operations, why);
-    if (of.made == nullptr) return refused(why);
+    if (of.made == nullptr || is_refused("cudnnBackendFinalize")) return refused(why);
   }
   if (of.kind == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR &&
       of.attributes[CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS].count != of.attributes[CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS].count)

@@ -16,6 +16,9 @@ namespace motet::cuda {
 
 namespace detail {
 
+template <class T>
+inline constexpr const char* own_attention = std::is_same_v<T, bf16> ? "own matrix kernels" : "own kernels";
+
 // Calls run with the smallest of these widths that the head fits into.
 template <int... Widths, class Run>
 void for_head_width(index width, Run run) {
@@ -73,8 +76,11 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
 
   const auto keys = detail::as<const T>(k), values = detail::as<const T>(v), queries = detail::as<const T>(q);
   const matrix<T> out = detail::as<T>(y);
-  if constexpr (std::is_same_v<T, bf16>)
-    if (detail::library_attention_forward<T>(ctx, notes, q_seq, kv_seq, shape, queries, keys, values, out, detail::as<float>(lse))) return;
+  reason why{"cuDNN is asked for bf16 alone"};
+  if constexpr (std::is_same_v<T, bf16>) {
+    why = detail::library_attention_forward<T>(ctx, notes, q_seq, kv_seq, shape, queries, keys, values, out, detail::as<float>(lse));
+    if (why.none()) return;
+  }
   detail::attention_batch batch = detail::batch_of(ctx, q_seq, kv_seq, shape);
   batch.packed = detail::heads_in_packs(shape.head_width, q, k, v, y);
   const auto run = [&](const auto& kernel) {
@@ -90,6 +96,7 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
       else run(detail::attention_forward_matrix<padded(), 1>{batch, queries, keys, values, out, detail::as<float>(lse)});
     } else run(detail::attention_forward_plain<T, padded()>{batch, queries, keys, values, out, detail::as<T>(lse)});
   });
+  took(ctx, detail::attention_name(false), detail::own_attention<T>, why);
 }
 
 // Gradients of the above, with the probabilities recomputed from q, k and lse. dq, dk and dv may be the memory of q, k and v: dq is then made aside,
@@ -127,10 +134,12 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   };
   const bool over = reads(to_q);
   const matrix<T> made_q = over ? aside : to_q;
-  if constexpr (std::is_same_v<T, bf16> && detail::has_library_attention) {
+  reason why{"cuDNN is asked for bf16 alone"};
+  if constexpr (std::is_same_v<T, bf16>) {
     const bool over_k = reads(to_k), over_v = reads(to_v);
     const matrix<T> made_k = over_k ? aside_k : to_k, made_v = over_v ? aside_v : to_v;
-    if (detail::library_attention_backward<T>(ctx, notes, q_seq, kv_seq, shape, queries, keys, values, out, logs, dout, made_q, made_k, made_v)) {
+    why = detail::library_attention_backward<T>(ctx, notes, q_seq, kv_seq, shape, queries, keys, values, out, logs, dout, made_q, made_k, made_v);
+    if (why.none()) {
       if (over) detail::copy_gradient<T>(ctx, made_q, to_q);
       if (over_k) detail::copy_gradient<T>(ctx, made_k, to_k);
       if (over_v) detail::copy_gradient<T>(ctx, made_v, to_v);
@@ -157,6 +166,7 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
     }
   });
   if (over) detail::copy_gradient<T>(ctx, made_q, to_q);
+  took(ctx, detail::attention_name(true), detail::own_attention<T>, why);
 }
 
 }  // namespace motet::cuda

@@ -3,9 +3,11 @@
 
 #include <motet/backend/cuda/attention_graph.hpp>
 #include <motet/backend/cuda/attention_settings.hpp>
+#include <motet/backend/cuda/taken_paths.hpp>
 #include <motet/backend/messages.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <string>
@@ -20,6 +22,13 @@ namespace detail {
 inline constexpr bool has_library_attention = MOTET_CUDNN_ATTENTION != 0;
 
 #if MOTET_CUDNN_ATTENTION
+
+// What the library has to say of its last failure, which it forgets then.
+inline std::string last_words() {
+  char words[512] = "";
+  cudnnGetLastErrorString(words, sizeof words);
+  return *words != '\0' ? std::string(", ") + words : "";
+}
 
 // Where a plan finds what it is given.
 struct attention_places {
@@ -36,6 +45,8 @@ class cudnn_attention_plan {
   const attention_problem problem;
 
   bool usable() const { return plan_ != nullptr; }
+  // Where it is not: what the library says.
+  const std::string& said() const { return said_; }
   index workspace() const { return own_workspace() + workspace_; }
 
   cudnnStatus_t run(cudnnHandle_t library, const attention_places& with, std::byte* workspace) const {
@@ -66,7 +77,9 @@ class cudnn_attention_plan {
   cudnn_object& make(cudnnBackendDescriptorType_t kind) { return *objects_.emplace_back(std::make_unique<cudnn_object>(kind)); }
 
   void build(const cudnn_target& on) {
+    said_ = "the graph cannot be described";
     if (!graph_.good()) return;
+    last_words();  // what was said before is not about this
     cudnn_object& graph = make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     on.tell(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE);
     graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, graph_.operations().data(),
@@ -77,7 +90,7 @@ class cudnn_attention_plan {
     offers.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
     offers.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, &mode);
     on.tell_properties(offers, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
-    if (!offers.finish()) return;
+    if (!offers.finish()) return tell(offers);
     const std::int64_t count = offers.get<void>(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
     std::vector<cudnn_object*> configurations;
     std::vector<cudnnBackendDescriptor_t> raw;
@@ -85,6 +98,7 @@ class cudnn_attention_plan {
       configurations.push_back(&make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
       raw.push_back(configurations.back()->get());
     }
+    said_ = std::to_string(count) + " engines are offered, none of them has a plan";
     const std::int64_t found = count == 0 ? 0 : offers.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, raw.data());
     for (std::int64_t i = 0; i < found && plan_ == nullptr; ++i) {
       cudnn_object& configuration = *configurations[static_cast<std::size_t>(i)];
@@ -93,13 +107,17 @@ class cudnn_attention_plan {
       on.tell(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
       on.tell_properties(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-      if (!plan.finish()) continue;
+      if (!plan.finish()) {
+        tell(plan);
+        continue;
+      }
       std::int64_t bytes = 0;
       if (plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes) != 1) continue;
       workspace_ = bytes;
       plan_ = &plan;
     }
   }
+  void tell(const cudnn_object& failed) { said_ = cudnnGetErrorString(failed.status()) + last_words(); }
   // Whether an engine's sums have a fixed order.
   static bool repeats(cudnn_object& configuration) {
     cudnn_object engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
@@ -116,6 +134,7 @@ class cudnn_attention_plan {
   attention_graph graph_;
   std::vector<std::unique_ptr<cudnn_object>> objects_;  // those that a plan was made of live as long
   cudnn_object* plan_ = nullptr;
+  std::string said_;
   index workspace_ = 0;
 };
 
@@ -129,8 +148,7 @@ class attention_plans {
  public:
 #if MOTET_CUDNN_ATTENTION
   explicit attention_plans(engine& on) : on_(on) {
-    if (cudnnGetVersion() < 91700 || cudnnCreate(&library_) != CUDNN_STATUS_SUCCESS) library_ = nullptr;
-    if (library_ != nullptr && cudnnSetStream(library_, on.stream()) != CUDNN_STATUS_SUCCESS) drop();
+    begin();
     check(cudaDeviceGetAttribute(&chip_, cudaDevAttrComputeCapabilityMajor, on.gpu()), "cudaDeviceGetAttribute");
   }
   attention_plans(const attention_plans&) = delete;
@@ -138,21 +156,34 @@ class attention_plans {
   ~attention_plans() { drop(); }
 
   // Null where our own kernels are to do it. Where the library would take too much memory for all heads at once, they go in so many `parts`.
-  const detail::cudnn_attention_plan* find(detail::attention_problem problem, index& parts) {
+  const detail::cudnn_attention_plan* find(detail::attention_problem problem, index& parts, reason& why) {
+    const auto refused = [&why](const reason& because) { return why = because.with(attention_off_library), nullptr; };
     const auto& settings = on_.part<attention_settings>();
-    if (library_ == nullptr || !settings.library) return nullptr;
+    if (!settings.library) return why = {"own kernels were asked for"}, nullptr;
+    if (library_ == nullptr) return why = absent_.with(attention_library_missing), nullptr;
     problem.deterministic = settings.deterministic || !problem.backward;
-    if (problem.backward && ((problem.q_rows == 1 && problem.kv_rows == 1) || (problem.ragged && chip_ < 9))) return nullptr;  // as its documents say
+    // As its documents say.
+    if (problem.backward && problem.q_rows == 1 && problem.kv_rows == 1) return refused({"backward of a single query and key"});
+    if (problem.backward && problem.ragged && chip_ < 9) return refused({"backward of samples of many lengths on chips before Hopper"});
     const index group = problem.heads / problem.kv_heads, all = problem.kv_heads;
     for (parts = 1; parts <= all;) {
       problem.kv_heads = all / parts, problem.heads = group * problem.kv_heads;
       const detail::cudnn_attention_plan* const found = find_plan(problem);
-      if (found == nullptr || !found->usable()) return nullptr;
-      if (found->workspace() <= settings.workspace) return has_room(found->workspace()) ? found : nullptr;
+      if (found == nullptr && plans_.size() == most_plans) return refused({"# shapes are planned, and there are more", index{most_plans}});
+      if (found == nullptr) return refused({"its shape came for the first time while a graph was recorded"});
+      if (!found->usable())
+        return refused({"cuDNN has no plan for heads that are # wide", problem.width, on_.part<taken_paths>().kept(found->said())});
+      if (found->workspace() <= settings.workspace)
+        return has_room(found->workspace()) ? found : refused({"it needs a larger workspace while a graph is recorded"});
+      why = {"one head needs # bytes of workspace, more than attention_settings has", found->workspace(), nullptr, &attention_off_library};
       const index most = std::max<index>(settings.workspace, 1), wanted = (parts * found->workspace() + most - 1) / most;
       for (parts = std::max(parts + 1, wanted); parts <= all && all % parts != 0;) ++parts;
     }
     return nullptr;
+  }
+  const detail::cudnn_attention_plan* find(const detail::attention_problem& problem, index& parts) {
+    reason why;
+    return find(problem, parts, why);
   }
   void run(const detail::cudnn_attention_plan& plan, const detail::attention_places& with) {
     const cudnnStatus_t status = plan.run(library_, with, workspaces_.back().data());
@@ -160,7 +191,7 @@ class attention_plans {
     ++runs_;
   }
   std::string describe() const {
-    if (library_ == nullptr) return "attention by own kernels, as there is no cuDNN from 9.17 on";
+    if (library_ == nullptr) return "attention by own kernels: " + absent_.sentence();
     if (!on_.part<attention_settings>().library) return "attention by own kernels";
     const auto version = cudnnGetVersion();
     return "attention by cuDNN " + std::to_string(version / 10000) + '.' + std::to_string(version / 100 % 100) + '.' + std::to_string(version % 100) +
@@ -173,6 +204,20 @@ class attention_plans {
 
  private:
   static constexpr std::size_t most_plans = 256;  // each is half a second and a kernel's code; batches that never repeat are not worth them
+  // The library without its parts, which it loads by their names, is of no use.
+  void begin() {
+    const auto version = static_cast<index>(cudnnGetVersion());
+    if (version < 91700) absent_ = {"cuDNN # is too old, 91700 is wanted", version};
+    else if (const cudnnStatus_t status = cudnnCreate(&library_); status != CUDNN_STATUS_SUCCESS) fails_to_begin(status);
+    else if (const cudnnStatus_t set = cudnnSetStream(library_, on_.stream()); set != CUDNN_STATUS_SUCCESS) drop(), fails_to_begin(set);
+  }
+  void fails_to_begin(cudnnStatus_t status) {
+    library_ = nullptr;
+    const char* const looked = std::getenv("LD_LIBRARY_PATH");
+    absent_ = {"cuDNN # does not begin", static_cast<index>(cudnnGetVersion()),
+               on_.part<taken_paths>().kept(cudnnGetErrorString(status) + detail::last_words() + "; LD_LIBRARY_PATH is \"" +
+                                            (looked != nullptr ? looked : "") + '"')};
+  }
   bool recording() const {
     cudaStreamCaptureStatus found = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(on_.stream(), &found), "cudaStreamIsCapturing");
@@ -198,7 +243,8 @@ class attention_plans {
   }
   engine& on_;
   cudnnHandle_t library_ = nullptr;
-  int chip_ = 0;  // 9 is Hopper
+  reason absent_;  // why there is none
+  int chip_ = 0;   // 9 is Hopper
   std::vector<std::unique_ptr<detail::cudnn_attention_plan>> plans_;
   std::vector<buffer<std::byte>> workspaces_;  // the last one is the largest
   index runs_ = 0;

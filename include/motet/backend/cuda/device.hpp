@@ -179,6 +179,9 @@ class device {
     return best;
   }
 
+  // Which way each operation took so far, and why.
+  std::vector<taken_path> paths() const { return engine_ ? engine_->part<taken_paths>().list() : std::vector<taken_path>(); }
+
   // "NVIDIA H200, sm_90, 132 multiprocessors, 139 GiB, driver 13.0, runtime 13.0, ...".
   std::string describe() const {
     int gpus = 0;
@@ -196,7 +199,7 @@ class device {
     const auto version = [](int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); };
     return std::string(found.name) + ", sm_" + std::to_string(found.major) + std::to_string(found.minor) + ", " +
            std::to_string(found.multiProcessorCount) + " multiprocessors, " + std::to_string(found.totalGlobalMem >> 30) + " GiB, driver " +
-           version(driver) + ", runtime " + version(runtime) + ", " + libraries();
+           version(driver) + ", runtime " + version(runtime) + ", " + libraries() + ways();
   }
 
  private:
@@ -229,6 +232,11 @@ class device {
     cudaEvent_t from_ = nullptr, to_ = nullptr;
   };
 
+  // What was taken of it, once there was something to do.
+  std::string ways() const {
+    const std::string found = engine_ ? engine_->part<taken_paths>().summary() : "";
+    return found.empty() ? "" : "; " + found;
+  }
   // What was built in.
   static std::string libraries() {
     [[maybe_unused]] const auto version = [](std::size_t number) {

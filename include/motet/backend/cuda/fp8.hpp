@@ -280,22 +280,30 @@ class fp8_tensors {
 
 namespace detail {
 
+// Why a product is not taken in fp8.
+inline constexpr const char* odd_sizes = "rows and widths are no multiples of 16, or do not lie at 16 bytes";
+inline constexpr const char* old_chip = "this chip or program does not multiply fp8";
+inline constexpr const char* no_copy = "nobody keeps a copy of the weight";
+inline constexpr const char* not_now = "its tensor came for the first time while a graph was recorded";
+inline bool no_fp8(context& ctx, const char* why) { return does_without(ctx, "product", reason{why}.with(fp8_not_used)), false; }
+
 // y = epilogue(x weight^T), or x weight, in fp8. False: the shape, the chip or the moment does not allow it, and nothing was done.
 template <class X, class Y, class Epilogue>
 bool fp8_product(context& ctx, index rows, matrix<X> x, matrix<const float> weight, bool transposed, matrix<Y> y, const Epilogue& epilogue,
                  std::byte* room) {
-  if (!fits_fp8(x.data, rows, x.width, x.stride) || !fits_fp8(weight.data, weight.rows, weight.width, weight.stride)) return false;
+  if (!fits_fp8(x.data, rows, x.width, x.stride) || !fits_fp8(weight.data, weight.rows, weight.width, weight.stride)) return no_fp8(ctx, odd_sizes);
   auto& tensors = ctx.on->part<fp8_tensors>();
-  if (!tensors.ready() || ctx.on->part<weight_copies>().copy_of(weight.data) == nullptr) return false;
+  if (!tensors.ready()) return no_fp8(ctx, old_chip);
+  if (ctx.on->part<weight_copies>().copy_of(weight.data) == nullptr) return no_fp8(ctx, no_copy);
   tensors.follow(ctx);
   std::uint8_t* const narrow = tensors.room(rows * x.width);
   const auto w = tensors.weight_of(weight);
-  if (narrow == nullptr || w.straight == nullptr) return false;
+  if (narrow == nullptr || w.straight == nullptr) return no_fp8(ctx, not_now);
   // Forward, x is a value; backward it is the gradient of one.
   const fp8_kind kind = transposed ? fp8_kind::e4m3 : fp8_kind::e5m2;
   const float* const inverse =
       tensors.round(weight.data, transposed ? 1 : 2, kind, matrix<const std::remove_const_t<X>>{x.data, rows, x.width, x.stride}, narrow, nullptr);
-  if (inverse == nullptr) return false;
+  if (inverse == nullptr) return no_fp8(ctx, not_now);
   const library_operand a{narrow, transposed ? dtype::f8_e4m3 : dtype::f8_e5m2, x.width, false, inverse};
   const library_operand b{transposed ? w.straight : w.turned, dtype::f8_e4m3, x.width, true, w.inverse};
   library_product by(ctx, rows, y.width, x.width, a, b);
@@ -305,16 +313,16 @@ bool fp8_product(context& ctx, index rows, matrix<X> x, matrix<const float> weig
 // dweight += dy^T x in fp8.
 template <class X, class Dy>
 bool fp8_weight_product(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<float> dweight) {
-  if (!fits_fp8(x.data, x.rows, x.width, x.stride) || !fits_fp8(dy.data, x.rows, dy.width, dy.stride)) return false;
+  if (!fits_fp8(x.data, x.rows, x.width, x.stride) || !fits_fp8(dy.data, x.rows, dy.width, dy.stride)) return no_fp8(ctx, odd_sizes);
   auto& tensors = ctx.on->part<fp8_tensors>();
-  if (!tensors.ready()) return false;
+  if (!tensors.ready()) return no_fp8(ctx, old_chip);
   std::uint8_t* const of_x = tensors.room(x.rows * (x.width + dy.width));
-  if (of_x == nullptr) return false;
+  if (of_x == nullptr) return no_fp8(ctx, not_now);
   std::uint8_t* const of_dy = of_x + x.rows * x.width;
   const float* const x_inverse = tensors.round(dweight.data, 3, fp8_kind::e4m3, matrix<const std::remove_const_t<X>>(x), nullptr, of_x);
   const float* const dy_inverse =
       tensors.round(dweight.data, 4, fp8_kind::e5m2, matrix<const std::remove_const_t<Dy>>{dy.data, x.rows, dy.width, dy.stride}, nullptr, of_dy);
-  if (x_inverse == nullptr || dy_inverse == nullptr) return false;
+  if (x_inverse == nullptr || dy_inverse == nullptr) return no_fp8(ctx, not_now);
   library_product by(ctx, dy.width, x.width, x.rows, {of_dy, dtype::f8_e5m2, x.rows, false, dy_inverse},
                      {of_x, dtype::f8_e4m3, x.rows, true, x_inverse});
   return by.with_sums(dweight.data, dweight.stride, static_cast<float*>(nullptr), nullptr) > 0;

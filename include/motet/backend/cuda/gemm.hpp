@@ -86,6 +86,35 @@ class library_product {
 
   template <class Out, class Epilogue>
   bool into(Out* out, index stride, const Epilogue& e, std::byte* room) {
+    return tell(any(out, stride, e, room));
+  }
+  // Why it could not, or not in one call.
+  const reason& why() const { return why_; }
+
+  // out += a b, sums += those of the rows of a. 2: both; 1: the product alone; 0: neither.
+  template <class Sum>
+  int with_sums(float* out, index stride, Sum* sums, std::byte* room) {
+    if (sums != nullptr && !small_ && attempt(fused::sums_of_a, out, stride, out, stride, room)) {
+      launch(ctx_.stream(), {blocks_for(shape_.m, 256), 256, 0}, add_found_sums<Sum>{reinterpret_cast<const float*>(room), sums, shape_.m});
+      return tell(true), 2;
+    }
+    second_ = sums != nullptr;
+    return tell(attempt(fused::nothing, out, stride, out, stride)) ? 1 : 0;
+  }
+
+ private:
+  bool tell(bool done) {
+    if (!done && small_) does_without(ctx_, "product", why_.with(fp8_not_used));
+    if (!done) return false;
+    if (second_ && why_.none()) why_ = {"the library has no epilogue for all of it"};
+    else if (second_ && shape_.a == dtype::bf16) why_ = why_.with(product_off_library);
+    if (small_) took(ctx_, "product", second_ ? "cuBLASLt in fp8, then a kernel" : "cuBLASLt in fp8", second_ ? why_ : reason{});
+    else took(ctx_, "product", second_ ? "cuBLASLt, then a kernel" : "cuBLASLt", second_ ? why_ : reason{});
+    return true;
+  }
+
+  template <class Out, class Epilogue>
+  bool any(Out* out, index stride, const Epilogue& e, std::byte* room) {
     constexpr bool active = Epilogue::mode != epilogue_mode::linear;
     if constexpr (Epilogue::mode == epilogue_mode::forward) {
       if (e.kind != activation::none || e.pre != nullptr) return forward(out, stride, e, room);
@@ -94,17 +123,6 @@ class library_product {
     if constexpr (!active || Epilogue::mode == epilogue_mode::forward) return sum(out, stride, e, room);
   }
 
-  // out += a b, sums += those of the rows of a. 2: both; 1: the product alone; 0: neither.
-  template <class Sum>
-  int with_sums(float* out, index stride, Sum* sums, std::byte* room) {
-    if (sums != nullptr && !small_ && attempt(fused::sums_of_a, out, stride, out, stride, room)) {
-      launch(ctx_.stream(), {blocks_for(shape_.m, 256), 256, 0}, add_found_sums<Sum>{reinterpret_cast<const float*>(room), sums, shape_.m});
-      return 2;
-    }
-    return attempt(fused::nothing, out, stride, out, stride) ? 1 : 0;
-  }
-
- private:
   template <class D>
   bool attempt(fused what, D* d, index stride, const std::type_identity_t<D>* c = nullptr, index c_stride = 0, const void* bias = nullptr,
                void* aux = nullptr, index aux_stride = 0) {
@@ -113,7 +131,16 @@ class library_product {
     shape.d = dtype_of<D>, shape.d_stride = stride, shape.epilogue = what, shape.aux_stride = aux != nullptr ? aux_stride : 0;
     shape.added = c != nullptr, shape.c_stride = c != nullptr ? c_stride : 0;
     with.d = d, with.c = c, with.bias = const_cast<void*>(bias), with.aux = aux;
-    return ctx_.on->part<gemm_plans>().run(shape, with);
+    auto& plans = ctx_.on->part<gemm_plans>();
+    if (plans.run(shape, with)) return true;
+    if (why_.none()) why_ = plans.why();
+    return false;
+  }
+  // The second pass.
+  template <class... Of>
+  void then(const Of&... of) {
+    second_ = true;
+    finish(ctx_.stream(), shape_.m, shape_.n, of...);
   }
   // Of fp8 operands the library adds a bias in bf16, whatever the output is.
   template <class D, class Sum>
@@ -138,7 +165,7 @@ class library_product {
     rest.accumulate = false;
     if (all) rest.bias = nullptr;
     if (residual_done) rest.residual = nullptr;
-    if (rest.bias != nullptr || rest.residual != nullptr) finish(ctx_.stream(), shape_.m, shape_.n, out, stride, out, stride, rest);
+    if (rest.bias != nullptr || rest.residual != nullptr) then(out, stride, out, stride, rest);
     return true;
   }
 
@@ -164,11 +191,11 @@ class library_product {
     first.bias = e.bias, rest.bias = nullptr, rest.pre = nullptr;
     if (e.pre != nullptr) {
       if (!sum(e.pre, e.pre_stride, first, room)) return false;
-      finish(ctx_.stream(), shape_.m, shape_.n, e.pre, e.pre_stride, out, stride, rest);
+      then(e.pre, e.pre_stride, out, stride, rest);
       return true;
     }
     if (rest.accumulate || !sum(out, stride, first, room)) return false;
-    finish(ctx_.stream(), shape_.m, shape_.n, out, stride, out, stride, rest);
+    then(out, stride, out, stride, rest);
     return true;
   }
 
@@ -181,20 +208,21 @@ class library_product {
       const bool plain = e.residual == nullptr && !e.accumulate && e.bias == nullptr && !small_;
       if (plain && e.kind == activation::gelu_tanh && attempt(fused::dgelu, out, stride, nullptr, 0, nullptr, e.pre, e.pre_stride)) {
         if (e.replayed != nullptr)
-          finish(ctx_.stream(), shape_.m, shape_.n, e.pre, e.pre_stride, e.replayed, e.replayed_stride,
-                 gemm_epilogue<sum_number, pre, pre, epilogue_mode::forward>{.kind = e.kind});
+          then(e.pre, e.pre_stride, e.replayed, e.replayed_stride, gemm_epilogue<sum_number, pre, pre, epilogue_mode::forward>{.kind = e.kind});
         return true;
       }
     }
     if (e.accumulate || !attempt(fused::nothing, out, stride)) return false;
-    finish(ctx_.stream(), shape_.m, shape_.n, out, stride, out, stride, e);
+    then(out, stride, out, stride, e);
     return true;
   }
 
   context& ctx_;
   product_shape shape_;
   product_operands with_;
-  bool small_;  // fp8 operands
+  bool small_;           // fp8 operands
+  bool second_ = false;  // another pass was needed
+  reason why_;
 };
 
 // In what the library multiplies operands of a product: void where it does not.
@@ -203,10 +231,17 @@ using library_number =
     std::conditional_t<std::is_same_v<Compute, bf16>, bf16,
                        std::conditional_t<std::is_same_v<Compute, float> && std::is_same_v<A, float> && std::is_same_v<B, float>, float, void>>;
 
-// By our own kernels. The one of the tensor cores is compiled where there is no library, which takes the products that would fit.
+// Why the library is not asked.
+inline reason without_library(index k) {
+  if (k <= 0) return {"there is nothing to sum up"};
+  if (MOTET_CUBLASLT == 0) return reason{"this program was built without cuBLASLt"}.with(product_off_library);
+  return {"own kernels were asked for"};
+}
+
+// By our own kernels; returns which. The one of the tensor cores is compiled where there is no library, which takes the products that would fit.
 template <class Compute, class A, class B, class Out, class Epilogue>
-void multiply_portable(context& ctx, index m, index n, index k, const gemm_source<A>& a, const gemm_source<B>& b, Out* out, index out_stride,
-                       const Epilogue& epilogue) {
+const char* multiply_portable(context& ctx, index m, index n, index k, const gemm_source<A>& a, const gemm_source<B>& b, Out* out, index out_stride,
+                              const Epilogue& epilogue) {
 #if !MOTET_CUBLASLT
   if constexpr (std::is_same_v<Compute, bf16>) {
     if (k > 0 && ctx.on->part<product_settings>().matrix_kernel) {
@@ -219,14 +254,16 @@ void multiply_portable(context& ctx, index m, index n, index k, const gemm_sourc
         const auto run = [&]<bool ATransposed, bool BTransposed>() {
           multiply_matrix_tiled<ATransposed, BTransposed>(ctx.stream(), whole_product{m, k}, n, left, right, 0, out, out_stride, 0, epilogue);
         };
-        if (left.transposed) return right.transposed ? run.template operator()<true, true>() : run.template operator()<true, false>();
-        return right.transposed ? run.template operator()<false, true>() : run.template operator()<false, false>();
+        if (left.transposed) right.transposed ? run.template operator()<true, true>() : run.template operator()<true, false>();
+        else right.transposed ? run.template operator()<false, true>() : run.template operator()<false, false>();
+        return "own matrix kernel";
       }
     }
   }
 #endif
   multiply_own(ctx.stream(), m, n, k, gemm_operand<A>{a.x.data, a.x.stride, a.transposed}, gemm_operand<B>{b.x.data, b.x.stride, b.transposed}, out,
                out_stride, epilogue);
+  return "own kernel";
 }
 
 }  // namespace detail
@@ -238,13 +275,16 @@ void gemm(context& ctx, index m, index n, index k, const gemm_source<A>& a, cons
           const Epilogue& epilogue, const gemm_room& room) {
   if (m <= 0 || n <= 0) return;
   using number = detail::library_number<Compute, A, B>;
+  reason why{"cuBLASLt is asked for products of one type, fp32 or bf16, alone"};
   if constexpr (!std::is_void_v<number> && !std::is_same_v<Out, double>) {
+    why = detail::without_library(k);
     if (k > 0 && ctx.on->part<product_settings>().library) {
       detail::library_product by(ctx, m, n, k, detail::for_library<number>(ctx, a), detail::for_library<number>(ctx, b));
       if (by.into(out, out_stride, epilogue, room.beside)) return;
+      why = by.why().with(product_off_library);
     }
   }
-  detail::multiply_portable<Compute>(ctx, m, n, k, a, b, out, out_stride, epilogue);
+  took(ctx, "product", detail::multiply_portable<Compute>(ctx, m, n, k, a, b, out, out_stride, epilogue), why);
 }
 
 }  // namespace motet::cuda

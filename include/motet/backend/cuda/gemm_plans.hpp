@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/product_settings.hpp>
+#include <motet/backend/cuda/taken_paths.hpp>
 #include <motet/nn/operations.hpp>
 #include <motet/tensor/dtype.hpp>
 
@@ -92,6 +93,7 @@ class product_plan {
     for (int i = 0; i < 4; ++i) std::swap(layouts_[i], from.layouts_[i]);
     std::swap(chosen, from.chosen);
     std::swap(usable, from.usable);
+    std::swap(refused, from.refused);
     return *this;
   }
   explicit product_plan(const product_shape& shape) {
@@ -130,7 +132,7 @@ class product_plan {
   }
 
   // What the library offers, best first; none where it has nothing for this.
-  int offers(cublasLtHandle_t library, const product_shape& shape, index workspace, cublasLtMatmulHeuristicResult_t* found, int most) const {
+  int offers(cublasLtHandle_t library, const product_shape& shape, index workspace, cublasLtMatmulHeuristicResult_t* found, int most) {
     cublasLtMatmulPreference_t want = nullptr;
     check(cublasLtMatmulPreferenceCreate(&want), "cublasLtMatmulPreferenceCreate");
     const auto ask = [&](cublasLtMatmulPreferenceAttributes_t what, const auto& value) {
@@ -145,6 +147,7 @@ class product_plan {
     const cublasStatus_t status =
         cublasLtMatmulAlgoGetHeuristic(library, what_, layouts_[0], layouts_[1], layouts_[2], layouts_[3], want, most, found, &count);
     cublasLtMatmulPreferenceDestroy(want);
+    refused = cublasLtGetStatusName(status);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return 0;
     check(status, "cublasLtMatmulAlgoGetHeuristic");
     int good = 0;
@@ -163,6 +166,7 @@ class product_plan {
 
   cublasLtMatmulHeuristicResult_t chosen{};
   bool usable = false;
+  const char* refused = nullptr;  // the library's last word
 
  private:
   template <class T>
@@ -202,21 +206,25 @@ class gemm_plans {
     shape.b_at = detail::alignment_of(with.b);
     shape.c_at = shape.added ? detail::alignment_of(with.c) : std::uint8_t{0};
     shape.d_at = detail::alignment_of(with.d);
-    if (with.bias != nullptr && detail::alignment_of(with.bias) < 4) return false;
-    if (with.aux != nullptr && (detail::alignment_of(with.aux) < 4 || shape.aux_stride % 8 != 0)) return false;
+    if (with.bias != nullptr && detail::alignment_of(with.bias) < 4) return refuse({"a bias does not lie at 16 bytes"});
+    if (with.aux != nullptr && (detail::alignment_of(with.aux) < 4 || shape.aux_stride % 8 != 0))
+      return refuse({"rows of what an epilogue keeps do not lie at 16 bytes"});
     detail::product_plan& plan = plan_for(shape, with);
-    if (!plan.usable) return false;
+    if (!plan.usable) return refuse({"cuBLASLt has nothing for its shape, types and epilogue", 0, plan.refused});
     plan.point(shape, with);
     const cublasStatus_t status = plan.run(library_, with, plan.chosen, with.d, workspace_.data(), shape.added, on_.stream());
     // Some rules it tells only now.
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH || status == CUBLAS_STATUS_INVALID_VALUE) {
       plan.usable = false;
-      return false;
+      plan.refused = cublasLtGetStatusName(status);
+      return refuse({"cuBLASLt refuses it when it runs", 0, plan.refused});
     }
     detail::check(status, "cublasLtMatmul");
     return true;
   }
 
+  // Why the last one was refused.
+  const reason& why() const { return why_; }
   index plans() const { return static_cast<index>(plans_.size()); }
   // Plans that the library had nothing for: other epilogues or our own kernels did their work, slower.
   index refused() const {
@@ -237,6 +245,8 @@ class gemm_plans {
       return static_cast<std::size_t>(all);
     }
   };
+
+  bool refuse(const reason& because) { return why_ = because, false; }
 
   detail::product_plan& plan_for(const product_shape& shape, const product_operands& with) {
     if (const auto found = plans_.find(shape); found != plans_.end()) return found->second;
@@ -283,6 +293,7 @@ class gemm_plans {
   engine& on_;
   cublasLtHandle_t library_ = nullptr;
   int all_processors_ = 0;
+  reason why_;
   buffer<std::byte> workspace_;
   std::unordered_map<product_shape, detail::product_plan, hash> plans_;
 };
@@ -294,6 +305,7 @@ class gemm_plans {
  public:
   explicit gemm_plans(engine&) {}
   bool run(const product_shape&, const product_operands&) { return false; }
+  reason why() const { return {"this program was built without cuBLASLt"}; }
   index plans() const { return 0; }
   index refused() const { return 0; }
 };

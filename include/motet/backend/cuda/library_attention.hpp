@@ -12,6 +12,12 @@
 namespace motet::cuda {
 namespace detail {
 
+inline const char* attention_name(bool backward) { return backward ? "attention backward" : "attention"; }
+inline reason not_in_packs(index width) {
+  if (width % 8 != 0) return {"heads are # wide, which is no multiple of 8", width, nullptr, &attention_off_library};
+  return reason{"rows do not lie at multiples of 16 bytes"}.with(attention_off_library);
+}
+
 // What the library's attention takes of the scratch memory.
 struct attention_notes {
   std::int32_t *q_lengths = nullptr, *kv_lengths = nullptr;
@@ -31,16 +37,17 @@ attention_notes take_notes([[maybe_unused]] context& ctx, [[maybe_unused]] const
   return notes;
 }
 
-// Whether the library did it.
+// Why the library did not do it; none: it did.
 template <class T>
-bool library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool backward, [[maybe_unused]] const attention_notes& notes,
-                       [[maybe_unused]] const sequences& q_seq, [[maybe_unused]] const sequences& kv_seq,
-                       [[maybe_unused]] const attention_shape& shape, [[maybe_unused]] const matrix<const T>* const* of,
-                       [[maybe_unused]] const matrix<const float>& lse) {
+reason library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool backward, [[maybe_unused]] const attention_notes& notes,
+                         [[maybe_unused]] const sequences& q_seq, [[maybe_unused]] const sequences& kv_seq,
+                         [[maybe_unused]] const attention_shape& shape, [[maybe_unused]] const matrix<const T>* const* of,
+                         [[maybe_unused]] const matrix<const float>& lse) {
 #if MOTET_CUDNN_ATTENTION
   const bool causal = shape.mask == mask_kind::causal, ragged = q_seq.offsets != nullptr || kv_seq.offsets != nullptr;
   const attention_lengths rows = lengths_of(q_seq, kv_seq, causal);
-  if (!rows.usable || rows.samples == 0) return false;
+  if (!rows.usable) return reason{"queries of a sample see no key, or nobody sees its keys"}.with(attention_off_library);
+  if (rows.samples == 0) return {"no sample has rows"};
   attention_problem problem;
   problem.backward = backward;
   problem.ragged = ragged;
@@ -69,7 +76,7 @@ bool library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool back
       with.tensors[i] = const_cast<float*>(lse.data);
     } else {
       const matrix<const T>& each = *of[next++];
-      if (!in_packs(each.data, shape.head_width, each.stride)) return false;
+      if (!in_packs(each.data, shape.head_width, each.stride)) return not_in_packs(shape.head_width);
       problem.strides[i] = each.stride;
       with.tensors[i] = const_cast<T*>(each.data);
     }
@@ -78,8 +85,9 @@ bool library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool back
   }
   attention_plans& plans = ctx.on->part<attention_plans>();
   index parts = 1;
-  const cudnn_attention_plan* const plan = plans.find(problem, parts);
-  if (plan == nullptr) return false;
+  reason why;
+  const cudnn_attention_plan* const plan = plans.find(problem, parts, why);
+  if (plan == nullptr) return why;
   if (problem.padded) launch(ctx.stream(), {1, tell_samples::most_threads, block_scratch<index>}, tell);
   with.q_lengths = notes.q_lengths, with.kv_lengths = notes.kv_lengths, with.offsets = notes.offsets, with.pitch = notes.pitch;
   with.scale = static_cast<float>(attention_scale(shape));
@@ -91,23 +99,24 @@ bool library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool back
       else with.tensors[i] = static_cast<T*>(with.tensors[i]) + heads * shape.head_width;
     }
   }
-  return true;
+  took(ctx, attention_name(backward), "cuDNN", parts == 1 ? reason{} : reason{"heads go in # parts, for their workspace", parts});
+  return {};
 #else
-  return false;
+  return reason{"this program was built without cuDNN from 9.17 on"}.with(attention_library_missing);
 #endif
 }
 template <class T>
-bool library_attention_forward(context& ctx, const attention_notes& notes, const sequences& q_seq, const sequences& kv_seq,
-                               const attention_shape& shape, const matrix<const T>& q, const matrix<const T>& k, const matrix<const T>& v,
-                               const matrix<const T>& y, const matrix<const float>& lse) {
+reason library_attention_forward(context& ctx, const attention_notes& notes, const sequences& q_seq, const sequences& kv_seq,
+                                 const attention_shape& shape, const matrix<const T>& q, const matrix<const T>& k, const matrix<const T>& v,
+                                 const matrix<const T>& y, const matrix<const float>& lse) {
   const matrix<const T>* const of[] = {&q, &k, &v, &y};
   return library_attention(ctx, false, notes, q_seq, kv_seq, shape, of, lse);
 }
 template <class T>
-bool library_attention_backward(context& ctx, const attention_notes& notes, const sequences& q_seq, const sequences& kv_seq,
-                                const attention_shape& shape, const matrix<const T>& q, const matrix<const T>& k, const matrix<const T>& v,
-                                const matrix<const T>& y, const matrix<const float>& lse, const matrix<const T>& dy, const matrix<const T>& dq,
-                                const matrix<const T>& dk, const matrix<const T>& dv) {
+reason library_attention_backward(context& ctx, const attention_notes& notes, const sequences& q_seq, const sequences& kv_seq,
+                                  const attention_shape& shape, const matrix<const T>& q, const matrix<const T>& k, const matrix<const T>& v,
+                                  const matrix<const T>& y, const matrix<const float>& lse, const matrix<const T>& dy, const matrix<const T>& dq,
+                                  const matrix<const T>& dk, const matrix<const T>& dv) {
   const matrix<const T>* const of[] = {&q, &k, &v, &y, &dy, &dq, &dk, &dv};
   return library_attention(ctx, true, notes, q_seq, kv_seq, shape, of, lse);
 }

@@ -128,17 +128,22 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   };
   if (ctx.measuring() || x.rows == 0 || dy.width == 0) return sum_bias(dy);
   int done = 0;  // 1: the product, 2: the sums as well
+  reason why{"cuBLASLt is asked for products of one type, fp32 or bf16, alone"};
   if constexpr (!std::is_void_v<number> && std::is_same_v<M, float>) {
     const auto& how = ctx.on->part<product_settings>();
+    why = detail::without_library(x.rows);
     if constexpr (std::is_same_v<compute, bf16>) done = how.fp8 && detail::fp8_weight_product(ctx, x, dy, dweight) ? 1 : 0;
     if (done == 0 && x.width > 0 && how.library) {
       detail::library_product by(ctx, dy.width, x.width, x.rows, detail::for_library<number>(ctx, left), detail::for_library<number>(ctx, right));
       done = by.with_sums(dweight.data, dweight.stride, dbias, room.beside);
+      why = by.why().with(product_off_library);
     }
   }
   if (done == 0 && x.width > 0)
-    detail::multiply_portable<compute>(ctx, dy.width, x.width, x.rows, left, right, dweight.data, dweight.stride,
-                                       gemm_epilogue<M>{.accumulate = true});
+    took(ctx, "product",
+         detail::multiply_portable<compute>(ctx, dy.width, x.width, x.rows, left, right, dweight.data, dweight.stride,
+                                            gemm_epilogue<M>{.accumulate = true}),
+         why);
   sum_bias(done < 2 ? dy : dy.slice(0, 0));
 }
 

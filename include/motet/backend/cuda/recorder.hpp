@@ -3,6 +3,7 @@
 
 #include <motet/backend/cuda/context.hpp>
 #include <motet/backend/cuda/graphs.hpp>
+#include <motet/backend/cuda/taken_paths.hpp>
 #include <motet/backend/spread.hpp>
 
 #include <bit>
@@ -122,13 +123,15 @@ class recorder {
   template <class Shape, class Work, class... State>
   void run(context& ctx, Shape& shape, Work& work, State&... state) {
     // Where gradients are kept elsewhere, their place is another one each time.
-    if (!wanted_ || ctx.measuring() || ctx.sink.place != nullptr) return work(ctx);
+    if (ctx.measuring()) return work(ctx);
+    if (!wanted_) return by_kernels(ctx, work, why_.empty() ? reason{"graphs are not asked for"} : failed_);
+    if (ctx.sink.place != nullptr) return by_kernels(ctx, work, {"gradients have another place each time"});
     shape_.clear();
     shape(shape_);
     tell(ctx);
     recorded_work* found = shelf_.find(shape_);
     if (found == nullptr) {
-      if (!shelf_.came_before(shape_)) return work(ctx);
+      if (!shelf_.came_before(shape_)) return by_kernels(ctx, work, {"its shape did not come before, or new ones are not looked at"});
       if (shelf_.full()) on_.finish();
       found = &shelf_.make(shape_);
       try {
@@ -138,9 +141,11 @@ class recorder {
         shelf_.drop_newest();
         wanted_ = false;
         why_ = problem.what();
-        return work(ctx);  // it runs as it is, or says what is wrong
+        failed_ = reason{"recording failed", 0, on_.part<taken_paths>().kept(why_)}.with(work_not_recorded);
+        return by_kernels(ctx, work, failed_);  // it runs as it is, or says what is wrong
       }
     }
+    took(ctx, "work", "a graph");
     found->replay(on_.stream());
     ++replayed_;
     const auto& left = std::any_cast<const std::tuple<arena, State...>&>(found->found);
@@ -148,6 +153,11 @@ class recorder {
   }
 
  private:
+  template <class Work>
+  void by_kernels(context& ctx, Work& work, const reason& why) {
+    took(ctx, "work", "kernel by kernel", why);
+    work(ctx);
+  }
   template <class Work, class... State>
   void record(recorded_work& into, const context& ctx, Work& work, State&... state) {
     struct teller {
@@ -196,6 +206,7 @@ class recorder {
   bool wanted_ = true;
   long replayed_ = 0;
   std::string why_;
+  reason failed_;
   record_shelf shelf_{256};
   record_shelf::shape shape_;
   cudaStream_t loads_ = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/context.hpp>
+#include <motet/backend/cuda/taken_paths.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -30,7 +30,9 @@ class staging {
 
   void bring(const void* from, void* to, std::size_t bytes) {
     if (bytes == 0) return;
-    if (is_pinned(from)) {
+    const bool pinned = is_pinned(from);
+    on_->part<taken_paths>().count("", "input", pinned ? "pinned memory" : "pinned pieces", pinned ? reason{} : reason{"its memory is not pinned"});
+    if (pinned) {
       check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
       return;
     }
@@ -79,9 +81,12 @@ class staging {
 class pinned_memory {
  public:
   pinned_memory(const void* at, std::size_t bytes) : at_(const_cast<void*>(at)) {
-    if (cudaHostRegister(at_, bytes, cudaHostRegisterPortable) == cudaSuccess) return;
+    const cudaError_t status = cudaHostRegister(at_, bytes, cudaHostRegisterPortable);
+    if (status == cudaSuccess) return;
     cudaGetLastError();
     at_ = nullptr;
+    if (status == cudaErrorHostMemoryAlreadyRegistered) return;  // somebody else did
+    warnings::of_process().say(input_not_pinned, cudaGetErrorName(status), std::to_string(bytes) + " bytes: " + cudaGetErrorString(status));
   }
   pinned_memory(const pinned_memory&) = delete;
   pinned_memory& operator=(const pinned_memory&) = delete;
