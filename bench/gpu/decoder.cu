@@ -75,10 +75,9 @@ class decoder {
                        own.size, own.decay});
     moved_ = cuda::adamw_list<float>(std::move(moved));
     on_.run([&](cuda::context& ctx) { moved_.prepare(ctx); });
-    std::vector<float> start(static_cast<std::size_t>(size));
-    initialise(std::span<const parameter>(parameters_), 1, start.data(), size);
     on_.run([&](cuda::context& ctx) {
-      upload(ctx, static_cast<const float*>(start.data()), weights_.data(), size);
+      initialise(ctx, parameters_, 1, weights_.data(), size);
+      weights_changed(ctx, weights_.data(), size);
       for (float* each : {gradients_.data(), first_.data(), second_.data()}) zero(ctx, each, size);
       cuda::launch(ctx.stream(), {cuda::blocks_for(x_.size(), 1024), 256, 0}, bench::fill_randomly<float>{x_.data(), x_.size(), 3, 1.0f});
       // As small as the gradient of a mean is.

@@ -113,6 +113,8 @@
 //   pairwise_sigmoid_part(ctx, part, log_scale, bias, share, d_rows, dlog_scale, dbias) -> loss  [all]
 //   cross_entropy_loss(ctx, shape, logits, targets, dlogits or none)   -> loss        [all] of the class of each row; dlogits may be logits' memory.
 //                                                          Where a tensor group cuts the classes, all members call it, each finds the whole loss
+//   draw_normals(ctx, draws, first, width, scale, to)                              to(r, c) = scale * element (first + r * width + c) of a random stream,
+//                                                          the same bits everywhere; [all] see them when all have returned
 //   zero(ctx, pointer, count), sum_of_squares(ctx, pointer, count) -> double          [all] over a flat buffer
 //   adamw(ctx, weight, gradient, first, second, count, numbers, clear)                [all]
 //   clamp_to(ctx, pointer, most)                                                      [all] the number there is no larger afterwards

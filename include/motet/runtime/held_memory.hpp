@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <type_traits>
-#include <vector>
 
 // Memory that lies where a context's operations work, which may be out of the host's reach.
 
@@ -29,17 +28,6 @@ arena arena_of(const Buffer& memory) {
   return memory.size() > 0 ? arena(memory.data(), memory.size()) : arena(nowhere<std::byte>(), 0);
 }
 
-// Calls fill(numbers) with numbers of the host that are then at `to`.
-template <class Context, class T, class Fill>
-void fill_from_host(Context& ctx, T* to, index count, Fill&& fill) {
-  if constexpr (works_on_host<Context>) {
-    fill(to);
-  } else {
-    std::vector<T> numbers(static_cast<std::size_t>(count));
-    fill(numbers.data());
-    upload(ctx, static_cast<const T*>(numbers.data()), to, count);
-  }
-}
 // One number that lies there; waits for it.
 template <class Context, class T>
 T number_at(Context& ctx, const T* from) {

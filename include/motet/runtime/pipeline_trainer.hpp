@@ -3,6 +3,7 @@
 
 #include <motet/runtime/guard.hpp>
 #include <motet/runtime/host_pieces.hpp>
+#include <motet/runtime/in_parallel.hpp>
 #include <motet/runtime/initialise.hpp>
 #include <motet/runtime/placed_model.hpp>
 #include <motet/runtime/program_fit.hpp>
@@ -72,9 +73,8 @@ class pipeline_trainer {
     placed_.prepare();
     updates_.clear();
     updates_.resize(static_cast<std::size_t>(of().ranks()));
+    draw_weights();
     placed_.each_piece([&](std::int32_t rank, piece_type piece, const auto& sums) {
-      fill_from_host(placed_.home(rank).ctx, piece.weights, piece.size,
-                     [&](master* to) { initialise(piece.parameters, config_.seed, to, piece.size); });
       if (piece.gradients == nullptr || !config_.update) return;
       auto& there = updates_[static_cast<std::size_t>(rank)];
       const std::int32_t all = ranks_.updaters();
@@ -225,6 +225,19 @@ class pipeline_trainer {
     if constexpr (requires { own->go_beside(); })
       if (set == 1) own->go_beside();
     return own.get();
+  }
+
+  // Ranks of one process are there all at once, and before the first step their threads have nothing else to do.
+  void draw_weights() {
+    std::vector<std::pair<std::int32_t, piece_type>> all;
+    placed_.each_piece([&](std::int32_t rank, piece_type piece, const auto&) { all.emplace_back(rank, std::move(piece)); });
+    const auto draw = [&](index i) {
+      const auto& [rank, piece] = all[static_cast<std::size_t>(i)];
+      auto ctx = placed_.home(rank).ctx;
+      initialise(ctx, piece.parameters, config_.seed, piece.weights, piece.size);
+      finish(ctx);
+    };
+    in_parallel(static_cast<index>(all.size()), draw, works_on_host<typename Device::context> ? 0 : 1);
   }
 
   void begin(std::int32_t rank, double rate) {

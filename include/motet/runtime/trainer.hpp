@@ -103,9 +103,12 @@ class trainer {
     list();
     device_.run([&](auto& ctx) { moved_.prepare(ctx); });
     inputs_.prepare(device_, config_.batch);
-    fill(weights_, [&](master* to) { initialise(parameters_, config_.seed, to, Model::parameter_size); });
-    fill(first_, [](master* to) { std::fill_n(to, Model::trainable_size, master(0)); });
-    fill(second_, [](master* to) { std::fill_n(to, Model::trainable_size, master(0)); });
+    device_.run([&](auto& ctx) {
+      initialise(ctx, parameters_, config_.seed, weights_.data(), Model::parameter_size);
+      zero(ctx, first_.data(), Model::trainable_size);
+      zero(ctx, second_.data(), Model::trainable_size);
+      weights_changed(ctx, weights_.data(), Model::parameter_size);
+    });
     clean_ = false;
     updates_ = 0;
   }

@@ -27,24 +27,15 @@ TEST_CASE("an arena of a buffer has its bytes, and none of no bytes measures") {
   CHECK_THROWS_AS(empty.take<std::byte>(1), error);
 }
 
-TEST_CASE("numbers of the host are put where operations work, and one is read from there") {
-  const auto fill = [](float* to) {
-    for (int i = 0; i < 5; ++i) to[i] = 1.5f * static_cast<float>(i);
-  };
-  {
-    cpu::context ctx;
-    std::byte room[64];
-    ctx.memory = ctx.scratch = arena(room, sizeof room);
-    buffer<float> there(5);
-    float* given = nullptr;
-    fill_from_host(ctx, there.data(), 5, [&](float* to) { fill(given = to); });
-    CHECK(given == there.data());  // in place
-    CHECK(number_at(ctx, there.data() + 3) == 4.5f);
-  }
+TEST_CASE("one number is read from where operations work") {
+  const std::vector<float> numbers{0, 1.5f, 3, 4.5f, 6};
+  cpu::context here;
+  std::byte bytes[64];
+  here.memory = here.scratch = arena(bytes, sizeof bytes);
+  CHECK(number_at(here, numbers.data() + 3) == 4.5f);
   const laws::gpu_room room(64, 64);
   cuda::context ctx = room.context();
-  const buffer_for<cuda::context, float> there(5);
-  fill_from_host(ctx, there.data(), 5, fill);
-  CHECK(number_at(ctx, there.data() + 3) == 4.5f);
-  CHECK(number_at(ctx, there.data()) == 0);
+  const laws::flat_on_gpu<float> there(numbers);
+  CHECK(number_at(ctx, static_cast<const float*>(there.data()) + 3) == 4.5f);
+  CHECK(number_at(ctx, static_cast<const float*>(there.data())) == 0);
 }

@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/cuda/emulate.hpp"
+
+#include <motet/backend/cpu/normal_draws.hpp>
+#include <motet/backend/cpu/optimizer.hpp>
+#include <motet/backend/cpu/transfer.hpp>
+#include <motet/backend/cuda/normal_draws.hpp>
+#include <motet/backend/cuda/optimizer.hpp>
 #include <motet/runtime/initialise.hpp>
 
 #include <doctest/doctest.h>
+
+#include "laws/cpu_run.hpp"
+#include "laws/cuda_run.hpp"
 
 #include <vector>
 
@@ -36,4 +46,41 @@ TEST_CASE("weights start as their parameters say, whatever stands beside them") 
   CHECK(std::equal(again.begin() + static_cast<std::ptrdiff_t>(offset), again.begin() + static_cast<std::ptrdiff_t>(offset) + 3000, all.begin()));
   initialise<float>(moved.items(), 2, again.data(), moved.used());
   CHECK(again[offset] != all[0]);
+}
+
+TEST_CASE_TEMPLATE("all threads, or a GPU, make the bits that one thread makes", Master, float, double) {
+  parameter_list list;
+  list.matrix("a", 70, 90, {fill::normal, 0.5f});
+  list.vector("gain", 5, {fill::ones, 0});
+  list.vector("scale", 1, {fill::constant, 2.5f});
+  list.matrix("places", 17, 24, {fill::sine_grid, 1.5f});
+  list.vector("bias", 5, {});
+  std::vector<parameter> items(list.items().begin(), list.items().end());
+  // A rank of tensor parallelism has some columns, another one some rows.
+  const auto cut = [&](std::vector<interval> rows, std::vector<interval> columns) {
+    parameter made = list.items()[0];
+    made.name = "cut";
+    made.rows = 20, made.width = 50;
+    made.held_rows = std::move(rows), made.held_columns = std::move(columns);
+    made.offset = items.back().offset + parameter_space(items.back().held());
+    items.push_back(made);
+  };
+  cut({{0, 20}}, {{11, 38}});
+  cut({{3, 4}, {9, 20}}, {{0, 50}});
+  const motet::index size = items.back().offset + parameter_space(items.back().held());
+  std::vector<Master> want(static_cast<std::size_t>(size), Master(7)), found = want;
+  initialise<Master>(items, 3, want.data(), size);
+  const auto same = [&] { return std::memcmp(found.data(), want.data(), found.size() * sizeof(Master)) == 0; };
+  for (const int threads : {1, 3}) {
+    std::fill(found.begin(), found.end(), Master(7));
+    laws::cpu_run(threads, 64, [&](cpu::context& ctx) { initialise(ctx, items, 3, found.data(), size); });
+    CHECK(same());
+  }
+  const laws::flat_on_gpu<Master> there(size);
+  const laws::gpu_room room(0, 0);
+  cuda::context ctx = room.context();
+  initialise(ctx, items, 3, there.data(), size);
+  ctx.on->finish();
+  found = there.back();
+  CHECK(same());
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/cpu/random_blocks.hpp>
 #include <motet/backend/cpu/row_kernels.hpp>
-#include <motet/tensor/random.hpp>
 
 #define MOTET_SIMD_BODY <motet/backend/cpu/dropout_kernels.inc>
 #include <motet/backend/cpu/simd_each.inc>

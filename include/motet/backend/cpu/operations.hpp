@@ -20,6 +20,7 @@
 #include <motet/backend/cpu/heads_exchange.hpp>
 #include <motet/backend/cpu/linear.hpp>
 #include <motet/backend/cpu/norm.hpp>
+#include <motet/backend/cpu/normal_draws.hpp>
 #include <motet/backend/cpu/normalize.hpp>
 #include <motet/backend/cpu/optimizer.hpp>
 #include <motet/backend/cpu/patches.hpp>

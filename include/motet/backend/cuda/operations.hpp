@@ -15,6 +15,7 @@
 #include <motet/backend/cuda/info_nce_part.hpp>
 #include <motet/backend/cuda/linear.hpp>
 #include <motet/backend/cuda/norm.hpp>
+#include <motet/backend/cuda/normal_draws.hpp>
 #include <motet/backend/cuda/normalize.hpp>
 #include <motet/backend/cuda/optimizer.hpp>
 #include <motet/backend/cuda/patches.hpp>
