@@ -18,14 +18,14 @@ struct section_cost {
 // What FLOPs are of: products of matrices, which a chip has units of their own for, or single elements.
 enum class flops_of : int { elements, products };
 
-// What the calls of one operation in one section cost, by a dry run.
+// Calls of one operation that cost alike, in one section, by a dry run.
 struct operation_cost {
   const char* name = nullptr;
   int section = -1;  // place of the section that it was called in
   flops_of kind = flops_of::elements;
-  double calls = 0;
-  double flops = 0;
-  double bytes = 0;
+  long calls = 0;
+  double flops = 0;  // of one call
+  double bytes = 0;  // of one call
 };
 
 // A list of what step_costs holds.
@@ -56,19 +56,13 @@ class step_costs {
     costs_[section].flops += flops;
     costs_[section].bytes += bytes;
     int i = 0;
-    while (i < operation_count_ && !(operations_[i].section == section && operations_[i].kind == kind && same(operations_[i].name, name))) ++i;
+    while (i < operation_count_ && !alike(operations_[i], {name, section, kind, 0, flops, bytes})) ++i;
     if (i == most_operations) {
       ++unlisted_;
       return;
     }
-    operation_cost& cost = operations_[i];
-    if (i == operation_count_) {
-      cost = {name, section, kind, 0, 0, 0};
-      ++operation_count_;
-    }
-    cost.calls += 1;
-    cost.flops += flops;
-    cost.bytes += bytes;
+    if (i == operation_count_) operations_[operation_count_++] = {name, section, kind, 0, flops, bytes};
+    ++operations_[i].calls;
   }
   // In the order in which they were first called.
   cost_list<operation_cost> operations() const { return {operations_, operations_ + operation_count_}; }
@@ -90,6 +84,9 @@ class step_costs {
 
  private:
   static bool same(const char* a, const char* b) { return a == b || std::strcmp(a, b) == 0; }
+  static bool alike(const operation_cost& a, const operation_cost& b) {
+    return a.section == b.section && a.kind == b.kind && a.flops == b.flops && a.bytes == b.bytes && same(a.name, b.name);
+  }
   int own(int place) { return place >= 0 ? place : inside(-1, "other"); }
   section_cost costs_[capacity] = {};
   int size_ = 0;

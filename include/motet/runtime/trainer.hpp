@@ -82,7 +82,13 @@ class trainer {
     return out;
   }
   typename Device::step_plan dry_run() {
-    auto found = device_.plan([&](auto& ctx) { update(ctx, gradients_of(ctx, parts_.largest()), 0); });
+    auto found = device_.plan([&](auto& ctx) {
+      if constexpr (!Device::shares_memory) {
+        const auto part = enter(ctx, "inputs");
+        inputs_.bring(ctx, batch_parts<Model>::largest_batch(config_.batch));
+      }
+      update(ctx, gradients_of(ctx, parts_.largest()), 0);
+    });
     found.cover(device_.plan([&](auto& ctx) { embed_all(ctx, batch_parts<Model>::largest_batch(part_samples()), all{}); }));
     return found;
   }
@@ -227,7 +233,7 @@ class trainer {
   // Forward and backward; depends on the parts and tell_shape() alone.
   template <class C>
   sums<typename C::real> gradients_of(C& ctx, std::span<const batch> parts) {
-    if (!clean_) {
+    if (!clean_ && !ctx.measuring()) {  // a dry run is of the steps after the first
       const auto part = enter(ctx, "optimizer");
       zero(ctx, gradients_.data(), Model::trainable_size);
     }
@@ -247,10 +253,11 @@ class trainer {
   }
   // What an update moves, in as few runs as decay allows.
   void list() {
+    const bool copied = Device::template weight_copy_bytes<typename Numbers::value, master>(1) > 0;
     std::vector<adamw_run<master>> runs;
     for (const parameter_run& each : decay_runs(parameters_, Model::trainable_size)) {
       const auto at = [&](const buffer<master>& of) { return of.size() > 0 ? of.data() + each.offset : nullptr; };
-      runs.push_back({at(weights_), at(gradients_), at(first_), at(second_), each.size, each.decay});
+      runs.push_back({at(weights_), at(gradients_), at(first_), at(second_), each.size, each.decay, false, copied});
     }
     moved_ = adamw_list(std::move(runs));
   }

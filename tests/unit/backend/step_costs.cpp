@@ -24,7 +24,7 @@ TEST_CASE("sections lie inside each other, and equal names in one place are one 
   CHECK(costs.begin() == costs.end());
 }
 
-TEST_CASE("calls of an operation are one line of each section that they are made in") {
+TEST_CASE("calls of an operation that cost alike are one line of each section that they are made in") {
   step_costs costs;
   const std::string copied = "norm_forward";  // another address
   const int mlp = costs.inside(costs.inside(-1, "tower"), "mlp");
@@ -32,19 +32,21 @@ TEST_CASE("calls of an operation are one line of each section that they are made
   costs.note(mlp, "linear_forward", 100, 10, flops_of::products);
   costs.note(mlp, copied.c_str(), 8, 4);
   costs.note(-1, "norm_forward", 1, 2);
-  REQUIRE(costs.operations().end() - costs.operations().begin() == 3);
+  costs.note(mlp, "linear_forward", 50, 10, flops_of::products);
+  REQUIRE(costs.operations().end() - costs.operations().begin() == 4);
   const operation_cost* const found = costs.operations().begin();
   CHECK(found[0].calls == 2);
-  CHECK(found[0].flops == 16);
-  CHECK(found[0].bytes == 8);
+  CHECK(found[0].flops == 8);
+  CHECK(found[0].bytes == 4);
   CHECK(costs.path(found[0]) == "tower / mlp");
   CHECK(std::string(found[1].name) == "linear_forward");
   CHECK(found[1].kind == flops_of::products);
   CHECK(found[1].calls == 1);
   CHECK(costs.path(found[2]) == "other");
-  CHECK(costs.at(mlp).flops == 116);
-  CHECK(costs.at(mlp).bytes == 18);
-  CHECK(costs.flops() == 117);
+  CHECK(found[3].flops == 50);
+  CHECK(costs.at(mlp).flops == 166);
+  CHECK(costs.at(mlp).bytes == 28);
+  CHECK(costs.flops() == 167);
   CHECK(costs.unlisted() == 0);
   costs.clear();
   CHECK(costs.operations().begin() == costs.operations().end());

@@ -51,6 +51,10 @@ bool heads_in_packs(index head_width, const matrix<T>&... of) {
 }
 
 template <class T>
+void note_copied_gradient(context& ctx, index elements) {
+  ctx.note("copy", 0, 2 * static_cast<double>(elements) * motet::detail::bytes_of<T>);
+}
+template <class T>
 void copy_gradient(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
   map_numbers(ctx, from, to, unchanged{});
 }
@@ -66,10 +70,10 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
   const double width = static_cast<double>(shape.head_width), heads = static_cast<double>(shape.heads),
                kv_heads = static_cast<double>(shape.kv_heads);
   // Nothing is taken off for a causal mask, as is usual when efficiency is reported.
-  ctx.note(
-      "attention_forward", 4 * heads * width * pairs,
-      static_cast<double>(sizeof(Q)) * width * (2 * heads * static_cast<double>(q_seq.rows()) + 2 * kv_heads * static_cast<double>(kv_seq.rows())),
-      flops_of::products);
+  const double of_queries = heads * static_cast<double>(q_seq.rows()), of_keys = kv_heads * static_cast<double>(kv_seq.rows());
+  ctx.note("attention_forward", 4 * heads * width * pairs,
+           motet::detail::bytes_of<Q> * width * (2 * of_queries + 2 * of_keys) + motet::detail::bytes_of<L> * of_queries, flops_of::products);
+  detail::note_lengths<T>(ctx, q_seq, kv_seq, shape);
   const scratch_scope scope(ctx);
   [[maybe_unused]] const detail::attention_notes notes = detail::take_notes<T>(ctx, q_seq, false);
   if (ctx.measuring() || shape.heads == 0 || q_seq.rows() == 0) return;  // a part of a net may hold no head
@@ -109,10 +113,13 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   const double pairs = detail::attention_pairs(q_seq, kv_seq);
   const double width = static_cast<double>(shape.head_width), heads = static_cast<double>(shape.heads),
                kv_heads = static_cast<double>(shape.kv_heads);
-  ctx.note(
-      "attention_backward", 10 * heads * width * pairs,
-      static_cast<double>(sizeof(Q)) * width * (4 * heads * static_cast<double>(q_seq.rows()) + 4 * kv_heads * static_cast<double>(kv_seq.rows())),
-      flops_of::products);
+  const double of_queries = heads * static_cast<double>(q_seq.rows()), of_keys = kv_heads * static_cast<double>(kv_seq.rows());
+  // Sums of y dy of each row are made first, and read with the logs.
+  ctx.note("attention_backward", 10 * heads * width * pairs,
+           motet::detail::bytes_of<Q> * width * (5 * of_queries + 4 * of_keys) + motet::detail::bytes_of<number> * 3 * of_queries +
+               detail::bytes_of_fixed_order<T>(q_seq, kv_seq, shape),
+           flops_of::products);
+  detail::note_lengths<T>(ctx, q_seq, kv_seq, shape);
 
   const scratch_scope scope(ctx);
   const index q_rows = q_seq.rows(), kv_rows = kv_seq.rows(), q_width = shape.heads * shape.head_width, kv_width = shape.kv_heads * shape.head_width;
@@ -123,20 +130,22 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   const matrix<T> aside_k{ctx.scratch.take<T>(lent * kv_width), lent, kv_width, kv_width},
       aside_v{ctx.scratch.take<T>(lent * kv_width), lent, kv_width, kv_width};
   [[maybe_unused]] const detail::attention_notes notes = detail::take_notes<T>(ctx, q_seq, true);
+  const auto reads = [&](const auto& to) {
+    return detail::overlap(to, q) || detail::overlap(to, k) || detail::overlap(to, v) || detail::overlap(to, y) || detail::overlap(to, dy);
+  };
+  const bool over = reads(dq), over_k = lent > 0 && reads(dk), over_v = lent > 0 && reads(dv);
+  if (over) detail::note_copied_gradient<T>(ctx, q_rows * q_width);
+  if (over_k) detail::note_copied_gradient<T>(ctx, kv_rows * kv_width);
+  if (over_v) detail::note_copied_gradient<T>(ctx, kv_rows * kv_width);
   if (ctx.measuring() || shape.heads == 0) return;
 
   const auto queries = detail::as<const T>(q), keys = detail::as<const T>(k), values = detail::as<const T>(v), out = detail::as<const T>(y),
              dout = detail::as<const T>(dy);
   const auto logs = detail::as<const number>(lse);
   const matrix<T> to_q = detail::as<T>(dq), to_k = detail::as<T>(dk), to_v = detail::as<T>(dv);
-  const auto reads = [&](const matrix<T>& to) {
-    return detail::overlap(to, q) || detail::overlap(to, k) || detail::overlap(to, v) || detail::overlap(to, y) || detail::overlap(to, dy);
-  };
-  const bool over = reads(to_q);
   const matrix<T> made_q = over ? aside : to_q;
   reason why{"cuDNN is asked for bf16 alone"};
   if constexpr (std::is_same_v<T, bf16>) {
-    const bool over_k = reads(to_k), over_v = reads(to_v);
     const matrix<T> made_k = over_k ? aside_k : to_k, made_v = over_v ? aside_v : to_v;
     why = detail::library_attention_backward<T>(ctx, notes, q_seq, kv_seq, shape, queries, keys, values, out, logs, dout, made_q, made_k, made_v);
     if (why.none()) {

@@ -125,7 +125,7 @@ void class_token_backward_bias(context& ctx, const sequences& seq, matrix<Dy> dy
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope>;
   const bool dry = ctx.measuring();
-  const index count = dry ? 0 : detail::padded_count(seq, 1);
+  const index count = detail::padded_count(seq, 1);
   detail::later_rows rows{};
   if (!dry) rows = {detail::pad(ctx, seq, 1), count};
   sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<Dy, M>, slope>{dy}, rows, detail::add_sums<M>{dbias, nullptr, 0}, dy.width,

@@ -27,6 +27,14 @@ namespace detail {
 // Rows of copies begin at 16 bytes.
 constexpr index copy_stride(index width) { return round_up(width, 8); }
 
+// What a copy of an operand in bf16 moves.
+template <class T>
+void note_cast(context& ctx, const matrix<T>& x, index rows) {
+  each_conversion(rows, x.width, x.stride, copy_stride(x.width), [&](index down, index across, index, index, index) {
+    ctx.note("cast", 0, static_cast<double>(down * across) * (bytes_of<T> + bytes_of<bf16>));
+  });
+}
+
 // An operand in a type that the library multiplies.
 struct library_operand {
   const void* data = nullptr;
@@ -236,6 +244,30 @@ inline reason without_library(index k) {
   if (k <= 0) return {"there is nothing to sum up"};
   if (MOTET_CUBLASLT == 0) return reason{"this program was built without cuBLASLt"}.with(product_off_library);
   return {"own kernels were asked for"};
+}
+
+// Notes the passes that the library's products of this kind need behind them: into() above, as far as its rules are known without a library to ask. What
+// passes compute was noted with the product.
+template <class Out, class Epilogue>
+void note_passes(context& ctx, index m, index n, const Epilogue& e) {
+  using pre = typename Epilogue::pre_number;
+  using residual = typename Epilogue::residual_number;
+  const double elements = static_cast<double>(m) * static_cast<double>(n);
+  const bool plain = e.residual == nullptr && !e.accumulate;
+  const auto note = [&](const char* name, double bytes_of_element) { ctx.note(name, 0, elements * bytes_of_element); };
+  if (m <= 0 || n <= 0) return;
+  if constexpr (Epilogue::mode == epilogue_mode::forward) {
+    if (e.kind == activation::none && e.pre == nullptr) return;
+    if (plain && e.kind == activation::gelu_tanh && (e.pre == nullptr || std::is_same_v<pre, Out>)) return;
+    if (plain && e.kind == activation::relu && e.pre == nullptr) return;
+    note("activation_forward", e.pre != nullptr ? bytes_of<pre> + bytes_of<Out> : 2 * bytes_of<Out>);
+  } else if constexpr (Epilogue::mode == epilogue_mode::backward) {
+    const bool fits = plain && std::is_same_v<pre, Out> && e.bias == nullptr && e.kind == activation::gelu_tanh;
+    if (!fits) note("activation_backward", 2 * bytes_of<Out> + bytes_of<pre> * (e.replayed != nullptr ? 2 : 1));
+    else if (e.replayed != nullptr) note("activation_forward", 2 * bytes_of<pre>);
+  } else if (e.residual != nullptr && (e.accumulate || !std::is_same_v<residual, Out>)) {
+    note("add", 2 * bytes_of<Out> + bytes_of<residual>);
+  }
 }
 
 // By our own kernels; returns which. The one of the tensor cores is compiled where there is no library, which takes the products that would fit.

@@ -42,7 +42,7 @@ struct gemm_epilogue {
 
 namespace detail {
 
-using motet::detail::arithmetic, motet::detail::bytes_in, motet::detail::elements_in;
+using motet::detail::arithmetic, motet::detail::bytes_in, motet::detail::bytes_of, motet::detail::elements_in;
 
 // Count neighbours as numbers of N. In packs: a multiple of 16 bytes of each type, at such an address.
 template <int Count, bool Packed, class N, class T>
@@ -182,18 +182,23 @@ void finish(cudaStream_t stream, index rows, index width, const X* x, index x_st
   else launch(stream, shape, finish_product<X, Y, Epilogue, false>{x, x_stride, y, y_stride, rows, width, across, epilogue});
 }
 
+// Calls pass(rows, width, first, x_stride, y_stride) for each pass that a conversion takes: over one long row where nothing lies between the rows.
+template <class Pass>
+void each_conversion(index rows, index width, index x_stride, index y_stride, Pass&& pass) {
+  if (rows <= 0 || width <= 0) return;
+  if (x_stride != width || y_stride != width || rows == 1) return pass(rows, width, index(0), x_stride, y_stride);
+  constexpr index side = 8 * 256;
+  const index all = rows * width, whole = all / side * side, left = all - whole;
+  if (whole > 0) pass(whole / side, side, index(0), side, side);
+  if (left > 0) pass(index(1), left, whole, left, left);
+}
+
 // y = x in another type.
 template <class X, class Y>
 void convert(cudaStream_t stream, index rows, index width, const X* x, index x_stride, Y* y, index y_stride) {
-  // One long row where nothing lies between the rows.
-  if (x_stride == width && y_stride == width && rows > 1) {
-    constexpr index side = 8 * 256;
-    const index all = rows * width, whole = all / side * side;
-    finish(stream, whole / side, side, x, side, y, side, gemm_epilogue<arithmetic<X, Y>>{});
-    finish(stream, 1, all - whole, x + whole, all - whole, y + whole, all - whole, gemm_epilogue<arithmetic<X, Y>>{});
-  } else {
-    finish(stream, rows, width, x, x_stride, y, y_stride, gemm_epilogue<arithmetic<X, Y>>{});
-  }
+  each_conversion(rows, width, x_stride, y_stride, [&](index down, index across, index first, index from, index to) {
+    finish(stream, down, across, x + first, from, y + first, to, gemm_epilogue<arithmetic<X, Y>>{});
+  });
 }
 
 }  // namespace detail

@@ -5,6 +5,8 @@
 #include <motet/backend/cuda/context.hpp>
 #include <motet/backend/cuda/runs.hpp>
 
+#include <algorithm>
+
 // Sums over groups of rows, column by column, in an order that depends on the shapes alone. In two stages: blocks sum chunks of the rows, 32 runs
 // wide; a second kernel sums what they found. Every input byte is read once, and what lies between the stages is small beside it.
 
@@ -141,14 +143,18 @@ struct sum_of_chunks {
 // Some waves of blocks on the largest GPU. It is a fixed number, so that sums are the same on every share of every GPU.
 inline constexpr index summing_blocks = 132 * 8;
 inline constexpr index rows_of_chunk = 64;
+// How many chunks the rows of each group are cut into.
+inline index chunks_of_sums(index strips, index groups, index longest) {
+  const index by_blocks = summing_blocks / (groups * strips), by_rows = (longest + rows_of_chunk - 1) / rows_of_chunk;
+  return std::max<index>(1, std::min(by_blocks, by_rows));
+}
 
 template <int N, class Values, class Rows, class To>
 void launch_sums(context& ctx, const Values& values, const Rows& rows, const To& to, typename Values::number* pieces, index width, index groups,
                  index longest) {
   using number = typename Values::number;
   const index strips = (width + warp_size * N - 1) / (warp_size * N);
-  const index by_blocks = summing_blocks / (groups * strips), by_rows = (longest + rows_of_chunk - 1) / rows_of_chunk;
-  const index chunks = std::max<index>(1, std::min(by_blocks, by_rows));
+  const index chunks = chunks_of_sums(strips, groups, longest);
   launch(ctx.stream(), {blocks_for(groups * chunks * strips, 1), 256, 256 * N * static_cast<index>(sizeof(number))},
          sum_chunks<N, Values, Rows, To>{values, rows, to, pieces, width, strips, chunks, groups});
   if (chunks == 1) return;
@@ -159,12 +165,18 @@ void launch_sums(context& ctx, const Values& values, const Rows& rows, const To&
 
 }  // namespace detail
 
-// The sums of `groups` groups of at most `longest` rows; `packed`: all that is read may be moved in runs of Size. Takes scratch, notes no work.
+// The sums of `groups` groups of at most `longest` rows; `packed`: all that is read may be moved in runs of Size. Takes scratch. The caller notes what the
+// chunks read; what lies between the stages is noted here.
 template <int Size, class Values, class Rows, class To>
 void sum_groups(context& ctx, const Values& values, const Rows& rows, const To& to, index width, index groups, index longest, bool packed) {
   const scratch_scope scope(ctx);
   // As much for every shape: shapes may differ from those of the dry run.
-  auto* const pieces = ctx.scratch.take<typename Values::number>(detail::summing_blocks * Values::sums * warp_size * Size);
+  using number = typename Values::number;
+  auto* const pieces = ctx.scratch.take<number>(detail::summing_blocks * Values::sums * warp_size * Size);
+  const index across = warp_size * (packed ? Size : 1), strips = (width + across - 1) / across;
+  const index chunks = width == 0 || groups == 0 ? 0 : detail::chunks_of_sums(strips, groups, longest);
+  // A chunk's sums are written by one kernel and read by the other.
+  if (chunks > 1) ctx.note("sum_of_chunks", 0, 2 * static_cast<double>(groups * chunks * Values::sums * width) * motet::detail::bytes_of<number>);
   if (ctx.measuring() || width == 0 || groups == 0) return;
   if (packed) detail::launch_sums<Size>(ctx, values, rows, to, pieces, width, groups, longest);
   else detail::launch_sums<1>(ctx, values, rows, to, pieces, width, groups, longest);

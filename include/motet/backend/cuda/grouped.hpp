@@ -18,8 +18,8 @@ void multiply_grouped(context& ctx, const grouping& by, matrix<X> x, matrix<W> w
   using w_number = std::remove_const_t<W>;
   using compute = product_number<X, W, Y>;
   const index out = transposed ? y.width : x.width;  // rows of weights of one expert
-  note_product(ctx, transposed ? "grouped_linear_forward" : "grouped_linear_backward_input", x,
-               matrix<W>{weight.data, out, weight.width, weight.stride}, y);
+  note_product<compute>(ctx, transposed ? "grouped_linear_forward" : "grouped_linear_backward_input", x,
+                        matrix<W>{weight.data, out, weight.width, weight.stride}, y);
   const scratch_scope scope(ctx);
   const auto left = source<compute>(ctx, x, x.rows);
   const auto right = weight_source<compute>(ctx, weight, transposed);
@@ -68,7 +68,8 @@ void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> 
   using x_number = std::remove_const_t<X>;
   using dy_number = std::remove_const_t<Dy>;
   using compute = detail::product_number<X, Dy, M>;
-  detail::note_product(ctx, "grouped_linear_backward_weight", x, matrix<M>{dweight.data, dy.width, dweight.width, dweight.stride}, dy);
+  detail::note_weight_product<compute>(ctx, "grouped_linear_backward_weight", x, dy,
+                                       matrix<M>{dweight.data, dy.width, dweight.width, dweight.stride});
   const scratch_scope scope(ctx);
   const auto left = detail::source<compute>(ctx, dy, x.rows, true);
   const auto right = detail::source<compute>(ctx, x, x.rows);

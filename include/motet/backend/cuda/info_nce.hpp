@@ -253,6 +253,25 @@ struct softmax_walk {
 
 inline constexpr double ln_2 = 1 / log2_e<double>;
 
+// Kernel by kernel: a panel is a product for the sums, of which rows and columns are merged, and another for the slopes, which two more products take to
+// the gradients. Features are read for each product once.
+template <class S>
+void note_info_nce(context& ctx, index samples, double width, bool differentiate) {
+  const double bytes = static_cast<double>(sizeof(S)), all = static_cast<double>(samples);
+  for (index begin = 0; begin < samples; begin += pair_panel_rows) {
+    const double some = static_cast<double>(least_of(pair_panel_rows, samples - begin)), flops = 2 * some * all * width;
+    const double features = (some + all) * width * bytes, panel = some * all * bytes;
+    ctx.note("info_nce_loss", flops, features, flops_of::products);
+    for (const double sums : {some, all}) ctx.note("merge_softmax", 0, 3 * sums * bytes);
+    if (!differentiate) continue;
+    ctx.note("info_nce_slopes", flops, features + panel, flops_of::products);
+    for (const double sums : {some, all}) ctx.note("add_slopes", flops, panel + (some + all + sums) * width * bytes, flops_of::products);
+  }
+  if (samples == 0) return;
+  for (int i = 0; i < 2; ++i) ctx.note("complete_softmax", 0, 3 * all * bytes);
+  note_settled(ctx);
+}
+
 }  // namespace detail
 
 // Symmetric InfoNCE (CLIP): logits = exp(log_scale) a b^T over all pairs of rows, and the mean of the two cross-entropies, along rows and along
@@ -267,9 +286,8 @@ real info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale, d
                 "motet: the features of a loss are both float or both double");
   const index samples = a.rows;
   const bool differentiate = da || db || dlog_scale != nullptr;
-  const double pairs = static_cast<double>(samples) * static_cast<double>(samples), width = static_cast<double>(a.width);
-  ctx.note("info_nce_loss", (differentiate ? 8 : 2) * pairs * width,
-           (differentiate ? 6 : 2) * static_cast<double>(samples) * width * static_cast<double>(sizeof(S)), flops_of::products);
+  const double width = static_cast<double>(a.width);
+  detail::note_info_nce<S>(ctx, samples, width, differentiate);
 
   const scratch_scope scope(ctx);
   const detail::softmax_numbers<S> rows(ctx, samples), columns(ctx, samples);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/amounts.hpp>
 #include <motet/backend/cuda/attention_plans.hpp>
 #include <motet/backend/cuda/attention_samples.hpp>
 #include <motet/backend/cuda/attention_tile.hpp>
@@ -37,6 +38,31 @@ attention_notes take_notes([[maybe_unused]] context& ctx, [[maybe_unused]] const
   return notes;
 }
 
+// Lengths are told as well where they do not fill the kernels' tiles: some versions count what lies behind.
+inline bool tells_lengths(bool ragged, bool ends_meet, index q_most, index kv_most) {
+  return ragged || ends_meet || q_most % 128 != 0 || kv_most % 128 != 0;
+}
+template <class T>
+void note_lengths([[maybe_unused]] context& ctx, [[maybe_unused]] const sequences& q_seq, [[maybe_unused]] const sequences& kv_seq,
+                  [[maybe_unused]] const attention_shape& shape) {
+#if MOTET_CUDNN_ATTENTION
+  if (!std::is_same_v<T, bf16> || !ctx.measuring() || shape.heads == 0) return;
+  const attention_lengths rows = lengths_of(q_seq, kv_seq, shape.mask == mask_kind::causal);
+  const bool ragged = q_seq.offsets != nullptr || kv_seq.offsets != nullptr, ends_meet = shape.mask == mask_kind::causal && !rows.alike;
+  if (rows.usable && rows.samples > 0 && tells_lengths(ragged, ends_meet, rows.q_most, rows.kv_most))
+    ctx.note("attention_lengths", 0, 2 * static_cast<double>(rows.samples) * motet::detail::bytes_of<std::int32_t>);
+#endif
+}
+// What backward moves besides, by the library's default of a fixed order of sums: a number in bf16 for each head, query and key, written and read.
+template <class T>
+double bytes_of_fixed_order([[maybe_unused]] const sequences& q_seq, [[maybe_unused]] const sequences& kv_seq,
+                            [[maybe_unused]] const attention_shape& shape) {
+#if MOTET_CUDNN_ATTENTION
+  if (std::is_same_v<T, bf16>) return 2 * motet::detail::bytes_of<bf16> * static_cast<double>(shape.heads) * attention_pairs(q_seq, kv_seq);
+#endif
+  return 0;
+}
+
 // Why the library did not do it; none: it did.
 template <class T>
 reason library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool backward, [[maybe_unused]] const attention_notes& notes,
@@ -56,8 +82,7 @@ reason library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool ba
   problem.samples = rows.samples;
   problem.q_rows = ragged && q_seq.offsets != nullptr ? planned_rows(rows.q_most) : rows.q_most;
   problem.kv_rows = ragged && kv_seq.offsets != nullptr ? planned_rows(rows.kv_most) : rows.kv_most;
-  // Lengths are told as well where they do not fill the kernels' tiles: some versions count what lies behind.
-  problem.padded = ragged || problem.ends_meet || rows.q_most % 128 != 0 || rows.kv_most % 128 != 0;
+  problem.padded = tells_lengths(ragged, problem.ends_meet, rows.q_most, rows.kv_most);
   problem.heads = shape.heads, problem.kv_heads = shape.kv_heads, problem.width = shape.head_width;
   attention_places with;
   tell_samples tell{rows_for_kernels(ctx, q_seq),

@@ -13,23 +13,42 @@ template <class... T>
 using product_number = std::conditional_t<(std::is_same_v<std::remove_const_t<T>, double> || ...), double,
                                           std::conditional_t<(std::is_same_v<std::remove_const_t<T>, bf16> || ...), bf16, float>>;
 
-template <class X, class W, class Y>
-void note_product(context& ctx, const char* name, matrix<X> x, matrix<W> weight, matrix<Y> y) {
-  ctx.note(name, 2 * static_cast<double>(x.rows) * elements_in(weight), bytes_in(x) + bytes_in(weight) + bytes_in(y), flops_of::products);
+// What an operand's element is multiplied as: of floats in a product of bf16 there are copies.
+template <class Compute, class T>
+inline constexpr double bytes_of_operand = std::is_same_v<Compute, bf16> ? bytes_of<bf16> : bytes_of<T>;
+
+// A product's operands are read once, its result is written once; `beside` is read as well.
+template <class Compute, class X, class W, class Y>
+void note_product(context& ctx, const char* name, matrix<X> x, matrix<W> weight, matrix<Y> y, double beside = 0) {
+  ctx.note(name, 2 * static_cast<double>(x.rows) * elements_in(weight),
+           elements_in(x) * bytes_of_operand<Compute, X> + elements_in(weight) * bytes_of_operand<Compute, W> + elements_in(y) * bytes_of<Y> + beside,
+           flops_of::products);
+}
+// The same where the result is added to the gradient of a weight.
+template <class Compute, class X, class Dy, class M>
+void note_weight_product(context& ctx, const char* name, matrix<X> x, matrix<Dy> dy, matrix<M> dweight) {
+  ctx.note(name, 2 * static_cast<double>(x.rows) * elements_in(dweight),
+           elements_in(x) * bytes_of_operand<Compute, X> + elements_in(dy) * bytes_of_operand<Compute, Dy> + 2 * elements_in(dweight) * bytes_of<M>,
+           flops_of::products);
 }
 
 // An operand of a product, of its first `rows` rows, with the scratch memory that it might need: in every run the same, whoever keeps copies.
 template <class Compute, class T>
-gemm_source<std::remove_const_t<T>> source(context& ctx, matrix<T> x, index rows, bool transposed = false) {
+gemm_source<std::remove_const_t<T>> room_for_source(context& ctx, matrix<T> x, index rows, bool transposed) {
   gemm_source<std::remove_const_t<T>> made{{x.data, rows, x.width, x.stride}, transposed, nullptr, nullptr};
   if constexpr (std::is_same_v<Compute, bf16> && !std::is_same_v<std::remove_const_t<T>, bf16>)
     made.room = ctx.scratch.take<bf16>(rows * copy_stride(x.width));
   return made;
 }
-// The same of a weight, which may be kept in bf16.
+template <class Compute, class T>
+gemm_source<std::remove_const_t<T>> source(context& ctx, matrix<T> x, index rows, bool transposed = false) {
+  if constexpr (std::is_same_v<Compute, bf16> && !std::is_same_v<std::remove_const_t<T>, bf16>) note_cast(ctx, x, rows);
+  return room_for_source<Compute>(ctx, x, rows, transposed);
+}
+// The same of a weight, which trainers keep in bf16.
 template <class Compute, class T>
 gemm_source<std::remove_const_t<T>> weight_source(context& ctx, matrix<T> weight, bool transposed) {
-  auto made = source<Compute>(ctx, weight, weight.rows, transposed);
+  auto made = room_for_source<Compute>(ctx, weight, weight.rows, transposed);
   if constexpr (std::is_same_v<Compute, bf16> && !std::is_same_v<std::remove_const_t<T>, bf16>) {
     if (!ctx.measuring()) made.copy = ctx.on->part<weight_copies>().copy_of(weight.data);
   }
@@ -40,11 +59,15 @@ gemm_source<std::remove_const_t<T>> weight_source(context& ctx, matrix<T> weight
 template <class Compute, class X, class W, class Y, class Epilogue>
 void multiply_rows(context& ctx, const char* name, index rows, matrix<X> x, matrix<W> weight, bool transposed, matrix<Y> y,
                    const Epilogue& epilogue) {
-  note_product(ctx, name, x, weight, y);
+  using residual = typename Epilogue::residual_number;
+  note_product<Compute>(ctx, name, x, weight, y,
+                        epilogue.residual != nullptr && std::is_same_v<residual, Y> ? elements_in(y) * bytes_of<residual> : 0);
   const scratch_scope scope(ctx);
   const auto left = source<Compute>(ctx, x, rows);
   const auto right = weight_source<Compute>(ctx, weight, transposed);
   const gemm_room room{ctx.scratch.take<std::byte>(gemm_room::bytes(y.width))};
+  if constexpr (!std::is_void_v<library_number<Compute, std::remove_const_t<X>, std::remove_const_t<W>>> && !std::is_same_v<Y, double>)
+    note_passes<Y>(ctx, rows, y.width, epilogue);
   if (ctx.measuring()) return;
   if constexpr (std::is_same_v<Compute, bf16> && std::is_same_v<std::remove_const_t<W>, float>) {
     if (ctx.on->part<product_settings>().fp8 && fp8_product(ctx, rows, x, matrix<const float>(weight), transposed, y, epilogue, room.beside)) return;
@@ -117,7 +140,7 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   using x_number = std::remove_const_t<X>;
   using dy_number = std::remove_const_t<Dy>;
   using number = detail::library_number<compute, dy_number, x_number>;
-  detail::note_product(ctx, "linear_backward_weight", x, dweight, dy);
+  detail::note_weight_product<compute>(ctx, "linear_backward_weight", x, dy, dweight);
   const scratch_scope scope(ctx);
   const auto left = detail::source<compute>(ctx, dy, x.rows, true);
   const auto right = detail::source<compute>(ctx, x, x.rows);
@@ -126,7 +149,11 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   const auto sum_bias = [&](matrix<Dy> rows) {
     if (dbias != nullptr) sum_columns(ctx, rows, dbias);
   };
-  if (ctx.measuring() || x.rows == 0 || dy.width == 0) return sum_bias(dy);
+  // The library's product finds these sums on the way, so that they are only added.
+  constexpr bool finds_sums = !std::is_void_v<number> && std::is_same_v<M, float>;
+  if (dbias != nullptr)
+    ctx.note("linear_backward_bias", 0, finds_sums ? 3 * static_cast<double>(dy.width) * detail::bytes_of<M> : detail::bytes_in(dy));
+  if (ctx.measuring() || x.rows == 0 || dy.width == 0) return sum_bias(finds_sums ? dy.slice(0, 0) : dy);
   int done = 0;  // 1: the product, 2: the sums as well
   reason why{"cuBLASLt is asked for products of one type, fp32 or bf16, alone"};
   if constexpr (!std::is_void_v<number> && std::is_same_v<M, float>) {

@@ -218,7 +218,8 @@ template <class X, class M, class S, class Dy, class R, class Dx>
 void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, matrix<S> stats, matrix<Dy> dy,
                          matrix<R> residual, matrix<Dx> dx) {
   ctx.note("norm_backward_input", 11 * motet::detail::elements_in(x),
-           motet::detail::bytes_in(x) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(residual) + motet::detail::bytes_in(dx));
+           motet::detail::bytes_in(x) + motet::detail::bytes_in(stats) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(residual) +
+               motet::detail::bytes_in(dx));
   if (ctx.measuring()) return;
   using from = std::remove_const_t<X>;
   using slope = std::remove_const_t<Dy>;
@@ -239,7 +240,8 @@ void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, mat
 template <class X, class S, class Dy, class M>
 void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> stats, matrix<Dy> dy, M* dgain, std::type_identity_t<M>* dbias) {
   static_cast<void>(kind);
-  ctx.note("norm_backward_weight", 4 * motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(dy));
+  ctx.note("norm_backward_weight", 4 * motet::detail::elements_in(x),
+           motet::detail::bytes_in(x) + motet::detail::bytes_in(stats) + motet::detail::bytes_in(dy));
   using from = std::remove_const_t<X>;
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<from, slope>;

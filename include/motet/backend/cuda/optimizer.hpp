@@ -71,6 +71,11 @@ struct squares_of_chunks {
 };
 
 template <class T>
+void note_squares(context& ctx, index count) {
+  ctx.note("sum_of_squares", 2 * static_cast<double>(count), static_cast<double>(count) * motet::detail::bytes_of<T>);
+  note_settled(ctx);
+}
+template <class T>
 real squares_of(context& ctx, const chunked_runs<squares_record<T>>& runs) {
   if (runs.chunks == 0) return {};
   const real found = ctx.on->take_real();
@@ -236,7 +241,7 @@ void zero(context& ctx, T* data, index count) {
 // In double, as a gradient has many small elements; the same bits in every run.
 template <class T>
 real sum_of_squares(context& ctx, const T* data, index count) {
-  ctx.note("sum_of_squares", 2 * static_cast<double>(count), static_cast<double>(count) * motet::detail::bytes_of<T>);
+  detail::note_squares<T>(ctx, count);
   if (ctx.measuring()) return {};
   return detail::squares_of(ctx, detail::chunked_runs<detail::squares_record<T>>({data, detail::span_of(count, data), 0}));
 }
@@ -267,8 +272,9 @@ class flat_list {
 };
 template <class T>
 real sum_of_squares(context& ctx, const flat_list<T>& list) {
-  for (const flat_run<T>& each : list.all())
-    ctx.note("sum_of_squares", 2 * static_cast<double>(each.count), static_cast<double>(each.count) * motet::detail::bytes_of<T>);
+  index count = 0;
+  for (const flat_run<T>& each : list.all()) count += each.count;
+  detail::note_squares<T>(ctx, count);
   return ctx.measuring() ? real{} : detail::squares_of(ctx, list.runs(ctx));
 }
 
@@ -317,11 +323,13 @@ class adamw_list {
     return table_.runs();
   }
   void note(context& ctx) const {
+    double flops = 0, bytes = 0;
     for (const adamw_run<T>& each : all_) {
       const auto count = static_cast<double>(each.count);
-      if (each.only_clears) ctx.note("zero", 0, count * motet::detail::bytes_of<T>);
-      else ctx.note("adamw", 12 * count, detail::bytes_of_update<T>(each.count, true, false));
+      flops += each.only_clears ? 0 : 12 * count;
+      bytes += each.only_clears ? count * motet::detail::bytes_of<T> : detail::bytes_of_update<T>(each.count, true, each.copied);
     }
+    ctx.note("adamw", flops, bytes);
   }
 
  private:
@@ -347,11 +355,13 @@ void adamw(context& ctx, const adamw_list<T>& list, const adamw_step& step, cons
 // The number there is no larger than this afterwards.
 template <class T>
 void clamp_to(context& ctx, T* at, std::type_identity_t<T> most) {
+  ctx.note("clamp_to", 0, 2 * motet::detail::bytes_of<T>);
   if (!ctx.measuring()) detail::clamp(ctx, at, most, {});
 }
 // Where the sums allow an update.
 template <class T>
 void clamp_to(context& ctx, T* at, std::type_identity_t<T> most, const real& loss, const real& squares) {
+  ctx.note("clamp_to", 0, 2 * motet::detail::bytes_of<T>);
   if (!ctx.measuring()) detail::clamp(ctx, at, most, {loss, squares, 0});
 }
 

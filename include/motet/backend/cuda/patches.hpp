@@ -87,7 +87,8 @@ void launch_patches(context& ctx, const sequences& seq, const patch_geometry& ge
 // convolution with stride = patch becomes a linear layer on them. Floor: pixels are read once, y is written once.
 template <class P, class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<P> pixels, matrix<Y> y) {
-  ctx.note("patches", 0, motet::detail::bytes_in(pixels) + motet::detail::bytes_in(y));
+  // While the dry run of a step is made, there are no pixels yet.
+  ctx.note("patches", 0, motet::detail::elements_in(pixels) * motet::detail::bytes_of<P> + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   using element = std::remove_const_t<P>;
   const auto fits = [&](auto size) {

@@ -133,10 +133,9 @@ void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) 
   ctx.note("mean_forward", motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
   using element = std::remove_const_t<X>;
   constexpr int size = run_size<element>;
-  const bool dry = ctx.measuring();
   sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<X, Y>, element>{x},
-                   detail::rows_of_sample{dry ? sequences{} : detail::samples_on_gpu(ctx, seq)}, detail::put_means<Y>{y}, x.width, seq.samples,
-                   dry ? 0 : detail::longest_of(seq), in_runs<size>(x));
+                   detail::rows_of_sample{ctx.measuring() ? sequences{} : detail::samples_on_gpu(ctx, seq)}, detail::put_means<Y>{y}, x.width,
+                   seq.samples, detail::longest_of(seq), in_runs<size>(x));
 }
 
 // Overwrites every row of dx. Floor: dx is written once, dy is small.

@@ -59,11 +59,10 @@ void position_backward_weight(context& ctx, const sequences& seq, matrix<Dy> dy,
   ctx.note("position_backward_weight", motet::detail::elements_in(dy), motet::detail::bytes_in(dy));
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope>;
-  const bool dry = ctx.measuring();
   sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<Dy, M>, slope>{dy},
-                   detail::rows_at_position{dry ? sequences{} : detail::samples_on_gpu(ctx, seq)},
-                   detail::add_sums<M>{dtable.data, nullptr, dtable.stride}, dy.width, dry || seq.samples == 0 ? 0 : detail::longest_of(seq),
-                   seq.samples, in_runs<size>(dy));
+                   detail::rows_at_position{ctx.measuring() ? sequences{} : detail::samples_on_gpu(ctx, seq)},
+                   detail::add_sums<M>{dtable.data, nullptr, dtable.stride}, dy.width, seq.samples == 0 ? 0 : detail::longest_of(seq), seq.samples,
+                   in_runs<size>(dy));
 }
 
 }  // namespace motet::cuda

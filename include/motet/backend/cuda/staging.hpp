@@ -104,6 +104,7 @@ class pinned_memory {
 // From the host's memory to the GPU's, beside what the context's stream does. Memory that is pinned may not change until the stream has passed brought().
 template <class T>
 void bring(context& ctx, const T* from, T* to, index count) {
+  ctx.note("bring", 0, static_cast<double>(count) * static_cast<double>(sizeof(T)));
   if (!ctx.measuring()) ctx.on->part<staging>().bring(from, to, static_cast<std::size_t>(count) * sizeof(T));
 }
 // What the context's stream is given from here on sees all that was brought.

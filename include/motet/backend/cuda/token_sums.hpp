@@ -165,6 +165,12 @@ void add_by_token(context& ctx, const std::int32_t* ids, index first, matrix<X> 
   number* const parts = ctx.scratch.take<number>(chunks * token_parts * dy.width);
   int bits = 0;
   while ((index{1} << bits) <= dtable.rows) ++bits;
+  if (count > 0) {
+    const double pairs = static_cast<double>(count), edges = static_cast<double>((chunks - 1) * token_parts * dy.width);
+    ctx.note("token_keys", 0, 3 * 4 * pairs);
+    ctx.note("sort_pairs", 0, 2 * 2 * 8 * pairs);  // a pass for each eight bits
+    if (chunks > 1) ctx.note("sum_token_parts", 0, 2 * edges * motet::detail::bytes_of<number>);
+  }
   if (!ctx.measuring() && count > 0) launch(ctx.stream(), {blocks_for(count, 256), 256, 0}, token_keys{ids, first, dtable.rows, count, plain});
   const pairs sorted = sort_pairs(ctx, plain, other, count, bits);
   if (ctx.measuring() || count == 0 || dy.width == 0) return;

@@ -45,6 +45,7 @@ struct coming_numbers {
 };
 template <class Real = real>
 coming_numbers begin_numbers(context& ctx, const Real& first, const Real& second) {
+  ctx.note("tell_numbers", 0, 4 * static_cast<double>(sizeof(double)));
   if (!ctx.measuring()) ctx.on->part<told_numbers>().begin(first, second);
   return {};
 }
