@@ -15,9 +15,13 @@ void measure(cuda::device& on, const bench::settings& how) {
   const sequences seq{samples, length, nullptr};
   const bench::rotating<float> streams(on, rows * width, 1, rotated), slopes(on, rows * width, 1, rotated), out(on, rows * width, 1, rotated),
       stats_memory(on, rows * 2, 1, 0);
-  const bench::rotating<bf16> values(on, rows * width, 1, rotated), wide(on, rows * width * 4, 1, rotated),
-      wide_out(on, rows * width * 4, 1, rotated);
+  const bench::rotating<bf16> values(on, rows * width, 1, rotated), normed(on, rows * width, 1, rotated), rounded(on, rows * width, 1, rotated),
+      wide(on, rows * width * 4, 1, rotated), wide_out(on, rows * width * 4, 1, rotated);
   const bench::rotating<float> gain(on, width, 1, 0), d_gain(on, width, 1, 0), d_bias(on, width, 1, 0);
+  cuda::context plan;
+  matrix<float> sums = norm_sums<float>(plan, rows, width);
+  const bench::rotating<float> sums_memory(on, sums.rows * sums.width, 1, 0);
+  sums.data = sums_memory[0];
   const auto of = []<class T>(const bench::rotating<T>& from, index turn, index count, index columns) {
     return matrix<T>{from[turn], count, columns, columns};
   };
@@ -44,12 +48,12 @@ void measure(cuda::device& on, const bench::settings& how) {
 
   tell("layer norm forward, float to bf16", element * 6,
        [&](cuda::context& ctx, index t) { norm_forward(ctx, seq, norm_kind::layer, stream(t), gain[0], gain[0], 1e-5, value(t), stats()); });
-  tell("layer norm backward, input", element * 14, [&](cuda::context& ctx, index t) {
+  // As a block of a tower asks for it: with what forward made, dx rounded, and gradients of gain and bias.
+  tell("layer norm backward, all of it", element * 18, [&](cuda::context& ctx, index t) {
+    const norm_also<bf16, float> also{of(normed, t, rows, width), gain[0], of(rounded, t, rows, width), sums};
     norm_backward_input(ctx, seq, norm_kind::layer, stream(t), gain[0], matrix<const float>(stats()), matrix<const bf16>(value(t)), slope(t),
-                        of(out, t, rows, width));
-  });
-  tell("layer norm backward, weight", element * 6, [&](cuda::context& ctx, index t) {
-    norm_backward_weight(ctx, norm_kind::layer, stream(t), matrix<const float>(stats()), matrix<const bf16>(value(t)), d_gain[0], d_bias[0]);
+                        of(out, t, rows, width), also);
+    norm_backward_weight(ctx, norm_kind::layer, stream(t), matrix<const float>(stats()), matrix<const bf16>(value(t)), sums, d_gain[0], d_bias[0]);
   });
   tell("gelu forward, bf16", element * 4 * 4, [&](cuda::context& ctx, index t) {
     activation_forward(ctx, seq, activation::gelu, matrix<const bf16>(of(wide, t, rows, 4 * width)), of(wide_out, t, rows, 4 * width));

@@ -30,6 +30,7 @@ struct norm {
   template <class N>
   struct saved {
     view<typename N::master, 2> stats;  // (rows, mean and 1 / deviation)
+    matrix<typename N::master> sums;    // between the two parts of backward, see norm_sums
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
@@ -40,24 +41,27 @@ struct norm {
   static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, Width> x, view<Y, Width> y, saved<N>& s) {
     norm_forward(ctx, seq, Config.kind, x, w.data, bias(w.data), static_cast<double>(Config.epsilon), y, s.stats);
   }
-  // The same y again, from the kept statistics.
-  template <class C, class N, class X, class Y>
-  static void replay(C& ctx, weights<N> w, const sequences& seq, view<X, Width> x, view<Y, Width> y, saved<N>& s) {
-    norm_replay(ctx, seq, Config.kind, x, w.data, bias(w.data), s.stats, y);
-  }
   template <class C, class N, class X, class DY, class DX>
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, Width> x, view<DY, Width> dy, view<DX, Width> dx, saved<N>& s) {
-    norm_backward_input(ctx, seq, Config.kind, x, w.data, s.stats, dy, matrix<const DX>{}, dx);
+    reserve_backward(ctx, seq, s);
+    backward_rows(ctx, w, seq, x, dy, matrix<const DX>{}, dx, {}, {}, s);
   }
-  // dx = residual + gradient: the skip connection around a pre-norm branch costs no extra pass.
+  // The same in two steps, for who gives memory back between them and the weight part.
+  template <class C, class N>
+  static void reserve_backward(C& ctx, const sequences& seq, saved<N>& s) {
+    s.sums = norm_sums<typename N::master>(ctx, seq.rows(), Width);
+  }
+  // dx = residual + gradient, as the skip connection around a pre-norm branch costs no pass of its own. Of the same rows, where they are wanted: what
+  // forward made, and dx in the type of values.
   template <class C, class N, class X, class DY, class R, class DX>
-  static void backward_input_add(C& ctx, weights<N> w, const sequences& seq, view<X, Width> x, view<DY, Width> dy, view<R, Width> residual,
-                                 view<DX, Width> dx, saved<N>& s) {
-    norm_backward_input(ctx, seq, Config.kind, x, w.data, s.stats, dy, residual, dx);
+  static void backward_rows(C& ctx, weights<N> w, const sequences& seq, view<X, Width> x, view<DY, Width> dy, matrix<R> residual, view<DX, Width> dx,
+                            view<typename N::value, Width> normed, view<typename N::value, Width> rounded, saved<N>& s) {
+    const norm_also<typename N::value, typename N::master> also{normed, bias(w.data), rounded, s.sums};
+    norm_backward_input(ctx, seq, Config.kind, x, w.data, s.stats, dy, residual, dx, also);
   }
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N>, const sequences&, view<X, Width> x, view<DY, Width> dy, saved<N>& s, gradients<N> g) {
-    norm_backward_weight(ctx, Config.kind, x, s.stats, dy, g.data, bias(g.data));
+    norm_backward_weight(ctx, Config.kind, x, s.stats, dy, s.sums, g.data, bias(g.data));
   }
 };
 

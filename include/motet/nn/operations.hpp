@@ -11,6 +11,7 @@
 //   [rows]    touches only the rows that sequences::part gives to this thread, and reads only what this thread wrote. Needs no barrier.
 //   [columns] reads all rows and writes this thread's columns of a gradient. The caller puts synchronize(ctx) before it.
 //   [all]     synchronises inside.
+// A context says in `spares_passes` whether nets are to take memory where that spares a pass over rows.
 // Matrices may have a stride. `weight`, `gain`, `bias` are master-precision parameters; gradients of weights are always added to.
 // A matrix or pointer marked "or none" may be empty. Sums are taken in float or better.
 //
@@ -34,9 +35,11 @@
 //   linear_backward_bias(ctx, dy, dbias or none)                                   [columns] where the weight's part is made of other rows
 //
 //   norm_forward(ctx, seq, kind, x, gain, bias or none, epsilon, y, stats)            [rows] stats is (rows, 2): mean, 1 / deviation
-//   norm_replay(ctx, seq, kind, x, gain, bias or none, stats, y)                      [rows] the same y from the saved stats
-//   norm_backward_input(ctx, seq, kind, x, gain, stats, dy, residual or none, dx)     [rows] dx = residual + gradient; dx may be dy or residual
-//   norm_backward_weight(ctx, kind, x, stats, dy, dgain, dbias or none)            [columns]
+//   norm_sums<M>(ctx, rows, width) -> matrix<M>              takes memory for what backward's input part leaves for its weight part; empty where
+//                                                            that part sums over the rows again
+//   norm_backward_input(ctx, seq, kind, x, gain, stats, dy, residual or none, dx, also) [rows] dx = residual + gradient; dx may be dy or residual;
+//                                                            what else is wanted of the same rows says `also` (norm_also)
+//   norm_backward_weight(ctx, kind, x, stats, dy, sums or none, dgain, dbias or none) [columns] sums: as the input part left them
 //
 //   activation_forward(ctx, seq, activation, x, y), activation_backward(ctx, seq, activation, x, dy, dx)                              [rows]
 //   swiglu_forward(ctx, seq, x, y)                  [rows] x is (rows, 2 w): gate, up; y = silu(gate) * up
@@ -45,7 +48,8 @@
 //                                                          backward, as the same numbers are drawn again
 //
 //   attention_forward(ctx, q_seq, kv_seq, shape, q, k, v, y, lse)                     [rows] lse is (query rows, heads)
-//   attention_backward(ctx, q_seq, kv_seq, shape, q, k, v, y, lse, dy, dq, dk, dv)    [rows] dq, dk, dv may be the memory of q, k, v
+//   attention_backward(ctx, q_seq, kv_seq, shape, q, k, v, y, lse, dy, dq, dk, dv)    [rows] dq, dk, dv may be the memory of q, k, v, which takes
+//                                                          another pass over them where C::spares_passes
 //       Samples are split as kv_seq says. Where q_seq splits its rows otherwise (one pooled row for each ragged sample), the caller puts
 //       synchronize(ctx) before and after attention_forward and attention_backward. A query that sees no key gets zeros.
 //   rotary(ctx, seq, head_width, base, direction, x)                                  [rows] turns each head of x in place; direction -1 turns back
@@ -131,6 +135,15 @@ enum class activation : std::uint8_t { none, gelu, gelu_tanh, quick_gelu, relu, 
 enum class norm_kind : std::uint8_t { layer, rms };
 enum class mask_kind : std::uint8_t { full, causal };
 enum class pick : std::uint8_t { first, last };
+
+// What backward of a norm makes besides dx, in the same pass where the backend can. What is empty is not wanted.
+template <class Value, class Master>
+struct norm_also {
+  matrix<Value> normed;          // (rows, width), what forward made
+  const Master* bias = nullptr;  // of normed, or none
+  matrix<Value> rounded;         // (rows, width), dx again
+  matrix<Master> sums;           // of gradients of gain and bias, see norm_sums
+};
 
 struct attention_shape {
   index heads = 1;

@@ -76,6 +76,7 @@ struct residual_picked {
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
     using value = typename N::value;
     const sequences picked = seq.pooled();
+    Norm::reserve_backward(ctx, seq, s.norm);
     s.normed = ctx.memory.template take_rows<value, in>(seq.rows());
     s.d_normed = ctx.memory.template take_rows<value, in>(seq.rows());
     s.normed_picked = ctx.memory.template take_rows<value, in>(seq.samples);
@@ -83,8 +84,6 @@ struct residual_picked {
     const auto d_mixed = ctx.memory.template take_rows<value, query>(seq.samples);
     const auto d_normed_picked = ctx.memory.template take_rows<value, in>(seq.samples);
     const auto w_in = project_in::weight(w.data + inner_at);
-    Norm::replay(ctx, w, seq, x, s.normed, s.norm);
-    pick_forward(ctx, seq, Which, s.normed, s.normed_picked);
     linear_backward_input(ctx, picked, dy, project_out::weight(w.data + out_at), d_mixed);
     hand_over(ctx, seq);
     const auto k = s.kv.columns(0, key), v = s.kv.columns(key, key);
@@ -94,7 +93,8 @@ struct residual_picked {
     linear_backward_input(ctx, picked, s.q, w_in.slice(0, query), d_normed_picked);
     hand_over(ctx, seq);
     pick_backward(ctx, seq, Which, d_normed_picked, s.d_normed);
-    Norm::backward_input(ctx, w, seq, x, s.d_normed, dx, s.norm);
+    Norm::backward_rows(ctx, w, seq, x, s.d_normed, matrix<const DX>{}, dx, s.normed, {}, s.norm);
+    pick_forward(ctx, seq, Which, s.normed, s.normed_picked);
     pick_backward(ctx, seq, Which, dy, dx);
     release(ctx, mark);
   }

@@ -92,9 +92,10 @@ struct pick_head {
   }
   template <class C, class N, class X, class DY, class DX>
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+    Norm::reserve_backward(ctx, seq.pooled(), s.norm);
     const index mark = ctx.memory.mark();
     const auto d_picked = ctx.memory.template take_rows<typename N::stream, in>(seq.samples);
-    Norm::backward_input(ctx, w, seq.pooled(), s.picked, dy, d_picked, s.norm);
+    Norm::backward_rows(ctx, w, seq.pooled(), s.picked, dy, matrix<const typename N::stream>{}, d_picked, {}, {}, s.norm);
     zero(ctx, seq, dx);
     hand_over(ctx, seq);
     pick_backward(ctx, seq, Which, d_picked, dx);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/layer.hpp>
+#include <motet/nn/rounded_rows.hpp>
 
 namespace motet {
 
@@ -10,6 +10,7 @@ namespace motet {
 template <class L>
 struct recompute {
   static constexpr index in = L::in, out = L::out;
+  static constexpr bool rounds_gradient = motet::rounds_gradient<L>;
   static constexpr index parameter_size = L::parameter_size;
   static constexpr index size(tensor_cut cut) { return layer::size<L>(cut); }
   static void parameters(parameter_list& list) { list.part<L>(); }
@@ -26,16 +27,16 @@ struct recompute {
     layer::infer<L>(ctx, layer::part<L>(w), seq, x, y);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s) {
     replay(ctx, w, seq, x, s);
     L::backward_input(ctx, layer::part<L>(w), seq, x, dy, dx, s.inner);
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, saved<N>& s, gradients<N> g) {
     layer::backward_weight<L>(ctx, layer::part<L>(w), seq, x, dy, s.inner, layer::part<L>(g));
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, view<DX, in> dx, saved<N>& s, gradients<N> g) {
+  static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s, gradients<N> g) {
     const index mark = ctx.memory.mark();
     replay(ctx, w, seq, x, s);
     layer::backward<L>(ctx, layer::part<L>(w), seq, x, dy, dx, s.inner, layer::part<L>(g));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/layer.hpp>
+#include <motet/nn/rounded_rows.hpp>
 
 #include <array>
 
@@ -26,11 +26,13 @@ struct repeat {
     for (index i = part.begin; i < part.end; ++i) list.template child<L>(std::to_string(i));
   }
 
+  template <class N, class T = typename N::stream>
+  using gradient = rounded_rows<T, typename N::value, in>;
   template <class N>
   struct saved {
     std::array<typename L::template saved<N>, static_cast<std::size_t>(Count)> layers;
-    std::array<view<typename N::stream, in>, static_cast<std::size_t>(Count)> x;    // x[i] goes into layer i; that of part.begin is the caller's
-    std::array<view<typename N::stream, in>, static_cast<std::size_t>(Count)> d_y;  // gradient of layer i's output, while the parts are split
+    std::array<view<typename N::stream, in>, static_cast<std::size_t>(Count)> x;  // x[i] goes into layer i; that of part.begin is the caller's
+    std::array<gradient<N>, static_cast<std::size_t>(Count)> d_y;                 // gradient of layer i's output, while the parts are split
   };
   template <class N, class C>
   static void reserve(C& ctx, interval part, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
@@ -83,14 +85,17 @@ struct repeat {
                        saved<N>& s, gradients<N> g) {
     if (part.size() == 0) return copy(ctx, seq, dy, dx);
     const index mark = ctx.memory.mark();
-    const auto other = part.size() > 1 ? take<N>(ctx, seq) : dx;
-    view<const typename N::stream, in> from = dy;
+    // Layers write here and there in turns; the last one writes dx alone.
+    gradient<N> here = dx, there = dx;
+    if (part.size() > 1) there = take_gradient<N>(ctx, seq);
+    if (part.size() > 2) here.rounded = take_rounded<L, N>(ctx, seq);
+    gradient<N, const typename N::stream> from{dy};
     for (index i = part.end; i-- > part.begin;) {
-      const auto to = (i - part.begin) % 2 == 0 ? dx : other;
+      const gradient<N> to = i == part.begin ? gradient<N>(dx) : (i - part.begin) % 2 == 0 ? here : there;
       layer::collect<L>(ctx, of_layer(g, i - part.begin), [&](gradients<N> own) {
         layer::backward<L>(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, to, s.layers[at(i)], own);
       });
-      from = to;
+      from = {to, to.rounded};
     }
     release(ctx, mark);
   }
@@ -104,12 +109,12 @@ struct repeat {
   static void backward_input(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy,
                              view<typename N::stream, in> dx, saved<N>& s) {
     if (part.size() == 0) return copy(ctx, seq, dy, dx);
-    view<const typename N::stream, in> from = dy;
+    gradient<N, const typename N::stream> from{dy};
     for (index i = part.end; i-- > part.begin;) {
-      auto to = dx;
-      if (i > part.begin) to = s.d_y[at(i - 1)] = take<N>(ctx, seq);
+      gradient<N> to = dx;
+      if (i > part.begin) to = s.d_y[at(i - 1)] = take_gradient<N>(ctx, seq);
       L::backward_input(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, to, s.layers[at(i)]);
-      from = to;
+      from = {to, to.rounded};
     }
   }
   template <class C, class N, class T, class D>
@@ -121,12 +126,12 @@ struct repeat {
   template <class C, class N, class T, class D>
   static void backward_weight(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, saved<N>& s,
                               gradients<N> g) {
-    view<const typename N::stream, in> from = dy;
+    gradient<N, const typename N::stream> from{dy};
     for (index i = part.end; i-- > part.begin;) {
       layer::collect<L>(ctx, of_layer(g, i - part.begin), [&](gradients<N> own) {
         layer::backward_weight<L>(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, s.layers[at(i)], own);
       });
-      if (i > part.begin) from = s.d_y[at(i - 1)];
+      if (i > part.begin) from = {s.d_y[at(i - 1)], s.d_y[at(i - 1)].rounded};
     }
   }
   template <class C, class N, class T, class D>
@@ -144,6 +149,11 @@ struct repeat {
   template <class N, class C>
   static view<typename N::stream, in> take(C& ctx, const sequences& seq) {
     return ctx.memory.template take_rows<typename N::stream, in>(seq.rows());
+  }
+  template <class N, class C>
+  static gradient<N> take_gradient(C& ctx, const sequences& seq) {
+    const auto rows = take<N>(ctx, seq);
+    return {rows, take_rounded<L, N>(ctx, seq)};
   }
   template <class T, class N>
   static view<const typename N::stream, in> entry(view<T, in> x, const saved<N>& s, interval part, index i) {

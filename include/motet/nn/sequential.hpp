@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/meta/fixed_string.hpp>
-#include <motet/nn/layer.hpp>
+#include <motet/nn/rounded_rows.hpp>
 
 #include <utility>
 
@@ -28,6 +28,7 @@ template <class First, class... Rest>
 struct sequential {
   using rest = sequential<Rest...>;
   static constexpr index in = First::in, out = rest::out;
+  static constexpr bool rounds_gradient = motet::rounds_gradient<First>;
   static_assert(require < First::out == rest::in ? verdict{} : verdict{reason::widths_do_not_chain, 0, rest::in, First::out} >);
   static constexpr index parameter_size = First::parameter_size + rest::parameter_size;
   static constexpr index rest_at(tensor_cut cut) { return layer::size<First>(cut); }
@@ -43,7 +44,8 @@ struct sequential {
   struct saved {
     typename First::template saved<N> first;
     typename rest::template saved<N> rest_saved;
-    view<typename N::stream, First::out> between, d_between;
+    view<typename N::stream, First::out> between;
+    rounded_rows<typename N::stream, typename N::value, First::out> d_between;
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
@@ -78,9 +80,9 @@ struct sequential {
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, view<DX, in> dx, saved<N>& s, gradients<N> g) {
+  static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s, gradients<N> g) {
     const index mark = ctx.memory.mark();
-    s.d_between = ctx.memory.template take_rows<typename N::stream, First::out>(seq.rows());
+    reserve_between(ctx, seq, s);
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
       layer::backward<rest>(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.d_between, s.rest_saved,
@@ -93,8 +95,8 @@ struct sequential {
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
-    s.d_between = ctx.memory.template take_rows<typename N::stream, First::out>(seq.rows());
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s) {
+    reserve_between(ctx, seq, s);
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
       rest::backward_input(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.d_between, s.rest_saved);
@@ -105,7 +107,7 @@ struct sequential {
     }
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, saved<N>& s, gradients<N> g) {
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
       layer::backward_weight<rest>(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.rest_saved, layer::part<rest>(g, rest_at(w.cut)));
@@ -114,6 +116,13 @@ struct sequential {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
       layer::backward_weight<First>(ctx, layer::part<First>(w), seq, x, s.d_between, s.first, layer::part<First>(g));
     }
+  }
+
+ private:
+  template <class C, class N>
+  static void reserve_between(C& ctx, const sequences& seq, saved<N>& s) {
+    s.d_between = ctx.memory.template take_rows<typename N::stream, First::out>(seq.rows());
+    s.d_between.rounded = take_rounded<rest, N>(ctx, seq);
   }
 };
 

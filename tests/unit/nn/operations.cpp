@@ -37,9 +37,9 @@ bool offers_all(Context& ctx) {
   linear_backward_weight(ctx, x, x, square, vector);
   linear_backward_bias(ctx, x, vector);
   norm_forward(ctx, seq, norm_kind::layer, x, vector, vector, 1e-5, x, two);
-  norm_replay(ctx, seq, norm_kind::layer, x, vector, vector, two, x);
-  norm_backward_input(ctx, seq, norm_kind::layer, x, vector, two, x, none, x);
-  norm_backward_weight(ctx, norm_kind::layer, x, two, x, vector, vector);
+  const auto sums = norm_sums<T>(ctx, motet::index{6}, motet::index{4});
+  norm_backward_input(ctx, seq, norm_kind::layer, x, vector, two, x, none, x, norm_also<T, T>{x, vector, x, sums});
+  norm_backward_weight(ctx, norm_kind::layer, x, two, x, sums, vector, vector);
   activation_forward(ctx, seq, activation::gelu, x, x);
   activation_backward(ctx, seq, activation::gelu, x, x, x);
   swiglu_forward(ctx, seq, wide, x);

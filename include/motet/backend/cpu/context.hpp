@@ -40,7 +40,8 @@ struct context {
   template <class T>
   using flat_list = cpu::flat_list<T>;
 
-  team* crew = nullptr;  // none: one thread
+  static constexpr bool spares_passes = false;  // memory is what a step is short of, and the caches have what comes again
+  team* crew = nullptr;                         // none: one thread
   int thread = 0;
   int threads = 1;
   arena memory;   // shared by the team: what nets take

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/cpu/elementwise.hpp>
 #include <motet/backend/cpu/row_kernels.hpp>
 #include <motet/nn/operations.hpp>
 
@@ -63,6 +64,24 @@ void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> s
     dgain[own.begin + c] += static_cast<M>(gains[c]);
     if (dbias) dbias[own.begin + c] += static_cast<M>(biases[c]);
   }
+}
+
+// The weight part reads rows and their gradients while they are in the cache.
+template <class M>
+matrix<M> norm_sums(context&, index, index) {
+  return {};
+}
+template <class X, class M, class S, class Dy, class R, class Dx, class V>
+void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, matrix<S> stats, matrix<Dy> dy,
+                         matrix<R> residual, matrix<Dx> dx, const norm_also<V, M>& also) {
+  if (also.normed) norm_replay(ctx, seq, kind, x, gain, also.bias, stats, also.normed);
+  norm_backward_input(ctx, seq, kind, x, gain, stats, dy, residual, dx);
+  if (also.rounded) copy(ctx, seq, dx, also.rounded);
+}
+template <class X, class S, class Dy, class M>
+void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> stats, matrix<Dy> dy, matrix<M>, M* dgain,
+                          std::type_identity_t<M>* dbias) {
+  norm_backward_weight(ctx, kind, x, stats, dy, dgain, dbias);
 }
 
 }  // namespace motet::cpu

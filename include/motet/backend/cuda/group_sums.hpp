@@ -149,6 +149,14 @@ inline index chunks_of_sums(index strips, index groups, index longest) {
   return std::max<index>(1, std::min(by_blocks, by_rows));
 }
 
+// What chunks came to, in the order of the chunks.
+template <class T, class Rows, class To>
+void add_chunks(context& ctx, const T* pieces, const Rows& rows, const To& to, index width, index chunks, index groups, int sums) {
+  const index strips = (width + warp_size - 1) / warp_size;
+  launch(ctx.stream(), {blocks_for(groups * sums * strips, 1), 512, 512 * static_cast<index>(sizeof(T))},
+         sum_of_chunks<T, Rows, To>{rows, to, pieces, width, chunks, groups, sums});
+}
+
 template <int N, class Values, class Rows, class To>
 void launch_sums(context& ctx, const Values& values, const Rows& rows, const To& to, typename Values::number* pieces, index width, index groups,
                  index longest) {
@@ -157,10 +165,7 @@ void launch_sums(context& ctx, const Values& values, const Rows& rows, const To&
   const index chunks = chunks_of_sums(strips, groups, longest);
   launch(ctx.stream(), {blocks_for(groups * chunks * strips, 1), 256, 256 * N * static_cast<index>(sizeof(number))},
          sum_chunks<N, Values, Rows, To>{values, rows, to, pieces, width, strips, chunks, groups});
-  if (chunks == 1) return;
-  const index narrow = (width + warp_size - 1) / warp_size;
-  launch(ctx.stream(), {blocks_for(groups * Values::sums * narrow, 1), 512, 512 * static_cast<index>(sizeof(number))},
-         sum_of_chunks<number, Rows, To>{rows, to, pieces, width, chunks, groups, Values::sums});
+  if (chunks > 1) add_chunks<number>(ctx, pieces, rows, to, width, chunks, groups, Values::sums);
 }
 
 }  // namespace detail

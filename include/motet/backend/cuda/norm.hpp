@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/each_run.hpp>
 #include <motet/backend/cuda/group_sums.hpp>
 #include <motet/backend/cuda/row_walk.hpp>
 #include <motet/backend/cuda/samples.hpp>
 #include <motet/nn/operations.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace motet::cuda {
@@ -68,40 +68,13 @@ struct norm_rows {
   }
 };
 
-template <class T, class X, class M, class Y, class S>
-struct normed_again {
-  template <int N>
-  struct held {
-    run<T, N> x;
-    T mean, scale;
-  };
-  matrix<const X> x;
-  const M *gain, *bias;
-  matrix<const S> stats;
-  matrix<Y> y;
-  template <int N>
-  MOTET_HOST_DEVICE bool load(index row, index column, held<N>& kept) const {
-    kept = {load_run<T, N>(x.row(row) + column), static_cast<T>(stats.row(row)[0]), static_cast<T>(stats.row(row)[1])};
-    return true;
-  }
-  template <int N>
-  MOTET_HOST_DEVICE void store(index row, index column, held<N>& kept) const {
-    const auto g = load_run<T, N>(gain + column);
-    MOTET_UNROLLED
-    for (int i = 0; i < N; ++i) kept.x.of[i] = (kept.x.of[i] - kept.mean) * kept.scale * g.of[i];
-    if (bias != nullptr) {
-      const auto b = load_run<T, N>(bias + column);
-      MOTET_UNROLLED
-      for (int i = 0; i < N; ++i) kept.x.of[i] += b.of[i];
-    }
-    store_run(y.row(row) + column, kept.x);
-  }
-};
-
-// With g = dy * gain and u = (x - mean) * scale: dx = residual + scale * (g - mean(g) - u * mean(g u)), the middle term for layer norm alone.
-template <class T, int N, int Runs, bool Block, class X, class M, class S, class Dy, class R, class Dx>
+// With g = dy * gain and u = (x - mean) * scale: dx = residual + scale * (g - mean(g) - u * mean(g u)), the middle term for layer norm alone. A block
+// goes from row to row, and each of its threads keeps to its columns; so it adds up gradients of gain and bias beside, in registers where rows are
+// not too wide, else in the block's own line of `sums`.
+template <class T, int N, int Runs, class X, class M, class S, class Dy, class R, class Dx, class V>
 struct norm_rows_backward {
-  static constexpr int most_threads = Block ? 512 : 256;
+  static constexpr int most_threads = 512;
+  static constexpr int kept = Runs > 0 ? Runs : 1;
   bool centred;
   matrix<const X> x;
   const M* gain;
@@ -109,18 +82,27 @@ struct norm_rows_backward {
   matrix<const Dy> dy;
   matrix<const R> residual;
   matrix<Dx> dx;
+  norm_also<V, M> also;
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    T* const scratch = self.template shared<T>(Block ? 2 * warp_size : 0);
+    T* const scratch = self.template shared<T>(2 * warp_size);
     const T share = T(1) / static_cast<T>(x.width);
-    for_rows<N, Runs, Block>(self, x.rows, x.width, [&](index r, const auto& part) {
+    const row_part<N, Runs> part{self.thread(), self.threads(), x.width};
+    run<T, N> gains[kept] = {}, dgain[kept] = {}, dbias[kept] = {};
+    if constexpr (Runs > 0) part.each([&](int k, index column) { gains[k] = load_run<T, N>(gain + column); });
+    else part.each([&](int, index column) { add_to_line(self.block(), column, run<T, N>{}, run<T, N>{}, false); });
+    for (index r = self.block(); r < x.rows; r += self.blocks()) {
       const held_row<T, N, Runs, X> from(part, x.row(r));
       const held_row<T, N, Runs, Dy> slope(part, dy.row(r));
       const T mean = static_cast<T>(stats.row(r)[0]), scale = static_cast<T>(stats.row(r)[1]);
+      // Asked for before the sums are awaited.
+      run<T, N> beside[kept] = {};
+      if constexpr (Runs > 0)
+        if (residual.data != nullptr) part.each([&](int k, index column) { beside[k] = load_run<T, N>(residual.row(r) + column); });
       T sums[2] = {};  // of g, of g (x - mean)
       part.each([&](int k, index column) {
-        const auto v = from.at(k, column), d = slope.at(k, column), g = load_run<T, N>(gain + column);
+        const auto v = from.at(k, column), d = slope.at(k, column), g = gain_at(gains[k], column);
         MOTET_UNROLLED
         for (int i = 0; i < N; ++i) {
           const T along = d.of[i] * g.of[i];
@@ -128,51 +110,75 @@ struct norm_rows_backward {
           sums[1] += along * (v.of[i] - mean);
         }
       });
-      row_sums<Block>(self, sums, scratch);
+      row_sums<true>(self, sums, scratch);
       // dx = residual + scale * g + (x - mean) * turn + shift
       const T turn = -scale * scale * scale * sums[1] * share, shift = centred ? -scale * sums[0] * share : T(0);
       part.each([&](int k, index column) {
-        const auto v = from.at(k, column), d = slope.at(k, column), g = load_run<T, N>(gain + column);
-        run<T, N> made;
+        const auto v = from.at(k, column), d = slope.at(k, column), g = gain_at(gains[k], column);
+        run<T, N> made, unit, along;
         MOTET_UNROLLED
-        for (int i = 0; i < N; ++i) made.of[i] = (v.of[i] - mean) * turn + (d.of[i] * g.of[i] * scale + shift);
-        if (residual.data != nullptr) {
-          const auto beside = load_run<T, N>(residual.row(r) + column);
-          MOTET_UNROLLED
-          for (int i = 0; i < N; ++i) made.of[i] += beside.of[i];
+        for (int i = 0; i < N; ++i) {
+          const T off = v.of[i] - mean;
+          unit.of[i] = off * scale;
+          along.of[i] = d.of[i] * unit.of[i];
+          made.of[i] = off * turn + (d.of[i] * g.of[i] * scale + shift);
         }
+        if constexpr (Runs == 0)
+          if (residual.data != nullptr) beside[0] = load_run<T, N>(residual.row(r) + column);
+        MOTET_UNROLLED
+        for (int i = 0; i < N; ++i) made.of[i] += beside[k].of[i];
         store_run(dx.row(r) + column, made);
+        if (also.rounded.data != nullptr) store_run(also.rounded.row(r) + column, made);
+        if (also.normed.data != nullptr) store_normed(r, column, unit, g);
+        if constexpr (Runs == 0) {
+          add_to_line(self.block(), column, along, d, true);
+        } else {
+          MOTET_UNROLLED
+          for (int i = 0; i < N; ++i) dgain[k].of[i] += along.of[i], dbias[k].of[i] += d.of[i];
+        }
       });
-    });
+    }
+    if constexpr (Runs > 0) part.each([&](int k, index column) { add_to_line(self.block(), column, dgain[k], dbias[k], false); });
+  }
+
+ private:
+  MOTET_HOST_DEVICE run<T, N> gain_at(const run<T, N>& held, index column) const {
+    if constexpr (Runs > 0) return held;
+    else return load_run<T, N>(gain + column);
+  }
+  MOTET_HOST_DEVICE void store_normed(index r, index column, run<T, N> unit, const run<T, N>& g) const {
+    MOTET_UNROLLED
+    for (int i = 0; i < N; ++i) unit.of[i] *= g.of[i];
+    if (also.bias != nullptr) {
+      const auto b = load_run<T, N>(also.bias + column);
+      MOTET_UNROLLED
+      for (int i = 0; i < N; ++i) unit.of[i] += b.of[i];
+    }
+    store_run(also.normed.row(r) + column, unit);
+  }
+  // A line of sums has those for the gain, then those for the bias. No other thread touches these columns of it.
+  MOTET_HOST_DEVICE void add_to_line(index line, index column, run<T, N> of_gain, run<T, N> of_bias, bool to_old) const {
+    if (also.sums.data == nullptr) return;
+    M *const first = also.sums.row(line) + column, *const second = first + x.width;
+    if (to_old) {
+      const auto a = load_run<T, N>(first), b = load_run<T, N>(second);
+      MOTET_UNROLLED
+      for (int i = 0; i < N; ++i) of_gain.of[i] += a.of[i], of_bias.of[i] += b.of[i];
+    }
+    store_run(first, of_gain);
+    store_run(second, of_bias);
   }
 };
 
-// Sums of dy * (x - mean) * scale, and of dy.
-template <class T, class X, class S, class Dy>
-struct norm_weight_values {
-  using number = T;
-  static constexpr int sums = 2;
-  template <int N>
-  struct held {
-    run<T, N> x, dy;
-    T mean, scale;
-  };
-  matrix<const X> x;
-  matrix<const S> stats;
-  matrix<const Dy> dy;
-  template <int N>
-  MOTET_HOST_DEVICE held<N> load(index row, index column) const {
-    return {load_run<T, N>(x.row(row) + column), load_run<T, N>(dy.row(row) + column), static_cast<T>(stats.row(row)[0]),
-            static_cast<T>(stats.row(row)[1])};
-  }
-  template <int N>
-  MOTET_HOST_DEVICE void add(const held<N>& kept, T (&to)[2][N]) const {
-    MOTET_UNROLLED
-    for (int i = 0; i < N; ++i) {
-      to[0][i] += kept.dy.of[i] * kept.scale * (kept.x.of[i] - kept.mean);
-      to[1][i] += kept.dy.of[i];
-    }
-  }
+// How rows are shared out: a thread has 8 columns, and the blocks are as many as an H200 runs at once, whose multiprocessors have registers for 768
+// threads of mixed_bf16. These are fixed numbers, so that the order of sums follows from the shape alone.
+struct norm_backward_shape {
+  static constexpr index columns = 8, most_width = 512 * columns;
+  int threads;
+  index blocks;
+  norm_backward_shape(index rows, index width)
+      : threads(static_cast<int>(std::clamp<index>(round_up((width + columns - 1) / columns, warp_size), warp_size, 512))),
+        blocks(std::min<index>((rows + 3) / 4, 132 * (768 / threads))) {}
 };
 
 }  // namespace detail
@@ -198,56 +204,50 @@ void norm_forward(context& ctx, const sequences& seq, norm_kind kind, matrix<X> 
   });
 }
 
-// Floor: x is read once, y is written once; the statistics are 8 bytes for each row.
-template <class X, class M, class S, class Y>
-void norm_replay(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, const std::type_identity_t<M>* bias, matrix<S> stats,
-                 matrix<Y> y) {
-  static_cast<void>(kind);  // the mean of a root-mean-square norm was saved as 0
-  ctx.note("norm_replay", 4 * motet::detail::elements_in(x),
-           motet::detail::bytes_in(x) + motet::detail::bytes_in(y) + motet::detail::bytes_in(stats));
-  if (ctx.measuring()) return;
-  using element = std::remove_const_t<X>;
-  using number = motet::detail::arithmetic<X, M, Y>;
-  constexpr int size = run_size<element, M, Y>;
-  const bool packed = in_runs<size>(x) && in_runs<size>(y) && in_runs<size>(gain, x.width) && in_runs<size>(bias, x.width);
-  for_each_run<size>(ctx, detail::normed_again<number, element, M, Y, std::remove_const_t<S>>{x, gain, bias, stats, y}, seq.rows(), x.width, packed);
+// A line for each block of backward's input part: of gradients of the gain, then of the bias.
+template <class M>
+matrix<M> norm_sums(context& ctx, index rows, index width) {
+  const index lines = detail::norm_backward_shape(rows, width).blocks;
+  return {ctx.memory.take<M>(lines * 2 * width), lines, 2 * width, 2 * width};
 }
 
-// dx may be the memory of dy or of the residual, which may be empty. Floor: x, dy and the residual are read once, dx is written once.
-template <class X, class M, class S, class Dy, class R, class Dx>
+// dx may be the memory of dy or of the residual, which may be empty. Floor: x, dy and the residual are read once, dx and what else is wanted are
+// written once. Sums are at most 6.5 MB of floats, whatever the rows.
+template <class X, class M, class S, class Dy, class R, class Dx, class V = std::remove_const_t<Dx>>
 void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, matrix<S> stats, matrix<Dy> dy,
-                         matrix<R> residual, matrix<Dx> dx) {
-  ctx.note("norm_backward_input", 11 * motet::detail::elements_in(x),
-           motet::detail::bytes_in(x) + motet::detail::bytes_in(stats) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(residual) +
-               motet::detail::bytes_in(dx));
-  if (ctx.measuring()) return;
+                         matrix<R> residual, matrix<Dx> dx, const norm_also<V, M>& also = {}) {
+  using motet::detail::bytes_in, motet::detail::elements_in;
+  ctx.note("norm_backward_input", 11 * elements_in(x) + 3 * elements_in(also.normed) + (also.sums ? 3 * elements_in(x) : 0),
+           bytes_in(x) + bytes_in(stats) + bytes_in(dy) + bytes_in(residual) + bytes_in(dx) + bytes_in(also.normed) + bytes_in(also.rounded) +
+               bytes_in(also.sums));
+  const matrix<X> own = detail::rows_of(seq, x);
+  if (ctx.measuring() || own.rows == 0 || own.width == 0) return;
   using from = std::remove_const_t<X>;
   using slope = std::remove_const_t<Dy>;
   using beside = std::remove_const_t<R>;
   using number = motet::detail::arithmetic<X, M, Dy, Dx>;
-  constexpr int size = run_size<from, M, slope, beside, Dx>;
-  const matrix<X> own = detail::rows_of(seq, x);
-  const bool packed = in_runs<size>(x) && in_runs<size>(dy) && in_runs<size>(residual) && in_runs<size>(dx) && in_runs<size>(gain, x.width);
-  detail::for_row_shape<size, number>(own.rows, own.width, packed, 2, [&](auto shape) {
-    using s = decltype(shape);
-    launch(ctx.stream(), shape.over,
-           detail::norm_rows_backward<number, s::size, s::runs, s::block, from, M, std::remove_const_t<S>, slope, beside, Dx>{
-               kind == norm_kind::layer, own, gain, stats, dy, residual, dx});
-  });
+  static_assert(std::is_same_v<number, motet::detail::arithmetic<M>>, "motet: sums of gradients have the type of the weights");
+  constexpr int size = run_size<from, M, slope, beside, Dx, V>;
+  const bool packed = in_runs<size>(x) && in_runs<size>(dy) && in_runs<size>(residual) && in_runs<size>(dx) && in_runs<size>(gain, x.width) &&
+                      in_runs<size>(also.normed) && in_runs<size>(also.rounded) && in_runs<size>(also.bias, x.width);
+  const detail::norm_backward_shape shape(own.rows, own.width);
+  const auto run = [&]<int N, int Runs>() {
+    launch(ctx.stream(), {shape.blocks, shape.threads, 2 * block_scratch<number>},
+           detail::norm_rows_backward<number, N, Runs, from, M, std::remove_const_t<S>, slope, beside, Dx, V>{kind == norm_kind::layer, own, gain,
+                                                                                                              stats, dy, residual, dx, also});
+  };
+  constexpr int columns = shape.columns;
+  const bool held = own.width <= shape.most_width;
+  if (packed) return held ? run.template operator()<size, columns / size>() : run.template operator()<size, 0>();
+  return held ? run.template operator()<1, columns>() : run.template operator()<1, 0>();
 }
 
-// Floor: x and dy are read once.
+// Adds up the lines that the input part left. Floor: they are read once.
 template <class X, class S, class Dy, class M>
-void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> stats, matrix<Dy> dy, M* dgain, std::type_identity_t<M>* dbias) {
-  static_cast<void>(kind);
-  ctx.note("norm_backward_weight", 4 * motet::detail::elements_in(x),
-           motet::detail::bytes_in(x) + motet::detail::bytes_in(stats) + motet::detail::bytes_in(dy));
-  using from = std::remove_const_t<X>;
-  using slope = std::remove_const_t<Dy>;
-  constexpr int size = run_size<from, slope>;
-  sum_groups<size>(ctx, detail::norm_weight_values<motet::detail::arithmetic<X, M, Dy>, from, std::remove_const_t<S>, slope>{x, stats, dy},
-                   detail::all_rows{x.rows}, detail::add_sums<M>{dgain, dbias, 0}, x.width, x.rows == 0 ? 0 : 1, x.rows,
-                   in_runs<size>(x) && in_runs<size>(dy));
+void norm_backward_weight(context& ctx, norm_kind, matrix<X> x, matrix<S>, matrix<Dy>, matrix<M> sums, M* dgain, std::type_identity_t<M>* dbias) {
+  ctx.note("norm_backward_weight", motet::detail::elements_in(sums), motet::detail::bytes_in(sums));
+  if (ctx.measuring() || sums.rows == 0 || x.width == 0) return;
+  detail::add_chunks(ctx, sums.data, detail::all_rows{x.rows}, detail::add_sums<M>{dgain, dbias, 0}, x.width, sums.rows, 1, 2);
 }
 
 }  // namespace motet::cuda

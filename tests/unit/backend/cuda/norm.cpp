@@ -16,7 +16,15 @@ using laws::grid, laws::distance, laws::tolerance;
 
 namespace {
 
-// All four operations on both backends, from the same numbers.
+template <class To, class From>
+grid<To> rounded(const grid<From>& from) {
+  grid<To> made(from.rows, from.width);
+  for (index r = 0; r < from.rows; ++r)
+    for (index c = 0; c < from.width; ++c) made.at(r, c) = To(from.at(r, c));
+  return made;
+}
+
+// All operations on both backends, from the same numbers.
 template <class N>
 void compare(const sequences& seq, norm_kind kind, index width, index gap, bool with_bias, std::uint64_t seed) {
   using value = typename N::value;
@@ -29,18 +37,21 @@ void compare(const sequences& seq, norm_kind kind, index width, index gap, bool 
   const auto residual = grid<stream>(rows, width, gap).random(seed + 4);
   auto dgain = grid<master>(1, width).random(seed + 5), dbias = grid<master>(1, width).random(seed + 6);
 
-  const laws::on_gpu<stream> gx(x), gresidual(residual), gdx(rows, width, width + gap), gbare(rows, width, width + gap), gplace(residual);
-  const laws::on_gpu<value> gdy(dy), gy(rows, width, width + gap), gagain(rows, width), gover(dy);
+  const laws::on_gpu<stream> gx(x), gresidual(residual), gdx(rows, width, width + gap), galone(rows, width, width + gap),
+      gbare(rows, width, width + gap), gplace(residual);
+  const laws::on_gpu<value> gdy(dy), gy(rows, width, width + gap), gagain(rows, width), grounded(rows, width, width + gap), gover(dy);
   const laws::on_gpu<master> ggain(gain), gbias(bias), gstats(rows, 2, 3), gdgain(dgain), gdbias(dbias);
   const master* const b = with_bias ? gbias.data() : nullptr;
   laws::gpu_run_planned([&](motet::cuda::context& ctx) {
     norm_forward(ctx, seq, kind, gx.all(), ggain.data(), b, 1e-5, gy.all(), gstats.all());
-    norm_replay(ctx, seq, kind, gx.all(), ggain.data(), b, gstats.all(), gagain.all());
-    norm_backward_input(ctx, seq, kind, gx.all(), ggain.data(), gstats.all(), gdy.all(), gresidual.all(), gdx.all());
+    const auto sums = norm_sums<master>(ctx, rows, width);
+    const norm_also<value, master> also{gagain.all(), b, grounded.all(), sums};
+    norm_backward_input(ctx, seq, kind, gx.all(), ggain.data(), gstats.all(), gdy.all(), gresidual.all(), gdx.all(), also);
+    norm_backward_input(ctx, seq, kind, gx.all(), ggain.data(), gstats.all(), gdy.all(), gresidual.all(), galone.all());
     norm_backward_input(ctx, seq, kind, gx.all(), ggain.data(), gstats.all(), gdy.all(), matrix<const stream>{}, gbare.all());
     norm_backward_input(ctx, seq, kind, gx.all(), ggain.data(), gstats.all(), gdy.all(), gplace.all(), gplace.all());
     norm_backward_input(ctx, seq, kind, gx.all(), ggain.data(), gstats.all(), gover.all(), matrix<const stream>{}, gover.all());
-    norm_backward_weight(ctx, kind, gx.all(), gstats.all(), gdy.all(), gdgain.data(), with_bias ? gdbias.data() : nullptr);
+    norm_backward_weight(ctx, kind, gx.all(), gstats.all(), gdy.all(), sums, gdgain.data(), with_bias ? gdbias.data() : nullptr);
   });
 
   grid<value> y(rows, width), over(rows, width);
@@ -62,12 +73,16 @@ void compare(const sequences& seq, norm_kind kind, index width, index gap, bool 
   CHECK(distance(gagain.back(), y) < coarse);
   CHECK(distance(gstats.back(), stats) < fine);
   CHECK(distance(gdx.back(), dx) < fine);
+  CHECK(distance(galone.back(), gdx.back()) == 0);
+  CHECK(distance(grounded.back(), rounded<value>(gdx.back())) == 0);
   CHECK(distance(gbare.back(), bare) < fine);
   CHECK(distance(gplace.back(), dx) < fine);
   CHECK(distance(gover.back(), over) < coarse);
   CHECK(distance(gdgain.back(), dgain) < fine);
   CHECK(distance(gdbias.back(), dbias) < fine);
-  for (const bool left : {gy.untouched(), gagain.untouched(), gdx.untouched(), gbare.untouched(), gplace.untouched(), gover.untouched()}) CHECK(left);
+  for (const bool left : {gy.untouched(), gagain.untouched(), gdx.untouched(), galone.untouched(), grounded.untouched(), gbare.untouched(),
+                          gplace.untouched(), gover.untouched()})
+    CHECK(left);
 }
 
 }  // namespace
@@ -88,7 +103,7 @@ TEST_CASE_TEMPLATE("rows that a warp keeps, that a block keeps, and that nobody 
   compare<N>({3, 1, nullptr}, norm_kind::rms, 2056, 8, false, seed + 7);
 }
 
-TEST_CASE("gains of many rows: several chunks of them") {
+TEST_CASE("gains of many rows: blocks have several of them") {
   compare<fp32>({1, 700, nullptr}, norm_kind::layer, 40, 0, true, 300);
   compare<mixed_bf16>({1, 300, nullptr}, norm_kind::layer, 264, 0, true, 310);
 }
