@@ -57,9 +57,19 @@ attention_problem fused(bool backward, index samples, index rows, index heads, i
   p.strides[3] = p.strides[5] = out, p.strides[4] = heads;
   return p;
 }
-attention_problem pictures(bool backward, index rows) {
-  attention_problem p = fused(backward, 256, rows, 12, 12, 64);
-  p.padded = rows % 128 != 0;
+// Samples of one length have no masks of lengths, whatever the length.
+attention_problem pictures(bool backward, index rows) { return fused(backward, 256, rows, 12, 12, 64); }
+attention_problem even_texts(bool backward) {
+  attention_problem p = fused(backward, 512, 77, 12, 12, 64);
+  p.causal = true;
+  return p;
+}
+// A picked row asks all rows of its sample: keys and values side by side, queries and gradients of either apart.
+attention_problem picked(bool backward) {
+  attention_problem p = fused(backward, 512, 257, 16, 16, 64);
+  p.q_rows = 1;
+  for (const int i : {0, 6}) p.strides[i] = 16 * 64;
+  for (const int i : {1, 2, 7, 8}) p.strides[i] = 2 * 16 * 64;
   return p;
 }
 attention_problem texts(bool backward, index kv_heads, index width) {
@@ -73,6 +83,12 @@ TEST_CASE("Hopper: pictures and texts") {
   for (const bool backward : {false, true}) {
     CHECK(h200.takes(pictures(backward, 256)));
     CHECK(h200.takes(pictures(backward, 197)));
+    for (const bool deterministic : {true, false}) {
+      for (attention_problem each : {fused(backward, 512, 257, 16, 16, 64), even_texts(backward), picked(backward)}) {
+        each.deterministic = deterministic || !backward;
+        if (deterministic || backward) CHECK(h200.takes(each));
+      }
+    }
     CHECK(h200.takes(texts(backward, 8, 64)));
     CHECK(h200.takes(texts(backward, 2, 128)));
     CHECK(h200.takes(texts(backward, 8, 80)));

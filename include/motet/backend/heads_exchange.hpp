@@ -151,13 +151,15 @@ void heads_attention_backward(Context& ctx, const attention_shape& shape, exchan
   const head_groups mine = all.part(share(all.heads, members, is.context.member()));
   const index width = mine.heads * shape.head_width;
   const matrix<V> d_mixed{ctx.memory.template take<V>(is.whole.rows() * width), is.whole.rows(), width, width};
+  exchanged_heads<V, L> to = kept;
+  to.qkv = gradient_place(ctx, kept.qkv);
   detail::rows_to_heads(ctx, {all, shape.head_width, members, false}, dy, d_mixed);
   detail::each_even(mine, [&](interval heads, interval kv) {
-    const detail::even_heads some(shape, mine, kept, heads, kv);
+    const detail::even_heads some(shape, mine, kept, heads, kv), made(shape, mine, to, heads, kv);
     attention_backward(ctx, is.whole, is.whole, some.shape, some.q, some.k, some.v, some.y, some.lse,
-                       d_mixed.columns(some.columns.begin, some.columns.size()), some.q, some.k, some.v);
+                       d_mixed.columns(some.columns.begin, some.columns.size()), made.q, made.k, made.v);
   });
-  detail::heads_to_rows(ctx, {all, shape.head_width, members, true}, kept.qkv, dqkv);
+  detail::heads_to_rows(ctx, {all, shape.head_width, members, true}, to.qkv, dqkv);
   release(ctx, mark);
 }
 

@@ -66,7 +66,8 @@ struct self_attention {
 
   template <class N>
   struct saved {
-    matrix<typename N::value> qkv;    // (rows, queries | keys | values); backward overwrites it with its gradient
+    matrix<typename N::value> qkv;    // (rows, queries | keys | values)
+    matrix<typename N::value> d_qkv;  // likewise, between the two parts of backward; it may be the memory of qkv
     matrix<typename N::value> mixed;  // (rows, heads x head width)
     matrix<typename N::master> lse;   // (rows, heads)
     // Instead of qkv and lse, where rows of other ranks are exchanged for heads; then qkv exists only while it is computed, and its gradient.
@@ -103,21 +104,21 @@ struct self_attention {
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
     if (w.cut.whole()) {
       mix_backward(ctx, w, seq, dy, s);
-      linear_backward_input(ctx, seq, s.qkv, in_weight(w), dx);
+      linear_backward_input(ctx, seq, s.d_qkv, in_weight(w), dx);
     } else {
       s.dy_all = cut_rows::gather<typename N::value>(ctx, dy);
       mix_backward(ctx, w, rows_of_all(ctx), s.dy_all, s);
-      cut_rows::backward_sum(ctx, s.qkv, in_weight(w), dx);
+      cut_rows::backward_sum(ctx, s.d_qkv, in_weight(w), dx);
     }
   }
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
     if (w.cut.whole()) {
-      linear_backward_weight(ctx, x, s.qkv, in_weight(g), in_bias(g));
+      linear_backward_weight(ctx, x, s.d_qkv, in_weight(g), in_bias(g));
       linear_backward_weight(ctx, s.mixed, dy, out_weight(g), out_bias(g));
     } else {
       const index mark = ctx.memory.mark();
-      linear_backward_weight(ctx, cut_rows::gather<typename N::value>(ctx, x), s.qkv, in_weight(g), in_bias(g));
+      linear_backward_weight(ctx, cut_rows::gather<typename N::value>(ctx, x), s.d_qkv, in_weight(g), in_bias(g));
       linear_backward_weight(ctx, s.mixed, s.dy_all, out_weight(g), nullptr);
       linear_backward_bias(ctx, dy, out_bias(g));
       release(ctx, mark);
@@ -173,20 +174,24 @@ struct self_attention {
     else heads_attention_forward(ctx, held.shape(), s.qkv, s.exchanged, s.mixed);
     if (exchanges_heads(ctx)) release(ctx, mark);
   }
-  // Makes s.qkv its gradient.
+  // Makes s.d_qkv.
   template <class C, class N, class DY>
   static void mix_backward(C& ctx, weights<N> w, const sequences& seq, matrix<DY> dy, saved<N>& s) {
     const attention_config held = Config.held(w.cut);
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
+    s.d_qkv = rows_are_cut(ctx) ? s.qkv : gradient_place(ctx, s.qkv);
     const index mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     const auto d_mixed = cut_rows::take<typename N::value>(ctx, seq, wide);
     linear_backward_input(ctx, seq, dy, out_weight(w), d_mixed);
-    const auto q = s.qkv.columns(0, wide), k = s.qkv.columns(wide, narrow), v = s.qkv.columns(wide + narrow, narrow);
-    if (!rows_are_cut(ctx)) attention_backward(ctx, seq, seq, held.shape(), q, k, v, s.mixed, s.lse, d_mixed, q, k, v);
+    const auto queries = [&](const auto& of) { return of.columns(0, wide); };
+    const auto keys = [&](const auto& of) { return of.columns(wide, narrow); };
+    const auto values = [&](const auto& of) { return of.columns(wide + narrow, narrow); };
+    const auto q = queries(s.qkv), k = keys(s.qkv), v = values(s.qkv), dq = queries(s.d_qkv), dk = keys(s.d_qkv), dv = values(s.d_qkv);
+    if (!rows_are_cut(ctx)) attention_backward(ctx, seq, seq, held.shape(), q, k, v, s.mixed, s.lse, d_mixed, dq, dk, dv);
     else if constexpr (Config.context_kind == context_attention::ring)
-      ring_attention_backward(ctx, held.shape(), q, k, v, s.mixed, s.lse, d_mixed, q, k, v);
-    else heads_attention_backward(ctx, held.shape(), s.exchanged, d_mixed, s.qkv);
-    turn(ctx, seq, held, -1, s.qkv);
+      ring_attention_backward(ctx, held.shape(), q, k, v, s.mixed, s.lse, d_mixed, dq, dk, dv);
+    else heads_attention_backward(ctx, held.shape(), s.exchanged, d_mixed, s.d_qkv);
+    turn(ctx, seq, held, -1, s.d_qkv);
     release(ctx, mark);
   }
 };

@@ -23,9 +23,10 @@ struct attention_pool {
 
   template <class N>
   struct saved {
-    view<typename N::value, 2 * key> kv;         // (rows, keys | values); backward overwrites it with its gradient
+    view<typename N::value, 2 * key> kv;         // (rows, keys | values)
     view<typename N::value, query> q, mixed;     // (samples, query)
     view<typename N::master, Config.heads> lse;  // (samples, heads)
+    matrix<typename N::value> d_kv, d_q;         // of kv and q, between the two parts of backward; they may be their memory
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
@@ -49,21 +50,22 @@ struct attention_pool {
   template <class C, class N, class X, class DY, class DX>
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
     const sequences one = seq.pooled();
+    s.d_kv = gradient_place(ctx, s.kv), s.d_q = gradient_place(ctx, s.q);
     const index mark = ctx.memory.mark();
     const auto d_mixed = ctx.memory.template take_rows<typename N::value, query>(seq.samples);
     linear_backward_input(ctx, one, dy, project_out::weight(w.data + out_at), d_mixed);
     hand_over(ctx, seq);
     const auto k = s.kv.columns(0, key), v = s.kv.columns(key, key);
-    attention_backward(ctx, one, seq, Config.shape(), s.q, k, v, s.mixed, s.lse, d_mixed, s.q, k, v);
+    attention_backward(ctx, one, seq, Config.shape(), s.q, k, v, s.mixed, s.lse, d_mixed, s.d_q, s.d_kv.columns(0, key), s.d_kv.columns(key, key));
     hand_over(ctx, seq);
-    linear_backward_input(ctx, seq, s.kv, project_in::weight(w.data + in_at), dx);
+    linear_backward_input(ctx, seq, s.d_kv, project_in::weight(w.data + in_at), dx);
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N>, const sequences& seq, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
-    linear_backward_weight(ctx, x, s.kv, project_in::weight(g.data + in_at), project_in::bias(g.data + in_at));
+    linear_backward_weight(ctx, x, s.d_kv, project_in::weight(g.data + in_at), project_in::bias(g.data + in_at));
     linear_backward_weight(ctx, s.mixed, dy, project_out::weight(g.data + out_at), project_out::bias(g.data + out_at));
-    position_backward_weight(ctx, seq.pooled(), s.q, matrix<typename N::master>{g.data, 1, query, query});
+    position_backward_weight(ctx, seq.pooled(), s.d_q, matrix<typename N::master>{g.data, 1, query, query});
   }
 };
 

@@ -21,6 +21,13 @@ struct exchanged_heads {
   matrix<Master> lse;   // (all rows, heads)
 };
 
+// Where gradients of queries, keys and values go: over them, or into memory of their own where that spares copies.
+template <class C, class T>
+matrix<T> gradient_place(C& ctx, matrix<T> x) {
+  if constexpr (C::spares_passes) return {ctx.memory.template take<T>(x.rows * x.width), x.rows, x.width, x.width};
+  else return x;
+}
+
 // A net whose samples may be cut says which cut gives all ranks equal work: balanced_rows. A net without attention has nowhere for rows to meet.
 template <class Net>
 concept supports_context = requires {

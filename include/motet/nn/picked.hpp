@@ -35,11 +35,12 @@ struct residual_picked {
   template <class N>
   struct saved {
     typename Norm::template saved<N> norm;
-    view<typename N::value, 2 * key> kv;           // (rows, keys | values); backward overwrites it with its gradient
+    view<typename N::value, 2 * key> kv;           // (rows, keys | values)
     view<typename N::value, query> q, mixed;       // (samples, query)
     view<typename N::master, Config.heads> lse;    // (samples, heads)
     view<typename N::value, in> normed, d_normed;  // (rows, width), between the two parts of backward
     view<typename N::value, in> normed_picked;     // (samples, width), likewise
+    matrix<typename N::value> d_kv, d_q;           // of kv and q, likewise; they may be their memory
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
@@ -80,6 +81,7 @@ struct residual_picked {
     s.normed = ctx.memory.template take_rows<value, in>(seq.rows());
     s.d_normed = ctx.memory.template take_rows<value, in>(seq.rows());
     s.normed_picked = ctx.memory.template take_rows<value, in>(seq.samples);
+    s.d_kv = gradient_place(ctx, s.kv), s.d_q = gradient_place(ctx, s.q);
     const index mark = ctx.memory.mark();
     const auto d_mixed = ctx.memory.template take_rows<value, query>(seq.samples);
     const auto d_normed_picked = ctx.memory.template take_rows<value, in>(seq.samples);
@@ -87,10 +89,10 @@ struct residual_picked {
     linear_backward_input(ctx, picked, dy, project_out::weight(w.data + out_at), d_mixed);
     hand_over(ctx, seq);
     const auto k = s.kv.columns(0, key), v = s.kv.columns(key, key);
-    attention_backward(ctx, picked, seq, Config.shape(), s.q, k, v, s.mixed, s.lse, d_mixed, s.q, k, v);
+    attention_backward(ctx, picked, seq, Config.shape(), s.q, k, v, s.mixed, s.lse, d_mixed, s.d_q, s.d_kv.columns(0, key), s.d_kv.columns(key, key));
     hand_over(ctx, seq);
-    linear_backward_input(ctx, seq, s.kv, w_in.slice(query, 2 * key), s.d_normed);
-    linear_backward_input(ctx, picked, s.q, w_in.slice(0, query), d_normed_picked);
+    linear_backward_input(ctx, seq, s.d_kv, w_in.slice(query, 2 * key), s.d_normed);
+    linear_backward_input(ctx, picked, s.d_q, w_in.slice(0, query), d_normed_picked);
     hand_over(ctx, seq);
     pick_backward(ctx, seq, Which, d_normed_picked, s.d_normed);
     Norm::backward_rows(ctx, w, seq, x, s.d_normed, matrix<const DX>{}, dx, s.normed, {}, s.norm);
@@ -102,8 +104,8 @@ struct residual_picked {
   static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
     const auto g_in = project_in::weight(g.data + inner_at);
     const auto gb_in = project_in::bias(g.data + inner_at);
-    linear_backward_weight(ctx, s.normed, s.kv, g_in.slice(query, 2 * key), gb_in ? gb_in + query : nullptr);
-    linear_backward_weight(ctx, s.normed_picked, s.q, g_in.slice(0, query), gb_in);
+    linear_backward_weight(ctx, s.normed, s.d_kv, g_in.slice(query, 2 * key), gb_in ? gb_in + query : nullptr);
+    linear_backward_weight(ctx, s.normed_picked, s.d_q, g_in.slice(0, query), gb_in);
     linear_backward_weight(ctx, s.mixed, dy, project_out::weight(g.data + out_at), project_out::bias(g.data + out_at));
     Norm::backward_weight(ctx, w, seq, x, s.d_normed, s.norm, g);
   }

@@ -103,8 +103,8 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
   took(ctx, detail::attention_name(false), detail::own_attention<T>, why);
 }
 
-// Gradients of the above, with the probabilities recomputed from q, k and lse. dq, dk and dv may be the memory of q, k and v: dq is then made aside,
-// as other blocks read the queries later, while keys and values have one block each, which reads them before it writes.
+// Gradients of the above, with the probabilities recomputed from q, k and lse. dq, dk and dv may be the memory of q, k and v: dq is then made aside and
+// copied, as other blocks read the queries later, while keys and values have one block each, which reads them before it writes. Of a library all three are.
 template <class Q, class K, class V, class Y, class L, class G, class DQ, class DK, class DV>
 void attention_backward(context& ctx, const sequences& q_seq, const sequences& kv_seq, const attention_shape& shape, matrix<Q> q, matrix<K> k,
                         matrix<V> v, matrix<Y> y, matrix<L> lse, matrix<G> dy, matrix<DQ> dq, matrix<DK> dk, matrix<DV> dv) {
@@ -117,23 +117,24 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   // Sums of y dy of each row are made first, and read with the logs.
   ctx.note("attention_backward", 10 * heads * width * pairs,
            motet::detail::bytes_of<Q> * width * (5 * of_queries + 4 * of_keys) + motet::detail::bytes_of<number> * 3 * of_queries +
-               detail::bytes_of_fixed_order<T>(q_seq, kv_seq, shape),
+               detail::bytes_of_added_queries<T>(q_seq, shape),
            flops_of::products);
   detail::note_lengths<T>(ctx, q_seq, kv_seq, shape);
 
   const scratch_scope scope(ctx);
   const index q_rows = q_seq.rows(), kv_rows = kv_seq.rows(), q_width = shape.heads * shape.head_width, kv_width = shape.kv_heads * shape.head_width;
-  number* const delta = ctx.scratch.take<number>(q_rows * shape.heads);                    // (query rows, heads)
-  const matrix<T> aside{ctx.scratch.take<T>(q_rows * q_width), q_rows, q_width, q_width};  // where dq may not be written yet
-  // A library may not write over what it reads at all.
-  const index lent = std::is_same_v<T, bf16> && detail::has_library_attention ? kv_rows : 0;
-  const matrix<T> aside_k{ctx.scratch.take<T>(lent * kv_width), lent, kv_width, kv_width},
-      aside_v{ctx.scratch.take<T>(lent * kv_width), lent, kv_width, kv_width};
-  [[maybe_unused]] const detail::attention_notes notes = detail::take_notes<T>(ctx, q_seq, true);
+  number* const delta = ctx.scratch.take<number>(q_rows * shape.heads);  // (query rows, heads)
   const auto reads = [&](const auto& to) {
     return detail::overlap(to, q) || detail::overlap(to, k) || detail::overlap(to, v) || detail::overlap(to, y) || detail::overlap(to, dy);
   };
-  const bool over = reads(dq), over_k = lent > 0 && reads(dk), over_v = lent > 0 && reads(dv);
+  const auto aside = [&](bool over, index rows, index columns) {
+    return matrix<T>{over ? ctx.scratch.take<T>(rows * columns) : nullptr, rows, columns, columns};
+  };
+  // A library may not write over what it reads at all.
+  constexpr bool lent = std::is_same_v<T, bf16> && detail::has_library_attention;
+  const bool over = reads(dq), over_k = lent && reads(dk), over_v = lent && reads(dv);
+  const matrix<T> aside_q = aside(over, q_rows, q_width), aside_k = aside(over_k, kv_rows, kv_width), aside_v = aside(over_v, kv_rows, kv_width);
+  [[maybe_unused]] const detail::attention_notes notes = detail::take_notes<T>(ctx, q_seq, true);
   if (over) detail::note_copied_gradient<T>(ctx, q_rows * q_width);
   if (over_k) detail::note_copied_gradient<T>(ctx, kv_rows * kv_width);
   if (over_v) detail::note_copied_gradient<T>(ctx, kv_rows * kv_width);
@@ -143,7 +144,7 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
              dout = detail::as<const T>(dy);
   const auto logs = detail::as<const number>(lse);
   const matrix<T> to_q = detail::as<T>(dq), to_k = detail::as<T>(dk), to_v = detail::as<T>(dv);
-  const matrix<T> made_q = over ? aside : to_q;
+  const matrix<T> made_q = over ? aside_q : to_q;
   reason why{"cuDNN is asked for bf16 alone"};
   if constexpr (std::is_same_v<T, bf16>) {
     const matrix<T> made_k = over_k ? aside_k : to_k, made_v = over_v ? aside_v : to_v;

@@ -20,7 +20,7 @@ namespace motet::cuda {
 struct attention_settings {
   explicit attention_settings(engine&) {}
   bool library = MOTET_CUDNN_ATTENTION != 0;  // false: own kernels alone
-  bool deterministic = true;                  // false: the library may add gradients of queries up in any order, which takes less memory
+  bool deterministic = false;                 // true: the library adds gradients of queries up in a fixed order, which takes time and memory
   index workspace = index(2) << 30;           // bytes that the library may take; a shape that needs more is left to own kernels
 };
 

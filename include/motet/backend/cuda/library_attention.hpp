@@ -38,10 +38,8 @@ attention_notes take_notes([[maybe_unused]] context& ctx, [[maybe_unused]] const
   return notes;
 }
 
-// Lengths are told as well where they do not fill the kernels' tiles: some versions count what lies behind.
-inline bool tells_lengths(bool ragged, bool ends_meet, index q_most, index kv_most) {
-  return ragged || ends_meet || q_most % 128 != 0 || kv_most % 128 != 0;
-}
+// Whether the library is told lengths. Up to 9.15 it had to be wherever they do not fill the kernels' tiles.
+inline bool tells_lengths(bool ragged, bool ends_meet) { return ragged || ends_meet; }
 template <class T>
 void note_lengths([[maybe_unused]] context& ctx, [[maybe_unused]] const sequences& q_seq, [[maybe_unused]] const sequences& kv_seq,
                   [[maybe_unused]] const attention_shape& shape) {
@@ -49,16 +47,16 @@ void note_lengths([[maybe_unused]] context& ctx, [[maybe_unused]] const sequence
   if (!std::is_same_v<T, bf16> || !ctx.measuring() || shape.heads == 0) return;
   const attention_lengths rows = lengths_of(q_seq, kv_seq, shape.mask == mask_kind::causal);
   const bool ragged = q_seq.offsets != nullptr || kv_seq.offsets != nullptr, ends_meet = shape.mask == mask_kind::causal && !rows.alike;
-  if (rows.usable && rows.samples > 0 && tells_lengths(ragged, ends_meet, rows.q_most, rows.kv_most))
+  if (rows.usable && rows.samples > 0 && tells_lengths(ragged, ends_meet))
     ctx.note("attention_lengths", 0, 2 * static_cast<double>(rows.samples) * motet::detail::bytes_of<std::int32_t>);
 #endif
 }
-// What backward moves besides, by the library's default of a fixed order of sums: a number in bf16 for each head, query and key, written and read.
+// What backward moves besides, by the library's default of any order of sums: gradients of queries in fp32, which are cleared, added to and rounded.
 template <class T>
-double bytes_of_fixed_order([[maybe_unused]] const sequences& q_seq, [[maybe_unused]] const sequences& kv_seq,
-                            [[maybe_unused]] const attention_shape& shape) {
+double bytes_of_added_queries([[maybe_unused]] const sequences& q_seq, [[maybe_unused]] const attention_shape& shape) {
 #if MOTET_CUDNN_ATTENTION
-  if (std::is_same_v<T, bf16>) return 2 * motet::detail::bytes_of<bf16> * static_cast<double>(shape.heads) * attention_pairs(q_seq, kv_seq);
+  if (std::is_same_v<T, bf16>)
+    return 4 * motet::detail::bytes_of<float> * static_cast<double>(shape.heads * shape.head_width) * static_cast<double>(q_seq.rows());
 #endif
   return 0;
 }
@@ -82,7 +80,7 @@ reason library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool ba
   problem.samples = rows.samples;
   problem.q_rows = ragged && q_seq.offsets != nullptr ? planned_rows(rows.q_most) : rows.q_most;
   problem.kv_rows = ragged && kv_seq.offsets != nullptr ? planned_rows(rows.kv_most) : rows.kv_most;
-  problem.padded = tells_lengths(ragged, problem.ends_meet, rows.q_most, rows.kv_most);
+  problem.padded = tells_lengths(ragged, problem.ends_meet);
   problem.heads = shape.heads, problem.kv_heads = shape.kv_heads, problem.width = shape.head_width;
   attention_places with;
   tell_samples tell{rows_for_kernels(ctx, q_seq),
