@@ -8,19 +8,6 @@
 namespace motet::cuda {
 namespace detail {
 
-// Calls run with the kind as a type, so that kernels hold no switch.
-template <class Run>
-void for_activation(activation kind, Run&& run) {
-  switch (kind) {
-    case activation::none: return run(std::integral_constant<activation, activation::none>{});
-    case activation::gelu: return run(std::integral_constant<activation, activation::gelu>{});
-    case activation::gelu_tanh: return run(std::integral_constant<activation, activation::gelu_tanh>{});
-    case activation::quick_gelu: return run(std::integral_constant<activation, activation::quick_gelu>{});
-    case activation::relu: return run(std::integral_constant<activation, activation::relu>{});
-    case activation::silu: return run(std::integral_constant<activation, activation::silu>{});
-  }
-}
-
 template <activation Kind>
 struct activated {
   template <class T>

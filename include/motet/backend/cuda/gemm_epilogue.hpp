@@ -92,17 +92,23 @@ MOTET_HOST_DEVICE void gemm_epilogue<Sum, Residual, Pre, Mode>::apply(index i, i
   }
   if constexpr (Mode == epilogue_mode::forward) {
     if (pre != nullptr) detail::store_values<Count, Packed>(v, pre + i * pre_stride + j);
-    MOTET_UNROLLED
-    for (int c = 0; c < Count; ++c) v[c] = activate(kind, v[c]);
+    detail::for_activation(kind, [&](auto which) {
+      constexpr activation one = decltype(which)::value;
+      MOTET_UNROLLED
+      for (int c = 0; c < Count; ++c) v[c] = activate(one, v[c]);
+    });
   } else if constexpr (Mode == epilogue_mode::backward) {
     Sum before[Count];
     detail::load_values<Count, Packed>(pre + i * pre_stride + j, before);
-    MOTET_UNROLLED
-    for (int c = 0; c < Count; ++c) {
-      Sum value;
-      v[c] *= derivative(kind, before[c], value);
-      before[c] = value;
-    }
+    detail::for_activation(kind, [&](auto which) {
+      constexpr activation one = decltype(which)::value;
+      MOTET_UNROLLED
+      for (int c = 0; c < Count; ++c) {
+        Sum value;
+        v[c] *= derivative(one, before[c], value);
+        before[c] = value;
+      }
+    });
     if (replayed != nullptr) detail::store_values<Count, Packed>(before, replayed + i * replayed_stride + j);
   }
   if (residual != nullptr) {
