@@ -63,6 +63,12 @@ inline constexpr message fp8_not_used{"MT-B34", "fp8 was asked for, and some pro
 inline constexpr message input_not_pinned{"MT-B35", "memory of the host could not be pinned, so inputs are copied twice",
                                           "the system limits locked memory, or the memory is of a kind that cannot be",
                                           "Raise ulimit -l; MOTET_QUIET=1 says nothing"};
+inline constexpr message product_choices_unreadable{"MT-B36", "a file of timed products is ignored",
+                                                    "it was damaged, edited, or written by another version",
+                                                    "Nothing: products are timed again, and the file is written anew; MOTET_QUIET=1 says nothing"};
+inline constexpr message product_choices_unwritten{"MT-B37", "choices of timed products are not kept",
+                                                   "the folder cannot be written, or the disk is full",
+                                                   "Name a folder by MOTET_CACHE; MOTET_CACHE= keeps none; MOTET_QUIET=1 says nothing"};
 
 inline constexpr message backend_messages[] = {mpi_failed,
                                                mpi_ranks_differ,
@@ -84,6 +90,8 @@ inline constexpr message backend_messages[] = {mpi_failed,
                                                product_off_library,
                                                work_not_recorded,
                                                fp8_not_used,
-                                               input_not_pinned};
+                                               input_not_pinned,
+                                               product_choices_unreadable,
+                                               product_choices_unwritten};
 
 }  // namespace motet

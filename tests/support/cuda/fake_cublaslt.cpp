@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuBLASLt on the emulated GPU, as its documentation (CUDA 13) says: matrices by columns, products with their epilogues, types and alignments that
 // are supported, and refusals of all others. Written to be stricter than the library where the documentation leaves a choice.
+#include "support/cuda/fake_cublaslt.hpp"
+
 #include "support/cuda/machine.hpp"
 
 #include <motet/tensor/dtype.hpp>
@@ -9,6 +11,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <vector>
 
 namespace motet::emulation {
@@ -46,6 +49,11 @@ struct algorithm {
 };
 static_assert(sizeof(algorithm) <= sizeof(cublasLtMatmulAlgo_t));
 constexpr uint64_t algorithm_mark = 0x616c676f72697468;
+
+std::map<uint64_t, double>& delays() {
+  static std::map<uint64_t, double> all;
+  return all;
+}
 
 std::size_t width_of(cudaDataType type) {
   switch (type) {
@@ -265,6 +273,9 @@ bool meets(const void* x, const layout& of_x, const void* y, const layout& of_y)
 }
 
 }  // namespace
+
+void delay_products(uint64_t workspace, double seconds) { delays()[workspace] = seconds; }
+
 }  // namespace motet::emulation
 
 using namespace motet::emulation;
@@ -381,6 +392,23 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cub
   return *count > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
+cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                                    cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algo,
+                                                    cublasLtMatmulHeuristicResult_t* found) {
+  if (algo == nullptr || found == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  problem p{*real(what), *real(a), *real(b), *real(c), *real(d)};
+  algorithm chosen;
+  std::memcpy(&chosen, algo, sizeof(chosen));
+  if (chosen.mark != algorithm_mark) return CUBLAS_STATUS_INVALID_VALUE;
+  if (const auto status = look(p, chosen.align); status != CUBLAS_STATUS_SUCCESS) return status;
+  if (chosen.problem != p.number()) return CUBLAS_STATUS_INVALID_VALUE;
+  // It says what it would take, and leaves the algorithm as it is.
+  found->workspaceSize = chosen.workspace;
+  found->state = CUBLAS_STATUS_SUCCESS;
+  found->wavesCount = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t which, cublasLtMatmulDesc_t what, const void* alpha, const void* a,
                                            cublasLtMatrixLayout_t of_a, const void* b, cublasLtMatrixLayout_t of_b, const void* beta, const void* c,
                                            cublasLtMatrixLayout_t of_c, void* d, cublasLtMatrixLayout_t of_d, const cublasLtMatmulAlgo_t* algo,
@@ -412,7 +440,17 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t which, cublasLtMatmu
   if (y != 0) {
     if (c == d ? p.c.ld != p.d.ld : meets(c, p.c, d, p.d)) fault("cublasLtMatmul: C overlaps D and is not D");
   }
-  call(stream, [=] { compute(p, x, a, b, y, c, d, workspace, workspace_size); });
+  const auto late = delays().find(workspace_size);
+  if (late == delays().end() || late->second <= 0) {
+    call(stream, [=] { compute(p, x, a, b, y, c, d, workspace, workspace_size); });
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  const auto begin = std::make_shared<double>(0);
+  const auto work = [=, delay = late->second] {
+    began_no_sooner(*begin + delay);
+    compute(p, x, a, b, y, c, d, workspace, workspace_size);
+  };
+  call(stream, work, [begin] { return *begin = could_begin(), true; });
   return CUBLAS_STATUS_SUCCESS;
 }
 

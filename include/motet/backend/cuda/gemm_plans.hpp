@@ -2,9 +2,14 @@
 #pragma once
 
 #include <motet/backend/cuda/product_settings.hpp>
+#include <motet/backend/cuda/product_shape.hpp>
 #include <motet/backend/cuda/taken_paths.hpp>
 #include <motet/nn/operations.hpp>
-#include <motet/tensor/dtype.hpp>
+
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+#include <utility>
 
 #if MOTET_CUBLASLT
 #include <cublasLt.h>
@@ -12,31 +17,7 @@
 
 namespace motet::cuda {
 
-// What the library does with a sum before it stores it.
-enum class fused : std::uint8_t {
-  nothing,
-  bias,
-  gelu,  // its tanh form is the library's
-  gelu_bias,
-  gelu_aux,  // and keeps what was before
-  gelu_aux_bias,
-  dgelu,
-  relu,
-  relu_bias,
-  sums_of_a,  // and the sums over k of the rows of a, written to `bias`
-};
-
-// d = epilogue(a b + c), all by rows; a is (m, k), or (k, m) when transposed, b is (k, n), or (n, k) when transposed; c: none, or added as it is,
-// which may be d. Everything that a plan is kept for, but for the addresses.
-struct product_shape {
-  dtype a = dtype::f32, b = dtype::f32, d = dtype::f32;
-  bool a_transposed = false, b_transposed = false, added = false, tf32 = false;
-  fused epilogue = fused::nothing;
-  index m = 0, n = 0, k = 0, a_stride = 0, b_stride = 0, c_stride = 0, d_stride = 0, aux_stride = 0;
-  int processors = 0;                                   // to use; 0: all
-  std::uint8_t a_at = 0, b_at = 0, c_at = 0, d_at = 0;  // what the addresses are multiples of: 2^these bytes, up to 2^8
-  bool operator==(const product_shape&) const = default;
-};
+// Where the operands of a product lie.
 struct product_operands {
   const void *a = nullptr, *b = nullptr, *c = nullptr;
   void *d = nullptr, *bias = nullptr, *aux = nullptr;
@@ -93,6 +74,7 @@ class product_plan {
     for (int i = 0; i < 4; ++i) std::swap(layouts_[i], from.layouts_[i]);
     std::swap(chosen, from.chosen);
     std::swap(usable, from.usable);
+    std::swap(kept, from.kept);
     std::swap(refused, from.refused);
     return *this;
   }
@@ -164,8 +146,28 @@ class product_plan {
                           &how.algo, workspace, how.workspaceSize, stream);
   }
 
+  // This algorithm, which another program found; false: the library does not know it, or not for this, or it wants more memory.
+  bool take(cublasLtHandle_t library, const product_algorithm& found, index workspace) {
+    cublasLtMatmulHeuristicResult_t result{};
+    static_assert(sizeof(result.algo) == sizeof(found) && std::is_trivially_copyable_v<cublasLtMatmulAlgo_t>);
+    std::memcpy(&result.algo, found.data(), sizeof(found));
+    const cublasLtMatmulAlgo_t asked = result.algo;
+    if (cublasLtMatmulAlgoCheck(library, what_, layouts_[0], layouts_[1], layouts_[2], layouts_[3], &asked, &result) != CUBLAS_STATUS_SUCCESS)
+      return false;
+    if (result.workspaceSize > static_cast<std::size_t>(workspace)) return false;
+    result.algo = asked;
+    chosen = result;
+    return usable = kept = true;
+  }
+  product_algorithm algorithm() const {
+    product_algorithm found;
+    std::memcpy(found.data(), &chosen.algo, sizeof(found));
+    return found;
+  }
+
   cublasLtMatmulHeuristicResult_t chosen{};
   bool usable = false;
+  bool kept = false;              // what was chosen comes from a cache
   const char* refused = nullptr;  // the library's last word
 
  private:
@@ -212,9 +214,17 @@ class gemm_plans {
     detail::product_plan& plan = plan_for(shape, with);
     if (!plan.usable) return refuse({"cuBLASLt has nothing for its shape, types and epilogue", 0, plan.refused});
     plan.point(shape, with);
-    const cublasStatus_t status = plan.run(library_, with, plan.chosen, with.d, workspace_.data(), shape.added, on_.stream());
+    const auto refused = [](cublasStatus_t status) {
+      return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH || status == CUBLAS_STATUS_INVALID_VALUE;
+    };
+    const auto once = [&] { return plan.run(library_, with, plan.chosen, with.d, workspace_.data(), shape.added, on_.stream()); };
+    cublasStatus_t status = once();
     // Some rules it tells only now.
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH || status == CUBLAS_STATUS_INVALID_VALUE) {
+    if (refused(status) && std::exchange(plan.kept, false)) {
+      choose(plan, shape, with);
+      if (plan.usable) status = once();
+    }
+    if (refused(status)) {
       plan.usable = false;
       plan.refused = cublasLtGetStatusName(status);
       return refuse({"cuBLASLt refuses it when it runs", 0, plan.refused});
@@ -226,6 +236,8 @@ class gemm_plans {
   // Why the last one was refused.
   const reason& why() const { return why_; }
   index plans() const { return static_cast<index>(plans_.size()); }
+  // Shapes whose offers were timed here.
+  index timed() const { return timed_; }
   // Plans that the library had nothing for: other epilogues or our own kernels did their work, slower.
   index refused() const {
     index count = 0;
@@ -252,17 +264,38 @@ class gemm_plans {
     if (const auto found = plans_.find(shape); found != plans_.end()) return found->second;
     detail::product_plan& plan = plans_.emplace(shape, detail::product_plan(shape)).first->second;
     plan.point(shape, with);
+    const product_algorithm* const known = on_.part<product_settings>().autotune ? cache().find(text_of(shape)) : nullptr;
+    if (known == nullptr || !plan.take(library_, *known, workspace_.size())) choose(plan, shape, with);
+    return plan;
+  }
+  // Of what the library offers the first, or the one that takes the least time here; that is kept.
+  void choose(detail::product_plan& plan, const product_shape& shape, const product_operands& with) {
     constexpr int most = 8;
     cublasLtMatmulHeuristicResult_t found[most];
     const bool time = on_.part<product_settings>().autotune && !capturing(on_);
     const int count = plan.offers(library_, shape, workspace_.size(), found, time ? most : 1);
     plan.usable = count > 0;
-    if (plan.usable) plan.chosen = found[count > 1 ? fastest(plan, shape, with, found, count) : 0];
-    return plan;
+    if (!plan.usable) return;
+    const int best = count > 1 ? fastest(plan, shape, with, found, count) : -1;
+    plan.chosen = found[best >= 0 ? best : 0];
+    timed_ += count > 1;
+    if (best >= 0) cache().keep(text_of(shape), plan.algorithm());
+  }
+  product_cache& cache() {
+    if (!cache_) {
+      cudaDeviceProp gpu{};
+      check(cudaGetDeviceProperties(&gpu, on_.gpu()), "cudaGetDeviceProperties");
+      int driver = 0;
+      check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+      cache_.emplace(on_.part<product_settings>().cache, std::string(gpu.name) + ", sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor) +
+                                                             ", " + std::to_string(gpu.multiProcessorCount) + " multiprocessors, driver " +
+                                                             std::to_string(driver) + ", cuBLASLt " + std::to_string(cublasLtGetVersion()));
+    }
+    return *cache_;
   }
 
   // Runs each offer on the operands as they are, with another output, so that nothing is added twice. What an epilogue writes besides is written
-  // again.
+  // again. -1: none of them runs.
   int fastest(const detail::product_plan& plan, const product_shape& shape, const product_operands& with,
               const cublasLtMatmulHeuristicResult_t* found, int count) const {
     const buffer<std::byte> out(shape.m * shape.d_stride * dtype_bytes(shape.d));
@@ -270,7 +303,7 @@ class gemm_plans {
     check(cudaEventCreate(&begin), "cudaEventCreate");
     check(cudaEventCreate(&end), "cudaEventCreate");
     constexpr int repeats = 3;
-    int best = 0;
+    int best = -1;
     float least = -1;
     for (int i = 0; i < count; ++i) {
       bool fits = true;
@@ -295,6 +328,8 @@ class gemm_plans {
   int all_processors_ = 0;
   reason why_;
   buffer<std::byte> workspace_;
+  std::optional<product_cache> cache_;
+  index timed_ = 0;
   std::unordered_map<product_shape, detail::product_plan, hash> plans_;
 };
 
@@ -307,6 +342,7 @@ class gemm_plans {
   bool run(const product_shape&, const product_operands&) { return false; }
   reason why() const { return {"this program was built without cuBLASLt"}; }
   index plans() const { return 0; }
+  index timed() const { return 0; }
   index refused() const { return 0; }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/engine.hpp>
+#include <motet/backend/cuda/product_cache.hpp>
 
 // Whether products may go to cuBLASLt, which is linked then. Not defined: where its header is.
 #if !defined(MOTET_CUBLASLT)
@@ -20,9 +21,10 @@ struct product_settings {
   bool library = MOTET_CUBLASLT != 0;  // false: own kernels alone
   bool matrix_kernel = true;           // without the library: bf16 by the tensor cores
   bool tf32 = false;                   // fp32 products with operands rounded to 11 bits, several times as fast
-  bool autotune = false;               // time the library's best offers for each new shape, once
-  bool fp8 = false;                    // of linear layers whose sizes are multiples of 16, on chips that have it: see fp8.hpp
-  index workspace = 32 << 20;          // for the library; what it wants on Hopper
+  bool autotune = false;               // time the library's best offers for each new shape, once: here, or wherever `cache` was written
+  std::filesystem::path cache = product_cache::usual_folder();  // of choices that were timed; empty: they end with the program
+  bool fp8 = false;            // of linear layers whose sizes are multiples of 16, on chips that have it: see fp8.hpp
+  index workspace = 32 << 20;  // for the library; what it wants on Hopper
 };
 
 // Whether work is recorded now instead of done: then nothing may be allocated, timed or waited for.

@@ -7,6 +7,11 @@
 
 #include "laws/cuda_run.hpp"
 #include "laws/grid.hpp"
+#include "support/cuda/fake_cublaslt.hpp"
+
+#include "../../format/scratch.hpp"
+
+#include <utility>
 
 #if MOTET_CUBLASLT
 
@@ -31,6 +36,23 @@ work done_by([[maybe_unused]] Body&& body) {
   const auto after = emulation::done_so_far();
   return {after.kernels - before.kernels, after.host_calls - before.host_calls};
 #endif
+}
+
+// Seconds of a piece of work by the clock of events.
+template <class Body>
+float seconds_of(motet::cuda::engine& on, Body&& body) {
+  cudaEvent_t from = nullptr, to = nullptr;
+  motet::cuda::check(cudaEventCreate(&from), "create");
+  motet::cuda::check(cudaEventCreate(&to), "create");
+  motet::cuda::check(cudaEventRecord(from, on.stream()), "record");
+  body();
+  motet::cuda::check(cudaEventRecord(to, on.stream()), "record");
+  on.finish();
+  float found = 0;
+  motet::cuda::check(cudaEventElapsedTime(&found, from, to), "elapsed");
+  cudaEventDestroy(from);
+  cudaEventDestroy(to);
+  return found / 1000;
 }
 
 struct layer {
@@ -118,6 +140,7 @@ TEST_CASE("products are recorded and replayed") {
   const laws::gpu_room room(0, 1 << 21);
   motet::cuda::context ctx = room.context();
   auto& engine = laws::gpu();
+  engine.part<motet::cuda::product_settings>().cache.clear();
   engine.part<motet::cuda::product_settings>().fp8 = engine.part<motet::cuda::product_settings>().autotune =
       true;  // neither may be done while recording
   const sequences seq{16, 1, nullptr};
@@ -159,6 +182,7 @@ TEST_CASE("offers are timed on the side: nothing is added twice") {
   const auto run = [&](const on_gpu<float>& to) {
     laws::gpu_run_planned([&](motet::cuda::context& ctx) { linear_backward_weight(ctx, x_.all(), dy_.all(), to.all(), nullptr); });
   };
+  how.cache.clear();
   how.autotune = true;
   run(timed_);
   how.autotune = false;
@@ -167,6 +191,76 @@ TEST_CASE("offers are timed on the side: nothing is added twice") {
   how.library = true;
   CHECK(distance(timed_.back(), plain_.back()) < 1e-5);
 }
+
+#if !defined(__CUDACC__)
+TEST_CASE("the fastest offer is found once, and other programs take it from the file, if the library knows it") {
+  const scratch folder;
+  const auto x = grid<bf16>(40, 16).random(1);
+  const on_gpu<bf16> x_(x), y_(40, 24);
+  const on_gpu<float> weight_(grid<float>(24, 16).random(2));
+  grid<bf16> first;
+  // A program of its own, as far as products know; what it had timed, and whether it waited for its choice, as only the second offer does not.
+  const auto program = [&](bool recording = false) {
+    motet::cuda::engine own;
+    auto& how = own.part<motet::cuda::product_settings>();
+    how.autotune = true;
+    how.cache = folder.path();
+    auto& plans = own.part<motet::cuda::gemm_plans>();
+    const laws::gpu_room room(0, 1 << 21);
+    motet::cuda::context ctx = room.context();
+    ctx.on = &own;
+    const auto product = [&] {
+      linear_forward(ctx, sequences{40, 1, nullptr}, x_.all(), matrix<const float>(weight_.all()), static_cast<const float*>(nullptr), y_.all());
+    };
+    cudaGraph_t graph = nullptr;
+    if (recording) motet::cuda::check(cudaStreamBeginCapture(own.stream(), cudaStreamCaptureModeRelaxed), "begin");
+    product();
+    if (recording) motet::cuda::check(cudaStreamEndCapture(own.stream(), &graph), "end");
+    if (recording) cudaGraphDestroy(graph);
+    own.finish();
+    const float took = recording ? 0 : seconds_of(own, product);
+    if (!recording) {
+      if (first.data.empty()) first = y_.back();
+      CHECK(distance(y_.back(), first) == 0);
+    }
+    return std::pair{plans.timed(), took < 0.5f};
+  };
+  emulation::pace(0, 1e-4);
+  for (const std::uint64_t workspace : {1u << 12, 1u << 16}) emulation::delay_products(workspace, 1);
+  CHECK(program(true) == std::pair<index, bool>{0, true});  // while it records, nothing is timed or kept
+  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK(program() == std::pair<index, bool>{1, true});
+  CHECK(program() == std::pair<index, bool>{0, true});
+  // One that the library has never heard of is timed anew, and takes the place of the other.
+  std::filesystem::path file;
+  for (const auto& each : std::filesystem::directory_iterator(folder.path()))
+    if (each.path().extension() == ".txt") file = each.path();
+  motet::cuda::product_choices known;
+  const auto read = [&] { return motet::cuda::parse_product_choices(mapped_file(file).text(), known); };
+  REQUIRE(read().empty());
+  REQUIRE(known.of.size() == 1);
+  CHECK(known.machine.find("cuBLASLt 130000") != std::string::npos);
+  const auto good = known.of.begin()->second;
+  known.of.begin()->second[0] ^= 1;
+  write_file(file, format_product_choices(known));
+  CHECK(program() == std::pair<index, bool>{1, true});
+  REQUIRE(read().empty());
+  CHECK(known.of.begin()->second == good);
+  // One that wants more memory than there is, too: the fake's third word is its workspace.
+  known.of.begin()->second[2] = std::uint64_t{1} << 40;
+  write_file(file, format_product_choices(known));
+  CHECK(program() == std::pair<index, bool>{1, true});
+  // One that the check lets pass and the call refuses.
+  known.of.begin()->second = good;
+  known.of.begin()->second[3] = std::uint64_t{256} << 32 | 512;
+  write_file(file, format_product_choices(known));
+  CHECK(program() == std::pair<index, bool>{1, true});
+  REQUIRE(read().empty());
+  CHECK(known.of.begin()->second == good);
+  for (const std::uint64_t workspace : {1u << 12, 1u << 16}) emulation::delay_products(workspace, 0);
+  emulation::pace(0, 0);
+}
+#endif
 
 TEST_CASE("tf32 is what one asks for") {
   auto& how = laws::gpu().part<motet::cuda::product_settings>();
