@@ -12,23 +12,6 @@ namespace motet::cuda {
 // Activations of one number, float or double, for kernels. A kernel with the kind as a template argument compiles one of them only.
 
 namespace detail {
-// e^x for x <= 0: where it matters, the special function unit is as good as the float that it ends in.
-template <class T>
-MOTET_HOST_DEVICE T exp_of_negative(T x) {
-#if defined(__CUDA_ARCH__)
-  if constexpr (std::is_same_v<T, float>) return __expf(x);
-#endif
-  return std::exp(x);
-}
-// 1 / (1 + e^-x), from e^-|x|, which cannot overflow; a NaN stays.
-template <class T>
-MOTET_HOST_DEVICE T sigmoid(T x) {
-  const T e = exp_of_negative(x < T(0) ? x : -x);
-#if defined(__CUDA_ARCH__)
-  if constexpr (std::is_same_v<T, float>) return __fdividef(x < 0 ? e : 1.0f, 1.0f + e);
-#endif
-  return (x < T(0) ? e : T(1)) / (T(1) + e);
-}
 // 2^x for x <= 0, and 1 / x for x >= 1: one instruction of the special function unit each, wrong by 2 units in the last place at most. What would be
 // denormal is 0.
 inline MOTET_HOST_DEVICE float exp2_of_negative(float x) {
@@ -48,6 +31,17 @@ inline MOTET_HOST_DEVICE float reciprocal_from_one(float x) {
 #else
   return 1 / x;
 #endif
+}
+// 1 / (1 + e^-x), from e^-|x|, which cannot overflow; a NaN stays.
+template <class T>
+MOTET_HOST_DEVICE T sigmoid(T x) {
+  if constexpr (std::is_same_v<T, float>) {
+    const float e = exp2_of_negative(-1.44269504088896340736f * std::fabs(x));
+    return (x < 0 ? e : 1.0f) * reciprocal_from_one(1.0f + e);
+  } else {
+    const T e = std::exp(-std::fabs(x));
+    return (x < T(0) ? e : T(1)) / (T(1) + e);
+  }
 }
 
 // The normal distribution at -|x|, which is all that GELU takes of it on either side of 0, and its density at x. Of floats, as Hastings (1955) did it: the

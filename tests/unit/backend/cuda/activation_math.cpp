@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 #include <motet/backend/cuda/activation_math.hpp>
+#include <motet/tensor/dtype.hpp>
 
 #include "laws/activation_reference.hpp"
 
 #include <cmath>
+#include <cstdint>
 #include <initializer_list>
 
 namespace motet {
@@ -30,6 +32,18 @@ TEST_CASE_TEMPLATE("activations of a number and their slopes", T, float, double)
     }
     CHECK(std::isnan(cuda::activate(kind, static_cast<T>(NAN))));
   }
+}
+
+TEST_CASE("GELU of a bf16 number is the truth rounded") {
+  int others = 0;
+  for (unsigned bits = 0; bits < 0x10000; ++bits) {
+    bf16 x;
+    x.bits = static_cast<std::uint16_t>(bits);
+    const double want = laws::activation_reference(activation::gelu, static_cast<double>(x));
+    if (!std::isfinite(want) || std::abs(want) < 1.2e-38) continue;
+    others += bf16(cuda::activate(activation::gelu, static_cast<float>(x))).bits != bf16(static_cast<float>(want)).bits;
+  }
+  CHECK(others == 0);
 }
 
 }  // namespace motet
