@@ -4,7 +4,10 @@
 // ones.
 #include "train_clip/explain_plan.hpp"
 #include "train_clip/paced.hpp"
+#include "train_clip/probe.hpp"
 #include "train_clip/training.hpp"
+
+#include <motet/backend/kernel_loading.hpp>
 
 #if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_session.hpp>
@@ -41,6 +44,7 @@ int run_one(settings s, std::optional<checkpoint> saved, std::optional<chosen_pl
   opened_run run(std::move(s), std::move(saved), std::move(chosen));
   if (run.s.explain) {
     explain(*run.model, run.s, run.folder.get());
+    if (run.s.device == "cuda") probe_paths(run);
     return 0;
   }
   if (run.s.check) return run.check();
@@ -63,6 +67,8 @@ void tell_plan(const settings& s) {
 }
 
 int run_spread(settings s, std::optional<checkpoint> saved, chosen_plan chosen) {
+  // MPI may call CUDA as well.
+  if (s.device == "cuda") load_kernels_first();
   const auto body = [&](bool processes) {
     if (processes) {
       // One process speaks for all.

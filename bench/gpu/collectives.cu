@@ -256,6 +256,7 @@ int measure(const bench::settings& how, index ranks) {
 
 int main(int count, char** words) {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  motet::load_kernels_first();
   motet::index ranks = 4;
   motet::bench::settings how("bench_gpu_collectives", "collectives of ranks that share a GPU and, on several GPUs, of NCCL");
   how.count("--ranks", ranks, 2, "ranks that share the GPU, 32 at most");

@@ -110,6 +110,7 @@ int measure(const bench::settings& how, int share) {
 
 int main(int count, char** words) {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  motet::load_kernels_first();
   motet::index share = 32;
   motet::bench::settings how("bench_gpu_sharing", "four ranks on one GPU, beside the simulation of their program");
   how.offer_turns();

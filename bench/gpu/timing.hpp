@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/device.hpp>
+#include <motet/format/json_write.hpp>
 #include <motet/meta/mixed_bits.hpp>
 #include <motet/runtime/options.hpp>
 
@@ -79,7 +80,7 @@ inline void tell(const char* format, ...) {
   va_start(values, format);
   std::vsnprintf(text, sizeof text, format, values);
   va_end(values);
-  line("{\"short\": \"%s\"}", text);
+  line("{\"short\": %s}", write_json(json(text)).c_str());
 }
 
 template <class T>
@@ -233,6 +234,19 @@ inline double copy_rate(cuda::device& on, int turns = 10, index bytes = index{1}
   return 2.0 * static_cast<double>(bytes) / compare({what.on(on)}, turns).seconds[0];
 }
 
+// Which way the operations of all devices took: {"paths": [...]}, and for people the first five that were not the best one.
+inline void tell_paths(cuda::device& on) {
+  std::vector<cuda::taken_path> all = cuda::taken_paths::of_ended_engines();
+  for (const cuda::taken_path& each : on.paths()) cuda::add_path(all, each);
+  json::array rows;
+  for (const cuda::taken_path& each : all)
+    rows.push_back({{"where", each.where}, {"operation", each.operation}, {"way", each.way}, {"why", each.why}, {"count", each.count}});
+  line("%s", write_json({{"paths", std::move(rows)}}).c_str());
+  int told = 0;
+  for (const cuda::taken_path& each : all)
+    if (!each.why.empty() && told++ < 5) tell("%s", each.sentence().c_str());
+}
+
 // As a program of benchmarks ends where there is no GPU: with the message and status 77.
 template <class Body>
 int on_gpu(Body&& body) {
@@ -241,6 +255,7 @@ int on_gpu(Body&& body) {
     cuda::device on;
     line("{\"gpu\": \"%s\"}", on.describe().c_str());
     body(on);
+    tell_paths(on);
     return 0;
   } catch (const error& problem) {
     std::fprintf(stderr, "%s\n", problem.what());

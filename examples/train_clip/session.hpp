@@ -63,6 +63,9 @@ class session {
   // Tells where batches will lie, which end after the result; a GPU reads them faster then.
   virtual std::shared_ptr<void> pin(const void* at, std::size_t bytes) = 0;
 
+  // Which way the operations took so far, where there is more than one, and why; one sentence for each.
+  virtual std::vector<std::string> paths() { return {}; }
+
   virtual double flops(const pair_input& batch) = 0;
   virtual step_result step(const pair_input& batch, double rate) = 0;
   virtual index updates() const = 0;

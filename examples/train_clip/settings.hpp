@@ -95,7 +95,7 @@ inline options command_line(settings& s) {
   line.choice("--pictures", s.pictures, {"auto", "floats", "bytes"},
               "resized by the loader, or by what trains; auto: bytes for a GPU. The same pictures");
   line.flag("--strict", s.strict, "damaged data is an error, not skipped");
-  line.flag("--explain", s.explain, "print what the run will need, and with a plan who holds what, and stop");
+  line.flag("--explain", s.explain, "print what the run will need, on a GPU which way operations take, with a plan who holds what, and stop");
   line.flag("--check", s.check, "look at plan, data, model and checkpoint, and stop: status 0 or 1");
   line.flag("--paced", s.paced, "for benchmarks: one step for each line of standard input");
   return line;

@@ -27,6 +27,12 @@ class typed_session final : public session {
   step_costs planned_costs() override { return trainer_.dry_run().costs; }
   void prepare() override { trainer_.prepare(); }
   std::shared_ptr<void> pin(const void* at, std::size_t bytes) override { return device_.pin(at, bytes); }
+  std::vector<std::string> paths() override {
+    std::vector<std::string> told;
+    if constexpr (requires { device_.paths(); })
+      for (const auto& each : device_.paths()) told.push_back(each.sentence());
+    return told;
+  }
 
   double flops(const pair_input& batch) override { return trainer_.flops(batch); }
   step_result step(const pair_input& batch, double rate) override { return trainer_.step(batch, rate); }

@@ -3,9 +3,11 @@
 
 // Everything that needs no accelerator; message passing between processes where MPI was found.
 #include <motet/backend/cpu/device.hpp>
+#include <motet/backend/kernel_loading.hpp>
 #include <motet/backend/transport/local.hpp>
 #include <motet/backend/transport/local_group.hpp>
 #include <motet/backend/transport/meeting_place.hpp>
+#include <motet/backend/warnings.hpp>
 #include <motet/data/classes.hpp>
 #include <motet/data/loader.hpp>
 #include <motet/data/shards.hpp>

@@ -179,6 +179,7 @@ fi
 if [ $status -lt 2 ]; then
   succeed --data random --model b16 --batch 64 --precision bf16 --device cuda --explain
   grep -q '^  inputs ' out && grep -q '^  total ' out || fail "--explain does not tell what a GPU's memory will hold"
+  grep -q '^paths .*MT-B11' out || grep -q '^  picture: attention by ' out || fail "--explain does not tell which way attention goes, or why it cannot"
 fi
 
 # ---- what is told without training ----

@@ -69,6 +69,10 @@ inline constexpr message product_choices_unreadable{"MT-B36", "a file of timed p
 inline constexpr message product_choices_unwritten{"MT-B37", "choices of timed products are not kept",
                                                    "the folder cannot be written, or the disk is full",
                                                    "Name a folder by MOTET_CACHE; MOTET_CACHE= keeps none; MOTET_QUIET=1 says nothing"};
+inline constexpr message kernels_load_late{
+    "MT-B38", "kernels are brought to the GPU at their first launch, where ranks may wait for each other for ever",
+    "several ranks share a process, or NCCL is used, and CUDA began before it was asked to bring all of them first",
+    "Set CUDA_MODULE_LOADING=EAGER for the program, or call motet::load_kernels_first() before anything of CUDA; MOTET_QUIET=1 says nothing"};
 
 inline constexpr message backend_messages[] = {mpi_failed,
                                                mpi_ranks_differ,
@@ -92,6 +96,7 @@ inline constexpr message backend_messages[] = {mpi_failed,
                                                fp8_not_used,
                                                input_not_pinned,
                                                product_choices_unreadable,
-                                               product_choices_unwritten};
+                                               product_choices_unwritten,
+                                               kernels_load_late};
 
 }  // namespace motet

@@ -275,6 +275,12 @@ CUresult cuStreamDestroy(CUstream stream) {
   ENTER(cuStreamDestroy);
   return cudaStreamDestroy(stream) == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
+  ENTER(cuModuleGetLoadingMode);
+  auto& m = machine::one();
+  const machine::lock held(m.guard);
+  return *mode = m.loads_late ? CU_MODULE_LAZY_LOADING : CU_MODULE_EAGER_LOADING, CUDA_SUCCESS;
+}
 CUresult cuStreamGetGreenCtx(CUstream stream, CUgreenCtx* found) {
   ENTER(cuStreamGetGreenCtx);
   auto& m = machine::one();
@@ -290,6 +296,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** found, uns
                                              cudaDriverEntryPointQueryResult* result) {
   static const std::map<std::string, void*> all = {
 #define ENTRY(name) {#name, reinterpret_cast<void*>(&name)}
+      ENTRY(cuModuleGetLoadingMode),
       ENTRY(cuGetErrorName),
       ENTRY(cuGetErrorString),
       ENTRY(cuInit),

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 namespace motet::emulation {
 
@@ -291,6 +293,10 @@ cudaError_t entering(const char* call, bool needs_gpu) {
   auto& m = machine::one();
   const machine::lock held(m.guard);
   if (mine.in_host_call) return said(cudaErrorNotPermitted);
+  if (!std::exchange(m.begun, true)) {
+    const char* const loading = std::getenv("CUDA_MODULE_LOADING");
+    m.loads_late = loading == nullptr || std::string_view(loading) != "EAGER";
+  }
   if (const auto found = m.refusals.find(call); found != m.refusals.end() && found->second.first-- <= 0) {
     const cudaError_t status = found->second.second;
     m.refusals.erase(found);

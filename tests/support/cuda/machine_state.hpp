@@ -128,6 +128,7 @@ struct machine {
   std::map<int, stream_state*> legacy;
   unsigned long long numbers = 0;
   std::map<std::string, std::pair<int, cudaError_t>> refusals;
+  bool begun = false, loads_late = false;  // by CUDA_MODULE_LOADING, at the first call
   tally told;
 
   static machine& one();

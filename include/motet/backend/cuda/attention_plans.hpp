@@ -215,8 +215,8 @@ class attention_plans {
     library_ = nullptr;
     const char* const looked = std::getenv("LD_LIBRARY_PATH");
     absent_ = {"cuDNN # does not begin", static_cast<index>(cudnnGetVersion()),
-               on_.part<taken_paths>().kept(cudnnGetErrorString(status) + detail::last_words() + "; LD_LIBRARY_PATH is \"" +
-                                            (looked != nullptr ? looked : "") + '"')};
+               on_.part<taken_paths>().kept(cudnnGetErrorString(status) + detail::last_words() + "; LD_LIBRARY_PATH is " +
+                                            (looked != nullptr ? looked : "not set"))};
   }
   bool recording() const {
     cudaStreamCaptureStatus found = cudaStreamCaptureStatusNone;

@@ -155,7 +155,7 @@ class recorder {
  private:
   template <class Work>
   void by_kernels(context& ctx, Work& work, const reason& why) {
-    took(ctx, "work", "kernel by kernel", why);
+    took(ctx, "work", "single kernels", why);
     work(ctx);
   }
   template <class Work, class... State>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/cuda/kernel_loading.hpp>
 #include <motet/backend/transport/meeting_place.hpp>
 #include <motet/backend/transport/nccl_communicator.hpp>
 
@@ -18,7 +19,9 @@ struct session_options {
 class session {
  public:
   session(meeting_place at, session_options wanted) : place_(std::move(at)), patience_(std::move(wanted.patience)) {
+    load_kernels_first();
     const int gpus = cuda::require_gpus();
+    cuda::warn_of_late_kernels();
     if (wanted.local_rank >= gpus)
       fail(gpu_taken_twice, "rank " + std::to_string(place_.rank()) + " is number " + std::to_string(wanted.local_rank) + " on this machine, where " +
                                 std::to_string(gpus) + (gpus == 1 ? " GPU is" : " GPUs are") + " visible");

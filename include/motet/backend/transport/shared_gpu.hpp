@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/context.hpp>
+#include <motet/backend/cuda/kernel_loading.hpp>
 #include <motet/backend/cuda/sm_share.hpp>
 #include <motet/backend/cuda/time_marks.hpp>
 #include <motet/backend/transport/local.hpp>
@@ -25,6 +26,7 @@ class world : public local::world {
   world(std::int32_t ranks, std::int32_t messages, std::span<const std::vector<std::int32_t>> meetings)
       : local::world(ranks, messages, meetings), sent_(static_cast<std::size_t>(messages)), taken_(static_cast<std::size_t>(messages)) {
     for (const auto& members : meetings) shown_.emplace_back(members.size());
+    if (ranks > 1) load_kernels_first();
   }
   ~world() {
     if (clock_ != nullptr) cudaStreamDestroy(clock_);
@@ -94,6 +96,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
         engine_ = std::make_unique<cuda::engine>();
         cuda::check(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "cudaStreamCreate");
       }
+      if (ranks() > 1) cuda::warn_of_late_kernels();
     }
     return *engine_;
   }

@@ -215,7 +215,7 @@ TEST_CASE_FIXTURE(fixture, "attention that cuDNN does not take says why, and wha
     else ::unsetenv("LD_LIBRARY_PATH");
     const std::string version = std::to_string(cudnnGetVersion());
     const std::string why =
-        "cuDNN " + version + " does not begin: refused by the emulation, libcudnn_graph.so.9 is not there; LD_LIBRARY_PATH is \"/opt/nowhere\"";
+        "cuDNN " + version + " does not begin: refused by the emulation, libcudnn_graph.so.9 is not there; LD_LIBRARY_PATH is /opt/nowhere";
     check("attention", ("attention by own matrix kernels, 2 times: " + why).c_str(),
           ("motet: attention runs by own kernels, as cuDNN cannot be used: attention: " + why + ". Install cuDNN 9.17 or newer").c_str());
     CHECK(on.part<motet::cuda::attention_plans>().describe() == "attention by own kernels: " + why);
@@ -293,7 +293,7 @@ TEST_CASE_FIXTURE(fixture, "work that cannot be recorded goes kernel by kernel, 
   };
   SUBCASE("it can be") {
     for (int k = 0; k < 4; ++k) run();
-    CHECK(paths.summary() == "work by a graph 3, work by kernel by kernel 1");
+    CHECK(paths.summary() == "work by a graph 3, work by single kernels 1");
     CHECK(warnings::of_process().said().empty());
   }
   SUBCASE("nobody wants graphs") {
