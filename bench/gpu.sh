@@ -2,17 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds and runs the GPU tests and benches, without a network. It ends with a short table and writes one JSON file.
 #
-#   sh bench/gpu.sh [--deps DIR] [--out DIR] [--only tests|benches] [--match PATTERN] [--smoke] [--peers]
-#   sh bench/gpu.sh --build-only --deps DIR [--headers-only] [--without cudnn] [--without nccl] [--without libraries] [--arch "80;90"]
+#   sh bench/gpu.sh [--deps DIR] [--libraries DIR] [--out DIR] [--only tests|benches] [--match PATTERN] [--smoke] [--peers]
+#   sh bench/gpu.sh --build-only --deps DIR [--libraries DIR] [--headers-only] [--without NAME]... [--arch "80;90"]
+#
+# It begins with an inventory of what is here (bench/inventory.sh) and stops where something is missing.
 #
 #   --deps DIR        what a machine may lack: DIR/include (range-v3, doctest), DIR/lib (shared libraries), DIR/bin (programs, which are then run as
 #                     they are); --build-only makes this folder on a machine that has a network and the CUDA toolkit
 #   --headers-only    DIR gets the headers alone (3 MB): enough where the other machine has nvcc, cuBLASLt, cuDNN and NCCL
-#   --without NAME    cudnn, nccl: built without it; libraries: they are not copied to DIR/lib, as the other machine has them
+#   --libraries DIR   looked into first for CUDA's libraries and headers (DIR, DIR/lib, DIR/include); may be given several times; as MOTET_LIBRARIES
+#   --without NAME    cudnn, nccl: built without it; libraries: they are not copied to DIR/lib, as the other machine has them; cmake: each program is one
+#                     call of nvcc, and lies there as soon as it is made
 #   --arch LIST       chips to build for; by default the one that is here, or "80;90"
 #   --only, --match   some of it: tests or benches, and of them those whose names match (as grep does)
 #   --smoke           tiny benches: they show that all works, and measure nothing
-#   --peers           also steps beside PyTorch's in turns (bench/peers/run.sh), where a Python with PyTorch is at hand; DIR/bin may have train_clip
+#   --peers           also steps beside PyTorch's in turns (bench/peers/run.sh), where a Python with PyTorch is at hand
 #   --out DIR         for gpu-<date>.json; by default bench/results
 #
 # Needs nvcc and a C++ compiler, or DIR/bin. CMake and ninja are used where they are. MOTET_JOBS=N compiles N files at a time.
@@ -30,7 +34,9 @@ headers_only=no
 cudnn=yes
 nccl=yes
 libraries=yes
+cmake=yes
 arch=
+. "$root/bench/inventory.sh"
 die() { printf 'gpu.sh: %s\n' "$*" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case $1 in
@@ -38,8 +44,8 @@ while [ $# -gt 0 ]; do
     --headers-only) headers_only=yes ;;
     --smoke) smoke=--smoke ;;
     --peers) peers=yes ;;
-    --help | -h) sed -n '3,22s/^# \{0,1\}//p' "$0"; exit 0 ;;
-    --deps | --out | --only | --match | --without | --arch)
+    --help | -h) sed -n '3,26s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --deps | --out | --only | --match | --without | --arch | --libraries)
       [ $# -gt 1 ] || die "$1 wants a value"
       case $1 in
         --deps) deps=$2 ;;
@@ -47,8 +53,10 @@ while [ $# -gt 0 ]; do
         --only) only=$2 ;;
         --match) match=$2 ;;
         --arch) arch=$2 ;;
+        --libraries) inventory_given=$2${inventory_given:+:$inventory_given} ;;
         --without)
-          case $2 in cudnn) cudnn=no ;; nccl) nccl=no ;; libraries) libraries=no ;; *) die "--without cudnn, nccl or libraries, not $2" ;; esac ;;
+          case $2 in cudnn) cudnn=no ;; nccl) nccl=no ;; libraries) libraries=no ;; cmake) cmake=no ;;
+            *) die "--without cudnn, nccl, libraries or cmake, not $2" ;; esac ;;
       esac
       shift ;;
     *) die "unknown option $1; --help lists them" ;;
@@ -66,7 +74,6 @@ has() { command -v "$1" >/dev/null 2>&1; }
 say() { printf '== %s\n' "$*" >&2; }
 
 # ---- a GPU, before anything is built or written ----
-gpu_here() { nvidia-smi -L 2>/dev/null | grep -q '^GPU' || ls /dev/nvidia[0-9]* >/dev/null 2>&1; }
 if [ $build_only = no ] && ! gpu_here; then
   echo "gpu.sh: no GPU here (neither nvidia-smi nor /dev/nvidia* shows one), so nothing was built, run or written"
   exit 77
@@ -107,8 +114,27 @@ copy_libraries() {
 }
 size_of() { du -skL "$1" 2>/dev/null | awk '{ printf "%.1f", $1 / 1024 }'; }
 
+# ---- what is here ----
+# Libraries that came along are looked at first.
+[ -z "$deps" ] || [ ! -d "$deps/lib" ] || inventory_given=$deps${inventory_given:+:$inventory_given}
+inventory
+CUDACXX=$(inventory_of tool nvcc)
+export CUDACXX
+LD_LIBRARY_PATH=$(library_path)
+export LD_LIBRARY_PATH
+look_for_missing() {
+  say "here:"
+  inventory_text >&2
+  wanted_libraries=
+  [ $cudnn = no ] || wanted_libraries=cudnn
+  [ $nccl = no ] || wanted_libraries="$wanted_libraries nccl"
+  # shellcheck disable=SC2086
+  missing=$(inventory_missing "$1" $wanted_libraries)
+  [ -z "$missing" ] || die "cannot $1:
+$missing"
+}
+
 # ---- building ----
-if [ -z "${CUDACXX:-}" ]; then CUDACXX=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null); export CUDACXX; fi
 [ -n "$arch" ] || arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d '. ' | sort -u | grep -E '^[0-9]+$' | paste -sd ';' -)
 [ -n "$arch" ] || arch="80;90"
 build=$root/build/gpu
@@ -121,8 +147,11 @@ programs_in() {
 # Of lines that begin with a program, those whose program has a name that is asked for.
 wanted() { sort | while read -r program rest; do ! basename "$program" | grep -q -e "$match" || echo "$program${rest:+ $rest}"; done; }
 
+# Machine code as small as it gets, where it is to travel.
+small_code() { [ $build_only = no ] || ! "$CUDACXX" --help 2>/dev/null | grep -q -e --compress-mode || echo --compress-mode=size; }
+
 with_cmake() {
-  has cmake && has c++ || return 1
+  [ $cmake = yes ] && has cmake && has c++ || return 1
   generator=
   if has ninja; then generator='-G Ninja'; fi
   tests=ON
@@ -130,7 +159,8 @@ with_cmake() {
   # shellcheck disable=SC2086
   cmake -S "$root" -B "$build" $generator -DCMAKE_BUILD_TYPE=Release -DMOTET_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=$arch" -DMOTET_EXAMPLES=OFF \
     -DMOTET_TESTS=$tests -DMOTET_MPI=OFF -DMOTET_SPNG=OFF -DMOTET_JPEG=OFF -DMOTET_INSTALL=OFF "-DCMAKE_PREFIX_PATH=$deps" \
-    "-DMOTET_CUDNN=$([ $cudnn = yes ] && echo AUTO || echo OFF)" "-DMOTET_NCCL=$([ $nccl = yes ] && echo AUTO || echo OFF)" >>"$log" 2>&1 || return 1
+    "-DCMAKE_CUDA_FLAGS=$(small_code)" "-DMOTET_LIBRARIES=$(printf '%s' "$inventory_given" | tr ':' ';')" \
+    "-DMOTET_CUDNN=$([ $cudnn = yes ] && echo ON || echo OFF)" "-DMOTET_NCCL=$([ $nccl = yes ] && echo ON || echo OFF)" >>"$log" 2>&1 || return 1
   targets=
   for source in "$root"/bench/gpu/*.cu; do
     [ "$only" = tests ] || targets="$targets bench_gpu_$(basename "$source" .cu)"
@@ -161,18 +191,20 @@ with_cmake() {
 with_nvcc() {
   [ -n "$CUDACXX" ] || return 1
   mkdir -p "$build/bin/tests"
-  flags="-std=c++20 -O3 -I$root/include -I$root/tests -I$root/tests/laws -I$root/examples -Xcudafe --diag_suppress=177 -Xcudafe --diag_suppress=550"
+  flags="-std=c++20 -O3 $(small_code) -I$root/include -I$root/tests -I$root/tests/laws -I$root/examples -Xcudafe --diag_suppress=177 -Xcudafe --diag_suppress=550"
   # range-v3 and doctest are looked for in DIR first.
   [ -z "$deps" ] || flags="$flags -isystem $deps/include -L$deps/lib"
   for chip in $(echo "$arch" | tr ';' ' '); do flags="$flags -gencode=arch=compute_$chip,code=sm_$chip"; done
-  links="-lcublasLt -lpthread"
-  can_link() {
-    printf '#include <%s>\nint main() { return 0; }\n' "$1" >"$build/probe.cu"
-    # shellcheck disable=SC2086
-    "$CUDACXX" $flags "$build/probe.cu" -o "$build/probe" "-l$2" >>"$log" 2>&1
-  }
-  if [ $cudnn = yes ] && can_link cudnn.h cudnn; then flags="$flags -DMOTET_HAS_CUDNN=1" links="$links -lcudnn"; fi
-  if [ $nccl = yes ] && can_link nccl.h nccl; then flags="$flags -DMOTET_HAS_NCCL=1" links="$links -lnccl"; else nccl=no; fi
+  # The headers' folders; those of the system are known, and may not come sooner than they would.
+  for header in cublasLt.h cudnn.h nccl.h cupti.h; do
+    folder=$(dirname "$(inventory_of header $header)")
+    case " $flags " in *" $folder "*) continue ;; esac
+    case $folder in . | /usr/include | /usr/local/include | "${CUDACXX%/bin/nvcc}/include") ;; *) flags="$flags -isystem $folder" ;; esac
+  done
+  # By their files, as versioned names are no names for -l.
+  links="$(inventory_of library cublasLt) -lpthread -ldl"
+  if [ $cudnn = yes ]; then flags="$flags -DMOTET_HAS_CUDNN=1" links="$links $(inventory_of library cudnn)"; fi
+  if [ $nccl = yes ]; then flags="$flags -DMOTET_HAS_NCCL=1" links="$links $(inventory_of library nccl)"; fi
   : >"$build/list"
   if [ "$only" != tests ]; then
     for source in "$root"/bench/gpu/*.cu; do echo "bench_gpu_$(basename "$source" .cu) $source" >>"$build/list"; done
@@ -199,7 +231,9 @@ with_nvcc() {
   # shellcheck disable=SC2016
   flags=$flags links=$links build=$build xargs -P "$jobs" -L 1 sh -c '
     case $1 in tests/*) more="-DMOTET_COMPILED_KERNELS=1 $build/gpu_main.o $build/float.o $build/double.o $build/bf16.o" ;; *) more= ;; esac
-    $CUDACXX $flags $more "$2" -o "$build/bin/$1" $links >"$build/bin/$1.log" 2>&1 || rm -f "$build/bin/$1"' one <"$build/chosen"
+    # Whole or not at all, as others may be waiting for it.
+    nvcc=$CUDACXX && $nvcc $flags $more "$2" -o "$build/bin/$1.part" $links >"$build/bin/$1.log" 2>&1 && mv "$build/bin/$1.part" "$build/bin/$1" ||
+      rm -f "$build/bin/$1.part"' one <"$build/chosen"
   missed=$(while read -r name _; do [ -x "$build/bin/$name" ] || basename "$name"; done <"$build/chosen")
   find "$build/bin" -name '*.log' -exec cat {} + >>"$log"
   find "$build/bin" -name '*.log' -exec rm -f {} +
@@ -214,15 +248,16 @@ if [ $build_only = yes ] && [ $headers_only = yes ]; then
 fi
 if [ $build_only = no ] && [ -n "$deps" ] && [ -n "$(programs_in "$deps/bin" | wanted)" ]; then
   bin=$deps/bin
-  say "programs of $bin"
+  say "programs of $bin, here:"
+  inventory_text >&2
 else
-  [ -n "$CUDACXX" ] || die "no nvcc here and no programs in --deps DIR/bin; on a machine with the CUDA toolkit: sh bench/gpu.sh --build-only --deps DIR"
+  look_for_missing build
   mkdir -p "$build"
   say "building in $build for $arch (log: $log)"
   # Programs of an earlier run would be taken for new ones.
   rm -rf "${build:?}/bin"
   : >"$log"
-  with_cmake || { say "CMake is not here or did not get through; nvcc alone"; with_nvcc; } || { tail -20 "$log" >&2; die "building failed, see $log"; }
+  with_cmake || { say "nvcc alone, as CMake is not here, not wanted or did not get through"; with_nvcc; } || { tail -20 "$log" >&2; die "building failed, see $log"; }
   bin=$build/bin
 fi
 
@@ -249,19 +284,25 @@ if [ $build_only = yes ]; then
 fi
 
 # ---- running ----
-if [ -n "$deps" ] && [ -d "$deps/lib" ]; then LD_LIBRARY_PATH=$deps/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}; export LD_LIBRARY_PATH; fi
 work=$(mktemp -d) || die "no temporary folder"
 trap 'rm -rf "$work"' EXIT
 : >"$work/lines"
 : >"$work/table"
 limit() { if has timeout; then timeout "$@"; else shift; "$@"; fi; }
-quote() { printf '%s' "$1" | tr '\t' ' ' | tr -d '\000-\037' | sed 's/\\/\\\\/g; s/"/\\"/g'; }
 passed=0
 failed=0
 skipped=0
 for program in $(programs_in "$bin" | wanted); do
   name=$(basename "$program")
   began=$(date +%s)
+  misses=$(missing_libraries "$program")
+  if [ -n "$misses" ]; then
+    say "$name cannot start: ldd does not find $misses; --libraries DIR (or MOTET_LIBRARIES=DIR) names a folder that has it"
+    printf '{"program": "%s", "status": 127, "said": "ldd does not find %s"}\n' "$name" "$misses" >>"$work/lines"
+    printf 'FAILED %s: libraries are missing: %s\n' "$name" "$misses" >>"$work/table"
+    failed=$((failed + 1))
+    continue
+  fi
   case $name in
     gpu.*)
       limit 600 "$program" >"$work/out" 2>&1
@@ -287,7 +328,7 @@ for program in $(programs_in "$bin" | wanted); do
       sed -n 's/^{"short": "\(.*\)"}$/\1/p' "$work/out" >>"$work/table"
       if [ $status -ne 0 ]; then
         tail -5 "$work/problems" >&2
-        printf '{"program": "%s", "status": %d, "said": "%s"}\n' "$name" $status "$(quote "$(tail -1 "$work/problems")")" >>"$work/lines"
+        printf '{"program": "%s", "status": %d, "said": "%s"}\n' "$name" $status "$(json_text "$(tail -1 "$work/problems")")" >>"$work/lines"
       fi
       case $status in
         0) passed=$((passed + 1)) ;;
@@ -315,14 +356,14 @@ peer() {
     passed=$((passed + 1))
   else
     tail -3 "$work/problems" >&2
-    printf '{"program": "peers", "asked": "%s", "said": "%s"}\n' "$(quote "$*")" "$(quote "$(tail -1 "$work/problems")")" >>"$work/lines"
+    printf '{"program": "peers", "asked": "%s", "said": "%s"}\n' "$(json_text "$*")" "$(json_text "$(tail -1 "$work/problems")")" >>"$work/lines"
     failed=$((failed + 1))
     printf 'FAILED beside PyTorch: %s\n' "$*" >>"$work/table"
   fi
 }
 if [ $peers = yes ]; then
-  peer "$bin/train_clip" --model l14 --batch 256
-  peer "$bin/train_clip" --model b16 --batch 512
+  peer "$bin/bench_gpu_step" --model l14 --batch 256
+  peer "$bin/bench_gpu_step" --model b16 --batch 512
   peer "$bin/bench_gpu_decoder" --model decoder --batch 8
 fi
 for name in $missed; do
@@ -344,8 +385,9 @@ built=$(if [ -n "$CUDACXX" ] && [ "$bin" = "$build/bin" ]; then "$CUDACXX" --ver
 commit=$(git -C "$root" rev-parse --short HEAD 2>/dev/null)
 {
   printf '{"date": "%s", "machine": "%s", "gpus": %d, "cpu": "%s", "built_with": "%s", "architectures": "%s", "commit": "%s", "smoke": %s,\n' \
-    "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$(quote "$machine")" "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')" "$(quote "$cpu")" "$(quote "$built")" \
-    "$arch" "$(quote "$commit")" "$([ -n "$smoke" ] && echo true || echo false)"
+    "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$(json_text "$machine")" "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')" "$(json_text "$cpu")" "$(json_text "$built")" \
+    "$arch" "$(json_text "$commit")" "$([ -n "$smoke" ] && echo true || echo false)"
+  printf ' "inventory": %s,\n' "$(inventory_json)"
   printf ' "passed": %d, "failed": %d, "skipped": %d,\n "lines": [\n' $passed $failed $skipped
   sed '$!s/$/,/' "$work/lines"
   printf ' ]}\n'
