@@ -87,6 +87,9 @@ std::size_t bytes_of(cudnnBackendAttributeType_t type) {
     default: return 8;
   }
 }
+int64_t bytes_of_element(cudnnDataType_t type) {
+  return type == CUDNN_DATA_INT64 ? 8 : type == CUDNN_DATA_BFLOAT16 ? 2 : type == CUDNN_DATA_BOOLEAN ? 1 : 4;
+}
 bool is_operation(const object& it) { return it.kind == product || it.kind == pointwise || it.kind == reduction || it.kind == reshape; }
 object* as(cudnnBackendDescriptor_t from) { return static_cast<object*>(from); }
 
@@ -99,7 +102,7 @@ cudnnStatus_t refused(const std::string& why) {
   return CUDNN_STATUS_BAD_PARAM;
 }
 
-constexpr int engines = 2;
+constexpr int engines = 2, most_width = 256;  // of heads, backward
 // The second takes more, and so does a fixed order of sums.
 int64_t workspace_of(const object& plan) {
   const graph& of = *plan.made;
@@ -173,6 +176,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t it) {
   for (const rule& each : rules)
     if (each.of == of.kind && each.required && !of.has(each.name)) return CUDNN_STATUS_BAD_PARAM;
   if (of.kind == of_tensor) {
+    const auto alignment = of.get<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
+    if (alignment < bytes_of_element(of.get<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE))) return CUDNN_STATUS_BAD_PARAM;
     const auto &sizes = of.attributes[CUDNN_ATTR_TENSOR_DIMENSIONS], &strides = of.attributes[CUDNN_ATTR_TENSOR_STRIDES];
     if (sizes.count != 4 || strides.count != 4) return CUDNN_STATUS_BAD_PARAM;
     for (std::size_t i = 0; i < 4; ++i)
@@ -203,7 +208,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const it, cudnnB
   if (!of.finished) return CUDNN_STATUS_BAD_PARAM;
   if (of.kind == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR && name == CUDNN_ATTR_ENGINEHEUR_RESULTS && type == desc) {
     const object* const from = of.link(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-    const int64_t offered = width_of(*from->made) % 8 != 0 || width_of(*from->made) > 128 ? 0 : engines;
+    const int64_t width = width_of(*from->made);
+    const int64_t offered = width % 8 != 0 || (from->made->backward && width > most_width) ? 0 : engines;
     if (values == nullptr) {
       *count = offered;
       return CUDNN_STATUS_SUCCESS;
