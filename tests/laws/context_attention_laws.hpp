@@ -58,7 +58,7 @@ grid<T> rows_of_part(const grid<T>& all, const spread& is, index part, index gap
 // run(ctx, problem, qkv, y, lse, dy): forward and backward of one rank's rows; leaves the gradient in qkv. Returns the largest distance to a rank that has
 // all; lse is compared where `logs`. Everything happens twice and must have the same bits.
 template <class T, class Master, class Run>
-double error_on_rank(const attention_problem<T, Master>& p, const spread& is, int threads, bool logs, Run&& run) {
+deviation error_on_rank(const attention_problem<T, Master>& p, const spread& is, int threads, bool logs, Run&& run) {
   const index part = is.context.member();
   const auto dy = rows_of_part(p.dy, is, part);
   const auto once = [&](grid<T>& qkv, grid<T>& y, grid<Master>& lse) {
@@ -74,11 +74,14 @@ double error_on_rank(const attention_problem<T, Master>& p, const spread& is, in
   grid<Master> lse, lse_again;
   once(qkv, y, lse);
   once(qkv_again, y_again, lse_again);
-  double found = std::max(distance(y, rows_of_part(p.y, is, part)), distance(qkv, rows_of_part(p.dqkv, is, part)));
-  if (logs) found = std::max(found, distance(lse, rows_of_part(p.lse, is, part)));
-  const bool same = std::memcmp(qkv.data.data(), qkv_again.data.data(), qkv.data.size() * sizeof(T)) == 0 &&
-                    std::memcmp(y.data.data(), y_again.data.data(), y.data.size() * sizeof(T)) == 0;
-  return same && qkv.gaps_intact() && y.gaps_intact() ? found : INFINITY;
+  deviation found = distance(y, rows_of_part(p.y, is, part));
+  found.add(distance(qkv, rows_of_part(p.dqkv, is, part)), "gradients");
+  if (logs) found.add(distance(lse, rows_of_part(p.lse, is, part)), "logarithms");
+  if (std::memcmp(qkv.data.data(), qkv_again.data.data(), qkv.data.size() * sizeof(T)) != 0 ||
+      std::memcmp(y.data.data(), y_again.data.data(), y.data.size() * sizeof(T)) != 0)
+    found.fail("the second run has other bits");
+  if (const intact all = all_intact({qkv.gaps_intact(), y.gaps_intact()}); !all) found.fail(all.broken);
+  return found;
 }
 
 struct spread_of {
@@ -89,15 +92,16 @@ struct spread_of {
 
 // The largest over the thread ranks that share the problem.
 template <class T, class Master, class Run>
-double context_attention_error(const attention_problem<T, Master>& p, const spread_of& how, bool logs, Run&& run) {
+deviation context_attention_error(const attention_problem<T, Master>& p, const spread_of& how, bool logs, Run&& run) {
   std::mutex mutex;
-  double worst = 0;
+  deviation worst;
   const std::string thrown = run_shards(how.tensor, how.context, how.balanced, p.whole, [&](spread& is, const spread_place&) {
-    const double found = error_on_rank(p, is, how.threads, logs, run);
+    const deviation found = error_on_rank(p, is, how.threads, logs, run);
     const std::lock_guard lock(mutex);
-    worst = std::max(worst, found);
+    worst.add(found, "member " + std::to_string(is.context.member()));
   });
-  return thrown.empty() ? worst : INFINITY;
+  if (!thrown.empty()) worst.fail(thrown);
+  return worst;
 }
 
 inline sequences ragged_rows() {

@@ -10,7 +10,8 @@ namespace motet::laws {
 template <class S>
 struct gpu_pair_trial {
   const pair_problem* problem;
-  double loss = NAN, worst = NAN, dlog_scale = 0, dbias = 0;  // worst: of the gradients, relative to the largest
+  double loss = NAN, dlog_scale = 0, dbias = 0;
+  deviation worst;  // of the gradients, relative to the largest
   std::vector<S> da, db;
 
   explicit gpu_pair_trial(const pair_problem& of) : problem(&of) {}
@@ -40,18 +41,17 @@ struct gpu_pair_trial {
     dlog_scale = static_cast<double>(after[2]) - start;
     dbias = static_cast<double>(after[3]) - start;
     const grid<S> got_a = to_a.back(), got_b = to_b.back();
-    CHECK((got_a.gaps_intact() && got_b.gaps_intact()));
+    CHECK(laws::all_intact({got_a.gaps_intact(), got_b.gaps_intact()}));
     double size = 0.05;
-    worst = 0;
+    worst = {};
     for (index i = 0; i < p.samples; ++i)
       for (index c = 0; c < p.width; ++c)
         for (const bool first : {true, false}) {
           const double want = gradients ? static_cast<double>((first ? wanted.da : wanted.db)[wanted.at(i, c)]) : start;
-          const double off = std::abs((first ? got_a : got_b)(i, c) - want);
-          worst = off <= worst ? worst : std::isnan(off) ? INFINITY : off;
+          worst.add_off((first ? got_a : got_b)(i, c), want, in_matrix(i, c));
           size = std::max(size, std::abs(want - start));
         }
-    worst /= size;
+    worst = worst.measured(worst / size);
     da = got_a.data;
     db = got_b.data;
     return *this;
@@ -68,18 +68,21 @@ void compare_on_gpu(const pair_problem& p, const Loss& call, const Reference& re
   for (const index gap : {pair_trial<S>::gap, index{0}}) {
     gpu_pair_trial<S> t(p);
     t.run(call, wanted, gap);
-    CHECK(std::abs(t.loss - wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));
+    CHECK(off_by(t.loss, wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));
     CHECK(t.worst <= tolerance);
-    CHECK(std::abs(t.dlog_scale - (wanted.dlog_scale - wanted.start)) <= tolerance * (1 + std::abs(wanted.dlog_scale)));
-    CHECK(std::abs(t.dbias - (wanted.dbias - wanted.start)) <= tolerance * (1 + std::abs(wanted.dbias)));
+    CHECK(off_by(t.dlog_scale, wanted.dlog_scale - wanted.start) <= tolerance * (1 + std::abs(wanted.dlog_scale)));
+    CHECK(off_by(t.dbias, wanted.dbias - wanted.start) <= tolerance * (1 + std::abs(wanted.dbias)));
     first = t;
   }
   gpu_pair_trial<S> again(p);
   again.run(call, wanted, 0);
-  CHECK((again.loss == first.loss && again.da == first.da && again.db == first.db && again.dlog_scale == first.dlog_scale));
+  CHECK(again.loss == first.loss);
+  CHECK(off_by(again.da, first.da) == 0);
+  CHECK(off_by(again.db, first.db) == 0);
+  CHECK(again.dlog_scale == first.dlog_scale);
   gpu_pair_trial<S> only(p);
   only.run(call, wanted, pair_trial<S>::gap, false);
-  CHECK(std::abs(only.loss - wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));
+  CHECK(off_by(only.loss, wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));
   CHECK(only.worst == 0);
 }
 

@@ -106,7 +106,7 @@ class on_gpu {
     found.data = on_.back();
     return found;
   }
-  bool untouched() const { return back().gaps_intact(); }
+  intact untouched() const { return back().gaps_intact(); }
 
  private:
   static grid<T> poisoned(index rows, index width, index stride) {

@@ -5,8 +5,11 @@
 #include <motet/tensor/random.hpp>
 #include <motet/tensor/view.hpp>
 
+#include "deviation.hpp"
+
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 namespace motet::laws {
@@ -42,24 +45,27 @@ struct grid {
   matrix<const T> view() const { return {data.data(), rows, width, stride}; }
 
   // Whether everything outside the rows still holds the mark.
-  bool gaps_intact() const {
+  intact gaps_intact() const {
     for (index i = 0; i < static_cast<index>(data.size()); ++i)
-      if ((stride == 0 || i / stride >= rows || i % stride >= width) && static_cast<float>(data[static_cast<std::size_t>(i)]) != mark) return false;
-    return true;
+      if (const auto found = static_cast<float>(data[static_cast<std::size_t>(i)]);
+          (stride == 0 || i / stride >= rows || i % stride >= width) && found != mark)
+        return {false, std::to_string(found) + " at " + std::to_string(i) + ", outside of " + std::to_string(rows) + " rows of " +
+                           std::to_string(width) + " that begin " + std::to_string(stride) + " apart"};
+    return {};
   }
 };
 
 // Largest distance between two matrices of equal shape, in units of (1 + |want|); a NaN counts as infinite.
 template <class A, class B>
-double distance(const grid<A>& got, const grid<B>& want) {
-  if (got.rows != want.rows || got.width != want.width) return INFINITY;
-  double worst = 0;
-  for (index r = 0; r < got.rows; ++r)
-    for (index c = 0; c < got.width; ++c) {
-      const double off = std::abs(got(r, c) - want(r, c)) / (1 + std::abs(want(r, c)));
-      worst = off <= worst ? worst : (std::isnan(off) ? INFINITY : off);
-    }
-  return worst;
+deviation distance(const grid<A>& got, const grid<B>& want) {
+  deviation found;
+  if (got.rows != want.rows) found.fail("the number of rows", got.rows, want.rows);
+  else if (got.width != want.width) found.fail("the width", got.width, want.width);
+  else
+    for (index r = 0; r < got.rows; ++r)
+      for (index c = 0; c < got.width; ++c)
+        found.add(std::abs(got(r, c) - want(r, c)) / (1 + std::abs(want(r, c))), got(r, c), want(r, c), in_matrix(r, c));
+  return found;
 }
 
 // What rounding allows for a sum of moderate length.

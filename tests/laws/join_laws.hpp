@@ -222,7 +222,8 @@ class join_rank {
 
   // A step, begun on the transport already.
   void step() {
-    worst = loss = 0;
+    worst = {};
+    loss = 0;
     numbers.assign(static_cast<std::size_t>(problem_type::size), 0.0);
     if (!point_) return;
     if (point_->is_owner()) std::copy(of_.numbers.begin(), of_.numbers.end(), point_->weights());
@@ -248,12 +249,15 @@ class join_rank {
       for (const auto each : of_.gradients[k]) most = std::max(most, std::abs(static_cast<double>(each)));
       const auto got = point_->gradients_of(k, seat.voice, g, m);
       for (index i = 0; i < got.rows * got.width; ++i)
-        worst = std::max(worst, std::abs(static_cast<double>(got.data[i] - of_.gradients[k][static_cast<std::size_t>(from + i)])) / most);
+        worst.add(std::abs(static_cast<double>(got.data[i] - of_.gradients[k][static_cast<std::size_t>(from + i)])) / most,
+                  static_cast<double>(got.data[i]), static_cast<double>(of_.gradients[k][static_cast<std::size_t>(from + i)]),
+                  [&] { return "module " + std::to_string(k) + ", element " + std::to_string(from + i); });
     });
   }
 
   // Of the step: this rank's parts, and the largest error of its features' gradients, relative to the largest of the module.
-  double loss = 0, worst = 0;
+  double loss = 0;
+  deviation worst;
   std::vector<double> numbers;
 
  private:

@@ -179,16 +179,15 @@ outcome evaluate(const Subject& subject, way how, int threads, const reals& w, c
 }
 
 // |a - b| / (|b| + floor); NaN becomes infinite.
-inline double apart(const reals& a, const reals& b, double floor = 0) {
-  if (a.size() != b.size()) return INFINITY;
+inline deviation apart(const reals& a, const reals& b, double floor = 0) {
+  const deviation elements = off_by(a, b);
+  if (a.size() != b.size()) return elements;
   double off = 0, length = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     off += (a[i] - b[i]) * (a[i] - b[i]);
     length += b[i] * b[i];
   }
-  if (off == 0) return 0;
-  const double found = std::sqrt(off) / (std::sqrt(length) + floor);
-  return std::isnan(found) ? INFINITY : found;
+  return elements.measured(off == 0 ? 0 : std::sqrt(off) / (std::sqrt(length) + floor));
 }
 inline double size_of(const reals& a) {
   double sum = 0;
@@ -288,7 +287,7 @@ void check_laws(const Subject& subject, const law_settings& settings = {}) {
   constexpr double step = 1e-5;
   const auto differ = [&](const reals& w_low, const reals& x_low, const reals& w_high, const reals& x_high, double got) {
     const double want = (loss(w_high, x_high) - loss(w_low, x_low)) / (2 * step);
-    CHECK_LE(std::abs(got - want), settings.difference * (1 + std::abs(want)));
+    CHECK_LE(off_by(got, want), settings.difference * (1 + std::abs(want)));
   };
   const random_stream choose(19, "entries");
   std::uint64_t draw = 0;

@@ -110,18 +110,18 @@ struct pair_trial {
     return *this;
   }
   // The largest error of the gradients, relative to the largest entry.
-  double distance(const pair_answer& wanted) const {
-    double worst = 0, size = 1e-30;
+  deviation distance(const pair_answer& wanted) const {
+    deviation worst;
+    double size = 1e-30;
     for (index i = 0; i < p.samples; ++i)
       for (index c = 0; c < p.width + gap; ++c)
         for (const bool first : {true, false}) {
           const auto from = static_cast<std::size_t>(i * p.width + c);
           const double want = c < p.width ? (first ? wanted.da : wanted.db)[from] : 0;  // the gaps must stay as they were
-          const double off = std::abs(static_cast<double>((first ? da : db)[at(i, c)]) - start - want);
-          worst = off <= worst ? worst : off;
+          worst.add_off(static_cast<double>((first ? da : db)[at(i, c)]) - start, want, in_matrix(i, c));
           size = std::max(size, std::abs(want));
         }
-    return worst / std::max(size, 0.05);  // sums started at 1/4, so less than that has lost digits
+    return worst.measured(worst / std::max(size, 0.05));  // sums started at 1/4, so less than that has lost digits
   }
 };
 
@@ -131,14 +131,14 @@ void compare_pair_loss(const pair_problem& p, const pair_answer& wanted, const L
     pair_trial<S> t(p);
     t.run(threads, call);
     for (const double loss : t.losses) CHECK(loss == t.loss);
-    CHECK(std::abs(t.loss - wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));
+    CHECK(off_by(t.loss, wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));
     CHECK(t.distance(wanted) <= tolerance);
-    CHECK(std::abs(static_cast<double>(t.dlog_scale) - t.start - wanted.dlog_scale) <= tolerance * (1 + std::abs(wanted.dlog_scale)));
-    CHECK(std::abs(static_cast<double>(t.dbias) - t.start - wanted.dbias) <= tolerance * (1 + std::abs(wanted.dbias)));
+    CHECK(off_by(static_cast<double>(t.dlog_scale) - t.start, wanted.dlog_scale) <= tolerance * (1 + std::abs(wanted.dlog_scale)));
+    CHECK(off_by(static_cast<double>(t.dbias) - t.start, wanted.dbias) <= tolerance * (1 + std::abs(wanted.dbias)));
   }
   pair_trial<S> only(p);
   only.run(2, call, false);
-  CHECK(std::abs(only.loss - wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));
+  CHECK(off_by(only.loss, wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));
 }
 
 template <class Loss>
@@ -157,11 +157,11 @@ void check_pair_slopes(const Loss& call) {
   };
   for (index i = 0; i < p.samples; ++i)
     for (index c = 0; c < p.width; ++c) {
-      CHECK(std::abs(slope(p.a[static_cast<std::size_t>(i * p.width + c)]) - (t.da[t.at(i, c)] - t.start)) < 1e-8);
-      CHECK(std::abs(slope(p.b[static_cast<std::size_t>(i * p.width + c)]) - (t.db[t.at(i, c)] - t.start)) < 1e-8);
+      CHECK(off_by(t.da[t.at(i, c)] - t.start, slope(p.a[static_cast<std::size_t>(i * p.width + c)])) < 1e-8);
+      CHECK(off_by(t.db[t.at(i, c)] - t.start, slope(p.b[static_cast<std::size_t>(i * p.width + c)])) < 1e-8);
     }
-  CHECK(std::abs(slope(p.log_scale) - (t.dlog_scale - t.start)) < 1e-8);
-  if (const double by_bias = slope(p.bias); by_bias != 0) CHECK(std::abs(by_bias - (t.dbias - t.start)) < 1e-8);
+  CHECK(off_by(t.dlog_scale - t.start, slope(p.log_scale)) < 1e-8);
+  if (const double by_bias = slope(p.bias); by_bias != 0) CHECK(off_by(t.dbias - t.start, by_bias) < 1e-8);
 }
 
 template <class Loss>
@@ -174,14 +174,10 @@ void check_pair_threads(const Loss& call) {
       pair_trial<float> some(p);
       some.run(threads, call);
       for (const double loss : some.losses) CHECK(loss == some.loss);
-      CHECK(std::abs(some.loss - one.loss) < 1e-6);
-      CHECK(std::abs(some.dlog_scale - one.dlog_scale) < 1e-6f);
-      double worst = 0;
-      for (std::size_t i = 0; i < one.da.size(); ++i) {
-        worst = std::max(worst, static_cast<double>(std::abs(some.da[i] - one.da[i])));
-        worst = std::max(worst, static_cast<double>(std::abs(some.db[i] - one.db[i])));
-      }
-      CHECK(worst < 1e-6);
+      CHECK(off_by(some.loss, one.loss) < 1e-6);
+      CHECK(off_by(some.dlog_scale, one.dlog_scale) < 1e-6f);
+      CHECK(off_by(some.da, one.da) < 1e-6);
+      CHECK(off_by(some.db, one.db) < 1e-6);
     }
   }
 }

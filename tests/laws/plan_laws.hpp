@@ -73,8 +73,8 @@ void check_steps(Trained& many, single_rank<towers, fp32>& one, const towers::ba
     const step_result wanted = one.step(whole, 1e-3), found = many.step(whole, 1e-3);
     // Adam makes steps of gradients that are zero but for rounding, so that weights differ from the second step on.
     const double tolerance = step == 0 ? 1e-5 : 1e-4;
-    CHECK(std::abs(found.loss - wanted.loss) <= tolerance * std::abs(wanted.loss));
-    CHECK(std::abs(found.gradient_norm - wanted.gradient_norm) <= tolerance * wanted.gradient_norm);
+    CHECK(laws::off_by(found.loss, wanted.loss) <= tolerance * std::abs(wanted.loss));
+    CHECK(laws::off_by(found.gradient_norm, wanted.gradient_norm) <= tolerance * wanted.gradient_norm);
   }
   const flat_state<float> state = many.state();
   CHECK(way_apart(state.weights, one.weights, start) <= 1e-3);
@@ -104,7 +104,7 @@ void compare(const plan& of) {
     trained many(order, config);
     many.prepare();
     for (int turn = 0; turn < 2; ++turn) {
-      CHECK(std::abs(many.step(whole, 0).loss - loss) <= 1e-5 * std::abs(loss));
+      CHECK(laws::off_by(many.step(whole, 0).loss, loss) <= 1e-5 * std::abs(loss));
       CHECK(apart<towers>(many.gradients(), one.gradients) <= gradient_rounding);
     }
   }
@@ -139,7 +139,7 @@ void go_on(const plan& first, const plan& second, const std::filesystem::path& r
   {
     const auto many = make(first);
     many->prepare();
-    for (int step = 0; step < 2; ++step) CHECK(std::abs(many->step(whole, 1e-3).loss - losses[static_cast<std::size_t>(step)]) <= 1e-4);
+    for (int step = 0; step < 2; ++step) CHECK(laws::off_by(many->step(whole, 1e-3).loss, losses[static_cast<std::size_t>(step)]) <= 1e-4);
     save(*many, run, "towers", json{}, json{});
   }
   const auto many = make(second);
@@ -147,7 +147,7 @@ void go_on(const plan& first, const plan& second, const std::filesystem::path& r
   const checkpoint from(run);
   load(*many, from, "towers");
   CHECK(many->updates() == 2);
-  for (int step = 2; step < 4; ++step) CHECK(std::abs(many->step(whole, 1e-3).loss - losses[static_cast<std::size_t>(step)]) <= 1e-4);
+  for (int step = 2; step < 4; ++step) CHECK(laws::off_by(many->step(whole, 1e-3).loss, losses[static_cast<std::size_t>(step)]) <= 1e-4);
   CHECK(way_apart(many->weights(), one.weights, single_rank<towers, fp32>(samples, 1).weights) <= 1e-3);
 }
 

@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+#include "deviation.hpp"
+
 #include <limits>
 
 // Training on a GPU goes the way that it goes on the CPU.
@@ -85,11 +87,7 @@ course follow(Trainer& train, const std::vector<small_batch>& from, int steps, d
   }
   return out;
 }
-double apart(const std::vector<double>& a, const std::vector<double>& b) {
-  double most = a.size() == b.size() ? 0 : 1e30;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i])));
-  return most;
-}
+laws::deviation apart(const std::vector<double>& a, const std::vector<double>& b) { return laws::off_by(a, b, true); }
 
 // The same steps on both, on the GPU kernel by kernel and as graphs; these two are the same to the last bit.
 template <class Model, class Numbers = fp32>
@@ -163,10 +161,10 @@ TEST_CASE("features, and a state that goes from the GPU to the CPU and back") {
     for (const small_batch& each : data) {
       one.embed<0>(std::get<0>(each.get()), there.data());
       two.embed<0>(std::get<0>(each.get()), here.data());
-      for (std::size_t i = 0; i < here.size(); ++i) CHECK(there[i] == doctest::Approx(here[i]).epsilon(1e-4));
+      CHECK(laws::off_by(there, here, true) <= 1e-4);
       one.embed<1>(std::get<1>(each.get()), there.data());
       two.embed<1>(std::get<1>(each.get()), here.data());
-      for (std::size_t i = 0; i < here.size(); ++i) CHECK(there[i] == doctest::Approx(here[i]).epsilon(1e-4));
+      CHECK(laws::off_by(there, here, true) <= 1e-4);
     }
   };
   same_features();
@@ -262,9 +260,8 @@ TEST_CASE("steps write the copies that products take, and who writes weights oth
       motet::cuda::check(
           cudaMemcpy(there.data(), copies.copy_of(static_cast<const float*>(train.weights())), there.size() * sizeof(bf16), cudaMemcpyDeviceToHost),
           "cudaMemcpy");
-      for (std::size_t i = 0; i < there.size(); ++i)
-        if (there[i].bits != bf16(now.weights[i]).bits) return false;
-      return true;
+      const std::vector<float> weights_now(now.weights, now.weights + now.size);
+      return laws::off_by(laws::bits_of(there), laws::bits_of(laws::rounded(weights_now)));
     };
     CHECK(copies.stale() == small_model::parameter_size);
     for (int k = 0; k < 6; ++k) {
@@ -278,7 +275,7 @@ TEST_CASE("steps write the copies that products take, and who writes weights oth
       CHECK(one.loss == two.loss);
       CHECK(one.gradient_norm == two.gradient_norm);
     }
-    CHECK(right());
+    CHECK(right() == 0);
     CHECK(copies.stale() == small_model::parameter_size);  // their address was asked for
     trained_state halved = train.state();
     for (idx i = 0; i < halved.size; ++i) halved.weights[i] *= 0.5f;
@@ -286,18 +283,18 @@ TEST_CASE("steps write the copies that products take, and who writes weights oth
     std::vector<float> here(6 * 8), there(6 * 8);
     train.embed<0>(std::get<0>(data[0].get()), there.data());
     CHECK(copies.stale() == 0);
-    CHECK(right());
+    CHECK(right() == 0);
     // As one that begins with these weights.
     motet::cuda::device third;
     on_gpu<small_model, mixed_bf16> fresh(third, {.batch = 6, .seed = 8});
     fresh.prepare();
     fresh.set_state(train.state());
     fresh.embed<0>(std::get<0>(data[0].get()), here.data());
-    CHECK(here == there);
+    CHECK(laws::off_by(there, here) == 0);
     train.prepare();
     again.prepare();
-    CHECK(follow(train, data, 3).losses == follow(again, data, 3).losses);
-    CHECK(right());
+    CHECK(laws::off_by(follow(train, data, 3).losses, follow(again, data, 3).losses) == 0);
+    CHECK(right() == 0);
   }
 }
 

@@ -58,8 +58,8 @@ void follow(const plan& order_of, motet::index samples, int steps, const char* r
     const step_result wanted = one.step(data.batch<Model>(), rate);
     for (const auto& each : found) {
       const step_result& got = each[static_cast<std::size_t>(step)];
-      CHECK(std::abs(got.loss - wanted.loss) <= 1e-4 * std::max(1.0, std::abs(wanted.loss)));
-      CHECK(std::abs(got.gradient_norm - wanted.gradient_norm) <= 1e-4 * wanted.gradient_norm);
+      CHECK(laws::off_by(got.loss, wanted.loss) <= 1e-4 * std::max(1.0, std::abs(wanted.loss)));
+      CHECK(laws::off_by(got.gradient_norm, wanted.gradient_norm) <= 1e-4 * wanted.gradient_norm);
     }
   }
   REQUIRE(weights.size() == one.weights.size());

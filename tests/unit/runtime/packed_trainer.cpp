@@ -74,13 +74,16 @@ class pair_data {
 
 // The worst distance between losses, and between gradients' norms in the first step.
 template <class Batch, class One, class Other>
-double follow(One& one, Other& other, pair_data& data, int steps, idx& as_floats) {
+laws::deviation follow(One& one, Other& other, pair_data& data, int steps, idx& as_floats) {
   pair_data::feed floats = data.open(false), bytes = data.open(true);
-  double worst = 0;
+  laws::deviation worst;
   for (int step = 0; step < steps; ++step) {
     const step_result want = one.step(floats.template next<Batch>(), 1e-3), found = other.step(bytes.template next<Batch>(), 1e-3);
-    worst = std::max(worst, std::abs(found.loss - want.loss) / std::max(1.0, std::abs(want.loss)));
-    if (step == 0) worst = std::max(worst, std::abs(found.gradient_norm - want.gradient_norm) / want.gradient_norm);
+    worst.add(std::abs(found.loss - want.loss) / std::max(1.0, std::abs(want.loss)), found.loss, want.loss,
+              [&] { return "the loss of step " + std::to_string(step); });
+    if (step == 0)
+      worst.add(std::abs(found.gradient_norm - want.gradient_norm) / want.gradient_norm, found.gradient_norm, want.gradient_norm,
+                [] { return std::string("the gradient's norm"); });
   }
   as_floats += bytes.as_floats;
   return worst;
@@ -130,7 +133,7 @@ TEST_CASE("features of packed pictures") {
   std::vector<float> want(6 * 8), found(6 * 8);
   one.embed<0>(std::get<0>(floats.next<small_model::batch>()), want.data());
   other.embed<0>(std::get<0>(bytes.next<small_model::batch>()), found.data());
-  for (std::size_t i = 0; i < want.size(); ++i) CHECK(std::abs(found[i] - want[i]) < 1e-5f);
+  CHECK(laws::off_by(found, want) < 1e-5);
 }
 
 TEST_CASE("ranks with microbatches that share a GPU, stages, replicas, and members of a tensor group") {

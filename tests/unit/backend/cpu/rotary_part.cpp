@@ -9,12 +9,12 @@ namespace motet {
 namespace {
 
 template <class T>
-double error_of(const sequences& whole, index context, bool balanced, int threads) {
+laws::deviation error_of(const sequences& whole, index context, bool balanced, int threads) {
   constexpr index head_width = 6, width = 3 * head_width;
   auto all = laws::grid<T>(whole.rows(), width, 1).random(1);
   const auto before = all;
   laws::cpu_run_planned(1, [&](cpu::context& ctx) { rotary(ctx, whole, head_width, 1e4, 1, all.view()); });
-  double worst = 0;
+  laws::deviation worst;
   for (index part = 0; part < context; ++part) {
     spread_rows rows({1, 0, context, part, balanced}, whole.samples);
     spread is;
@@ -28,10 +28,10 @@ double error_of(const sequences& whole, index context, bool balanced, int thread
       });
     };
     turn(1);
-    worst = std::max(worst, laws::distance(x, laws::rows_of_part(all, is, part)));
+    worst.add(laws::distance(x, laws::rows_of_part(all, is, part)), "part " + std::to_string(part));
     turn(-1);
-    worst = std::max(worst, laws::distance(x, laws::rows_of_part(before, is, part)));
-    if (!x.gaps_intact()) worst = INFINITY;
+    worst.add(laws::distance(x, laws::rows_of_part(before, is, part)), "part " + std::to_string(part));
+    if (const laws::intact gaps = x.gaps_intact(); !gaps) worst.fail(gaps.broken);
   }
   return worst;
 }

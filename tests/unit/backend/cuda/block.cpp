@@ -41,7 +41,7 @@ TEST_CASE("a thread knows its place") {
   for (index i = 0; i < 3 * 96; ++i) {
     const index* const at = found.data() + i * 7;
     const index t = i % 96;
-    CHECK((at[0] == t && at[1] == 96 && at[2] == t % 32 && at[3] == t / 32 * 100 + 3 && at[4] == i / 96 && at[5] == 3 && at[6] == 288));
+    CHECK(laws::off_by(std::vector<index>(at, at + 7), std::vector<index>{t, 96, t % 32, t / 32 * 100 + 3, i / 96, 3, 288}) == 0);
   }
 }
 
@@ -59,12 +59,11 @@ TEST_CASE("shuffles stay within the warp") {
   const laws::flat_on_gpu<int> to(128);
   const laws::flat_on_gpu<double> wide(128);
   run(swapped{to.data(), wide.data()}, {2, 64, 0});
-  const auto found = to.back();
-  const auto doubles = wide.back();
-  for (int i = 0; i < 128; ++i) {
-    CHECK(found[static_cast<std::size_t>(i)] == i / 32 * 32 + 5 + (i ^ 3));
-    CHECK(doubles[static_cast<std::size_t>(i)] == 0.5 + (i ^ 16));
-  }
+  std::vector<int> want;
+  std::vector<double> want_wide;
+  for (int i = 0; i < 128; ++i) want.push_back(i / 32 * 32 + 5 + (i ^ 3)), want_wide.push_back(0.5 + (i ^ 16));
+  CHECK(laws::off_by(to.back(), want) == 0);
+  CHECK(laws::off_by(wide.back(), want_wide) == 0);
 }
 
 // The sum and the largest of each row, one block for each row, twice with the same scratch.
@@ -103,12 +102,12 @@ TEST_CASE_TEMPLATE("sums and maxima of a block, on every thread and every time t
       for (index c = 0; c < width; ++c) sum += x(r, c), largest = std::max(largest, x(r, c));
       for (index t = 0; t < threads; ++t) {
         const auto at = static_cast<std::size_t>(r * threads + t);
-        CHECK(std::abs(static_cast<double>(first[at]) - sum) < 1e-5 * std::abs(sum));
+        CHECK(laws::off_by(first[at], sum) < 1e-5 * std::abs(sum));
         CHECK(static_cast<double>(top[at]) == largest);
       }
     }
     run(kernel, {rows, threads, motet::cuda::block_scratch<T>});
-    CHECK(sums.back() == first);
+    CHECK(laws::off_by(sums.back(), first) == 0);
   }
 }
 
@@ -155,7 +154,7 @@ TEST_CASE("packs are sixteen bytes") {
   static_assert(sizeof(motet::cuda::pack<float>) == 16 && motet::cuda::pack<double>::size == 2 && motet::cuda::pack<bf16>::size == 8);
   const laws::flat_on_gpu<int> from(std::vector<int>(1000, 21)), to(1000);
   run(doubled<int>{from.data(), to.data(), 250}, {1, 64, 0});
-  CHECK(to.back() == std::vector<int>(1000, 42));
+  CHECK(laws::off_by(to.back(), std::vector<int>(1000, 42)) == 0);
   const auto* const even = reinterpret_cast<const float*>(4096);
   CHECK(motet::cuda::in_packs(even, 8, 12));
   CHECK(!motet::cuda::in_packs(even + 1, 8, 12));

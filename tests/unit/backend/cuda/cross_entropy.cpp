@@ -122,12 +122,12 @@ TEST_CASE_TEMPLATE("cross-entropy on a GPU is that of the CPU, in place and asid
       for (int i = 0; i < 4; ++i) got[i] = number_of(ctx, all[i]);
     });
     CHECK(noted.flops() == (7 + 4 + 7 + 7) * static_cast<double>(p.rows * p.classes));
-    CHECK(std::abs(got[0] - want) <= std::min(allowed<T>, 1e-5) * (1 + std::abs(want)));
-    for (int i = 1; i < 4; ++i) CHECK(std::abs(got[i] - got[0]) <= 1e-6 * (1 + std::abs(want)));
+    CHECK(laws::off_by(got[0], want) <= std::min(allowed<T>, 1e-5) * (1 + std::abs(want)));
+    for (int i = 1; i < 4; ++i) CHECK(laws::off_by(got[i], got[0]) <= 1e-6 * (1 + std::abs(want)));
     CHECK(distance(aside.back(), slopes) < allowed<T>);
     CHECK(distance(logits.back(), aside.back()) == 0);
     CHECK(distance(wide.back(), slopes) < std::min(allowed<T>, 1e-5));
-    CHECK((aside.untouched() && logits.untouched() && wide.untouched()));
+    CHECK(laws::all_intact({aside.untouched(), logits.untouched(), wide.untouched()}));
   }
 }
 
@@ -158,11 +158,11 @@ TEST_CASE_TEMPLATE("members that have some classes each find what one finds that
             if (!ctx.measuring()) got = number_of(ctx, found);
           });
           if (rehearsal) continue;
-          CHECK(std::abs(got - want) <= allowed<T> * (1 + std::abs(want)));
+          CHECK(laws::off_by(got, want) <= allowed<T> * (1 + std::abs(want)));
           const auto back = slopes.back();
-          double worst = 0;
+          laws::deviation worst;
           for (index r = 0; r < p.rows; ++r)
-            for (index c = 0; c < own.size(); ++c) worst = std::max(worst, std::abs(back(r, c) - wanted(r, own.begin + c)));
+            for (index c = 0; c < own.size(); ++c) worst.add_off(back(r, c), wanted(r, own.begin + c), laws::in_matrix(r, c));
           CHECK(worst < allowed<T>);
         }
     }

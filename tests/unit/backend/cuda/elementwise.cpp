@@ -49,7 +49,7 @@ TEST_CASE_TEMPLATE("zero, add and copy on a GPU are those of the CPU", N, fp32, 
         CHECK(distance(wide.back(), want_wide) == 0);
         CHECK(distance(same.back(), a) == 0);
         CHECK(distance(nothing.back(), grid<value>(rows, width).fill(0)) == 0);
-        for (const bool left : {sum.untouched(), over.untouched(), narrow.untouched(), wide.untouched(), same.untouched(), nothing.untouched()})
+        for (const auto& left : {sum.untouched(), over.untouched(), narrow.untouched(), wide.untouched(), same.untouched(), nothing.untouched()})
           CHECK(left);
       }
   });

@@ -70,7 +70,7 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   CHECK(distance(gx.back(), x) == 0);
   CHECK(distance(gdtoken.back(), dtoken) < tolerance<stream>);
   CHECK(distance(gdbias.back(), dbias) < tolerance<stream>);
-  for (const bool left : {y.untouched(), cut.untouched(), gdtable.untouched(), gdpart.untouched(), gx.untouched()}) CHECK(left);
+  for (const auto& left : {y.untouched(), cut.untouched(), gdtable.untouched(), gdpart.untouched(), gx.untouched()}) CHECK(left);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <mutex>
+#include <string>
 
 #include <gpu_members.hpp>
 
@@ -35,9 +37,10 @@ struct expert_kernel {
   }
 };
 
-// The number of wrong elements after rows of blocks, or one for each sample, went to their experts and back.
-int wrong_on(index ranks, const sequences& whole, bool of_samples, index width) {
-  std::atomic<int> wrong{0};
+// How far numbers are off after rows of blocks, or one for each sample, went to their experts and back.
+laws::deviation off_on(index ranks, const sequences& whole, bool of_samples, index width) {
+  std::mutex mutex;
+  laws::deviation worst;
   std::atomic<index> placed_in_all{0};
   const index rows_in_all = of_samples ? whole.samples : whole.rows();
   CHECK(laws::run_gpu_shards(ranks, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& place) {
@@ -54,6 +57,7 @@ int wrong_on(index ranks, const sequences& whole, bool of_samples, index width) 
           }
           const laws::flat_on_gpu<choice<float>> chosen_there(chosen);
           const laws::on_gpu<float> x_there(x), y(rows, width), d_gate(rows, shape.top_k);
+          laws::deviation own;
           std::vector<index> starts;
           std::vector<float> placed_rows;
           laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
@@ -65,7 +69,8 @@ int wrong_on(index ranks, const sequences& whole, bool of_samples, index width) 
             float* const of_gates = ctx.memory.take<float>(to.most_placed);
             to_experts(ctx, to, matrix<const float>(x_there.all()), arrived, placed);
             if (!ctx.measuring()) {
-              wrong += to.placed.count != to.most_placed || to.placed.keys != experts.size();
+              own.add(laws::off_by(to.placed.count, to.most_placed), "the count of rows");
+              own.add(laws::off_by(to.placed.keys, experts.size()), "the count of experts");
               on.finish();
               starts.resize(static_cast<std::size_t>(to.placed.keys + 1));
               motet::cuda::check(cudaMemcpy(starts.data(), to.placed.starts, starts.size() * sizeof(index), cudaMemcpyDeviceToHost), "cudaMemcpy");
@@ -85,27 +90,36 @@ int wrong_on(index ranks, const sequences& whole, bool of_samples, index width) 
               const auto row = static_cast<index>(placed_rows[static_cast<std::size_t>(p * width)]);
               bool meant = false;
               for (index j = 0; j < shape.top_k; ++j) meant = meant || (choose(row, j).kept && choose(row, j).expert == experts.begin + e);
-              wrong += !meant || placed_rows[static_cast<std::size_t>(p * width + width - 1)] != 1;
-              if (p > starts[static_cast<std::size_t>(e)])
-                wrong += placed_rows[static_cast<std::size_t>((p - 1) * width)] >= placed_rows[static_cast<std::size_t>(p * width)];
+              if (!meant) own.fail("row " + std::to_string(row) + " came to expert " + std::to_string(experts.begin + e) + ", which is not its own");
+              own.add(laws::off_by(placed_rows[static_cast<std::size_t>(p * width + width - 1)], 1), "place " + std::to_string(p));
+              if (p > starts[static_cast<std::size_t>(e)] &&
+                  placed_rows[static_cast<std::size_t>((p - 1) * width)] >= placed_rows[static_cast<std::size_t>(p * width)])
+                own.fail("place " + std::to_string(p) + " is out of order");
             }
           const auto sums = y.back(), gates = d_gate.back();
+          laws::grid<float> want_gates(rows, shape.top_k);
+          std::vector<float> last, first_column, want_last, want_first;
           for (index r = 0; r < rows; ++r) {
             float sum = 1;  // the residual
             for (index j = 0; j < shape.top_k; ++j) {
               const choice<float> c = choose(first + r, j);
               if (c.kept) sum += c.gate * static_cast<float>(c.expert + 1);
-              wrong += gates.at(r, j) != (c.kept ? static_cast<float>(100 * (first + r) + c.expert) : 0.0f);
+              want_gates.at(r, j) = c.kept ? static_cast<float>(100 * (first + r) + c.expert) : 0.0f;
             }
-            wrong += sums.at(r, width - 1) != sum;
-            wrong += sums.at(r, 0) != sum * static_cast<float>(first + r);
+            last.push_back(sums.at(r, width - 1)), want_last.push_back(sum);
+            first_column.push_back(sums.at(r, 0)), want_first.push_back(sum * static_cast<float>(first + r));
           }
+          own.add(laws::distance(gates, want_gates), "gates");
+          own.add(laws::off_by(last, want_last), "sums of ones");
+          own.add(laws::off_by(first_column, want_first), "sums of rows' numbers");
+          const std::lock_guard lock(mutex);
+          worst.add(own, "rank " + std::to_string(place.tensor_member));
         }) == "");
   index kept = 0;
   for (index r = 0; r < rows_in_all; ++r)
     for (index j = 0; j < shape.top_k; ++j) kept += choose(r, j).kept;
   CHECK(placed_in_all == kept);
-  return wrong.load();
+  return worst;
 }
 
 TEST_CASE("every kept choice comes to its expert once, in the order of rows, and what experts do comes back") {
@@ -113,12 +127,12 @@ TEST_CASE("every kept choice comes to its expert once, in the order of rows, and
   const sequences whole{5, 1, offsets.data()};
   for (const index ranks : {1, 2, 3, 4, 8}) {
     CAPTURE(ranks);
-    CHECK(wrong_on(ranks, whole, false, 2) == 0);
-    CHECK(wrong_on(ranks, whole, false, 8) == 0);
-    CHECK(wrong_on(ranks, whole, true, 4) == 0);
+    CHECK(off_on(ranks, whole, false, 2) == 0);
+    CHECK(off_on(ranks, whole, false, 8) == 0);
+    CHECK(off_on(ranks, whole, true, 4) == 0);
   }
-  CHECK(wrong_on(2, {6, 1, nullptr}, true, 4) == 0);
-  CHECK(wrong_on(2, {6, 3, nullptr}, false, 4) == 0);
+  CHECK(off_on(2, {6, 1, nullptr}, true, 4) == 0);
+  CHECK(off_on(2, {6, 3, nullptr}, false, 4) == 0);
 }
 
 }  // namespace

@@ -227,9 +227,9 @@ TEST_CASE("scales follow the largest of the last steps") {
     return y_.back();
   };
   const auto off = [&](const grid<float>& y) {
-    double worst = 0;
+    laws::deviation worst;
     for (index r = 0; r < rows; ++r)
-      for (index c = 0; c < width; ++c) worst = std::max(worst, std::abs(y(r, c) - (want.y(r, c) - bias(0, c))));
+      for (index c = 0; c < width; ++c) worst.add_off(y(r, c), want.y(r, c) - bias(0, c), laws::in_matrix(r, c));
     return worst;
   };
   step(small_);

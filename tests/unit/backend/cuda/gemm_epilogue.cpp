@@ -57,9 +57,9 @@ void check_pass(index rows, index width, index gap, activation kind) {
   CHECK(distance(forward_.back(), want_forward) < tolerance<Y>);
   CHECK(distance(backward_.back(), want_backward) < std::max(tolerance<Y>, 1e-8));  // the slope is a difference
   CHECK(distance(replayed_.back(), want_replayed) < tolerance<X>);
-  CHECK(replayed_.back().data == in_place_.back().data);
-  CHECK(backward_.back().data == over_.back().data);
-  CHECK((y_.untouched() && pre_.untouched() && forward_.untouched() && backward_.untouched() && replayed_.untouched()));
+  CHECK(laws::off_by(replayed_.back().data, in_place_.back().data) == 0);
+  CHECK(laws::off_by(backward_.back().data, over_.back().data) == 0);
+  CHECK(laws::all_intact({y_.untouched(), pre_.untouched(), forward_.untouched(), backward_.untouched(), replayed_.untouched()}));
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ TEST_CASE("between parts of recorded work the host has its turn") {
   CHECK(work.graphs() == 2);
   CHECK(seen.empty());
   work.replay(on.stream());
-  CHECK(seen == std::vector<int>{0, 10, 10});
+  CHECK(laws::off_by(seen, std::vector<int>{0, 10, 10}) == 0);
   CHECK(sum.back()[0] == 15);
   // Recorded anew it is other work.
   work.record(on.stream(), once);

@@ -106,7 +106,7 @@ void check_experts(std::vector<index> starts, index spare, index in, index out, 
   CHECK(distance(got, d_gate) < tolerance<master> * 10);
   CHECK(
       (left_alone(plain_.back(), filled) && left_alone(pre_.back(), filled) && left_alone(active_.back(), filled) && left_alone(dx_.back(), filled)));
-  CHECK((plain_.untouched() && pre_.untouched() && active_.untouched() && dx_.untouched() && h_.untouched() && t_.untouched()));
+  CHECK(laws::all_intact({plain_.untouched(), pre_.untouched(), active_.untouched(), dx_.untouched(), h_.untouched(), t_.untouched()}));
 }
 
 }  // namespace

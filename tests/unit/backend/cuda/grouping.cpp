@@ -51,7 +51,7 @@ TEST_CASE("choices are sorted by key, those of one key in their own order") {
       by.starts = starts_there.data(), by.place.data = place_there.data(), by.source = source_there.data();
       motet::cuda::detail::sort_choices(ctx, matrix<const choice<float>>{there.data(), p.rows, p.top_k, p.top_k}, p.held.begin, by);
     });
-    CHECK(starts_there.back() == starts);
+    CHECK(laws::off_by(starts_there.back(), starts) == 0);
     const auto place = place_there.back(), source = source_there.back();
     for (std::size_t i = 0; i < want.size(); ++i) REQUIRE(source[i] == want[i]);
     for (std::size_t i = 0; i < place.size(); ++i) {

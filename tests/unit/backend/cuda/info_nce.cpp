@@ -60,8 +60,8 @@ TEST_CASE("a trained model's loss and temperature keep their digits in float on 
   wanted.run(1, run{});
   laws::gpu_pair_trial<float> t(p);
   t.run(run{}, wanted);
-  CHECK(std::abs(t.loss - wanted.loss) < 2e-6 + 1e-4 * wanted.loss);
-  CHECK(std::abs(t.dlog_scale - (wanted.dlog_scale - wanted.start)) < 2e-5 + 1e-4 * std::abs(wanted.dlog_scale));
+  CHECK(laws::off_by(t.loss, wanted.loss) < 2e-6 + 1e-4 * wanted.loss);
+  CHECK(laws::off_by(t.dlog_scale, wanted.dlog_scale - wanted.start) < 2e-5 + 1e-4 * std::abs(wanted.dlog_scale));
 }
 
 TEST_CASE("info_nce on a GPU notes what the CPU notes") {

@@ -31,11 +31,17 @@ TEST_CASE("rows that are no multiple of 16 bytes apart stay with our kernels") {
   CHECK(plans().runs() == before);
 }
 
-// How often the library was asked, forward and backward, while attention was compared with the CPU's.
-index asked(const laws::attention_problem& p, attention_layout how = attention_layout::fused) {
+// How often the library was asked, forward and backward; and which it is, as real ones may take other shapes than the fake.
+struct calls {
+  index count;
+  bool operator==(index wanted) const { return count == wanted; }
+};
+std::ostream& operator<<(std::ostream& to, const calls& of) { return to << of.count << " calls; " << plans().describe(); }
+// While attention was compared with the CPU's.
+calls asked(const laws::attention_problem& p, attention_layout how = attention_layout::fused) {
   const index before = plans().runs();
   check_attention<bf16>(p, how, allowed, 1, 8);
-  return plans().runs() - before;
+  return {plans().runs() - before};
 }
 
 // Backward of ragged samples is Hopper's.

@@ -135,8 +135,8 @@ void check_layer(const sequences& seq, const layer& l, by who) {
   CHECK(distance(dweight_.back(), dweight) < most);
   CHECK(distance(dbias_.back(), dbias) < most);
   CHECK(distance(bias_alone_.back(), bias_alone) < 1e-5);
-  CHECK((plain_.untouched() && added_.untouched() && in_place_.untouched() && pre_.untouched() && active_.untouched() && bare_.untouched()));
-  CHECK((dx_.untouched() && dx_stream_.untouched() && dx_active_.untouched() && replayed_.untouched() && dweight_.untouched()));
+  CHECK(laws::all_intact({plain_.untouched(), added_.untouched(), in_place_.untouched(), pre_.untouched(), active_.untouched(), bare_.untouched()}));
+  CHECK(laws::all_intact({dx_.untouched(), dx_stream_.untouched(), dx_active_.untouched(), replayed_.untouched(), dweight_.untouched()}));
 }
 
 }  // namespace
@@ -195,7 +195,7 @@ TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those o
   CHECK(distance(back_.back(), zeros) == 0);
   CHECK(distance(added_.back(), want) < tolerance<stream>);
   CHECK(distance(dbias_.back(), want_dbias) < tolerance<master>);
-  CHECK((bare_.untouched() && back_.untouched()));
+  CHECK(laws::all_intact({bare_.untouched(), back_.untouched()}));
 }
 
 TEST_CASE("a dry run notes the FLOPs that the CPU notes, and each copy and pass that the GPU's memory sees") {

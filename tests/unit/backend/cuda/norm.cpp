@@ -80,8 +80,8 @@ void compare(const sequences& seq, norm_kind kind, index width, index gap, bool 
   CHECK(distance(gover.back(), over) < coarse);
   CHECK(distance(gdgain.back(), dgain) < fine);
   CHECK(distance(gdbias.back(), dbias) < fine);
-  for (const bool left : {gy.untouched(), gagain.untouched(), gdx.untouched(), galone.untouched(), grounded.untouched(), gbare.untouched(),
-                          gplace.untouched(), gover.untouched()})
+  for (const auto& left : {gy.untouched(), gagain.untouched(), gdx.untouched(), galone.untouched(), grounded.untouched(), gbare.untouched(),
+                           gplace.untouched(), gover.untouched()})
     CHECK(left);
 }
 

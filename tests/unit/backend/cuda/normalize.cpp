@@ -44,7 +44,7 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   CHECK(distance(lengths.back(), want_lengths) < tolerance<stream>);
   CHECK(distance(dx.back(), slope) < 4 * tolerance<stream>);
   CHECK(distance(dx_over.back(), slope) < 4 * tolerance<stream>);
-  for (const bool left : {y.untouched(), over.untouched(), lengths.untouched(), dx.untouched(), dx_over.untouched()}) CHECK(left);
+  for (const auto& left : {y.untouched(), over.untouched(), lengths.untouched(), dx.untouched(), dx_over.untouched()}) CHECK(left);
 }
 
 }  // namespace

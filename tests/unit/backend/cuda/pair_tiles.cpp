@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE("rows against columns in many pieces, and the products of wha
       });
       const auto matched = told.back();
       const auto got_rows = d_rows.back(), got_columns = d_columns.back();
-      double worst = 0;
+      laws::deviation worst;
       std::vector<double> want_columns(static_cast<std::size_t>(all * width), 2.0);
       for (index r = 0; r < count; ++r) {
         CHECK(matched[static_cast<std::size_t>(r)] == r + 3 - first);
@@ -92,13 +92,13 @@ TEST_CASE_TEMPLATE("rows against columns in many pieces, and the products of wha
             want_columns[static_cast<std::size_t>(j * width + c)] += product * rows(r, c);
           }
         }
-        for (index c = 0; c < width; ++c) worst = std::max(worst, std::abs(got_rows(r, c) - want[static_cast<std::size_t>(c)]));
+        for (index c = 0; c < width; ++c) worst.add_off(got_rows(r, c), want[static_cast<std::size_t>(c)], laws::in_matrix(r, c));
       }
       for (index j = 0; j < all; ++j)
         for (index c = 0; c < width; ++c)
-          worst = std::max(worst, std::abs(got_columns(j, c) - want_columns[static_cast<std::size_t>(j * width + c)]));
+          worst.add_off(got_columns(j, c), want_columns[static_cast<std::size_t>(j * width + c)], laws::in_matrix(j, c));
       CHECK(worst < (sizeof(S) == 4 ? 2e-4 : 1e-11));
-      CHECK((got_rows.gaps_intact() && got_columns.gaps_intact()));
+      CHECK(laws::all_intact({got_rows.gaps_intact(), got_columns.gaps_intact()}));
     }
 }
 

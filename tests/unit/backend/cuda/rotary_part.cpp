@@ -15,12 +15,12 @@ namespace motet {
 namespace {
 
 template <class T>
-double error_of(const sequences& whole, index context, bool balanced) {
+laws::deviation error_of(const sequences& whole, index context, bool balanced) {
   constexpr index head_width = 6, width = 3 * head_width;
   auto all = laws::grid<T>(whole.rows(), width, 1).random(1);
   const auto before = all;
   laws::cpu_run_planned(1, [&](cpu::context& ctx) { rotary(ctx, whole, head_width, 1e4, 1, all.view()); });
-  double worst = 0;
+  laws::deviation worst;
   for (index part = 0; part < context; ++part) {
     spread_rows rows({1, 0, context, part, balanced}, whole.samples);
     spread is;
@@ -34,10 +34,10 @@ double error_of(const sequences& whole, index context, bool balanced) {
       });
     };
     turn(1);
-    worst = std::max(worst, laws::distance(x.back(), laws::rows_of_part(all, is, part)));
+    worst.add(laws::distance(x.back(), laws::rows_of_part(all, is, part)), "part " + std::to_string(part));
     turn(-1);
-    worst = std::max(worst, laws::distance(x.back(), laws::rows_of_part(before, is, part)));
-    if (!x.untouched()) worst = INFINITY;
+    worst.add(laws::distance(x.back(), laws::rows_of_part(before, is, part)), "part " + std::to_string(part));
+    if (const laws::intact gaps = x.untouched(); !gaps) worst.fail(gaps.broken);
   }
   return worst;
 }

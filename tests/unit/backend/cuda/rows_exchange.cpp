@@ -5,7 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include <atomic>
+#include <mutex>
+#include <string>
 
 #include <gpu_members.hpp>
 
@@ -21,10 +22,11 @@ index first_of_mine(const spread_place& at, index samples) {
   return members.begin + share(members.size(), at.context, at.context_member).begin;
 }
 
-// There and back; the number of wrong elements.
+// How far numbers are off that went there and back.
 template <class T>
-int wrong_after_exchange(const sequences& whole, index tensor, index context, bool balanced, index width, index gap) {
-  std::atomic<int> wrong{0};
+laws::deviation off_after_exchange(const sequences& whole, index tensor, index context, bool balanced, index width, index gap) {
+  std::mutex mutex;
+  laws::deviation worst;
   const std::string thrown = laws::run_gpu_shards(tensor, context, balanced, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& at) {
     laws::grid<T> mine(is.mine.rows(), width, gap);
     const index first_mine = first_of_mine(at, whole.samples), first_own = share(whole.samples, tensor, at.tensor_member).begin;
@@ -37,18 +39,21 @@ int wrong_after_exchange(const sequences& whole, index tensor, index context, bo
       rows_to_samples(ctx, matrix<const T>(own_there.all()), back_there.all());
     });
     const auto own = own_there.back(), back = back_there.back();
+    laws::grid<double> own_wanted(own.rows, width);
     for (index s = 0; s < is.own.samples; ++s)
       for (index r = 0; r < is.own.rows_of(s); ++r)
         for (index c = 0; c < width; ++c) {
           const index row = is.cut.position(whole.rows_of(first_own + s), at.context_member, r);
-          wrong += own(is.own.begin(s) + r, c) != number_at(first_own + s, row, c);
+          own_wanted.at(is.own.begin(s) + r, c) = number_at(first_own + s, row, c);
         }
-    for (index r = 0; r < mine.rows; ++r)
-      for (index c = 0; c < width; ++c) wrong += back(r, c) != mine(r, c);
-    wrong += !own.gaps_intact() + !back.gaps_intact();
+    const std::string member = "tensor member " + std::to_string(at.tensor_member) + ", context member " + std::to_string(at.context_member);
+    const std::lock_guard lock(mutex);
+    worst.add(laws::distance(own, own_wanted), "there, " + member);
+    worst.add(laws::distance(back, mine), "and back, " + member);
+    if (const laws::intact all = laws::all_intact({own.gaps_intact(), back.gaps_intact()}); !all) worst.fail(all.broken);
   });
   CHECK(thrown == "");
-  return wrong;
+  return worst;
 }
 
 TEST_CASE_TEMPLATE("whole samples become parts of all samples, and back", T, float, double, bf16) {
@@ -61,18 +66,18 @@ TEST_CASE_TEMPLATE("whole samples become parts of all samples, and back", T, flo
         if (tensor * context > 6) continue;
         CAPTURE(context);
         CAPTURE(tensor);
-        CHECK(wrong_after_exchange<T>({samples, 1, offsets.data()}, tensor, context, balanced, 3, 2) == 0);
-        if (samples == 8) CHECK(wrong_after_exchange<T>({5, 6, nullptr}, tensor, context, balanced, 24, 8) == 0);
+        CHECK(off_after_exchange<T>({samples, 1, offsets.data()}, tensor, context, balanced, 3, 2) == 0);
+        if (samples == 8) CHECK(off_after_exchange<T>({5, 6, nullptr}, tensor, context, balanced, 24, 8) == 0);
       }
 }
 
 TEST_CASE("many samples, and a batch without rows") {
   std::vector<index> offsets{0};
   for (index s = 0; s < 700; ++s) offsets.push_back(offsets.back() + (s * 5) % 4);
-  CHECK(wrong_after_exchange<double>({700, 1, offsets.data()}, 1, 3, true, 2, 0) == 0);
-  CHECK(wrong_after_exchange<float>({0, 4, nullptr}, 1, 3, false, 3, 0) == 0);
+  CHECK(off_after_exchange<double>({700, 1, offsets.data()}, 1, 3, true, 2, 0) == 0);
+  CHECK(off_after_exchange<float>({0, 4, nullptr}, 1, 3, false, 3, 0) == 0);
   const std::vector<index> empty = {0, 0, 0};
-  CHECK(wrong_after_exchange<float>({2, 1, empty.data()}, 1, 3, true, 3, 0) == 0);
+  CHECK(off_after_exchange<float>({2, 1, empty.data()}, 1, 3, true, 3, 0) == 0);
 }
 
 TEST_CASE("what moves is noted") {

@@ -26,9 +26,9 @@ TEST_CASE_TEMPLATE("what blocks found becomes a loss and is added to gradients",
       got = number_of(ctx, one);
       alone = number_of(ctx, two);
     });
-    CHECK(std::abs(got - want[0]) < 1e-12 * (1 + std::abs(want[0])) * 100);
-    CHECK(std::abs(alone - (want[0] + want[1] + want[2])) < 1e-10);
-    CHECK(std::abs(static_cast<double>(gradient.back()[0]) - 0.5 - want[2]) < (sizeof(M) == 4 ? 1e-5 : 1e-11));
+    CHECK(laws::off_by(got, want[0]) < 1e-12 * (1 + std::abs(want[0])) * 100);
+    CHECK(laws::off_by(alone, want[0] + want[1] + want[2]) < 1e-10);
+    CHECK(laws::off_by(static_cast<double>(gradient.back()[0]) - 0.5, want[2]) < (sizeof(M) == 4 ? 1e-5 : 1e-11));
   }
 }
 

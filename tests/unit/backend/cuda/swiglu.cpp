@@ -35,7 +35,7 @@ TEST_CASE_TEMPLATE("swiglu on a GPU is that of the CPU", N, fp32, mixed_bf16, fp
         CHECK(distance(y.back(), want) < tolerance<value>);
         CHECK(distance(dx.back(), slope) < tolerance<value>);
         CHECK(distance(over.back(), slope) < tolerance<value>);
-        for (const bool left : {y.untouched(), dx.untouched(), over.untouched()}) CHECK(left);
+        for (const auto& left : {y.untouched(), dx.untouched(), over.untouched()}) CHECK(left);
       }
   });
 }

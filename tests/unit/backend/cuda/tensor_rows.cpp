@@ -5,16 +5,17 @@
 
 #include <doctest/doctest.h>
 
-#include <atomic>
+#include <mutex>
+#include <string>
 
 #include <gpu_members.hpp>
 
 namespace motet {
 namespace {
 
-// As laws::wrong_rows, on the GPU. Sums are taken in the order of members, so results are known to the bit.
+// As laws::wrong_rows, on the GPU: how far they are off. Sums are taken in the order of members, so results are known to the bit.
 template <class From, class To>
-index wrong_rows(motet::cuda::engine& on, const spread& is, const sequences& whole, index width) {
+laws::deviation rows_off(motet::cuda::engine& on, const spread& is, const sequences& whole, index width) {
   const std::int32_t members = is.tensor.size(), me = is.tensor.member();
   const index first = whole.begin(share(whole.samples, members, me).begin), rows = is.own.rows();
   const auto every = laws::grid<From>(whole.rows(), width).random(1);
@@ -36,27 +37,38 @@ index wrong_rows(motet::cuda::engine& on, const spread& is, const sequences& who
   const auto all = all_there.back(), sum = sum_there.back(), bare = bare_there.back();
 
   using number = std::conditional_t<sizeof(To) == 8, double, float>;
-  index wrong = all.gaps_intact() && sum.gaps_intact() && bare.gaps_intact() ? 0 : 1;
+  laws::grid<double> want_all(whole.rows(), width), want_bare(rows, width), want_sum(rows, width);
   for (index r = 0; r < whole.rows(); ++r)
-    for (index c = 0; c < width; ++c) wrong += all(r, c) != static_cast<double>(To(static_cast<number>(every.at(r, c)))) ? 1 : 0;
+    for (index c = 0; c < width; ++c) want_all.at(r, c) = static_cast<double>(To(static_cast<number>(every.at(r, c))));
   for (index r = 0; r < rows; ++r)
     for (index c = 0; c < width; ++c) {
       number want = 0;
       for (const auto& each : partial) want += static_cast<number>(each.at(first + r, c));
       const To rounded(want);
-      wrong += bare(r, c) != static_cast<double>(rounded) ? 1 : 0;
-      wrong += sum(r, c) != static_cast<double>(To(static_cast<number>(rounded) + static_cast<number>(residual.at(r, c)))) ? 1 : 0;
+      want_bare.at(r, c) = static_cast<double>(rounded);
+      want_sum.at(r, c) = static_cast<double>(To(static_cast<number>(rounded) + static_cast<number>(residual.at(r, c))));
     }
-  return wrong;
+  laws::deviation worst;
+  worst.add(laws::distance(all, want_all), "gathered");
+  worst.add(laws::distance(bare, want_bare), "summed");
+  worst.add(laws::distance(sum, want_sum), "summed, with the residual");
+  if (const laws::intact gaps = laws::all_intact({all.gaps_intact(), sum.gaps_intact(), bare.gaps_intact()}); !gaps) worst.fail(gaps.broken);
+  return worst;
 }
 
-// A microbatch on so many members; the number of wrong elements.
+// A microbatch on so many members; how far the worst is off.
 template <class Body>
-index wrong_on(index members, const sequences& whole, Body&& body) {
-  std::atomic<index> wrong{0};
-  CHECK_EQ(laws::run_gpu_shards(members, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_place&) { wrong += body(on, is); }),
+laws::deviation off_on(index members, const sequences& whole, Body&& body) {
+  std::mutex mutex;
+  laws::deviation worst;
+  CHECK_EQ(laws::run_gpu_shards(members, 1, false, whole,
+                                [&](motet::cuda::engine& on, spread& is, const spread_place& at) {
+                                  const laws::deviation found = body(on, is);
+                                  const std::lock_guard lock(mutex);
+                                  worst.add(found, "member " + std::to_string(at.tensor_member));
+                                }),
            "");
-  return wrong.load();
+  return worst;
 }
 
 }  // namespace
@@ -66,25 +78,25 @@ TEST_CASE("rows of all members are gathered, and sums go back to their owners") 
   for (const index members : {1, 2, 3, 4})
     for (const sequences& seq : {sequences{6, 1, ragged}, sequences{7, 2, nullptr}, sequences{1, 5, nullptr}, sequences{0, 4, nullptr}}) {
       CAPTURE(members);
-      CHECK_EQ(wrong_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return wrong_rows<float, float>(on, is, seq, 8); }), 0);
-      CHECK_EQ(wrong_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return wrong_rows<double, double>(on, is, seq, 33); }), 0);
-      CHECK_EQ(wrong_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return wrong_rows<float, bf16>(on, is, seq, 16); }), 0);
-      CHECK_EQ(wrong_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return wrong_rows<bf16, float>(on, is, seq, 5); }), 0);
+      CHECK_EQ(off_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return rows_off<float, float>(on, is, seq, 8); }), 0);
+      CHECK_EQ(off_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return rows_off<double, double>(on, is, seq, 33); }), 0);
+      CHECK_EQ(off_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return rows_off<float, bf16>(on, is, seq, 16); }), 0);
+      CHECK_EQ(off_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return rows_off<bf16, float>(on, is, seq, 5); }), 0);
     }
 }
 
 TEST_CASE("ids of tokens are gathered as they are") {
   const std::vector<std::int32_t> ids = {1 << 30, 7, -1, (1 << 30) + 1, 5};
   constexpr index offsets[] = {0, 2, 2, 5};
-  const index wrong = wrong_on(3, {3, 1, offsets}, [&](motet::cuda::engine& on, spread& is) {
+  const laws::deviation found = off_on(3, {3, 1, offsets}, [&](motet::cuda::engine& on, spread& is) {
     const laws::flat_on_gpu<std::int32_t> from(ids), to(5);
     const index first = offsets[is.tensor.member()];
     laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
       gather_rows(ctx, matrix<const std::int32_t>{from.data() + first, is.own.rows(), 1, 1}, matrix<std::int32_t>{to.data(), 5, 1, 1});
     });
-    return to.back() == ids ? 0 : 1;
+    return laws::off_by(to.back(), ids);
   });
-  CHECK_EQ(wrong, 0);
+  CHECK_EQ(found, 0);
 }
 
 TEST_CASE("rows of all are those of the context's spread, and without one there are none") {

@@ -40,9 +40,11 @@ class clocked {
   // On a GPU nobody knows how long; but longer than nothing.
   static void lasts(double got, double wanted) {
 #if !defined(__CUDACC__)
-    CHECK(std::abs(got - wanted) < 1e-3);
+    CHECK(motet::laws::off_by(got, wanted) < 1e-3);
 #else
-    CHECK((wanted > 0 ? got > 0 : got >= 0));
+    CAPTURE(wanted);
+    if (wanted > 0) CHECK(got > 0);
+    else CHECK(got >= 0);
 #endif
   }
 
