@@ -12,6 +12,7 @@ needs is a finding, too.
   matrix   products of bf16 use the tensor cores, load for them by LDSM and copy in the background
   double   arithmetic or conversions in double, in kernels that have no double among their types
   divide   a division of 64-bit numbers, a hundred instructions, in an innermost loop
+  window   an instruction for the GPU's memory (st.global ...) at a place in shared memory, which is an illegal address
 """
 
 import os
@@ -19,6 +20,7 @@ import re
 import sys
 
 import sass
+import sass_windows
 
 REGISTERS = 65536
 LEAST_WARPS, LEAST_MATRIX_WARPS = 16, 8
@@ -97,6 +99,9 @@ def findings(kernel, name):
     divisions = {to for at, to in kernel.calls if re.search(r"(div|rem)_[su]64", to) and kernel.in_inner_loop(at)}
     if divisions:
         yield "divide", ", ".join(sorted(divisions))
+    across = sass_windows.faults(kernel.code, kernel.guarded)
+    if across:
+        yield "window", f"{len(across)} instructions, the first is {across[0][1]} at {across[0][0]:#x}"
 
 
 def read_exceptions(path):

@@ -67,9 +67,29 @@ struct divides_once : quick {  // keeps it
   float* x; long count, width;
   __device__ void operator()() const { const long first = blockIdx.x / width; for (long i = threadIdx.x; i < count; i += 256) x[first + i] += 1; }
 };
+struct stores_across : quick {  // window
+  float* x;
+  __device__ void operator()() const {
+    extern __shared__ float own[];
+    asm volatile("st.global.f32 [%0], %1;" ::"l"(own + threadIdx.x), "f"(x[threadIdx.x]) : "memory");
+    __syncthreads();
+    x[threadIdx.x] = own[threadIdx.x ^ 1];
+  }
+};
+struct takes_either : quick {  // keeps it
+  float* x; int count;
+  __device__ void operator()() const {
+    extern __shared__ float own[];
+    own[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    const float* const from = count > 5 ? own : x;
+    x[threadIdx.x] = from[threadIdx.x ^ 1];
+  }
+};
 #define RUN(...) template __global__ void run_kernel(const __VA_ARGS__)
 RUN(good<float>); RUN(good<double>); RUN(indexes_registers); RUN(keeps_too_much); RUN(finish_product<float, true>); RUN(finish_product<float, false>);
 RUN(adamw_values<float>); RUN(attention_some_matrix<64>); RUN(tenth); RUN(divides_often); RUN(divides_once);
+RUN(stores_across); RUN(takes_either);
 }
 """
 BROKEN = {
@@ -79,6 +99,7 @@ BROKEN = {
     "attention_some_matrix<64>": "matrix",
     "tenth": "double",
     "divides_often": "divide",
+    "stores_across": "window",
 }
 CHIPS = ["sm_80", "sm_90"]
 
@@ -86,7 +107,7 @@ CHIPS = ["sm_80", "sm_90"]
 class Rules(unittest.TestCase):
     def test_each_rule_finds_its_kernel_and_no_other(self):
         self.assertEqual({name for name, _ in self.kernels} - set(BROKEN),
-                         {"good<float>", "good<double>", "finish_product<float, false>", "adamw_values<float>", "divides_once"})
+                         {"good<float>", "good<double>", "finish_product<float, false>", "adamw_values<float>", "divides_once", "takes_either"})
         for chip in CHIPS:
             for (name, of), kernel in self.kernels.items():
                 if of == chip:

@@ -73,6 +73,7 @@ class Kernel:
         self.registers = self.stack = self.local = self.shared = 0
         self.threads = 1024
         self.code = []  # pairs of address and instruction, without its guard
+        self.guarded = set()  # addresses of those that have one
         self.calls = []  # pairs of address and the name of what is called
 
     def count(self, pattern):
@@ -131,6 +132,7 @@ def read(tools, path, chips):
                 if kernel:
                     names = subroutines.get(kernel.symbol, {})
                     kernel.code = [(int(at, 16), without_guard(text.decode())) for at, text in INSTRUCTION.findall(body)]
+                    kernel.guarded = {int(at, 16) for at, text in INSTRUCTION.findall(body) if text.startswith(b"@")}
                     for at, text in kernel.code:
                         if text.startswith("CALL"):
                             to = int(re.search(r"0x([0-9a-f]+)\s*$", text).group(1), 16)
