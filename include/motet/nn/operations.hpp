@@ -34,6 +34,9 @@
 //   linear_backward_weight(ctx, x, dy, dweight, dbias or none)                     [columns]
 //   linear_backward_bias(ctx, dy, dbias or none)                                   [columns] where the weight's part is made of other rows
 //
+//   Rows that a net makes for a product have C::product_columns<T> columns or a multiple, the last ones zero: of linear_forward and
+//   linear_backward_weight x may be so much wider than the weight.
+//
 //   norm_forward(ctx, seq, kind, x, gain, bias or none, epsilon, y, stats)            [rows] stats is (rows, 2): mean, 1 / deviation
 //   norm_sums<M>(ctx, rows, width) -> matrix<M>              takes memory for what backward's input part leaves for its weight part; empty where
 //                                                            that part sums over the rows again
@@ -55,7 +58,7 @@
 //   rotary(ctx, seq, head_width, base, direction, x)                                  [rows] turns each head of x in place; direction -1 turns back
 //
 //   patches(ctx, seq, geometry, pixels, y)          [rows] row s of pixels is a picture (channels, side, side); its patches become rows of y,
-//                                                          after geometry.lead zero rows. Or packed pictures (tensor/packed_pictures.hpp), resized
+//                                                          after geometry.lead zero rows; further columns of y become zero. Or packed pictures (tensor/packed_pictures.hpp), resized
 //                                                          here; they take no more memory
 //   class_token_forward(ctx, seq, token, x)         [rows] first row of each sample = token
 //   class_token_backward_weight(ctx, seq, dy, dtoken)                              [columns]

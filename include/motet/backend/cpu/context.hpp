@@ -41,7 +41,11 @@ struct context {
   using flat_list = cpu::flat_list<T>;
 
   static constexpr bool spares_passes = false;  // memory is what a step is short of, and the caches have what comes again
-  team* crew = nullptr;                         // none: one thread
+  // Of products' operands: any width is as fast.
+  template <class T>
+  static constexpr index product_columns = 1;
+
+  team* crew = nullptr;  // none: one thread
   int thread = 0;
   int threads = 1;
   arena memory;   // shared by the team: what nets take

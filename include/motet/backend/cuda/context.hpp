@@ -7,6 +7,9 @@
 #include <motet/backend/step_costs.hpp>
 #include <motet/nn/gradient_sink.hpp>
 #include <motet/tensor/arena.hpp>
+#include <motet/tensor/dtype.hpp>
+
+#include <type_traits>
 
 namespace motet {
 struct spread;
@@ -35,6 +38,9 @@ struct context {
 
   static constexpr bool spares_passes = true;  // the time of a pass is that of its bytes
   static constexpr int thread = 0, threads = 1;
+  // Of products' operands: sixteen bytes, which their kernels move at once. fp32 products are no faster so.
+  template <class T>
+  static constexpr index product_columns = std::is_same_v<T, bf16> ? 8 : 1;
   engine* on = nullptr;  // none: a dry run
   arena memory;          // of the GPU: what nets take
   arena scratch;         // of the GPU: what an operation takes and gives back before it returns; the next one may take it at once, as it runs later

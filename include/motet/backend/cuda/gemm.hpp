@@ -14,6 +14,7 @@ struct gemm_source {
   bool transposed = false;
   bf16* room = nullptr;        // rows * detail::copy_stride(width)
   const bf16* copy = nullptr;  // with the stride of x
+  index padded = 0;            // columns that the room has, those beyond x's being zero; 0: as many as x
 };
 
 // Scratch memory that a product may need besides, for biases and sums of n columns.
@@ -52,6 +53,11 @@ library_operand for_library(context& ctx, const gemm_source<T>& from) {
     if (from.copy != nullptr) return {from.copy, dtype_of<L>, from.x.stride, from.transposed, nullptr};
     const index stride = copy_stride(from.x.width);
     convert(ctx.stream(), from.x.rows, from.x.width, from.x.data, from.x.stride, from.room, stride);
+    if (from.padded > from.x.width)
+      check(
+          cudaMemset2DAsync(from.room + from.x.width, static_cast<std::size_t>(stride) * sizeof(bf16), 0,
+                            static_cast<std::size_t>(from.padded - from.x.width) * sizeof(bf16), static_cast<std::size_t>(from.x.rows), ctx.stream()),
+          "cudaMemset2DAsync");
     return {from.room, dtype_of<L>, stride, from.transposed, nullptr};
   }
 }
@@ -301,7 +307,7 @@ const char* multiply_portable(context& ctx, index m, index n, index k, const gem
 }  // namespace detail
 
 // out[m, n] = epilogue(a[m, k] b[k, n]), begun on the stream. Compute says how the products are taken: float (operands float), bf16 (operands bf16 or
-// float, which are rounded where the library multiplies; sums in fp32), or double. The library takes what it can; the rest our own kernel does.
+// float, which are rounded where the library multiplies; sums in fp32), or double. Where b is padded, a has as many columns. The library takes what it can; the rest our own kernel does.
 template <class Compute, class A, class B, class Out, class Epilogue>
 void gemm(context& ctx, index m, index n, index k, const gemm_source<A>& a, const gemm_source<B>& b, Out* out, index out_stride,
           const Epilogue& epilogue, const gemm_room& room) {
@@ -311,7 +317,7 @@ void gemm(context& ctx, index m, index n, index k, const gemm_source<A>& a, cons
   if constexpr (!std::is_void_v<number> && !std::is_same_v<Out, double>) {
     why = detail::without_library(k);
     if (k > 0 && ctx.on->part<product_settings>().library) {
-      detail::library_product by(ctx, m, n, k, detail::for_library<number>(ctx, a), detail::for_library<number>(ctx, b));
+      detail::library_product by(ctx, m, n, b.padded > 0 ? b.padded : k, detail::for_library<number>(ctx, a), detail::for_library<number>(ctx, b));
       if (by.into(out, out_stride, epilogue, room.beside)) return;
       why = by.why().with(product_off_library);
     }

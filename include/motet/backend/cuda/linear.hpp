@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/cuda/each_run.hpp>
 #include <motet/backend/cuda/fp8.hpp>
 #include <motet/backend/cuda/group_sums.hpp>
 #include <motet/nn/operations.hpp>
@@ -45,12 +46,14 @@ gemm_source<std::remove_const_t<T>> source(context& ctx, matrix<T> x, index rows
   if constexpr (std::is_same_v<Compute, bf16> && !std::is_same_v<std::remove_const_t<T>, bf16>) note_cast(ctx, x, rows);
   return room_for_source<Compute>(ctx, x, rows, transposed);
 }
-// The same of a weight, which trainers keep in bf16.
+// The same of a weight, which trainers keep in bf16. Where what it meets has more columns, which are zero, it gets zeros there, too: both then begin each
+// row at 16 bytes, and have whole sixteens of them.
 template <class Compute, class T>
-gemm_source<std::remove_const_t<T>> weight_source(context& ctx, matrix<T> weight, bool transposed) {
+gemm_source<std::remove_const_t<T>> weight_source(context& ctx, matrix<T> weight, bool transposed, index columns) {
   auto made = room_for_source<Compute>(ctx, weight, weight.rows, transposed);
   if constexpr (std::is_same_v<Compute, bf16> && !std::is_same_v<std::remove_const_t<T>, bf16>) {
-    if (!ctx.measuring()) made.copy = ctx.on->part<weight_copies>().copy_of(weight.data);
+    if (transposed && columns > weight.width) note_cast(ctx, weight, weight.rows), made.padded = columns;
+    else if (!ctx.measuring()) made.copy = ctx.on->part<weight_copies>().copy_of(weight.data);
   }
   return made;
 }
@@ -64,7 +67,7 @@ void multiply_rows(context& ctx, const char* name, index rows, matrix<X> x, matr
                         epilogue.residual != nullptr && std::is_same_v<residual, Y> ? elements_in(y) * bytes_of<residual> : 0);
   const scratch_scope scope(ctx);
   const auto left = source<Compute>(ctx, x, rows);
-  const auto right = weight_source<Compute>(ctx, weight, transposed);
+  const auto right = weight_source<Compute>(ctx, weight, transposed, x.width);
   const gemm_room room{ctx.scratch.take<std::byte>(gemm_room::bytes(y.width))};
   if constexpr (!std::is_void_v<library_number<Compute, std::remove_const_t<X>, std::remove_const_t<W>>> && !std::is_same_v<Y, double>)
     note_passes<Y>(ctx, rows, y.width, epilogue);
@@ -72,7 +75,7 @@ void multiply_rows(context& ctx, const char* name, index rows, matrix<X> x, matr
   if constexpr (std::is_same_v<Compute, bf16> && std::is_same_v<std::remove_const_t<W>, float>) {
     if (ctx.on->part<product_settings>().fp8 && fp8_product(ctx, rows, x, matrix<const float>(weight), transposed, y, epilogue, room.beside)) return;
   }
-  gemm<Compute>(ctx, rows, y.width, x.width, left, right, y.data, y.stride, epilogue, room);
+  gemm<Compute>(ctx, rows, y.width, transposed ? weight.width : weight.rows, left, right, y.data, y.stride, epilogue, room);
 }
 
 }  // namespace detail
@@ -145,6 +148,10 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   const auto left = detail::source<compute>(ctx, dy, x.rows, true);
   const auto right = detail::source<compute>(ctx, x, x.rows);
   const gemm_room room{ctx.scratch.take<std::byte>(gemm_room::bytes(dy.width))};
+  // Of rows that are padded the library makes a gradient as wide as they are; what belongs to the weight is added.
+  const bool padded = x.width > dweight.width;
+  [[maybe_unused]] float* const whole = padded ? ctx.scratch.take<float>(dweight.rows * x.width) : nullptr;
+  if (padded) ctx.note("accumulate", 0, 2 * detail::elements_in(dweight) * detail::bytes_of<M>);  // the product's count has the other two
   // Takes its memory even where there is nothing to sum.
   const auto sum_bias = [&](matrix<Dy> rows) {
     if (dbias != nullptr) sum_columns(ctx, rows, dbias);
@@ -159,16 +166,21 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   if constexpr (!std::is_void_v<number> && std::is_same_v<M, float>) {
     const auto& how = ctx.on->part<product_settings>();
     why = detail::without_library(x.rows);
-    if constexpr (std::is_same_v<compute, bf16>) done = how.fp8 && detail::fp8_weight_product(ctx, x, dy, dweight) ? 1 : 0;
+    if constexpr (std::is_same_v<compute, bf16>) done = how.fp8 && !padded && detail::fp8_weight_product(ctx, x, dy, dweight) ? 1 : 0;
     if (done == 0 && x.width > 0 && how.library) {
       detail::library_product by(ctx, dy.width, x.width, x.rows, detail::for_library<number>(ctx, left), detail::for_library<number>(ctx, right));
-      done = by.with_sums(dweight.data, dweight.stride, dbias, room.beside);
+      if (!padded) {
+        done = by.with_sums(dweight.data, dweight.stride, dbias, room.beside);
+      } else if (by.into(whole, x.width, gemm_epilogue<float>{}, room.beside)) {
+        map_numbers(ctx, matrix<const M>(dweight), matrix<const M>{whole, dweight.rows, dweight.width, x.width}, dweight, plus{});
+        done = 1;
+      }
       why = by.why().with(product_off_library);
     }
   }
   if (done == 0 && x.width > 0)
     took(ctx, "product",
-         detail::multiply_portable<compute>(ctx, dy.width, x.width, x.rows, left, right, dweight.data, dweight.stride,
+         detail::multiply_portable<compute>(ctx, dy.width, dweight.width, x.rows, left, right, dweight.data, dweight.stride,
                                             gemm_epilogue<M>{.accumulate = true}),
          why);
   sum_bias(done < 2 ? dy : dy.slice(0, 0));

@@ -38,6 +38,9 @@ struct packed_to_patches {
         for (index i = self.thread(); i < lead * y.width; i += self.threads()) y.row(first + i / y.width)[i % y.width] = Y(0.0f);
       }
       const place at{first + lead + static_cast<index>(band * across.value()), static_cast<std::int32_t>(band * patch.value())};
+      const index pixels = static_cast<index>(patch.value()) * static_cast<index>(patch.value()) * channels, more = y.width - pixels;
+      for (index i = self.thread(); i < more * static_cast<index>(across.value()); i += self.threads())
+        y.row(at.row + i / more)[pixels + i % more] = Y(0.0f);
       const packed_picture own = from.each[sample];
       if (own.pitch == 0) copy(self, reinterpret_cast<const float*>(from.of(sample)), at);
       else resize(self, from.of(sample), own, at, lines);

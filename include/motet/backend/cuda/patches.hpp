@@ -44,14 +44,15 @@ struct cut_to_patches {
   };
   padded_rows rows;
   patch_grid grid;
-  index lead;
+  index lead, pixels;  // of a patch; further columns are zero
   Pictures pictures;
   matrix<Y> y;
   template <int N>
   MOTET_HOST_DEVICE bool load(index number, index column, held<N>& kept) const {
     const auto here = rows.at(number);
     if (here.row < 0) return false;
-    kept = {here.position < lead ? run<T, N>{} : pictures.template load<T, N>(here.sample, grid.at(here.position - lead, column)), here.row};
+    kept = {here.position < lead || column >= pixels ? run<T, N>{} : pictures.template load<T, N>(here.sample, grid.at(here.position - lead, column)),
+            here.row};
     return true;
   }
   template <int N>
@@ -63,10 +64,10 @@ struct cut_to_patches {
 template <int Size, class Pictures, class Y>
 void launch_patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const Pictures& pictures, matrix<Y> y) {
   using number = motet::detail::arithmetic<Y>;
-  const index patch = geometry.patch;
+  const index patch = geometry.patch, pixels = geometry.channels * patch * patch;
   const cut_to_patches<number, Pictures, Y> operation{
-      pad(ctx, seq), {divisor(geometry.side / patch), divisor(patch * patch), divisor(patch)}, geometry.lead, pictures, y};
-  launch_each_run<Size>(ctx, operation, padded_count(seq), geometry.channels * patch * patch);
+      pad(ctx, seq), {divisor(geometry.side / patch), divisor(patch * patch), divisor(patch)}, geometry.lead, pixels, pictures, y};
+  launch_each_run<Size>(ctx, operation, padded_count(seq), y.width);
 }
 
 // Patches of 14 pixels go in pairs, those of 16 or 32 in whole runs.
@@ -84,7 +85,7 @@ void launch_patches(context& ctx, const sequences& seq, const patch_geometry& ge
 }  // namespace detail
 
 // Row s of pixels is a picture (channels, side, side); rows of y are its patches (channels, patch, patch) from left to right, then down, so that a
-// convolution with stride = patch becomes a linear layer on them. Floor: pixels are read once, y is written once.
+// convolution with stride = patch becomes a linear layer on them; further columns become zero. Floor: pixels are read once, y is written once.
 template <class P, class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<P> pixels, matrix<Y> y) {
   // While the dry run of a step is made, there are no pixels yet.

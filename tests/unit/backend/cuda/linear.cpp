@@ -9,6 +9,9 @@
 #include "laws/cuda_run.hpp"
 #include "laws/grid.hpp"
 
+#include <algorithm>
+#include <limits>
+
 namespace motet {
 using laws::grid, laws::distance, laws::tolerance, laws::on_gpu, laws::flat_on_gpu;
 
@@ -258,6 +261,50 @@ TEST_CASE("an activation that the library's epilogues lack is a pass of its own,
       [&](auto& ctx) { linear_forward(ctx, seq, x.view(), weight.view(), bias.data.data(), matrix<const float>(stream.view()), stream.view()); });
   CHECK(added.first == "linear_forward ");
   CHECK(added.second == 2 * (32 * 64 + 64 * 64) + (4 + 4) * 32 * 64);
+}
+
+TEST_CASE("rows that are padded with zeros give what they give without") {
+  constexpr index rows = 11, in = 18, out = 10;
+  const sequences seq{rows, 1, nullptr};
+  grid<bf16> x(rows, 24);
+  x.fill(0);
+  const auto narrow = grid<bf16>(rows, in).random(1);
+  for (index r = 0; r < rows; ++r)
+    for (index c = 0; c < in; ++c) x.at(r, c) = narrow.at(r, c);
+  const auto before = grid<float>(out, in).random(3), bias = grid<float>(1, out).random(4);
+  // What stands behind the last weight is no number, and must not be read.
+  grid<float> with_end(1, out * in + 64);
+  with_end.fill(std::numeric_limits<double>::quiet_NaN());
+  const auto weights = grid<float>(1, out * in).random(5);
+  std::copy_n(weights.data.begin(), out * in, with_end.data.begin());
+  const flat_on_gpu<float> held(with_end.data);
+  const matrix<const float> weight{held.data(), out, in, in};
+  const on_gpu<bf16> wide(x), plain(narrow), dy(grid<bf16>(rows, out).random(6));
+  const on_gpu<float> bias_(bias);
+  grid<bf16> y_of[2];
+  for (const by who : {by::own, by::library, by::copies}) {
+    grid<float> dw_of[2], db_of[2];
+    for (const bool padded : {false, true}) {
+      const on_gpu<bf16> y(rows, out);
+      const on_gpu<float> dweight(before), dbias(bias);
+      const matrix<const bf16> own = padded ? matrix<const bf16>(wide.all()) : matrix<const bf16>(plain.all());
+      laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+        choose(ctx, who);
+        if (ctx.on != nullptr && who == by::copies) ctx.on->part<motet::cuda::weight_copies>().keep(held.data(), out * in + 64);
+        if (ctx.on != nullptr) refresh_weights(ctx);
+        linear_forward(ctx, seq, own, weight, bias_.data(), y.all());
+        linear_backward_weight(ctx, own, matrix<const bf16>(dy.all()), dweight.all(), dbias.data());
+        if (ctx.on != nullptr) ctx.on->part<motet::cuda::weight_copies>().drop(held.data());
+      });
+      y_of[padded] = y.back(), dw_of[padded] = dweight.back(), db_of[padded] = dbias.back();
+    }
+    CAPTURE(static_cast<int>(who));
+    CHECK(distance(y_of[0], y_of[1]) < 1e-2);
+    CHECK(distance(dw_of[0], dw_of[1]) < 1e-5);
+    CHECK(distance(db_of[0], db_of[1]) < 1e-5);
+  }
+  motet::cuda::engine& on = laws::gpu();
+  on.part<motet::cuda::product_settings>().library = true;
 }
 
 }  // namespace motet

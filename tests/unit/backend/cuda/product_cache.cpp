@@ -89,7 +89,7 @@ TEST_CASE("a broken file is ignored as a whole, said once with its line, and wri
   made.keep("a", one);
   made.keep("b", one);
   std::string text(motet::mapped_file(made.file()).text());
-  const auto spoil = [&](std::string broken, const std::string& why) {
+  const auto spoil = [&](const std::string& broken, const std::string& why) {
     motet::write_file(made.file(), broken);
     news();
     product_cache found(folder.path(), "GPU");

@@ -15,7 +15,7 @@ const product_choices some{"Fake GPU, sm_90, driver 13000, cuBLASLt 130000",
 
 std::string wrong_with(const std::string& text) {
   product_choices untouched = some;
-  const std::string found = parse_product_choices(text, untouched);
+  std::string found = parse_product_choices(text, untouched);
   CHECK(untouched == some);
   return found;
 }
