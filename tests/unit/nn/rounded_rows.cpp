@@ -2,6 +2,8 @@
 #include <motet/nn/rounded_rows.hpp>
 
 #include <motet/nn/attention.hpp>
+#include <motet/nn/gated_mlp.hpp>
+#include <motet/nn/mixture.hpp>
 #include <motet/nn/mlp.hpp>
 #include <motet/nn/recompute.hpp>
 #include <motet/nn/repeat.hpp>
@@ -26,6 +28,8 @@ void copy(sparing& ctx, const sequences& seq, matrix<X> x, matrix<bf16> y) {
 }
 
 using block = sequential<residual<layer_norm<8>, self_attention<attention_config{.width = 8, .heads = 2}>>, residual<rms_norm<8>, mlp<8, 12>>>;
+constexpr mixture_config experts{.width = 8, .experts = 3, .hidden = 6};
+using other_block = sequential<residual<layer_norm<8>, mixture<experts>>, residual<rms_norm<8>, gated_mlp<8, 6>>>;
 
 template <class L>
 struct found {
@@ -93,6 +97,7 @@ TEST_CASE("a tower's blocks hand their gradients on rounded: one pass rounds, fo
   compare<block>();
   compare<repeat<block, 3>>();
   compare<repeat<recompute<block>, 3>>();
+  compare<other_block>();
 }
 
 }  // namespace motet
