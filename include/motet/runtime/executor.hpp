@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace motet {
@@ -72,6 +73,9 @@ class rank_player {
       }
     }
     heads_ = std::make_unique<std::atomic<std::int32_t>[]>(lanes_.size());
+    if constexpr (shows)
+      if (by_.wants_ranges())
+        for (std::int32_t i = first_; i < of.starts[rank + 1]; ++i) names_.push_back(describe(of, of.instructions[i]));
   }
 
   void set(std::int32_t number, action what) { steps_[static_cast<std::size_t>(number - first_)].what = what; }
@@ -132,6 +136,11 @@ class rank_player {
     t.begin_of(0, nullptr);
     { t.seconds_of(0) } -> std::convertible_to<double>;
   };
+  // Whether it shows profilers what the rank does: range(name) lives around an instruction, where wants_ranges().
+  static constexpr bool shows = requires(Transport& t) {
+    { t.wants_ranges() } -> std::convertible_to<bool>;
+    t.range("");
+  };
   struct step {
     action what;
     std::int32_t first_wait = 0, last_wait = 0;
@@ -144,6 +153,14 @@ class rank_player {
 
   std::size_t place_of(std::int32_t number) const { return static_cast<std::size_t>(number - first_); }
   void publish(std::size_t l) { heads_[l].store(lanes_[l].at, std::memory_order_relaxed); }
+  bool begin(const step& now, const instruction& it, std::int32_t number) {
+    if constexpr (shows)
+      if (!names_.empty()) {
+        [[maybe_unused]] const auto shown = by_.range(names_[place_of(number)].c_str());
+        return now.what.run(now.what.stage, it, number);
+      }
+    return now.what.run(now.what.stage, it, number);
+  }
   bool perform(lane_state& own) {
     const std::int32_t number = sheet_.graph.order[own.at], mine = number - first_;
     const step& now = steps_[static_cast<std::size_t>(mine)];
@@ -153,14 +170,14 @@ class rank_player {
     const instruction& it = sheet_.of.instructions[number];
     const bool computes = is_forward(it.what) || is_backward(it.what);
     if (record_ == nullptr && (clock_ == nullptr || !computes)) {
-      if (!now.what.run(now.what.stage, it, number)) return false;
+      if (!begin(now, it, number)) return false;
     } else if constexpr (marks) {
       by_.mark_begin(mine);
-      if (!now.what.run(now.what.stage, it, number)) return by_.mark_drop(), false;
+      if (!begin(now, it, number)) return by_.mark_drop(), false;
       by_.mark_end(mine);
     } else {
       const auto tried = std::chrono::steady_clock::now();
-      if (!now.what.run(now.what.stage, it, number)) return false;
+      if (!begin(now, it, number)) return false;
       const auto through = std::chrono::steady_clock::now();
       if (record_ != nullptr) {
         record_->start[number] = since_zero(now.what.began != nullptr ? *now.what.began : tried);
@@ -201,6 +218,7 @@ class rank_player {
   std::vector<std::uint32_t> done_;  // the step in which an instruction was done
   std::vector<lane_state> lanes_;
   std::unique_ptr<std::atomic<std::int32_t>[]> heads_;
+  std::vector<std::string> names_;  // of each step; none: nobody asks
   timeline* record_ = nullptr;
   double* clock_ = nullptr;
   std::chrono::steady_clock::time_point zero_;

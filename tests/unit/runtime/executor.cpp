@@ -162,6 +162,24 @@ list<program> programs() {
   return all;
 }
 
+// An end that shows what a rank does, as one with a profiler.
+struct showing_end : local::endpoint {
+  using local::endpoint::endpoint;
+  std::vector<std::string> shown;
+  int open = 0;
+  struct shown_range {
+    showing_end& at;
+    ~shown_range() { --at.open; }
+  };
+  static bool wants_ranges() { return true; }
+  void pause(std::uint32_t) {}  // nobody else is there to wait for
+  shown_range range(const char* name) {
+    shown.push_back(name);
+    ++open;
+    return {*this};
+  }
+};
+
 }  // namespace
 
 TEST_CASE("a sheet gives each message a tag, the same at both ends") {
@@ -321,4 +339,36 @@ TEST_CASE("the clock counts what a place computes, and no waiting for others") {
   const double before = seconds[0];
   run.step();
   CHECK(seconds[0] == before);
+}
+
+TEST_CASE("who shows profilers what a rank does calls each instruction by its name, as often as it is tried") {
+  const score_sheet sheet(compile(gpipe::write({1, 2})));
+  local::world world(1, sheet.messages, {});
+  showing_end end(world, 0);
+  rank_player<showing_end> player(sheet, 0, end);
+  struct tried {
+    showing_end& at;
+    int times = 0, open = 0;
+  } how{end};
+  const auto count = static_cast<std::int32_t>(sheet.of.instructions.size());
+  for (std::int32_t i = 0; i < count; ++i)
+    player.set(i, {[](void* with, const instruction&, std::int32_t number) {
+                     tried& own = *static_cast<tried*>(with);
+                     own.open += own.at.open;
+                     return number > 0 || own.times++ > 0;  // the first one cannot go on at first
+                   },
+                   &how});
+  std::vector<std::string> expected{describe(sheet.of, sheet.of.instructions[0])};
+  for (std::int32_t i = 0; i < count; ++i) expected.push_back(describe(sheet.of, sheet.of.instructions[i]));
+  timeline times;
+  for (const bool recorded : {false, true}) {
+    how.times = 0;
+    end.shown.clear();
+    times.start.resize(count), times.finish.resize(count);
+    player.record(recorded ? &times : nullptr, std::chrono::steady_clock::now());
+    player.run();
+    CHECK(end.shown == expected);
+    CHECK(end.open == 0);
+  }
+  CHECK(how.open == 2 * (count + 1));
 }

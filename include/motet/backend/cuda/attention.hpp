@@ -80,7 +80,7 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
 
   const auto keys = detail::as<const T>(k), values = detail::as<const T>(v), queries = detail::as<const T>(q);
   const matrix<T> out = detail::as<T>(y);
-  reason why{"cuDNN is asked for bf16 alone"};
+  detour why{"cuDNN is asked for bf16 alone"};
   if constexpr (std::is_same_v<T, bf16>) {
     why = detail::library_attention_forward<T>(ctx, notes, q_seq, kv_seq, shape, queries, keys, values, out, detail::as<float>(lse));
     if (why.none()) return;
@@ -145,7 +145,7 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   const auto logs = detail::as<const number>(lse);
   const matrix<T> to_q = detail::as<T>(dq), to_k = detail::as<T>(dk), to_v = detail::as<T>(dv);
   const matrix<T> made_q = over ? aside_q : to_q;
-  reason why{"cuDNN is asked for bf16 alone"};
+  detour why{"cuDNN is asked for bf16 alone"};
   if constexpr (std::is_same_v<T, bf16>) {
     const matrix<T> made_k = over_k ? aside_k : to_k, made_v = over_v ? aside_v : to_v;
     why = detail::library_attention_backward<T>(ctx, notes, q_seq, kv_seq, shape, queries, keys, values, out, logs, dout, made_q, made_k, made_v);

@@ -156,8 +156,8 @@ class attention_plans {
   ~attention_plans() { drop(); }
 
   // Null where our own kernels are to do it. Where the library would take too much memory for all heads at once, they go in so many `parts`.
-  const detail::cudnn_attention_plan* find(detail::attention_problem problem, index& parts, reason& why) {
-    const auto refused = [&why](const reason& because) { return why = because.with(attention_off_library), nullptr; };
+  const detail::cudnn_attention_plan* find(detail::attention_problem problem, index& parts, detour& why) {
+    const auto refused = [&why](const detour& because) { return why = because.with(attention_off_library), nullptr; };
     const auto& settings = on_.part<attention_settings>();
     if (!settings.library) return why = {"own kernels were asked for"}, nullptr;
     if (library_ == nullptr) return why = absent_.with(attention_library_missing), nullptr;
@@ -182,7 +182,7 @@ class attention_plans {
     return nullptr;
   }
   const detail::cudnn_attention_plan* find(const detail::attention_problem& problem, index& parts) {
-    reason why;
+    detour why;
     return find(problem, parts, why);
   }
   void run(const detail::cudnn_attention_plan& plan, const detail::attention_places& with) {
@@ -243,7 +243,7 @@ class attention_plans {
   }
   engine& on_;
   cudnnHandle_t library_ = nullptr;
-  reason absent_;  // why there is none
+  detour absent_;  // why there is none
   int chip_ = 0;   // 9 is Hopper
   std::vector<std::unique_ptr<detail::cudnn_attention_plan>> plans_;
   std::vector<buffer<std::byte>> workspaces_;  // the last one is the largest

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/engine.hpp>
+#include <motet/backend/cuda/profiler_range.hpp>
 #include <motet/backend/draw_key.hpp>
 #include <motet/backend/scratch_scope.hpp>
 #include <motet/backend/step_costs.hpp>
@@ -79,10 +80,10 @@ T* gradients_at(context& ctx, T* data, index count) {
 // What it came to; waits for the GPU.
 inline double number_of(context& ctx, const real& found) { return ctx.on == nullptr ? 0 : ctx.on->read(found); }
 
-// Files FLOPs and bytes of a dry run under a name until the end of the scope; the inner section wins.
+// Files FLOPs and bytes of a dry run under a name until the end of the scope; the inner section wins. Profilers show the host's time of a run by it.
 class section_scope {
  public:
-  section_scope(context& ctx, const char* name) : ctx_(ctx), outer_(ctx.section) {
+  section_scope(context& ctx, const char* name) : ctx_(ctx), outer_(ctx.section), shown_(ctx.measuring() ? nullptr : name) {
     if (ctx_.costs != nullptr) ctx_.section = ctx_.costs->inside(ctx_.section, name);
   }
   section_scope(const section_scope&) = delete;
@@ -92,6 +93,7 @@ class section_scope {
  private:
   context& ctx_;
   int outer_;
+  profiler_range shown_;
 };
 
 inline section_scope enter(context& ctx, const char* name) { return section_scope(ctx, name); }

@@ -285,7 +285,7 @@ inline constexpr const char* odd_sizes = "rows and widths are no multiples of 16
 inline constexpr const char* old_chip = "this chip or program does not multiply fp8";
 inline constexpr const char* no_copy = "nobody keeps a copy of the weight";
 inline constexpr const char* not_now = "its tensor came for the first time while a graph was recorded";
-inline bool no_fp8(context& ctx, const char* why) { return does_without(ctx, "product", reason{why}.with(fp8_not_used)), false; }
+inline bool no_fp8(context& ctx, const char* why) { return does_without(ctx, "product", detour{why}.with(fp8_not_used)), false; }
 
 // y = epilogue(x weight^T), or x weight, in fp8. False: the shape, the chip or the moment does not allow it, and nothing was done.
 template <class X, class Y, class Epilogue>

@@ -103,7 +103,7 @@ class library_product {
     return tell(any(out, stride, e, room));
   }
   // Why it could not, or not in one call.
-  const reason& why() const { return why_; }
+  const detour& why() const { return why_; }
 
   // out += a b, sums += those of the rows of a. 2: both; 1: the product alone; 0: neither.
   template <class Sum>
@@ -118,12 +118,13 @@ class library_product {
 
  private:
   bool tell(bool done) {
+    if (!done && why_.none()) why_ = {"the library cannot add such a product to what is there"};
     if (!done && small_) does_without(ctx_, "product", why_.with(fp8_not_used));
     if (!done) return false;
     if (second_ && why_.none()) why_ = {"the library has no epilogue for all of it"};
     else if (second_ && shape_.a == dtype::bf16) why_ = why_.with(product_off_library);
-    if (small_) took(ctx_, "product", second_ ? "cuBLASLt in fp8, then a kernel" : "cuBLASLt in fp8", second_ ? why_ : reason{});
-    else took(ctx_, "product", second_ ? "cuBLASLt, then a kernel" : "cuBLASLt", second_ ? why_ : reason{});
+    if (small_) took(ctx_, "product", second_ ? "cuBLASLt in fp8, then a kernel" : "cuBLASLt in fp8", second_ ? why_ : detour{});
+    else took(ctx_, "product", second_ ? "cuBLASLt, then a kernel" : "cuBLASLt", second_ ? why_ : detour{});
     return true;
   }
 
@@ -236,7 +237,7 @@ class library_product {
   product_operands with_;
   bool small_;           // fp8 operands
   bool second_ = false;  // another pass was needed
-  reason why_;
+  detour why_;
 };
 
 // In what the library multiplies operands of a product: void where it does not.
@@ -246,9 +247,9 @@ using library_number =
                        std::conditional_t<std::is_same_v<Compute, float> && std::is_same_v<A, float> && std::is_same_v<B, float>, float, void>>;
 
 // Why the library is not asked.
-inline reason without_library(index k) {
+inline detour without_library(index k) {
   if (k <= 0) return {"there is nothing to sum up"};
-  if (MOTET_CUBLASLT == 0) return reason{"this program was built without cuBLASLt"}.with(product_off_library);
+  if (MOTET_CUBLASLT == 0) return detour{"this program was built without cuBLASLt"}.with(product_off_library);
   return {"own kernels were asked for"};
 }
 
@@ -313,7 +314,7 @@ void gemm(context& ctx, index m, index n, index k, const gemm_source<A>& a, cons
           const Epilogue& epilogue, const gemm_room& room) {
   if (m <= 0 || n <= 0) return;
   using number = detail::library_number<Compute, A, B>;
-  reason why{"cuBLASLt is asked for products of one type, fp32 or bf16, alone"};
+  detour why{"cuBLASLt is asked for products of one type, fp32 or bf16, alone"};
   if constexpr (!std::is_void_v<number> && !std::is_same_v<Out, double>) {
     why = detail::without_library(k);
     if (k > 0 && ctx.on->part<product_settings>().library) {

@@ -234,7 +234,7 @@ class gemm_plans {
   }
 
   // Why the last one was refused.
-  const reason& why() const { return why_; }
+  const detour& why() const { return why_; }
   index plans() const { return static_cast<index>(plans_.size()); }
   // Shapes whose offers were timed here.
   index timed() const { return timed_; }
@@ -258,7 +258,7 @@ class gemm_plans {
     }
   };
 
-  bool refuse(const reason& because) { return why_ = because, false; }
+  bool refuse(const detour& because) { return why_ = because, false; }
 
   detail::product_plan& plan_for(const product_shape& shape, const product_operands& with) {
     if (const auto found = plans_.find(shape); found != plans_.end()) return found->second;
@@ -326,7 +326,7 @@ class gemm_plans {
   engine& on_;
   cublasLtHandle_t library_ = nullptr;
   int all_processors_ = 0;
-  reason why_;
+  detour why_;
   buffer<std::byte> workspace_;
   std::optional<product_cache> cache_;
   index timed_ = 0;
@@ -340,7 +340,7 @@ class gemm_plans {
  public:
   explicit gemm_plans(engine&) {}
   bool run(const product_shape&, const product_operands&) { return false; }
-  reason why() const { return {"this program was built without cuBLASLt"}; }
+  detour why() const { return {"this program was built without cuBLASLt"}; }
   index plans() const { return 0; }
   index timed() const { return 0; }
   index refused() const { return 0; }

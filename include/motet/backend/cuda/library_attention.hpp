@@ -14,9 +14,9 @@ namespace motet::cuda {
 namespace detail {
 
 inline const char* attention_name(bool backward) { return backward ? "attention backward" : "attention"; }
-inline reason not_in_packs(index width) {
+inline detour not_in_packs(index width) {
   if (width % 8 != 0) return {"heads are # wide, which is no multiple of 8", width, nullptr, &attention_off_library};
-  return reason{"rows do not lie at multiples of 16 bytes"}.with(attention_off_library);
+  return detour{"rows do not lie at multiples of 16 bytes"}.with(attention_off_library);
 }
 
 // What the library's attention takes of the scratch memory.
@@ -63,14 +63,14 @@ double bytes_of_added_queries([[maybe_unused]] const sequences& q_seq, [[maybe_u
 
 // Why the library did not do it; none: it did.
 template <class T>
-reason library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool backward, [[maybe_unused]] const attention_notes& notes,
+detour library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool backward, [[maybe_unused]] const attention_notes& notes,
                          [[maybe_unused]] const sequences& q_seq, [[maybe_unused]] const sequences& kv_seq,
                          [[maybe_unused]] const attention_shape& shape, [[maybe_unused]] const matrix<const T>* const* of,
                          [[maybe_unused]] const matrix<const float>& lse) {
 #if MOTET_CUDNN_ATTENTION
   const bool causal = shape.mask == mask_kind::causal, ragged = q_seq.offsets != nullptr || kv_seq.offsets != nullptr;
   const attention_lengths rows = lengths_of(q_seq, kv_seq, causal);
-  if (!rows.usable) return reason{"queries of a sample see no key, or nobody sees its keys"}.with(attention_off_library);
+  if (!rows.usable) return detour{"queries of a sample see no key, or nobody sees its keys"}.with(attention_off_library);
   if (rows.samples == 0) return {"no sample has rows"};
   attention_problem problem;
   problem.backward = backward;
@@ -108,7 +108,7 @@ reason library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool ba
   }
   attention_plans& plans = ctx.on->part<attention_plans>();
   index parts = 1;
-  reason why;
+  detour why;
   const cudnn_attention_plan* const plan = plans.find(problem, parts, why);
   if (plan == nullptr) return why;
   if (problem.padded) launch(ctx.stream(), {1, tell_samples::most_threads, block_scratch<index>}, tell);
@@ -122,21 +122,21 @@ reason library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool ba
       else with.tensors[i] = static_cast<T*>(with.tensors[i]) + heads * shape.head_width;
     }
   }
-  took(ctx, attention_name(backward), "cuDNN", parts == 1 ? reason{} : reason{"heads go in # parts, for their workspace", parts});
+  took(ctx, attention_name(backward), "cuDNN", parts == 1 ? detour{} : detour{"heads go in # parts, for their workspace", parts});
   return {};
 #else
-  return reason{"this program was built without cuDNN from 9.17 on"}.with(attention_library_missing);
+  return detour{"this program was built without cuDNN from 9.17 on"}.with(attention_library_missing);
 #endif
 }
 template <class T>
-reason library_attention_forward(context& ctx, const attention_notes& notes, const sequences& q_seq, const sequences& kv_seq,
+detour library_attention_forward(context& ctx, const attention_notes& notes, const sequences& q_seq, const sequences& kv_seq,
                                  const attention_shape& shape, const matrix<const T>& q, const matrix<const T>& k, const matrix<const T>& v,
                                  const matrix<const T>& y, const matrix<const float>& lse) {
   const matrix<const T>* const of[] = {&q, &k, &v, &y};
   return library_attention(ctx, false, notes, q_seq, kv_seq, shape, of, lse);
 }
 template <class T>
-reason library_attention_backward(context& ctx, const attention_notes& notes, const sequences& q_seq, const sequences& kv_seq,
+detour library_attention_backward(context& ctx, const attention_notes& notes, const sequences& q_seq, const sequences& kv_seq,
                                   const attention_shape& shape, const matrix<const T>& q, const matrix<const T>& k, const matrix<const T>& v,
                                   const matrix<const T>& y, const matrix<const float>& lse, const matrix<const T>& dy, const matrix<const T>& dq,
                                   const matrix<const T>& dk, const matrix<const T>& dv) {

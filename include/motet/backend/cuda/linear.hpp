@@ -162,7 +162,7 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
     ctx.note("linear_backward_bias", 0, finds_sums ? 3 * static_cast<double>(dy.width) * detail::bytes_of<M> : detail::bytes_in(dy));
   if (ctx.measuring() || x.rows == 0 || dy.width == 0) return sum_bias(finds_sums ? dy.slice(0, 0) : dy);
   int done = 0;  // 1: the product, 2: the sums as well
-  reason why{"cuBLASLt is asked for products of one type, fp32 or bf16, alone"};
+  detour why{"cuBLASLt is asked for products of one type, fp32 or bf16, alone"};
   if constexpr (!std::is_void_v<number> && std::is_same_v<M, float>) {
     const auto& how = ctx.on->part<product_settings>();
     why = detail::without_library(x.rows);

@@ -124,7 +124,7 @@ class recorder {
   void run(context& ctx, Shape& shape, Work& work, State&... state) {
     // Where gradients are kept elsewhere, their place is another one each time.
     if (ctx.measuring()) return work(ctx);
-    if (!wanted_) return by_kernels(ctx, work, why_.empty() ? reason{"graphs are not asked for"} : failed_);
+    if (!wanted_) return by_kernels(ctx, work, why_.empty() ? detour{"graphs are not asked for"} : failed_);
     if (ctx.sink.place != nullptr) return by_kernels(ctx, work, {"gradients have another place each time"});
     shape_.clear();
     shape(shape_);
@@ -141,11 +141,12 @@ class recorder {
         shelf_.drop_newest();
         wanted_ = false;
         why_ = problem.what();
-        failed_ = reason{"recording failed", 0, on_.part<taken_paths>().kept(why_)}.with(work_not_recorded);
+        failed_ = detour{"recording failed", 0, on_.part<taken_paths>().kept(why_)}.with(work_not_recorded);
         return by_kernels(ctx, work, failed_);  // it runs as it is, or says what is wrong
       }
     }
     took(ctx, "work", "a graph");
+    const profiler_range shown("replay");
     found->replay(on_.stream());
     ++replayed_;
     const auto& left = std::any_cast<const std::tuple<arena, State...>&>(found->found);
@@ -154,7 +155,7 @@ class recorder {
 
  private:
   template <class Work>
-  void by_kernels(context& ctx, Work& work, const reason& why) {
+  void by_kernels(context& ctx, Work& work, const detour& why) {
     took(ctx, "work", "single kernels", why);
     work(ctx);
   }
@@ -206,7 +207,7 @@ class recorder {
   bool wanted_ = true;
   long replayed_ = 0;
   std::string why_;
-  reason failed_;
+  detour failed_;
   record_shelf shelf_{256};
   record_shelf::shape shape_;
   cudaStream_t loads_ = nullptr;

@@ -31,7 +31,7 @@ class staging {
   void bring(const void* from, void* to, std::size_t bytes) {
     if (bytes == 0) return;
     const bool pinned = is_pinned(from);
-    on_->part<taken_paths>().count("", "input", pinned ? "pinned memory" : "pinned pieces", pinned ? reason{} : reason{"its memory is not pinned"});
+    on_->part<taken_paths>().count("", "input", pinned ? "pinned memory" : "pinned pieces", pinned ? detour{} : detour{"its memory is not pinned"});
     if (pinned) {
       check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
       return;

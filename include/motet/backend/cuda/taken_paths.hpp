@@ -17,14 +17,14 @@
 namespace motet::cuda {
 
 // Why something went another way than the best one. Texts stay where they are, and are known by their addresses.
-struct reason {
+struct detour {
   const char* text = nullptr;  // with # for the number; null: it went the best way
   index number = 0;
   const char* said = nullptr;       // by a library
   const message* warned = nullptr;  // the row that a user is warned by; null: it was asked for, or little is lost
 
   bool none() const { return text == nullptr; }
-  reason with(const message& row) const { return {text, number, said, &row}; }
+  detour with(const message& row) const { return {text, number, said, &row}; }
   std::string sentence() const {
     if (none()) return {};
     std::string out = text;
@@ -68,7 +68,7 @@ class taken_paths {
   }
 
   // Literals, or what else stays: they are known by their addresses.
-  void count(const char* where, const char* operation, const char* way, reason why = {}) {
+  void count(const char* where, const char* operation, const char* way, detour why = {}) {
     if (why.none()) why = instead_;
     instead_ = {};
     const row now{where, operation, way, why, 0};
@@ -85,7 +85,7 @@ class taken_paths {
     if (2 * used_ > rows_.size()) grow();
   }
   // What the next operation could not do, which it says as its reason.
-  void instead_of(const char* where, const char* operation, const reason& why) {
+  void instead_of(const char* where, const char* operation, const detour& why) {
     instead_ = why;
     warn(where, operation, why);
   }
@@ -132,7 +132,7 @@ class taken_paths {
  private:
   struct row {
     const char *where = nullptr, *operation = nullptr, *way = nullptr;
-    reason why;
+    detour why;
     long count = 0;
     bool is(const row& other) const {
       return where == other.where && operation == other.operation && way == other.way && why.text == other.why.text &&
@@ -153,7 +153,7 @@ class taken_paths {
     static of_process one;
     return one;
   }
-  static void warn(const char* where, const char* operation, const reason& why) {
+  static void warn(const char* where, const char* operation, const detour& why) {
     if (why.warned == nullptr) return;
     const std::string place = std::string(operation) + (*where == '\0' ? "" : std::string(" of ") + where);
     warnings::of_process().say(*why.warned, why.text, place + ": " + why.sentence());
@@ -171,7 +171,7 @@ class taken_paths {
 
   std::vector<row> rows_;  // a power of two
   std::size_t used_ = 0;
-  reason instead_;
+  detour instead_;
   std::deque<std::string> words_;
 };
 
@@ -188,11 +188,11 @@ inline const char* module_of(const context& ctx) {
 }  // namespace detail
 
 // The operation that was given to the stream just now went this way.
-inline void took(context& ctx, const char* operation, const char* way, const reason& why = {}) {
+inline void took(context& ctx, const char* operation, const char* way, const detour& why = {}) {
   ctx.on->part<taken_paths>().count(detail::module_of(ctx), operation, way, why);
 }
 // The next one cannot be done as it was asked for.
-inline void does_without(context& ctx, const char* operation, const reason& why) {
+inline void does_without(context& ctx, const char* operation, const detour& why) {
   ctx.on->part<taken_paths>().instead_of(detail::module_of(ctx), operation, why);
 }
 

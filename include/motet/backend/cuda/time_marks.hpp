@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/event.hpp>
+#include <motet/backend/cuda/profiler_range.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -87,6 +88,9 @@ class timed_end {
   void mark_drop() { marks_.drop(); }
   // Within one: something else, that has its turn later, begins.
   void mark_early(const void* which) { marks_.early(which, stream()); }
+  // For profilers, around a piece of work.
+  static bool wants_ranges() { return cuda::wants_ranges(); }
+  static profiler_range range(const char* name) { return profiler_range(name); }
   // After the step, in seconds since the world's mark_zero().
   double begin_of(std::int32_t slot) { return marks_.begin_of(slot, self().zero()); }
   double begin_of(std::int32_t slot, const void* early) { return marks_.early_of(early, self().zero(), begin_of(slot)); }

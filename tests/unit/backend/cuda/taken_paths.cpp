@@ -21,7 +21,7 @@
 #include <set>
 
 using namespace motet;
-using motet::cuda::reason, motet::cuda::taken_path, motet::cuda::taken_paths;
+using motet::cuda::detour, motet::cuda::taken_path, motet::cuda::taken_paths;
 using idx = motet::index;
 
 namespace {
@@ -74,7 +74,7 @@ struct fixture {
 }  // namespace
 
 TEST_CASE_FIXTURE(fixture, "paths are counted by place, way and reason; one that is known takes no memory") {
-  const reason odd{"heads are # wide", 12};
+  const detour odd{"heads are # wide", 12};
   for (int k = 0; k < 3; ++k) paths.count("picture", "attention", "cuDNN");
   paths.count("picture", "attention", "own kernels", odd);
   paths.count("picture", "attention", "own kernels", odd);
