@@ -13,7 +13,9 @@
 // none; with --kernels also a line for each kernel, copy and fill: its count, milliseconds and share of all that the step ran.
 //
 //   bench_gpu_step [--smoke] [--turns N] [--model l14|b16] [--batch N] [--kernels]
+//   bench_gpu_step --roofline [...]   what a step takes at least, without a GPU: docs/backend/roofline.md
 #include "kernel_table.hpp"
+#include "roofline_program.hpp"
 #include "timing.hpp"
 
 #include "../../examples/train_clip/models.hpp"
@@ -69,12 +71,13 @@ struct noise {
 struct step_settings : bench::settings {
   std::string model = "all";
   index batch = 0;
-  bool kernels = false;
+  bool kernels = false, roofline = false;
   step_settings() : bench::settings("bench_gpu_step", "a contrastive training step of ViT-L/14 and of ViT-B/16 with CLIP's text tower, in bf16") {
     offer_turns();
     choice("--model", model, {"all", "l14", "b16"}, "whose step");
     count("--batch", batch, 0, "samples a step; 0: several in turn");
     flag("--kernels", kernels, "also a table of what one step runs on the GPU");
+    flag("--roofline", roofline, "instead what a step takes at least, without a GPU; has options of its own, which --roofline --help lists");
   }
   // One step is asked for, so that it may be traced right after it was measured.
   bool one_alone() const { return batch > 0 && model != "all"; }
@@ -258,6 +261,10 @@ void measure(cuda::device& on, const step_settings& how) {
 }  // namespace motet
 
 int main(int count, char** words) {
+#if !defined(MOTET_BENCH_SMOKE)
+  if (std::any_of(words, words + count, [](std::string_view word) { return word == "--roofline"; }))
+    return motet::bench::print_roofline(count, words, "bench_gpu_step");
+#endif
   motet::step_settings how;
   return how.run(count, words, [&] { return motet::bench::on_gpu([&](motet::cuda::device& on) { motet::measure(on, how); }); });
 }

@@ -75,7 +75,8 @@ function(motet_test_group name kind)
   endif()
 
   add_executable(${name} ${made})
-  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/laws ${PROJECT_SOURCE_DIR}/examples)
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/laws ${PROJECT_SOURCE_DIR}/examples
+    ${PROJECT_SOURCE_DIR}/bench)
   target_compile_definitions(${name} PRIVATE ${MOTET_TEST_OPTIONS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
   if(kind MATCHES "^emulated")

@@ -5,12 +5,18 @@
 #include <motet/runtime/checkpoint.hpp>
 
 #include <unit/runtime/small_model.hpp>
+#if !defined(__CUDACC__)
+#include <gpu/kernel_table.hpp>
+#include <gpu/roofline.hpp>
+#endif
 
 #include <doctest/doctest.h>
 
 #include "deviation.hpp"
 
 #include <limits>
+#include <map>
+#include <string>
 
 // Training on a GPU goes the way that it goes on the CPU.
 
@@ -139,6 +145,47 @@ TEST_CASE("products in bf16") {
   compare<small_model, mixed_bf16>({.batch = 6}, batches(6, 1, true), 8, 5e-2, 6);
   compare<small_model, mixed_bf16>({.batch = 6, .parts = 2}, batches(6, 1, true), 6, 5e-2, 4);
 }
+
+#if !defined(__CUDACC__)
+TEST_CASE("a step launches what its dry run lists, operation by operation") {
+  using picture =
+      motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 2, .embedding = 8, .pre_norm = true}>>;
+  using caption =
+      motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 40, .width = 16, .layers = 2, .heads = 2, .embedding = 8}>>;
+  using net = model<join<info_nce, picture, caption>>;
+  if (!motet::cuda::detail::has_library_attention || MOTET_CUBLASLT == 0) return;  // dry runs count the libraries' ways
+  constexpr idx samples = 5;
+  const small_batch data(samples);
+  const std::vector<std::int32_t> ids(samples * 40, 7);
+  motet::cuda::device gpu;
+  gpu.set_graphs(false);
+  on_gpu<net, mixed_bf16> train(gpu, {.batch = samples});
+  train.prepare();
+  const net::batch batch{pictures{data.pixels.data(), samples}, tokens{ids.data(), {samples, 40, nullptr}}};
+  train.step(batch, 1e-3);  // clears gradients, which later ones do not
+  gpu.finish();
+  std::map<std::string, long> ran, listed;
+  emulation::watch_work([&](const std::string& name, double, double) {
+    const bench::operation_kind* const kind = bench::kind_of_kernel(bench::readable_name(name));
+    ++ran[kind != nullptr ? kind->name : name];
+  });
+  train.step(batch, 1e-3);
+  gpu.finish();
+  emulation::watch_work({});
+  const step_costs costs = train.dry_run().costs;
+  CHECK(costs.unlisted() == 0);
+  for (const operation_cost& each : costs.operations()) {
+    const std::string name = each.name;
+    const bool library = name == "linear_forward" || name == "linear_backward_input" || name == "linear_backward_weight" ||
+                         name == "attention_forward" || name == "attention_backward";
+    listed[library ? "call" : name == "bring" ? "cudaMemcpyAsync" : name] += each.calls;
+  }
+  listed["cudaMemcpyAsync"] += 2;  // the number of the step, for inputs and for the rest
+  CHECK(listed["call"] > 50);
+  for (const auto& [name, count] : listed) CHECK_MESSAGE(ran[name] == count, name);
+  for (const auto& [name, count] : ran) CHECK_MESSAGE(listed[name] == count, name);
+}
+#endif
 
 TEST_CASE("features, and a state that goes from the GPU to the CPU and back") {
   const std::vector<small_batch> data = batches(6, 2, true);

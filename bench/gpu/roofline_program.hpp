@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "roofline_page.hpp"
+
+#include "../../examples/train_clip/models.hpp"
+
+#include <motet/backend/cuda/device.hpp>
+#include <motet/model/model.hpp>
+#include <motet/runtime/options.hpp>
+#include <motet/runtime/trainer.hpp>
+
+// The table of a step, for a program with a command line. It needs no GPU, and no kernel.
+namespace motet::bench {
+
+// What the operations of a step say that they do: of the trainer that a GPU would run.
+template <vit_config Picture, text_config Caption>
+step_costs counted(index batch) {
+  using net = model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
+  cuda::device on;
+  trainer_config config;
+  config.batch = batch;
+  trainer<net, cuda::device, mixed_bf16> trains(on, config);
+  return trains.dry_run().costs;
+}
+
+struct roofline_request {
+  std::string model = "l14", emit = "markdown", measured, out;
+  index batch = 512;
+  double gemm = 790, bandwidth = 4.3, link = 55;
+  bool roofline = false;
+
+  // False: help was asked for, and printed.
+  bool parse(int count, const char* const* words, const std::string& program) {
+    options all(program, "what a step of training takes at least, operation by operation, and what may be expected; needs no GPU");
+    all.flag("--roofline", roofline, "print that");
+    all.choice("--model", model, {"l14", "b16"}, "towers of CLIP");
+    all.count("--batch", batch, 1, "samples of a step");
+    all.real("--gemm", gemm, 1, 1e6, "TFLOP/s of a large product in bf16");
+    all.real("--bandwidth", bandwidth, 0.01, 1e3, "TB/s of a copy, read and written");
+    all.real("--link", link, 0.01, 1e4, "GB/s from the host");
+    all.choice("--emit", emit, {"markdown", "json"}, "as what");
+    all.text("--measured", measured, "FILE", "lines of bench_gpu_step --kernels of this model and batch, to stand beside");
+    all.text("--out", out, "FILE", "write there; else it is printed");
+    if (all.parse(count, words)) return true;
+    std::fputs(all.help().c_str(), stdout);
+    return false;
+  }
+  step_roofline made() const {
+    using namespace train_clip;
+    const chip on{.gemm = gemm * 1e12, .bandwidth = bandwidth * 1e12, .link = link * 1e9};
+    const step_costs costs = model == "l14" ? counted<l14_picture, l14_caption>(batch) : counted<b16_picture, b16_caption>(batch);
+    return {model, batch, on, costs};
+  }
+};
+
+// Prints the table; the status of the program.
+inline int print_roofline(int count, const char* const* words, const std::string& program) {
+  try {
+    roofline_request wanted;
+    if (!wanted.parse(count, words, program)) return 0;
+    const step_roofline found = wanted.made();
+    std::optional<measured_step> beside;
+    if (!wanted.measured.empty()) beside.emplace(wanted.measured, found.model, found.batch);
+    const std::string text = wanted.emit == "json" ? json_of(found, beside) : page_of(found, beside);
+    std::FILE* const to = wanted.out.empty() ? stdout : std::fopen(wanted.out.c_str(), "w");
+    if (to == nullptr || std::fputs(text.c_str(), to) < 0 || std::fflush(to) != 0) throw std::runtime_error("cannot write " + wanted.out);
+    if (to != stdout && std::fclose(to) != 0) throw std::runtime_error("cannot write " + wanted.out);
+    return 0;
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "%s: %s\n", program.c_str(), problem.what());
+    return 1;
+  }
+}
+
+}  // namespace motet::bench
