@@ -4,6 +4,8 @@
 #
 #   sh bench/gpu.sh [--deps DIR] [--libraries DIR] [--out DIR] [--only tests|benches] [--match PATTERN] [--smoke] [--peers]
 #   sh bench/gpu.sh --build-only --deps DIR [--libraries DIR] [--headers-only] [--without NAME]... [--arch "80;90"]
+#   sh bench/gpu.sh --build-here [--deps DIR] [--libraries DIR] [--without NAME]... [--arch LIST]      fills build/gpu/bin (or MOTET_GPU_BUILD/bin)
+#   sh bench/gpu.sh --list [--only tests|benches] [--match PATTERN]                                    the names of all programs
 #
 # It begins with an inventory of what is here (bench/inventory.sh) and stops where something is missing.
 #
@@ -30,6 +32,8 @@ match=.
 smoke=
 peers=no
 build_only=no
+build_here=no
+list=no
 headers_only=no
 cudnn=yes
 nccl=yes
@@ -41,10 +45,12 @@ die() { printf 'gpu.sh: %s\n' "$*" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case $1 in
     --build-only) build_only=yes ;;
+    --build-here) build_here=yes ;;
+    --list) list=yes ;;
     --headers-only) headers_only=yes ;;
     --smoke) smoke=--smoke ;;
     --peers) peers=yes ;;
-    --help | -h) sed -n '3,26s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help | -h) sed -n '3,28s/^# \{0,1\}//p' "$0"; exit 0 ;;
     --deps | --out | --only | --match | --without | --arch | --libraries)
       [ $# -gt 1 ] || die "$1 wants a value"
       case $1 in
@@ -73,8 +79,28 @@ jobs=${MOTET_JOBS:-$(nproc 2>/dev/null || echo 2)}
 has() { command -v "$1" >/dev/null 2>&1; }
 say() { printf '== %s\n' "$*" >&2; }
 
+# ---- the programs ----
+# Lines `name source`.
+sources() {
+  if [ "$only" != tests ]; then
+    for source in "$root"/bench/gpu/*.cu; do echo "bench_gpu_$(basename "$source" .cu) $source"; done
+  fi
+  [ "$only" = benches ] || grep -rl --include='*.cpp' '^#include "support/cuda/emulate.hpp"' "$root/tests/unit" | while read -r source; do
+    name=${source#"$root/tests/unit/"}
+    case $name in support/*) continue ;; esac
+    [ $nccl = yes ] || ! grep -q '^#include <\(nccl.h\|motet/backend/transport/nccl\)' "$source" || continue
+    echo "gpu.$(echo "${name%.cpp}" | tr / .) $source"
+  done
+}
+# Of lines that begin with a program, those whose program has a name that is asked for.
+wanted() { sort | while read -r program rest; do ! basename "$program" | grep -q -e "$match" || echo "$program${rest:+ $rest}"; done; }
+if [ $list = yes ]; then
+  sources | wanted | cut -d ' ' -f 1
+  exit 0
+fi
+
 # ---- a GPU, before anything is built or written ----
-if [ $build_only = no ] && ! gpu_here; then
+if [ $build_only$build_here = nono ] && ! gpu_here; then
   echo "gpu.sh: no GPU here (neither nvidia-smi nor /dev/nvidia* shows one), so nothing was built, run or written"
   exit 77
 fi
@@ -137,15 +163,13 @@ $missing"
 # ---- building ----
 [ -n "$arch" ] || arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d '. ' | sort -u | grep -E '^[0-9]+$' | paste -sd ';' -)
 [ -n "$arch" ] || arch="80;90"
-build=$root/build/gpu
+build=${MOTET_GPU_BUILD:-$root/build/gpu}
 log=$build/build.log
 
 programs_in() {
   [ "$only" = benches ] || find "$1" -type f -name 'gpu.*' ! -name '*.*.o' 2>/dev/null
   [ "$only" = tests ] || find "$1" -type f -name 'bench_gpu_*' 2>/dev/null
 }
-# Of lines that begin with a program, those whose program has a name that is asked for.
-wanted() { sort | while read -r program rest; do ! basename "$program" | grep -q -e "$match" || echo "$program${rest:+ $rest}"; done; }
 
 # Machine code as small as it gets, where it is to travel.
 small_code() { [ $build_only = no ] || ! "$CUDACXX" --help 2>/dev/null | grep -q -e --compress-mode || echo --compress-mode=size; }
@@ -161,20 +185,7 @@ with_cmake() {
     -DMOTET_TESTS=$tests -DMOTET_MPI=OFF -DMOTET_SPNG=OFF -DMOTET_JPEG=OFF -DMOTET_INSTALL=OFF "-DCMAKE_PREFIX_PATH=$deps" \
     "-DCMAKE_CUDA_FLAGS=$(small_code)" "-DMOTET_LIBRARIES=$(printf '%s' "$inventory_given" | tr ':' ';')" \
     "-DMOTET_CUDNN=$([ $cudnn = yes ] && echo ON || echo OFF)" "-DMOTET_NCCL=$([ $nccl = yes ] && echo ON || echo OFF)" >>"$log" 2>&1 || return 1
-  targets=
-  for source in "$root"/bench/gpu/*.cu; do
-    [ "$only" = tests ] || targets="$targets bench_gpu_$(basename "$source" .cu)"
-  done
-  if [ "$only" != benches ]; then
-    cd "$root/tests/unit" || return 1
-    for source in $(grep -rl --include='*.cpp' '^#include "support/cuda/emulate.hpp"' . | sed 's,^\./,,'); do
-      case $source in support/*) continue ;; esac
-      [ $nccl = yes ] || ! grep -q '^#include <\(nccl.h\|motet/backend/transport/nccl\)' "$source" || continue
-      targets="$targets gpu.$(echo "${source%.cpp}" | tr / .)"
-    done
-    cd "$root" || return 1
-  fi
-  targets=$(for each in $targets; do echo "$each"; done | wanted | tr '\n' ' ')
+  targets=$(sources | wanted | cut -d ' ' -f 1 | tr '\n' ' ')
   [ -n "$targets" ] || die "nothing is called $match"
   keep_going=
   has ninja && keep_going='-- -k 0' || keep_going='-- -k'
@@ -205,29 +216,26 @@ with_nvcc() {
   links="$(inventory_of library cublasLt) -lpthread -ldl"
   if [ $cudnn = yes ]; then flags="$flags -DMOTET_HAS_CUDNN=1" links="$links $(inventory_of library cudnn)"; fi
   if [ $nccl = yes ]; then flags="$flags -DMOTET_HAS_NCCL=1" links="$links $(inventory_of library nccl)"; fi
-  : >"$build/list"
-  if [ "$only" != tests ]; then
-    for source in "$root"/bench/gpu/*.cu; do echo "bench_gpu_$(basename "$source" .cu) $source" >>"$build/list"; done
-  fi
-  if [ "$only" != benches ]; then
+  sources | wanted >"$build/list"
+  [ -s "$build/list" ] || die "nothing is called $match"
+  if grep -q '^gpu\.' "$build/list"; then
     for part in float double bf16; do
       source=$root/include/motet/backend/cpu/compiled/$part.cpp
       c++ -std=c++20 -O3 -DMOTET_COMPILED_KERNELS=1 "-I$root/include" ${deps:+-isystem "$deps/include"} -c "$source" -o "$build/$part.o" >>"$log" 2>&1 || return 1
     done
     # shellcheck disable=SC2086
     "$CUDACXX" $flags -x cu -c "$root/tests/gpu_main.cpp" -o "$build/gpu_main.o" >>"$log" 2>&1 || return 1
-    grep -rl --include='*.cpp' '^#include "support/cuda/emulate.hpp"' "$root/tests/unit" | while read -r source; do
-      name=${source#"$root/tests/unit/"}
-      case $name in support/*) continue ;; esac
-      [ $nccl = yes ] || ! grep -q '^#include <\(nccl.h\|motet/backend/transport/nccl\)' "$source" || continue
-      name=gpu.$(echo "${name%.cpp}" | tr / .)
-      printf '#define MOTET_TEST_DATA "%s"\n#define DOCTEST_CONFIG_SUPER_FAST_ASSERTS\n#include <motet/backend/cpu/compiled.hpp>\n#include "%s"\n' \
-        "$root/tests/data" "$source" >"$build/$name.cu"
-      echo "tests/$name $build/$name.cu" >>"$build/list"
-    done
   fi
-  wanted <"$build/list" >"$build/chosen"
-  [ -s "$build/chosen" ] || die "nothing is called $match"
+  while read -r name source; do
+    case $name in
+      gpu.*)
+        printf '#define MOTET_TEST_DATA "%s"\n#define DOCTEST_CONFIG_SUPER_FAST_ASSERTS\n#include <motet/backend/cpu/compiled.hpp>\n#include "%s"\n' \
+          "$root/tests/data" "$source" >"$build/$name.cu"
+        echo "tests/$name $build/$name.cu"
+        ;;
+      *) echo "$name $source" ;;
+    esac
+  done <"$build/list" >"$build/chosen"
   # shellcheck disable=SC2016
   flags=$flags links=$links build=$build xargs -P "$jobs" -L 1 sh -c '
     case $1 in tests/*) more="-DMOTET_COMPILED_KERNELS=1 $build/gpu_main.o $build/float.o $build/double.o $build/bf16.o" ;; *) more= ;; esac
@@ -246,7 +254,7 @@ if [ $build_only = yes ] && [ $headers_only = yes ]; then
   say "$deps: headers $(size_of "$deps") MiB"
   exit 0
 fi
-if [ $build_only = no ] && [ -n "$deps" ] && [ -n "$(programs_in "$deps/bin" | wanted)" ]; then
+if [ $build_only$build_here = nono ] && [ -n "$deps" ] && [ -n "$(programs_in "$deps/bin" | wanted)" ]; then
   bin=$deps/bin
   say "programs of $bin, here:"
   inventory_text >&2
@@ -261,6 +269,11 @@ else
   bin=$build/bin
 fi
 
+if [ $build_here = yes ]; then
+  [ -z "$missed" ] || say "not built: $(echo "$missed" | tr '\n' ' ')"
+  [ -z "$missed" ]
+  exit
+fi
 if [ $build_only = yes ]; then
   copy_headers
   mkdir -p "$deps/bin"

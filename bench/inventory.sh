@@ -25,6 +25,7 @@ inventory_add() {
   inventory_lines="$inventory_lines
 $1|$2|$3|$4"
 }
+# Functions in ( ) leave the variables of their callers alone.
 # Text as it may stand between quotes of JSON; lines are joined by \n.
 json_text() { printf '%s' "$1" | tr '\t' ' ' | tr -d '\000-\011\013-\037' | sed 's/\\/\\\\/g; s/"/\\"/g' | awk '{ printf "%s%s", (NR > 1 ? "\\n" : ""), $0 }'; }
 
@@ -40,13 +41,13 @@ try: print("pytorch|" + importlib.metadata.version("torch"))
 except importlib.metadata.PackageNotFoundError: pass' 2>/dev/null
 }
 python_folders() { printf '%s\n' "$inventory_of_python" | sed -n 's/^folder|//p'; }
-toolkit_folders() {
+toolkit_folders() (
   for each in "${CUDA_HOME:-}" "${CUDA_PATH:-}" "${inventory_nvcc%/bin/nvcc}" "$inventory_system/usr/local/cuda" "$inventory_system"/usr/local/cuda-[0-9]*; do
     if [ -n "$each" ] && [ -d "$each" ]; then echo "$each"; fi
   done
-}
+)
 # Where to look, first things first, one folder a line. $1: lib or include.
-folders_for() {
+folders_for() (
   {
     printf '%s\n' "$inventory_given" | tr ':' '\n' | while read -r each; do
       [ -n "$each" ] || continue
@@ -65,10 +66,10 @@ folders_for() {
       include) printf '%s\n' "$inventory_system/usr/local/include" "$inventory_system/usr/include" "$inventory_system"/usr/include/*-linux-gnu ;;
     esac
   } | awk 'NF && !seen[$0]++' | while read -r each; do [ ! -d "$each" ] || echo "$each"; done
-}
+)
 
 # The file of a library: that of the wanted major version in any folder, else any version. $1: name, $2: major version.
-library_file() {
+library_file() (
   printf '%s\n' "$inventory_lib_folders" | while read -r folder; do
     if [ -n "$folder" ] && [ -e "$folder/lib$1.so.$2" ]; then echo "$folder/lib$1.so.$2" && break; fi
   done | grep . && return
@@ -78,9 +79,9 @@ library_file() {
       if [ -e "$file" ]; then echo "$file" && break 2; fi
     done
   done
-}
+)
 # Versions, as the libraries tell them; one that does not load says why. Lines `name|version`. What cannot be asked has the version of its file's name.
-library_versions() {
+library_versions() (
   limit_of_inventory=
   if command -v timeout >/dev/null 2>&1; then limit_of_inventory='timeout 60'; fi
   # shellcheck disable=SC2086
@@ -110,27 +111,29 @@ for word in sys.argv[1:]:
     name, path = word.split("=", 1)
     try:
         print(name + "|" + version(name, path), flush=True)
-    except (OSError, AttributeError) as problem:
+    except AttributeError:
+        print(name + "|", flush=True)
+    except OSError as problem:
         print(name + "|does not load: " + str(problem).replace("|", " ").replace("\n", " "), flush=True)
 END
-}
+)
 
 # Where programs find their libraries, of those that were found; folders of the system stay out, as all programs know them.
-library_path() {
+library_path() (
   {
     printf '%s\n' "$inventory_lines" | awk -F'|' '$1 == "library" { sub("/[^/]*$", "", $3); print $3 }'
     printf '%s\n' "${LD_LIBRARY_PATH:-}" | tr ':' '\n'
   } | grep -v -x -e /lib -e /usr/lib -e '/lib/[^/]*-linux-gnu' -e '/usr/lib/[^/]*-linux-gnu' | awk 'NF && !seen[$0]++' | paste -sd : -
-}
+)
 
-find_tool() {
+find_tool() (
   for each in "$(command -v "$1" 2>/dev/null)" $(toolkit_folders | sed "s,\$,/bin/$1,") /opt/nvidia/nsight-compute/*/"$1" /opt/nvidia/nsight-systems/*/bin/"$1" \
     $(toolkit_folders | sed "s,\$,/$1/$1,"); do
     if [ -n "$each" ] && [ -x "$each" ] && [ ! -d "$each" ]; then echo "$each" && return; fi
   done
-}
+)
 
-# Looks at everything. The libraries' own answers take seconds.
+# Looks at everything. The libraries' own answers take seconds; inventory_asks=no does without.
 inventory() {
   inventory_lines=
   inventory_of_python=$(ask_python)
@@ -159,8 +162,9 @@ inventory() {
     version=${real##*.so}
     [ -z "$found" ] || inventory_add library "${each% *}" "$found" "${version#.}"
   done
+  asked=
   # shellcheck disable=SC2046
-  asked=$(library_versions $(printf '%s\n' "$inventory_lines" | awk -F'|' '$1 == "library" { print $2 "=" $3 }'))
+  [ "${inventory_asks:-yes}" = no ] || asked=$(library_versions $(printf '%s\n' "$inventory_lines" | awk -F'|' '$1 == "library" { print $2 "=" $3 }'))
   inventory_lines=$(printf '%s\n%s\n' "$asked" "$inventory_lines" | awk -F'|' -v OFS='|' 'NF == 2 { told[$1] = $2; next } NF { if ($1 == "library" && told[$2] != "") $4 = told[$2]; print }')
   for each in cmake ninja c++ compute-sanitizer ncu nsys timeout; do
     found=$(find_tool $each)
@@ -174,7 +178,7 @@ inventory() {
 }
 
 # A line for each thing that is missing, and how to point at it. $1: what for, build or run; more: of cudnn, nccl, cupti, those that are wanted.
-inventory_missing() {
+inventory_missing() (
   what=$1
   shift
   point="--libraries DIR (or MOTET_LIBRARIES=DIR) names a folder that has it"
@@ -208,18 +212,18 @@ inventory_missing() {
     done
   fi
   printf '%s\n' "$inventory_lines" | awk -F'|' '$1 == "library" && $4 ~ /^does not load/ { print $3 " " $4 }'
-}
+)
 
 # What a program still misses, as ldd tells.
 missing_libraries() { ldd "$1" 2>/dev/null | awk '/not found/ { print $1 }' | paste -sd ' ' -; }
 
-inventory_text() {
+inventory_text() (
   printf '%s\n' "$inventory_lines" | awk -F'|' 'NF >= 3 { printf "%-8s %-18s %-14s %s\n", $1, $2, ($4 == "" ? "-" : $4), $3 }'
   if [ -n "$inventory_gpus" ]; then printf '%s\n' "$inventory_gpus" | awk -F', *' '{ printf "GPU      %s: driver %s, compute capability %s, %s of %s MiB free\n", $1, $2, $3, $5, $4 }'
   else echo "GPU      none that nvidia-smi shows"; fi
   printf 'machine  %s cores, %s MiB of memory\n' "$(nproc 2>/dev/null)" "$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo 2>/dev/null)"
-}
-inventory_json() {
+)
+inventory_json() (
   of_kind() {
     printf '%s\n' "$inventory_lines" | while IFS='|' read -r kind name path version; do
       [ "$kind" != "$1" ] || printf '"%s": {"path": "%s", "version": "%s"}\n' "$name" "$(json_text "$path")" "$(json_text "$version")"
@@ -233,7 +237,7 @@ inventory_json() {
     "$inventory_toolkit" "$(of_kind header)" "$(of_kind library)" "$(of_kind tool)" "$gpus" "$(nproc 2>/dev/null || echo 0)" \
     "$(awk '/^MemTotal/ { found = int($2 / 1024) } END { print found + 0 }' /proc/meminfo 2>/dev/null || echo 0)" \
     "$(json_text "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -1)")"
-}
+)
 
 case $0 in
   *inventory.sh)

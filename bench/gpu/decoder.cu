@@ -12,7 +12,6 @@
 #include <motet/runtime/optimizer.hpp>
 
 #include <chrono>
-#include <iostream>
 
 namespace motet {
 
@@ -163,15 +162,7 @@ void pace(cuda::device& on, index samples, index length) {
   decoder<Shape> trains(on, samples, length);
   trains.prepare();
   for (int k = 0; k < 4; ++k) trains.step();
-  std::printf("ready\n");
-  std::fflush(stdout);
-  std::vector<double> times;
-  for (std::string asked; std::getline(std::cin, asked);) {
-    times.push_back(trains.step());
-    std::printf("%.9f\n", times.back());
-    std::fflush(stdout);
-  }
-  const double seconds = bench::median(times);
+  const double seconds = bench::pace([&] { return trains.step(); });
   bench::line(
       "{\"program\": \"motet\", \"model\": \"decoder\", \"precision\": \"bf16\", \"batch\": %td, \"seconds\": %.6f, \"samples_per_second\": %.2f, "
       "\"tflops\": "
@@ -194,23 +185,16 @@ void measure(cuda::device& on, const bench::settings& how, index only_batch) {
 
 int main(int count, char** words) {
   motet::index batch = 0;
-  bool paced = false;
-  std::string model = "decoder", data = "random", precision = "bf16", device = "cuda";
-  motet::index threads = 1;
+  std::string model = "decoder";
   motet::bench::settings how("bench_gpu_decoder", "a training step of a stack of decoder blocks with a billion weights");
   how.offer_turns();
-  how.count("--batch", batch, 0, "samples a step; 0: several in turn, and 4 with --paced");
-  how.flag("--paced", paced, "a step for each line of standard input, for bench/peers/alternate.py");
-  // What that runner tells all programs. This one knows one of each.
+  how.offer_pace();
   how.choice("--model", model, {"decoder"}, "the one model");
-  how.choice("--data", data, {"random"}, "the one kind of inputs");
-  how.choice("--precision", precision, {"bf16"}, "the one precision");
-  how.choice("--device", device, {"cuda"}, "the one kind of device");
-  how.count("--threads", threads, 1, "of the host, of which it takes one");
+  how.count("--batch", batch, 0, "samples a step; 0: several in turn, and 4 with --paced");
   return how.run(count, words, [&] {
     return motet::bench::on_gpu([&](motet::cuda::device& on) {
       const motet::index samples = batch > 0 ? batch : 4;
-      if (!paced) motet::measure(on, how, batch);
+      if (!how.paced) motet::measure(on, how, batch);
       else if (how.smoke) motet::pace<motet::little>(on, samples, 8);
       else motet::pace<motet::billion>(on, samples, 2048);
     });

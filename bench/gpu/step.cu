@@ -14,6 +14,7 @@
 //
 //   bench_gpu_step [--smoke] [--turns N] [--model l14|b16] [--batch N] [--kernels]
 //   bench_gpu_step --roofline [...]   what a step takes at least, without a GPU: docs/backend/roofline.md
+//   bench_gpu_step --paced --model l14|b16 --batch N      for bench/peers/alternate.py: a step for each line of standard input
 #include "kernel_table.hpp"
 #include "roofline_program.hpp"
 #include "timing.hpp"
@@ -74,6 +75,7 @@ struct step_settings : bench::settings {
   bool kernels = false, roofline = false;
   step_settings() : bench::settings("bench_gpu_step", "a contrastive training step of ViT-L/14 and of ViT-B/16 with CLIP's text tower, in bf16") {
     offer_turns();
+    offer_pace();
     choice("--model", model, {"all", "l14", "b16"}, "whose step");
     count("--batch", batch, 0, "samples a step; 0: several in turn");
     flag("--kernels", kernels, "also a table of what one step runs on the GPU");
@@ -157,6 +159,22 @@ class training {
                 static_cast<double>(free_ - left) / (1 << 30), static_cast<double>(predicted) / (1 << 30));
   }
 
+  // For a runner that alternates two programs.
+  void pace() {
+    const auto step = [&] {
+      const auto from = std::chrono::steady_clock::now();
+      take(1);
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    };
+    for (int k = 0; k < 4; ++k) step();
+    const double seconds = bench::pace(step);
+    bench::line(
+        "{\"program\": \"motet\", \"model\": \"%s\", \"precision\": \"bf16\", \"batch\": %td, \"seconds\": %.6f, \"samples_per_second\": %.2f, "
+        "\"tflops\": %.2f, \"peak_bytes\": %td, \"idle_bytes\": 0}",
+        name_, samples_, seconds, seconds > 0 ? static_cast<double>(samples_) / seconds : 0,
+        seconds > 0 ? trains_.flops(batch_) / seconds * 1e-12 : 0, trains_.plan().total());
+  }
+
   // One recorded step, piece by piece. Where CUPTI was once at work, later launches may be slower, so this comes last.
   void trace(bool kernels) {
     const std::string why = bench::activity::all().begin();
@@ -218,6 +236,11 @@ class training {
 
 template <vit_config Picture, text_config Caption>
 void measure_model(const char* name, const step_settings& how, double peak, const std::vector<index>& usual) {
+  if (how.paced) {
+    training<Picture, Caption> of(name, how.batch > 0 ? how.batch : usual.front());
+    if (of.prepare()) of.pace();
+    return;
+  }
   for (const index batch : how.batch > 0 ? std::vector<index>{how.batch} : usual) {
     training<Picture, Caption> of(name, batch);
     if (!of.prepare()) continue;
@@ -235,6 +258,7 @@ void trace_model(const char* name, const step_settings& how, index usual) {
 }  // namespace
 
 void measure(cuda::device& on, const step_settings& how) {
+  if (how.paced && how.model == "all") fail(option_missing, "--model, whose steps are to be paced");
   const double peak = on.measure_peak<bf16>(how.size(8192, 64), how.size(4096, 64), how.size(4096, 64));
   bench::line("{\"peak_tflops\": %.1f}", peak * 1e-12);
   bench::tell("peak of a bf16 product: %.0f TFLOP/s", peak * 1e-12);
@@ -242,7 +266,7 @@ void measure(cuda::device& on, const step_settings& how) {
     constexpr vit_config picture{.image = 8, .patch = 4, .width = 32, .layers = 2, .heads = 2, .embedding = 16, .pre_norm = true};
     constexpr text_config caption{.vocabulary = 64, .context = 8, .width = 32, .layers = 2, .heads = 2, .embedding = 16};
     measure_model<picture, caption>("smoke", how, peak, {4});
-    if (!how.one_alone()) trace_model<picture, caption>("smoke", how, 4);
+    if (!how.one_alone() && !how.paced) trace_model<picture, caption>("smoke", how, 4);
     return;
   }
 #if defined(MOTET_BENCH_SMOKE)
@@ -252,7 +276,7 @@ void measure(cuda::device& on, const step_settings& how) {
   const bool l14 = how.model != "b16", b16 = how.model != "l14";
   if (l14) measure_model<l14_picture, l14_caption>("l14", how, peak, {64, 128, 256, 512});
   if (b16) measure_model<b16_picture, b16_caption>("b16", how, peak, {128, 256, 512, 1024});
-  if (how.one_alone()) return;
+  if (how.one_alone() || how.paced) return;
   if (l14) trace_model<l14_picture, l14_caption>("l14", how, 128);
   if (b16) trace_model<b16_picture, b16_caption>("b16", how, 256);
 #endif

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,7 @@ namespace motet::bench {
 // The command line of a bench, which declares what else it knows. `--smoke`: tiny shapes and few turns, to see that a program works; its numbers mean
 // nothing.
 struct settings : options {
-  bool smoke = false;
+  bool smoke = false, paced = false;
   index turns_asked = 0;
   std::string only;
 
@@ -39,6 +40,15 @@ struct settings : options {
     const bool wanted = name.find(only) != std::string_view::npos;
     chosen_ = chosen_ || wanted;
     return wanted;
+  }
+
+  // What bench/peers/alternate.py tells every program; there is one of each here.
+  void offer_pace() {
+    flag("--paced", paced, "a step for each line of standard input, for bench/peers/alternate.py");
+    choice("--data", data_, {"random"}, "the one kind of inputs");
+    choice("--precision", precision_, {"bf16"}, "the one precision");
+    choice("--device", device_, {"cuda"}, "the one kind of device");
+    count("--threads", threads_, 1, "of the host, of which it takes one");
   }
 
   index size(index usual, index small) const { return smoke ? small : usual; }
@@ -63,6 +73,8 @@ struct settings : options {
 
  private:
   mutable bool chosen_ = false;
+  std::string data_ = "random", precision_ = "bf16", device_ = "cuda";
+  index threads_ = 1;
 };
 
 // A line of JSON, and a line for people, of which bench/gpu.sh makes its table.
@@ -245,6 +257,18 @@ inline void tell_paths(cuda::device& on) {
   int told = 0;
   for (const cuda::taken_path& each : all)
     if (!each.why.empty() && told++ < 5) tell("%s", each.sentence().c_str());
+}
+
+// One step() for each line of standard input, whose seconds it prints: for a runner that alternates two programs. The median.
+template <class Step>
+double pace(Step&& step) {
+  line("ready");
+  std::vector<double> times;
+  for (std::string asked; std::getline(std::cin, asked);) {
+    times.push_back(step());
+    line("%.9f", times.back());
+  }
+  return median(times);
 }
 
 // As a program of benchmarks ends where there is no GPU: with the message and status 77.

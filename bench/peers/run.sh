@@ -4,7 +4,7 @@
 #   sh bench/peers/run.sh [--model tiny|small|b16|l14|decoder] [--precision fp32|bf16] [--steps N] [--batch N] [--threads N] [--modes eager,compile]
 #                         [--device cpu|cuda]
 # The decoder (a billion weights in decoder blocks) is for GPUs alone, in bf16.
-# Python is MOTET_PEER_PYTHON; or that of an environment outside the tree (MOTET_PEER_ENV, default ~/.cache/motet/peer), which is made where no python3
+# MOTET_PEER_SCRIPT is run in PyTorch's place, for rehearsals. Python is MOTET_PEER_PYTHON; or that of an environment outside the tree (MOTET_PEER_ENV, default ~/.cache/motet/peer), which is made where no python3
 # has PyTorch and a network is at hand (PyTorch is 5.6 GB). Our program is MOTET_PEER_OURS, or it is built. Ends with one JSON line.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -28,6 +28,7 @@ fi
 
 # Whether this Python can be the peer.
 fits() {
+  if [ -n "${MOTET_PEER_SCRIPT:-}" ]; then return; fi
   if [ "$device" = cuda ]; then "$1" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; else "$1" -c 'import torch' 2>/dev/null; fi
 }
 python=$env_dir/bin/python
@@ -67,4 +68,4 @@ if [ -z "$program" ]; then
   cmake --preset $preset -S "$root" "-DMOTET_MODELS=$model" >&2
   cmake --build "$root/build/$preset" --target $target >&2
 fi
-exec "$python" "$root/bench/peers/alternate.py" --ours "$program" --peer "$root/bench/peers/$peer" "$@"
+exec "$python" "$root/bench/peers/alternate.py" --ours "$program" --peer "${MOTET_PEER_SCRIPT:-$root/bench/peers/$peer}" "$@"
