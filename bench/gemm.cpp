@@ -202,14 +202,13 @@ int main(int argc, char** argv) {
     if (flag == "--seconds-per-shape") how.seconds_per_shape = std::atof(argv[i + 1]);
     else if (flag == "--only") how.only = std::atol(argv[i + 1]);
     else if (flag == "--precision") how.half = value == "bf16";
-    else if (flag == "--kernel") {
-      bool known = false;
-      for (const kernel_kind kind : {kernel_kind::portable, kernel_kind::avx2, kernel_kind::avx512, kernel_kind::avx512_bf16, kernel_kind::amx})
-        if (value == motet::cpu::kernel_name(kind)) known = motet::cpu::set_kernel(kind);
-      if (!known) return std::fprintf(stderr, "no such kernel on this machine: %s\n", argv[i + 1]), 2;
-    } else return std::fprintf(stderr, "unknown flag: %s\n", argv[i]), 2;
+    else return std::fprintf(stderr, "unknown flag: %s\n", argv[i]), 2;
   }
-  std::printf("{\"cpu\": \"%s\", \"precision\": \"%s\"}\n", motet::cpu::describe_cpu().c_str(), how.half ? "bf16" : "fp32");
-  if (how.half) all<bf16>(how);
-  else all<float>(how);
+  try {
+    std::printf("{\"cpu\": \"%s\", \"precision\": \"%s\"}\n", motet::cpu::describe_cpu().c_str(), how.half ? "bf16" : "fp32");
+    if (how.half) all<bf16>(how);
+    else all<float>(how);
+  } catch (const motet::error& refused) {
+    return std::fprintf(stderr, "%s\n", refused.what()), 2;
+  }
 }

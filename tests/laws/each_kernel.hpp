@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/features.hpp>
+#include <motet/backend/cpu/kernel_choice.hpp>
 
 #include <doctest/doctest.h>
 
@@ -16,8 +16,7 @@ void with_each_kernel(Body&& body) {
     cpu::kernel_kind before = cpu::current_kernel();
     ~restore() { cpu::set_kernel(before); }
   } guard;
-  for (const auto kind :
-       {cpu::kernel_kind::portable, cpu::kernel_kind::avx2, cpu::kernel_kind::avx512, cpu::kernel_kind::avx512_bf16, cpu::kernel_kind::amx}) {
+  for (const auto kind : cpu::kernel_kinds) {
     if (!cpu::set_kernel(kind)) continue;
     CAPTURE(std::string(cpu::kernel_name(kind)));
     body();

@@ -52,6 +52,9 @@ expect 2 MT-X04 --data shapes --resume
 expect 2 MT-X05 shapes
 expect 2 'cpu|cuda' --data shapes --device gpu
 expect 2 'floats|bytes' --data shapes --pictures ints
+export MOTET_KERNELS=sse4
+expect 1 "which is no kernel's name; .* has portable.*MT-B20" --data random --model quick --batch 8 --steps 1 --no-report
+unset MOTET_KERNELS
 succeed --help
 grep -q -e '--accumulate N' out || fail "--help lacks an option"
 

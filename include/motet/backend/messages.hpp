@@ -43,6 +43,10 @@ inline constexpr message meeting_refused{"MT-B18", "the ranks could not meet", "
 inline constexpr message gpu_shape_refused{"MT-B19", "a GPU operation does not take this shape", "a width or count is beyond what its kernels handle",
                                            "See the operation's page; take another width, or run this module on the CPU"};
 
+inline constexpr message kernels_refused{"MT-B20", "the kernels that were asked for cannot run here",
+                                         "MOTET_KERNELS is set for another machine, or is misspelt",
+                                         "Name kernels that this processor has, or unset MOTET_KERNELS to take the best"};
+
 // What goes on, but slower than it could: warnings, each said once.
 inline constexpr message attention_library_missing{
     "MT-B30", "attention runs by own kernels, as cuDNN cannot be used",
@@ -97,6 +101,7 @@ inline constexpr message backend_messages[] = {mpi_failed,
                                                input_not_pinned,
                                                product_choices_unreadable,
                                                product_choices_unwritten,
-                                               kernels_load_late};
+                                               kernels_load_late,
+                                               kernels_refused};
 
 }  // namespace motet

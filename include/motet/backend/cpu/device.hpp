@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/features.hpp>
+#include <motet/backend/cpu/kernel_choice.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/backend/step_plan.hpp>
 
@@ -27,7 +27,9 @@ class device {
   static constexpr const char* peak_product = "1024 x 768 x 3072";
 
   // No more threads than processors by default: shares are even, so a step is as fast as its slowest thread.
-  explicit device(int threads = 0) : team_(threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))) {}
+  explicit device(int threads = 0) : team_(threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))) {
+    current_kernel();  // a refusal of MOTET_KERNELS is heard here; on a thread of the team nobody would catch it
+  }
   device(const device&) = delete;
   device& operator=(const device&) = delete;
 

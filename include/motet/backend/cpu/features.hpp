@@ -3,7 +3,6 @@
 
 #include <motet/meta/config.hpp>
 
-#include <atomic>
 #include <string>
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -29,20 +28,6 @@ struct cpu_features {
   index l2_bytes = 0;
   std::string name;
 };
-
-// Which variant of each kernel runs. Ordered: a machine that has one has those before it.
-enum class kernel_kind : int { portable, avx2, avx512, avx512_bf16, amx };
-
-inline const char* kernel_name(kernel_kind kind) {
-  switch (kind) {
-    case kernel_kind::portable: return "portable";
-    case kernel_kind::avx2: return "avx2";
-    case kernel_kind::avx512: return "avx512";
-    case kernel_kind::avx512_bf16: return "avx512_bf16";
-    case kernel_kind::amx: return "amx";
-  }
-  return "unknown";
-}
 
 namespace detail {
 
@@ -106,54 +91,6 @@ inline cpu_features ask_cpu() {
 inline const cpu_features& features() {
   static const cpu_features found = detail::ask_cpu();
   return found;
-}
-
-inline bool kernel_available(kernel_kind kind) {
-  switch (kind) {
-    case kernel_kind::portable: return true;
-    case kernel_kind::avx2: return features().avx2;
-    case kernel_kind::avx512: return features().avx512;
-    case kernel_kind::avx512_bf16: return features().avx512_bf16;
-    case kernel_kind::amx: return features().avx512_bf16 && features().amx_bf16;
-  }
-  return false;
-}
-
-// Intel's vdpbf16ps (measured on a fifth-generation Xeon) does half the arithmetic of two fp32 multiply-adds in the same time; AMD's does twice as
-// much. So the instruction is used by default on AMD alone. Tiles do sixteen times as much.
-inline kernel_kind best_kernel() {
-  if (kernel_available(kernel_kind::amx)) return kernel_kind::amx;
-  if (features().avx512_bf16 && features().amd) return kernel_kind::avx512_bf16;
-  if (features().avx512) return kernel_kind::avx512;
-  if (features().avx2) return kernel_kind::avx2;
-  return kernel_kind::portable;
-}
-
-namespace detail {
-inline std::atomic<int>& chosen_kernel() {
-  static std::atomic<int> chosen{static_cast<int>(best_kernel())};
-  return chosen;
-}
-}  // namespace detail
-
-inline kernel_kind current_kernel() { return static_cast<kernel_kind>(detail::chosen_kernel().load(std::memory_order_relaxed)); }
-
-// For tests and benchmarks; false (and no change) when this machine cannot run it.
-inline bool set_kernel(kernel_kind kind) {
-  if (!kernel_available(kind)) return false;
-  detail::chosen_kernel().store(static_cast<int>(kind), std::memory_order_relaxed);
-  return true;
-}
-
-// One line for logs: "Intel(R) Xeon(R) Processor: avx2 avx512 avx512_bf16, L2 2048 KiB, kernels avx512".
-inline std::string describe_cpu() {
-  const cpu_features& f = features();
-  std::string line = f.name + ":";
-  if (f.avx2) line += " avx2";
-  if (f.avx512) line += " avx512";
-  if (f.avx512_bf16) line += " avx512_bf16";
-  if (f.amx_bf16) line += " amx_bf16";
-  return line + ", L2 " + std::to_string(f.l2_bytes / 1024) + " KiB, kernels " + kernel_name(current_kernel());
 }
 
 }  // namespace motet::cpu

@@ -24,17 +24,4 @@ TEST_CASE("what the processor offers is consistent") {
 #endif
 }
 
-TEST_CASE("a kernel that the machine lacks cannot be chosen, and the choice is described") {
-  const kernel_kind before = current_kernel();
-  CHECK(before == best_kernel());
-  for (const kernel_kind kind : {kernel_kind::portable, kernel_kind::avx2, kernel_kind::avx512, kernel_kind::avx512_bf16, kernel_kind::amx}) {
-    const kernel_kind held = current_kernel();
-    CHECK(set_kernel(kind) == kernel_available(kind));
-    CHECK(current_kernel() == (kernel_available(kind) ? kind : held));
-    if (kernel_available(kind)) CHECK(describe_cpu().find(std::string("kernels ") + kernel_name(kind)) != std::string::npos);
-  }
-  CHECK(kernel_available(kernel_kind::portable));
-  CHECK(set_kernel(before));
-}
-
 }  // namespace
