@@ -13,7 +13,7 @@ namespace motet {
 template <class Model>
 struct contrastive_step {
   template <class N>
-  using features = std::array<view<typename N::stream, Model::embedding>, Model::size>;
+  using features = std::array<view<typename N::master, Model::embedding>, Model::size>;
   using batch = typename Model::batch;
 
   // Runs on every thread of a team; returns the loss on each.
@@ -24,8 +24,8 @@ struct contrastive_step {
     ctx.sample_share = 1.0 / static_cast<double>(samples);
     features<N> f{}, df{};
     for (std::size_t m = 0; m < Model::size; ++m) {
-      f[m] = ctx.memory.template take_rows<typename N::stream, Model::embedding>(samples);
-      if (!Model::frozen[m]) df[m] = ctx.memory.template take_rows<typename N::stream, Model::embedding>(samples);
+      f[m] = ctx.memory.template take_rows<typename N::master, Model::embedding>(samples);
+      if (!Model::frozen[m]) df[m] = ctx.memory.template take_rows<typename N::master, Model::embedding>(samples);
     }
     const typename C::real loss = parts.size() == 1 ? one_pass(ctx, w, g, parts[0], f, df) : two_passes(ctx, w, g, parts, f, df);
     release(ctx, mark);
@@ -35,7 +35,7 @@ struct contrastive_step {
   // Features of module I for a batch, keeping nothing.
   template <std::size_t I, class C, class N>
   static void embed(C& ctx, weights<N> w, const typename Model::template module_at<I>::input& input,
-                    view<typename N::stream, Model::embedding> features_out) {
+                    view<typename N::master, Model::embedding> features_out) {
     const auto part = enter(ctx, Model::names[I].data());
     Model::template module_at<I>::net::infer(ctx, w + Model::offsets[I], input, features_out);
   }
@@ -89,7 +89,7 @@ struct contrastive_step {
     typename C::real loss{};
     for (std::size_t i = 0; i < Model::size; ++i)
       for (std::size_t j = i + 1; j < Model::size; ++j) {
-        using rows = matrix<typename N::stream>;
+        using rows = matrix<typename N::master>;
         loss +=
             Model::loss::pair(ctx, w.data + Model::loss_at, g.data + Model::loss_at, rows(f[i]), rows(f[j]), Model::share, rows(df[i]), rows(df[j]));
       }

@@ -15,13 +15,13 @@ struct projection {
 
   template <class N>
   struct saved {
-    view<typename N::stream, Out> y;          // (rows, out), this layer's own copy of its result
+    view<typename N::master, Out> y;          // (rows, out), this layer's own copy of its result
     view<typename N::master, 1> lengths;      // (rows, 1), before the division
-    view<typename N::stream, Out> d_project;  // (rows, out), between the two parts of backward
+    view<typename N::master, Out> d_project;  // (rows, out), between the two parts of backward
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
-    s.y = ctx.memory.template take_rows<typename N::stream, Out>(seq.rows());
+    s.y = ctx.memory.template take_rows<typename N::master, Out>(seq.rows());
     s.lengths = ctx.memory.template take_rows<typename N::master, 1>(seq.rows());
   }
 
@@ -33,7 +33,7 @@ struct projection {
   }
   template <class C, class N, class X, class DY, class DX>
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, In>, view<DY, Out> dy, view<DX, In> dx, saved<N>& s) {
-    s.d_project = ctx.memory.template take_rows<typename N::stream, Out>(seq.rows());
+    s.d_project = ctx.memory.template take_rows<typename N::master, Out>(seq.rows());
     normalize_backward(ctx, seq, s.y, s.lengths, dy, s.d_project);
     linear_backward_input(ctx, seq, s.d_project, project::weight(w.data), dx);
   }

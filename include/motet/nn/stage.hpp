@@ -74,11 +74,12 @@ struct tower_stage {
   template <class N>
   struct ends {
     using stream = typename N::stream;
+    using master = typename N::master;
     view<const stream, width> x{};               // (rows, width), from the stage before; not on the first
     view<stream, width> y{};                     // (rows, width), to the stage after; not on the last
-    view<stream, embedding> features{};          // (samples, embedding), on the last
+    view<master, embedding> features{};          // (samples, embedding), on the last
     view<const stream, width> dy{};              // (rows, width), from the stage after; not on the last
-    view<const stream, embedding> d_features{};  // (samples, embedding), on the last
+    view<const master, embedding> d_features{};  // (samples, embedding), on the last
     view<stream, width> dx{};                    // (rows, width), to the stage before; not on the first
   };
 

@@ -56,7 +56,7 @@ class held_stage {
     after.before_ = this;
   }
   // Of each microbatch the place of its features and of their gradient, on the last stage.
-  void set_features(std::vector<view<stream, stage::embedding>> features, std::vector<view<const stream, stage::embedding>> gradients) {
+  void set_features(std::vector<view<master, stage::embedding>> features, std::vector<view<const master, stage::embedding>> gradients) {
     features_ = std::move(features);
     d_features_ = std::move(gradients);
   }
@@ -252,7 +252,7 @@ class held_stage {
     // Other ranks may still be fetching what the first forward brought to the join.
     const auto aside = [&](Context& ctx) {
       ends_type to = ends;
-      if (kind == 1 && is_last()) to.features = ctx.memory.template take_rows<stream, stage::embedding>(ends.features.rows);
+      if (kind == 1 && is_last()) to.features = ctx.memory.template take_rows<master, stage::embedding>(ends.features.rows);
       return to;
     };
     const auto shape = shape_of(kind == 1 ? op::re_forward : op::forward, m, ends);
@@ -348,8 +348,8 @@ class held_stage {
   std::vector<slot> slots_;
   boundary_pool<stream, buffer_for<Context, stream>> in_[3];
   boundary_ring<stream, buffer_for<Context, stream>> out_[3];
-  std::vector<view<stream, stage::embedding>> features_;
-  std::vector<view<const stream, stage::embedding>> d_features_;
+  std::vector<view<master, stage::embedding>> features_;
+  std::vector<view<const master, stage::embedding>> d_features_;
   buffer_type weights_, gradients_, first_, second_;
   std::vector<std::shared_ptr<void>> kept_;  // last: a transport forgets memory before it goes away
 };

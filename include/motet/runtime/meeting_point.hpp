@@ -18,20 +18,19 @@ namespace motet {
 template <class Model, class Context, class Numbers, class Endpoint>
 class meeting_point {
  public:
-  using stream = typename Numbers::stream;
   using master = typename Numbers::master;
   using loss_type = typename Model::loss;
   using home_type = rank_state<Context, Numbers, Endpoint>;
-  using feature_view = view<stream, Model::embedding>;
-  using gradient_view = view<const stream, Model::embedding>;
+  using feature_view = view<master, Model::embedding>;
+  using gradient_view = view<const master, Model::embedding>;
   static constexpr index loss_size = loss_type::parameter_size;
-  static_assert(spread_loss<loss_type, Context, master, stream>, "motet: a loss that ranks share needs part(), and tell() if it tells");
+  static_assert(spread_loss<loss_type, Context, master, master>, "motet: a loss that ranks share needs part(), and tell() if it tells");
 
   // The rank of `home` is a member of the layout.
   meeting_point(home_type& home, const join_layout& layout, index groups)
       : home_(home),
         layout_(layout),
-        shares_(layout, Model::frozen, {row_bytes, loss_bytes, loss_type::tells ? static_cast<index>(sizeof(stream)) : 0}),
+        shares_(layout, Model::frozen, {row_bytes, loss_bytes, loss_type::tells ? static_cast<index>(sizeof(master)) : 0}),
         groups_(groups),
         me_(member_of(layout, home.rank)),
         features_(shares_.features(me_)),
@@ -124,13 +123,13 @@ class meeting_point {
   feature_view features_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
     std::byte* const from = features_.at(own_.data() + group * features_.own_bytes(), nullptr, me_, shares_.section(module)) + part.row * row_bytes;
-    return {reinterpret_cast<stream*>(from), part.samples.size()};
+    return {reinterpret_cast<master*>(from), part.samples.size()};
   }
   gradient_view gradients_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
     if (Model::frozen[module]) return {nullptr, part.samples.size()};
     std::byte* const from = d_features_.data() + group * gradient_bytes_ + gradient_at_[module] + part.row * row_bytes;
-    return {reinterpret_cast<const stream*>(from), part.samples.size()};
+    return {reinterpret_cast<const master*>(from), part.samples.size()};
   }
   void begin_step() {
     compared_ = false;
@@ -148,9 +147,9 @@ class meeting_point {
 
  private:
   static constexpr std::size_t modules = Model::size;
-  static constexpr index row_bytes = Model::embedding * static_cast<index>(sizeof(stream));
+  static constexpr index row_bytes = Model::embedding * static_cast<index>(sizeof(master));
   static constexpr index loss_bytes = round_up(loss_size * static_cast<index>(sizeof(master)), arena::alignment);
-  using pieces_type = std::vector<matrix<const stream>>;
+  using pieces_type = std::vector<matrix<const master>>;
   using bytes_type = buffer_for<Context, std::byte>;
   using buffer_type = buffer_for<Context, master>;
 
@@ -190,15 +189,15 @@ class meeting_point {
   master* numbers(const places& at) const {
     return reinterpret_cast<master*>(features_.at(at.own, at.received, shares_.owner(), join_shares::numbers_section));
   }
-  stream* told(const places& at, index member, std::size_t of, std::size_t target) const {
-    return reinterpret_cast<stream*>(told_.at(at.told, at.heard, member, shares_.told_section(of, target)));
+  master* told(const places& at, index member, std::size_t of, std::size_t target) const {
+    return reinterpret_cast<master*>(told_.at(at.told, at.heard, member, shares_.told_section(of, target)));
   }
-  matrix<stream> own_rows(const places& at, std::size_t k) const {
-    return feature_view(reinterpret_cast<stream*>(features_.at(at.own, at.received, me_, shares_.section(k))), rows(k));
+  matrix<master> own_rows(const places& at, std::size_t k) const {
+    return feature_view(reinterpret_cast<master*>(features_.at(at.own, at.received, me_, shares_.section(k))), rows(k));
   }
-  matrix<stream> own_slopes(const places& at, std::size_t k) const {
+  matrix<master> own_slopes(const places& at, std::size_t k) const {
     if (Model::frozen[k]) return {};
-    return feature_view(reinterpret_cast<stream*>(at.gradients + gradient_at_[k]), rows(k));
+    return feature_view(reinterpret_cast<master*>(at.gradients + gradient_at_[k]), rows(k));
   }
   // All rows of each module that somebody here is compared with, in the order of members.
   void find_pieces(const places& at, std::array<pieces_type, modules>& pieces) const {
@@ -207,10 +206,10 @@ class meeting_point {
       if (!shares_.compares_with(me_, k)) continue;
       for (index m = 0; m < layout_.size(); ++m)
         if (layout_.rows(m, k) > 0)
-          pieces[k].push_back(feature_view(reinterpret_cast<stream*>(features_.at(at.own, at.received, m, shares_.section(k))), layout_.rows(m, k)));
+          pieces[k].push_back(feature_view(reinterpret_cast<master*>(features_.at(at.own, at.received, m, shares_.section(k))), layout_.rows(m, k)));
     }
   }
-  pair_part<stream> part(const places& at, const std::array<pieces_type, modules>& pieces, std::size_t i, std::size_t j) const {
+  pair_part<master> part(const places& at, const std::array<pieces_type, modules>& pieces, std::size_t i, std::size_t j) const {
     return {own_rows(at, i), matches_[i][j].data(), pieces[j], layout_.samples()};
   }
   // Both modules are here, whole: then their pair is nobody else's business.
@@ -248,10 +247,10 @@ class meeting_point {
       for (std::size_t j = 0; j < modules; ++j) {
         if (Model::frozen[i] || !in_parts(i, j)) continue;
         const index mark = ctx.memory.mark();
-        stream* const others = ctx.memory.template take<stream>(layout_.samples());
+        master* const others = ctx.memory.template take<master>(layout_.samples());
         for (index m = 0, next = 0; m < layout_.size() && !ctx.measuring(); next += layout_.rows(m++, j))
           if (layout_.rows(m, j) > 0) copy(ctx, told(at, m, j, i), others + next, layout_.rows(m, j));
-        const stream *const own = told(at, me_, i, j), *const all = others;
+        const master *const own = told(at, me_, i, j), *const all = others;
         loss_type::part(ctx, numbers(at), nobody, part(at, pieces, i, j), share(), own, all, own_slopes(at, i));
         release(ctx, mark);
       }
@@ -262,15 +261,15 @@ class meeting_point {
   void pass(Context& ctx, const places& at, std::int32_t from, std::byte* range, const master* w, double* loss, master* g) const
     requires(!loss_type::tells)
   {
-    const stream* const none = nullptr;
+    const master* const none = nullptr;
     for (std::size_t i = 0; i < modules; ++i) {
       for (std::size_t j = 0; j < modules; ++j) {
         if (layout_.rows(from, j) == 0 || !in_parts(i, j)) continue;
         const bool counts = i < j || Model::frozen[j];
         std::byte* const begin =
             from == me_ ? features_.at(at.own, nullptr, me_, shares_.section(j)) : features_.in_range(range, from, shares_.section(j));
-        const matrix<const stream> columns = feature_view(reinterpret_cast<stream*>(begin), layout_.rows(from, j));
-        const pair_part<stream> some{own_rows(at, i), matches_[i][j].data(), {&columns, 1}, layout_.samples(), layout_.first_row(from, j)};
+        const matrix<const master> columns = feature_view(reinterpret_cast<master*>(begin), layout_.rows(from, j));
+        const pair_part<master> some{own_rows(at, i), matches_[i][j].data(), {&columns, 1}, layout_.samples(), layout_.first_row(from, j)};
         const auto found = loss_type::part(ctx, w, counts ? g : nullptr, some, share(), none, none, own_slopes(at, i));
         if (counts) add_number(ctx, found, loss);
       }

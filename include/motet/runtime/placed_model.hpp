@@ -306,9 +306,9 @@ class placed_model {
     auto& last = *own.held.back().stage;
     auto& point = *points_[static_cast<std::size_t>(last.at().rank)];
     const voice& sings = of().voices[own.voice];
-    using stream = typename Numbers::stream;
-    std::vector<view<stream, Model::embedding>> features;
-    std::vector<view<const stream, Model::embedding>> gradients;
+    using master = typename Numbers::master;
+    std::vector<view<master, Model::embedding>> features;
+    std::vector<view<const master, Model::embedding>> gradients;
     for (index m = 0; m < sings.microbatches; ++m) {
       features.push_back(point.features_of(I, own.voice, m / sings.group, m % sings.group));
       gradients.push_back(point.gradients_of(I, own.voice, m / sings.group, m % sings.group));

@@ -37,6 +37,8 @@ class timed_part {
   using master = typename Numbers::master;
   using part = std::conditional_t<Which == tower_part::before, typename Net::embed,
                                   std::conditional_t<Which == tower_part::block, typename Net::body::block, typename Net::tail>>;
+  // What goes out: rows of the stream, or features.
+  using out_number = std::conditional_t<Which == tower_part::behind, master, stream>;
   static constexpr index width = Net::stage::width, out = Which == tower_part::behind ? Net::stage::embedding : width;
 
   timed_part(const replica_microbatches<Net>& parts, tensor_cut cut)
@@ -120,16 +122,17 @@ class timed_part {
   using saved_type = typename part::template saved<Numbers>;
   static constexpr auto nothing_between = [](int) {};
 
-  static void draw(std::string_view name, const buffer<stream>& into, double scale) {
+  template <class T>
+  static void draw(std::string_view name, const buffer<T>& into, double scale) {
     const random_stream draws(1, name);
-    for (index i = 0; i < into.size(); ++i) into[i] = stream(static_cast<float>(scale * draws.normal(static_cast<std::uint64_t>(i))));
+    for (index i = 0; i < into.size(); ++i) into[i] = static_cast<T>(static_cast<float>(scale * draws.normal(static_cast<std::uint64_t>(i))));
   }
   weights<Numbers> w() const { return layer::part<part>(weights<Numbers>{w_.data(), cut_}); }
   gradients<Numbers> g() const { return layer::part<part>(gradients<Numbers>{g_.data(), cut_}); }
-  view<const stream, width> x() const { return {x_.data(), rows_.rows()}; }  // (rows, width)
-  view<stream, width> dx() const { return {dx_.data(), rows_.rows()}; }      // (rows, width)
-  view<stream, out> y() const { return {y_.data(), out_rows_}; }             // (rows, width) or (samples, embedding)
-  view<const stream, out> dy() const { return {dy_.data(), out_rows_}; }     // likewise
+  view<const stream, width> x() const { return {x_.data(), rows_.rows()}; }   // (rows, width)
+  view<stream, width> dx() const { return {dx_.data(), rows_.rows()}; }       // (rows, width)
+  view<out_number, out> y() const { return {y_.data(), out_rows_}; }          // (rows, width) or (samples, embedding)
+  view<const out_number, out> dy() const { return {dy_.data(), out_rows_}; }  // likewise
 
   void forward(Context& ctx, saved_type& s) const {
     ctx.shared = parts_.shared(0);
@@ -186,7 +189,8 @@ class timed_part {
   sequences rows_;
   index out_rows_;
   buffer<master> w_, g_;
-  buffer<stream> x_, dx_, y_, dy_;
+  buffer<stream> x_, dx_;
+  buffer<out_number> y_, dy_;
 };
 
 }  // namespace detail

@@ -45,10 +45,9 @@ struct stage_needs {
 template <class Stage, class Numbers, class Context, class Input>
 void remake(Context& ctx, stage_range range, weights<Numbers> w, const Input& batch, typename Stage::template ends<Numbers> ends,
             typename Stage::template saved<Numbers>& saved, index rows) {
-  using stream = typename Numbers::stream;
   Stage::template reserve<Numbers>(ctx, range, batch, saved, w.cut);
-  if (Stage::is_last(range)) ends.features = ctx.memory.template take_rows<stream, Stage::embedding>(ends.d_features.rows);
-  else ends.y = ctx.memory.template take_rows<stream, Stage::width>(rows);
+  if (Stage::is_last(range)) ends.features = ctx.memory.template take_rows<typename Numbers::master, Stage::embedding>(ends.d_features.rows);
+  else ends.y = ctx.memory.template take_rows<typename Numbers::stream, Stage::width>(rows);
   Stage::forward(ctx, range, w, batch, ends, saved);
 }
 
@@ -65,7 +64,7 @@ stage_needs measure_stage(const stage_position& at, const replica_microbatches<N
   const view<stream, stage::width> rows{nowhere<stream>(), boundary};
   if (!stage::is_first(at.range)) ends.x = ends.dx = rows;
   if (!stage::is_last(at.range)) ends.dy = ends.y = rows;
-  else ends.d_features = ends.features = {nowhere<stream>(), seq.samples};
+  else ends.d_features = ends.features = {nowhere<master>(), seq.samples};
 
   stage_needs found;
   const auto widest = [](index& most, index value) { most = value > most ? value : most; };
@@ -105,7 +104,7 @@ stage_needs measure_stage(const stage_position& at, const replica_microbatches<N
   const arena kept = dry({}, [&](Context& ctx) { stage::template reserve<Numbers>(ctx, at.range, largest, saved, at.cut); });
   found.slot = kept.mark();
   temporaries([&](Context& ctx) {
-    if (stage::is_last(at.range)) ctx.memory.template take_rows<stream, stage::embedding>(seq.samples);  // when it runs again
+    if (stage::is_last(at.range)) ctx.memory.template take_rows<master, stage::embedding>(seq.samples);  // when it runs again
     stage::forward(ctx, at.range, w, largest, ends, saved);
   });
   temporaries([&](Context& ctx) { stage::backward(ctx, at.range, w, largest, ends, saved, g); });

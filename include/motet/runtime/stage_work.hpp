@@ -46,7 +46,7 @@ stage_work work_of_stage(const stage_position& at, const replica_microbatches<Ne
   const view<stream, stage::width> rows{nowhere<stream>(), boundary};
   if (!stage::is_first(at.range)) ends.x = ends.dx = rows;
   if (!stage::is_last(at.range)) ends.dy = ends.y = rows;
-  else ends.d_features = ends.features = {nowhere<stream>(), Net::rows(largest).samples};
+  else ends.d_features = ends.features = {nowhere<master>(), Net::rows(largest).samples};
   const auto dry = [&](double& group_bytes, auto&& body) {
     profile costs;
     Context ctx;

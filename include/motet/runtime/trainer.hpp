@@ -49,7 +49,6 @@ template <class Model, class Device, class Numbers>
 class trainer {
  public:
   using master = typename Numbers::master;
-  using stream = typename Numbers::stream;
   using batch = typename Model::batch;
   using step_of = contrastive_step<Model>;
   using adamw_list = typename Device::context::template adamw_list<master>;
@@ -158,7 +157,7 @@ class trainer {
 
   // Features of module I, rows of length one, for at most part_samples() samples.
   template <std::size_t I>
-  void embed(const typename Model::template module_at<I>::input& input, stream* out) {
+  void embed(const typename Model::template module_at<I>::input& input, master* out) {
     using traits = input_traits<typename Model::template module_at<I>::net>;
     if (!traits::fits(input, part_samples())) fail(step_too_large, "embedding at most " + std::to_string(part_samples()) + " samples at a time");
     device_.run(
@@ -278,10 +277,10 @@ class trainer {
   }
   // `out` lies in the host's memory.
   template <std::size_t At, class C, class Input>
-  void embed_into(C& ctx, const Input& input, stream* out) {
+  void embed_into(C& ctx, const Input& input, master* out) {
     const index mark = ctx.memory.mark(), samples = input_traits<typename Model::template module_at<At>::net>::samples(input);
-    view<stream, Model::embedding> features(out, samples);
-    if constexpr (!Device::shares_memory) features = ctx.memory.template take_rows<stream, Model::embedding>(samples);
+    view<master, Model::embedding> features(out, samples);
+    if constexpr (!Device::shares_memory) features = ctx.memory.template take_rows<master, Model::embedding>(samples);
     step_of::template embed<At>(ctx, motet::weights<Numbers>{weights_.data()}, input, features);
     if constexpr (!Device::shares_memory) download(ctx, features.data, out, samples * Model::embedding);
     release(ctx, mark);

@@ -62,8 +62,8 @@ inline constexpr dtype dtype_of<std::uint8_t> = dtype::u8;
 
 // Which C++ types one run computes with. Sums are taken in `master` precision or better.
 //   value  : operands of matrix products and what is kept for backward
-//   stream : the residual stream and its gradient, features
-//   master : weights, gradients of weights, optimizer state
+//   stream : the residual stream and its gradient, also between ranks
+//   master : weights, gradients of weights, optimizer state, features and what a loss makes of them
 template <class Value, class Stream, class Master>
 struct numbers {
   using value = Value;
@@ -72,6 +72,8 @@ struct numbers {
 };
 using fp32 = numbers<float, float, float>;
 using mixed_bf16 = numbers<bf16, float, float>;
+using bf16_streams =
+    numbers<bf16, bf16, float>;  // rows between blocks in bf16 as well: half their memory and traffic, three more bits of noise in what they add up
 using fp64 = numbers<double, double, double>;  // for finite differences
 
 }  // namespace motet

@@ -145,6 +145,7 @@ TEST_CASE("products in bf16") {
   compare<small_model, mixed_bf16>({.batch = 6}, batches(6, 1, true), 8, 5e-2, 6);
   compare<small_model, mixed_bf16>({.batch = 6, .parts = 2}, batches(6, 1, true), 6, 5e-2, 4);
 }
+TEST_CASE("rows between blocks in bf16") { compare<small_model, bf16_streams>({.batch = 6}, batches(6, 1, true), 8, 5e-2, 6); }
 
 #if !defined(__CUDACC__)
 TEST_CASE("a step launches what its dry run lists, operation by operation") {

@@ -27,3 +27,5 @@ std::vector<score> orders() {
 TEST_CASE("bf16 values, float sums") {
   for (const score& order : orders()) compare_with_single_rank<towers, mixed_bf16>(order, 12, 1e-4);
 }
+// Rows that go from stage to stage are those that a single rank keeps, too.
+TEST_CASE("bf16 values and streams, messages of half the bytes") { compare_with_single_rank<towers, bf16_streams>(orders()[0], 12, 1e-4); }
