@@ -43,6 +43,7 @@ struct batch {
 };
 
 TEST_CASE("it makes what our kernels make") {
+  INFO(plans().describe());
   batch by_library, own, over;
   auto& settings = gpu().part<motet::cuda::attention_settings>();
   const index before = plans().runs();
@@ -77,6 +78,7 @@ const motet::cuda::detail::cudnn_attention_plan* find(const motet::cuda::detail:
 }
 
 TEST_CASE("a fixed order of sums is asked for where settings say so") {
+  INFO(plans().describe());
   auto problem = problem_of_batch(true, 2);
   auto& settings = gpu().part<motet::cuda::attention_settings>();
   const auto* const any = find(problem);
@@ -96,6 +98,7 @@ TEST_CASE("a fixed order of sums is asked for where settings say so") {
 }
 
 TEST_CASE("plans are made before a step is recorded, and replayed with it") {
+  INFO(plans().describe());
   batch recorded, twin;
   twin.run_planned();
   motet::cuda::context plan;
