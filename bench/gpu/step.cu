@@ -217,10 +217,14 @@ class training {
   static trainer_config config_for(index samples) {
     trainer_config config;
     config.batch = samples;
+    config.ahead = true;
     return config;
   }
   void take(int steps) {
-    for (int k = 0; k < steps; ++k) trains_.step(batch_, 1e-5);
+    for (int k = 0; k < steps; ++k) {
+      trains_.expect(batch_);
+      trains_.step(batch_, 1e-5);
+    }
     on_.finish();
   }
 

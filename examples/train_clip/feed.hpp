@@ -21,10 +21,11 @@ class feed {
   feed& operator=(const feed&) = delete;
   virtual ~feed() = default;
 
-  virtual pair_input next() = 0;                // valid until the next call
-  virtual void pin_for(session& model) = 0;     // its memory, until its end
-  virtual double waited() const { return 0; }   // seconds, since the start
-  virtual json position() const { return {}; }  // behind the last batch
+  virtual pair_input next() = 0;                            // valid until the next call
+  virtual std::optional<pair_input> ahead() { return {}; }  // what next() will give, where it is there already
+  virtual void pin_for(session& model) = 0;                 // its memory, until its end
+  virtual double waited() const { return 0; }               // seconds, since the start
+  virtual json position() const { return {}; }              // behind the last batch
   virtual std::string describe() const = 0;
 };
 
@@ -42,6 +43,7 @@ class random_feed final : public feed {
   static index bytes(const settings& s, const model_facts& facts) { return s.batch * (pixels_of(facts) + facts.caption.context) * 4; }
 
   pair_input next() override { return {pictures{pixels_.data(), batch_}, tokens{tokens_.data(), {batch_, context_, nullptr}}}; }
+  std::optional<pair_input> ahead() override { return next(); }
   void pin_for(session& model) override { pinned_ = model.pin(pixels_.data(), static_cast<std::size_t>(pixels_.size()) * sizeof(float)); }
   std::string describe() const override { return "random pixels and tokens, the same in each step"; }
 
@@ -105,9 +107,10 @@ class shard_feed final : public feed {
  public:
   shard_feed(data_folder& from, const json* saved) : from_(from), loader_(from.source(), from.words(), from.config(), place(from, saved)) {}
 
-  pair_input next() override {
-    const pair_batch& made = loader_.next();
-    return {pictures{made.pixels.data, made.size(), made.packed}, tokens{made.tokens.data(), made.captions()}};
+  pair_input next() override { return input_of(loader_.next()); }
+  std::optional<pair_input> ahead() override {
+    const pair_batch* const made = loader_.ahead();
+    return made != nullptr ? std::optional(input_of(*made)) : std::nullopt;
   }
   void pin_for(session& model) override { pinned_ = model.pin(loader_.memory().data(), static_cast<std::size_t>(loader_.memory().size())); }
   double waited() const override { return loader_.statistics().wait_seconds; }
@@ -126,6 +129,9 @@ class shard_feed final : public feed {
   }
 
  private:
+  static pair_input input_of(const pair_batch& made) {
+    return {pictures{made.pixels.data, made.size(), made.packed}, tokens{made.tokens.data(), made.captions()}};
+  }
   static data_position place(const data_folder& from, const json* saved) {
     if (saved == nullptr) return {from.config().seed, from.source().fingerprint(), from.source().size(), 0};
     return {saved->at("seed").unsigned_integer(), saved->at("fingerprint").unsigned_integer(), static_cast<index>(saved->at("samples").integer()),

@@ -67,6 +67,8 @@ class session {
   virtual std::vector<std::string> paths() { return {}; }
 
   virtual double flops(const pair_input& batch) = 0;
+  // Before step(): the batch of the step after it, which a GPU may take meanwhile.
+  virtual void expect(const pair_input&) {}
   virtual step_result step(const pair_input& batch, double rate) = 0;
   virtual index updates() const = 0;
   virtual index embed_samples() const = 0;  // most for one call of embed

@@ -19,7 +19,8 @@ struct settings {
         line_every = 1, ranks = 0, resplit = 0;
   std::uint64_t seed = 1;
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6, resplit_most = 1.25;
-  bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false, no_flip = false, list_plans = false;
+  bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false, no_flip = false, list_plans = false,
+       one_batch = false;
 
   bool random_data() const { return data == "random"; }
   // A GPU gets bytes, which it resizes: fewer on the way than floats, and less work for the loader. For the CPU that work is the same wherever it is
@@ -47,6 +48,7 @@ struct settings {
     session_config out{
         loss, precision, static_cast<int>(threads), {batch, accumulate, seed, {beta1, beta2, 1e-6, weight_decay, clip}, loss == "infonce"}};
     out.on_gpu = device == "cuda";
+    out.trainer.ahead = out.on_gpu && !one_batch;
     out.sm_share = shares();
     if (resplit > 0) out.resplit = {.every = resplit, .most = resplit_most};
     return out;
@@ -73,6 +75,7 @@ inline options command_line(settings& s) {
   line.real("--beta2", s.beta2, 0, 1, "of AdamW");
   line.count("--seed", s.seed, "of weights, order and augmentation");
   line.count("--accumulate", s.accumulate, 1, "parts of a step's batch, for less memory; the result is the same");
+  line.flag("--one-batch", s.one_batch, "on a GPU, no room for the next batch, which comes when its step begins: less memory, a little slower");
   line.count("--threads", s.threads, 0, "of the CPU; 0: one for each processor");
   line.text("--sm-share", s.sm_share, "N|N,N,...", "multiprocessors of the GPU for each rank of a plan; 0: all ranks on all of them");
   line.text("--plan", s.plan, "NAME|FILE.json", "how each tower is spread over ranks; without it, one rank on all threads");

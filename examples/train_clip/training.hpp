@@ -63,6 +63,7 @@ class training {
       const double waited = source->waited() - last_waited;
       last_waited += waited;
       line_waited += waited;
+      if (const auto following = source->ahead()) run_.model->expect(*following);
       const step_result result = run_.model->step(batch, rates.at(run_.model->updates()));
       asked = run_.model->any(stop.asked());
       const double whole = since(begun);

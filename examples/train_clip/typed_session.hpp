@@ -35,6 +35,9 @@ class typed_session final : public session {
   }
 
   double flops(const pair_input& batch) override { return trainer_.flops(batch); }
+  void expect(const pair_input& next) override {
+    if (trainer_.config().ahead) trainer_.expect(next);
+  }
   step_result step(const pair_input& batch, double rate) override { return trainer_.step(batch, rate); }
   index updates() const override { return trainer_.updates(); }
   void finish() override {

@@ -120,6 +120,13 @@ class pair_loader {
     return own.batch;
   }
 
+  // The one that next() will give, if it is made already, as valid as that one will be; else null.
+  const pair_batch* ahead() const {
+    const std::lock_guard hold(guard_);
+    const slot& own = slots_[static_cast<std::size_t>((delivered_ + (holding_ ? 1 : 0)) % slot_count())];
+    return own.state == slot::ready && !own.problem ? &own.batch : nullptr;
+  }
+
   // Behind the batch that `next` gave last: saved with the weights of that step, it resumes with the batch after it.
   data_position position() const {
     const std::lock_guard hold(guard_);

@@ -16,7 +16,8 @@ namespace motet {
 
 // How the input of a net is sized and cut. A net with an input type of its own specialises this. Where a device has memory of its own, stage()
 // brings there what operations read by bring(from, to, count), to an address that is a multiple of 64, and tells the input with it; the rest stays
-// with the host. staged_bytes() says how much memory that takes at most. shape() tells all that decides what work it is.
+// with the host. staged_bytes() says how much memory that takes at most. shape() tells all that decides what work it is; same(), whether two are one
+// input, by where they lie.
 template <class Net, class Input = typename Net::input>
 struct input_traits;
 
@@ -64,6 +65,9 @@ struct input_traits<Net, pictures> {
     bring(from.of(0), bytes, count);
     return there;
   }
+  static bool same(const pictures& a, const pictures& b) {
+    return a.pixels == b.pixels && a.samples == b.samples && a.packed.bytes == b.packed.bytes && a.packed.each == b.packed.each;
+  }
   // What is in packed pictures may change by step, how they are scaled may not.
   static void shape(const pictures& all, std::vector<index>& into) {
     into.insert(into.end(), {all.samples, all.are_packed() ? 1 : 0});
@@ -101,6 +105,9 @@ struct input_traits<Net, tokens> {
     auto* const ids = reinterpret_cast<std::int32_t*>(to);
     bring(all.ids, ids, all.seq.rows());
     return {ids, all.seq};
+  }
+  static bool same(const tokens& a, const tokens& b) {
+    return a.ids == b.ids && a.seq.samples == b.seq.samples && a.seq.length == b.seq.length && a.seq.offsets == b.seq.offsets;
   }
   static void shape(const tokens& all, std::vector<index>& into) {
     into.insert(into.end(), {all.seq.samples, all.seq.offsets == nullptr ? all.seq.length : -1});

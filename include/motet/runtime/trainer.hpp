@@ -13,7 +13,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <type_traits>
+#include <utility>
 
 namespace motet {
 
@@ -23,6 +25,7 @@ struct trainer_config {
   std::uint64_t seed = 1;
   adamw_settings optimizer{};
   bool clamp_scale = true;  // keeps join.log_scale at or below ln 100, as CLIP does
+  bool ahead = false;       // room for a second batch, where the device has memory of its own: see expect()
 };
 
 struct step_result {
@@ -37,7 +40,7 @@ struct training_plan {
   index weights = 0, gradients = 0, optimizer = 0;  // bytes
   index arena = 0;                                  // bytes, shared
   index scratch = 0;                                // bytes, of all threads
-  index inputs = 0;                                 // bytes, of a batch, where the device has memory of its own
+  index inputs = 0;                                 // bytes, of a batch or two, where the device has memory of its own
   double flops = 0;                                 // of forward and backward, nothing computed twice
   double flops_run = 0;                             // as run: accumulation computes the features twice
   index total() const { return weights + gradients + optimizer + arena + scratch + inputs; }
@@ -75,7 +78,7 @@ class trainer {
     out.optimizer = 2 * Model::trainable_size * bytes;
     out.arena = found.memory;
     out.scratch = found.scratch * device_.threads();
-    out.inputs = staged_inputs<Model, Device>::bytes(config_.batch);
+    out.inputs = staged_inputs<Model, Device>::bytes(config_.batch, config_.ahead);
     out.flops = flops(batch_parts<Model>::largest_batch(config_.batch));
     out.flops_run = device_.flops([&](auto& ctx) { contrast(ctx, parts_.largest()); });
     return out;
@@ -107,7 +110,8 @@ class trainer {
     device_.template keep_weights<typename Numbers::value>(weights_.data(), Model::parameter_size);
     list();
     device_.run([&](auto& ctx) { moved_.prepare(ctx); });
-    inputs_.prepare(device_, config_.batch);
+    inputs_.prepare(device_, config_.batch, config_.ahead);
+    expected_.reset();
     device_.run([&](auto& ctx) {
       initialise(ctx, parameters_, config_.seed, weights_.data(), Model::parameter_size);
       zero(ctx, first_.data(), Model::trainable_size);
@@ -118,6 +122,12 @@ class trainer {
     updates_ = 0;
   }
 
+  // Before step(): the batch of the step after it, which comes to the device meanwhile. It stays as it is until its own step has returned.
+  void expect(const batch& next) {
+    if (!config_.ahead) fail(bad_training_option, "expect() without trainer_config::ahead: there is room for the batch of a step alone");
+    parts_.require(next);
+    if constexpr (!Device::shares_memory) expected_ = next;
+  }
   // Forward, backward, clipping and one update at this learning rate. When a number is not finite: MT-R01, and the weights are as before.
   step_result step(const batch& whole, double rate) {
     const auto started = std::chrono::steady_clock::now();
@@ -265,12 +275,19 @@ class trainer {
   template <class C>
   outcome update(C& ctx, const sums<typename C::real>& found, double rate) {
     const auto part = enter(ctx, "optimizer");
-    if constexpr (!Device::shares_memory) used(ctx);
+    if constexpr (!Device::shares_memory)
+      if (!expected_) used(ctx);
     const auto coming = begin_numbers(ctx, found.loss, found.squares);
     const auto step = adamw_step_for<typename Device::adamw_step>(config_.optimizer, updates_ + 1, rate, 1, true);
     adamw(ctx, moved_, step, found.loss, found.squares, config_.optimizer.clip);
     if (config_.clamp_scale && log_scale_at_ >= 0)
       clamp_to(ctx, weights_.data() + log_scale_at_, static_cast<master>(4.60517018598809), found.loss, found.squares);  // ln 100
+    // While the device works on all this.
+    if constexpr (!Device::shares_memory)
+      if (expected_ && !ctx.measuring()) {
+        inputs_.bring_ahead(ctx, *std::exchange(expected_, std::nullopt));
+        used(ctx);
+      }
     const auto numbers = numbers_of(ctx, coming);
     const update_sums known{numbers.first, numbers.second};
     return {known.loss, known.norm(), known.allow()};
@@ -327,7 +344,8 @@ class trainer {
   batch_parts<Model> parts_;
   buffer<master> weights_, gradients_, first_, second_;
   staged_inputs<Model, Device> inputs_;
-  flat_state<master> kept_;  // what state() showed, where the device's memory is not the host's
+  std::optional<batch> expected_;  // of the step after the next one
+  flat_state<master> kept_;        // what state() showed, where the device's memory is not the host's
   index log_scale_at_ = -1;
   index updates_ = 0;
   bool clean_ = false;  // gradients are zero

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
 #include <doctest/doctest.h>
-
 #include <motet/backend/cpu/patches.hpp>
 #include <motet/data/loader.hpp>
 
@@ -12,6 +11,7 @@
 #include "laws/cpu_run.hpp"
 
 #include <set>
+#include <thread>
 
 using namespace motet;
 
@@ -285,6 +285,25 @@ TEST_CASE("a loader may end at any moment") {
     pair_loader loader(source, set.words, config_of(1 + i % 3));
     batches(loader, i % 4);
     CHECK(loader.statistics().batches == i % 4);
+  }
+}
+
+TEST_CASE("one can look at the batch after this one, once it is made") {
+  const pairs_set set;
+  skip_log skips;
+  const pair_source source(set.shards, skips);
+  pair_loader loader(source, set.words, config_of(2)), other(source, set.words, config_of(1));
+  for (int step = 0; step < 6; ++step) {
+    const pair_batch* seen = nullptr;
+    while ((seen = loader.ahead()) == nullptr) std::this_thread::yield();
+    const std::vector<motet::index> samples = seen->samples;
+    const motet::index position = loader.position().next;
+    CHECK(loader.ahead() == seen);
+    CHECK(loader.position().next == position);
+    CHECK(&loader.next() == seen);
+    CHECK(seen->samples == samples);
+    CHECK(seen->samples == other.next().samples);
+    CHECK(loader.statistics().batches == step + 1);
   }
 }
 

@@ -368,6 +368,25 @@ TEST_CASE("a plan counts what the GPU's memory holds") {
 }
 
 #if !defined(__CUDACC__)
+TEST_CASE("a batch that was told comes during the step before: the same steps, with room for two") {
+  const std::vector<small_batch> from = batches(6, 2, false);
+  motet::cuda::device plain_gpu, gpu;
+  on_gpu<small_model> plain(plain_gpu, {.batch = 6}), train(gpu, {.batch = 6, .ahead = true});
+  CHECK(train.plan().inputs == 2 * plain.plan().inputs);
+  CHECK(train.plan().total() == plain.plan().total() + plain.plan().inputs);
+  CHECK_THROWS_WITH_AS(plain.expect(from[0].get()), doctest::Contains("expect() without trainer_config::ahead"), motet::error);
+  plain.prepare();
+  train.prepare();
+  for (std::size_t k = 0; k < 12; ++k) {
+    // Now and then nothing is told, or what does not come.
+    if (k % 5 != 3) train.expect(from[(k + (k % 7 == 6 ? 0 : 1)) % 2].get());
+    const step_result right = plain.step(from[k % 2].get(), 2e-3), found = train.step(from[k % 2].get(), 2e-3);
+    CHECK(found.loss == right.loss);
+    CHECK(found.gradient_norm == right.gradient_norm);
+  }
+  CHECK(gpu.replayed() == plain_gpu.replayed());
+}
+
 TEST_CASE("without a GPU a plan is told, and a run is refused") {
   emulation::set_gpus(0);
   motet::cuda::device gpu;
