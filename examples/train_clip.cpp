@@ -32,6 +32,11 @@ std::optional<checkpoint> reopen(settings& s, const options& line) {
 
 // Whether this program has what --device asks for. A GPU itself is looked for when it is needed.
 void check_device(const settings& s) {
+  if (s.precision == "fp8" && s.device == "cpu")
+    fail(bad_option_value, "--precision fp8 with --device cpu: GPUs from sm_89 on multiply fp8; take --device cuda, or --precision bf16");
+  if (s.precision == "fp8" && !s.plan.empty() && s.plan != "one")
+    fail(bad_option_value,
+         "--precision fp8 with --plan " + s.plan + ": ranks of a plan multiply in fp32 or bf16; leave --plan out, or take one of these");
   if (s.device == "cpu") return;
   if (find_model(s.model).on_gpu == nullptr)
     fail(bad_option_value,

@@ -51,8 +51,7 @@ class decoder {
   index rows() const { return seq_.rows(); }
   index predicted() const {
     const index numbers_of_rows = 2 * rows() * width;
-    return plan_.memory + plan_.scratch + (4 * size + numbers_of_rows) * static_cast<index>(sizeof(float)) +
-           cuda::device::weight_copy_bytes<bf16, float>(size);
+    return plan_.memory + plan_.scratch + (4 * size + numbers_of_rows) * static_cast<index>(sizeof(float)) + on_.weight_copy_bytes<bf16, float>(size);
   }
   // Products and attention, forward and backward.
   double flops() const {

@@ -21,7 +21,7 @@ using pair_input = std::tuple<pictures, tokens>;
 struct model_facts {
   std::string name;       // "tiny"
   std::string loss;       // "infonce" or "sigmoid"
-  std::string precision;  // "fp32" or "bf16"
+  std::string precision;  // "fp32", "bf16" or "fp8"
   vit_config picture;
   text_config caption;
   index parameters = 0;  // numbers, without the gaps between tensors

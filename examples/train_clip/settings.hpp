@@ -64,7 +64,8 @@ inline options command_line(settings& s) {
   line.choice("--device", s.device, {"cpu", "cuda"}, "what trains: the processors, or a GPU");
   line.count("--batch", s.batch, 1, "pairs in a step; the loss compares all with all");
   line.count("--steps", s.steps, 0, "of the whole run, those before --resume included");
-  line.choice("--precision", s.precision, {"fp32", "bf16"}, "of products; weights, sums and the optimizer are fp32 always");
+  line.choice("--precision", s.precision, {"fp32", "bf16", "fp8"},
+              "of products; weights, sums and the optimizer are fp32 always. fp8: linear layers of a GPU, from sm_89 on");
   line.choice("--loss", s.loss, {"infonce", "sigmoid"}, "softmax over all pairs, or a yes or no for each pair");
   line.real("--lr", s.rate, 0, 1e6, "peak learning rate");
   line.choice("--schedule", s.schedule, {"cosine", "constant"}, "of the learning rate after the warm-up");

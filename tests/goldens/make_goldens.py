@@ -435,10 +435,34 @@ def make_training(random):
     return file
 
 
+def rounded_to_fp8(x, kind):
+    """By PyTorch's cast, with the scale that makes the largest magnitude the format's."""
+    largest = x.abs().max().float()
+    scale = torch.tensor(torch.finfo(kind).max) / largest
+    return (x.float() * scale).to(kind).double() * (1 / scale).double()
+
+
+def make_fp8(random):
+    """The three products of a linear layer: values and weights as e4m3, gradients as e5m2. Sums are exact, so rounding the operands is all that is off:
+    tests/unit/backend/cuda/fp8.cpp. Of each product `off` has the relative error to that without rounding."""
+    file = {}
+    for name, rows, width, out, size in (("even", 48, 32, 64, 1.0), ("small", 16, 48, 16, 1e-7), ("large", 32, 16, 80, 1e6), ("ragged", 37, 64, 48, 1.0)):
+        x, dy = random.normal(rows, width).bfloat16().double(), random.normal(rows, out, scale=size).bfloat16().double()
+        weight = random.normal(out, width, scale=1 / math.sqrt(width)).float().double()
+        values, weights, slopes = rounded_to_fp8(x, torch.float8_e4m3fn), rounded_to_fp8(weight, torch.float8_e4m3fn), rounded_to_fp8(dy, torch.float8_e5m2)
+        file |= {f"{name}/x": x, f"{name}/weight": weight, f"{name}/dy": dy}
+        found = {"y": values @ weights.T, "dx": slopes @ weights, "dweight": slopes.T @ values}
+        exact = {"y": x @ weight.T, "dx": dy @ weight, "dweight": dy.T @ x}
+        for key, value in found.items():
+            file[f"{name}/{key}"] = value
+            file[f"{name}/off/{key}"] = ((value - exact[key]).norm() / exact[key].norm()).reshape(1)
+    return file
+
+
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent / "data"
     folder.mkdir(parents=True, exist_ok=True)
-    for seed, (name, make) in enumerate({"layers": make_layers, "towers": make_towers, "losses": make_losses, "training": make_training}.items()):
+    for seed, (name, make) in enumerate({"layers": make_layers, "towers": make_towers, "losses": make_losses, "training": make_training, "fp8": make_fp8}.items()):
         file = {key: (value.detach().float() if value.is_floating_point() else value).contiguous().clone() for key, value in make(Random(seed)).items()}
         save_file(file, folder / f"golden_{name}.safetensors")
         print(f"golden_{name}.safetensors: {len(file)} tensors, {sum(v.nbytes for v in file.values()) / 1e6:.2f} MB")

@@ -17,6 +17,7 @@ class golden_file {
   explicit golden_file(const std::string& name) : file_(std::string(MOTET_TEST_DATA "/golden_") + name + ".safetensors") {}
 
   bool has(const std::string& name) const { return file_.find(name) != nullptr; }
+  const stored_tensor& tensor(const std::string& name) const { return file_.at(name); }
   reals at(const std::string& name) const {
     const stored_tensor& found = file_.at(name);
     reals out(static_cast<std::size_t>(found.elements()));

@@ -47,6 +47,7 @@ case " ${MOTET_MODELS:-small} " in
   *) expect 2 'compiled without this model; configure with -DMOTET_MODELS=small' --data random --model small --steps 1 ;;
 esac
 expect 2 MT-X03 --data shapes --batch 4 --accumulate 8
+expect 2 '--precision fp8 with --device cpu: GPUs from sm_89.*MT-X03' --data random --precision fp8
 expect 2 MT-X04 --steps 3
 expect 2 MT-X04 --data shapes --resume
 expect 2 MT-X05 shapes

@@ -46,6 +46,7 @@ MUST_MOVE = [
     (r"turn_rows<(float, 4|bf16, 8|double, 2)", "load store"),
     (r"(info_nce|sigmoid)_slopes<", "store"),
     (r"add_pair_product<", "load store"),
+    (r"find_fp8_largest<", "load"),
     (r"round_to_fp8<", "load store"),
 ]
 MATRIX = re.compile(r"attention_\w+_matrix<|multiply_matrix_tiles<")

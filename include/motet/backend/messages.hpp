@@ -46,6 +46,8 @@ inline constexpr message gpu_shape_refused{"MT-B19", "a GPU operation does not t
 inline constexpr message kernels_refused{"MT-B20", "the kernels that were asked for cannot run here",
                                          "MOTET_KERNELS is set for another machine, or is misspelt",
                                          "Name kernels that this processor has, or unset MOTET_KERNELS to take the best"};
+inline constexpr message gpu_precision_refused{"MT-B21", "a GPU does not multiply in the precision that was asked for",
+                                               "its chip is older than that precision", "Ask for bf16, or take a newer GPU"};
 
 // What goes on, but slower than it could: warnings, each said once.
 inline constexpr message attention_library_missing{
@@ -102,6 +104,7 @@ inline constexpr message backend_messages[] = {mpi_failed,
                                                product_choices_unreadable,
                                                product_choices_unwritten,
                                                kernels_load_late,
-                                               kernels_refused};
+                                               kernels_refused,
+                                               gpu_precision_refused};
 
 }  // namespace motet

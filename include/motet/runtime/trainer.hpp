@@ -73,7 +73,7 @@ class trainer {
     const auto found = dry_run();
     training_plan out;
     constexpr index bytes = static_cast<index>(sizeof(master));
-    out.weights = Model::parameter_size * bytes + Device::template weight_copy_bytes<typename Numbers::value, master>(Model::parameter_size);
+    out.weights = Model::parameter_size * bytes + device_.template weight_copy_bytes<typename Numbers::value, master>(Model::parameter_size);
     out.gradients = Model::trainable_size * bytes;
     out.optimizer = 2 * Model::trainable_size * bytes;
     out.arena = found.memory;

@@ -146,7 +146,9 @@ cublasStatus_t look(problem& p, const uint32_t (&align)[4]) {
       return CUBLAS_STATUS_NOT_SUPPORTED;
     if (w.compute != CUBLAS_COMPUTE_32F || w.scale_type != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (!a_turned || b_turned) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (p.m % 16 != 0 || p.n % 16 != 0 || p.k % 16 != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+    // Of A, which comes transposed, and of B the rows in memory are p.k, of D p.m: these are whole pieces of 16 bytes. How many columns B and D have is
+    // free; PyTorch's scaled products, which are this call, rely on it.
+    if (p.m % 16 != 0 || p.k % 16 != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
     if ((p.d.type != CUDA_R_16BF && p.d.type != CUDA_R_32F) || p.c.type != p.d.type) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (!p.epilogue_is({CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS}))
       return CUBLAS_STATUS_NOT_SUPPORTED;

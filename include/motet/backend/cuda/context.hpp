@@ -50,6 +50,7 @@ struct context {
   draw_key draws;    // but for the step, which kernels read from engine::step(): a recorded graph is replayed in other steps
   const spread* shared = nullptr;
   double sample_share = 1;
+  bool fp8 = false;  // products of linear layers that would be in bf16: see fp8.hpp
   gradient_sink sink;
 
   // A dry run: operations take memory and note their work, and begin nothing.

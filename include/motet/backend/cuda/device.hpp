@@ -32,6 +32,10 @@ class device {
   device(const device&) = delete;
   device& operator=(const device&) = delete;
 
+  // Linear layers in fp8 where they would be in bf16 (fp8.hpp), from the next plan() and prepare() on, which refuses a chip that has none.
+  void set_fp8(bool wanted) { fp8_ = wanted; }
+  bool fp8() const { return fp8_; }
+
   int threads() const { return 1; }
   engine& on() {
     if (!engine_) {
@@ -49,6 +53,7 @@ class device {
     step_plan found;
     context ctx;
     ctx.costs = &found.costs;
+    ctx.fp8 = fp8_;
     function(ctx);
     found.memory = ctx.memory.peak();
     found.scratch = ctx.scratch.peak();
@@ -63,6 +68,7 @@ class device {
   // Takes the memory of a step. `foretold`: bytes of the whole run by its plan, which an error names.
   void prepare(const step_plan& plan, index foretold = 0) {
     if (foretold > 0) foretold_ = foretold;
+    if (fp8_) require_fp8(capability(cudaDevAttrComputeCapabilityMajor), capability(cudaDevAttrComputeCapabilityMinor));
     // Records hold addresses of what is given back here or by the caller.
     if (engine_) {
       engine_->finish();
@@ -101,12 +107,16 @@ class device {
 
   // Copies of these weights in the precision of products, where that is another one; refresh_weights() makes them follow.
   template <class Value, class Master>
-  static index weight_copy_bytes(index count) {
-    return std::is_same_v<Value, bf16> && std::is_same_v<Master, float> ? count * static_cast<index>(sizeof(bf16)) : 0;
+  index weight_copy_bytes(index count) const {
+    if (!std::is_same_v<Value, bf16> || !std::is_same_v<Master, float>) return 0;
+    return count * static_cast<index>(sizeof(bf16)) + (fp8_ ? fp8_weights::bytes(count) : 0);
   }
   template <class Value, class Master>
   void keep_weights(const Master* base, index count) {
-    if constexpr (std::is_same_v<Value, bf16> && std::is_same_v<Master, float>) on().template part<weight_copies>().keep(base, count);
+    if constexpr (std::is_same_v<Value, bf16> && std::is_same_v<Master, float>) {
+      on().template part<weight_copies>().keep(base, count);
+      if (fp8_) on().template part<fp8_weights>().keep(base, count);
+    }
   }
   template <class Master>
   void drop_weights(const Master* base) {
@@ -187,7 +197,7 @@ class device {
     int gpus = 0;
     if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
       cudaGetLastError();
-      return "no GPU here, " + libraries();
+      return "no GPU here, " + libraries() + products();
     }
     int gpu = gpu_;
     if (gpu < 0) check(cudaGetDevice(&gpu), "cudaGetDevice");
@@ -199,12 +209,13 @@ class device {
     const auto version = [](int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); };
     return std::string(found.name) + ", sm_" + std::to_string(found.major) + std::to_string(found.minor) + ", " +
            std::to_string(found.multiProcessorCount) + " multiprocessors, " + std::to_string(found.totalGlobalMem >> 30) + " GiB, driver " +
-           version(driver) + ", runtime " + version(runtime) + ", " + libraries() + ways();
+           version(driver) + ", runtime " + version(runtime) + ", " + libraries() + products() + ways();
   }
 
  private:
   static constexpr std::size_t most_records = 8;  // of whole steps
 
+  const char* products() const { return fp8_ ? ", linear layers in fp8" : ""; }
   recorder& graphs_of_steps() { return on().part<recorder>(); }
 
   class stop_watch {
@@ -265,6 +276,7 @@ class device {
     ctx.scratch = scratch_.size() > 0 ? arena(scratch_.data(), scratch_.size()) : arena(&nothing_, 0);
     ctx.costs = &costs_;
     ctx.draws = draws;
+    ctx.fp8 = fp8_;
     return ctx;
   }
 
@@ -280,7 +292,14 @@ class device {
     }
   }
 
+  int capability(cudaDeviceAttr which) {
+    int found = 0;
+    check(cudaDeviceGetAttribute(&found, which, on().gpu()), "cudaDeviceGetAttribute");
+    return found;
+  }
+
   int gpu_;
+  bool fp8_ = false;
   index foretold_ = 0;
   std::unique_ptr<engine> engine_;  // before all that lies on its GPU
   buffer<std::byte> memory_, scratch_;

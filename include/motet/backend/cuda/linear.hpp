@@ -71,10 +71,14 @@ void multiply_rows(context& ctx, const char* name, index rows, matrix<X> x, matr
   const gemm_room room{ctx.scratch.take<std::byte>(gemm_room::bytes(y.width))};
   if constexpr (!std::is_void_v<library_number<Compute, std::remove_const_t<X>, std::remove_const_t<W>>> && !std::is_same_v<Y, double>)
     note_passes<Y>(ctx, rows, y.width, epilogue);
-  if (ctx.measuring()) return;
   if constexpr (std::is_same_v<Compute, bf16> && std::is_same_v<std::remove_const_t<W>, float>) {
-    if (ctx.on->part<product_settings>().fp8 && fp8_product(ctx, rows, x, matrix<const float>(weight), transposed, y, epilogue, room.beside)) return;
+    const bool narrow = x.width == (transposed ? weight.width : weight.rows) && wants_fp8(ctx, x.width, y.width);
+    const fp8_room of_x = narrow ? take_fp8_room<X>(ctx, rows, x.width) : fp8_room{};
+    if (ctx.measuring()) return;
+    if (narrow && fp8_product(ctx, rows, x, matrix<const float>(weight), transposed, y, epilogue, of_x, room.beside)) return;
+    if (ctx.fp8 && !narrow) no_fp8(ctx, odd_widths);
   }
+  if (ctx.measuring()) return;
   gemm<Compute>(ctx, rows, y.width, transposed ? weight.width : weight.rows, left, right, y.data, y.stride, epilogue, room);
 }
 
@@ -152,12 +156,16 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   const bool padded = x.width > dweight.width;
   [[maybe_unused]] float* const whole = padded ? ctx.scratch.take<float>(dweight.rows * x.width) : nullptr;
   if (padded) ctx.note("accumulate", 0, 2 * detail::elements_in(dweight) * detail::bytes_of<M>);  // the product's count has the other two
+  constexpr bool may_be_narrow = std::is_same_v<compute, bf16> && std::is_same_v<M, float>;
+  const bool narrow = may_be_narrow && !padded && detail::wants_fp8(ctx, x.width, dy.width);
+  const auto of_dy = narrow ? detail::take_fp8_room<Dy>(ctx, x.rows, dy.width) : detail::fp8_room{};
+  const auto of_x = narrow ? detail::take_fp8_room<X>(ctx, x.rows, x.width) : detail::fp8_room{};
   // Takes its memory even where there is nothing to sum.
   const auto sum_bias = [&](matrix<Dy> rows) {
     if (dbias != nullptr) sum_columns(ctx, rows, dbias);
   };
-  // The library's product finds these sums on the way, so that they are only added.
-  constexpr bool finds_sums = !std::is_void_v<number> && std::is_same_v<M, float>;
+  // The library's product finds these sums on the way, but in fp8, so that they are only added.
+  const bool finds_sums = !std::is_void_v<number> && std::is_same_v<M, float> && !narrow;
   if (dbias != nullptr)
     ctx.note("linear_backward_bias", 0, finds_sums ? 3 * static_cast<double>(dy.width) * detail::bytes_of<M> : detail::bytes_in(dy));
   if (ctx.measuring() || x.rows == 0 || dy.width == 0) return sum_bias(finds_sums ? dy.slice(0, 0) : dy);
@@ -166,7 +174,10 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   if constexpr (!std::is_void_v<number> && std::is_same_v<M, float>) {
     const auto& how = ctx.on->part<product_settings>();
     why = detail::without_library(x.rows);
-    if constexpr (std::is_same_v<compute, bf16>) done = how.fp8 && !padded && detail::fp8_weight_product(ctx, x, dy, dweight) ? 1 : 0;
+    if constexpr (may_be_narrow) {
+      done = narrow && detail::fp8_weight_product(ctx, x, dy, dweight, of_x, of_dy) ? 1 : 0;
+      if (ctx.fp8 && !narrow) detail::no_fp8(ctx, detail::odd_widths);
+    }
     if (done == 0 && x.width > 0 && how.library) {
       detail::library_product by(ctx, dy.width, x.width, x.rows, detail::for_library<number>(ctx, left), detail::for_library<number>(ctx, right));
       if (!padded) {

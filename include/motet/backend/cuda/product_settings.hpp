@@ -23,8 +23,7 @@ struct product_settings {
   bool tf32 = false;                   // fp32 products with operands rounded to 11 bits, several times as fast
   bool autotune = false;               // time the library's best offers for each new shape, once: here, or wherever `cache` was written
   std::filesystem::path cache = product_cache::usual_folder();  // of choices that were timed; empty: they end with the program
-  bool fp8 = false;            // of linear layers whose sizes are multiples of 16, on chips that have it: see fp8.hpp
-  index workspace = 32 << 20;  // for the library; what it wants on Hopper
+  index workspace = 32 << 20;                                   // for the library; what it wants on Hopper
 };
 
 // Whether work is recorded now instead of done: then nothing may be allocated, timed or waited for.

@@ -13,7 +13,6 @@ TEST_CASE("an engine has one set of settings, and says when work is recorded") {
   auto& settings = engine.part<motet::cuda::product_settings>();
   CHECK(!settings.tf32);
   CHECK(!settings.autotune);
-  CHECK(!settings.fp8);
   settings.tf32 = true;
   CHECK(engine.part<motet::cuda::product_settings>().tf32);
   settings.tf32 = false;
