@@ -93,31 +93,36 @@ course follow(Trainer& train, const std::vector<small_batch>& from, int steps, d
   }
   return out;
 }
+// At its worst step, whose number a failed check prints.
 laws::deviation apart(const std::vector<double>& a, const std::vector<double>& b) { return laws::off_by(a, b, true); }
 
+struct both_courses {
+  course cpu, gpu;
+};
 // The same steps on both, on the GPU kernel by kernel and as graphs; these two are the same to the last bit.
 template <class Model, class Numbers = fp32>
-void compare(const trainer_config& config, const std::vector<small_batch>& from, int steps, double close, int replays) {
+both_courses compare(const trainer_config& config, const std::vector<small_batch>& from, int steps, double close, int replays, double rate = 2e-3) {
   cpu::device host(1);
   on_cpu<Model, Numbers> wanted(host, config);
   wanted.prepare();
-  const course right = follow(wanted, from, steps);
+  const course right = follow(wanted, from, steps, rate);
   course found[2];
   for (const bool graphs : {false, true}) {
     motet::cuda::device gpu;
     gpu.set_graphs(graphs);
     on_gpu<Model, Numbers> train(gpu, config);
     train.prepare();
-    found[graphs] = follow(train, from, steps);
+    found[graphs] = follow(train, from, steps, rate);
     CHECK(gpu.replayed() == (graphs ? replays : 0));
     CHECK(gpu.graphs() == graphs);
   }
   CHECK(apart(found[0].losses, right.losses) < close);
   CHECK(apart(found[0].norms, right.norms) < 50 * close);
-  CHECK(apart({found[0].norms[0]}, {right.norms[0]}) < (std::is_same_v<Numbers, fp32> ? 0.1 : 0.5) * close);  // of eight seeds in bf16, 2 % at most
+  CHECK(apart({found[0].norms[0]}, {right.norms[0]}) < (std::is_same_v<Numbers, fp32> ? 0.1 : 0.5) * close);
   CHECK(right.losses.back() < right.losses.front());
   CHECK(found[1].losses == found[0].losses);
   CHECK(found[1].norms == found[0].norms);
+  return {right, found[1]};
 }
 
 }  // namespace
@@ -125,6 +130,54 @@ void compare(const trainer_config& config, const std::vector<small_batch>& from,
 TEST_CASE("fifty steps give the losses of the CPU") {
   // The first step clears gradients and is another shape; then each batch is seen once before it is recorded.
   compare<small_model>({.batch = 6}, batches(6, 2, false), 50, 1e-4, 48);
+}
+
+// In larger steps rows of eight numbers go other ways soon: where a loss falls by a half in one step, what bf16 rounds decides which half. In fp8 are the
+// products of the picture tower; the caption tower is too narrow.
+TEST_CASE("fifty small steps with captions of equal and unequal length, in fp32, bf16 and fp8") {
+  std::vector<small_batch> from = batches(6, 1, false);
+  for (small_batch& each : batches(6, 2, true)) from.push_back(std::move(each));
+  constexpr double rate = 3e-4;
+  const course right = compare<small_model>({.batch = 6}, from, 50, 1e-4, 50 - 4, rate).cpu;
+  const course in_bf16 = compare<small_model, mixed_bf16>({.batch = 6}, from, 50, 5e-2, 50 - 4, rate).gpu;
+
+  motet::cuda::device gpu;
+  gpu.set_fp8(true);
+  on_gpu<small_model, mixed_bf16> train(gpu, {.batch = 6});
+  CHECK(train.plan().weights == small_model::parameter_size * 8 + 4096 * 16);
+  train.prepare();
+  const course in_fp8 = follow(train, from, 50, rate);
+  CHECK(gpu.replayed() == 50 - 4);
+  CHECK(gpu.describe().find("linear layers in fp8") != std::string::npos);
+  CHECK(gpu.describe().find("product by cuBLASLt in fp8") != std::string::npos);
+  CHECK(apart(in_bf16.losses, right.losses) < 0.1);
+  CHECK(apart(in_fp8.losses, right.losses) < 0.3);
+  CHECK(in_fp8.losses.back() < 0.5 * in_fp8.losses.front());
+}
+
+// What bf16 moves the gradient of such narrow towers by, and why: docs/precision.md. It is as often too long as too short.
+TEST_CASE("the gradient's norm in bf16 is off by chance and not to one side") {
+  constexpr int seeds = 8;
+  double sum = 0, squares = 0;
+  std::string all;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    std::vector<small_batch> from;
+    from.emplace_back(6, static_cast<std::uint64_t>(9 + seed));
+    const trainer_config config{.batch = 6, .seed = static_cast<std::uint64_t>(seed)};
+    cpu::device host(1);
+    motet::cuda::device gpu;
+    on_cpu<small_model> wanted(host, config);
+    on_gpu<small_model, mixed_bf16> train(gpu, config);
+    wanted.prepare();
+    train.prepare();
+    const double off = follow(train, from, 1).norms[0] / follow(wanted, from, 1).norms[0] - 1;
+    sum += off;
+    squares += off * off;
+    all += std::to_string(100 * off) + " % ";
+  }
+  INFO("deviations from fp32: ", all);
+  CHECK(std::abs(sum / seeds) < 0.01);
+  CHECK(std::sqrt(squares / seeds) < 0.025);
 }
 
 TEST_CASE("captions of unequal length are recorded when the same lengths come again") {
