@@ -80,6 +80,10 @@ inline constexpr message kernels_load_late{
     "several ranks share a process, or NCCL is used, and CUDA began before it was asked to bring all of them first",
     "Set CUDA_MODULE_LOADING=EAGER for the program, or call motet::load_kernels_first() before anything of CUDA; MOTET_QUIET=1 says nothing"};
 
+inline constexpr message memory_not_registered{"MT-B39", "NCCL copies messages and sums once more, as it could not register their memory",
+                                               "the system limits locked memory, or memory of another kind was given",
+                                               "NCCL_DEBUG=INFO says more, NCCL_LOCAL_REGISTER=0 does without; MOTET_QUIET=1 says nothing"};
+
 inline constexpr message backend_messages[] = {mpi_failed,
                                                mpi_ranks_differ,
                                                mpi_not_ready,
@@ -105,6 +109,7 @@ inline constexpr message backend_messages[] = {mpi_failed,
                                                product_choices_unwritten,
                                                kernels_load_late,
                                                kernels_refused,
-                                               gpu_precision_refused};
+                                               gpu_precision_refused,
+                                               memory_not_registered};
 
 }  // namespace motet

@@ -150,7 +150,7 @@ class taken_paths {
     std::vector<taken_path> all;
   };
   static of_process& ended() {
-    static of_process one;
+    static auto& one = *new of_process;  // for good: engines may end with the program
     return one;
   }
   static void warn(const char* where, const char* operation, const detour& why) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/transport/nccl_communicator.hpp>
+#include <motet/backend/warnings.hpp>
 
 #include <memory>
 #include <string>
@@ -26,6 +27,7 @@ class kept_memory {
     if (status != ncclSuccess || handle == nullptr) {
       ++refused_;
       why_ = status == ncclSuccess ? "turned off by NCCL_LOCAL_REGISTER" : ncclGetErrorString(status);
+      if (status != ncclSuccess) warnings::of_process().say(memory_not_registered, why_, std::to_string(bytes) + " bytes: " + why_);
       return nullptr;
     }
     return std::make_shared<entry>(*this, by, handle, bytes);

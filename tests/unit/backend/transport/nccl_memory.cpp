@@ -51,6 +51,12 @@ TEST_CASE("a refusal is no error, and is told") {
     demand(all.keep(own[0], one.data(), 100) == nullptr && all.refused() == 1, "NCCL refused it");
     all.turn_off();
     demand(all.describe() == "no memory is registered with NCCL: an error of the fake", "why is told");
+    const auto said = motet::warnings::of_process().said();
+    demand(
+        said.size() == 1 && said[0] ==
+                                "motet: NCCL copies messages and sums once more, as it could not register their memory: 100 bytes: an error of the "
+                                "fake. NCCL_DEBUG=INFO says more, NCCL_LOCAL_REGISTER=0 does without; MOTET_QUIET=1 says nothing [MT-B39]",
+        "once, as a warning");
   });
 }
 #endif
