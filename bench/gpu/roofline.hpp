@@ -75,6 +75,7 @@ inline constexpr operation_kind operation_kinds[] = {
     {"tell_numbers", family::small, "tell_numbers"},
     {"clamp_to", family::small, "clamp_number<"},
     {"linear_backward_bias", family::small, "add_found_sums<"},
+    {"accumulate", family::small, "each_run<|plus"},
     {"sum_of_chunks", family::small, "sum_of_chunks<"},
     {"patches", family::small, "cut_to_patches<"},
     {"class_token_forward", family::small, "class_token_put<"},

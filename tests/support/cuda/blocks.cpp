@@ -158,7 +158,14 @@ class block_runner {
     if (of == cuda::memory_kind::block && !shared) fault(name() + "an instruction for the block's shared memory is given other memory");
     if (reinterpret_cast<std::uintptr_t>(at) % static_cast<unsigned>(bytes) != 0)
       fault(name() + "an instruction that moves " + std::to_string(bytes) + " bytes at once is given a place that is no multiple of them");
+    if (of == cuda::memory_kind::gpu && watch) watch(at, bytes, true);
   }
+  void load(const void* at, int bytes) const {
+    if (call_ == nullptr || !watch) return;
+    const auto* const place = static_cast<const unsigned char*>(at);
+    if ((place < shared_ || place >= shared_ + call_->shape.shared) && !on_stack(at)) watch(at, bytes, false);
+  }
+  static inline std::function<void(const void*, int, bool)> watch;
 
  private:
   static constexpr std::size_t mark_bytes = 64;
@@ -372,6 +379,8 @@ void emulated_thread::exchange(const void* value, void* found, std::size_t bytes
   block_runner::one().exchange(*this, value, found, bytes, from);
 }
 
+void watch_accesses(std::function<void(const void*, int, bool)> look) { block_runner::watch = std::move(look); }
+
 void run_blocks(const kernel_call& what, std::uint64_t random) { block_runner::one().run(what, random); }
 
 }  // namespace motet::emulation
@@ -379,5 +388,6 @@ void run_blocks(const kernel_call& what, std::uint64_t random) { block_runner::o
 namespace motet::cuda {
 
 void emulated_access(memory_kind of, const void* at, int bytes) { emulation::block_runner::one().access(of, at, bytes); }
+void emulated_load(const void* at, int bytes) { emulation::block_runner::one().load(at, bytes); }
 
 }  // namespace motet::cuda

@@ -58,6 +58,9 @@ place place_of(const void* at);
 
 // Called after each piece of work that a stream has done, with its kernel or call and the seconds at which it began and ended: for fakes of tracers.
 void watch_work(std::function<void(const std::string& name, double from, double to)> look);
+// Called for each load of a run and each whole store that a kernel makes in the GPU's memory. Single numbers, which kernels read plainly, are not seen.
+// For programs where one thread waits for the GPU.
+void watch_accesses(std::function<void(const void* at, int bytes, bool stores)> look);
 
 struct kernel_call {
   launch_shape shape;

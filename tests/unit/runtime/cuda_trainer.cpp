@@ -17,6 +17,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <unordered_set>
 
 // Training on a GPU goes the way that it goes on the CPU.
 
@@ -201,7 +202,7 @@ TEST_CASE("products in bf16") {
 TEST_CASE("rows between blocks in bf16") { compare<small_model, bf16_streams>({.batch = 6}, batches(6, 1, true), 8, 5e-2, 6); }
 
 #if !defined(__CUDACC__)
-TEST_CASE("a step launches what its dry run lists, operation by operation") {
+TEST_CASE("a step launches what its dry run lists, operation by operation, and moves as many bytes") {
   using picture =
       motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 2, .embedding = 8, .pre_norm = true}>>;
   using caption =
@@ -219,13 +220,21 @@ TEST_CASE("a step launches what its dry run lists, operation by operation") {
   train.step(batch, 1e-3);  // clears gradients, which later ones do not
   gpu.finish();
   std::map<std::string, long> ran, listed;
+  std::map<std::string, double> moved, noted;     // bytes
+  std::unordered_set<std::uintptr_t> touched[2];  // by the kernel under way: pairs of bytes that it loads, and stores
+  emulation::watch_accesses([&](const void* at, int bytes, bool stores) {
+    for (int i = 0; i < bytes; i += 2) touched[stores].insert(reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(i));
+  });
   emulation::watch_work([&](const std::string& name, double, double) {
     const bench::operation_kind* const kind = bench::kind_of_kernel(bench::readable_name(name));
     ++ran[kind != nullptr ? kind->name : name];
+    moved[kind != nullptr ? kind->name : name] += 2 * static_cast<double>(touched[0].size() + touched[1].size());
+    for (auto& each : touched) each.clear();
   });
   train.step(batch, 1e-3);
   gpu.finish();
   emulation::watch_work({});
+  emulation::watch_accesses({});
   const step_costs costs = train.dry_run().costs;
   CHECK(costs.unlisted() == 0);
   for (const operation_cost& each : costs.operations()) {
@@ -233,7 +242,16 @@ TEST_CASE("a step launches what its dry run lists, operation by operation") {
     const bool library = name == "linear_forward" || name == "linear_backward_input" || name == "linear_backward_weight" ||
                          name == "attention_forward" || name == "attention_backward";
     listed[library ? "call" : name == "bring" ? "cudaMemcpyAsync" : name] += each.calls;
+    noted[name] += static_cast<double>(each.calls) * each.bytes;
   }
+  // What is read and written in runs, each byte once for each kernel.
+  for (const char* const name :
+       {"activation_backward", "activation_forward", "adamw", "cast", "class_token_backward_weight", "copy", "info_nce_loss", "normalize_backward",
+        "normalize_forward", "patches", "pick_backward", "pick_forward", "position_backward_weight", "sum_of_squares", "zero"})
+    CHECK_MESSAGE(moved[name] == noted[name], name);
+  // Statistics are single numbers; gains and biases, a row or two of each kernel, are not noted.
+  for (const char* const name : {"norm_forward", "norm_backward_input"})
+    CHECK_MESSAGE(std::abs(moved[name] - noted[name]) < 0.06 * noted[name], name);
   listed["cudaMemcpyAsync"] += 2;  // the number of the step, for inputs and for the rest
   CHECK(listed["call"] > 50);
   for (const auto& [name, count] : listed) CHECK_MESSAGE(ran[name] == count, name);

@@ -132,12 +132,21 @@ enum class memory_kind { gpu, block };
 #if !defined(__CUDACC__)
 // Where kernels run without a GPU: ends the program unless `at` lies there, at a multiple of `bytes`, as the instruction would. Our tests define it.
 void emulated_access(memory_kind of, const void* at, int bytes);
+// As well: is told of loads, of any memory, so that what a kernel moves can be counted.
+void emulated_load(const void* at, int bytes);
 #endif
 // Stands beside each such instruction, or in the plain code that does the same elsewhere; the check of the tree looks for it.
 template <memory_kind Of>
 MOTET_HOST_DEVICE void must_lie_in([[maybe_unused]] const void* at, [[maybe_unused]] int bytes) {
 #if !defined(__CUDACC__)
   emulated_access(Of, at, bytes);
+#endif
+}
+
+// Stands beside loads of whole runs.
+MOTET_HOST_DEVICE inline void is_loaded([[maybe_unused]] const void* at, [[maybe_unused]] int bytes) {
+#if !defined(__CUDACC__)
+  emulated_load(at, bytes);
 #endif
 }
 
@@ -171,6 +180,7 @@ struct alignas(16) pack {
 };
 template <class T>
 MOTET_HOST_DEVICE pack<T> load_pack(const T* at) {
+  is_loaded(at, sizeof(pack<T>));
   return *reinterpret_cast<const pack<T>*>(at);
 }
 template <class T>

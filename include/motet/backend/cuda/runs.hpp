@@ -54,6 +54,7 @@ MOTET_HOST_DEVICE Y stored_as(T value) {
 template <class T, int N, class X>
 MOTET_HOST_DEVICE run<T, N> load_run(const X* at) {
   constexpr int each = detail::piece_size<X, N>;
+  is_loaded(at, N * static_cast<int>(sizeof(X)));
   run<T, N> made;
   MOTET_UNROLLED
   for (int p = 0; p < N / each; ++p) {
