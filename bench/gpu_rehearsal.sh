@@ -87,6 +87,7 @@ cd "$scratch" || die "no folder $scratch"
 sh "$session" --pack "$scratch/deps" || { tail -40 "$scratch/build/build.log" >&2; die "packing has failed"; }
 echo "packed after $(($(now) - from)) s"
 if [ "$brief" = yes ]; then
+  # The bench, two tests, and the sanitizer on one of them.
   slice 1 4
 else
   slice 1 13
@@ -103,6 +104,17 @@ else
   done
   slice 5 7
 fi
+# Benches refuse what they do not know.
+refused() {
+  code=$1
+  shift
+  "$scratch/deps/bin/bench_gpu_step" "$@" >"$scratch/refused.txt" 2>&1
+  [ $? -eq 2 ] && grep -q "$code" "$scratch/refused.txt" || die "bench_gpu_step $* is not refused with $code"
+}
+refused MT-X01 --kernel
+refused MT-X02 --batch
+refused MT-X03 --model l15
+refused MT-X04 --paced
 # A slice whose budget is over leaves the rest out, by name.
 sh "$session" 2 --deps "$scratch/deps" --out "$scratch/late" --toy --minutes 0.1 >"$scratch/late.txt" || die "a slice without time has failed"
 [ "$(grep -c '"left_out": "bench_gpu_.*s are left of 6"' "$scratch/late/slice-2.jsonl")" -eq 5 ] || die "a slice without time does not name what it leaves out"

@@ -171,15 +171,17 @@ task() {
   : >"$work/said"
   {
     timeout -k 5 "$limit" "$@" 2>"$work/problems" </dev/null
-    echo "status $?"
+    printf '\nstatus of the task: %s\n' $?
   } | while IFS= read -r line; do
     case $line in
-      'status '*) echo "${line#status }" >"$work/status" ;;
+      'status of the task: '*) echo "${line#status of the task: }" >"$work/status" ;;
+      '') ;;
       '{"'*'}') put "\"task\": \"$text\", ${line#?}" ;;
       *) printf '%s\n' "$line" >>"$work/said" ;;
     esac
   done
   status=$(cat "$work/status")
+  rm -f "$work/status"
   case $status in
     0) result=passed ;;
     77) result=skipped ;;

@@ -262,7 +262,6 @@ void trace_model(const char* name, const step_settings& how, index usual) {
 }  // namespace
 
 void measure(cuda::device& on, const step_settings& how) {
-  if (how.paced && how.model == "all") fail(option_missing, "--model, whose steps are to be paced");
   const double peak = on.measure_peak<bf16>(how.size(8192, 64), how.size(4096, 64), how.size(4096, 64));
   bench::line("{\"peak_tflops\": %.1f}", peak * 1e-12);
   bench::tell("peak of a bf16 product: %.0f TFLOP/s", peak * 1e-12);
@@ -294,5 +293,8 @@ int main(int count, char** words) {
     return motet::bench::print_roofline(count, words, "bench_gpu_step");
 #endif
   motet::step_settings how;
-  return how.run(count, words, [&] { return motet::bench::on_gpu([&](motet::cuda::device& on) { motet::measure(on, how); }); });
+  return how.run(count, words, [&] {
+    if (how.paced && how.model == "all") motet::fail(motet::option_missing, "--model, whose steps are to be paced");
+    return motet::bench::on_gpu([&](motet::cuda::device& on) { motet::measure(on, how); });
+  });
 }

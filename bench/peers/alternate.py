@@ -29,9 +29,10 @@ class Paced:
 
     def finish(self):
         self.process.stdin.close()
-        lines = [line for line in self.process.stdout.read().splitlines() if line.startswith("{")]
+        lines = [json.loads(line) for line in self.process.stdout.read().splitlines() if line.startswith("{")]
         self.process.wait()
-        return json.loads(lines[-1])
+        # Programs may tell more beside their own line.
+        return [line for line in lines if "program" in line][-1]
 
 
 def cpu_name():
