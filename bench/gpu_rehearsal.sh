@@ -28,7 +28,7 @@ export PATH CUDACXX MOTET_LIBRARIES MOTET_SESSION_STATE MOTET_GPU_BUILD MOTET_JO
 # Libraries by the versioned names that Python's packages ship; the programs here have the fakes in them.
 echo 'int motet_rehearsal(void) { return 0; }' | c++ -x c++ -shared -fPIC - -o "$scratch/libraries/lib/libcublasLt.so.13" || die "no compiler"
 for each in cudnn.so.9 cudnn_graph.so.9 cudnn_ops.so.9 cudnn_cnn.so.9 cudnn_heuristic.so.9 cudnn_engines_precompiled.so.9 cudnn_engines_runtime_compiled.so.9 \
-  nccl.so.2 cupti.so.13; do
+  nccl.so.2 cupti.so.13 nvrtc.so.13; do
   cp "$scratch/libraries/lib/libcublasLt.so.13" "$scratch/libraries/lib/lib$each"
 done
 if [ -z "${MOTET_FAKES:-}" ]; then
@@ -109,7 +109,7 @@ refused() {
   code=$1
   shift
   "$scratch/deps/bin/bench_gpu_step" "$@" >"$scratch/refused.txt" 2>&1
-  [ $? -eq 2 ] && grep -q "$code" "$scratch/refused.txt" || die "bench_gpu_step $* is not refused with $code"
+  if [ $? -ne 2 ] || ! grep -q "$code" "$scratch/refused.txt"; then die "bench_gpu_step $* is not refused with $code"; fi
 }
 refused MT-X01 --kernel
 refused MT-X02 --batch

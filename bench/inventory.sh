@@ -155,7 +155,7 @@ inventory() {
   header=$(inventory_of header cudnn.h)
   header=$(sed -n 's/^#define CUDNN_MAJOR *\([0-9]*\).*$/\1/p' "${header%.h}_version.h" "$header" 2>/dev/null | head -1)
   major=${inventory_toolkit%%.*}
-  for each in "cublasLt ${major:-13}" "cudnn ${header:-9}" 'nccl 2' "cupti ${major:-13}"; do
+  for each in "cublasLt ${major:-13}" "cudnn ${header:-9}" 'nccl 2' "cupti ${major:-13}" "nvrtc ${major:-13}"; do
     found=$(library_file "${each% *}" "${each#* }")
     # By the file that the name leads to.
     real=$(readlink -f "$found" 2>/dev/null)
@@ -210,6 +210,9 @@ inventory_missing() (
       [ -e "${found%/*}/libcudnn_$each.so.${major%%.*}" ] || [ -e "${found%/*}/libcudnn_$each.so" ] ||
         echo "libcudnn_$each.so.${major%%.*} is missing beside $found: cuDNN loads it by name; copy all of libcudnn*.so* there"
     done
+  fi
+  if [ "$what" != build ] && [ -n "$found" ] && [ -z "$(inventory_of library nvrtc)" ]; then
+    echo "libnvrtc.so.13 is missing: $point (Python's package nvidia-cuda-nvrtc); cuDNN compiles its attention by it"
   fi
   printf '%s\n' "$inventory_lines" | awk -F'|' '$1 == "library" && $4 ~ /^does not load/ { print $3 " " $4 }'
 )
