@@ -10,10 +10,11 @@ brief=$2
 tools=$root/tests/support/cuda/tools
 session=$root/bench/gpu_session.sh
 die() { printf 'gpu_rehearsal.sh: %s\n' "$*" >&2; exit 1; }
-if [ ! -e "${MOTET_CUDA_INCLUDE:-/usr/local/cuda/include}/cublasLt.h" ]; then
-  echo "gpu_rehearsal.sh: no headers of CUDA here, nothing was run; MOTET_CUDA_INCLUDE names their folder"
+for each in cuda_runtime.h cublasLt.h cudnn.h nccl.h cupti.h; do
+  [ ! -e "${MOTET_CUDA_INCLUDE:-/usr/local/cuda/include}/$each" ] || continue
+  echo "gpu_rehearsal.sh: no $each here, nothing was run; MOTET_CUDA_INCLUDE names the folder of CUDA's headers"
   exit 77
-fi
+done
 rm -rf "$scratch"
 mkdir -p "$scratch/libraries/lib" "$scratch/fakes" || die "cannot make $scratch"
 scratch=$(cd "$scratch" && pwd)
