@@ -16,8 +16,10 @@
 //   bench_gpu_step --roofline [...]   what a step takes at least, without a GPU: docs/backend/roofline.md
 //   bench_gpu_step --paced --model l14|b16 --batch N      for bench/peers/alternate.py: a step for each line of standard input
 #include "kernel_table.hpp"
-#include "roofline_program.hpp"
 #include "timing.hpp"
+#if !defined(MOTET_BENCH_SMOKE)
+#include "roofline_program.hpp"
+#endif
 
 #include "../../examples/train_clip/models.hpp"
 
