@@ -94,8 +94,8 @@ pack() {
 # ---- what lines say ----
 field() { sed -n 's/^.*"'"$1"'": "\{0,1\}\([^",}]*\).*$/\1/p'; }
 table() {
-  for file in "$1"/slice-*.jsonl; do
-    [ -e "$file" ] || { echo "$1 has no slice-N.jsonl"; return 1; }
+  for told in "$@"; do
+    [ -e "$told" ] || { echo "${told%/*} has no slice-N.jsonl"; return 1; }
     awk '
       # The text of "name": "...", with its escapes, or the number of it.
       function value(name, at, rest) {
@@ -126,7 +126,7 @@ table() {
         line = FILENAME ":"
         for (each in results) line = line " " results[each] " " each
         print line
-      }' "$file"
+      }' "$told"
   done
 }
 
@@ -339,13 +339,13 @@ run_slice() {
   export LD_LIBRARY_PATH
   slice_"$slice"
   note "\"slice_seconds\": $(elapsed), \"failed\": $failed"
-  table "$out" | sed -n "/slice-$slice.jsonl:\$/!p" | tail -60
+  table "$file" | tail -60
   [ $failed -eq 0 ]
 }
 
 case $action in
   pack) pack ;;
-  table) table "$out" ;;
+  table) table "$out"/slice-*.jsonl ;;
   rehearse) exec sh "$root/bench/gpu_rehearsal.sh" "$scratch" "$brief" ;;
   *)
     [ -n "$slice" ] || die "which slice, 1 to 5? --help tells more"
