@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "deviation.hpp"
+
 // What pipelines are compared with: the same steps on one rank, one loss after the other.
 namespace {
 
