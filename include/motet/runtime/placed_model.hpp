@@ -306,7 +306,6 @@ class placed_model {
     auto& last = *own.held.back().stage;
     auto& point = *points_[static_cast<std::size_t>(last.at().rank)];
     const voice& sings = of().voices[own.voice];
-    using master = typename Numbers::master;
     std::vector<view<master, Model::embedding>> features;
     std::vector<view<const master, Model::embedding>> gradients;
     for (index m = 0; m < sings.microbatches; ++m) {
