@@ -5,7 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include <atomic>
+#include <mutex>
+#include <string>
 
 #include <gpu_members.hpp>
 
@@ -22,7 +23,8 @@ TEST_CASE("each rank gets the choices of all, in the order of ranks and rows, an
     return choice<double>{0.25 * static_cast<double>(number + 1), expert, (row + number) % 4 != 0};
   };
   for (const index ranks : {2, 4}) {
-    std::atomic<int> wrong{0};
+    std::mutex mutex;
+    laws::deviation worst;
     CHECK(laws::run_gpu_shards(ranks, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& place) {
             const tensor_cut cut{static_cast<std::int32_t>(ranks), static_cast<std::int32_t>(place.tensor_member)};
             const index first = whole.begin(share(whole.samples, ranks, place.tensor_member).begin), rows = is.own.rows();
@@ -32,13 +34,14 @@ TEST_CASE("each rank gets the choices of all, in the order of ranks and rows, an
               for (index j = 0; j < shape.top_k; ++j) chosen[static_cast<std::size_t>(r * shape.top_k + j)] = choose(first + r, j);
             const laws::flat_on_gpu<choice<double>> there(chosen);
             std::vector<index> starts;
+            laws::deviation own;
             laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
               dispatched<double> to;
               reserve_dispatch(ctx, is.own, shape, cut, to);
               dispatch(ctx, is.own, shape, matrix<choice<double>>{there.data(), rows, shape.top_k, shape.top_k}, to);
               if (ctx.measuring()) return;
               on.finish();
-              wrong += to.came != whole.rows();
+              own.add(laws::off_by(to.came, whole.rows()), "the rows that came");
               starts.resize(static_cast<std::size_t>(to.placed.keys + 1));
               motet::cuda::check(cudaMemcpy(starts.data(), to.placed.starts, starts.size() * sizeof(index), cudaMemcpyDeviceToHost), "cudaMemcpy");
               motet::cuda::check(cudaMemcpy(all.data(), to.arrived.data, all.size() * sizeof(choice<double>), cudaMemcpyDeviceToHost), "cudaMemcpy");
@@ -48,13 +51,18 @@ TEST_CASE("each rank gets the choices of all, in the order of ranks and rows, an
             for (index r = 0; r < whole.rows(); ++r)
               for (index j = 0; j < shape.top_k; ++j) {
                 const auto c = choose(r, j), got = all[static_cast<std::size_t>(r * shape.top_k + j)];
-                wrong += c.gate != got.gate || c.expert != got.expert || c.kept != got.kept;
+                const std::string which = "row " + std::to_string(r) + ", choice " + std::to_string(j);
+                own.add(laws::off_by(got.gate, c.gate), which + ", gate");
+                own.add(laws::off_by(got.expert, c.expert), which + ", expert");
+                own.add(laws::off_by(got.kept, c.kept), which + ", kept");
                 for (index e = experts.begin; e < experts.end; ++e)
                   if (c.kept && c.expert <= e && c.expert >= experts.begin) ++want[static_cast<std::size_t>(e - experts.begin + 1)];
               }
-            wrong += starts != want;
+            own.add(laws::off_by(starts, want), "where experts begin");
+            const std::lock_guard lock(mutex);
+            worst.add(own, "rank " + std::to_string(place.tensor_member));
           }) == "");
-    CHECK(wrong == 0);
+    CHECK(worst == 0);
   }
 }
 
