@@ -22,7 +22,7 @@ void multiply_grouped(context& ctx, const grouping& by, matrix<X> x, matrix<W> w
                         matrix<W>{weight.data, out, weight.width, weight.stride}, y);
   const scratch_scope scope(ctx);
   const auto left = source<compute>(ctx, x, x.rows);
-  const auto right = weight_source<compute>(ctx, weight, transposed);
+  const auto right = weight_source<compute>(ctx, weight, transposed, weight.width);
   if (ctx.measuring() || x.rows == 0 || y.width == 0 || by.keys == 0) return;
   const grouped_rows rows{by.starts, by.keys, x.rows, x.width};
   if constexpr (std::is_same_v<compute, bf16>) {
