@@ -85,6 +85,10 @@ def main(program, repository):
         hold("300.5" in run(program, "--measured", str(lines)).stdout, "the page lacks what was measured")
         refused = run(program, "--measured", str(lines), "--batch", "64")
         hold(refused.returncode == 1 and "no kernels of l14 with batch 64" in refused.stderr, f"another batch was not refused: {refused.stderr}")
+    refused = run(program, "--measured", "nowhere.json")
+    hold(refused.returncode == 1 and "cannot read nowhere.json, which --measured names" in refused.stderr, f"no file was not refused: {refused.stderr}")
+    refused = run(program, "--out", "/nowhere/page.md")
+    hold(refused.returncode == 1 and "cannot write /nowhere/page.md" in refused.stderr, f"no folder was not refused: {refused.stderr}")
     refused = run(program, "--model", "b17")
     hold(refused.returncode == 1 and "MT-X" in refused.stderr, f"an unknown model was not refused: {refused.stderr}")
     for each in wrong:
