@@ -262,7 +262,7 @@ class trainer {
   }
   // What an update moves, in as few runs as decay allows.
   void list() {
-    const bool copied = Device::template weight_copy_bytes<typename Numbers::value, master>(1) > 0;
+    const bool copied = device_.template weight_copy_bytes<typename Numbers::value, master>(1) > 0;
     std::vector<adamw_run<master>> runs;
     for (const parameter_run& each : decay_runs(parameters_, Model::trainable_size)) {
       const auto at = [&](const buffer<master>& of) { return of.size() > 0 ? of.data() + each.offset : nullptr; };
