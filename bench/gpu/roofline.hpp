@@ -44,7 +44,7 @@ inline constexpr operation_family families[] = {
     {"casts and copies", 0, 0.90, "Nothing but memory"},
     {"update", 0, 0.88, "Five streams of 4 bytes, a square root and a division"},
     {"embedding, pooling, loss, sums", 0.05, 0.60, "Small, gathered rows, fp32 without matrix units; most are no larger than what a launch costs"},
-    {"inputs", 0, 0, "Over the host's link, beside the update of the step before; what is longer than that is waited for"},
+    {"inputs", 0, 0, "Over the host's link, while the step before is computed; what is longer than that is waited for"},
 };
 
 inline const operation_family& about(family which) { return families[static_cast<int>(which)]; }
@@ -142,7 +142,7 @@ struct step_roofline {
 
   step_roofline(std::string of, long samples, const chip& by, const step_costs& costs) : model(std::move(of)), batch(samples), on(by) {
     if (costs.unlisted() > 0) throw std::runtime_error(std::to_string(costs.unlisted()) + " calls found no place: raise step_costs::most_operations");
-    double inputs = 0, update = 0;
+    double inputs = 0, work_of_step = 0;
     for (const operation_cost& each : costs.operations()) {
       roofline_row row{costs.path(each), &kind_of(each.name), each.calls, each.flops, each.bytes, each.kind == flops_of::products, 0, 0};
       const auto calls = static_cast<double>(row.calls);
@@ -153,13 +153,13 @@ struct step_roofline {
         const operation_family& reaches = row.family();
         row.floor = calls * std::max(work, traffic);
         row.expected = calls * (std::max(work > 0 ? work / reaches.of_gemm : 0, traffic / reaches.of_bandwidth) + on.launch);
-        if (row.kind->belongs == family::update) update += row.expected;
+        work_of_step += row.expected;
       }
       rows.push_back(std::move(row));
     }
-    // Of the inputs, what the update does not hide.
+    // Of the inputs, which come while the step before is computed, what that does not hide.
     for (roofline_row& row : rows)
-      if (row.is_input()) row.expected = std::max(0.0, inputs - update) * row.all_bytes() / (inputs * on.link);
+      if (row.is_input()) row.expected = std::max(0.0, inputs - work_of_step) * row.all_bytes() / (inputs * on.link);
   }
 
   template <class Of>

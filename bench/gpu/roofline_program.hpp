@@ -20,6 +20,7 @@ step_costs counted(index batch) {
   cuda::device on;
   trainer_config config;
   config.batch = batch;
+  config.ahead = true;  // as train_clip does
   trainer<net, cuda::device, mixed_bf16> trains(on, config);
   return trains.dry_run().costs;
 }

@@ -52,6 +52,12 @@ class staged_inputs {
     brought(ctx);
     return there;
   }
+  // What a step does for its inputs, for a dry run.
+  template <class C>
+  void count(C& ctx, const batch& largest, bool ahead) const {
+    begin_all(ctx, rooms_, largest, all{});
+    if (ahead) move_all(ctx, largest, all{});
+  }
   // Begins to bring what bring() is asked for next. It stays as it is until the context's stream has passed that.
   template <class C>
   void bring_ahead(C& ctx, const batch& next) {

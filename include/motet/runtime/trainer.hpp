@@ -87,7 +87,7 @@ class trainer {
     auto found = device_.plan([&](auto& ctx) {
       if constexpr (!Device::shares_memory) {
         const auto part = enter(ctx, "inputs");
-        inputs_.bring(ctx, batch_parts<Model>::largest_batch(config_.batch));
+        inputs_.count(ctx, batch_parts<Model>::largest_batch(config_.batch), config_.ahead);
       }
       update(ctx, gradients_of(ctx, parts_.largest()), 0);
     });

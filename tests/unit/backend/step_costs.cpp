@@ -73,7 +73,7 @@ TEST_CASE("too many sections share the last") {
   CHECK(costs.end() - costs.begin() == step_costs::capacity);
 }
 
-TEST_CASE("a table of floors: the longer of FLOPs and bytes, inputs behind the update, and no operation without a kind") {
+TEST_CASE("a table of floors: the longer of FLOPs and bytes, inputs behind the step, and no operation without a kind") {
   const bench::chip slow{.gemm = 100, .bandwidth = 10, .link = 1, .launch = 0.5};
   step_costs costs;
   const int mlp = costs.inside(-1, "mlp");
@@ -89,7 +89,8 @@ TEST_CASE("a table of floors: the longer of FLOPs and bytes, inputs behind the u
   CHECK(found.rows[1].floor == doctest::Approx(2));
   CHECK(found.rows[1].expected == doctest::Approx(2 / found.rows[1].family().of_bandwidth + 0.5));
   CHECK(found.rows[3].floor == 0);
-  CHECK(found.rows[3].expected == doctest::Approx(40 - found.rows[2].expected));
+  CHECK(found.rows[3].expected == doctest::Approx(40 - found.rows[0].expected - found.rows[1].expected - found.rows[2].expected));
+  CHECK(found.expected() == doctest::Approx(40));
   CHECK(found.floor() == doctest::Approx(8 + 2 + 8.8));
   CHECK(found.launches() == 4);
   CHECK(found.gemm_flops() == 800);

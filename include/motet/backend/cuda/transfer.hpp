@@ -19,6 +19,7 @@ inline void move_bytes(context& ctx, const void* from, void* to, std::size_t byt
 // to = from, both of the GPU.
 template <class T>
 void copy(context& ctx, const T* from, T* to, index count) {
+  ctx.note("copy", 0, 2 * static_cast<double>(count) * static_cast<double>(sizeof(T)));
   if (!ctx.measuring() && from != to) detail::move_bytes(ctx, from, to, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToDevice);
 }
 // to += from, both of the GPU.
