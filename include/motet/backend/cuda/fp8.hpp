@@ -161,7 +161,7 @@ void round_tensor(cudaStream_t stream, fp8_kind kind, matrix<const T> x, std::ui
 }
 
 // Why a product is not taken in fp8.
-inline constexpr const char* odd_widths = "widths are no multiples of 16";
+inline constexpr const char* unfit = MOTET_CUBLASLT != 0 ? "widths are no multiples of 16" : "this program was built without cuBLASLt";
 inline constexpr const char* odd_places = "rows do not lie at 16 bytes";
 inline constexpr const char* no_copy = "nobody keeps a copy of the weight";
 inline constexpr const char* other_shape = "another matrix lies where the weight does";
@@ -277,7 +277,9 @@ struct fp8_room {
   fp8_scale* scale = nullptr;
 };
 // Whether a product of these widths is meant to be taken in fp8: so its operands have room in every run, the dry one too.
-inline bool wants_fp8(const context& ctx, index one, index other) { return ctx.fp8 && one > 0 && one % 16 == 0 && other > 0 && other % 16 == 0; }
+inline bool wants_fp8(const context& ctx, index one, index other) {
+  return MOTET_CUBLASLT != 0 && ctx.fp8 && one > 0 && one % 16 == 0 && other > 0 && other % 16 == 0;
+}
 template <class T>
 fp8_room take_fp8_room(context& ctx, index rows, index width) {
   const double count = static_cast<double>(rows * width), size = sizeof(T);

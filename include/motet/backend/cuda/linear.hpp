@@ -76,7 +76,7 @@ void multiply_rows(context& ctx, const char* name, index rows, matrix<X> x, matr
     const fp8_room of_x = narrow ? take_fp8_room<X>(ctx, rows, x.width) : fp8_room{};
     if (ctx.measuring()) return;
     if (narrow && fp8_product(ctx, rows, x, matrix<const float>(weight), transposed, y, epilogue, of_x, room.beside)) return;
-    if (ctx.fp8 && !narrow) no_fp8(ctx, odd_widths);
+    if (ctx.fp8 && !narrow) no_fp8(ctx, unfit);
   }
   if (ctx.measuring()) return;
   gemm<Compute>(ctx, rows, y.width, transposed ? weight.width : weight.rows, left, right, y.data, y.stride, epilogue, room);
@@ -176,7 +176,7 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
     why = detail::without_library(x.rows);
     if constexpr (may_be_narrow) {
       done = narrow && detail::fp8_weight_product(ctx, x, dy, dweight, of_x, of_dy) ? 1 : 0;
-      if (ctx.fp8 && !narrow) detail::no_fp8(ctx, detail::odd_widths);
+      if (ctx.fp8 && !narrow) detail::no_fp8(ctx, detail::unfit);
     }
     if (done == 0 && x.width > 0 && how.library) {
       detail::library_product by(ctx, dy.width, x.width, x.rows, detail::for_library<number>(ctx, left), detail::for_library<number>(ctx, right));
