@@ -33,8 +33,6 @@ struct library {
   }
   bool takes(const attention_problem& problem, index most_workspace = index(2) << 30) {
     const cuda::detail::cudnn_attention_plan plan({nullptr, &chip}, problem);
-    char said[200] = {};
-    if (!plan.usable()) cudnnGetLastErrorString(said, sizeof(said));
     const auto size = [](index n) { return std::to_string(n); };
     std::string line = problem.backward ? "backward" : "forward";
     for (const auto& [is, word] : {std::pair{!problem.deterministic, ", any order"},
@@ -44,7 +42,7 @@ struct library {
                                    {problem.ends_meet, " from the ends"}})
       if (is) line += word;
     line += ", " + size(problem.q_rows) + " x " + size(problem.kv_rows) + ", heads " + size(problem.heads) + " of " + size(problem.kv_heads);
-    MESSAGE(line, ", ", problem.width, " wide: ", plan.usable() ? size(plan.workspace()) + " bytes" : "no plan: " + std::string(said));
+    MESSAGE(line, ", ", problem.width, " wide: ", plan.usable() ? size(plan.workspace()) + " bytes" : "no plan: " + plan.said());
     return plan.usable() && plan.workspace() <= most_workspace;
   }
 };

@@ -11,6 +11,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // Attention by cuDNN: graphs of its operations, planned once for each shape. It is asked for bf16 and heads that lie in packs of 16 bytes, with or
@@ -23,11 +24,14 @@ inline constexpr bool has_library_attention = MOTET_CUDNN_ATTENTION != 0;
 
 #if MOTET_CUDNN_ATTENTION
 
-// What the library has to say of its last failure, which it forgets then.
+// What the library has to say of its last failure: the first reason of many.
 inline std::string last_words() {
   char words[512] = "";
   cudnnGetLastErrorString(words, sizeof words);
-  return *words != '\0' ? std::string(", ") + words : "";
+  std::string_view all = words;
+  if (const auto at = all.find("Reason: "); at != std::string_view::npos) all.remove_prefix(at + 8);
+  all = all.substr(0, all.find('\n'));
+  return all.empty() ? "" : ", " + std::string(all);
 }
 
 // Where a plan finds what it is given.
@@ -98,8 +102,8 @@ class cudnn_attention_plan {
       configurations.push_back(&make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
       raw.push_back(configurations.back()->get());
     }
-    said_ = std::to_string(count) + " engines are offered, none of them has a plan";
     const std::int64_t found = count == 0 ? 0 : offers.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, raw.data());
+    said_ = (found == 0 ? "no engine is offered" : "no engine repeats its sums") + last_words();
     for (std::int64_t i = 0; i < found && plan_ == nullptr; ++i) {
       cudnn_object& configuration = *configurations[static_cast<std::size_t>(i)];
       if (problem.deterministic && !repeats(configuration)) continue;
