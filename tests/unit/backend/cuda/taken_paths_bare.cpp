@@ -42,13 +42,4 @@ TEST_CASE("without libraries own kernels do all, and each library is missed once
   laws::gpu().finish();
   CHECK(paths.summary() == "attention by own matrix kernels 3, product by own matrix kernel 3");
   CHECK(warnings::of_process().said() == std::vector<std::string>{no_products, no_attention});
-  // In fp8 as well there is no library.
-  ctx.fp8 = true;
-  linear_forward(ctx, {16, 1, nullptr}, x.all(), matrix<const float>(weight.all()), nullptr, y.all());
-  laws::gpu().finish();
-  REQUIRE(warnings::of_process().said().size() == 3);
-  CHECK(
-      warnings::of_process().said().back().ends_with("product: this program was built without cuBLASLt. Take sizes of a multiple of 16 on such a "
-                                                     "chip, or ask for bf16; MOTET_QUIET=1 says nothing "
-                                                     "[MT-B34]"));
 }
