@@ -94,7 +94,7 @@ else
   slice 1 13
   slice 2 5
   slice 3 3
-  MOTET_PEER_SCRIPT=$tools/peer.py MOTET_PEER_PLAYS=$scratch/deps/bin/bench_gpu_step
+  MOTET_PEER_SCRIPT=$tools/peer.py MOTET_PEER_PLAYS=$scratch/deps/bin
   export MOTET_PEER_SCRIPT MOTET_PEER_PLAYS
   slice 4 6
   for each in $later; do
