@@ -4,13 +4,13 @@
 //
 //   bench_beyond
 #include <motet/format/json_write.hpp>
-#include <motet/plan/check_plan.hpp>
-#include <motet/plan/cluster_presets.hpp>
-#include <motet/plan/model_presets.hpp>
-#include <motet/plan/plan_join.hpp>
-#include <motet/plan/search.hpp>
-#include <motet/plan/search_distmm.hpp>
-#include <motet/plan/search_megatron.hpp>
+#include <motet/plan/cost/plan_join.hpp>
+#include <motet/plan/describe/cluster_presets.hpp>
+#include <motet/plan/describe/model_presets.hpp>
+#include <motet/plan/distmm/search_distmm.hpp>
+#include <motet/plan/distmm/search_megatron.hpp>
+#include <motet/plan/prove/check_plan.hpp>
+#include <motet/plan/search/search.hpp>
 
 #include <cstdio>
 

@@ -8,10 +8,10 @@
 #include <motet/runtime/options.hpp>
 #include <motet/runtime/pipeline_trainer.hpp>
 #include <motet/runtime/stand_in.hpp>
-#include <motet/schedule/analyse.hpp>
-#include <motet/schedule/draw_svg.hpp>
-#include <motet/schedule/measured_costs.hpp>
-#include <motet/schedule/one_f_one_b.hpp>
+#include <motet/schedule/draw/draw_svg.hpp>
+#include <motet/schedule/simulate/analyse.hpp>
+#include <motet/schedule/simulate/measured_costs.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -2,10 +2,10 @@
 // What a plan for thousands of ranks costs before anything runs: to write its order, to prove and compile it, to check the program. Prints JSON.
 //
 //   bench_plan [--replicas 64]        of the light module; the heavy one has three quarters as many, of 64 ranks each
-#include <motet/plan/check_plan.hpp>
+#include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/options.hpp>
-#include <motet/schedule/explain.hpp>
-#include <motet/schedule/prove.hpp>
+#include <motet/schedule/check/explain.hpp>
+#include <motet/schedule/check/prove.hpp>
 
 #include <chrono>
 #include <cstdio>

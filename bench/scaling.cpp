@@ -9,12 +9,12 @@ int main() { std::puts("built without MPI"); }
 #else
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/mpi_group.hpp>
-#include <motet/plan/check_plan.hpp>
+#include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/options.hpp>
 #include <motet/runtime/pipeline_trainer.hpp>
 #include <motet/runtime/plan_choices.hpp>
 #include <motet/runtime/process_rank.hpp>
-#include <motet/schedule/draw_trace.hpp>
+#include <motet/schedule/draw/draw_trace.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -2,9 +2,9 @@
 // What a search for a plan takes on one core, from 8 to 4096 devices. Prints JSON, a line for each model and cluster.
 //
 //   bench_search [--finalists 24]     plans that are simulated, about
-#include <motet/plan/cluster_presets.hpp>
-#include <motet/plan/model_presets.hpp>
-#include <motet/plan/search.hpp>
+#include <motet/plan/describe/cluster_presets.hpp>
+#include <motet/plan/describe/model_presets.hpp>
+#include <motet/plan/search/search.hpp>
 #include <motet/runtime/options.hpp>
 
 #include <chrono>

@@ -10,13 +10,13 @@
 #include "plan_cluster/settings.hpp"
 
 #include <motet/format/atomic_file.hpp>
-#include <motet/plan/cluster_json.hpp>
-#include <motet/plan/model_json.hpp>
-#include <motet/plan/plan_header.hpp>
-#include <motet/plan/profile_json.hpp>
-#include <motet/plan/search.hpp>
-#include <motet/plan/search_distmm.hpp>
-#include <motet/plan/search_megatron.hpp>
+#include <motet/plan/distmm/search_distmm.hpp>
+#include <motet/plan/distmm/search_megatron.hpp>
+#include <motet/plan/files/cluster_json.hpp>
+#include <motet/plan/files/model_json.hpp>
+#include <motet/plan/files/plan_header.hpp>
+#include <motet/plan/files/profile_json.hpp>
+#include <motet/plan/search/search.hpp>
 
 namespace motet::plan_cluster {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <motet/backend/cpu/device.hpp>
 #include <motet/format/atomic_file.hpp>
-#include <motet/plan/cluster_json.hpp>
-#include <motet/plan/efficiency_fit.hpp>
-#include <motet/plan/profile_json.hpp>
+#include <motet/plan/cost/efficiency_fit.hpp>
+#include <motet/plan/files/cluster_json.hpp>
+#include <motet/plan/files/profile_json.hpp>
 #include <motet/runtime/options.hpp>
 #include <motet/runtime/this_machine.hpp>
 

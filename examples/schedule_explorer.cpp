@@ -6,12 +6,12 @@
 
 #include <motet/backend/transport/local.hpp>
 #include <motet/format/atomic_file.hpp>
-#include <motet/schedule/csv_read.hpp>
-#include <motet/schedule/csv_write.hpp>
-#include <motet/schedule/draw_svg.hpp>
-#include <motet/schedule/draw_text.hpp>
-#include <motet/schedule/draw_trace.hpp>
-#include <motet/schedule/explain.hpp>
+#include <motet/schedule/check/explain.hpp>
+#include <motet/schedule/csv/csv_read.hpp>
+#include <motet/schedule/csv/csv_write.hpp>
+#include <motet/schedule/draw/draw_svg.hpp>
+#include <motet/schedule/draw/draw_text.hpp>
+#include <motet/schedule/draw/draw_trace.hpp>
 
 namespace motet::explorer {
 namespace {

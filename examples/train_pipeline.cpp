@@ -9,11 +9,11 @@
 #include <motet/backend/transport/local_group.hpp>
 #include <motet/format/atomic_file.hpp>
 #include <motet/runtime/pipeline_trainer.hpp>
-#include <motet/schedule/compose.hpp>
-#include <motet/schedule/draw_svg.hpp>
-#include <motet/schedule/draw_trace.hpp>
-#include <motet/schedule/measured_costs.hpp>
-#include <motet/schedule/schedules.hpp>
+#include <motet/schedule/core/compose.hpp>
+#include <motet/schedule/draw/draw_svg.hpp>
+#include <motet/schedule/draw/draw_trace.hpp>
+#include <motet/schedule/simulate/measured_costs.hpp>
+#include <motet/schedule/write/schedules.hpp>
 
 #include <cstdio>
 

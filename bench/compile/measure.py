@@ -23,8 +23,8 @@ GROWTH = 1.25  # of time and of code, from 2 layers to 24
 SCHEDULE_GROWTH = 1.7  # of time, from 4 stages x 8 microbatches to 16 x 128
 
 SCHEDULE = """
-#include <motet/schedule/one_f_one_b.hpp>
-#include <motet/schedule/proven.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
+#include <motet/schedule/check/proven.hpp>
 constexpr motet::pipeline_shape shape{{.stages = {stages}, .microbatches = {microbatches}}};
 static_assert(motet::proven_by_compiler<motet::one_f_one_b, shape>);
 """

@@ -12,8 +12,8 @@
 #include <motet/backend/transport/shared_gpu_group.hpp>
 #include <motet/model/model.hpp>
 #include <motet/runtime/pipeline_trainer.hpp>
-#include <motet/schedule/measured_costs.hpp>
-#include <motet/schedule/schedules.hpp>
+#include <motet/schedule/simulate/measured_costs.hpp>
+#include <motet/schedule/write/schedules.hpp>
 
 namespace motet {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/cluster.hpp>
-#include <motet/plan/search_result.hpp>
-#include <motet/plan/tower.hpp>
+#include <motet/plan/describe/cluster.hpp>
+#include <motet/plan/describe/tower.hpp>
+#include <motet/plan/search/search_result.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include "answer.hpp"
 
-#include <motet/plan/plan_json.hpp>
+#include <motet/plan/files/plan_json.hpp>
 
 // The answer as JSON. It is a plan file too: what reads plans takes the first of them.
 namespace motet::plan_cluster {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/cluster_json.hpp>
+#include <motet/plan/files/cluster_json.hpp>
 
 #include <charconv>
 

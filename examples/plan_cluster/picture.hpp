@@ -3,9 +3,9 @@
 
 #include "answer.hpp"
 
-#include <motet/plan/check_plan.hpp>
-#include <motet/plan/plan_costs.hpp>
-#include <motet/schedule/draw_svg.hpp>
+#include <motet/plan/cost/plan_costs.hpp>
+#include <motet/plan/prove/check_plan.hpp>
+#include <motet/schedule/draw/draw_svg.hpp>
 
 namespace motet::plan_cluster {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/messages.hpp>
-#include <motet/plan/search_result.hpp>
+#include <motet/plan/describe/messages.hpp>
+#include <motet/plan/search/search_result.hpp>
 #include <motet/runtime/options.hpp>
 
 #include <array>

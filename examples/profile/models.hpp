@@ -6,7 +6,7 @@
 #include <motet/backend/cpu/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/model/module.hpp>
-#include <motet/plan/tower_of.hpp>
+#include <motet/plan/describe/tower_of.hpp>
 #include <motet/runtime/profile_module.hpp>
 
 // The models that can be measured. Each is compiled in a unit of its own; null where a program was linked without one (MOTET_MODELS).

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/runtime/options.hpp>
-#include <motet/schedule/costs.hpp>
-#include <motet/schedule/schedules.hpp>
+#include <motet/schedule/core/costs.hpp>
+#include <motet/schedule/write/schedules.hpp>
 
 namespace motet::explorer {
 

@@ -3,7 +3,7 @@
 
 #include <motet/format/json_write.hpp>
 #include <motet/runtime/stand_in.hpp>
-#include <motet/schedule/analyse.hpp>
+#include <motet/schedule/simulate/analyse.hpp>
 
 namespace motet::explorer {
 

@@ -4,8 +4,8 @@
 #include "plans.hpp"
 #include "settings.hpp"
 
-#include <motet/plan/plan_json.hpp>
-#include <motet/plan/require_plan.hpp>
+#include <motet/plan/files/plan_json.hpp>
+#include <motet/plan/prove/require_plan.hpp>
 #include <motet/runtime/launch.hpp>
 
 #include <cstdio>

@@ -6,7 +6,7 @@
 
 #include <motet/runtime/progress.hpp>
 #include <motet/runtime/this_machine.hpp>
-#include <motet/schedule/analyse.hpp>
+#include <motet/schedule/simulate/analyse.hpp>
 
 #include <map>
 

@@ -3,7 +3,7 @@
 
 #include "session.hpp"
 
-#include <motet/plan/plan.hpp>
+#include <motet/plan/describe/plan.hpp>
 #include <motet/runtime/foretell.hpp>
 #include <motet/runtime/launch.hpp>
 #include <motet/runtime/placed_model.hpp>

@@ -2,7 +2,7 @@
 #include "plans.hpp"
 #include "quick_model.hpp"
 
-#include <motet/plan/check_plan.hpp>
+#include <motet/plan/prove/check_plan.hpp>
 
 // The compiler proves every plan of the catalogue for the quickstart's model and the usual batch. For other models and batches the same function does so
 // when the program starts.

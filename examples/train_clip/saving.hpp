@@ -4,7 +4,7 @@
 #include "opened_run.hpp"
 
 #include <motet/model/describe.hpp>
-#include <motet/plan/plan_json.hpp>
+#include <motet/plan/files/plan_json.hpp>
 
 #include <cstdio>
 

@@ -6,8 +6,8 @@
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local_group.hpp>
 #include <motet/model/describe.hpp>
-#include <motet/plan/plan_json.hpp>
-#include <motet/plan/plan_score.hpp>
+#include <motet/plan/files/plan_json.hpp>
+#include <motet/plan/prove/plan_score.hpp>
 #include <motet/runtime/pipeline_checkpoint.hpp>
 #include <motet/runtime/plan_choices.hpp>
 #include <motet/runtime/run_identity.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/cluster_json.hpp>
-#include <motet/plan/collective_cost.hpp>
+#include <motet/plan/cost/collective_cost.hpp>
+#include <motet/plan/files/cluster_json.hpp>
 
 #include <cmath>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/model_json.hpp>
-#include <motet/plan/tower_work.hpp>
+#include <motet/plan/cost/tower_work.hpp>
+#include <motet/plan/files/model_json.hpp>
 
 #include <cmath>
 #include <cstdlib>

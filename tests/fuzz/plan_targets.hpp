@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/plan_json.hpp>
-#include <motet/plan/require_plan.hpp>
+#include <motet/plan/files/plan_json.hpp>
+#include <motet/plan/prove/require_plan.hpp>
 
 #include <cstdlib>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/schedule/csv_read.hpp>
-#include <motet/schedule/csv_write.hpp>
-#include <motet/schedule/explain.hpp>
-#include <motet/schedule/simulate.hpp>
+#include <motet/schedule/check/explain.hpp>
+#include <motet/schedule/csv/csv_read.hpp>
+#include <motet/schedule/csv/csv_write.hpp>
+#include <motet/schedule/simulate/simulate.hpp>
 
 #include <cstdlib>
 

@@ -6,7 +6,7 @@
 #include <motet/backend/cpu/device.hpp>
 #include <motet/runtime/meeting_members.hpp>
 #include <motet/runtime/meeting_point.hpp>
-#include <motet/schedule/compile.hpp>
+#include <motet/schedule/core/compile.hpp>
 
 // What every join over any members must obey: the loss, its numbers' gradients and those of all features are those of one rank with all samples.
 namespace motet::laws {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/check_plan.hpp>
+#include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/pipeline_checkpoint.hpp>
 #include <motet/runtime/plan_choices.hpp>
 

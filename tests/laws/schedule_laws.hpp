@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/schedule/analyse.hpp>
-#include <motet/schedule/explain.hpp>
-#include <motet/schedule/prove.hpp>
-#include <motet/schedule/shape.hpp>
+#include <motet/schedule/check/explain.hpp>
+#include <motet/schedule/check/prove.hpp>
+#include <motet/schedule/core/shape.hpp>
+#include <motet/schedule/simulate/analyse.hpp>
 
 #include "schedule_oracle.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/graph.hpp>
+#include <motet/schedule/check/graph.hpp>
+#include <motet/schedule/core/compile.hpp>
 
 #include <array>
 #include <map>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/simulate.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/simulate/simulate.hpp>
 
 #include <doctest/doctest.h>
 

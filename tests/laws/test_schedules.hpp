@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/schedule/live.hpp>
-#include <motet/schedule/program.hpp>
-#include <motet/schedule/shape.hpp>
+#include <motet/schedule/core/live.hpp>
+#include <motet/schedule/core/program.hpp>
+#include <motet/schedule/core/shape.hpp>
 
 #include "schedule_laws.hpp"
 

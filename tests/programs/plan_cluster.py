@@ -192,8 +192,8 @@ for i, each in enumerate([*found["plans"], *whole["plans"]]):
 # The header: proven by the compiler for the model that it was made for, refused for a batch that does not fit; and it returns the plan of the JSON.
 use = """#include "quick_on_laptop.hpp"
 #include "train_clip/quick_model.hpp"
-#include <motet/plan/plan_json.hpp>
-#include <motet/plan/require_plan.hpp>
+#include <motet/plan/files/plan_json.hpp>
+#include <motet/plan/prove/require_plan.hpp>
 #include <cstdio>
 using namespace motet;
 using clip = model<join<info_nce, module<"picture", vit<train_clip::quick_picture>>, module<"caption", text_tower<train_clip::quick_caption>>>>;

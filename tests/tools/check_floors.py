@@ -15,6 +15,11 @@ import std_includes
 
 # A folder includes its own floor and lower ones.
 FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9, "": 10}
+# Rooms of a floor, the lowest first: one includes itself and those before it.
+ROOMS = {
+    "schedule": ["core", "write", "check", "simulate", "place", "draw", "csv"],
+    "plan": ["describe", "prove", "cost", "search", "distmm", "files"],
+}
 # Downward includes that the design forbids all the same.
 FORBIDDEN = {
     "tensor": {"format"},
@@ -43,6 +48,14 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 def folder(header):
     """First folder of a header's path below include/motet; empty for the headers on top."""
     return header.split("/")[0] if "/" in header else ""
+
+
+def room(header):
+    """The place of a header's room on its floor; None where the floor has no rooms, -1 where the header is in none of them."""
+    parts = header.split("/")
+    if parts[0] not in ROOMS:
+        return None
+    return ROOMS[parts[0]].index(parts[1]) if len(parts) > 2 and parts[1] in ROOMS[parts[0]] else -1
 
 
 def sibling(header):
@@ -139,6 +152,9 @@ def check(repository, docs="notice"):
         if own not in FLOORS:
             errors.append(f"{header}: folder {own} has no floor; add it to FLOORS")
             continue
+        if room(header) == -1:
+            errors.append(f"{header}: is in no room of {own}/, which are {', '.join(ROOMS[own])}")
+            continue
         ours, others = includes_of(root, header, text)
         graph[header], texts[header], standard[header] = ours, text, set(others)
         for target in ours:
@@ -147,6 +163,8 @@ def check(repository, docs="notice"):
                 errors.append(f"{header}: includes motet/{target}, which does not exist")
             elif FLOORS.get(other, 99) > FLOORS[own]:
                 errors.append(f"{header} (floor {FLOORS[own]}): includes motet/{target} (floor {FLOORS.get(other, '?')}), which is higher")
+            elif own == other and room(header) is not None and room(target) > room(header):
+                errors.append(f"{header}: includes motet/{target}, whose room comes later on this floor")
             elif other in FORBIDDEN.get(own, set()) or (sibling(target) and "backend/*" in FORBIDDEN.get(own, set())):
                 errors.append(f"{header}: {own}/ may not include motet/{target}")
             elif sibling(header) == "transport" and CUDA.search(header) and sibling(target) == "cuda":

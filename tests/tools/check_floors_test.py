@@ -65,7 +65,16 @@ class Floors(unittest.TestCase):
         self.fails("may not include", {"runtime/trainer.hpp": "#include <motet/backend/cpu/linear.hpp>\n"})
 
     def test_schedule_knows_no_net(self):
-        self.fails("may not include", {"schedule/check.hpp": "#include <motet/nn/linear.hpp>\n"})
+        self.fails("may not include", {"schedule/check/check.hpp": "#include <motet/nn/linear.hpp>\n"})
+
+    def test_rooms(self):
+        self.fails("whose room comes later", {"schedule/core/score.hpp": "#include <motet/schedule/check/play.hpp>\n", "schedule/check/play.hpp": ""})
+        self.assertEqual(self.findings({"schedule/check/play.hpp": "#include <motet/schedule/core/score.hpp>\n", "schedule/core/score.hpp": ""}), ([], []))
+
+    def test_header_outside_of_rooms(self):
+        errors, _ = self.findings({"plan/plan.hpp": "", "plan/stuff/tower.hpp": ""})
+        self.assertIn("plan/plan.hpp: is in no room of plan/, which are describe, prove, cost, search, distmm, files", errors)
+        self.assertIn("plan/stuff/tower.hpp: is in no room of plan/, which are describe, prove, cost, search, distmm, files", errors)
 
     def test_heavy(self):
         self.fails("too heavy", {"nn/norm.hpp": "#include <functional>\n"})

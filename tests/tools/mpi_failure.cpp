@@ -8,8 +8,8 @@
 #include <motet/format/checkpoint_finish.hpp>
 #include <motet/runtime/launch.hpp>
 #include <motet/runtime/process_rank.hpp>
-#include <motet/schedule/batch_sync.hpp>
-#include <motet/schedule/compile.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/write/batch_sync.hpp>
 
 #include <csignal>
 #include <string_view>

@@ -5,7 +5,7 @@
 #include <unit/runtime/small_model.hpp>
 
 #include <motet/backend/transport/local_group.hpp>
-#include <motet/plan/check_plan.hpp>
+#include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/launch.hpp>
 #include <motet/runtime/pipeline_trainer.hpp>
 #include <motet/runtime/plan_choices.hpp>

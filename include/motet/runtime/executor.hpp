@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/backend/concepts.hpp>
-#include <motet/schedule/explain.hpp>
-#include <motet/schedule/simulate.hpp>
+#include <motet/schedule/check/explain.hpp>
+#include <motet/schedule/simulate/simulate.hpp>
 
 #include <atomic>
 #include <chrono>

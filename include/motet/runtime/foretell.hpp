@@ -5,7 +5,7 @@
 #include <motet/runtime/layer_split.hpp>
 #include <motet/runtime/module_choice.hpp>
 #include <motet/runtime/stage_work.hpp>
-#include <motet/schedule/costs.hpp>
+#include <motet/schedule/core/costs.hpp>
 
 namespace motet {
 

@@ -3,7 +3,7 @@
 
 #include <motet/runtime/meeting_members.hpp>
 #include <motet/runtime/messages.hpp>
-#include <motet/schedule/explain.hpp>
+#include <motet/schedule/check/explain.hpp>
 
 #include <map>
 #include <numeric>

@@ -5,7 +5,7 @@
 #include <motet/runtime/meeting_point.hpp>
 #include <motet/runtime/placed_stage.hpp>
 #include <motet/runtime/program_splits.hpp>
-#include <motet/schedule/buffers.hpp>
+#include <motet/schedule/check/buffers.hpp>
 
 #include <memory>
 #include <span>

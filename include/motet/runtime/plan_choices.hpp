@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/plan.hpp>
+#include <motet/plan/describe/plan.hpp>
 #include <motet/runtime/module_choice.hpp>
 
 #include <algorithm>

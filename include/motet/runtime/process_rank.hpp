@@ -5,7 +5,7 @@
 #include <motet/backend/messages.hpp>
 #include <motet/runtime/group_of_all.hpp>
 #include <motet/runtime/rank_watch.hpp>
-#include <motet/schedule/causes.hpp>
+#include <motet/schedule/simulate/causes.hpp>
 
 #include <cstdio>
 #include <numeric>

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <motet/backend/silent_group.hpp>
-#include <motet/plan/profile.hpp>
+#include <motet/plan/cost/profile.hpp>
 #include <motet/runtime/initialise.hpp>
 #include <motet/runtime/random_input.hpp>
 #include <motet/runtime/stage_needs.hpp>
-#include <motet/schedule/measured_costs.hpp>
+#include <motet/schedule/simulate/measured_costs.hpp>
 
 #include <time.h>
 

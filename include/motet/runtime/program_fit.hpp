@@ -3,8 +3,8 @@
 
 #include <motet/model/model.hpp>
 #include <motet/runtime/messages.hpp>
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/compose.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/core/compose.hpp>
 
 #include <string>
 

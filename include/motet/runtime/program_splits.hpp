@@ -4,7 +4,7 @@
 #include <motet/runtime/join_layout.hpp>
 #include <motet/runtime/replica_microbatches.hpp>
 #include <motet/runtime/stage_groups.hpp>
-#include <motet/schedule/program.hpp>
+#include <motet/schedule/core/program.hpp>
 #include <motet/strategy/resplit.hpp>
 
 namespace motet {

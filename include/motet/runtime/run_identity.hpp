@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/runtime/build_identity.hpp>
-#include <motet/schedule/fingerprint.hpp>
+#include <motet/schedule/core/fingerprint.hpp>
 
 #include <algorithm>
 #include <charconv>

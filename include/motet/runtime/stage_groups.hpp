@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/schedule/program.hpp>
+#include <motet/schedule/core/program.hpp>
 
 #include <array>
 #include <map>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/runtime/thread_ranks.hpp>
-#include <motet/schedule/costs.hpp>
+#include <motet/schedule/core/costs.hpp>
 
 #include <queue>
 

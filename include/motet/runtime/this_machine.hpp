@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/cluster.hpp>
+#include <motet/plan/describe/cluster.hpp>
 #include <motet/tensor/arena.hpp>
 #include <motet/tensor/dtype.hpp>
 

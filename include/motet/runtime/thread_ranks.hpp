@@ -4,7 +4,7 @@
 #include <motet/runtime/blocked.hpp>
 #include <motet/runtime/meeting_members.hpp>
 #include <motet/runtime/messages.hpp>
-#include <motet/schedule/causes.hpp>
+#include <motet/schedule/simulate/causes.hpp>
 
 #include <algorithm>
 #include <condition_variable>

@@ -1,7 +1,7 @@
 // static_assert(motet::require<motet::prove_plan<my_model, every_field, SAMPLES>()>);
 #pragma once
 
-#include <motet/plan/plan.hpp>
+#include <motet/plan/describe/plan.hpp>
 
 constexpr motet::plan every_field() {
   motet::plan of;

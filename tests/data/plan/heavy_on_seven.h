@@ -4,7 +4,7 @@
 // static_assert(motet::require<motet::prove_plan<my_model, heavy_on_seven, heavy_on_seven_batch>()>);
 #pragma once
 
-#include <motet/plan/plan.hpp>
+#include <motet/plan/describe/plan.hpp>
 
 inline constexpr motet::index heavy_on_seven_batch = 64;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: context parallelism needs a net with attention.*MT-S07
-#include <motet/plan/check_plan.hpp>
+#include <motet/plan/prove/check_plan.hpp>
 
 using namespace motet;
 

@@ -2,7 +2,7 @@
 // expect: caption.*a tensor group may have as many ranks as the module has key-value heads.*MT-S09
 #include "two_towers.hpp"
 
-#include <motet/plan/plan_for.hpp>
+#include <motet/plan/prove/plan_for.hpp>
 
 using namespace motet;
 using namespace motet::strategy;

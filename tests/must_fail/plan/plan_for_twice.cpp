@@ -2,7 +2,7 @@
 // expect: picture.*two modules of a model have the same name.*MT-M04
 #include "two_towers.hpp"
 
-#include <motet/plan/plan_for.hpp>
+#include <motet/plan/prove/plan_for.hpp>
 
 using namespace motet;
 using namespace motet::strategy;

@@ -2,7 +2,7 @@
 // expect: no module of the model has this name.*MT-M03
 #include "two_towers.hpp"
 
-#include <motet/plan/plan_for.hpp>
+#include <motet/plan/prove/plan_for.hpp>
 
 using namespace motet;
 using namespace motet::strategy;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: only a vit or a text_tower tells what it costs
-#include <motet/plan/tower_of.hpp>
+#include <motet/plan/describe/tower_of.hpp>
 
 using namespace motet;
 

@@ -3,7 +3,7 @@
 
 #include <motet/nn/text.hpp>
 #include <motet/nn/vit.hpp>
-#include <motet/plan/check_plan.hpp>
+#include <motet/plan/prove/check_plan.hpp>
 
 // A model of two small towers, and a plan that fits it; each test breaks one thing.
 

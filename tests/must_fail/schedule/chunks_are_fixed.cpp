@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: this schedule has a fixed number of chunks on each device; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P07]
-#include <motet/schedule/proven.hpp>
-#include <motet/schedule/zero_bubble.hpp>
+#include <motet/schedule/check/proven.hpp>
+#include <motet/schedule/write/zero_bubble.hpp>
 
 #ifdef MOTET_BREAK
 constexpr motet::pipeline_shape shape{.stages = 4, .microbatches = 8, .chunks = 2};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: ranks would wait for each other for ever; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P28]
-#include <motet/schedule/proven.hpp>
+#include <motet/schedule/check/proven.hpp>
 
 using namespace motet;
 

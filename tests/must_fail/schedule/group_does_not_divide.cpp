@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: the group size must divide the microbatch count; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P04]
-#include <motet/schedule/batch_sync.hpp>
-#include <motet/schedule/proven.hpp>
+#include <motet/schedule/check/proven.hpp>
+#include <motet/schedule/write/batch_sync.hpp>
 
 #ifdef MOTET_BREAK
 constexpr motet::batch_sync::shape shape{.towers = {{.stages = 4, .microbatches = 8, .group = 3}}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: the microbatch count must be a multiple of the stage count here; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P03]
-#include <motet/schedule/interleaved.hpp>
-#include <motet/schedule/proven.hpp>
+#include <motet/schedule/check/proven.hpp>
+#include <motet/schedule/write/interleaved.hpp>
 
 #ifdef MOTET_BREAK
 constexpr motet::pipeline_shape shape{.stages = 4, .microbatches = 6};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: a net cannot have more stages than layers.*MT-P09
 #include <motet/nn/vit.hpp>
-#include <motet/schedule/shape.hpp>
+#include <motet/schedule/core/shape.hpp>
 
 using namespace motet;
 

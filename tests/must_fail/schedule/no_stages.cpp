@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: a schedule needs at least one stage, one chunk and one microbatch; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P01]
-#include <motet/schedule/one_f_one_b.hpp>
-#include <motet/schedule/proven.hpp>
+#include <motet/schedule/check/proven.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
 
 #ifdef MOTET_BREAK
 constexpr motet::pipeline_shape shape{.stages = 0, .microbatches = 8};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: this schedule needs more microbatches for so many stages.*MT-P02
-#include <motet/schedule/dualpipe_v.hpp>
-#include <motet/schedule/proven.hpp>
+#include <motet/schedule/check/proven.hpp>
+#include <motet/schedule/write/dualpipe_v.hpp>
 
 using namespace motet;
 

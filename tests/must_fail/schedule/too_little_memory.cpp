@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: this schedule cannot keep so few microbatches.*MT-P10
-#include <motet/schedule/dualpipe_v.hpp>
-#include <motet/schedule/proven.hpp>
+#include <motet/schedule/check/proven.hpp>
+#include <motet/schedule/write/dualpipe_v.hpp>
 
 using namespace motet;
 

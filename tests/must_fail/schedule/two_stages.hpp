@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/schedule/proven.hpp>
+#include <motet/schedule/check/proven.hpp>
 
 // The verdict on a score of two stages and two microbatches whose first rank plays what a test says.
 template <class First>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What docs/results.md says under "Beyond the paper", as inequalities.
-#include <motet/plan/cluster_presets.hpp>
-#include <motet/plan/model_presets.hpp>
-#include <motet/plan/plan_join.hpp>
-#include <motet/plan/search.hpp>
+#include <motet/plan/cost/plan_join.hpp>
+#include <motet/plan/describe/cluster_presets.hpp>
+#include <motet/plan/describe/model_presets.hpp>
+#include <motet/plan/search/search.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/group_layout.hpp>
+#include <motet/plan/cost/group_layout.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/estimate_plan.hpp>
+#include <motet/plan/cost/estimate_plan.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/plan/cluster_presets.hpp>
-#include <motet/plan/model_presets.hpp>
-#include <motet/plan/search_distmm.hpp>
-#include <motet/plan/search_megatron.hpp>
+#include <motet/plan/describe/cluster_presets.hpp>
+#include <motet/plan/describe/model_presets.hpp>
+#include <motet/plan/distmm/search_distmm.hpp>
+#include <motet/plan/distmm/search_megatron.hpp>
 
 #include <doctest/doctest.h>
 

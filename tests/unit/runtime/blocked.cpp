@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/blocked.hpp>
 
-#include <motet/schedule/batch_sync.hpp>
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/one_f_one_b.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/write/batch_sync.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
 
 #include <doctest/doctest.h>
 

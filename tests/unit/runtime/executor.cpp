@@ -3,13 +3,13 @@
 #include <motet/runtime/executor.hpp>
 
 #include <motet/backend/transport/local.hpp>
-#include <motet/schedule/batch_sync.hpp>
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/compose.hpp>
-#include <motet/schedule/gpipe.hpp>
-#include <motet/schedule/interleaved.hpp>
-#include <motet/schedule/one_f_one_b.hpp>
-#include <motet/schedule/zero_bubble.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/core/compose.hpp>
+#include <motet/schedule/write/batch_sync.hpp>
+#include <motet/schedule/write/gpipe.hpp>
+#include <motet/schedule/write/interleaved.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
+#include <motet/schedule/write/zero_bubble.hpp>
 
 #include <doctest/doctest.h>
 

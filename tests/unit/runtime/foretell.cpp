@@ -3,9 +3,9 @@
 
 #include <motet/backend/cpu/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/plan/check_plan.hpp>
+#include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/plan_choices.hpp>
-#include <motet/schedule/simulate.hpp>
+#include <motet/schedule/simulate/simulate.hpp>
 
 #include <doctest/doctest.h>
 

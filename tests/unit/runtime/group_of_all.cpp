@@ -2,8 +2,8 @@
 #include <motet/runtime/group_of_all.hpp>
 
 #include <motet/backend/transport/local_group.hpp>
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/schedules.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/write/schedules.hpp>
 
 #include <doctest/doctest.h>
 

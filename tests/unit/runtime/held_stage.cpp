@@ -6,13 +6,13 @@
 #include <motet/backend/transport/local.hpp>
 #include <motet/nn/frozen.hpp>
 #include <motet/runtime/initialise.hpp>
-#include <motet/schedule/batch_sync.hpp>
-#include <motet/schedule/buffers.hpp>
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/compose.hpp>
-#include <motet/schedule/gpipe.hpp>
-#include <motet/schedule/one_f_one_b.hpp>
-#include <motet/schedule/zero_bubble.hpp>
+#include <motet/schedule/check/buffers.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/core/compose.hpp>
+#include <motet/schedule/write/batch_sync.hpp>
+#include <motet/schedule/write/gpipe.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
+#include <motet/schedule/write/zero_bubble.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/transport/nccl_group.hpp>
-#include <motet/plan/check_plan.hpp>
+#include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/plan_choices.hpp>
 #include <motet/runtime/process_rank.hpp>
 

@@ -4,7 +4,7 @@
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/transport/shared_gpu_group.hpp>
 #include <motet/data/loader.hpp>
-#include <motet/plan/check_plan.hpp>
+#include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/checkpoint.hpp>
 #include <motet/runtime/pipeline_checkpoint.hpp>
 #include <motet/runtime/plan_choices.hpp>

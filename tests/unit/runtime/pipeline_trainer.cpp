@@ -2,7 +2,7 @@
 // labels: threads
 #include <motet/runtime/pipeline_trainer.hpp>
 
-#include <motet/schedule/schedules.hpp>
+#include <motet/schedule/write/schedules.hpp>
 
 #include "unit/runtime/allocations.hpp"
 #include "unit/runtime/single_rank.hpp"

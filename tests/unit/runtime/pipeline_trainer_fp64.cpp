@@ -3,7 +3,7 @@
 // pipeline_trainer in other precisions.
 #include <motet/runtime/pipeline_trainer.hpp>
 
-#include <motet/schedule/schedules.hpp>
+#include <motet/schedule/write/schedules.hpp>
 
 #include "unit/runtime/single_rank.hpp"
 

@@ -6,8 +6,8 @@
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/backend/transport/local_group.hpp>
 #include <motet/runtime/program_fit.hpp>
-#include <motet/schedule/batch_sync.hpp>
-#include <motet/schedule/gpipe.hpp>
+#include <motet/schedule/write/batch_sync.hpp>
+#include <motet/schedule/write/gpipe.hpp>
 
 #include <doctest/doctest.h>
 

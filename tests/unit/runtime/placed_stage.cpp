@@ -4,9 +4,9 @@
 #include <motet/backend/cpu/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/backend/transport/local_group.hpp>
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/placed.hpp>
-#include <motet/schedule/schedules.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/place/placed.hpp>
+#include <motet/schedule/write/schedules.hpp>
 #include <motet/strategy/mesh.hpp>
 
 #include <doctest/doctest.h>

@@ -2,8 +2,8 @@
 // labels: threads
 // alone: it watches the clock
 #include <motet/backend/transport/local.hpp>
-#include <motet/plan/check_plan.hpp>
-#include <motet/plan/plan_costs.hpp>
+#include <motet/plan/cost/plan_costs.hpp>
+#include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/stand_in.hpp>
 
 #include <doctest/doctest.h>

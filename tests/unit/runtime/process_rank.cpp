@@ -5,10 +5,10 @@
 #include <motet/runtime/process_rank.hpp>
 
 #include <motet/backend/transport/mpi_group.hpp>
-#include <motet/schedule/batch_sync.hpp>
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/gpipe.hpp>
-#include <motet/schedule/one_f_one_b.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/write/batch_sync.hpp>
+#include <motet/schedule/write/gpipe.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 #include <motet/backend/cpu/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/model/module.hpp>
-#include <motet/plan/tower_of.hpp>
+#include <motet/plan/describe/tower_of.hpp>
 #include <motet/runtime/stage_work.hpp>
 
 #include <doctest/doctest.h>

@@ -2,9 +2,9 @@
 #include <motet/runtime/program_fit.hpp>
 
 #include <motet/nn/text.hpp>
-#include <motet/schedule/batch_sync.hpp>
-#include <motet/schedule/gpipe.hpp>
-#include <motet/schedule/one_f_one_b.hpp>
+#include <motet/schedule/write/batch_sync.hpp>
+#include <motet/schedule/write/gpipe.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
 
 #include <doctest/doctest.h>
 

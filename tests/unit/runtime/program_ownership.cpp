@@ -4,8 +4,8 @@
 #include <motet/model/join.hpp>
 #include <motet/nn/text.hpp>
 #include <motet/nn/vit.hpp>
-#include <motet/schedule/placed.hpp>
-#include <motet/schedule/schedules.hpp>
+#include <motet/schedule/place/placed.hpp>
+#include <motet/schedule/write/schedules.hpp>
 #include <motet/strategy/mesh.hpp>
 
 #include <doctest/doctest.h>

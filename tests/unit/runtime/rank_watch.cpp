@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/rank_watch.hpp>
 
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/one_f_one_b.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
 
 #include <doctest/doctest.h>
 

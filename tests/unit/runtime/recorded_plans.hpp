@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/device.hpp>
-#include <motet/plan/check_plan.hpp>
+#include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/plan_choices.hpp>
 
 #include "hand_plans.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/run_identity.hpp>
 
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/one_f_one_b.hpp>
-#include <motet/schedule/zero_bubble.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
+#include <motet/schedule/write/zero_bubble.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/plan/plan_score.hpp>
+#include <motet/plan/prove/plan_score.hpp>
 #include <motet/runtime/stage_groups.hpp>
 
-#include "../plan/random_plans.hpp"
+#include "unit/plan/random_plans.hpp"
 
 #include <doctest/doctest.h>
 

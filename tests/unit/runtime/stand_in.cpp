@@ -3,12 +3,12 @@
 #include <motet/runtime/stand_in.hpp>
 
 #include <motet/backend/transport/local.hpp>
-#include <motet/plan/plan_score.hpp>
-#include <motet/schedule/batch_sync.hpp>
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/measured_costs.hpp>
-#include <motet/schedule/one_f_one_b.hpp>
-#include <motet/schedule/zero_bubble.hpp>
+#include <motet/plan/prove/plan_score.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/simulate/measured_costs.hpp>
+#include <motet/schedule/write/batch_sync.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
+#include <motet/schedule/write/zero_bubble.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,9 +2,9 @@
 #include <motet/runtime/step_shares.hpp>
 
 #include <motet/runtime/program_splits.hpp>
-#include <motet/schedule/compose.hpp>
-#include <motet/schedule/gpipe.hpp>
-#include <motet/schedule/placed.hpp>
+#include <motet/schedule/core/compose.hpp>
+#include <motet/schedule/place/placed.hpp>
+#include <motet/schedule/write/gpipe.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/plan/cluster_json.hpp>
+#include <motet/plan/files/cluster_json.hpp>
 #include <motet/runtime/this_machine.hpp>
 
 #include <doctest/doctest.h>

@@ -3,9 +3,9 @@
 #include <motet/runtime/thread_ranks.hpp>
 
 #include <motet/backend/transport/local.hpp>
-#include <motet/schedule/batch_sync.hpp>
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/one_f_one_b.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/write/batch_sync.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
 
 #include <doctest/doctest.h>
 

@@ -4,11 +4,11 @@
 
 #include <motet/backend/transport/mpi.hpp>
 #include <motet/runtime/executor.hpp>
-#include <motet/schedule/batch_sync.hpp>
-#include <motet/schedule/compile.hpp>
-#include <motet/schedule/interleaved.hpp>
-#include <motet/schedule/one_f_one_b.hpp>
-#include <motet/schedule/zero_bubble.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/write/batch_sync.hpp>
+#include <motet/schedule/write/interleaved.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
+#include <motet/schedule/write/zero_bubble.hpp>
 
 #include <doctest/doctest.h>
 

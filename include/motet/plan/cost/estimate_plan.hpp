@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/cost/plan_memory.hpp>
+#include <motet/plan/cost/plan_traffic.hpp>
+#include <motet/plan/prove/check_plan.hpp>
+#include <motet/schedule/simulate/analyse.hpp>
+
+namespace motet {
+
+namespace detail {
+
+inline module_estimate estimate_of_module(const plan_pricer& by, const program& of, const priced_program& priced, index k, double step) {
+  module_estimate out;
+  const tower_outline& net = by.model().towers[k];
+  const module_plan& own = by.whole().modules[k];
+  for (const voice& each : of.voices) {
+    for (std::int32_t s = 0; each.module == k && s < each.stages; ++s) {
+      const stage_seconds& at = priced.places[each.first_place + s];
+      out.forward_seconds = std::max(out.forward_seconds, at.forward());
+      out.backward_seconds = std::max(out.backward_seconds, at.backward());
+      out.reduction_seconds = std::max(out.reduction_seconds, at.sum * (own.zero > 1 ? own.microbatches : 1));
+    }
+  }
+  const part_work whole = work_of_layers(net, 0, net.layers);
+  out.flops = (whole.forward_flops + whole.input_flops + whole.weight_flops) * by.samples_of_group(k) * own.groups();
+  const device_facts& device = by.cluster().device;
+  const double peak = by.bytes().activation <= 2 ? device.half_flops : device.single_flops;
+  if (step > 0) out.utilisation = out.flops / (peak * static_cast<double>(own.on.ranks().size()) * step);
+  return out;
+}
+
+}  // namespace detail
+
+// What a step of `samples` samples takes: the plan is compiled to its program, which is played on the costs that follow from the model's towers and
+// the cluster. The plan's modules may come in any order; `out.modules` has the model's. The verdict is that of check_plan() and of the schedule, or
+// that the cluster has no such rank. Whether everything fits in memory is left to the reader: out.memory_bytes beside on.device.memory_bytes.
+inline verdict estimate(const plan& of, const model_shape& model, const cluster_facts& on, const training_bytes& bytes, index samples,
+                        plan_estimate& out, const estimate_options& options = {}) {
+  out = {};
+  const list<module_facts> facts = facts_of(model);
+  const plan whole = arranged(of, facts);
+  if (const verdict found = check_plan(whole, facts, samples); !found.ok()) return found;
+  if (whole.cluster.ranks > on.devices()) return {reason::rank_outside, 0, whole.cluster.ranks, on.devices()};
+  const plan_pricer by(whole, model, on, bytes, samples, options);
+  const folded_plan folded =
+      options.fold ? fold_plan(whole, [&](index k, std::int32_t replica) { return by.key(k, replica); }) : unfolded_plan(whole);
+  program made;
+  if (const verdict found = write_program(folded, facts, made, options.sums_overlap ? lane::reduce : lane::compute); !found.ok()) return found;
+  priced_program priced = price(by, folded, made);
+  for (const voice& each : made.voices) {
+    for (std::int32_t s = 0; s < each.stages; ++s) {
+      const index place = each.first_place + s;
+      priced.costs.stages[place].kept_bytes = kept_bytes(by, each.module, s, priced.places[place].remade);
+    }
+  }
+
+  program_graph graph;
+  if (const finding found = build_graph(made, delivery::buffered, graph); !found.ok()) return {found.why, found.rank, found.at, found.other};
+  const auto played = [&](const cost_table& costs, timeline& when) {
+    const index all = made.instructions.size();
+    when = {};
+    detail::virtual_clock clock(made, graph, costs, when);
+    return all > 0 && detail::player<detail::virtual_clock>(made, graph, clock).run();
+  };
+  timeline when, free;
+  if (!played(priced.costs, when)) return {reason::deadlock, 0, 0, 0};
+  cost_table costs = priced.costs;
+  for (double& each : costs.joins) each = priced.join.compute;
+  for (index p = 0; p < costs.reductions.size(); ++p) {
+    const stage_seconds& own = priced.places[p];
+    costs.stages[p].backward_weight = own.compute.backward_weight;
+    costs.reductions[p] = 0;
+    costs.updates[p] = own.update;
+  }
+  played(costs, free);
+
+  const analysis found = analyse(made, priced.costs, when);
+  const double groups = whole.modules[0].groups();
+  out.node_traffic_bytes = node_traffic(by) + groups * priced.join.node_bytes;
+  // No step is shorter than what its busiest node sends takes.
+  out.step_seconds = std::max(when.makespan, on.between.seconds(out.node_traffic_bytes));
+  out.samples_per_second = out.step_seconds > 0 ? static_cast<double>(samples) / out.step_seconds : 0;
+  double busy = 0, held = 0;
+  for (std::int32_t rank = 0; rank < made.ranks(); ++rank) {
+    busy += folded.members[rank] * found.ranks[rank].busy;
+    if (!options.sums_overlap) {
+      for (std::int32_t i = made.starts[rank]; i < made.starts[rank + 1]; ++i)
+        if (made.instructions[i].what == op::reduce_gradient) busy -= folded.members[rank] * (when.finish[i] - when.start[i]);
+    }
+    held += folded.members[rank];
+  }
+  if (out.step_seconds > 0) {
+    out.bubble_rate = 1 - busy / (held * out.step_seconds);
+    out.communication_share = 1 - free.makespan / out.step_seconds;
+  }
+  out.exchange_bytes = groups * priced.join.bytes;
+  out.join_seconds = groups * (priced.join.compute + priced.join.exchange);
+
+  const plan_memory memory = memory_of(by, made, priced);
+  for (std::int32_t rank = 0; rank < made.ranks(); ++rank) {
+    if (folded.members[rank] == 0 || memory.ranks[rank].total() <= out.memory_bytes) continue;
+    out.memory_bytes = memory.ranks[rank].total();
+    out.fullest_rank = folded.first[rank];
+  }
+  for (index k = 0; k < facts.size(); ++k) {
+    out.modules.push(detail::estimate_of_module(by, made, priced, k, out.step_seconds));
+    out.modules.back().bytes = memory.modules[k];
+  }
+  return {};
+}
+
+}  // namespace motet

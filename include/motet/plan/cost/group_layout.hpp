@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/describe/cluster.hpp>
+
+#include <algorithm>
+
+namespace motet {
+
+// Where the ranks of a group stand: `per_node` of them in each of `nodes`. As many groups as `sharers`, this one among them, use each node's way out
+// at the same time.
+struct group_layout {
+  std::int32_t nodes = 1;
+  std::int32_t per_node = 1;
+  std::int32_t sharers = 1;
+  constexpr std::int32_t ranks() const { return nodes * per_node; }
+  friend constexpr bool operator==(const group_layout&, const group_layout&) = default;
+};
+
+namespace detail {
+
+// visit(node, ranks on it) for every node that some of the ranks stand on.
+template <class Visit>
+void each_node(const list<std::int32_t>& ranks, const cluster_facts& on, Visit visit) {
+  list<std::int32_t> nodes;
+  for (const std::int32_t rank : ranks) nodes.push(on.node(rank));
+  std::sort(nodes.begin(), nodes.end());
+  for (index i = 0, first = 0; i < nodes.size(); ++i) {
+    if (i + 1 < nodes.size() && nodes[i + 1] == nodes[i]) continue;
+    visit(nodes[i], static_cast<std::int32_t>(i + 1 - first));
+    first = i + 1;
+  }
+}
+
+}  // namespace detail
+
+// Of a group that is alone. Where nodes hold unequally many of its ranks, all count as the fullest.
+inline group_layout layout_of(const list<std::int32_t>& ranks, const cluster_facts& on) {
+  std::int32_t nodes = 0, most = 1;
+  detail::each_node(ranks, on, [&](std::int32_t, std::int32_t held) { ++nodes, most = std::max(most, held); });
+  return {std::max(nodes, 1), most, 1};
+}
+// Of groups that work at the same time: each shares with as many as go out of the busiest of its nodes.
+inline list<group_layout> layouts_of(const list<list<std::int32_t>>& groups, const cluster_facts& on) {
+  list<group_layout> out;
+  list<std::int32_t> leaving;  // of each node, how many groups go out of it
+  for (const list<std::int32_t>& ranks : groups) {
+    out.push(layout_of(ranks, on));
+    if (out.back().nodes == 1) continue;
+    detail::each_node(ranks, on, [&](std::int32_t node, std::int32_t) {
+      if (node >= leaving.size()) leaving.resize(node + 1, 0);
+      ++leaving[node];
+    });
+  }
+  for (index k = 0; k < groups.size(); ++k) {
+    if (out[k].nodes == 1) continue;
+    detail::each_node(groups[k], on, [&](std::int32_t node, std::int32_t) { out[k].sharers = std::max(out[k].sharers, leaving[node]); });
+  }
+  return out;
+}
+
+}  // namespace motet

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/cost/collective_cost.hpp>
+#include <motet/plan/cost/estimate.hpp>
+#include <motet/plan/describe/tower.hpp>
+
+namespace motet {
+
+// One join of a plan: the exchange of features and the arithmetic behind it.
+struct join_cost {
+  double compute = 0, exchange = 0;  // seconds
+  double bytes = 0;                  // that come to its busiest member
+  double node_bytes = 0;             // and into its busiest node
+};
+
+namespace detail {
+
+// The ranks that hold the last stage of a module: they meet.
+inline list<std::int32_t> homes_of(const plan& of, index k) {
+  const mesh& on = of.modules[k].on;
+  const index homes = on.ranks().size() / on.split().stages;
+  const bool turns = of.schedule.view() == "zb_v" || of.schedule.view() == "dualpipe_v";  // a V ends where it began
+  list<std::int32_t> out;
+  out.append(on.ranks().data() + (turns ? 0 : on.ranks().size() - homes), homes);
+  return out;
+}
+
+// What a join sends of each sample of a module: its feature, and with a softmax one more number; or the feature's gradient as well.
+constexpr double bytes_of_sample(const model_shape& model, index k, const training_bytes& bytes, const estimate_options& options) {
+  const double feature = static_cast<double>(model.towers[k].embedding) * bytes.feature;
+  if (options.exchange_gradients) return 2 * feature;
+  return model.join.view() == "sigmoid" ? feature : feature + bytes.feature;
+}
+
+}  // namespace detail
+
+// Every member compares the rows of its own samples with those of all other modules. Rows come into each node once, a part to each of its ranks, and
+// go round inside: what a hierarchical gather does.
+inline join_cost join_of(const plan& of, const model_shape& model, const cluster_facts& on, const training_bytes& bytes, index samples,
+                         const estimate_options& options = {}) {
+  const index modules = of.modules.size();
+  const bool sigmoid = model.join.view() == "sigmoid";
+  const double group = static_cast<double>(samples) / of.modules[0].groups();
+  struct seat {
+    double compute = 0, comes = 0;  // seconds, bytes
+    std::int32_t modules = 0, last = -1;
+  };
+  list<seat> seats(of.cluster.ranks);
+  list<list<double>> held(modules, list<double>(on.nodes, 0));  // shares of each module's rows on each node
+  list<list<std::int32_t>> homes;
+  list<double> rows;  // bytes of each module's
+  for (index k = 0; k < modules; ++k) {
+    homes.push(detail::homes_of(of, k));
+    rows.push(group * detail::bytes_of_sample(model, k, bytes, options));
+    for (const std::int32_t rank : homes[k]) {
+      ++seats[rank].modules;
+      seats[rank].last = static_cast<std::int32_t>(k);
+      held[k][on.node(rank)] += 1 / static_cast<double>(homes[k].size());
+    }
+  }
+  const double peak = bytes.feature <= 2 ? on.device.half_flops : on.device.single_flops;
+  // A rank wants all modules but one that it has alone, and of each what it does not have.
+  const auto wants = [&](std::int32_t rank, index k) { return seats[rank].modules > 1 || seats[rank].last != k; };
+  join_cost out;
+  for (index k = 0; k < modules; ++k) {
+    const double own = group / static_cast<double>(homes[k].size());
+    const double flops = (sigmoid ? 4 : 6) * static_cast<double>(modules - 1) * own * group * static_cast<double>(model.towers[k].embedding);
+    for (const std::int32_t rank : homes[k]) {
+      seats[rank].compute += flops / (peak * on.device.products.of(own, group));
+      if (seats[rank].modules > 1) seats[rank].comes -= rows[k] / static_cast<double>(homes[k].size());
+    }
+  }
+  list<list<std::uint8_t>> wanted(modules, list<std::uint8_t>(on.nodes, 0));
+  for (std::int32_t rank = 0; rank < of.cluster.ranks; ++rank) {
+    seat& own = seats[rank];
+    for (index k = 0; own.modules > 0 && k < modules; ++k) {
+      if (!wants(rank, k)) continue;
+      own.comes += rows[k];
+      wanted[k][on.node(rank)] = 1;
+    }
+    out.compute = std::max(out.compute, own.compute);
+    out.bytes = std::max(out.bytes, own.comes);
+  }
+  std::int32_t nodes = 0;
+  for (index n = 0; n < on.nodes; ++n) {
+    double in = 0, all = 0;
+    for (index k = 0; k < modules; ++k) {
+      in += wanted[k][n] != 0 ? rows[k] * (1 - held[k][n]) : 0;
+      all += held[k][n];
+    }
+    nodes += all > 0 ? 1 : 0;
+    out.node_bytes = std::max(out.node_bytes, in);
+  }
+  if (out.node_bytes < 1e-9 * out.bytes || nodes < 2) out.node_bytes = 0;
+  const double calls = sigmoid || options.exchange_gradients ? 1 : 2;  // a softmax exchanges numbers of rows behind the rows
+  if (out.node_bytes > 0) out.exchange = calls * detail::rounds_of_tree(nodes) * on.between.latency + on.between.seconds(out.node_bytes);
+  if (out.bytes > 0 && on.devices_per_node > 1)
+    out.exchange += calls * detail::rounds_of_tree(on.devices_per_node) * on.inside.latency + on.inside.seconds(out.bytes);
+  return out;
+}
+
+}  // namespace motet

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/cost/plan_costs.hpp>
+
+namespace motet {
+
+namespace detail {
+
+// What leaves each node in a step.
+class traffic_counter {
+ public:
+  explicit traffic_counter(const plan_pricer& by) : by_(by), on_(by.cluster()), out_(on_.nodes, 0) {}
+
+  double busiest() {
+    for (index k = 0; k < by_.whole().modules.size(); ++k) {
+      if (by_.model().towers[k].cached) continue;
+      boundaries(k);
+      groups(k);
+      sums(k);
+    }
+    double most = 0;
+    for (const double each : out_) most = std::max(most, each);
+    return most;
+  }
+
+ private:
+  void add(const list<std::int32_t>& ranks, double bytes) {
+    list<std::uint8_t> known(on_.nodes, 0);
+    for (const std::int32_t rank : ranks) {
+      if (known[on_.node(rank)] == 0) out_[on_.node(rank)] += bytes;
+      known[on_.node(rank)] = 1;
+    }
+  }
+  void boundaries(index k) {
+    const module_plan& own = by_.whole().modules[k];
+    const degrees& split = own.on.split();
+    const std::int32_t shards = own.shards();
+    const double microbatches = own.microbatches, again = own.stash >= 0 ? 1 - static_cast<double>(own.stash) / own.whole_group() : 0;
+    const double bytes = by_.boundary_bytes(k) * microbatches;
+    for (std::int32_t d = 0; d < split.stages && split.stages > 1; ++d) {
+      const std::int32_t next = (d + 1) % split.stages;
+      const double messages = next > 0 ? own.chunks : own.chunks - 1;
+      for (std::int32_t i = 0; i < split.data * shards; ++i) {
+        const std::int32_t from = on_.node(own.on.ranks()[index{d} * split.data * shards + i]);
+        const std::int32_t to = on_.node(own.on.ranks()[index{next} * split.data * shards + i]);
+        if (from == to) continue;
+        out_[from] += messages * bytes * (1 + (by_.learns(k) ? again : 0));
+        if (by_.learns(k)) out_[to] += messages * bytes;
+      }
+    }
+  }
+  void groups(index k) {
+    const module_plan& own = by_.whole().modules[k];
+    const degrees& split = own.on.split();
+    const double numbers = own.microbatches * by_.largest_microbatch(k) * by_.bytes().activation;
+    for (std::int32_t d = 0; d < split.stages; ++d) {
+      double tensor = 0, context = 0;
+      for (index s = d; s < own.stages(); s += split.stages) {
+        const part_work work = by_.work(k, s);
+        const double times = !own.remade.empty() && own.remade[s] != 0 ? 2 : 1;
+        tensor += numbers * (times * work.group_numbers + work.backward_group_numbers);
+        context += numbers * (times * work.context_numbers + work.backward_context_numbers) / split.tensor;
+      }
+      for (std::int32_t r = 0; r < split.data; ++r) {
+        const device_layout& at = by_.layout(k).at(d, r);
+        for (std::int32_t c = 0; c < split.context && at.tensor.nodes > 1; ++c)
+          add(own.on.group(axis::tensor, {d, r, c, 0}), all_gather_cost(tensor, at.tensor, on_).node_bytes);
+        for (std::int32_t t = 0; t < split.tensor && at.context.nodes > 1; ++t)
+          add(own.on.group(axis::context, {d, r, 0, t}), all_to_all_cost(context, at.context, on_).node_bytes);
+      }
+    }
+  }
+  void sums(index k) {
+    const module_plan& own = by_.whole().modules[k];
+    const degrees& split = own.on.split();
+    if (!by_.learns(k) || by_.summing(k) < 2) return;
+    for (std::int32_t d = 0; d < split.stages; ++d) {
+      const group_layout& group = by_.layout(k).sums[d];
+      if (group.nodes < 2) continue;
+      double parameters = 0;
+      for (index s = d; s < own.stages(); s += split.stages) parameters += by_.work(k, s).parameters;
+      const double gradients = parameters * by_.bytes().gradient;
+      double bytes = all_reduce_cost(gradients, group, on_).node_bytes;
+      if (own.zero > 0) {
+        bytes = reduce_scatter_cost(gradients, group, on_).node_bytes * (own.zero > 1 ? own.microbatches : 1) +
+                all_gather_cost(parameters * by_.bytes().weight, group, on_).node_bytes;
+      }
+      for (std::int32_t t = 0; t < split.tensor; ++t) {
+        list<std::int32_t> ranks;
+        for (std::int32_t r = 0; r < split.data; ++r)
+          for (std::int32_t c = 0; c < split.context; ++c) ranks.push(own.on.rank({d, r, c, t}));
+        add(ranks, bytes);
+      }
+    }
+  }
+
+  const plan_pricer& by_;
+  const cluster_facts& on_;
+  list<double> out_;
+};
+
+}  // namespace detail
+
+// Bytes that leave the busiest node in a step, but for those of joins.
+inline double node_traffic(const plan_pricer& by) { return detail::traffic_counter(by).busiest(); }
+
+}  // namespace motet

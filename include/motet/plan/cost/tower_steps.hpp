@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/describe/tower.hpp>
+#include <motet/strategy/mesh.hpp>
+#include <motet/tensor/share.hpp>
+
+namespace motet {
+
+enum class tower_part : std::uint8_t { before, block, behind };
+
+// A product [rows, inner] x [inner, columns] of forward; backward makes two more of as many FLOPs.
+struct product_step {
+  double rows = 0, inner = 0, columns = 0;
+  constexpr double flops() const { return 2 * rows * inner * columns; }
+};
+// Softmax attention: `pairs` of a query and a key, each `width` columns in all heads together. Backward makes the scores again.
+struct attention_step {
+  double rows = 0, width = 0, pairs = 0;
+  double seen = 1;  // the share of pairs that no mask hides
+};
+// What takes a row after the other: FLOPs of forward and of both parts of backward, and numbers read and written there.
+struct row_step {
+  double forward = 0, input = 0, weight = 0;
+  double forward_moved = 0, input_moved = 0, weight_moved = 0;
+};
+
+// All that one rank of a tensor and context group does for one sample of the group: the largest share where a cut is uneven.
+struct part_steps {
+  list<product_step> products;
+  list<attention_step> attention;
+  list<row_step> row_by_row;
+  double parameters = 0;   // as they lie in memory
+  double kept = 0;         // numbers that backward reads, beside the rows that came in
+  double kept_stream = 0;  // of them those between layers, and statistics
+};
+
+namespace detail {
+
+// Follows the layers of nn/ one by one.
+struct tower_steps_builder {
+  const tower_outline& of;
+  degrees split;
+  part_steps made;
+
+  constexpr tower_steps_builder(const tower_outline& tower, degrees ways) : of(tower), split(ways) {}
+
+  static constexpr double real(index n) { return static_cast<double>(n); }
+  constexpr double width() const { return real(of.width); }
+  // Rows of a sample: in a cut layer those of all tensor members, elsewhere own ones.
+  constexpr double all_rows() const { return real(of.tokens) / split.context; }
+  constexpr double own_rows() const { return all_rows() / split.tensor; }
+  // What a rank has of a sample that it does not cut.
+  constexpr double own_samples() const { return 1.0 / split.context / split.tensor; }
+  constexpr index largest(index of_all) const { return share(of_all, split.tensor, 0).size(); }
+
+  constexpr void parameter(index count) { made.parameters += real(round_up(count, 16)); }
+  constexpr void keep(double numbers) { made.kept += numbers; }
+  constexpr void keep_stream(double numbers) {
+    made.kept += numbers;
+    made.kept_stream += numbers;
+  }
+  constexpr void product(double rows, index inner, index columns) { made.products.push({rows, real(inner), real(columns)}); }
+  constexpr void linear(double rows, index inner, index columns, bool bias) {
+    product(rows, inner, columns);
+    parameter(inner * columns);
+    if (bias) parameter(columns);
+  }
+  // Where `again`, backward makes its result again.
+  constexpr void norm(double rows, bool again) {
+    const double all = rows * width();
+    made.row_by_row.push({8 * all, (again ? 15 : 11) * all, 4 * all, 2 * all, (again ? 6 : 4) * all, 2 * all});
+    parameter(of.width);
+    if (!of.rms) parameter(of.width);
+    keep_stream(2 * rows);
+  }
+  constexpr void each(double numbers, double forward, double input, double weight, double forward_moved, double input_moved, double weight_moved) {
+    made.row_by_row.push(
+        {forward * numbers, input * numbers, weight * numbers, forward_moved * numbers, input_moved * numbers, weight_moved * numbers});
+  }
+
+  // `rows` go through the perceptron, `shared` by a tensor group or not.
+  constexpr void perceptron(double rows, bool shared) {
+    const index hidden = shared ? largest(of.hidden_width()) : of.hidden_width(), wide = of.gated ? 2 * hidden : hidden;
+    linear(rows, of.width, wide, true);
+    linear(rows, hidden, of.width, true);
+    if (of.gated) each(rows * real(hidden), 6, 18, 0, 3, 8, 0);
+    keep(rows * real(wide));
+  }
+  // The router works on own rows; each expert is whole on one rank of the group, and all have an even load.
+  constexpr void mixture() {
+    const index hidden = of.hidden_width(), wide = of.gated ? 2 * hidden : hidden, held = largest(of.experts);
+    const double rows = own_rows(), choices = all_rows() * real(of.chosen) * real(held) / real(of.experts);
+    linear(rows, of.width, of.experts, false);
+    each(rows * real(of.experts), 8, 8, 0, 2, 2, 0);
+    product(choices, of.width, wide);
+    product(choices, hidden, of.width);
+    parameter(held * wide * of.width);
+    parameter(held * hidden * of.width);
+    each(choices * width(), 2, 2, 0, 4, 6, 2);
+    if (of.gated) each(choices * real(hidden), 6, 22, 0, 3, 8, 0);
+    else each(choices * real(hidden), 0, 26, 0, 0, 7, 0);
+    // There is room for the worst load, and for the rows that came from others.
+    const double places = all_rows() * real(of.chosen < held ? of.chosen : held);
+    keep(places * real(wide));
+    keep_stream(rows * real(of.experts) + 4 * rows * real(of.chosen));
+    if (split.tensor > 1) keep(all_rows() * width());
+  }
+
+  constexpr void block() {
+    const index keyed = largest(of.keyed_heads()), heads = keyed * (of.heads / of.keyed_heads()), d = of.columns_of_head();
+    const index query = heads * d, key = keyed * d, packed = query + 2 * key;
+    const double rows = all_rows(), tokens = real(of.tokens);
+    norm(own_rows(), true);
+    linear(rows, of.width, packed, true);
+    // Rows are exchanged for heads, whole ones; or keys and values go round.
+    const bool exchanged = split.context > 1 && !of.ring;
+    const double met = exchanged ? real(share(heads, split.context, 0).size()) * split.context : real(heads);
+    made.attention.push({tokens, met * real(d) / split.context, tokens * tokens, of.causal ? (tokens + 1) / (2 * tokens) : 1});
+    if (of.rotary) each(rows * real(query + key), 3, 3, 0, 2, 2, 0);
+    linear(rows, query, of.width, true);
+    keep(rows * met * real(packed + query) / real(heads));
+    keep_stream(rows * met);
+    if (exchanged) keep(rows * real(query));  // what came back
+    // Between the two halves.
+    keep_stream(own_rows() * width());
+    norm(own_rows(), true);
+    if (of.experts > 0) mixture();
+    else perceptron(rows, true);
+  }
+
+  constexpr void before() {
+    const double rows = own_rows(), numbers = rows * width();
+    if (of.vocabulary > 0) {
+      parameter((of.cut_vocabulary ? largest(of.vocabulary) : of.vocabulary) * of.width);
+      each(numbers, 0, 0, 1, 2, 0, 3);
+    }
+    if (of.patch > 0) linear(rows, of.patch, of.width, of.patch_bias);
+    if (of.class_row) parameter(of.width);
+    if (of.positions) {
+      parameter(of.tokens * of.width);
+      each(numbers, 1, 0, 1, 2, 0, 1);
+    }
+    if (of.pre_norm) {
+      const bool rms = of.rms;
+      norm(rows, false);
+      if (rms) parameter(of.width);  // this one is a layer norm in any tower
+      keep_stream(numbers);
+    }
+  }
+
+  // One query of each sample looks over all its rows.
+  constexpr void look_over() {
+    const double samples = own_samples(), rows = own_rows(), query = real(of.query_width());
+    linear(rows, of.width, 2 * of.key_width(), true);
+    made.attention.push({samples, query, samples * real(of.tokens), 1});
+    linear(samples, of.query_width(), of.width, true);
+    keep(2 * rows * real(of.key_width()) + 2 * samples * query);
+    keep_stream(samples * real(of.heads));
+  }
+  constexpr void behind() {
+    const double samples = own_samples(), rows = own_rows();
+    if (of.whole_blocks() > 0) keep_stream(rows * width());  // what the last block wrote
+    switch (of.end) {
+      case tower_end::row:
+        norm(samples, false);
+        each(samples * width(), 0, 1, 0, 2, 3, 0);
+        keep_stream(samples * width());
+        break;
+      case tower_end::block_of_row: last_block(); break;
+      case tower_end::mean:
+        norm(rows, false);
+        each(rows * width(), 1, 1, 0, 1, 1, 0);
+        keep(rows * width());
+        break;
+      case tower_end::attention:
+        norm(rows, false);
+        keep(rows * width());
+        look_over();
+        parameter(of.query_width());
+        each(samples * real(of.query_width()), 1, 0, 1, 1, 0, 1);
+        break;
+    }
+    keep(samples * width());
+    if (of.embedding <= 0) return;
+    linear(samples, of.width, of.embedding, false);
+    each(samples * real(of.embedding), 3, 5, 0, 2, 3, 0);
+    keep_stream(samples * real(of.embedding + 1));
+  }
+  // Keys and values of all rows, the rest for one row of each sample.
+  constexpr void last_block() {
+    const double samples = own_samples();
+    norm(own_rows(), true);
+    const index query = of.query_width();
+    look_over();
+    product(samples, of.width, query);
+    made.parameters += real(round_up(of.width * (query + 2 * of.key_width()), 16) - round_up(2 * of.width * of.key_width(), 16));
+    made.parameters += real(round_up(query + 2 * of.key_width(), 16) - round_up(2 * of.key_width(), 16));
+    each(samples * width(), 0, 2, 0, 4, 6, 0);
+    norm(samples, true);
+    perceptron(samples, false);
+    norm(samples, false);
+    keep_stream(2 * samples * width());
+  }
+};
+
+}  // namespace detail
+
+constexpr part_steps steps_of(const tower_outline& of, tower_part which, degrees split = {}) {
+  detail::tower_steps_builder builder(of, split);
+  if (of.cached) return builder.made;
+  if (which == tower_part::before) builder.before();
+  if (which == tower_part::block) builder.block();
+  if (which == tower_part::behind) builder.behind();
+  return builder.made;
+}
+
+}  // namespace motet

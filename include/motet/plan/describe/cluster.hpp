@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/describe/efficiency.hpp>
+#include <motet/plan/describe/training_bytes.hpp>
+#include <motet/schedule/core/costs.hpp>
+#include <motet/schedule/core/voice.hpp>
+
+namespace motet {
+
+// One device of a cluster. Rates are peaks; `products` says which share of them matrix products reach.
+struct device_facts {
+  label name;
+  double half_flops = 0;        // a second, on 16-bit numbers with sums of 32 bits
+  double single_flops = 0;      // a second, on 32-bit numbers
+  double memory_bytes = 0;      // that a rank may fill
+  double bytes_per_second = 0;  // of that memory
+  efficiency_curve products;
+  double launch_seconds = 0;  // that each step of a layer takes at least, forward and in either part of backward: what the host needs to ask for it
+  friend constexpr bool operator==(const device_facts&, const device_facts&) = default;
+};
+
+// Equal devices in equal nodes. Ranks are devices, node after node.
+struct cluster_facts {
+  label name;
+  device_facts device;
+  std::int32_t nodes = 1;
+  std::int32_t devices_per_node = 1;
+  wire inside;                // of each device to another of its node, each way
+  wire between;               // of each node to all others, each way: its devices share it
+  double of_device = 0;       // bytes a second of `between` that one device can have; 0: all of them
+  training_bytes bytes = {};  // how training there keeps its numbers where nobody says otherwise
+
+  constexpr std::int32_t devices() const { return nodes * devices_per_node; }
+  constexpr std::int32_t node(std::int32_t rank) const { return rank / devices_per_node; }
+  constexpr network wires() const { return {inside, between, devices_per_node}; }
+  friend constexpr bool operator==(const cluster_facts&, const cluster_facts&) = default;
+};
+
+}  // namespace motet

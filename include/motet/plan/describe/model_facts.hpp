@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/list.hpp>
+#include <motet/model/model.hpp>
+#include <motet/schedule/core/voice.hpp>
+
+namespace motet {
+
+// What a plan must know of a module to say whether it fits.
+struct module_facts {
+  label name;
+  index layers = 1;     // that stages share
+  index key_heads = 0;  // that a tensor group shares; 0: unknown
+  bool attends = true;
+  bool frozen = false;
+};
+
+namespace detail {
+
+template <class Module>
+constexpr module_facts facts_of_module() {
+  using net = typename Module::net;
+  module_facts out;
+  out.name = label(Module::name);
+  out.frozen = Module::frozen;
+  if constexpr (requires { net::stage::layers; }) out.layers = net::stage::layers;
+  if constexpr (requires { net::config.tower().attention; }) out.key_heads = net::config.tower().attention.shape().kv_heads;
+  else out.attends = false;
+  return out;
+}
+
+}  // namespace detail
+
+// Of every module, in the model's order.
+template <class Model>
+constexpr list<module_facts> facts_of() {
+  list<module_facts> out;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (out.push(detail::facts_of_module<typename Model::template module_at<I>>()), ...);
+  }(std::make_index_sequence<Model::size>{});
+  return out;
+}
+
+}  // namespace motet

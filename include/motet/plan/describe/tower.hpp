@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/describe/model_facts.hpp>
+
+namespace motet {
+
+// How the rows of a sample become a feature.
+enum class tower_end : std::uint8_t {
+  row,           // one of them is read
+  block_of_row,  // one of them is read, and the last block is computed for it alone
+  mean,
+  attention,  // a learned query looks over all of them
+};
+
+// What the costs of a module follow from: a stack of equal transformer blocks over the rows (patches, tokens) of its samples, something before it
+// that makes rows of a sample, and a projection to features.
+struct tower_outline {
+  label name;
+  index layers = 1;
+  index width = 1;
+  index heads = 1;
+  index key_heads = 0;   // 0: as many as heads
+  index hidden = 0;      // of the perceptron, or of one expert; 0: four times the width
+  bool gated = false;    // a perceptron of three products instead of two
+  index tokens = 1;      // rows of a sample
+  index vocabulary = 0;  // 0: the rows are not tokens of a table
+  index patch = 0;       // numbers of a patch of a picture; 0: none
+  index embedding = 0;   // width of a feature; 0: no projection
+  bool causal = false;
+  bool frozen = false;  // no backward, no gradients, no state
+  bool cached = false;  // frozen, and its features were computed before: they are only read
+
+  // Details, as vit and text_tower have them.
+  index head_width = 0;  // 0: width / heads
+  tower_end end = tower_end::row;
+  bool rms = false;             // norms have no bias
+  bool positions = true;        // each row has learned ones
+  bool rotary = false;          // queries and keys are turned by theirs
+  bool class_row = false;       // one row is learned, the others are patches
+  bool patch_bias = false;      //
+  bool pre_norm = false;        // a norm before the first block
+  bool cut_vocabulary = false;  // tensor parallelism shares the table of tokens
+  bool ring = false;            // context parallelism sends keys and values round, instead of rows for heads
+  index experts = 0;            // in the place of each perceptron; 0: none
+  index chosen = 1;             // of them, for each row
+
+  friend constexpr bool operator==(const tower_outline&, const tower_outline&) = default;
+
+  constexpr index keyed_heads() const { return key_heads > 0 ? key_heads : heads; }
+  constexpr index columns_of_head() const { return head_width > 0 ? head_width : width / heads; }
+  constexpr index query_width() const { return heads * columns_of_head(); }
+  constexpr index key_width() const { return keyed_heads() * columns_of_head(); }
+  constexpr index hidden_width() const { return hidden > 0 ? hidden : 4 * width; }
+  // Blocks that run for all rows.
+  constexpr index whole_blocks() const { return end == tower_end::block_of_row ? layers - 1 : layers; }
+};
+
+// Whether the numbers fit each other, as check() of a net's configuration asks; found.where is 0 for sizes, 1 for heads, 2 for key heads, 3 for
+// experts.
+constexpr verdict check(const tower_outline& of) {
+  for (const index each : {of.layers, of.width, of.heads, of.tokens})
+    if (each < 1) return {reason::not_positive, 0, each, 1};
+  for (const index each : {of.key_heads, of.hidden, of.vocabulary, of.patch, of.embedding, of.head_width, of.experts})
+    if (each < 0) return {reason::not_positive, 0, each, 0};
+  if (of.head_width == 0 && of.width % of.heads != 0) return {reason::heads_do_not_divide, 1, of.heads, of.width};
+  if (of.heads % of.keyed_heads() != 0) return {reason::kv_heads_do_not_divide, 2, of.key_heads, of.heads};
+  if (of.experts > 0 && (of.chosen < 1 || of.chosen > of.experts)) return {reason::experts_do_not_fit, 3, of.experts, of.chosen};
+  return {};
+}
+
+// Towers, and where they meet.
+struct model_shape {
+  label name;
+  list<tower_outline> towers;
+  label join = "info_nce";  // or sigmoid
+  friend constexpr bool operator==(const model_shape&, const model_shape&) = default;
+};
+
+// What check_plan() asks of each tower.
+constexpr list<module_facts> facts_of(const model_shape& of) {
+  list<module_facts> out;
+  for (const tower_outline& each : of.towers) out.push({each.name, each.layers, each.keyed_heads(), true, each.frozen || each.cached});
+  return out;
+}
+
+}  // namespace motet

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/cost/profile.hpp>
+#include <motet/plan/files/model_json.hpp>
+
+// Profiles as JSON. docs/plan/profile.md lists all fields.
+
+namespace motet {
+
+namespace detail {
+
+// Seconds of a forward, of a backward's input part and of its weight part.
+inline part_times read_times(const plan_fields& point, std::string_view name) {
+  const std::string path = point.path_of(name);
+  const json& from = point.at(name);
+  if (!from.is_array() || from.items().size() != 3) fail(profile_misfit, path + " is " + from.kind() + ", wanted an array of three times");
+  double times[3];
+  std::size_t i = 0;
+  for (const json& each : from.items()) {
+    times[i] = plan_fields::real(each, path + "[" + std::to_string(i) + "]", 0, 1e6, profile_out_of_range);
+    ++i;
+  }
+  return {times[0], times[1], times[2]};
+}
+
+inline module_profile read_module_profile(const json& from, const std::string& path) {
+  const plan_fields fields(from, path, {"tower", "points"});
+  module_profile out;
+  out.of = read_tower(fields.at("tower"), fields.path_of("tower"));
+  static_cast<void>(fields.at("points"));
+  fields.each("points", [&](const json& item, const std::string& at) {
+    const plan_fields point(item, at, {"tensor", "samples", "before", "block", "behind"});
+    profile_point made;
+    point.read("tensor", made.tensor, 1, 1 << 16);
+    static_cast<void>(point.at("samples"));
+    point.read("samples", made.samples, 1e-3, 1e9, profile_out_of_range);
+    made.before = read_times(point, "before");
+    made.block = read_times(point, "block");
+    made.behind = read_times(point, "behind");
+    if (made.block.forward <= 0) fail(profile_out_of_range, point.path_of("block") + "[0] is no time at all");
+    const index before = out.points.size();
+    add_point(out, made);
+    if (out.points.size() == before) fail(profile_misfit, at + " has the tensor degree and the samples of another point");
+  });
+  if (out.points.empty()) fail(profile_misfit, fields.path_of("points") + " is empty");
+  return out;
+}
+
+inline json times_json(const part_times& from) { return json(json::array{from.forward, from.backward_input, from.backward_weight}); }
+inline json point_json(const profile_point& from) {
+  json out;
+  out.set("tensor", from.tensor);
+  out.set("samples", from.samples);
+  out.set("before", times_json(from.before));
+  out.set("block", times_json(from.block));
+  out.set("behind", times_json(from.behind));
+  return out;
+}
+
+}  // namespace detail
+
+// Throws MT-P70 to MT-P72, MT-P78 and MT-P90 to MT-P91, with the path of what is wrong, for what is no profile.
+inline machine_profile read_profile(const json& from) {
+  if (!from.is_object()) fail(plan_wrong_kind, std::string("the profile is ") + from.kind() + ", wanted an object");
+  const detail::plan_fields fields(from, "", {"machine", "activation_bytes", "product_flops", "copy_bytes_per_second", "modules"});
+  machine_profile out;
+  const json& machine = fields.at("machine");
+  if (!machine.is_string()) fail(plan_wrong_kind, std::string("machine is ") + machine.kind() + ", wanted a text");
+  out.machine = machine.string();
+  static_cast<void>(fields.at("activation_bytes"));
+  fields.read("activation_bytes", out.activation_bytes, 1, 8, profile_out_of_range);
+  fields.read("product_flops", out.product_flops, 0, 1e21, profile_out_of_range);
+  fields.read("copy_bytes_per_second", out.copy_bytes_per_second, 0, 1e21, profile_out_of_range);
+  static_cast<void>(fields.at("modules"));
+  fields.each("modules", [&](const json& item, const std::string& path) {
+    const module_profile made = detail::read_module_profile(item, path);
+    for (const module_profile& other : out.modules)
+      if (detail::parts_alone(other.of) == detail::parts_alone(made.of))
+        fail(profile_misfit, path + ".tower has the parts of " + std::string(other.of.name.view()));
+    out.modules.push(made);
+  });
+  if (out.modules.empty()) fail(profile_misfit, "modules is empty");
+  return out;
+}
+// `origin` is named where the text is no JSON or no profile.
+inline machine_profile parse_profile(std::string_view text, const std::string& origin) {
+  const json whole = read_json(text, origin);
+  try {
+    return read_profile(whole);
+  } catch (const error& problem) {
+    throw error(problem, origin);
+  }
+}
+inline machine_profile load_profile(const std::filesystem::path& path) { return parse_profile(mapped_file(path).text(), path.string()); }
+
+inline json profile_json(const machine_profile& from) {
+  json out, modules{json::array{}};
+  for (const module_profile& each : from.modules) {
+    json points{json::array{}}, module;
+    for (const profile_point& at : each.points) points.push_back(detail::point_json(at));
+    module.set("tower", tower_json(each.of));
+    module.set("points", std::move(points));
+    modules.push_back(std::move(module));
+  }
+  out.set("machine", from.machine);
+  out.set("activation_bytes", from.activation_bytes);
+  out.set("product_flops", from.product_flops);
+  out.set("copy_bytes_per_second", from.copy_bytes_per_second);
+  out.set("modules", std::move(modules));
+  return out;
+}
+// A line for each point.
+inline std::string format_profile(const machine_profile& from) {
+  const json whole = profile_json(from);
+  std::string out = "{\n";
+  for (const auto& [name, value] : whole.members())
+    if (name != "modules") out += "  " + write_json(json(name)) + ": " + write_json(value) + ",\n";
+  out += "  \"modules\": [";
+  const char* between = "\n    ";
+  for (const json& module : whole.at("modules").items()) {
+    out += between + ("{\"tower\": " + write_json(module.at("tower")) + ",\n     \"points\": [");
+    const char* before = "\n       ";
+    for (const json& point : module.at("points").items()) {
+      out += before + write_json(point);
+      before = ",\n       ";
+    }
+    out += "]}";
+    between = ",\n    ";
+  }
+  return out + "\n  ]\n}\n";
+}
+
+}  // namespace motet

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/prove/check_plan.hpp>
+
+namespace motet {
+
+// A plan written as a type, of words that a template names: plan_for<clip, on<"picture", ranks<0, 4>, stages<2>, tensor<2>>,
+// on<"caption", ranks<4, 7>, data<3>>, by<batch_sync, microbatches<8>, group<4>>>. Its value() is the plan that a constant function would return.
+namespace strategy {
+
+// What the words of one module come to.
+struct spoken {
+  module_plan module;
+  degrees split;
+  list<std::int32_t> ranks;
+};
+
+// The ranks of a module: from First up to, not with, End; or any, in the order stage, replica, context, tensor.
+template <std::int32_t First, std::int32_t End>
+struct ranks {
+  static constexpr void say(spoken& of) {
+    of.ranks = {};
+    for (std::int32_t rank = First; rank < End; ++rank) of.ranks.push(rank);
+  }
+};
+template <std::int32_t... Ranks>
+struct ranks_in_order {
+  static constexpr void say(spoken& of) { of.ranks = {Ranks...}; }
+};
+
+// Ways to split a module.
+template <std::int32_t Ways>
+struct stages {
+  static constexpr void say(spoken& of) { of.split.stages = Ways; }
+};
+template <std::int32_t Ways>
+struct data {
+  static constexpr void say(spoken& of) { of.split.data = Ways; }
+};
+template <std::int32_t Ways>
+struct context {
+  static constexpr void say(spoken& of) { of.split.context = Ways; }
+};
+template <std::int32_t Ways>
+struct tensor {
+  static constexpr void say(spoken& of) { of.split.tensor = Ways; }
+};
+
+// How its samples go through it; module_plan says what each number means.
+template <int Count>
+struct microbatches {
+  static constexpr void say(spoken& of) { of.module.microbatches = Count; }
+};
+template <int Count>
+struct group {
+  static constexpr void say(spoken& of) { of.module.group = Count; }
+};
+template <int Count>
+struct stash {
+  static constexpr void say(spoken& of) { of.module.stash = Count; }
+};
+template <int Count>
+struct ahead {
+  static constexpr void say(spoken& of) { of.module.ahead = Count; }
+};
+template <int Count>
+struct chunks {
+  static constexpr void say(spoken& of) { of.module.chunks = Count; }
+};
+template <int Level>
+struct zero {
+  static constexpr void say(spoken& of) { of.module.zero = Level; }
+};
+template <index... OfStage>
+struct layers {
+  static constexpr void say(spoken& of) { of.module.layers = {OfStage...}; }
+};
+template <bool... OfStage>
+struct remade {
+  static constexpr void say(spoken& of) { of.module.remade = {OfStage...}; }
+};
+
+template <class T>
+concept word = requires(spoken& of) { T::say(of); };
+
+// The module called Name, and what is said of it alone.
+template <fixed_string Name, word... Words>
+struct on {
+  template <class Model>
+  static constexpr void write(plan& to, spoken of) {
+    static_cast<void>(Model::template position<Name>());
+    (Words::say(of), ...);
+    of.module.name = label(Name.view());
+    of.module.on = mesh(of.split, of.ranks);
+    for (const std::int32_t rank : of.ranks) to.cluster.ranks = rank < to.cluster.ranks ? to.cluster.ranks : rank + 1;
+    to.modules.push(of.module);
+  }
+};
+
+// The schedule that plays all modules, and what is said of each of them that says nothing else itself.
+template <class Schedule, word... Words>
+struct by {
+  static constexpr void say(spoken& of_all) { (Words::say(of_all), ...); }
+  template <class Model>
+  static constexpr void write(plan& to, const spoken&) {
+    to.schedule = Schedule::name;
+  }
+};
+
+// Ranks that there are, some of which may be idle, and how many of them a node has; without it there are as many as modules name, on one node.
+template <std::int32_t Ranks, std::int32_t PerNode = 0>
+struct cluster {
+  static constexpr void limit(plan& to) {
+    to.cluster.ranks = Ranks;
+    to.cluster.ranks_per_node = PerNode;
+  }
+};
+
+}  // namespace strategy
+
+namespace detail {
+
+// All words together, before anything is proven.
+template <class Model, class... Parts>
+struct said_plan {
+  static constexpr plan value() {
+    plan out;
+    out.cluster.ranks = 0;
+    strategy::spoken of_all;
+    const auto each = [&](auto visit) { (visit.template operator()<Parts>(), ...); };
+    each([&]<class Part>() {
+      if constexpr (strategy::word<Part>) Part::say(of_all);
+    });
+    each([&]<class Part>() {
+      if constexpr (requires { Part::template write<Model>(out, of_all); }) Part::template write<Model>(out, of_all);
+    });
+    each([&]<class Part>() {
+      if constexpr (requires { Part::limit(out); }) Part::limit(out);
+    });
+    return arranged(static_cast<plan&&>(out), facts_of<Model>());
+  }
+};
+
+// The smallest batch of which every part of every module gets a sample.
+constexpr index least_batch(const plan& of) {
+  index parts = 1, groups = 1;
+  for (const module_plan& each : of.modules) {
+    const index own = index{each.on.split().data} * each.microbatches;
+    parts = own > parts ? own : parts;
+    groups = each.groups() > groups ? each.groups() : groups;
+  }
+  return (parts + groups - 1) / groups * groups;
+}
+
+// What a module itself cannot be; `where` is the module.
+constexpr verdict check_modules(const plan& of, const list<module_facts>& facts) {
+  for (index k = 0; k < of.modules.size(); ++k)
+    for (index other = 0; other < k; ++other)
+      if (of.modules[other].name == of.modules[k].name) return {reason::duplicate_module, other, k, other};
+  if (const verdict found = check_plan(of, facts, least_batch(of)); !found.ok()) return found;
+  score order;
+  return write_plan(of, facts, order);
+}
+
+// The compiler prints this instantiation, and with it the name of the module whose rule is broken.
+template <label Module, verdict Found>
+inline constexpr bool module_fits = require<Found>;
+
+template <class Model, class Plan>
+constexpr bool prove_said() {
+  struct findings {
+    verdict of_modules;
+    label module;
+    index samples = 0;
+  };
+  // Clang 16 takes no list that lives within a template argument for a constant.
+  constexpr findings found = [] {
+    const plan of = Plan::value();
+    const list<module_facts> facts = facts_of<Model>();
+    const verdict broken = check_modules(of, facts);
+    return findings{broken, broken.ok() ? label() : facts[broken.where].name, least_batch(of)};
+  }();
+  if constexpr (found.of_modules.ok()) return require<prove_plan<Model, Plan::value, found.samples>()>;
+  else return module_fits<found.module, found.of_modules>;
+}
+
+}  // namespace detail
+
+// Proven when it is named, for the smallest batch that it can cut; a trainer checks the batch that it is given.
+template <class Model, class... Parts>
+struct plan_for : detail::said_plan<Model, Parts...> {
+  static_assert(detail::prove_said<Model, detail::said_plan<Model, Parts...>>());
+};
+
+}  // namespace motet

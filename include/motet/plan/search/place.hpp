@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/search/seat_exchange.hpp>
+
+namespace motet {
+
+namespace detail {
+
+// Calls visit(turns) for every order of the towers in which larger tensor groups come first; only the first one where there are many towers.
+template <class Visit>
+void each_turn(const list<seating>& towers, list<index> turns, index from, Visit visit) {
+  constexpr index most_towers = 4;
+  if (from + 1 >= turns.size() || turns.size() > most_towers) return visit(turns);
+  for (index k = from; k < turns.size() && towers[turns[k]].split.tensor == towers[turns[from]].split.tensor; ++k) {
+    std::swap(turns[from], turns[k]);
+    each_turn(towers, turns, from + 1, visit);
+  }
+}
+
+// Calls visit(seats) for every way to say on which node each tensor group of towers with ranks of their own is.
+template <class Visit>
+void each_seat(const list<seating>& towers, const cluster_facts& on, index k, seat_plan made, list<std::int32_t> used, Visit visit) {
+  if (k == towers.size()) return visit(made);
+  const std::int32_t size = towers[k].split.tensor;
+  for (std::int32_t n = 0; n < on.nodes; ++n) {
+    if (used[n] + size > on.devices_per_node) continue;
+    seat_plan more = made;
+    list<std::int32_t> taken = used;
+    if (more.ranks.size() == k) more.ranks.push({});
+    for (std::int32_t i = 0; i < size; ++i) more.ranks[k].push(n * on.devices_per_node + taken[n]++);
+    each_seat(towers, on, more.ranks[k].size() == towers[k].split.size() ? k + 1 : k, more, taken, visit);
+  }
+}
+
+}  // namespace detail
+
+// Where towers can sit, those first that send least out of any node; none where they do not fit. Towers with large tensor groups choose first, a
+// group stays in one node, and a tower takes its ranks in one of four orders. All turns of the towers and all orders of each are tried where these
+// are few; of seats in which the same positions share nodes one is kept. The best are bettered by exchanging groups. With `every`, and few groups,
+// none is left out.
+inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_facts& on, bool every = false) {
+  list<index> turns;
+  list<std::uint8_t> both(towers.size(), 0);  // whether it has stages and replicas to put together
+  index ways = 1;
+  constexpr index most_ways = 256;
+  bool alike = on.nodes == 1;  // all ranks are, unless some are shared
+  for (const seating& each : towers) alike = alike && each.with < 0;
+  for (index k = 0; k < towers.size(); ++k) {
+    turns.push(k);
+    both[k] = towers[k].split.stages > 1 && towers[k].split.data > 1 ? 1 : 0;
+    ways *= both[k] != 0 ? 4 : 2;
+  }
+  if (alike) ways = 1;
+  detail::sort_stably(turns, [&](index a, index b) { return towers[a].split.tensor > towers[b].split.tensor; });
+  list<seat_plan> out;
+  list<list<std::int32_t>> patterns;
+  const auto offer = [&](const seat_plan& made) {
+    list<std::int32_t> pattern = detail::pattern_of(made, on);
+    for (const list<std::int32_t>& each : patterns)
+      if (each == pattern) return;
+    patterns.push(pattern);
+    out.push(made);
+  };
+  detail::each_turn(towers, turns, 0, [&](const list<index>& turn) {
+    if (alike && !out.empty()) return;
+    for (index way = 0; way < std::min(ways, most_ways); ++way) {
+      list<seat_order> orders(towers.size());
+      index left = way;
+      for (index k = 0; k < towers.size(); ++k) {
+        orders[k].anew = left % 2 != 0;
+        left /= 2;
+        if (both[k] == 0) continue;
+        orders[k].stages_together = left % 2 != 0;
+        left /= 2;
+      }
+      seat_plan made;
+      if (detail::seat_all(towers, turn, orders, on, made)) offer(made);
+    }
+  });
+  constexpr index most_groups = 8;
+  index groups = 0;
+  bool shared = false;
+  for (const seating& each : towers) {
+    groups += each.split.size() / each.split.tensor;
+    shared = shared || each.with >= 0;
+  }
+  if (every && !alike && !shared && groups <= most_groups) {
+    detail::each_seat(towers, on, 0, {}, list<std::int32_t>(on.nodes, 0), [&](seat_plan made) {
+      made.node_bytes = detail::busiest_node(towers, made.ranks, on);
+      offer(made);
+    });
+  }
+  const auto lighter = [](const seat_plan& a, const seat_plan& b) { return a.node_bytes < b.node_bytes; };
+  detail::sort_stably(out, lighter);
+  constexpr index most_bettered = 2;
+  const list<seat_plan> first = out;
+  for (index i = 0; i < std::min(first.size(), most_bettered); ++i) {
+    seat_plan bettered = first[i];
+    detail::seat_exchange(towers, on, bettered).run();
+    if (bettered.node_bytes < first[0].node_bytes) offer(bettered);
+  }
+  detail::sort_stably(out, lighter);
+  return out;
+}
+
+}  // namespace motet

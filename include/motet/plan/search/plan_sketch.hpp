@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/search/place.hpp>
+#include <motet/plan/search/tower_points.hpp>
+
+#include <span>
+
+namespace motet {
+
+// A plan whose towers have no ranks yet.
+struct plan_sketch {
+  list<tower_point> points;  // of each tower
+  list<index> hosts;         // of each tower the one on whose ranks it sits; -1: it has its own
+  phase_seconds seconds;     // no plan of it takes less
+
+  index ranks() const {
+    index sum = 0;
+    for (index k = 0; k < points.size(); ++k) sum += hosts[k] < 0 ? points[k].ranks() : 0;
+    return sum;
+  }
+  // What is told apart in a list of the best: degrees, and who shares ranks.
+  bool same_structure(const plan_sketch& other) const {
+    for (index k = 0; k < points.size(); ++k)
+      if (hosts[k] != other.hosts[k] || !(points[k].split == other.points[k].split)) return false;
+    return true;
+  }
+  bool simpler(const plan_sketch& other) const {
+    for (index k = 0; k < points.size(); ++k)
+      if ((hosts[k] < 0) != (other.hosts[k] < 0)) return hosts[k] < 0;
+    for (index k = 0; k < points.size(); ++k) {
+      const auto own = points[k].complexity(), others = other.points[k].complexity();
+      if (own != others) return own < others;
+    }
+    return false;
+  }
+};
+
+// By time, for a step of so many joins; equally fast ones as they come.
+inline std::vector<const plan_sketch*> by_time(const list<plan_sketch>& all, index joins) {
+  std::vector<std::pair<double, const plan_sketch*>> order;
+  for (const plan_sketch& each : all) order.emplace_back(step_seconds(each.seconds, joins), &each);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<const plan_sketch*> out;
+  out.reserve(order.size());
+  for (const auto& [seconds, each] : order) out.push_back(each);
+  return out;
+}
+
+inline list<seating> seatings_of(const plan_sketch& of, const model_shape& model, const training_bytes& bytes, index samples,
+                                 const estimate_options& play) {
+  list<seating> out;
+  for (index k = 0; k < of.points.size(); ++k) {
+    const double features = static_cast<double>(samples) * detail::bytes_of_sample(model, k, bytes, play);
+    out.push({of.points[k].split, of.points[k].boundary_bytes, of.points[k].gradient_bytes, of.hosts[k], features});
+  }
+  return out;
+}
+
+inline plan plan_of(const plan_sketch& of, const seat_plan& seats, const model_shape& model, const cluster_facts& on, index joins) {
+  plan out;
+  out.cluster.ranks = on.devices();
+  out.cluster.ranks_per_node = on.nodes > 1 ? on.devices_per_node : 0;
+  for (index k = 0; k < of.points.size(); ++k) {
+    module_plan own = module_plan_of(model.towers[k], of.points[k], joins);
+    own.on = mesh(of.points[k].split, seats.ranks[k]);
+    out.modules.push(own);
+  }
+  return out;
+}
+
+// Towers on the same ranks: each has its own way through its stages, and all work adds up on the ranks that they share.
+inline phase_seconds together(std::span<const tower_point* const> towers) {
+  if (towers.size() == 1) return towers[0]->seconds;
+  phase_seconds out, most;
+  double tails = 0;
+  for (const tower_point* each : towers) {
+    most = slower(most, {each->seconds.lead - each->forward, 0, each->seconds.drain - each->backward - each->tail});
+    tails = std::max(tails, each->tail);
+    out.lead += each->forward;
+    out.steady += each->seconds.steady;
+    out.drain += each->backward;
+  }
+  return {out.lead + std::max(0.0, most.lead), out.steady, out.drain + std::max(0.0, most.drain) + tails};
+}
+// What no placement of them takes less than; the steady part is of last stages alone.
+inline phase_seconds least_together(std::span<const tower_point* const> towers) {
+  phase_seconds worst, sums;
+  for (const tower_point* each : towers) {
+    worst = slower(worst, {each->seconds.lead, each->last_steady, each->seconds.drain});
+    sums.lead += each->least_forward;
+    sums.drain += each->least_backward + each->update;
+  }
+  return slower(worst, sums);
+}
+
+// Every way to say who shares ranks with whom: the groups of each, a tower's number for each. All where there are at most three towers; else all
+// apart, all together, or any two together.
+inline list<list<index>> groupings(index towers, bool apart, bool together) {
+  list<list<index>> out;
+  list<index> own(towers, 0);
+  const auto add = [&](const list<index>& made) {
+    index groups = 0;
+    for (const index each : made) groups = std::max(groups, each + 1);
+    if ((groups < towers && !together) || (groups > 1 && !apart)) return;
+    for (const list<index>& each : out)
+      if (each == made) return;
+    out.push(made);
+  };
+  for (index k = 0; k < towers; ++k) own[k] = k;
+  add(own);
+  if (towers > 3) {
+    for (index a = 0; a < towers; ++a) {
+      for (index b = a + 1; b < towers; ++b) {
+        list<index> made;
+        for (index k = 0, next = 0; k < towers; ++k) made.push(k == b ? made[a] : next++);
+        add(made);
+      }
+    }
+  } else {
+    for (index b = 0; b <= 1 && towers > 2; ++b)
+      for (index c = 0; c <= b + 1; ++c) add({0, b, c});
+  }
+  add(list<index>(towers, 0));
+  return out;
+}
+
+}  // namespace motet

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/search/search_every.hpp>
+
+#include <optional>
+
+namespace motet {
+
+namespace detail {
+
+class plan_searcher {
+ public:
+  plan_searcher(const model_shape& model, const cluster_facts& on, index samples, const search_options& options)
+      : model_(model),
+        on_(on),
+        samples_(samples),
+        options_(options),
+        joins_(samples / losses(samples, options)),
+        small_(on.devices() <= every_plan::most_devices && model.towers.size() <= every_plan::most_towers),
+        contest_(model, on, samples, options, joins_),
+        library_(std::in_place, model, on, samples / joins_, joins_, options, small_) {}
+
+  search_result run() {
+    look();
+    if (contest_.empty()) refuse();
+    return contest_.result(considered_);
+  }
+
+ private:
+  static constexpr index most_played = 500'000, most_devices = 1 << 20;
+
+  void look() {
+    guided(rank_steps(), options_.finalists);
+    // Bytes of shared ranks and of uneven microbatches are known better when a plan is played.
+    for (const double room : {0.95, 0.8}) {
+      if (!contest_.empty()) break;
+      library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_, room);
+      guided(rank_steps(), options_.finalists);
+    }
+    if (!contest_.empty() && step_nodes() > 1) guided(steps_around(contest_.best()), options_.finalists / 4);
+    if (small_) {
+      library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_);
+      every_plan every(model_.towers.size(), on_, joins_, options_, *library_, contest_);
+      every.run();
+      considered_ += every.considered();
+    }
+  }
+  static index losses(index samples, const search_options& options) { return options.contrastive_batch > 0 ? options.contrastive_batch : samples; }
+  // How many ranks a tower may have: any number on some dozens of devices, on more whole nodes, on thousands several of them.
+  index step_nodes() const { return std::max(1, on_.nodes / 64); }
+  list<index> rank_steps() const {
+    list<index> out;
+    const index devices = on_.devices(), node = on_.devices_per_node;
+    for (index n = 1; n <= devices; ++n)
+      if (devices <= 64 || n <= node || n % (node * step_nodes()) == 0 || n == devices) out.push(n);
+    return out;
+  }
+  list<index> steps_around(const plan_sketch& found) const {
+    list<index> out;
+    const index node = on_.devices_per_node, step = node * step_nodes();
+    for (index n = 1; n <= on_.devices(); ++n) {
+      bool near = false;
+      for (const tower_point& each : found.points)
+        near = near || n == each.ranks() || (n % node == 0 && n > each.ranks() - step && n < each.ranks() + step);
+      if (near) out.push(n);
+    }
+    return out;
+  }
+
+  // Balances every grouping of the towers, and plays what comes out best.
+  void guided(const list<index>& steps, index finalists) {
+    list<plan_sketch> all;
+    const index towers = model_.towers.size();
+    for (const list<index>& groups : groupings(towers, options_.apart, options_.together)) {
+      list<list<tower_choice>> choices;
+      list<list<plan_sketch>> meant;
+      index count = 0;
+      for (const index each : groups) count = std::max(count, each + 1);
+      for (index g = 0; g < count; ++g) {
+        list<index> members;
+        for (index k = 0; k < towers; ++k)
+          if (groups[k] == g) members.push(k);
+        meant.push(group_choices(members, steps));
+        list<tower_choice> own;
+        for (const plan_sketch& each : meant.back()) own.push({each.ranks(), each.seconds});
+        choices.push(own);
+      }
+      list<balanced> found = balance(choices, on_.devices(), joins_);
+      for (index i = 0; i < std::min(found.size(), finalists); ++i) {
+        plan_sketch made{list<tower_point>(towers), list<index>(towers, -1), found[i].seconds};
+        for (index g = 0; g < count; ++g) {
+          const plan_sketch& part = meant[g][found[i].choices[g]];
+          for (index k = 0, m = 0; k < towers; ++k) {
+            if (groups[k] != g) continue;
+            made.points[k] = part.points[m];
+            made.hosts[k] = part.hosts[m];
+            ++m;
+          }
+        }
+        all.push(made);
+      }
+    }
+    list<plan_sketch> played;
+    constexpr index most_alike = 3;
+    const index most_seats = step_nodes() > 1 ? 1 : 2;
+    for (const plan_sketch* const next : by_time(all, joins_)) {
+      const plan_sketch& each = *next;
+      if (played.size() >= finalists || contest_.played() > most_played) break;
+      index alike = 0;
+      for (const plan_sketch& other : played) alike += other.same_structure(each) ? 1 : 0;
+      if (alike >= most_alike) continue;
+      played.push(each);
+      contest_.offer(each, most_seats);
+    }
+  }
+
+  // What some towers can do that share ranks, or one by itself: on every number of ranks what nothing on as many or fewer ranks beats. Hosts are
+  // numbers of all towers, points come in the order of the members.
+  list<plan_sketch> group_choices(const list<index>& members, const list<index>& steps) {
+    list<plan_sketch> out;
+    for (const index ranks : steps) {
+      list<plan_sketch> here;
+      if (members.size() == 1) {
+        for (const tower_point& each : library_->best(members[0], ranks, false)) here.push({{each}, {-1}, each.seconds});
+        considered_ += library_->points(members[0], ranks).size();
+      } else {
+        for (index host = 0; host < members.size(); ++host)
+          share(members, host, ranks, 0, {list<tower_point>(members.size()), list<index>(members.size(), members[host]), {}}, here);
+      }
+      for (const plan_sketch* const next : by_time(here, joins_)) {
+        const plan_sketch& each = *next;
+        bool covered = false;
+        for (index i = 0; i < out.size() && !covered; ++i) covered = covers(out[i].seconds, each.seconds, joins_);
+        if (!covered) out.push(each);
+      }
+    }
+    return out;
+  }
+  void share(const list<index>& members, index host, index ranks, index m, plan_sketch made, list<plan_sketch>& out) {
+    if (m == members.size()) {
+      double bytes = 0;
+      std::vector<const tower_point*> all;
+      for (const tower_point& each : made.points) {
+        bytes += each.bytes;
+        all.push_back(&each);
+      }
+      ++considered_;
+      if (bytes > on_.device.memory_bytes) return;
+      made.hosts[host] = -1;
+      made.seconds = together(all);
+      out.push(made);
+      return;
+    }
+    constexpr index fewest_ways = 16, most_ways = 4;
+    for (index part = 1; part <= (m == host ? 1 : most_ways); part *= 2) {
+      if (ranks % part != 0 || (part == 1 && m < host)) continue;  // equal numbers are met with the other one as host
+      const list<tower_point>& own = library_->best(members[m], ranks / part, true);
+      for (index i = 0; i < std::min(own.size(), fewest_ways / (members.size() - 1)); ++i) {
+        made.points[m] = own[i];
+        share(members, host, ranks, m + 1, made, out);
+      }
+    }
+  }
+
+  bool fits() {
+    look();
+    return !contest_.empty();
+  }
+  [[noreturn]] void refuse() {
+    list<tower_need> needs;
+    index most = 0, sum = 0;
+    for (tower_question asked : library_->questions()) {
+      asked.thorough = false;
+      tower_point_finder here(asked), anywhere(asked);
+      tower_need own;
+      for (const index n : rank_steps())
+        if (!here.on(n).empty() && own.ranks == 0) own.ranks = n;
+      own.bytes = here.least_bytes();
+      constexpr index most_ranks = 1 << 16;
+      const index node = on_.devices_per_node;
+      for (index n = 1; n <= most_ranks && own.ranks == 0; n += n < node ? 1 : n < 64 * node ? node : n / node / 8 * node)
+        if (!anywhere.on(n).empty()) own.ranks = n;
+      most = own.ranks == 0 ? most_devices : std::max(most, own.ranks);
+      sum += own.ranks;
+      needs.push(own);
+    }
+    // With ranks of their own towers need the sum; sharing some, perhaps less.
+    std::int32_t nodes = 0;
+    const auto whole = [&](index devices) { return static_cast<std::int32_t>((devices + on_.devices_per_node - 1) / on_.devices_per_node); };
+    constexpr std::int32_t most_tries = 16;
+    if (most < most_devices && options_.apart) nodes = whole(sum);
+    for (std::int32_t n = std::max(whole(most), on_.nodes), tries = 0; most < most_devices && options_.together && tries < most_tries; ++n, ++tries) {
+      if (nodes > 0 && n >= nodes) break;
+      cluster_facts larger = on_;
+      larger.nodes = n;
+      if (plan_searcher(model_, larger, samples_, options_).fits()) nodes = n;
+    }
+    refuse_model(model_, on_, needs, nodes, options_);
+  }
+
+  const model_shape& model_;
+  const cluster_facts& on_;
+  index samples_;
+  const search_options& options_;
+  index joins_, considered_ = 0;
+  bool small_;
+  plan_contest contest_;
+  std::optional<tower_library> library_;
+};
+
+}  // namespace detail
+
+// The best plans of a model for a batch of `samples` a step, best first, the first one proven; others differ from it in degrees or in who shares
+// ranks. Equally fast ones: fewer ranks first, then simpler ones. Throws MT-P85 to MT-P89 where there is none.
+inline search_result search_plans(const model_shape& model, const cluster_facts& cluster, index samples, const search_options& options = {}) {
+  require_question(model, cluster, samples, options);
+  return detail::plan_searcher(model, cluster, samples, options).run();
+}
+
+}  // namespace motet

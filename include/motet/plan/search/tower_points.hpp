@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/cost/plan_memory.hpp>
+#include <motet/plan/search/balance.hpp>
+#include <motet/plan/search/search_result.hpp>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <vector>
+
+namespace motet {
+
+// One way to run a tower by itself, and what follows before any program is written. Times are what no plan with this point is below: messages go the
+// fast way, gradients are summed by neighbours.
+struct tower_point {
+  degrees split;
+  int microbatches = 1;  // of a replica in each group
+  int stash = -1;        // of them
+  int zero = 0;
+  bool remade = false;
+
+  phase_seconds seconds = {};  // with the sum of its gradients and its update, were it alone on its ranks
+  double last_steady = 0;      // of its last stage from one join to the next
+  double busy = 0;             // of a step, the busiest stage with what must come before it and behind
+  // Of one group: computation of the stage that has most of it, and of the one that has least, before its join and behind it.
+  double forward = 0, backward = 0, least_forward = 0, least_backward = 0;
+  double tail = 0, update = 0;                    // behind the last backward of a stage: with the sum, and the least that an update takes
+  double bytes = 0, least_bytes = 0;              // of the fullest stage, and of the emptiest
+  double boundary_bytes = 0, gradient_bytes = 0;  // as placing asks for them
+
+  index ranks() const { return split.size(); }
+  // Of two equally good ones, the one with less of everything that needs explaining.
+  auto complexity() const {
+    return std::tuple(zero, remade ? 1 : 0, stash < 0 ? 0 : 1, split.context, split.stages, split.tensor, microbatches, -stash);
+  }
+};
+
+// A module's plan, before it has ranks.
+inline module_plan module_plan_of(const tower_outline& of, const tower_point& how, index joins) {
+  module_plan out;
+  out.name = of.name;
+  out.on = mesh(how.split, {});
+  out.microbatches = how.microbatches * static_cast<int>(joins);
+  out.group = how.microbatches;
+  out.stash = how.stash;
+  out.zero = how.zero;
+  if (how.remade) out.remade.resize(how.split.stages, 1);
+  return out;
+}
+
+// How many microbatches are tried: 1, 2, 3, 4, 6, 8, 12, ... and as many as there are samples.
+inline list<int> microbatch_counts(index most) {
+  list<int> out;
+  for (index n = 1; n < most; n *= 2) {
+    out.push(static_cast<int>(n));
+    if (n > 1 && n * 3 / 2 < most) out.push(static_cast<int>(n * 3 / 2));
+  }
+  if (most > 0) out.push(static_cast<int>(most));
+  return out;
+}
+
+// How much of a group is kept: all of it, a half, a quarter, nothing, and of small groups any number.
+inline list<int> stash_counts(int group) {
+  list<int> out{-1};
+  if (group <= 4) {
+    for (int h = group - 1; h >= 0; --h) out.push(h);
+  } else {
+    for (const int h : {group / 2, group / 4, 0}) out.push(h);
+  }
+  return out;
+}
+
+// What is asked of the plans of one tower.
+struct tower_question {
+  const tower_outline& net;
+  const cluster_facts& on;
+  const training_bytes& bytes;
+  index samples = 1;  // of each join
+  index joins = 1;    // of a step
+  tower_pin pin = {};
+  double room = 1;       // the share of a device's memory that may be filled
+  double features = 0;   // bytes that a rank with its last stage has for a join, of the other towers
+  bool thorough = true;  // false: only the most that can be kept, zero 2 where 1 does not do, contexts where nothing else does
+  estimate_options play = {};
+};
+
+// Finds the points of one tower on any number of ranks; what a stage takes is worked out once.
+class tower_point_finder {
+ public:
+  explicit tower_point_finder(const tower_question& asked) : asked_(asked), learns_(!asked.net.frozen && !asked.net.cached) {}
+
+  // The points on exactly so many ranks that fit into a device's memory by themselves.
+  list<tower_point> on(index ranks) {
+    list<tower_point> out = points(ranks, asked_.thorough);
+    if (out.empty() && !asked_.thorough) out = points(ranks, true);
+    return out;
+  }
+  // Of the fullest stage, of all points seen so far.
+  double least_bytes() const { return least_bytes_; }
+
+ private:
+  struct stage_price {
+    double forward = 0, backward = 0, parameters = 0, message = 0, message_bytes = 0;  // of the largest microbatch
+    double kept = 0;                                                                   // of each microbatch, bytes
+    double layer = 0;                                                                  // parameters of one
+    rank_bytes standing;
+  };
+  static bool pinned(std::int32_t wanted, std::int32_t got) { return wanted <= 0 || wanted == got; }
+
+  list<tower_point> points(index ranks, bool contexts) {
+    list<tower_point> out;
+    each_split(ranks, contexts, [&](const degrees& split) {
+      list<int> counts = microbatch_counts(asked_.samples / split.data);
+      if (asked_.pin.microbatches > 0) counts = {static_cast<int>(asked_.pin.microbatches / asked_.joins)};
+      bool any = false;
+      for (const int group : counts) {
+        if (group < 1 || group > asked_.samples / split.data) continue;
+        // More would shorten bubbles that are no longer seen.
+        constexpr int enough = 32;
+        if (any && !asked_.thorough && group > enough * split.stages) break;
+        each_way(split, group, [&](const tower_point& made) {
+          const bool fits = made.bytes <= asked_.room * asked_.on.device.memory_bytes;
+          least_bytes_ = std::min(least_bytes_, made.bytes);
+          if (fits) out.push(made);
+          any = any || fits;
+          return fits;
+        });
+      }
+    });
+    return out;
+  }
+  template <class Visit>
+  void each_split(index ranks, bool contexts, Visit visit) const {
+    const tower_pin& pin = asked_.pin;
+    if (pin.ranks > 0 && pin.ranks != ranks) return;
+    for (std::int32_t t = 1; t <= std::min<index>({asked_.on.devices_per_node, asked_.net.keyed_heads(), ranks}); ++t) {
+      if (ranks % t != 0 || asked_.net.keyed_heads() % t != 0 || !pinned(pin.tensor, t)) continue;
+      for (std::int32_t c = 1; c * t <= std::min<index>(asked_.on.devices_per_node, ranks); c = pin.context > 0 ? c + 1 : 2 * c) {
+        if (ranks / t % c != 0 || asked_.net.tokens < c || !pinned(pin.context, c)) continue;
+        for (std::int32_t p = 1; p <= std::min(asked_.net.layers, ranks / t / c); ++p) {
+          const index data = ranks / t / c / p;
+          if (ranks / t / c % p != 0 || data > asked_.samples || !pinned(pin.stages, p)) continue;
+          // Samples are cut only where there are more ranks than samples, or nothing else fits.
+          if (c > 1 && !contexts && pin.context == 0 && data * c <= asked_.samples) continue;
+          if (!pinned(pin.data, static_cast<std::int32_t>(data))) continue;
+          visit(degrees{p, static_cast<std::int32_t>(data), c, t});
+        }
+      }
+    }
+  }
+  // visit() says whether the point fits.
+  template <class Visit>
+  void each_way(const degrees& split, int group, Visit visit) {
+    const tower_pin& pin = asked_.pin;
+    const int most_zero = learns_ && split.data * split.context > 1 ? 2 : 0;
+    for (int zero = 0; zero <= most_zero; ++zero) {
+      if (pin.zero >= 0 && pin.zero != zero) continue;
+      tower_point made{.split = split, .microbatches = group, .zero = zero};
+      bool fits = false;
+      const list<int> stashes = pin.stash > -2 ? list<int>{pin.stash < group ? pin.stash : -1} : stash_counts(group);
+      for (const int stash : stashes) {
+        if (pin.recompute == 1 || (stash >= 0 && !learns_)) break;
+        made.stash = stash;
+        measure(made);
+        fits = visit(made);
+        if (fits && !asked_.thorough) break;
+      }
+      if (learns_ && pin.recompute != 0 && stashes[0] < 0 && (asked_.thorough || !fits || made.stash >= 0)) {
+        made.stash = -1;
+        made.remade = true;
+        measure(made);
+        fits = visit(made) || fits;
+      }
+      if (zero > 0 && fits && !asked_.thorough) break;
+    }
+  }
+
+  const list<stage_price>& prices(const degrees& split, index samples, bool remade) {
+    const auto key = std::tuple(split.tensor, split.context, split.stages, samples, remade);
+    const auto found = prices_.find(key);
+    if (found != prices_.end()) return found->second;
+    // One replica, each group of which has a node for itself: stages are priced one at a time.
+    tower_point alone{.split = split, .remade = remade};
+    alone.split.data = 1;
+    plan one;
+    module_plan own = module_plan_of(asked_.net, alone, 1);
+    list<std::int32_t> ranks;
+    one.cluster.ranks = split.context * split.tensor;
+    for (std::int32_t i = 0; i < alone.split.size(); ++i) ranks.push(i % one.cluster.ranks);
+    own.on = mesh(alone.split, ranks);
+    one.modules.push(own);
+    const model_shape model{"", {asked_.net}};
+    const plan_pricer by(one, model, asked_.on, asked_.bytes, samples, asked_.play);
+    const double layer = work_of_part(asked_.net, tower_part::block, split).parameters;
+    list<stage_price> out;
+    const auto layers = [&](std::int32_t s) { return detail::layers_of_stage(own, asked_.net.layers, s).size(); };
+    for (std::int32_t s = 0; s < split.stages; ++s) {
+      // Stages between the first and the last differ in their number of layers alone, by one at most.
+      std::int32_t like = s;
+      for (std::int32_t k = 1; k < s && s + 1 < split.stages && like == s; ++k)
+        if (layers(k) == layers(s)) like = k;
+      if (like != s) {
+        out.push(stage_price(out[like]));
+        continue;
+      }
+      const stage_seconds took = by.stage(0, s, 0, s, -1);
+      const double bytes = s + 1 < split.stages ? by.boundary_bytes(0) : 0;
+      out.push({took.forward(), learns_ ? took.backward() : 0, by.work(0, s).parameters,
+                bytes > 0 ? asked_.on.inside.latency + asked_.on.inside.seconds(bytes) : 0, bytes, kept_bytes(by, 0, s, remade), layer,
+                standing_bytes(by, 0, s, remade)});
+    }
+    return prices_.emplace(key, out).first->second;
+  }
+
+  void measure(tower_point& of) {
+    const index own = (asked_.samples + of.split.data - 1) / of.split.data, largest = (own + of.microbatches - 1) / of.microbatches;
+    const list<stage_price>& stages = prices(of.split, largest, of.remade);
+    const double group = static_cast<double>(own) / static_cast<double>(largest);  // in largest microbatches
+    const double smallest = static_cast<double>(own / of.microbatches) / static_cast<double>(largest);
+    const double again = of.stash < 0 ? 0 : group * (of.microbatches - of.stash) / of.microbatches;
+    const double fewest = static_cast<double>(asked_.samples / of.split.data) / static_cast<double>(largest);  // of the replica that has least
+    const auto joins = static_cast<double>(asked_.joins);
+    double forwards = 0, backwards = 0, most_forward = 0, most_backward = 0, steady = 0, behind_all = 0;
+    of.least_forward = of.least_backward = of.least_bytes = of.update = 1e300;
+    of.bytes = of.forward = of.backward = of.tail = of.busy = of.gradient_bytes = of.boundary_bytes = 0;
+    tail_price behind;
+    for (index s = 0; s < stages.size(); ++s) {
+      const stage_price& each = stages[s];
+      if (s == 0 || each.parameters != stages[s - 1].parameters || each.backward != stages[s - 1].backward) behind = tail_of(of, each);
+      const double one = each.backward + behind.each;
+      const double forward = group * each.forward, backward = group * one + again * each.forward;
+      of.busy = std::max(of.busy, forwards + joins * (forward + backward) + std::max(behind.last, backwards));
+      behind_all = std::max(behind_all, behind.last - backwards);
+      forwards += smallest * (each.forward + each.message);
+      backwards += learns_ ? smallest * (one + each.message) : 0;
+      most_forward = std::max(most_forward, each.forward);
+      most_backward = std::max(most_backward, one);
+      steady = std::max(steady, forward + backward);
+      of.last_steady = forward + backward;
+      of.forward = std::max(of.forward, forward);
+      of.backward = std::max(of.backward, backward);
+      of.least_forward = std::min(of.least_forward, fewest * each.forward);
+      of.least_backward = std::min(of.least_backward, fewest / group * backward);
+      of.tail = std::max(of.tail, behind.last);
+      of.update = std::min(of.update, behind.update);
+      const double bytes = bytes_of(of, each, s);
+      of.bytes = std::max(of.bytes, bytes);
+      of.least_bytes = std::min(of.least_bytes, bytes);
+      of.gradient_bytes = std::max(of.gradient_bytes, each.parameters * asked_.bytes.gradient);
+      of.boundary_bytes = std::max(of.boundary_bytes, group * joins * each.message_bytes);
+    }
+    const double lead = forwards + (group - smallest) * most_forward;
+    const double drain =
+        backwards + std::max((group - smallest) * most_backward, again * stages.back().forward + (group - smallest) * (stages.back().backward));
+    of.seconds = {lead, steady, drain + behind_all};
+  }
+  // What follows each backward of a stage, and the last one.
+  struct tail_price {
+    double each = 0, last = 0, update = 0;
+  };
+  tail_price tail_of(const tower_point& of, const stage_price& stage) const {
+    tail_price out;
+    if (!learns_) return out;
+    const double summing = of.split.data * of.split.context, bytes = stage.parameters * asked_.bytes.gradient;
+    out.last = out.update = stage.parameters / (of.zero > 0 ? summing : 1) *
+                            (2 * asked_.bytes.weight + asked_.bytes.gradient + 2 * asked_.bytes.state) / asked_.on.device.bytes_per_second;
+    if (summing < 2) return out;
+    const auto wide = static_cast<std::int32_t>(summing) * of.split.tensor;
+    const std::int32_t nodes = detail::divided_up(wide, asked_.on.devices_per_node);
+    const group_layout group{nodes, detail::divided_up(static_cast<std::int32_t>(summing), nodes), nodes > 1 ? of.split.tensor : 1};
+    const auto sum = [&](double some) {
+      return of.zero > 0 ? reduce_scatter_seconds(some, group, asked_.on) : all_reduce_seconds(some, group, asked_.on);
+    };
+    double left = sum(bytes);
+    if (asked_.play.sums_overlap) left = std::max(left - stage.backward, sum(std::min(bytes, detail::bucket_bytes)));
+    (of.zero > 1 ? out.each : out.last) += left;
+    if (of.zero > 0) out.last += all_gather_seconds(stage.parameters * asked_.bytes.weight, group, asked_.on);
+    return out;
+  }
+  double bytes_of(const tower_point& of, const stage_price& stage, index s) const {
+    const double among = of.split.data * of.split.context;
+    rank_bytes own = stage.standing;
+    if (learns_ && of.zero > 0) own.state /= among;
+    if (learns_ && of.zero > 1 && among > 1) {
+      own.gradients = std::min(stage.parameters, stage.parameters / among + 2 * stage.layer) * asked_.bytes.gradient;
+    }
+    const index behind = of.split.stages - s, kept = of.stash < 0 ? of.microbatches : of.stash;
+    const index live = std::min({kept + behind, of.microbatches + behind - 1, of.microbatches * asked_.joins});
+    const double homes = among * of.split.tensor, width = static_cast<double>(asked_.net.embedding) * asked_.bytes.feature;
+    if (behind == 1) own.features = asked_.features + 2 * static_cast<double>(asked_.samples) / homes * width;
+    return own.total() + static_cast<double>(live) * stage.kept;
+  }
+
+  tower_question asked_;
+  bool learns_ = true;
+  double least_bytes_ = 1e300;
+  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, index, bool>, list<stage_price>> prices_;
+};
+
+// Of points on equally many ranks, those that no other one beats in time, and in memory too where ranks are shared. By time.
+inline list<tower_point> best_points(const list<tower_point>& all, index joins, bool memory_counts = false) {
+  std::vector<std::pair<double, const tower_point*>> order;
+  for (const tower_point& each : all) order.emplace_back(step_seconds(each.seconds, joins), &each);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return a.first < b.first || (a.first == b.first && a.second->complexity() < b.second->complexity());
+  });
+  list<tower_point> out;
+  for (const auto& [seconds, each] : order) {
+    bool covered = false;
+    for (index i = 0; i < out.size() && !covered; ++i)
+      covered = covers(out[i].seconds, each->seconds, joins) && (!memory_counts || out[i].bytes <= each->bytes);
+    if (!covered) out.push(*each);
+  }
+  return out;
+}
+
+}  // namespace motet

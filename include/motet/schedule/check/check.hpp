@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/schedule/check/lists.hpp>
+#include <motet/schedule/check/play.hpp>
+
+namespace motet {
+
+// One step of a cycle: this instruction cannot begin before that one is done.
+struct blocked {
+  std::int32_t at = -1;
+  std::int32_t waits_for = -1;
+};
+
+struct check_result {
+  finding found;
+  list<blocked> cycle;  // for a deadlock: each waits for the next one's rank, the last for the first's
+  constexpr bool ok() const { return found.ok(); }
+  constexpr verdict brief() const { return {found.why, found.rank, found.at, found.other}; }
+};
+
+namespace detail {
+
+constexpr finding deadlock_of(const program& of, const list<stuck_lane>& stuck) {
+  return {reason::deadlock, of.rank_of(stuck[0].at), stuck[0].at, stuck[0].waits_for, stuck.size(), 0};
+}
+
+// Each stuck lane waits for an instruction of another, whose head waits in turn: following this from anywhere ends in a cycle.
+constexpr list<blocked> find_cycle(const program& of, const program_graph& graph, const list<stuck_lane>& stuck) {
+  const auto lane_of = [&](std::int32_t i) { return index{of.rank_of(i)} * 256 + of.instructions[i].lane; };
+  list<std::int32_t> heads(index{of.ranks()} * 256, -1), absent(graph.meeting_sizes.size(), -1);
+  list<std::uint8_t> there(of.instructions.size(), 0);
+  for (index k = 0; k < stuck.size(); ++k) {
+    heads[lane_of(stuck[k].at)] = static_cast<std::int32_t>(k);
+    there[stuck[k].at] = stuck[k].waits_for < 0 ? 1 : 0;
+  }
+  // A member of a meeting waits for one that is not there yet.
+  for (index i = 0; i < of.instructions.size(); ++i)
+    if (graph.meetings[i] >= 0 && there[i] == 0) absent[graph.meetings[i]] = static_cast<std::int32_t>(i);
+  list<blocked> path;
+  list<std::int32_t> seen(stuck.size(), -1);
+  for (std::int32_t now = 0; now >= 0 && seen[now] < 0;) {
+    const std::int32_t wanted = stuck[now].waits_for >= 0 ? stuck[now].waits_for : absent[graph.meetings[stuck[now].at]];
+    seen[now] = static_cast<std::int32_t>(path.size());
+    path.push({stuck[now].at, wanted});
+    now = wanted < 0 ? -1 : heads[lane_of(wanted)];
+    if (now < 0) return path;
+    if (seen[now] < 0) continue;
+    list<blocked> cycle;
+    cycle.append(path.data() + seen[now], path.size() - seen[now]);
+    return cycle;
+  }
+  return {};
+}
+
+}  // namespace detail
+
+// Proves a program: every list complete and in a possible order, messages matched, meetings in one order, slots kept, updates last, and no rank ever
+// waiting for itself by way of others. Rendezvous is the stricter delivery: what passes it hangs on no transport.
+constexpr check_result check(const program& of, delivery how = delivery::rendezvous) {
+  program_graph graph;
+  check_result result{build_graph(of, how, graph), {}};
+  if (!result.ok()) return result;
+  no_clock clock;
+  detail::player<no_clock> player(of, graph, clock);
+  if (player.run()) return result;
+  const list<stuck_lane> stuck = player.stuck();
+  result.cycle = detail::find_cycle(of, graph, stuck);
+  result.found = detail::deadlock_of(of, stuck);
+  return result;
+}
+
+}  // namespace motet

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/schedule/check/prove.hpp>
+#include <motet/schedule/core/shape.hpp>
+
+namespace motet {
+
+// How many (stage, microbatch) pairs a compiler is asked to play through: clang stops at 1,048,576 steps, of which the densest scores take 280 a pair.
+// What is larger is checked when the program starts, by the same function.
+inline constexpr index constexpr_cells = 3072;
+
+namespace detail {
+
+struct proof {
+  verdict found;
+  bool played = false;  // by the compiler
+};
+
+template <class Schedule, auto Shape>
+constexpr proof prove_schedule() {
+  if (const verdict found = Schedule::check(Shape); !found.ok()) return {found, false};
+  // A shape counts two chunks for a device that does not say.
+  if (Shape.cells() > 2 * constexpr_cells) return {};
+  // A schedule that searches does more for each.
+  if constexpr (requires { Schedule::work(Shape); })
+    if (Schedule::work(Shape) > constexpr_cells) return {};
+  const score written = Schedule::write(Shape);
+  if (written.cells() > constexpr_cells) return {};
+  return {prove(written), true};
+}
+template <class Schedule, auto Shape>
+inline constexpr proof proof_of = prove_schedule<Schedule, Shape>();
+
+}  // namespace detail
+
+// static_assert(proven<one_f_one_b, shape>): the numbers fit the schedule, and its order is legal.
+template <class Schedule, auto Shape>
+inline constexpr bool proven = require<detail::proof_of<Schedule, Shape>.found>;
+
+// Whether proven<> has played the order through, or left that to the start of the program.
+template <class Schedule, auto Shape>
+inline constexpr bool proven_by_compiler = proven<Schedule, Shape> && detail::proof_of<Schedule, Shape>.played;
+
+}  // namespace motet

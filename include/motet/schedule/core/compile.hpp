@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/schedule/core/live.hpp>
+#include <motet/schedule/core/program.hpp>
+#include <motet/schedule/core/score.hpp>
+
+namespace motet {
+
+// In which lanes messages travel. A channel is one kind of message from one rank to another; with a lane of its own at both ends, no message waits for
+// another channel's partner. One lane for all, or the compute lane itself, is what a rank with a single queue does; check() says whether that can hang.
+enum class messages : std::uint8_t { in_channels, in_one_lane, in_compute };
+
+struct compile_config {
+  messages carried = messages::in_channels;
+  bool update = true;  // an optimizer step for each stage
+  bool reduce = true;  // before that a sum of its gradients, where its module has replicas or shards
+};
+
+namespace detail {
+
+struct transfer_ops {
+  op send, receive;
+};
+inline constexpr transfer_ops transfers[] = {
+    {op::send_forward, op::receive_forward}, {op::send_replay, op::receive_replay}, {op::send_backward, op::receive_backward}};
+
+// Puts receives before their first use, in the order in which the other side sends, and sends behind what they send.
+class message_writer {
+ public:
+  constexpr message_writer(const score& from, program& to, messages how) : from_(from), to_(to), how_(how) {
+    received_.resize(3 * index{from.cells()}, 0);
+    replays_.resize(from.cells(), 0);
+    channels_of_.resize(from.ranks(), -1);
+    for (const std::int64_t code : from.codes())
+      if (const cue each(code); each.what == op::re_forward) replays_[from.voices()[each.voice].cell(each.stage, each.microbatch)] = 1;
+    for (std::int32_t rank = 0; rank < from.ranks(); ++rank) {
+      for (std::int32_t i = from.begin_of(rank); i < from.end_of(rank); ++i) {
+        const cue made = from[i];
+        const std::int32_t to_rank = receiver(made, rank);
+        if (to_rank < 0) continue;
+        channel& way = between(rank, to_rank, message_kind(made.what));
+        const auto number = static_cast<std::int32_t>(sent_.size());
+        sent_.push({made.voice, made.stage + (way.kind == 2 ? -1 : 1), made.microbatch, -1});
+        (way.last < 0 ? way.next : sent_[way.last].next) = number;
+        way.last = number;
+      }
+    }
+  }
+  constexpr void begin_rank() { next_lane_ = lane::first_channel; }
+
+  constexpr void before(const cue& use, std::int32_t rank) {
+    const int kind = message_kind(use.what);
+    if (kind < 0) return;
+    const voice& of = from_.voices()[use.voice];
+    const std::int32_t source = use.stage + (kind == 2 ? 1 : -1);
+    if (source < 0 || source >= of.stages || from_.place(of, source) == rank) return;
+    channel& way = between(from_.place(of, source), rank, kind);
+    while (way.next >= 0 && received_[message(kind, use.voice, use.stage, use.microbatch)] == 0) {
+      const sending& each = sent_[way.next];
+      received_[message(kind, each.voice, each.stage, each.microbatch)] = 1;
+      put(transfers[kind].receive, way.receive_lane, each.voice, each.stage, each.microbatch, way.from);
+      way.next = each.next;
+    }
+  }
+  constexpr void after(const cue& made, std::int32_t rank) {
+    const std::int32_t to_rank = receiver(made, rank);
+    if (to_rank < 0) return;
+    channel& way = between(rank, to_rank, message_kind(made.what));
+    put(transfers[way.kind].send, way.send_lane, made.voice, made.stage, made.microbatch, to_rank);
+  }
+
+ private:
+  struct channel {
+    std::int32_t from, to;
+    int kind;
+    std::int32_t next = -1, last = -1;  // messages: the next to receive, the last to send
+    std::uint8_t send_lane = 0, receive_lane = 0;
+    std::int32_t next_channel = -1;  // of the same rank
+  };
+  // A message, by what is going to use it.
+  struct sending {
+    std::int32_t voice, stage, microbatch, next;
+  };
+
+  constexpr index message(int kind, std::int32_t voice, std::int32_t stage, std::int32_t microbatch) const {
+    return index{kind} * from_.cells() + from_.voices()[voice].cell(stage, microbatch);
+  }
+  // The rank that gets what this cue makes; -1: none. A stage that kept its microbatch at once asks for no replay.
+  constexpr std::int32_t receiver(const cue& made, std::int32_t rank) const {
+    const int kind = message_kind(made.what);
+    if (kind < 0) return -1;
+    const voice& of = from_.voices()[made.voice];
+    const std::int32_t target = made.stage + (kind == 2 ? -1 : 1);
+    if (target < 0 || target >= of.stages || (kind == 1 && replays_[of.cell(target, made.microbatch)] == 0)) return -1;
+    return from_.place(of, target) == rank ? -1 : from_.place(of, target);
+  }
+  constexpr channel& between(std::int32_t from, std::int32_t to, int kind) {
+    std::int32_t* link = &channels_of_[from];
+    for (; *link >= 0; link = &channels_[*link].next_channel)
+      if (channels_[*link].to == to && channels_[*link].kind == kind) return channels_[*link];
+    const auto number = static_cast<std::int32_t>(channels_.size());
+    *link = number;
+    channels_.push({from, to, kind});
+    return channels_[number];
+  }
+  constexpr void put(op what, std::uint8_t& own_lane, std::int32_t voice, std::int32_t stage, std::int32_t microbatch, std::int32_t peer) {
+    std::uint8_t in_lane = how_ == messages::in_compute ? lane::compute : lane::first_channel;
+    if (how_ == messages::in_channels) {
+      // A rank with dozens of neighbours has more channels than lanes; the last lane then takes several, and check() says whether that can hang.
+      if (own_lane == 0) own_lane = next_lane_ < 255 ? next_lane_++ : next_lane_;
+      in_lane = own_lane;
+    }
+    to_.instructions.push({what, in_lane, false, voice, stage, microbatch, peer});
+  }
+
+  const score& from_;
+  program& to_;
+  messages how_;
+  list<sending> sent_;  // channel after channel linked in the order of the sender
+  list<channel> channels_;
+  list<std::int32_t> channels_of_;  // of each rank the first one that it sends on
+  list<std::uint8_t> received_;     // of each message
+  list<std::uint8_t> replays_;      // of each cell: it runs forward again
+  std::uint8_t next_lane_ = lane::first_channel;
+};
+
+constexpr void put_updates(program& made, std::int32_t rank, const list<std::int32_t>& replicas, const compile_config& config) {
+  for (index v = 0; v < made.voices.size(); ++v) {
+    const voice& of = made.voices[v];
+    const auto number = static_cast<std::int32_t>(v);
+    for (std::int32_t s = 0; of.learns && s < of.stages; ++s) {
+      if (made.place(of, s) != rank) continue;
+      if (config.reduce && replicas[of.module] > 1) made.instructions.push({op::reduce_gradient, lane::reduce, false, number, s, -1, -1});
+      if (config.update) made.instructions.push({op::optimizer_step, lane::compute, false, number, s, -1, -1});
+    }
+  }
+}
+
+}  // namespace detail
+
+// A score that prove() passes, with its messages, its updates, and the slots that it needs.
+constexpr program compile(const score& from, compile_config config = {}) {
+  program made;
+  made.voices = from.voices();
+  made.places = from.places();
+  made.joins = from.joins();
+  made.instructions.reserve(3 * from.codes().size() + 2 * from.places().size());
+  made.starts.reserve(from.ranks() + 1);
+  detail::message_writer carrier(from, made, config.carried);
+  const list<std::int32_t> replicas = replicas_of_modules(made.voices);
+  for (std::int32_t rank = 0; rank < from.ranks(); ++rank) {
+    carrier.begin_rank();
+    const std::int32_t end = from.end_of(rank);
+    for (std::int32_t i = from.begin_of(rank); i < end;) {
+      // What overlaps runs as one: all receives before, all sends behind.
+      std::int32_t last = i;
+      while (last + 1 < end && from[last].paired) ++last;
+      for (std::int32_t c = i; c <= last; ++c) carrier.before(from[c], rank);
+      for (std::int32_t c = i; c <= last; ++c) {
+        const cue each = from[c];
+        const bool joins = each.what == op::join;
+        made.instructions.push(
+            {each.what, each.aside ? lane::aside : lane::compute, each.paired, each.voice, joins ? -1 : each.stage, each.microbatch, -1});
+      }
+      for (std::int32_t c = i; c <= last; ++c) carrier.after(from[c], rank);
+      i = last + 1;
+    }
+    detail::put_updates(made, rank, replicas, config);
+    made.starts.push(static_cast<std::int32_t>(made.instructions.size()));
+  }
+  made.slots = live_of_stages(made);
+  return made;
+}
+
+// The computations of a program alone: what compile() started from.
+constexpr score score_of(const program& from) {
+  score out;
+  for (const voice& each : from.voices) out.add(each, [&](int stage) { return from.place(each, stage); });
+  for (std::int32_t rank = 0; rank < from.ranks(); ++rank) {
+    out.rank();
+    for (const instruction& each : from.role(rank)) {
+      if (!is_compute(each.what)) continue;
+      if (each.what == op::join) out.join(each.voice, each.microbatch, each.lane != lane::compute);
+      else out.play(each.what, each.voice, each.stage, each.microbatch);
+      if (each.paired) out.pair_with_next();
+    }
+  }
+  return out;
+}
+
+}  // namespace motet

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/mixed_bits.hpp>
+#include <motet/schedule/core/program.hpp>
+
+namespace motet {
+
+namespace detail {
+
+// A number in [0, 1) for each instruction.
+constexpr double chance(std::uint64_t seed, std::uint64_t number) {
+  return static_cast<double>(mixed_bits(seed + (number + 1) * golden_step) >> 11) * 0x1p-53;
+}
+
+}  // namespace detail
+
+// One microbatch at one stage.
+struct stage_cost {
+  double forward = 1;  // seconds, or any unit of time
+  double backward_input = 1;
+  double backward_weight = 1;
+  double kept_bytes = 0;      // what backward needs
+  double forward_bytes = 0;   // rows that go to the next stage
+  double backward_bytes = 0;  // gradients that go to the stage before
+};
+
+// A way from one rank to another.
+struct wire {
+  double latency = 0;
+  double bytes_per_second = 0;  // 0: any number of bytes takes no time
+  constexpr double seconds(double bytes) const { return bytes_per_second > 0 ? bytes / bytes_per_second : 0; }
+  friend constexpr bool operator==(const wire&, const wire&) = default;
+};
+
+// Ranks in nodes. Inside a node every pair has a wire of its own; between nodes, all ranks of a node share its way out and its way in.
+struct network {
+  wire inside, between;
+  std::int32_t ranks_per_node = 0;  // 0: all ranks in one node
+  constexpr std::int32_t node(std::int32_t rank) const { return ranks_per_node > 0 ? rank / ranks_per_node : 0; }
+};
+
+// What the instructions of a program take.
+struct cost_table {
+  list<stage_cost> stages;  // of each of the program's places
+  list<double> scale;       // of each (stage, microbatch) cell; empty: 1 for all. For microbatches of unequal size
+  list<double> joins;       // of each join
+  list<double> updates;     // of each of the program's places; empty: `update` for all
+  list<double> reductions;  // of each of the program's places; empty: `reduction` for all. Of those who meet, the longest counts
+  double overlapped = 0;    // of an overlapped pair of a whole device; 0: the sum of its parts
+  double reduction = 0, update = 0, gather = 0, load = 0, copy = 0;  // of a stage or a microbatch
+  network wires;
+  double jitter = 0;  // every computation takes up to this share longer
+  std::uint64_t seed = 0;
+
+  constexpr double seconds(const program& of, const instruction& it) const {
+    switch (it.what) {
+      case op::join: return joins.empty() ? 0 : joins[it.voice];
+      case op::reduce_gradient: return reductions.empty() ? reduction : reductions[of.voices[it.voice].first_place + it.stage];
+      case op::optimizer_step: return updates.empty() ? update : updates[of.voices[it.voice].first_place + it.stage];
+      case op::gather_parameters: return gather;
+      case op::load: return load;
+      case op::offload:
+      case op::fetch: return copy;
+      default: break;
+    }
+    if (!is_compute(it.what)) return 0;
+    const voice& sings = of.voices[it.voice];
+    const stage_cost& own = stages[sings.first_place + it.stage];
+    const double times = factor(sings, it);
+    if (is_forward(it.what)) return own.forward * times;
+    if (it.what == op::backward_input) return own.backward_input * times;
+    if (it.what == op::backward_weight) return own.backward_weight * times;
+    return (own.backward_input + own.backward_weight) * times;
+  }
+  constexpr double bytes(const program& of, const instruction& it) const {
+    const voice& sings = of.voices[it.voice];
+    const stage_cost& own = stages[sings.first_place + it.stage];
+    const double times = factor(sings, it);
+    return (it.what == op::send_backward ? own.backward_bytes : own.forward_bytes) * times;
+  }
+  // How much larger than usual its microbatch is.
+  constexpr double factor(const voice& sings, const instruction& it) const { return scale.empty() ? 1 : scale[sings.cell(it.stage, it.microbatch)]; }
+  // How much longer than usual instruction i takes.
+  constexpr double stretch(std::int32_t i) const { return jitter > 0 ? 1 + jitter * detail::chance(seed, static_cast<std::uint64_t>(i)) : 1; }
+  constexpr wire between(std::int32_t from, std::int32_t to) const { return wires.node(from) == wires.node(to) ? wires.inside : wires.between; }
+};
+
+// The same numbers for every device of a voice, divided evenly over its chunks.
+constexpr cost_table even_costs(const program& of, const stage_cost& device, double join = 0) {
+  cost_table made;
+  for (const voice& each : of.voices) {
+    const double chunks = each.chunks;
+    for (std::int32_t s = 0; s < each.stages; ++s)
+      made.stages.push({device.forward / chunks, device.backward_input / chunks, device.backward_weight / chunks, device.kept_bytes / chunks,
+                        device.forward_bytes, device.backward_bytes});
+  }
+  made.joins.resize(of.joins, join);
+  return made;
+}
+
+}  // namespace motet

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/schedule/core/program.hpp>
+
+namespace motet {
+
+// What an instruction does to the count of microbatches that its stage keeps for backward.
+constexpr int live_change(op what) {
+  switch (what) {
+    case op::forward:
+    case op::re_forward:
+    case op::fetch: return 1;
+    case op::backward:
+    case op::backward_weight:
+    case op::offload: return -1;
+    default: return 0;
+  }
+}
+
+// Calls change(instruction, +1 or -1) for a range of a rank's list, in order. What overlaps takes its slots before it leaves any.
+template <class Change>
+constexpr void each_live_change(const program& of, index first, index end, Change change) {
+  const instruction* const all = of.instructions.data();
+  for (index i = first, next = i; i < end; i = next) {
+    for (next = i + 1; next < end && all[next - 1].paired;) ++next;
+    for (const int sign : {1, -1})
+      for (index k = i; k < next; ++k)
+        if (live_change(all[k].what) == sign && of.voices[all[k].voice].learns) change(all[k], sign);
+  }
+}
+
+// For each stage the most microbatches that it keeps at once. A rank runs its list in order, so the list alone decides.
+constexpr list<std::int32_t> live_of_stages(const program& of) {
+  list<std::int32_t> live(of.places.size(), 0), peak(of.places.size(), 0);
+  each_live_change(of, 0, of.instructions.size(), [&](const instruction& each, int change) {
+    const std::int32_t place = of.voices[each.voice].first_place + each.stage;
+    live[place] += change;
+    if (live[place] > peak[place]) peak[place] = live[place];
+  });
+  return peak;
+}
+
+}  // namespace motet

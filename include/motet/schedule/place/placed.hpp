@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/simulate/simulate.hpp>
+
+namespace motet {
+
+// How often each voice of a score sings: replicas with samples of their own, each by some ranks that compute every stage together.
+struct voice_spread {
+  std::int32_t replicas = 1;
+  std::int32_t shards = 1;
+  bool sums_each = false;  // gradients are summed over all of them in every backward
+};
+
+namespace detail {
+
+// A time for each cue at which it could be played, were every rank of the score a device of its own; what needs another cue has a later one. So every
+// rank that plays some cues of any ranks in the order of these times can do so, whoever holds them.
+class cue_times {
+ public:
+  constexpr explicit cue_times(const score& from) {
+    const program of = compile(from, {messages::in_channels, false});
+    cost_table costs = even_costs(of, {2, 2, 2}, 1);
+    timeline times;
+    broken_ = simulate(of, costs, times);
+    if (!broken_.ok()) return;
+    for (index i = 0; i < of.instructions.size(); ++i)
+      if (is_compute(of.instructions[i].what)) starts_.push(times.start[i]);
+  }
+  constexpr bool ok() const { return broken_.ok(); }
+  constexpr double operator[](index cue) const { return starts_[cue]; }
+
+ private:
+  finding broken_;
+  list<double> starts_;  // of each cue: compiling keeps their order
+};
+
+// Sorts in place by merging, stable; for compilers too.
+template <class T, class Before>
+constexpr void sort_stably(list<T>& all, Before before) {
+  list<T> other(all.size(), T{});
+  for (index width = 1; width < all.size(); width *= 2) {
+    for (index low = 0; low < all.size(); low += 2 * width) {
+      const index middle = low + width < all.size() ? low + width : all.size(), high = low + 2 * width < all.size() ? low + 2 * width : all.size();
+      for (index a = low, b = middle, to = low; to < high; ++to)
+        other[to] = b < high && (a == middle || before(all[b], all[a])) ? all[b++] : all[a++];
+    }
+    std::swap(all, other);
+  }
+}
+
+class placer {
+ public:
+  template <class Where>
+  constexpr placer(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where, bool together)
+      : from_(from), held_(ranks, list<holding>{}), together_(together) {
+    for (index v = 0; v < from.voices().size(); ++v) {
+      const voice& old = from.voices()[v];
+      const voice_spread& by = spreads[v];
+      together_ = together_ || by.shards > 1 || (by.sums_each && by.replicas > 1);
+      for (std::int32_t r = 0; r < by.replicas; ++r) {
+        for (std::int32_t k = 0; k < by.shards; ++k) {
+          voice made = old;
+          made.replica = r;
+          made.shard = k;
+          made.shards = by.shards;
+          made.sums_each = by.sums_each && old.learns;
+          const auto number = static_cast<std::int32_t>(out_.voices().size());
+          out_.add(made, [&](std::int32_t s) {
+            const std::int32_t rank = where(static_cast<std::int32_t>(v), r, k, s);
+            held_[rank].push({number, static_cast<std::int32_t>(v), s});
+            return rank;
+          });
+        }
+      }
+    }
+  }
+  constexpr score place() {
+    sort_cues();
+    for (index r = 0; r < held_.size(); ++r) {
+      out_.rank();
+      const std::int32_t seat = together_ ? -1 : whole_seat(held_[r]);
+      if (seat >= 0) copy(seat, held_[r]);
+      else merge(held_[r]);
+    }
+    return static_cast<score&&>(out_);
+  }
+
+ private:
+  // A voice of the result whose stage a rank holds, and what it copies.
+  struct holding {
+    std::int32_t voice = 0, from = 0, stage = 0;
+  };
+  struct timed {
+    double when = 0;
+    std::int32_t cue = 0, voice = 0;
+  };
+
+  constexpr std::int32_t place_of(const holding& each) const { return from_.voices()[each.from].first_place + each.stage; }
+  // The cues of every place of the score, and its joins, as lists.
+  constexpr void sort_cues() {
+    of_place_.resize(from_.places().size(), {});
+    of_join_.resize(from_.joins(), {});
+    seats_.resize(from_.ranks(), 0);
+    for (const std::int32_t rank : from_.places()) ++seats_[rank];
+    for (std::int32_t i = 0; i < from_.codes().size(); ++i) {
+      const cue each = from_[i];
+      if (each.what == op::join) {
+        if (each.microbatch == of_join_[each.voice].size()) of_join_[each.voice].push(i);
+      } else {
+        of_place_[from_.voices()[each.voice].first_place + each.stage].push(i);
+      }
+    }
+  }
+  // The rank of the score all of whose places, and no others, these are, each once; -1: none.
+  constexpr std::int32_t whole_seat(const list<holding>& all) const {
+    if (all.empty()) return -1;
+    const std::int32_t seat = from_.places()[place_of(all[0])];
+    if (all.size() != seats_[seat]) return -1;
+    for (index i = 0; i < all.size(); ++i) {
+      if (from_.places()[place_of(all[i])] != seat) return -1;
+      for (index j = 0; j < i; ++j)
+        if (place_of(all[j]) == place_of(all[i])) return -1;
+    }
+    return seat;
+  }
+  constexpr void copy(std::int32_t seat, const list<holding>& all) {
+    for (std::int32_t i = from_.begin_of(seat); i < from_.end_of(seat); ++i) {
+      const cue each = from_[i];
+      if (each.what == op::join) {
+        out_.join(each.voice, each.microbatch, each.aside);
+        continue;
+      }
+      for (const holding& own : all) {
+        if (own.from != each.voice || own.stage != each.stage) continue;
+        out_.play(each.what, own.voice, each.stage, each.microbatch);
+        if (each.paired) out_.pair_with_next();
+      }
+    }
+  }
+  constexpr void merge(const list<holding>& all) {
+    if (!times_known_) times_ = cue_times(from_);
+    times_known_ = true;
+    list<timed> order;
+    list<std::uint8_t> joins(from_.joins(), 0);
+    for (const holding& own : all) {
+      const voice& of = from_.voices()[own.from];
+      for (const std::int32_t i : of_place_[place_of(own)]) order.push({times_.ok() ? times_[i] : i, i, own.voice});
+      if (of.join < 0 || own.stage + 1 < of.stages || joins[of.join] != 0) continue;
+      joins[of.join] = 1;
+      for (const std::int32_t i : of_join_[of.join]) order.push({times_.ok() ? times_[i] : i, i, -1});
+    }
+    // What starts together keeps the order of its list, as it does where a list is copied.
+    sort_stably(order, [](const timed& a, const timed& b) { return a.when < b.when || (a.when == b.when && a.cue < b.cue); });
+    for (const timed& each : order) {
+      const cue it = from_[each.cue];
+      if (each.voice < 0) out_.join(it.voice, it.microbatch, it.aside && !together_);
+      else out_.play(it.what, each.voice, it.stage, it.microbatch);
+    }
+  }
+
+  const score& from_;
+  score out_;
+  list<list<holding>> held_;                     // of each rank
+  list<list<std::int32_t>> of_place_, of_join_;  // cues
+  list<std::int32_t> seats_;                     // places of each rank of the score
+  cue_times times_{score{}};
+  bool times_known_ = false;
+  bool together_ = false;  // some stage is computed by several ranks
+};
+
+}  // namespace detail
+
+// A score on any ranks: every voice v sings spreads[v] times, its stage s for (replica, shard) on rank where(v, replica, shard, s). Ranks may hold one
+// place, several of any voices, or none. Where a rank holds what one rank of the score held, it plays the same list; otherwise all its cues in one order
+// of time, which every rank follows, so that none waits for ever. Ranks that compute together wait for each other within a computation and look at
+// nothing else meanwhile: with shards all ranks keep to the order of time, and joins are part of it. `together` asks for that order without shards.
+template <class Where>
+constexpr score placed(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where, bool together = false) {
+  return detail::placer(from, spreads, ranks, where, together).place();
+}
+
+}  // namespace motet

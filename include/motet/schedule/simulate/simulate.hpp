@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/schedule/check/check.hpp>
+#include <motet/schedule/core/costs.hpp>
+
+namespace motet {
+
+// When each instruction of a program runs: the result of a simulation and, in the same form, of a real run.
+struct timeline {
+  list<double> start, finish;  // of each instruction
+  list<std::int32_t> after;    // of each instruction the one that it began behind, across lanes and ranks; -1: nothing held it up
+  double makespan = 0;
+};
+
+namespace detail {
+
+class virtual_clock {
+ public:
+  constexpr virtual_clock(const program& of, const program_graph& graph, const cost_table& costs, timeline& out)
+      : of_(of), graph_(graph), costs_(costs), out_(out) {
+    const index all = of.instructions.size();
+    out.start.resize(all, 0);
+    out.finish.resize(all, 0);
+    out.after.resize(all, -1);
+    previous_ = graph.previous_in_lane();
+    rank_.resize(all, 0);
+    for (std::int32_t r = 0; r < of.ranks(); ++r)
+      for (std::int32_t i = of.starts[r]; i < of.starts[r + 1]; ++i) rank_[i] = r;
+    const std::int32_t nodes = of.ranks() > 0 ? costs.wires.node(of.ranks() - 1) + 1 : 0;
+    leaves_.resize(nodes, {});
+    enters_.resize(nodes, {});
+  }
+
+  constexpr bool shares(std::int32_t i) const {
+    const instruction& it = of_.instructions[i];
+    // Of a rendezvous, whichever end comes last.
+    const bool moves = is_send(it.what) || (is_receive(it.what) && graph_.meetings[i] >= 0);
+    return moves && costs_.wires.node(rank_[i]) != costs_.wires.node(it.peer) && costs_.wires.between.bytes_per_second > 0;
+  }
+  constexpr double earliest(std::int32_t i) const { return earliest_after(i).when; }
+
+  constexpr void perform(const std::int32_t* all, std::int32_t count) {
+    moment begins;
+    double takes = 0, latency = 0;
+    bool computes = false;
+    std::int32_t send = -1;
+    for (std::int32_t k = 0; k < count; ++k) {
+      const instruction& it = of_.instructions[all[k]];
+      begins = later(begins, earliest_after(all[k]));
+      if (is_send(it.what)) send = all[k];
+      const double own = duration(all[k], it);
+      // Members of a meeting work side by side, a pair adds up or takes the time that is known for it.
+      takes = graph_.meetings[all[k]] >= 0 ? (own > takes ? own : takes) : takes + own;
+      computes = computes || is_compute(it.what);
+    }
+    if (count > 1 && computes && costs_.overlapped > 0 && graph_.meetings[all[0]] < 0)
+      takes = costs_.overlapped / of_.voices[of_.instructions[all[0]].voice].chunks * costs_.stretch(all[0]);
+    if (send >= 0) {
+      const instruction& it = of_.instructions[send];
+      const wire way = costs_.between(rank_[send], it.peer);
+      takes = way.seconds(costs_.bytes(of_, it));
+      if (shares(send)) {
+        link &out = leaves_[costs_.wires.node(rank_[send])], &in = enters_[costs_.wires.node(it.peer)];
+        for (const link& each : {out, in})
+          if (each.free > begins.when) begins = {each.free, each.last};
+        out = in = {begins.when + takes, send};
+      }
+      // A rendezvous ends for both when the rows are there.
+      if (graph_.meetings[send] >= 0) latency = way.latency;
+    }
+    const double end = begins.when + takes + latency;
+    for (std::int32_t k = 0; k < count; ++k) {
+      const std::int32_t i = all[k];
+      out_.start[i] = begins.when;
+      out_.finish[i] = end;
+      out_.after[i] = begins.behind == i ? -1 : begins.behind;
+    }
+    if (end > out_.makespan) out_.makespan = end;
+  }
+
+ private:
+  struct moment {
+    double when = 0;
+    std::int32_t behind = -1;
+  };
+  // A node's way out or in: when it is free, and which send has it until then.
+  struct link {
+    double free = 0;
+    std::int32_t last = -1;
+  };
+  static constexpr moment later(const moment& a, const moment& b) { return b.when > a.when || a.behind < 0 ? b : a; }
+
+  constexpr moment earliest_after(std::int32_t i) const {
+    moment found;
+    if (previous_[i] >= 0) found = {out_.finish[previous_[i]], previous_[i]};
+    for (const std::int32_t each : graph_.waits_of(i)) {
+      if (each < 0) continue;
+      double there = out_.finish[each];
+      const instruction& other = of_.instructions[each];
+      if (is_receive(of_.instructions[i].what) && is_send(other.what)) there += costs_.between(rank_[each], rank_[i]).latency;
+      if (there > found.when || found.behind < 0) found = {there, each};
+    }
+    return found;
+  }
+  constexpr double duration(std::int32_t i, const instruction& it) const { return costs_.seconds(of_, it) * costs_.stretch(i); }
+
+  const program& of_;
+  const program_graph& graph_;
+  const cost_table& costs_;
+  timeline& out_;
+  list<std::int32_t> previous_, rank_;
+  list<link> leaves_, enters_;  // of each node
+};
+
+}  // namespace detail
+
+// Plays a program in virtual time. A program that check() refuses is refused here too, and the timeline is then empty.
+constexpr finding simulate(const program& of, const cost_table& costs, timeline& out, delivery how = delivery::buffered) {
+  out = {};
+  program_graph graph;
+  if (const finding found = build_graph(of, how, graph); !found.ok()) return found;
+  detail::virtual_clock clock(of, graph, costs, out);
+  detail::player<detail::virtual_clock> player(of, graph, clock);
+  if (player.run()) return {};
+  out = {};
+  return detail::deadlock_of(of, player.stuck());
+}
+
+}  // namespace motet

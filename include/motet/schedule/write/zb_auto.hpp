@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/schedule/write/greedy.hpp>
+#include <motet/schedule/write/zero_bubble.hpp>
+
+namespace motet {
+
+// Zero bubble within a memory limit and for given times (Qi et al., ICLR'24): as many forwards as fit before the first backward returns, then
+// whatever keeps devices busy. The shortest of several orders, never longer than zb_h1 or zb_h2 where these fit.
+struct zb_auto {
+  static constexpr const char* name = "zb_auto";
+  using shape = pipeline_shape;
+  static constexpr verdict check(const shape& p) {
+    if (p.memory < 0) return {reason::too_little_memory, 3, p.memory, 1};
+    return check_counts(p);
+  }
+
+  static constexpr index work(const shape& p) { return search_work(p); }
+  static constexpr index search_work(const shape& p) { return index{p.stages} * (16 * index{p.microbatches} + p.stages / 2); }
+
+  static constexpr score write(const shape& p, const step_times& each = {}) {
+    return write(p, list<step_times>(p.stages, each), list<int>(p.stages, p.memory > 0 ? p.memory : likes(p, each)));
+  }
+  // For devices that differ: the times of each, and how many microbatches it may keep.
+  static constexpr score write(const shape& p, const list<step_times>& times, const list<int>& memory) {
+    int smallest = memory[0];
+    for (const int each : memory) smallest = least(smallest, each);
+    shortest_score best;
+    if (smallest >= 2 * p.stages - 1) best.offer(zb_h2::write(p), times);
+    else if (smallest >= least(p.stages, p.microbatches)) best.offer(zb_h1::write(p), times);
+    // Never longer than these, in both lengths.
+    if (!best.order.codes().empty()) best.most_makespan = best.length.makespan;
+    offer_greedy(best, p, 1, times, memory);
+    return best.order;
+  }
+
+  // With no limit: the forwards of the first device that fit before its first backward. As in zb_h2 for equal times.
+  static constexpr int likes(const shape& p, const step_times& t) {
+    const index returns = index{p.stages} * t.forward + (p.stages - 1) * (index{t.backward_input} + 2 * index{t.transfer});
+    const index fit = t.forward > 0 ? (returns + t.forward - 1) / t.forward : p.microbatches;
+    return static_cast<int>(fit < p.microbatches ? fit : p.microbatches);
+  }
+};
+
+}  // namespace motet

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/plan/cost/plan_costs.hpp>
+
+#include "unit/plan/estimated_models.hpp"
+
+using namespace motet;
+
+namespace {
+
+// 8 layers of 512 columns over 256 rows, and 4 of 256 over 64.
+const model_shape clip = pictures_and_captions();
+constexpr double picture_rows = 256 * 512;
+
+stage_seconds first_stage(const plan& of, const cluster_facts& on, index samples, const model_shape& in = clip, const training_bytes& bytes = {},
+                          const estimate_options& options = {}) {
+  const plan_pricer by(of, in, on, bytes, samples, options);
+  return by.stage(0, 0, 0, 0, of.modules[0].on.split().stages > 1 ? 1 : -1);
+}
+plan one_module(mesh on, int microbatches = 1) {
+  plan of{{64, 8}, "batch_sync", {}};
+  of.modules.push({"picture", static_cast<mesh&&>(on)});
+  of.modules[0].microbatches = microbatches;
+  return of;
+}
+
+// What takes these seconds, forward and backward together, for each module; a third of it is forward.
+double toy_time(const plan& of, const list<double>& seconds, const list<double>& sums, std::uint8_t summing = lane::reduce) {
+  list<module_facts> facts;
+  for (const module_plan& own : of.modules) facts.push({own.name, 1, 8});
+  REQUIRE(check_plan(of, facts, 12).ok());
+  program made;
+  REQUIRE(write_program(unfolded_plan(of), facts, made, summing).ok());
+  cost_table costs = even_costs(made, {});
+  for (const voice& each : made.voices) {
+    const double all = seconds[each.module];
+    costs.stages[each.first_place] = {all / 3, all / 3, all / 3};
+    costs.reductions.push(sums[each.module]);
+  }
+  timeline when;
+  REQUIRE(simulate(made, costs, when).ok());
+  return when.makespan;
+}
+plan toy(std::int32_t small_ranks, std::int32_t big_first, degrees big) {
+  plan of{{4, 4}, "batch_sync", {}};
+  of.modules.push(on_ranks("small", 0, small_ranks == 4 ? big : degrees{}));
+  of.modules.push(on_ranks("big", big_first, big));
+  return of;
+}
+
+}  // namespace
+
+TEST_CASE("a stage computes its layers, and again where it is remade") {
+  const cluster_facts on = wired_cluster(8, 8);
+  plan of = one_module(mesh::from(0, {.stages = 2}), 4);
+  const stage_seconds keeps = first_stage(of, on, 64);
+  const part_times alone = times_of_layers(clip.towers[0], 0, 4, 16, of.modules[0].on.split(), on.device, {});
+  CHECK((keeps.forward() == alone.forward && keeps.backward_input() == alone.backward_input && keeps.backward() == alone.backward()));
+  CHECK((keeps.forward_group == 0 && keeps.backward_group == 0 && keeps.sum == 0 && keeps.sum_left == 0 && keeps.gather == 0));
+  of.modules[0].remade = {1, 0};
+  CHECK(first_stage(of, on, 64).backward() == about(alone.backward() + alone.forward));
+  of.modules[0].layers = {1, 7};
+  CHECK(first_stage(of, on, 64).forward() == times_of_layers(clip.towers[0], 0, 1, 16, of.modules[0].on.split(), on.device, {}).forward);
+}
+
+TEST_CASE("a tensor group gathers and sums in every block") {
+  cluster_facts on = wired_cluster(8, 8);
+  const plan of = one_module(mesh::from(0, {.tensor = 4}), 2);
+  const double bytes = 8 * 4 * picture_rows * 16 * 2;  // blocks, calls, numbers of a sample, samples, bytes
+  const stage_seconds found = first_stage(of, on, 32);
+  CHECK(found.forward_group == about(8 * 4 * 3 * 5e-6 + bytes * 3 / 4 / 100e9));
+  CHECK(found.backward_group == about(1.5 * found.forward_group));
+  // Over two nodes the slowest wire counts, and two groups share it.
+  plan wide = one_module(mesh::from(4, {.data = 1, .tensor = 8}), 2);
+  wide.cluster.tensor_may_cross_nodes = true;
+  CHECK(first_stage(wide, on, 32).forward_group > 6 * first_stage(one_module(mesh::from(0, {.tensor = 8}), 2), on, 32).forward_group);
+  on.inside.bytes_per_second *= 2;
+  CHECK(first_stage(of, on, 32).forward_group == about(8 * 4 * 3 * 5e-6 + bytes * 3 / 4 / 200e9));
+}
+
+TEST_CASE("a context group exchanges rows for heads, or sends keys round behind the computation") {
+  cluster_facts on = wired_cluster(8, 8);
+  const plan of = one_module(mesh::from(0, {.context = 4}));
+  const double heads = first_stage(of, on, 16).forward_group;
+  // Queries, keys, values and results of a quarter of the rows, three quarters of which go elsewhere.
+  const double bytes = 8 * 4 * picture_rows / 4 * 16 * 2;
+  CHECK(heads >= bytes * 3 / 4 / 100e9);
+  CHECK(heads < 1.1 * bytes * 3 / 4 / 100e9 + 8 * 4 * 3 * 5e-6 + 1e-3);
+  model_shape ring = clip;
+  ring.towers[0].ring = true;
+  CHECK(first_stage(of, on, 16, ring).forward_group < heads);
+  on.device.half_flops = on.device.bytes_per_second = 1e30;  // nothing to hide behind
+  CHECK(first_stage(of, on, 16, ring).forward_group >= 8 * 2 * picture_rows * 16 * 2 * 3 / 4 / 100e9);
+}
+
+TEST_CASE("rows go to the next stage, beside those of others that leave the node") {
+  const cluster_facts on = wired_cluster(8, 8);
+  const double bytes = picture_rows * 16 * 2;
+  CHECK(first_stage(one_module(mesh::from(0, {.stages = 2})), on, 16).message == about(5e-6 + bytes / 100e9));
+  CHECK(first_stage(one_module(mesh::from(0, {.stages = 2, .data = 4})), on, 64).message == about(5e-6 + bytes / 100e9));
+  // Four shards have a quarter each.
+  CHECK(first_stage(one_module(mesh::from(0, {.stages = 2, .tensor = 8})), on, 16).message == about(20e-6 + bytes / 5e9));
+  CHECK(first_stage(one_module(mesh::from(0, {.stages = 2, .data = 8})), on, 128).message == about(20e-6 + 8 * bytes / 5e9));
+}
+
+TEST_CASE("gradients are summed while the last backward runs, then weights change") {
+  const cluster_facts on = wired_cluster(8, 8);
+  const double parameters = parameters_of(clip.towers[0]);
+  plan of = one_module(mesh::from(0, {.data = 8}));
+  const stage_seconds all = first_stage(of, on, 8);
+  CHECK(all.sum == about(2 * 7 * (5e-6 + 4 * parameters / 8 / 100e9)));
+  CHECK(all.sum_left == about(all.sum - all.backward()));
+  CHECK(first_stage(of, on, 8, clip, {}, {.sums_overlap = false}).sum_left == all.sum);
+  // Behind a long backward the last bucket is left.
+  CHECK(first_stage(of, on, 8000).sum_left == about(2 * 7 * (5e-6 + (1 << 20) / 8.0 / 100e9), .5));
+  CHECK(all.update == about(parameters * (2 * 4 + 4 + 2 * 8) / 1e12));
+  of.modules[0].zero = 1;
+  const stage_seconds shared = first_stage(of, on, 8);
+  CHECK(shared.sum == about(all.sum / 2));
+  CHECK(shared.gather == about(all.sum / 2));
+  CHECK(shared.update == about(all.update / 8));
+  // Parts of the context sum the same gradients.
+  CHECK(first_stage(one_module(mesh::from(0, {.data = 4, .context = 2})), on, 8).sum == about(all.sum));
+  // What is frozen has none of it.
+  model_shape frozen = clip;
+  frozen.towers[0].frozen = true;
+  const stage_seconds still = first_stage(one_module(mesh::from(0, {.data = 8})), on, 8, frozen);
+  CHECK((still.backward() == 0 && still.sum == 0 && still.update == 0 && still.forward() == all.forward()));
+}
+
+TEST_CASE("microbatches of unequal size") {
+  const cluster_facts on = wired_cluster(8, 8);
+  plan of = one_module(mesh::from(0, {.data = 3}), 4);
+  of.modules[0].group = 2;
+  const plan_pricer by(of, clip, on, {}, 94);  // 47 in a loss: 16, 16, 15 for the replicas
+  CHECK_FALSE(by.even(0));
+  CHECK(by.largest_microbatch(0) == 8);
+  double sum = 0;
+  for (index r = 0; r < 3; ++r)
+    for (index m = 0; m < 4; ++m) sum += 8 * by.scale(0, r, m);
+  CHECK(sum == about(94));
+  CHECK(by.scale(0, 2, 1) == 7. / 8);
+  CHECK((by.key(0, 0) == by.key(0, 1) && by.key(0, 0) != by.key(0, 2)));
+}
+
+TEST_CASE("costs of a plan's own program") {
+  const cluster_facts on = wired_cluster(2, 4);
+  plan of{{8, 4}, "batch_sync", {}};
+  of.modules.push(on_ranks("picture", 0, {.stages = 2, .data = 2}, 4));
+  of.modules.push(on_ranks("caption", 4, {.data = 4}, 2));
+  of.modules[0].group = 2, of.modules[1].group = 1;
+  of.modules[0].zero = 2;
+  const list<module_facts> facts = facts_of(clip);
+  score order;
+  REQUIRE(write_plan(of, facts, order).ok());
+  const program made = compile(order);
+  const cost_table costs = plan_costs(made, of, clip, on, {}, 256);
+  REQUIRE(costs.stages.size() == made.places.size());
+  REQUIRE(costs.reductions.size() == made.places.size());
+  timeline when;
+  REQUIRE(simulate(made, costs, when).ok());
+  CHECK(when.makespan == about(estimated(of, clip, on, 256, {.fold = false}).step_seconds));
+  CHECK(when.makespan == about(estimated(of, clip, on, 256).step_seconds));
+}
+
+TEST_CASE("measured times come before FLOPs") {
+  const cluster_facts on = wired_cluster(8, 8);
+  machine_profile measured;
+  measured.activation_bytes = 2;
+  measured.modules.push({clip.towers[0], {{1, 16, {.25, 0, 0}, {1, 2, 3}, {.5, .5, .5}}}});
+  const stage_seconds found = first_stage(one_module(mesh::from(0, {})), on, 16, clip, {}, {.measured = &measured});
+  CHECK(found.forward() == about(8.75));
+  CHECK(found.backward() == about(41));
+}
+
+TEST_CASE("figure 3 of DistMM: a small tower is not cut as finely as a large one") {
+  // At four ranks the small tower reaches a tenth of their peak for 2 units of time, the large one 30 % for 3; at one rank 20 %, at three 35 %.
+  const double small_work = 4 * 2 * .10, big_work = 4 * 3 * .30;
+  CHECK(toy_time(toy(4, 0, {.tensor = 4}), {2, 3}, {0, 0}) == about(5));
+  CHECK((small_work + big_work) / (4 * 5) == about(.22));
+  CHECK(toy_time(toy(1, 1, {.tensor = 3}), {small_work / .20, big_work / 3 / .35}, {0, 0}) == about(4));
+}
+
+TEST_CASE("figure 4 of DistMM: each tower has the samples that fill its ranks") {
+  // Three samples of each tower on every rank reach 20 % and 40 %; all 12 on one rank, and 4 on each of three, 45 %.
+  const double small_work = 4 * 2 * .20, big_work = 4 * 3 * .40;
+  CHECK(toy_time(toy(4, 0, {.data = 4}), {2, 3}, {0, 0}) == about(5));
+  CHECK(toy_time(toy(1, 1, {.data = 3}), {small_work / .45, big_work / 3 / .45}, {0, 0}) == about(32 / 9.));
+}
+
+TEST_CASE("figure 5 of DistMM: ranks of one tower sum its gradients alone") {
+  // Computing takes 1 and 3 units, sums 2 and 4; apart 4 and 4, and sums 0 and 4.
+  CHECK(toy_time(toy(4, 0, {.data = 4}), {1, 3}, {2, 4}, lane::compute) == about(10));
+  CHECK(toy_time(toy(1, 1, {.data = 3}), {4, 4}, {0, 4}, lane::compute) == about(8));
+  // The small tower's sum beside the large one's backward takes as long as towers apart.
+  CHECK(toy_time(toy(4, 0, {.data = 4}), {1, 3}, {2, 4}) == about(8));
+  CHECK(toy_time(toy(1, 1, {.data = 3}), {4, 4}, {0, 4}) == about(8));
+}

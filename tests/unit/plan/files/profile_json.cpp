@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/plan/files/profile_json.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+namespace {
+
+machine_profile profile() {
+  machine_profile out;
+  out.machine = "two \"quoted\" cores";
+  out.activation_bytes = 2;
+  out.product_flops = 1.25e11;
+  out.copy_bytes_per_second = 9.5e9;
+  tower_outline picture, caption;
+  picture.name = "picture";
+  picture.layers = 4;
+  picture.width = 128;
+  picture.heads = 4;
+  picture.tokens = 65;
+  picture.patch = 192;
+  picture.embedding = 64;
+  picture.end = tower_end::block_of_row;
+  picture.pre_norm = true;
+  caption = picture;
+  caption.name = "caption";
+  caption.patch = 0;
+  caption.vocabulary = 1024;
+  caption.tokens = 32;
+  caption.frozen = true;
+  module_profile one{picture, {}}, other{caption, {}};
+  for (int i = 1; i < 4; ++i) {
+    const double t = 1e-3 / 3 * i;
+    add_point(one, {i, 8.0 * i, {t, 0.5 * t, 0.25 * t}, {10 * t, 9 * t, 8 * t}, {t / 7, t / 11, t / 13}});
+  }
+  add_point(other, {1, 8, {1e-6, 0, 0}, {3e-5, 0, 0}, {1e-7, 0, 0}});
+  out.modules.push(one);
+  out.modules.push(other);
+  return out;
+}
+bool equal(const part_times& a, const part_times& b) {
+  return a.forward == b.forward && a.backward_input == b.backward_input && a.backward_weight == b.backward_weight;
+}
+// The usual text with one piece of it replaced.
+std::string with(std::string_view piece, std::string_view by) {
+  std::string text = format_profile(profile());
+  const std::size_t at = text.find(piece);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, piece.size(), by);
+}
+void refuses(const std::string& text, const char* code, const char* part) {
+  CAPTURE(text);
+  CHECK_THROWS_WITH_AS(parse_profile(text, "f.json"), doctest::Contains(code), error);
+  CHECK_THROWS_WITH_AS(parse_profile(text, "f.json"), doctest::Contains(part), error);
+  CHECK_THROWS_WITH_AS(parse_profile(text, "f.json"), doctest::Contains("f.json"), error);
+}
+
+}  // namespace
+
+TEST_CASE("what is written is read, to the last bit") {
+  const machine_profile wrote = profile(), read = parse_profile(format_profile(wrote), "f.json");
+  CHECK(read.machine == wrote.machine);
+  CHECK(read.activation_bytes == wrote.activation_bytes);
+  CHECK(read.product_flops == wrote.product_flops);
+  CHECK(read.copy_bytes_per_second == wrote.copy_bytes_per_second);
+  REQUIRE(read.modules.size() == wrote.modules.size());
+  for (motet::index k = 0; k < read.modules.size(); ++k) {
+    CHECK(read.modules[k].of == wrote.modules[k].of);
+    REQUIRE(read.modules[k].points.size() == wrote.modules[k].points.size());
+    for (motet::index i = 0; i < read.modules[k].points.size(); ++i) {
+      const profile_point &a = read.modules[k].points[i], &b = wrote.modules[k].points[i];
+      CHECK(a.tensor == b.tensor);
+      CHECK(a.samples == b.samples);
+      for (const tower_part which : {tower_part::before, tower_part::block, tower_part::behind}) CHECK(equal(a.of(which), b.of(which)));
+    }
+  }
+  CHECK(format_profile(read) == format_profile(wrote));
+}
+
+TEST_CASE("points may come in any order") {
+  const machine_profile read = parse_profile(
+      R"({"machine": "m", "activation_bytes": 4, "modules": [{"tower": {"name": "a", "layers": 1, "width": 8, "heads": 1, "tokens": 2}, "points": [
+        {"tensor": 2, "samples": 4, "before": [1, 1, 1], "block": [2, 2, 2], "behind": [3, 3, 3]},
+        {"samples": 4, "before": [1, 1, 1], "block": [4, 2, 2], "behind": [0, 0, 0]}]}]})",
+      "f.json");
+  REQUIRE(read.modules[0].points.size() == 2);
+  CHECK(read.modules[0].points[0].tensor == 1);
+  CHECK(read.modules[0].points[1].block.forward == 2);
+  CHECK(read.product_flops == 0);
+}
+
+TEST_CASE("what is no profile is refused with its path") {
+  refuses("[]", "MT-P71", "the profile is an array");
+  refuses("{", "MT-F", "f.json");
+  refuses(with("\"machine\": ", "\"machines\": "), "MT-P70", "machines");
+  refuses(with("\"machine\": ", "\"machine\": 7, \"x\": "), "MT-P70", "x");
+  refuses(R"({"machine": 7})", "MT-P71", "machine is an integer");
+  refuses(R"({"machine": "m", "modules": []})", "MT-P71", "activation_bytes is missing");
+  refuses(R"({"machine": "m", "activation_bytes": 4})", "MT-P71", "modules is missing");
+  refuses(R"({"machine": "m", "activation_bytes": 4, "modules": []})", "MT-P90", "modules is empty");
+  refuses(with("\"activation_bytes\": 2", "\"activation_bytes\": 16"), "MT-P91", "activation_bytes");
+  refuses(with("\"product_flops\": ", "\"product_flops\": -"), "MT-P91", "product_flops");
+  refuses(with("\"samples\": 8", "\"samples\": 0"), "MT-P91", "modules[0].points[0].samples");
+  refuses(with("\"samples\": 8", "\"sample\": 8"), "MT-P70", "modules[0].points[0].sample");
+  refuses(with("\"tensor\": 2", "\"tensor\": 0"), "MT-P72", "modules[0].points[1].tensor");
+  refuses(with("\"tensor\": 2", "\"tensor\": 2.5"), "MT-P71", "modules[0].points[1].tensor");
+  refuses(with("\"before\": [", "\"before\": [1, "), "MT-P90", "modules[0].points[0].before");
+  refuses(with("\"behind\": [", "\"behind\": [-"), "MT-P91", "modules[0].points[0].behind[0]");
+  refuses(with("\"block\": [", "\"block\": [\"1\", "), "MT-P90", "wanted an array of three times");
+  refuses(with("\"name\": \"picture\"", "\"name\": 7"), "MT-P71", "modules[0].tower.name");
+  refuses(with("\"heads\": 4", "\"heads\": 5"), "MT-P79", "modules[0].tower");
+}
+
+TEST_CASE("each point and each tower comes once, and takes time") {
+  refuses(with("{\"tensor\": 2, \"samples\": 16", "{\"tensor\": 1, \"samples\": 8"), "MT-P90", "modules[0].points[1]");
+  machine_profile twice = profile();
+  twice.modules.push(twice.modules[0]);
+  twice.modules[2].of.layers = 9;
+  refuses(format_profile(twice), "MT-P90", "modules[2].tower has the parts of picture");
+  machine_profile none = profile();
+  none.modules[1].points.resize(0);
+  refuses(format_profile(none), "MT-P90", "modules[1].points is empty");
+  machine_profile idle = profile();
+  idle.modules[0].points[0].block.forward = 0;
+  refuses(format_profile(idle), "MT-P91", "modules[0].points[0].block[0]");
+}
