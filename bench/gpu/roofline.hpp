@@ -137,10 +137,12 @@ struct roofline_row {
 struct step_roofline {
   std::string model;
   long batch = 0;
+  std::string streams;
   chip on;
   std::vector<roofline_row> rows;
 
-  step_roofline(std::string of, long samples, const chip& by, const step_costs& costs) : model(std::move(of)), batch(samples), on(by) {
+  step_roofline(std::string of, long samples, std::string stream, const chip& by, const step_costs& costs)
+      : model(std::move(of)), batch(samples), streams(std::move(stream)), on(by) {
     if (costs.unlisted() > 0) throw std::runtime_error(std::to_string(costs.unlisted()) + " calls found no place: raise step_costs::most_operations");
     double inputs = 0, work_of_step = 0;
     for (const operation_cost& each : costs.operations()) {

@@ -57,8 +57,10 @@ struct measured_step {
 
 inline std::string json_of(const step_roofline& of, const std::optional<measured_step>& measured) {
   std::string text;
-  print_to(text, "{\"model\": \"%s\", \"batch\": %ld, \"precision\": \"bf16\", \"gemm_tflops\": %.1f, \"bandwidth_tb\": %.2f, \"link_gb\": %.1f,\n",
-           of.model.c_str(), of.batch, of.on.gemm * 1e-12, of.on.bandwidth * 1e-12, of.on.link * 1e-9);
+  print_to(text,
+           "{\"model\": \"%s\", \"batch\": %ld, \"precision\": \"bf16\", \"streams\": \"%s\", \"gemm_tflops\": %.1f, \"bandwidth_tb\": %.2f, "
+           "\"link_gb\": %.1f,\n",
+           of.model.c_str(), of.batch, of.streams.c_str(), of.on.gemm * 1e-12, of.on.bandwidth * 1e-12, of.on.link * 1e-9);
   print_to(text, " \"floor_ms\": %.3f, \"expected_ms\": %.3f, \"expected_samples_per_second\": %.1f, \"launches\": %.0f,\n ", of.floor() * 1e3,
            of.expected() * 1e3, static_cast<double>(of.batch) / of.expected(), of.launches());
   if (measured) {
@@ -80,7 +82,7 @@ inline std::string json_of(const step_roofline& of, const std::optional<measured
   return text + "\n]}\n";
 }
 
-inline std::string page_of(const step_roofline& of, const std::optional<measured_step>& measured) {
+inline std::string page_of(const step_roofline& of, const step_roofline& other, const std::optional<measured_step>& measured) {
   std::string text;
   const auto ms = [](double seconds) { return 1e3 * seconds; };
   const double gemm_floor = of.gemm_flops() / of.on.gemm;
@@ -101,9 +103,9 @@ inline std::string page_of(const step_roofline& of, const std::optional<measured
       "```\n\n"
       "Without nvcc `build/release/bin/tests/roofline_page` is the same program.\n\n";
   print_to(text,
-           "**%s with CLIP's text tower, batch %ld, bf16**, exact GELU, pictures as floats, captions of full length,\n"
+           "**%s with CLIP's text tower, batch %ld, bf16**, streams in %s, exact GELU, pictures as floats, captions of full length,\n"
            "products by cuBLASLt and attention by cuDNN; %.0f TFLOP/s of a large product, %.2f TB/s of a copy, %.0f GB/s from the host.\n\n",
-           of.model == "l14" ? "ViT-L/14" : "ViT-B/16", of.batch, of.on.gemm * 1e-12, of.on.bandwidth * 1e-12, of.on.link * 1e-9);
+           of.model == "l14" ? "ViT-L/14" : "ViT-B/16", of.batch, of.streams.c_str(), of.on.gemm * 1e-12, of.on.bandwidth * 1e-12, of.on.link * 1e-9);
   text += "| | ms | samples/s | of the GEMM rate |\n|---|---:|---:|---:|\n";
   const auto total = [&](const char* what, double seconds) {
     print_to(text, "| %s | %.1f | %.0f | %.0f %% |\n", what, ms(seconds), static_cast<double>(of.batch) / seconds, 100 * gemm_floor / seconds);
@@ -111,6 +113,8 @@ inline std::string page_of(const step_roofline& of, const std::optional<measured
   total("products and attention alone, by their FLOPs", gemm_floor);
   total("floor: each operation alone, by FLOPs or by bytes", of.floor());
   total("expected", of.expected());
+  total(("floor with streams in " + other.streams).c_str(), other.floor());
+  total(("expected with streams in " + other.streams + "").c_str(), other.expected());
   if (measured) total("measured: all kernels, one after the other", 1e-3 * measured->all());
 
   print_to(

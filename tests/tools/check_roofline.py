@@ -69,6 +69,9 @@ def main(program, repository):
     # Another chip.
     slow = counted(program, "--gemm", "395", "--bandwidth", "2.15")
     hold(near(slow["floor_ms"], 2 * large["floor_ms"]), "a chip of half the rates does not take twice the time")
+    narrow = counted(program, "--streams", "bf16")
+    hold(narrow["streams"] == "bf16" and narrow["floor_ms"] < large["floor_ms"], "streams in bf16 take no less than in fp32")
+    hold(f"| {narrow['expected_ms']:.1f} |" in made.stdout, "the page lacks what streams in bf16 take")
     other = counted(program, "--model", "b16")
     hold(other["model"] == "b16" and other["floor_ms"] < large["floor_ms"] / 3, "b16 is no smaller model")
 
