@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "cpu_run.hpp"
+#include "deviation.hpp"
 #include "grid.hpp"
 #include "spread_ranks.hpp"
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda_run.hpp"
+#include "deviation.hpp"
 #include "pair_loss.hpp"
 
 // A loss over all pairs of rows on a GPU against the same one of the CPU in double.

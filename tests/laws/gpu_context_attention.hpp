@@ -2,6 +2,7 @@
 #pragma once
 
 #include "context_attention_laws.hpp"
+#include "deviation.hpp"
 #include "gpu_members.hpp"
 
 // Attention over rows that several ranks of a GPU have, against a rank of the CPU that has all.

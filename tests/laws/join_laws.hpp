@@ -8,6 +8,8 @@
 #include <motet/runtime/meeting_point.hpp>
 #include <motet/schedule/core/compile.hpp>
 
+#include "deviation.hpp"
+
 // What every join over any members must obey: the loss, its numbers' gradients and those of all features are those of one rank with all samples.
 namespace motet::laws {
 

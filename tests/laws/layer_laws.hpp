@@ -9,6 +9,7 @@
 #include <motet/tensor/random.hpp>
 
 #include "cpu_run.hpp"
+#include "deviation.hpp"
 #include "each_kernel.hpp"
 
 #include <doctest/doctest.h>

@@ -4,6 +4,7 @@
 #include <motet/data/pack.hpp>
 #include <motet/tensor/random.hpp>
 
+#include "deviation.hpp"
 #include "grid.hpp"
 
 namespace motet::laws {

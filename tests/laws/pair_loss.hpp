@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cpu_run.hpp"
+#include "deviation.hpp"
 #include "each_kernel.hpp"
 
 #include <doctest/doctest.h>

@@ -5,6 +5,7 @@
 #include <motet/runtime/pipeline_checkpoint.hpp>
 #include <motet/runtime/plan_choices.hpp>
 
+#include "deviation.hpp"
 #include "unit/plan/random_plans.hpp"
 #include "unit/runtime/single_rank.hpp"
 

@@ -3,6 +3,8 @@
 
 #include <plan_laws.hpp>
 
+#include "deviation.hpp"
+
 // Whatever shares replicas have, and however they change from step to step, a plan gives the single rank's loss, gradients and steps.
 namespace {
 

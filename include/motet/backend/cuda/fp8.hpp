@@ -177,7 +177,8 @@ inline void require_fp8(int major, int minor) {
     fail(gpu_precision_refused, "fp8 on a chip of sm_" + std::to_string(major) + std::to_string(minor) + "; sm_89 and newer multiply it");
 }
 
-// Copies in fp8 of flat buffers of weights that weight_copies keeps too: a part of the engine. They follow the weights at each refresh_weights().
+// Copies in fp8 of flat buffers of weights that weight_copies keeps too: a part of the engine. They follow the weights at each refresh_weights(). What
+// launches kernels is a template, so that a compiler without them reads this header.
 class fp8_weights {
  public:
   explicit fp8_weights(engine& on) : on_(on) {}
@@ -186,10 +187,11 @@ class fp8_weights {
   // What keep() takes of the GPU's memory.
   static constexpr index bytes(index count) { return 2 * count + most * static_cast<index>(sizeof(detail::fp8_scale)); }
   // The weights [base, base + count) of the GPU's memory, until weight_copies drops them.
+  template <class Context = context>
   void keep(const float* base, index count) {
     if (count == 0) return;
     if (!following_) {
-      on_.part<weight_copies>().follow({[this](context& ctx) { refresh(ctx); }, [this](const float* gone, index) { kept_.erase(gone); }});
+      on_.part<weight_copies>().follow({[this](Context& ctx) { refresh(ctx); }, [this](const float* gone, index) { kept_.erase(gone); }});
       following_ = true;
     }
     on_.finish();
@@ -207,6 +209,7 @@ class fp8_weights {
     const char* why = nullptr;  // there are none
   };
   // The copies of a weight, made when it is first asked for and by refresh().
+  template <class Engine = engine>
   copy of(matrix<const float> w) {
     auto after = kept_.upper_bound(w.data);
     if (after == kept_.begin()) return {.why = detail::no_copy};
@@ -226,7 +229,8 @@ class fp8_weights {
       found = own.met.emplace(at, matrix_of{w.rows, w.width, slot}).first;
       own.listed = false;
       const auto source = own.source(base, *found);
-      detail::round_tensors(on_.stream(), detail::fp8_kind::e4m3, detail::chunked_runs<detail::fp8_source<float>>(source), source.scale, 1);
+      detail::round_tensors(static_cast<Engine&>(on_).stream(), detail::fp8_kind::e4m3, detail::chunked_runs<detail::fp8_source<float>>(source),
+                            source.scale, 1);
     }
     if (found->second.rows != w.rows || found->second.width != w.width) return {.why = detail::other_shape};
     return {own.straight.data() + at, own.turned.data() + at, &own.scales.data()[found->second.slot].inverse};

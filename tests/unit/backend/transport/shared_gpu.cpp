@@ -6,6 +6,7 @@
 #include <cuda_run.hpp>
 #include <shared_gpu_ranks.hpp>
 
+#include "deviation.hpp"
 #include "on_threads.hpp"
 
 using namespace motet;

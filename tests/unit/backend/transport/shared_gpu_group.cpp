@@ -11,6 +11,8 @@
 #include <mutex>
 #include <shared_gpu_ranks.hpp>
 
+#include "deviation.hpp"
+
 using namespace motet;
 
 namespace {
