@@ -242,6 +242,7 @@ class fp8_weights {
       if (own.met.empty()) continue;
       if (!own.listed) {
         std::vector<detail::fp8_source<float>> sources;
+        sources.reserve(own.met.size());
         for (const auto& each : own.met) sources.push_back(own.source(base, each));
         own.list.put(ctx, std::move(sources));
         own.listed = true;
