@@ -36,7 +36,7 @@ double first_norm(std::uint64_t seed) {
 
 // docs/precision.md has what each rounding does, and what PyTorch's autocast does to the same towers.
 TEST_CASE("the norm of a gradient in bf16 is within 1 % of that in fp32") {
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1u, 2u, 3u}) {
     const double wanted = first_norm<fp32>(seed), found = first_norm<mixed_bf16>(seed);
     CAPTURE(wanted);
     CAPTURE(found);
