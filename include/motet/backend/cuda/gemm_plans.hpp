@@ -149,7 +149,8 @@ class product_plan {
   // This algorithm, which another program found; false: the library does not know it, or not for this, or it wants more memory.
   bool take(cublasLtHandle_t library, const product_algorithm& found, index workspace) {
     cublasLtMatmulHeuristicResult_t result{};
-    static_assert(sizeof(result.algo) == sizeof(found) && std::is_trivially_copyable_v<cublasLtMatmulAlgo_t>);
+    static_assert(sizeof(result.algo) == sizeof(found) && std::is_trivially_copyable_v<cublasLtMatmulAlgo_t>,
+                  "motet: an algorithm of cuBLASLt is bytes that may be kept in a file");
     std::memcpy(&result.algo, found.data(), sizeof(found));
     const cublasLtMatmulAlgo_t asked = result.algo;
     if (cublasLtMatmulAlgoCheck(library, what_, layouts_[0], layouts_[1], layouts_[2], layouts_[3], &asked, &result) != CUBLAS_STATUS_SUCCESS)

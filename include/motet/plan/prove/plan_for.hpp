@@ -29,49 +29,39 @@ struct ranks_in_order {
   static constexpr void say(spoken& of) { of.ranks = {Ranks...}; }
 };
 
+// One degree of a module, or one number of its plan.
+template <auto Degree, std::int32_t Ways>
+struct split {
+  static constexpr void say(spoken& of) { of.split.*Degree = Ways; }
+};
+template <auto Field, int Value>
+struct number {
+  static constexpr void say(spoken& of) { of.module.*Field = Value; }
+};
+
 // Ways to split a module.
 template <std::int32_t Ways>
-struct stages {
-  static constexpr void say(spoken& of) { of.split.stages = Ways; }
-};
+using stages = split<&degrees::stages, Ways>;
 template <std::int32_t Ways>
-struct data {
-  static constexpr void say(spoken& of) { of.split.data = Ways; }
-};
+using data = split<&degrees::data, Ways>;
 template <std::int32_t Ways>
-struct context {
-  static constexpr void say(spoken& of) { of.split.context = Ways; }
-};
+using context = split<&degrees::context, Ways>;
 template <std::int32_t Ways>
-struct tensor {
-  static constexpr void say(spoken& of) { of.split.tensor = Ways; }
-};
+using tensor = split<&degrees::tensor, Ways>;
 
 // How its samples go through it; module_plan says what each number means.
 template <int Count>
-struct microbatches {
-  static constexpr void say(spoken& of) { of.module.microbatches = Count; }
-};
+using microbatches = number<&module_plan::microbatches, Count>;
 template <int Count>
-struct group {
-  static constexpr void say(spoken& of) { of.module.group = Count; }
-};
+using group = number<&module_plan::group, Count>;
 template <int Count>
-struct stash {
-  static constexpr void say(spoken& of) { of.module.stash = Count; }
-};
+using stash = number<&module_plan::stash, Count>;
 template <int Count>
-struct ahead {
-  static constexpr void say(spoken& of) { of.module.ahead = Count; }
-};
+using ahead = number<&module_plan::ahead, Count>;
 template <int Count>
-struct chunks {
-  static constexpr void say(spoken& of) { of.module.chunks = Count; }
-};
+using chunks = number<&module_plan::chunks, Count>;
 template <int Level>
-struct zero {
-  static constexpr void say(spoken& of) { of.module.zero = Level; }
-};
+using zero = number<&module_plan::zero, Level>;
 template <index... OfStage>
 struct layers {
   static constexpr void say(spoken& of) { of.module.layers = {OfStage...}; }
