@@ -219,9 +219,9 @@ with_nvcc() {
   sources | wanted >"$build/list"
   [ -s "$build/list" ] || die "nothing is called $match"
   if grep -q '^gpu\.' "$build/list"; then
-    for part in float double bf16; do
-      source=$root/include/motet/backend/cpu/compiled/$part.cpp
-      c++ -std=c++20 -O3 -DMOTET_COMPILED_KERNELS=1 "-I$root/include" ${deps:+-isystem "$deps/include"} -c "$source" -o "$build/$part.o" >>"$log" 2>&1 || return 1
+    for source in "$root"/include/motet/backend/cpu/compiled/*.cpp "$root"/include/motet/front/compiled/*.cpp; do
+      c++ -std=c++20 -O3 -DMOTET_COMPILED_KERNELS=1 "-I$root/include" ${deps:+-isystem "$deps/include"} -c "$source" \
+        -o "$build/compiled_$(basename "$source" .cpp).o" >>"$log" 2>&1 || return 1
     done
     # shellcheck disable=SC2086
     "$CUDACXX" $flags -x cu -c "$root/tests/gpu_main.cpp" -o "$build/gpu_main.o" >>"$log" 2>&1 || return 1
@@ -238,7 +238,7 @@ with_nvcc() {
   done <"$build/list" >"$build/chosen"
   # shellcheck disable=SC2016
   flags=$flags links=$links build=$build xargs -P "$jobs" -L 1 sh -c '
-    case $1 in tests/*) more="-DMOTET_COMPILED_KERNELS=1 $build/gpu_main.o $build/float.o $build/double.o $build/bf16.o" ;; *) more= ;; esac
+    case $1 in tests/*) more="-DMOTET_COMPILED_KERNELS=1 $build/gpu_main.o $build/compiled_*.o" ;; *) more= ;; esac
     # Whole or not at all, as others may be waiting for it.
     nvcc=$CUDACXX && $nvcc $flags $more "$2" -o "$build/bin/$1.part" $links >"$build/bin/$1.log" 2>&1 && mv "$build/bin/$1.part" "$build/bin/$1" ||
       rm -f "$build/bin/$1.part"' one <"$build/chosen"

@@ -111,7 +111,7 @@ comparison train(count batch, int microbatches, int rounds, const std::string& s
   cpu::device two(2), one(1);
   trainer_config plain;
   plain.batch = batch;
-  trainer<clip, cpu::device, fp32> team(two, plain), alone(one, plain);
+  device_trainer<clip, cpu::device, fp32> team(two, plain), alone(one, plain);
   team.prepare();
   alone.prepare();
 

@@ -70,7 +70,7 @@ int run(int argc, char** argv) {
   pipeline_trainer<clip, cpu::device, fp32, processes> many(order, config);
   many.prepare();
   cpu::device device(1);
-  trainer<clip, cpu::device, fp32> one(device, {.batch = batch});
+  device_trainer<clip, cpu::device, fp32> one(device, {.batch = batch});
   one.prepare();
   const input small(batch), large(batch * ranks);
   std::vector<double> alone, together, ratios;

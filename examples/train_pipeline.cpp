@@ -109,7 +109,7 @@ int run(const settings& s) {
   trainer_config alone;
   alone.batch = s.batch;
   alone.seed = s.seed;
-  trainer<net, cpu::device, fp32> single(device, alone);
+  device_trainer<net, cpu::device, fp32> single(device, alone);
   // Several losses compare fewer pairs each than one rank's single loss does.
   if (s.compare && s.losses > 1) fail(bad_training_option, "--compare needs --losses 1: a single rank compares all pairs of a step");
   if (s.compare) single.prepare();

@@ -8,7 +8,7 @@
 #include <motet/backend/cuda/device.hpp>
 #include <motet/model/model.hpp>
 #include <motet/runtime/options.hpp>
-#include <motet/runtime/trainer.hpp>
+#include <motet/runtime/device_trainer.hpp>
 
 #include <type_traits>
 
@@ -23,7 +23,7 @@ step_costs counted(index batch) {
   trainer_config config;
   config.batch = batch;
   config.ahead = true;  // as train_clip does
-  trainer<net, cuda::device, Numbers> trains(on, config);
+  device_trainer<net, cuda::device, Numbers> trains(on, config);
   return trains.dry_run().costs;
 }
 

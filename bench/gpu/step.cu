@@ -24,7 +24,7 @@
 #include "../../examples/train_clip/models.hpp"
 
 #include <motet/model/model.hpp>
-#include <motet/runtime/trainer.hpp>
+#include <motet/runtime/device_trainer.hpp>
 
 #include <chrono>
 
@@ -237,7 +237,7 @@ class training {
   probed_device on_;
   std::shared_ptr<void> pinned_;
   std::size_t free_;
-  trainer<net, probed_device, mixed_bf16> trains_;
+  device_trainer<net, probed_device, mixed_bf16> trains_;
 };
 
 template <vit_config Picture, text_config Caption>

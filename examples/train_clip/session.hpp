@@ -5,7 +5,7 @@
 
 #include <motet/backend/step_costs.hpp>
 #include <motet/runtime/checkpoint.hpp>
-#include <motet/runtime/trainer.hpp>
+#include <motet/runtime/device_trainer.hpp>
 #include <motet/strategy/resplit.hpp>
 
 #include <memory>

@@ -59,7 +59,7 @@ class typed_session final : public session {
   static int threads_of(const session_config& config) { return Device::shares_memory ? config.threads : -1; }
 
   Device device_;
-  trainer<net, Device, Numbers> trainer_;
+  device_trainer<net, Device, Numbers> trainer_;
   model_facts facts_;
 };
 

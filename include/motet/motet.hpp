@@ -21,6 +21,7 @@
 #include <motet/format/hf_clip_tensors.hpp>
 #include <motet/format/hf_clip_write.hpp>
 #include <motet/format/tensor_set.hpp>
+#include <motet/front/trainer.hpp>
 #include <motet/model/contrastive_step.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/nn/activation.hpp>
@@ -65,7 +66,7 @@
 #include <motet/runtime/report.hpp>
 #include <motet/runtime/stand_in.hpp>
 #include <motet/runtime/this_machine.hpp>
-#include <motet/runtime/trainer.hpp>
+#include <motet/runtime/device_trainer.hpp>
 #include <motet/runtime/zero_shot.hpp>
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/core/compile.hpp>

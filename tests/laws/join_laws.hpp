@@ -205,15 +205,18 @@ template <class Model, class Numbers, class Endpoint>
 class join_rank {
  public:
   using problem_type = join_problem<Model, Numbers>;
-  using point_type = meeting_point<Model, cpu::context, Numbers, Endpoint>;
+  using point_type = meeting_point<cpu::context, Numbers, Endpoint>;
 
   join_rank(const problem_type& of, std::int32_t rank, Endpoint& end) : of_(of), rank_(rank), end_(end) {
     home_.rank = rank;
     home_.end = &end;
     home_.sheet = &of.sheet;
     if (of.layout.member(rank) < 0) return;
-    point_ = std::make_unique<point_type>(home_, of.layout, of.groups);
-    const auto needs = of.largest.empty() ? point_->measure() : point_type(home_, join_layout::at_most(of.largest, of.samples), of.groups).measure();
+    point_ = std::make_unique<point_type>(table_of_model<Model, cpu::context, Numbers>, home_, of.layout, of.groups);
+    const auto needs =
+        of.largest.empty()
+            ? point_->measure()
+            : point_type(table_of_model<Model, cpu::context, Numbers>, home_, join_layout::at_most(of.largest, of.samples), of.groups).measure();
     home_.prepare(needs.work, needs.scratch);
     point_->prepare(needs);
   }

@@ -83,6 +83,9 @@ void check_steps(Trained& many, single_rank<towers, fp32>& one, const towers::ba
   CHECK(apart<towers>(state.second, one.second) <= 1e-4);
 }
 
+// Ranks that are few are teams of two threads, the others one thread each: a plan holds for both.
+inline int threads_of(const plan& of) { return of.cluster.ranks <= 3 ? 2 : 1; }
+
 // Loss and every gradient of a step, and after some steps all weights and moments, beside the single rank's.
 template <class Host>
 void compare(const plan& of) {
@@ -97,6 +100,7 @@ void compare(const plan& of) {
   pipeline_config config;
   config.batch = samples;
   config.modules = choices_of(of);
+  config.threads = threads_of(of);
   config.deadline = 120;
   {
     single_rank<towers, fp32> one(samples, groups);

@@ -10,7 +10,8 @@ using picture = module<"picture", vit<vit_config{.image = 8, .patch = 4, .channe
 using caption = module<"caption", text_tower<text_config{.vocabulary = 16, .context = 4, .width = 16, .layers = 1, .heads = 2, .embedding = 8}>>;
 using clip = model<join<info_nce, picture, caption>>;
 
-int main() {
+int main(int argc, char** argv) {
+  const auto world = launch(argc, argv);
   constexpr motet::index samples = 4;
   std::vector<float> pixels;      // (samples, 1 x 8 x 8)
   std::vector<std::int32_t> ids;  // (samples, 4)
@@ -21,9 +22,7 @@ int main() {
   }
   const clip::batch batch{pictures{pixels.data(), samples}, tokens{ids.data(), {samples, 4, nullptr}}};
 
-  cpu::device device(2);
-  trainer<clip, cpu::device, fp32> train(device, {.batch = samples});
-  train.prepare();
+  trainer<clip> train(world, {.batch = samples});
   const double first = train.step(batch, 3e-3).loss;
   double last = first;
   for (int step = 1; step < 60; ++step) last = train.step(batch, 3e-3).loss;

@@ -14,7 +14,7 @@ import sys
 import std_includes
 
 # A folder includes its own floor and lower ones.
-FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9, "": 10}
+FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9, "front": 10, "": 11}
 # Rooms of a floor, the lowest first: one includes itself and those before it.
 ROOMS = {
     "schedule": ["core", "write", "check", "simulate", "place", "draw", "csv"],

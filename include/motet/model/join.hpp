@@ -22,10 +22,25 @@ namespace motet {
 // With `tells`, the loss and the gradients of the loss's numbers come from tell, called for each row of both sides. Otherwise they come from part, where
 // they are taken for the rows of one side only, those of which g is given. In both cases those of all rows make the whole.
 
+// A number of a loss, by its place among them, that an update leaves at or below this (-1: none). A loss that has one says `limit`.
+struct number_limit {
+  index number = -1;
+  double most = 0;
+};
+// Of the logarithm of a scale, as CLIP has it: ln 100.
+inline constexpr double largest_log_scale = 4.60517018598809;
+
+template <class Loss>
+inline constexpr number_limit limit_of = [] {
+  if constexpr (requires { Loss::limit; }) return Loss::limit;
+  else return number_limit{};
+}();
+
 // Softmax over all pairs in both directions, with a learned temperature (van den Oord et al. 2018; CLIP). A row tells the logarithm of the sum of the
 // exponentials of its logits.
 struct info_nce {
   static constexpr index parameter_size = parameter_space(1);
+  static constexpr number_limit limit{0, largest_log_scale};
   static void parameters(parameter_list& list) { list.vector("log_scale", 1, {fill::constant, 2.6592601f}); }  // ln(1 / 0.07)
 
   template <class C, class M, class S>
@@ -49,6 +64,7 @@ struct info_nce {
 struct pairwise_sigmoid {
   static constexpr index bias_at = parameter_space(1);
   static constexpr index parameter_size = 2 * bias_at;
+  static constexpr number_limit limit{0, largest_log_scale};
   static void parameters(parameter_list& list) {
     list.vector("log_scale", 1, {fill::constant, 2.3025851f});  // ln 10
     list.vector("bias", 1, {fill::constant, -10});

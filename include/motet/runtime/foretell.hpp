@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/model/model.hpp>
 #include <motet/runtime/layer_split.hpp>
+#include <motet/runtime/model_table.hpp>
 #include <motet/runtime/module_choice.hpp>
 #include <motet/runtime/stage_work.hpp>
 #include <motet/schedule/core/costs.hpp>
@@ -43,42 +43,37 @@ struct program_work {
 };
 
 // Found by dry runs of every stage, for every rank that holds it.
-template <class Model, class Context, class Numbers>
-program_work foretell(const program& of, const std::vector<module_choice>& choices, index samples) {
+template <class Context, class Numbers>
+program_work foretell(const model_table<Context, Numbers>& model, const program& of, const std::vector<module_choice>& choices, index samples) {
   program_work found;
   const list<std::int32_t> copies = replicas_of_modules(of.voices);
-  const auto work_of = [&]<std::size_t I>(const voice& sings) {
-    using net = typename Model::template module_at<I>::net;
-    const module_choice choice = I < choices.size() ? choices[I] : module_choice{};
+  for (const voice& sings : of.voices) {
+    const auto module = static_cast<std::size_t>(sings.module);
+    const net_outline& net = *model.of->nets[module];
+    const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
     const spread_place place{choice.tensor, sings.shard % choice.tensor, sings.shards / choice.tensor, sings.shard / choice.tensor, choice.balanced};
     const any_group tensor(choice.tensor, sings.shard % choice.tensor), context(sings.shards / choice.tensor, sings.shard / choice.tensor);
-    const replica_microbatches<net> parts({samples, sings.joins(), copies[sings.module] / sings.shards, sings.group}, sings.replica, place, tensor,
-                                          context);
-    const std::vector<index> layers = split_layers(Model::names[I], net::stage::layers, sings.stages, choice.layers);
+    const auto parts =
+        net.microbatches({samples, sings.joins(), copies[sings.module] / sings.shards, sings.group}, sings.replica, place, tensor, context, 0);
+    const std::vector<index> layers = split_layers(model.of->names[module], net.layers, sings.stages, choice.layers);
     stage_position at;
     at.learns = sings.learns;
     at.cut = {choice.tensor, sings.shard % choice.tensor};
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       at.range = {at.range.last, at.range.last + layers[static_cast<std::size_t>(s)]};
       at.remade = !choice.remade.empty() && choice.remade[static_cast<std::size_t>(s)] != 0;
-      found.places.push_back(work_of_stage<net, Context, Numbers>(at, parts, place));
-      found.parameters.push_back(net::stage::parameter_end(at.range, at.cut) - net::stage::parameter_begin(at.range, at.cut));
+      found.places.push_back(work_of_stage(*model.nets[module], at, *parts, place));
+      found.parameters.push_back(net.span_of(at.range, at.cut).size());
     }
-  };
-  double members = 0, width = 0;
-  for (const voice& each : of.voices) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((each.module == static_cast<std::int32_t>(I) ? (work_of.template operator()<I>(each), 0) : 0), ...);
-    }(std::make_index_sequence<Model::size>{});
-    members += 1;
   }
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    ((width = static_cast<double>(Model::template module_at<I>::net::stage::embedding)), ...);
-  }(std::make_index_sequence<Model::size>{});
   // All pairs of a group once forward, and twice backward, cut over those who meet.
   const double pairs = static_cast<double>(samples) / of.voices[0].joins();
-  found.join_flops = 6 * pairs * pairs * width / members;
+  found.join_flops = 6 * pairs * pairs * static_cast<double>(model.of->embedding) / static_cast<double>(of.voices.size());
   return found;
+}
+template <class Model, class Context, class Numbers>
+program_work foretell(const program& of, const std::vector<module_choice>& choices, index samples) {
+  return foretell(table_of_model<Model, Context, Numbers>, of, choices, samples);
 }
 
 }  // namespace motet

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/model/model.hpp>
-#include <motet/nn/patch_embedding.hpp>
-#include <motet/nn/token_embedding.hpp>
 #include <motet/runtime/messages.hpp>
-#include <motet/runtime/parts.hpp>
+#include <motet/runtime/model_table.hpp>
 
-#include <cmath>
 #include <span>
 
 namespace motet {
-
-// Where the first number that is not finite lies; -1 where all are.
-template <class T>
-index first_not_finite(const T* data, index count) {
-  for (index i = 0; i < count; ++i)
-    if (!std::isfinite(static_cast<double>(data[i]))) return i;
-  return -1;
-}
 
 struct bad_tensor {
   std::string name;
@@ -45,36 +33,27 @@ bad_tensor first_bad_tensor(std::span<const parameter> parameters, const T* data
   return found;
 }
 
+// Of each module's input the first sample with a number that is not finite; -1: none.
+inline std::vector<index> bad_samples_of(const model_outline& model, std::span<const void* const> inputs) {
+  std::vector<index> found;
+  for (std::size_t k = 0; k < model.size(); ++k) found.push_back(model.nets[k]->first_bad_sample(inputs[k]));
+  return found;
+}
+
 // Says what spoilt a step, in the order in which a cause comes before its effects: the input, the weights, then the gradients.
-template <class Model, class Master>
-[[noreturn]] void report_not_finite(const typename Model::batch& whole, std::span<const parameter> parameters, const Master* weights,
-                                    const Master* gradients, double loss, index updates) {
+template <class Master>
+[[noreturn]] void report_not_finite(std::span<const std::string_view> modules, std::span<const index> bad_samples, std::span<const parameter> parameters,
+                                    const Master* weights, index size, const Master* gradients, index trainable, double loss, index updates) {
   const std::string step = "in step " + std::to_string(updates + 1) + " (loss " + std::to_string(loss) + ")";
-  const auto look = [&](const auto& input, std::string_view module_name, index pixels) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(input)>, pictures>) {
-      if (input.are_packed()) return;  // bytes are finite
-      const index at = first_not_finite(input.pixels, input.samples * pixels);
-      if (at >= 0) {
-        fail(not_finite,
-             "the first bad tensor is the input of \"" + std::string(module_name) + "\", sample " + std::to_string(at / pixels) + ", " + step);
-      }
-    }
-  };
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    const auto one = [&]<std::size_t At>() {
-      using module_type = typename Model::template module_at<At>;
-      if constexpr (std::is_same_v<typename module_type::input, pictures>) {
-        look(std::get<At>(whole), module_type::name, input_traits<typename module_type::net>::pixels);
-      }
-    };
-    (one.template operator()<I>(), ...);
-  }(std::make_index_sequence<Model::size>{});
+  for (std::size_t k = 0; k < modules.size(); ++k)
+    if (bad_samples[k] >= 0)
+      fail(not_finite, "the first bad tensor is the input of \"" + std::string(modules[k]) + "\", sample " + std::to_string(bad_samples[k]) + ", " + step);
   const auto tell = [&](const bad_tensor& bad, const char* kind) {
     fail(not_finite, std::string("the first bad tensor is the ") + kind + " " + bad.name + ", element " + std::to_string(bad.element) + " is " +
                          std::to_string(bad.value) + ", " + std::to_string(bad.bad) + " of " + std::to_string(bad.tensors) + " are bad, " + step);
   };
-  if (const bad_tensor bad = first_bad_tensor(parameters, weights, Model::parameter_size); bad.bad > 0) tell(bad, "weight");
-  if (const bad_tensor bad = first_bad_tensor(parameters, gradients, Model::trainable_size); bad.bad > 0) tell(bad, "gradient of");
+  if (const bad_tensor bad = first_bad_tensor(parameters, weights, size); bad.bad > 0) tell(bad, "weight");
+  if (const bad_tensor bad = first_bad_tensor(parameters, gradients, trainable); bad.bad > 0) tell(bad, "gradient of");
   fail(not_finite, "weights and gradients are finite, the loss or the sum of their squares is not, " + step);
 }
 

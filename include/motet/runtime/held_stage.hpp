@@ -2,51 +2,23 @@
 #pragma once
 
 #include <motet/nn/gradient_sink.hpp>
-#include <motet/runtime/executor.hpp>
-#include <motet/runtime/replica_microbatches.hpp>
+#include <motet/runtime/rank_state.hpp>
 #include <motet/runtime/stage_needs.hpp>
 
 namespace motet {
 
-// A rank as its stages see it.
+// One stage of a module on its rank: parameters, slots and boundary rows, and what each operation does with them. The same code for every net, cut,
+// schedule and number of microbatches.
 template <class Context, class Numbers, class Endpoint>
-struct rank_state {
-  using context = Context;
-  using stream = typename Numbers::stream;
-  using master = typename Numbers::master;
-  std::int32_t rank = 0;
-  Endpoint* end = nullptr;
-  const score_sheet* sheet = nullptr;
-  Context ctx;  // one thread; its memory is set for each instruction
-  arena work;   // temporaries of one instruction
-  buffer_for<Context, std::byte> work_memory, scratch_memory;
-
-  void prepare(index work_bytes, index scratch_bytes) {
-    ctx = {};
-    // The end knows on what this rank computes.
-    if constexpr (requires { end->prepare(ctx); })
-      if (end != nullptr) end->prepare(ctx);
-    forget_recorded(ctx);
-    work_memory = buffer_for<Context, std::byte>(work_bytes);
-    scratch_memory = buffer_for<Context, std::byte>(scratch_bytes);
-    work = arena_of(work_memory);
-    ctx.memory = work;
-    ctx.scratch = arena_of(scratch_memory);
-  }
-};
-
-// One stage of a module on its rank: parameters, slots and boundary rows, and what each operation does with them. Instantiated once for a module,
-// whatever the cut, the schedule and the microbatches.
-template <class Net, class Context, class Numbers, class Endpoint>
 class held_stage {
  public:
-  using stage = typename Net::stage;
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
   using home_type = rank_state<Context, Numbers, Endpoint>;
+  using net_type = net_table<Context, Numbers>;
 
-  held_stage(home_type& home, const stage_position& at, const replica_microbatches<Net>& parts)
-      : home_(home), at_(at), parts_(parts), state_of_(static_cast<std::size_t>(parts.count())) {}
+  held_stage(home_type& home, const net_type& net, const stage_position& at, const any_microbatches& parts)
+      : home_(home), net_(net), at_(at), parts_(parts), state_of_(static_cast<std::size_t>(parts.count())) {}
   held_stage(const held_stage&) = delete;
   held_stage& operator=(const held_stage&) = delete;
 
@@ -56,7 +28,7 @@ class held_stage {
     after.before_ = this;
   }
   // Of each microbatch the place of its features and of their gradient, on the last stage.
-  void set_features(std::vector<view<master, stage::embedding>> features, std::vector<view<const master, stage::embedding>> gradients) {
+  void set_features(std::vector<matrix<master>> features, std::vector<matrix<const master>> gradients) {
     features_ = std::move(features);
     d_features_ = std::move(gradients);
   }
@@ -65,15 +37,15 @@ class held_stage {
   void set_sink(gradient_sink sink) { sink_ = sink; }
 
   const stage_position& at() const { return at_; }
-  bool is_first() const { return stage::is_first(at_.range); }
-  bool is_last() const { return stage::is_last(at_.range); }
+  bool is_first() const { return net_.is_first(at_.range); }
+  bool is_last() const { return net_.is_last(at_.range); }
   // Of a stage that does not learn only the weights are there.
   master* weights_data() const { return weights_.data(); }
   master* gradients_data() const { return gradients_.data(); }
   master* first() const { return first_.data(); }
   master* second() const { return second_.data(); }
 
-  stage_needs measure() const { return measure_stage<Net, Context, Numbers>(at_, parts_); }
+  stage_needs measure() const { return measure_stage(net_, at_, parts_, home_.threads); }
   // Takes all memory; moments begin at zero.
   void prepare(const stage_needs& measured) {
     using value = typename Numbers::value;
@@ -91,12 +63,16 @@ class held_stage {
       for (buffer_type* each : {&first_, &second_}) *each = buffer_type(at_.moments);
       for (buffer_type* each : {&gradients_, &first_, &second_}) zero(home_.ctx, each->data(), each->size());
       slots_.resize(static_cast<std::size_t>(at_.remade ? 0 : at_.slots));
-      for (slot& each : slots_) each.memory = buffer_for<Context, std::byte>(measured.slot);
+      for (slot& each : slots_) {
+        each.memory = buffer_for<Context, std::byte>(measured.slot);
+        each.kept = views();
+      }
     }
-    const index rows = parts_.largest_rows().rows();
+    passing_ = views();
+    const index rows = parts_.rows(any_microbatches::largest).rows();
     for (int kind = 0; kind < 3; ++kind) {
-      in_[kind].prepare(at_.in[kind], rows, stage::width, parts_.count());
-      out_[kind].prepare(at_.out[kind], rows, stage::width);
+      in_[kind].prepare(at_.in[kind], rows, net_.of->width, parts_.count());
+      out_[kind].prepare(at_.out[kind], rows, net_.of->width);
       keep_for_messages(in_[kind].memory(), false);
       keep_for_messages(out_[kind].memory(), true);
     }
@@ -135,13 +111,13 @@ class held_stage {
   }
 
  private:
-  using rows_view = view<stream, stage::width>;
   using buffer_type = buffer_for<Context, master>;
-  using ends_type = typename stage::template ends<Numbers>;
+  using ends_type = stage_ends<Numbers>;
+  using all_views = std::vector<kept_views>;  // of each thread
   struct slot {
     buffer_for<Context, std::byte> memory;
     arena at;  // what is in use
-    typename stage::template saved<Numbers> saved;
+    all_views kept;
     index used = 0;
     bool busy = false;
     void note(const arena& now) {
@@ -174,10 +150,14 @@ class held_stage {
       for (auto& each : home_.end->keep(leaving, memory.data(), memory.size() * static_cast<index>(sizeof(stream)))) kept_.push_back(std::move(each));
   }
 
+  all_views views() const { return all_views(static_cast<std::size_t>(home_.threads), net_.views()); }
+  matrix<master> rows_of_features(Context& ctx, index samples) const {
+    return {ctx.memory.template take<master>(samples * net_.of->embedding), samples, net_.of->embedding, net_.of->embedding};
+  }
   microbatch_state& state(std::int32_t m) { return state_of_[static_cast<std::size_t>(m)]; }
   slot& slot_of(std::int32_t m) { return slots_[static_cast<std::size_t>(state(m).slot)]; }
   index rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
-  index bytes_of(std::int32_t m) const { return rows_of(m) * stage::width * static_cast<index>(sizeof(stream)); }
+  index bytes_of(std::int32_t m) const { return rows_of(m) * net_.of->width * static_cast<index>(sizeof(stream)); }
   Context& context(const arena& memory, std::int32_t m) {
     home_.ctx.memory = memory;
     home_.ctx.draws.first_row = parts_.first_row(m);
@@ -189,17 +169,17 @@ class held_stage {
   motet::gradients<Numbers> g() const { return {at_.sums_each ? weights_.data() : gradients_.data(), at_.cut}; }
 
   // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that a message empties. False: none is free.
-  bool outgoing(int kind, std::int32_t m, rows_view& to) {
+  bool outgoing(int kind, std::int32_t m, matrix<stream>& to) {
     held_stage* const neighbour = kind == 2 ? before_ : after_;
     stream* const data = neighbour != nullptr ? neighbour->in_[kind].take(m) : out_[kind].take(m, *home_.end);
     if (data == nullptr) return false;
-    to = {data, rows_of(m)};
+    to = {data, rows_of(m), net_.of->width, net_.of->width};
     return true;
   }
-  view<const stream, stage::width> incoming(int kind, std::int32_t m) const {
+  matrix<const stream> incoming(int kind, std::int32_t m) const {
     const stream* const data = in_[kind].of(m);
     if constexpr (receives_ahead) home_.end->await(data);
-    return {data, rows_of(m)};
+    return {data, rows_of(m), net_.of->width, net_.of->width};
   }
   // Nobody here reads them any more.
   void give(int kind, std::int32_t m) {
@@ -231,15 +211,16 @@ class held_stage {
       into.insert(into.end(), {address(this), static_cast<index>(what), address(weights_.data()), kept ? address(slot_of(m).memory.data()) : 0,
                                address(ends.x.data), address(ends.y.data), address(ends.features.data), address(ends.dy.data),
                                address(ends.d_features.data), address(ends.dx.data), m, rows_of(m)});
-      replica_microbatches<Net>::traits::shape(parts_[m], into);
+      parts_.shape(m, into);
     };
   }
 
   bool infer(int kind, std::int32_t m) {
     ends_type ends;
     if (!forward_ends(kind, m, ends)) return false;
-    run_recorded(context(home_.work, m), shape_of(op::forward_only, m, ends),
-                 [&](Context& ctx) { stage::infer(ctx, at_.range, w(), parts_[m], ends); });
+    context(home_.work, m);
+    home_.together(shape_of(op::forward_only, m, ends), passing_,
+                   [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, ends); });
     if (!is_first()) give(kind, m);
     return true;
   }
@@ -252,23 +233,27 @@ class held_stage {
     // Other ranks may still be fetching what the first forward brought to the join.
     const auto aside = [&](Context& ctx) {
       ends_type to = ends;
-      if (kind == 1 && is_last()) to.features = ctx.memory.template take_rows<master, stage::embedding>(ends.features.rows);
+      if (kind == 1 && is_last()) to.features = rows_of_features(ctx, ends.features.rows);
       return to;
     };
     const auto shape = shape_of(kind == 1 ? op::re_forward : op::forward, m, ends);
     if (at_.remade) {
-      run_recorded(context(home_.work, m), shape, [&](Context& ctx) { stage::infer(ctx, at_.range, w(), parts_[m], aside(ctx)); });
+      context(home_.work, m);
+      home_.together(shape, passing_, [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, aside(ctx)); });
       return true;
     }
     for (std::size_t i = 0; i < slots_.size() && own.slot == -1; ++i)
       if (!slots_[i].busy) own.slot = static_cast<int>(i);
     slot& into = slot_of(m);
     into.busy = true;
-    Context& keeps = context(arena_of(into.memory), m);
-    stage::template reserve<Numbers>(keeps, at_.range, parts_[m], into.saved, at_.cut);
-    into.note(keeps.memory);
-    run_recorded(
-        context(home_.work, m), shape, [&](Context& ctx) { stage::forward(ctx, at_.range, w(), parts_[m], aside(ctx), into.saved); }, into.saved);
+    // Every thread's views are of the same memory.
+    for (kept_views& each : into.kept) {
+      Context& keeps = context(arena_of(into.memory), m);
+      net_.reserve(keeps, at_.range, parts_, m, each, at_.cut);
+      into.note(keeps.memory);
+    }
+    context(home_.work, m);
+    home_.together(shape, into.kept, [&](Context& ctx, kept_views& kept) { net_.forward(ctx, at_.range, w(), parts_, m, aside(ctx), kept); });
     return true;
   }
   bool forward(const instruction& it, std::int32_t) { return keep(0, it.microbatch); }
@@ -287,10 +272,9 @@ class held_stage {
     if (!backward_ends(m, ends)) return false;
     Context& ctx = context(home_.work, m);
     if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
-    run_recorded(ctx, shape_of(op::backward, m, ends), [&](Context& on) {
-      typename stage::template saved<Numbers> again;
-      if (at_.remade) remake<stage, Numbers>(on, at_.range, w(), parts_[m], ends, again, rows_of(m));
-      stage::backward(on, at_.range, w(), parts_[m], ends, at_.remade ? again : slot_of(m).saved, g());
+    home_.together(shape_of(op::backward, m, ends), at_.remade ? passing_ : slot_of(m).kept, [&](Context& on, kept_views& kept) {
+      if (at_.remade) remake(on, net_, at_.range, w(), parts_, m, ends, kept);
+      net_.backward(on, at_.range, w(), parts_, m, ends, kept, g());
     });
     ctx.sink = {};
     free(m);
@@ -303,9 +287,8 @@ class held_stage {
     if (!backward_ends(m, ends)) return false;
     slot& from = slot_of(m);
     Context& ctx = context(from.at, m);
-    run_recorded(
-        ctx, shape_of(op::backward_input, m, ends), [&](Context& on) { stage::backward_input(on, at_.range, w(), parts_[m], ends, from.saved); },
-        from.saved);
+    home_.together(shape_of(op::backward_input, m, ends), from.kept,
+                   [&](Context& on, kept_views& kept) { net_.backward_input(on, at_.range, w(), parts_, m, ends, kept); });
     from.note(ctx.memory);
     state(m).ends = ends;
     return true;
@@ -315,8 +298,8 @@ class held_stage {
     slot& from = slot_of(m);
     Context& ctx = context(from.at, m);
     if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
-    run_recorded(ctx, shape_of(op::backward_weight, m, state(m).ends),
-                 [&](Context& on) { stage::backward_weight(on, at_.range, w(), parts_[m], state(m).ends, from.saved, g()); });
+    home_.together(shape_of(op::backward_weight, m, state(m).ends), from.kept,
+                   [&](Context& on, kept_views& kept) { net_.backward_weight(on, at_.range, w(), parts_, m, state(m).ends, kept, g()); });
     ctx.sink = {};
     from.note(ctx.memory);
     free(m);
@@ -339,8 +322,9 @@ class held_stage {
   }
 
   home_type& home_;
+  const net_type& net_;
   stage_position at_;
-  const replica_microbatches<Net>& parts_;
+  const any_microbatches& parts_;
   held_stage *before_ = nullptr, *after_ = nullptr;
   gradient_sink sink_;
   std::int32_t left_ = 0;  // backwards of this step that are still to come
@@ -348,8 +332,9 @@ class held_stage {
   std::vector<slot> slots_;
   boundary_pool<stream, buffer_for<Context, stream>> in_[3];
   boundary_ring<stream, buffer_for<Context, stream>> out_[3];
-  std::vector<view<master, stage::embedding>> features_;
-  std::vector<view<const master, stage::embedding>> d_features_;
+  all_views passing_;  // of an operation that leaves none behind
+  std::vector<matrix<master>> features_;
+  std::vector<matrix<const master>> d_features_;
   buffer_type weights_, gradients_, first_, second_;
   std::vector<std::shared_ptr<void>> kept_;  // last: a transport forgets memory before it goes away
 };

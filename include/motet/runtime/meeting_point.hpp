@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/model/model.hpp>
 #include <motet/runtime/held_stage.hpp>
 #include <motet/runtime/join_shares.hpp>
+#include <motet/runtime/model_table.hpp>
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace motet {
@@ -15,26 +14,30 @@ namespace motet {
 // and computes the loss for its own rows alone. Where rows must know of the whole softmax of others, one number of each row follows in a second exchange;
 // where they need not, the others' rows pass by member after member, and none stay. So features travel once and their gradients never. The numbers of
 // the loss live on one rank, their owner, and come with its features.
-template <class Model, class Context, class Numbers, class Endpoint>
+template <class Context, class Numbers, class Endpoint>
 class meeting_point {
  public:
   using master = typename Numbers::master;
-  using loss_type = typename Model::loss;
+  using model_type = model_table<Context, Numbers>;
   using home_type = rank_state<Context, Numbers, Endpoint>;
-  using feature_view = view<master, Model::embedding>;
-  using gradient_view = view<const master, Model::embedding>;
-  static constexpr index loss_size = loss_type::parameter_size;
-  static_assert(spread_loss<loss_type, Context, master, master>, "motet: a loss that ranks share needs part(), and tell() if it tells");
 
   // The rank of `home` is a member of the layout.
-  meeting_point(home_type& home, const join_layout& layout, index groups)
-      : home_(home),
+  meeting_point(const model_type& model, home_type& home, const join_layout& layout, index groups)
+      : model_(*model.of),
+        loss_of_(model.loss),
+        home_(home),
         layout_(layout),
-        shares_(layout, Model::frozen, {row_bytes, loss_bytes, loss_type::tells ? static_cast<index>(sizeof(master)) : 0}),
+        row_bytes_(model_.embedding * static_cast<index>(sizeof(master))),
+        loss_size_(model_.loss_numbers),
+        loss_bytes_(round_up(loss_size_ * static_cast<index>(sizeof(master)), arena::alignment)),
+        shares_(layout, model_.frozen, {row_bytes_, loss_bytes_, loss_of_.tells ? static_cast<index>(sizeof(master)) : 0}),
         groups_(groups),
         me_(member_of(layout, home.rank)),
         features_(shares_.features(me_)),
-        told_(shares_.told(me_)) {
+        told_(shares_.told(me_)),
+        gradient_at_(modules()),
+        matches_(modules(), std::vector<std::vector<index>>(modules())),
+        pieces_(modules()) {
     for (auto& each : pieces_) each.reserve(static_cast<std::size_t>(layout.size()));
     lay_out();
   }
@@ -47,10 +50,10 @@ class meeting_point {
     told_ = shares_.told(me_);
     again_ = shares_.exchanges_again();
     gradient_bytes_ = 0;
-    for (std::size_t k = 0; k < modules; ++k) {
+    for (std::size_t k = 0; k < modules(); ++k) {
       gradient_at_[k] = gradient_bytes_;
-      if (!Model::frozen[k]) gradient_bytes_ += round_up(rows(k) * row_bytes, arena::alignment);
-      for (std::size_t j = 0; j < modules; ++j)
+      if (!model_.frozen[k]) gradient_bytes_ += round_up(rows(k) * row_bytes_, arena::alignment);
+      for (std::size_t j = 0; j < modules(); ++j)
         if (j != k && rows(k) > 0) matches_[k][j] = layout_.matches(me_, k, j);
     }
     // The owner first, as its numbers are needed; then each after this one, so that not all ask the same.
@@ -84,24 +87,30 @@ class meeting_point {
     found.received = received_bytes();
     found.heard = told_.received_bytes();
     found.gradients = groups_ * gradient_bytes_;
-    found.features = found.own + found.told + found.received + found.heard + found.gradients + (is_owner() ? 4 : 1) * loss_bytes +
+    found.features = found.own + found.told + found.received + found.heard + found.gradients + (is_owner() ? 4 : 1) * loss_bytes_ +
                      static_cast<index>(sizeof(double));
     std::byte* const any = nowhere<std::byte>();
     const places at{any, any, any, any, any};
-    Context ctx;
     double* const loss = nowhere<double>();
-    if constexpr (loss_type::tells) {
-      std::array<pieces_type, modules> pieces = pieces_;
-      find_pieces(at, pieces);
-      compare(ctx, at, pieces, loss, nowhere<master>());
-      differentiate(ctx, at, pieces);
-    } else {
-      compare_alone(ctx, at, nowhere<master>(), loss, nowhere<master>());
-      pass(ctx, at, me_, any, nowhere<master>(), loss, nowhere<master>());
-      for (const std::int32_t from : sources_) pass(ctx, at, from, any, nowhere<master>(), loss, nowhere<master>());
+    all_pieces pieces = pieces_;
+    find_pieces(at, pieces);
+    for (int t = 0; t < home_.threads; ++t) {
+      Context ctx;
+      if constexpr (requires { ctx.thread = t; }) {
+        ctx.thread = t;
+        ctx.threads = home_.threads;
+      }
+      if (loss_of_.tells) {
+        compare(ctx, at, pieces, loss, nowhere<master>());
+        differentiate(ctx, at, pieces);
+      } else {
+        compare_alone(ctx, at, nowhere<master>(), loss, nowhere<master>());
+        pass(ctx, at, me_, any, nowhere<master>(), loss, nowhere<master>());
+        for (const std::int32_t from : sources_) pass(ctx, at, from, any, nowhere<master>(), loss, nowhere<master>());
+      }
+      found.work = std::max(found.work, ctx.memory.peak());
+      found.scratch = std::max(found.scratch, ctx.scratch.peak());
     }
-    found.work = ctx.memory.peak();
-    found.scratch = ctx.scratch.peak();
     return found;
   }
   void prepare() { prepare(measure()); }
@@ -115,30 +124,30 @@ class meeting_point {
     loss_ = buffer_for<Context, double>(1);
     zero(home_.ctx, loss_.data(), 1);
     gradients_ = zeros();
-    if constexpr (!loss_type::tells) numbers_ = zeros();
+    if (!loss_of_.tells) numbers_ = zeros();
     if (!is_owner()) return;
     for (buffer_type* each : {&weights_, &first_, &second_}) *each = zeros();
   }
   // Where the last stage of a voice puts its features of a microbatch of a group, and finds their gradient; none for a frozen module.
-  feature_view features_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
+  matrix<master> features_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
-    std::byte* const from = features_.at(own_.data() + group * features_.own_bytes(), nullptr, me_, shares_.section(module)) + part.row * row_bytes;
-    return {reinterpret_cast<master*>(from), part.samples.size()};
+    std::byte* const from = features_.at(own_.data() + group * features_.own_bytes(), nullptr, me_, shares_.section(module)) + part.row * row_bytes_;
+    return features_in(from, part.samples.size());
   }
-  gradient_view gradients_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
+  matrix<const master> gradients_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
-    if (Model::frozen[module]) return {nullptr, part.samples.size()};
-    std::byte* const from = d_features_.data() + group * gradient_bytes_ + gradient_at_[module] + part.row * row_bytes;
-    return {reinterpret_cast<const master*>(from), part.samples.size()};
+    if (model_.frozen[module]) return {nullptr, part.samples.size(), model_.embedding, model_.embedding};
+    std::byte* const from = d_features_.data() + group * gradient_bytes_ + gradient_at_[module] + part.row * row_bytes_;
+    return features_in(from, part.samples.size());
   }
   void begin_step() {
     compared_ = false;
     passed_ = 0;
-    here_ = {};
+    here_[0] = here_[1] = false;
     zero(home_.ctx, loss_.data(), 1);
-    zero(home_.ctx, gradients_.data(), loss_size);
+    zero(home_.ctx, gradients_.data(), loss_size_);
     for (index group = 0; is_owner() && group < groups_; ++group)
-      copy(home_.ctx, weights_.data(), reinterpret_cast<master*>(own_numbers(places_of(group))), loss_size);
+      copy(home_.ctx, weights_.data(), reinterpret_cast<master*>(own_numbers(places_of(group))), loss_size_);
   }
   action join_action() {
     return {[](void* self, const instruction& it, std::int32_t number) { return static_cast<meeting_point*>(self)->meet(it.microbatch, number); },
@@ -146,10 +155,8 @@ class meeting_point {
   }
 
  private:
-  static constexpr std::size_t modules = Model::size;
-  static constexpr index row_bytes = Model::embedding * static_cast<index>(sizeof(master));
-  static constexpr index loss_bytes = round_up(loss_size * static_cast<index>(sizeof(master)), arena::alignment);
   using pieces_type = std::vector<matrix<const master>>;
+  using all_pieces = std::vector<pieces_type>;  // of each module
   using bytes_type = buffer_for<Context, std::byte>;
   using buffer_type = buffer_for<Context, master>;
 
@@ -162,6 +169,10 @@ class meeting_point {
             d_features_.data() + group * gradient_bytes_};
   }
 
+  std::size_t modules() const { return model_.size(); }
+  matrix<master> features_in(std::byte* data, index samples) const {
+    return {reinterpret_cast<master*>(data), samples, model_.embedding, model_.embedding};
+  }
   static std::int32_t member_of(const join_layout& layout, std::int32_t rank) {
     if (layout.member(rank) < 0) fail(join_misfit, "rank " + std::to_string(rank) + " has no seat");
     return layout.member(rank);
@@ -171,12 +182,12 @@ class meeting_point {
   static constexpr bool brings_all = requires { requires Endpoint::brings_all; };
   // Rows of others are all here at once, or of two members at a time.
   index received_bytes() const {
-    if (loss_type::tells) return features_.received_bytes();
-    return (brings_all ? features_.received_bytes() : (sources_.size() > 1 ? 2 : 1) * features_.largest()) + loss_bytes;
+    if (loss_of_.tells) return features_.received_bytes();
+    return (brings_all ? features_.received_bytes() : (sources_.size() > 1 ? 2 : 1) * features_.largest()) + loss_bytes_;
   }
   buffer_type zeros() const {
-    buffer_type all(loss_size);
-    zero(home_.ctx, all.data(), loss_size);
+    buffer_type all(loss_size_);
+    zero(home_.ctx, all.data(), loss_size_);
     return all;
   }
   const join_part& part_of(std::size_t module, std::int32_t voice, index microbatch) const {
@@ -193,84 +204,77 @@ class meeting_point {
     return reinterpret_cast<master*>(told_.at(at.told, at.heard, member, shares_.told_section(of, target)));
   }
   matrix<master> own_rows(const places& at, std::size_t k) const {
-    return feature_view(reinterpret_cast<master*>(features_.at(at.own, at.received, me_, shares_.section(k))), rows(k));
+    return features_in(features_.at(at.own, at.received, me_, shares_.section(k)), rows(k));
   }
   matrix<master> own_slopes(const places& at, std::size_t k) const {
-    if (Model::frozen[k]) return {};
-    return feature_view(reinterpret_cast<master*>(at.gradients + gradient_at_[k]), rows(k));
+    if (model_.frozen[k]) return {};
+    return features_in(at.gradients + gradient_at_[k], rows(k));
   }
   // All rows of each module that somebody here is compared with, in the order of members.
-  void find_pieces(const places& at, std::array<pieces_type, modules>& pieces) const {
-    for (std::size_t k = 0; k < modules; ++k) {
+  void find_pieces(const places& at, all_pieces& pieces) const {
+    for (std::size_t k = 0; k < modules(); ++k) {
       pieces[k].clear();
       if (!shares_.compares_with(me_, k)) continue;
       for (index m = 0; m < layout_.size(); ++m)
-        if (layout_.rows(m, k) > 0)
-          pieces[k].push_back(feature_view(reinterpret_cast<master*>(features_.at(at.own, at.received, m, shares_.section(k))), layout_.rows(m, k)));
+        if (layout_.rows(m, k) > 0) pieces[k].push_back(features_in(features_.at(at.own, at.received, m, shares_.section(k)), layout_.rows(m, k)));
     }
   }
-  pair_part<master> part(const places& at, const std::array<pieces_type, modules>& pieces, std::size_t i, std::size_t j) const {
+  pair_part<master> part(const places& at, const all_pieces& pieces, std::size_t i, std::size_t j) const {
     return {own_rows(at, i), matches_[i][j].data(), pieces[j], layout_.samples()};
   }
   // Both modules are here, whole: then their pair is nobody else's business.
   bool alone(std::size_t i, std::size_t j) const { return rows(i) == layout_.samples() && rows(j) == layout_.samples(); }
   // Whether rows of both are compared part by part; where memory is counted for all shares, maybe.
   bool in_parts(std::size_t i, std::size_t j) const { return shares_.compares(me_, i, j) && (!layout_.exact() || !alone(i, j)); }
-  double share() const { return Model::share / static_cast<double>(groups_); }
+  double share() const { return model_.share / static_cast<double>(groups_); }
 
   // Slopes begin at zero, and with them whole pairs.
   void compare_alone(Context& ctx, const places& at, const master* w, double* loss, master* g) const {
-    for (std::size_t k = 0; k < modules; ++k)
-      if (!Model::frozen[k]) zero(ctx, sequences{rows(k), 1, nullptr}, own_slopes(at, k));
-    for (std::size_t i = 0; i < modules; ++i)
-      for (std::size_t j = i + 1; j < modules; ++j)
+    for (std::size_t k = 0; k < modules(); ++k)
+      if (!model_.frozen[k]) zero(ctx, sequences{rows(k), 1, nullptr}, own_slopes(at, k));
+    for (std::size_t i = 0; i < modules(); ++i)
+      for (std::size_t j = i + 1; j < modules(); ++j)
         if (alone(i, j))
-          add_number(ctx, loss_type::pair(ctx, w, g, own_rows(at, i), own_rows(at, j), share(), own_slopes(at, i), own_slopes(at, j)), loss);
+          add_number(ctx, loss_of_.pair(ctx, w, g, own_rows(at, i), own_rows(at, j), share(), own_slopes(at, i), own_slopes(at, j)), loss);
   }
 
   // Where rows tell something: before the second exchange what they tell, the loss, and the gradients of its numbers;
-  void compare(Context& ctx, const places& at, const std::array<pieces_type, modules>& pieces, double* loss, master* g) const
-    requires(loss_type::tells)
-  {
+  void compare(Context& ctx, const places& at, const all_pieces& pieces, double* loss, master* g) const {
     const master* const w = numbers(at);
     compare_alone(ctx, at, w, loss, g);
-    for (std::size_t i = 0; i < modules; ++i)
-      for (std::size_t j = 0; j < modules; ++j)
-        if (in_parts(i, j)) add_number(ctx, loss_type::tell(ctx, w, g, part(at, pieces, i, j), share(), told(at, me_, i, j)), loss);
+    for (std::size_t i = 0; i < modules(); ++i)
+      for (std::size_t j = 0; j < modules(); ++j)
+        if (in_parts(i, j)) add_number(ctx, loss_of_.tell(ctx, w, g, part(at, pieces, i, j), share(), told(at, me_, i, j)), loss);
   }
   // after it the gradients of all rows here.
-  void differentiate(Context& ctx, const places& at, const std::array<pieces_type, modules>& pieces) const
-    requires(loss_type::tells)
-  {
+  void differentiate(Context& ctx, const places& at, const all_pieces& pieces) const {
     master* const nobody = nullptr;
-    for (std::size_t i = 0; i < modules; ++i) {
-      for (std::size_t j = 0; j < modules; ++j) {
-        if (Model::frozen[i] || !in_parts(i, j)) continue;
+    for (std::size_t i = 0; i < modules(); ++i) {
+      for (std::size_t j = 0; j < modules(); ++j) {
+        if (model_.frozen[i] || !in_parts(i, j)) continue;
         const index mark = ctx.memory.mark();
         master* const others = ctx.memory.template take<master>(layout_.samples());
         for (index m = 0, next = 0; m < layout_.size() && !ctx.measuring(); next += layout_.rows(m++, j))
           if (layout_.rows(m, j) > 0) copy(ctx, told(at, m, j, i), others + next, layout_.rows(m, j));
         const master *const own = told(at, me_, i, j), *const all = others;
-        loss_type::part(ctx, numbers(at), nobody, part(at, pieces, i, j), share(), own, all, own_slopes(at, i));
+        loss_of_.part(ctx, numbers(at), nobody, part(at, pieces, i, j), share(), own, all, own_slopes(at, i));
         release(ctx, mark);
       }
     }
   }
 
   // Where rows tell nothing: all rows here against those of one member. What is found once for each pair is counted by the first of two that learns.
-  void pass(Context& ctx, const places& at, std::int32_t from, std::byte* range, const master* w, double* loss, master* g) const
-    requires(!loss_type::tells)
-  {
+  void pass(Context& ctx, const places& at, std::int32_t from, std::byte* range, const master* w, double* loss, master* g) const {
     const master* const none = nullptr;
-    for (std::size_t i = 0; i < modules; ++i) {
-      for (std::size_t j = 0; j < modules; ++j) {
+    for (std::size_t i = 0; i < modules(); ++i) {
+      for (std::size_t j = 0; j < modules(); ++j) {
         if (layout_.rows(from, j) == 0 || !in_parts(i, j)) continue;
-        const bool counts = i < j || Model::frozen[j];
+        const bool counts = i < j || model_.frozen[j];
         std::byte* const begin =
             from == me_ ? features_.at(at.own, nullptr, me_, shares_.section(j)) : features_.in_range(range, from, shares_.section(j));
-        const matrix<const master> columns = feature_view(reinterpret_cast<master*>(begin), layout_.rows(from, j));
+        const matrix<const master> columns = features_in(begin, layout_.rows(from, j));
         const pair_part<master> some{own_rows(at, i), matches_[i][j].data(), {&columns, 1}, layout_.samples(), layout_.first_row(from, j)};
-        const auto found = loss_type::part(ctx, w, counts ? g : nullptr, some, share(), none, none, own_slopes(at, i));
+        const auto found = loss_of_.part(ctx, w, counts ? g : nullptr, some, share(), none, none, own_slopes(at, i));
         if (counts) add_number(ctx, found, loss);
       }
     }
@@ -287,15 +291,15 @@ class meeting_point {
     if (!here) here = home_.end->fetch(tag, me_, at.own, features_.out(), from, room(which), features_.in()[static_cast<std::size_t>(from)].bytes);
     return here;
   }
-  bool all_pass(const places& at, std::int32_t tag)
-    requires(!loss_type::tells)
-  {
-    const auto begin = [&](std::byte* numbers) {
-      copy(home_.ctx, reinterpret_cast<const master*>(numbers), numbers_.data(), loss_size);
-      compare_alone(home_.ctx, at, numbers_.data(), loss_.data(), gradients_.data());
-      pass(home_.ctx, at, me_, nullptr, numbers_.data(), loss_.data(), gradients_.data());
-    };
+  bool all_pass(const places& at, std::int32_t tag) {
     home_.ctx.memory = home_.work;
+    const auto begin = [&](std::byte* numbers) {
+      home_.together([&](Context& ctx, int) {
+        copy(ctx, reinterpret_cast<const master*>(numbers), numbers_.data(), loss_size_);
+        compare_alone(ctx, at, numbers_.data(), loss_.data(), gradients_.data());
+        pass(ctx, at, me_, nullptr, numbers_.data(), loss_.data(), gradients_.data());
+      });
+    };
     if constexpr (brings_all) {
       if (!home_.end->exchange(tag, me_, at.own, features_.out(), at.received, features_.in())) return false;
     } else if (passed_ == 0) {
@@ -306,7 +310,7 @@ class meeting_point {
       if (passed_ + 1 < sources_.size()) fetch(at, tag, passed_ + 1);
       const std::int32_t from = sources_[passed_];
       if (passed_ == 0) begin(is_owner() ? own_numbers(at) : features_.in_range(room(0), from, join_shares::numbers_section));
-      pass(home_.ctx, at, from, room(passed_), numbers_.data(), loss_.data(), gradients_.data());
+      home_.together([&](Context& ctx, int) { pass(ctx, at, from, room(passed_), numbers_.data(), loss_.data(), gradients_.data()); });
       here_[passed_ % 2] = false;
     }
     if (sources_.empty() && is_owner()) begin(own_numbers(at));
@@ -318,11 +322,11 @@ class meeting_point {
     const std::int32_t tag = home_.sheet->tags[number];
     const places at = places_of(group);
     if (!compared_) {
-      if constexpr (loss_type::tells) {
+      if (loss_of_.tells) {
         if (!home_.end->exchange(tag, me_, at.own, features_.out(), at.received, features_.in())) return false;
         find_pieces(at, pieces_);
         home_.ctx.memory = home_.work;
-        compare(home_.ctx, at, pieces_, loss_.data(), gradients_.data());
+        home_.together([&](Context& ctx, int) { compare(ctx, at, pieces_, loss_.data(), gradients_.data()); });
       } else if (!all_pass(at, tag)) {
         return false;
       }
@@ -332,28 +336,31 @@ class meeting_point {
     if (again_ && !home_.end->exchange(home_.sheet->second(tag), me_, at.told, told_.out(), at.heard, told_.in())) return false;
     if (is_owner()) take_over(at);
     home_.ctx.memory = home_.work;
-    if constexpr (loss_type::tells) differentiate(home_.ctx, at, pieces_);
+    if (loss_of_.tells) home_.together([&](Context& ctx, int) { differentiate(ctx, at, pieces_); });
     compared_ = false;
     return true;
   }
   void hand_over(const places& at) {
     std::byte* const to = told_.at(at.told, at.heard, me_, join_shares::handed_section);
     copy(home_.ctx, loss_.data(), reinterpret_cast<double*>(to), 1);
-    copy(home_.ctx, gradients_.data(), reinterpret_cast<master*>(to + join_shares::handed_numbers), loss_size);
+    copy(home_.ctx, gradients_.data(), reinterpret_cast<master*>(to + join_shares::handed_numbers), loss_size_);
     zero(home_.ctx, loss_.data(), 1);
-    zero(home_.ctx, gradients_.data(), loss_size);
+    zero(home_.ctx, gradients_.data(), loss_size_);
   }
   void take_over(const places& at) {
     for (index m = 0; m < layout_.size(); ++m) {
       if (!shares_.hands_over(m)) continue;
       const std::byte* const from = told_.at(at.told, at.heard, m, join_shares::handed_section);
       accumulate(home_.ctx, reinterpret_cast<const double*>(from), loss_.data(), 1);
-      accumulate(home_.ctx, reinterpret_cast<const master*>(from + join_shares::handed_numbers), gradients_.data(), loss_size);
+      accumulate(home_.ctx, reinterpret_cast<const master*>(from + join_shares::handed_numbers), gradients_.data(), loss_size_);
     }
   }
 
+  const model_outline& model_;
+  const loss_table<Context, Numbers>& loss_of_;
   home_type& home_;
   const join_layout& layout_;
+  index row_bytes_, loss_size_, loss_bytes_;
   join_shares shares_;
   index groups_;
   std::int32_t me_;
@@ -361,12 +368,12 @@ class meeting_point {
   bool again_ = false;     // whether there is a second exchange
   bool compared_ = false;  // the group under way waits for it
   index gradient_bytes_ = 0;
-  std::array<index, modules> gradient_at_{};
-  std::array<std::array<std::vector<index>, modules>, modules> matches_;  // of own rows
-  std::array<pieces_type, modules> pieces_;
+  std::vector<index> gradient_at_;
+  std::vector<std::vector<std::vector<index>>> matches_;  // of own rows of a module, for another
+  all_pieces pieces_;
   std::vector<std::int32_t> sources_;  // the members whose rows come here, in their order
   std::size_t passed_ = 0;             // of them, in the group under way
-  std::array<bool, 2> here_{};         // whether the rows of the next two came
+  bool here_[2] = {};                  // whether the rows of the next two came
   bytes_type own_, own_told_, received_, received_told_, d_features_;
   buffer_type weights_, gradients_, first_, second_, numbers_;  // of the loss; the last are those of the group under way
   buffer_for<Context, double> loss_;                            // one number

@@ -7,6 +7,7 @@
 #include <motet/runtime/messages.hpp>
 
 #include <bit>
+#include <cmath>
 #include <span>
 #include <string>
 #include <tuple>
@@ -14,10 +15,18 @@
 
 namespace motet {
 
+// Where the first number that is not finite lies; -1 where all are.
+template <class T>
+index first_not_finite(const T* data, index count) {
+  for (index i = 0; i < count; ++i)
+    if (!std::isfinite(static_cast<double>(data[i]))) return i;
+  return -1;
+}
+
 // How the input of a net is sized and cut. A net with an input type of its own specialises this. Where a device has memory of its own, stage()
 // brings there what operations read by bring(from, to, count), to an address that is a multiple of 64, and tells the input with it; the rest stays
 // with the host. staged_bytes() says how much memory that takes at most. shape() tells all that decides what work it is; same(), whether two are one
-// input, by where they lie.
+// input, by where they lie; first_bad_sample(), if it is there, the first sample with a number that is not finite, or -1.
 template <class Net, class Input = typename Net::input>
 struct input_traits;
 
@@ -68,6 +77,11 @@ struct input_traits<Net, pictures> {
   static bool same(const pictures& a, const pictures& b) {
     return a.pixels == b.pixels && a.samples == b.samples && a.packed.bytes == b.packed.bytes && a.packed.each == b.packed.each;
   }
+  static index first_bad_sample(const pictures& all) {
+    if (all.are_packed()) return -1;  // bytes are finite
+    const index at = first_not_finite(all.pixels, all.samples * pixels);
+    return at < 0 ? -1 : at / pixels;
+  }
   // What is in packed pictures may change by step, how they are scaled may not.
   static void shape(const pictures& all, std::vector<index>& into) {
     into.insert(into.end(), {all.samples, all.are_packed() ? 1 : 0});
@@ -114,6 +128,12 @@ struct input_traits<Net, tokens> {
     if (all.seq.offsets != nullptr) into.insert(into.end(), all.seq.offsets, all.seq.offsets + all.seq.samples + 1);
   }
 };
+
+template <class Net>
+index first_bad_sample(const typename Net::input& all) {
+  if constexpr (requires { input_traits<Net>::first_bad_sample(all); }) return input_traits<Net>::first_bad_sample(all);
+  else return -1;
+}
 
 // A batch cut into parts of consecutive samples, as even as possible, in memory that is taken once.
 template <class Model>

@@ -27,9 +27,9 @@ void all_or_none(Host& ranks, const char* what, Body&& body) {
 
 // A checkpoint of all ranks, each of which writes what it counts as its own; called by all. It is there when all parts are, or not at all. Any other
 // plan, on any other ranks, goes on from it, and so does a single rank. Returns its folder, on the rank that finishes it.
-template <class Model, class Device, class Numbers, class Host>
-std::filesystem::path save(pipeline_trainer<Model, Device, Numbers, Host>& from, const std::filesystem::path& run, const std::string& name,
-                           json state, json description, std::size_t keep = 2) {
+template <class Device, class Numbers, class Host>
+std::filesystem::path save(model_trainer<Device, Numbers, Host>& from, const std::filesystem::path& run, const std::string& name, json state,
+                           json description, std::size_t keep = 2) {
   const index ranks = from.of().ranks();
   detail::all_or_none(from.ranks(), "writing a part", [&] {
     for (const std::int32_t rank : from.ranks().local_ranks()) save_part({run, name, from.updates(), rank, ranks}, from.pieces(rank).all());
@@ -44,12 +44,12 @@ std::filesystem::path save(pipeline_trainer<Model, Device, Numbers, Host>& from,
 
 // Fills a prepared trainer from a checkpoint of any ranks; called by all. A rank reads what it holds, and no more. After an error nothing was changed on
 // this rank, and no rank goes on.
-template <class Model, class Device, class Numbers, class Host>
-void load(pipeline_trainer<Model, Device, Numbers, Host>& into, const checkpoint& from, const std::string& name) {
+template <class Device, class Numbers, class Host>
+void load(model_trainer<Device, Numbers, Host>& into, const checkpoint& from, const std::string& name) {
   detail::all_or_none(into.ranks(), "reading a part", [&] {
     for (const std::int32_t rank : into.ranks().local_ranks()) {
       auto own = into.pieces(rank);
-      into.set_updates(load(own.all(), into.parameters(), Model::trainable_size, from, name));
+      into.set_updates(load(own.all(), into.parameters(), into.model().trainable_size, from, name));
       own.write_back();
     }
   });

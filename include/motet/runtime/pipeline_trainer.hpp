@@ -10,7 +10,7 @@
 #include <motet/runtime/rank_update.hpp>
 #include <motet/runtime/step_shares.hpp>
 #include <motet/runtime/thread_ranks.hpp>
-#include <motet/runtime/trainer.hpp>
+#include <motet/runtime/trained_state.hpp>
 
 #include <map>
 
@@ -21,8 +21,9 @@ struct pipeline_config {
   std::vector<module_choice> modules{};  // of each module, what the program leaves open
   std::uint64_t seed = 1;
   adamw_settings optimizer{};
-  bool clamp_scale = true;    // keeps join.log_scale at or below ln 100, as CLIP does
+  bool clamp_scale = true;    // keeps the loss's number at or below its limit, such as CLIP's scale below 100
   bool update = true;         // false: gradients are left for the caller
+  int threads = 1;            // of each rank that lives here
   double deadline = 600;      // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
   resplit_options resplit{};  // whether samples move between replicas by the time that they take, and how far
 };
@@ -30,25 +31,27 @@ struct pipeline_config {
 // Trains a model by a program. The host says where its ranks live: as threads of this process (thread_ranks) or one in each of many processes
 // (process_rank), of which all then make the same calls. Weights start as in trainer, and a step gives the same loss and gradients within rounding,
 // whatever the program. After prepare() a step allocates nothing.
-template <class Model, class Device, class Numbers, class Host>
-class pipeline_trainer {
+template <class Device, class Numbers, class Host>
+class model_trainer {
  public:
   using master = typename Numbers::master;
-  using batch = typename Model::batch;
+  using model_type = model_table<typename Device::context, Numbers>;
 
-  pipeline_trainer(const score& order, pipeline_config config)
-      : config_(std::move(config)),
-        parameters_(Model::parameters()),
-        ranks_(program_for<Model>(order, config_.update), config_.deadline),
+  model_trainer(const model_type& model, const score& order, pipeline_config config)
+      : model_(*model.of),
+        config_(std::move(config)),
+        parameters_(model_.parameters()),
+        ranks_(program_for(model_, order, config_.update), config_.deadline),
         groups_(of(), tensor_degrees()),
         group_set_(ranks_.world(), all_groups()),
         placed_(
-            ranks_.sheet(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,
+            model, ranks_.sheet(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,
             [this](std::int32_t rank) -> endpoint& { return ranks_.end(rank); },
-            [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); }, step_shares::checked(config_.resplit)),
-        shares_(of(), placed_.splits(), Model::names, config_.resplit) {
+            [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); }, step_shares::checked(config_.resplit),
+            config_.threads),
+        shares_(of(), placed_.splits(), model_.names, config_.resplit) {
     if (config_.resplit.most > 1) ranks_.require_same(step_shares::identity_of(config_.resplit));
-    require_owned_once(ownership_of<Model>(of(), groups_, config_.modules));
+    require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
     for (const parameter& each : parameters_) places_.emplace(each.name, each.offset);
     for (const std::int32_t rank : ranks_.local_ranks())
       for (std::int32_t i = of().starts[rank]; i < of().starts[rank + 1]; ++i) {
@@ -58,10 +61,10 @@ class pipeline_trainer {
       }
   }
 
-  pipeline_trainer(const pipeline_trainer&) = delete;
-  pipeline_trainer& operator=(const pipeline_trainer&) = delete;
+  model_trainer(const model_trainer&) = delete;
+  model_trainer& operator=(const model_trainer&) = delete;
   // After a failure calls may still be under way in memory of the stages.
-  ~pipeline_trainer() {
+  ~model_trainer() {
     if constexpr (requires { ranks_.leave(); }) ranks_.leave();
     ends_.clear();
   }
@@ -79,9 +82,10 @@ class pipeline_trainer {
       auto& there = updates_[static_cast<std::size_t>(rank)];
       const std::int32_t all = ranks_.updaters();
       if (!there)
-        there = std::make_unique<update_type>(placed_.home(rank), config_.optimizer, Model::loss::parameter_size, all, ranks_.member(all, rank),
+        there = std::make_unique<update_type>(placed_.home(rank), config_.optimizer, model_.loss_numbers, all, ranks_.member(all, rank),
                                               ranks_.members(all));
-      if (piece.parameters.data() == placed_.loss_parameters().data()) there->hold_loss(std::move(piece), config_.clamp_scale ? log_scale_at() : -1);
+      if (piece.parameters.data() == placed_.loss_parameters().data())
+        there->hold_loss(std::move(piece), config_.clamp_scale ? model_.limit : number_limit{});
       else if (sums.ring != nullptr) there->hold(std::move(piece), *sums.ring);
       else if (sums.reduction != nullptr) there->hold(std::move(piece), *sums.reduction);
       else there->hold(std::move(piece));
@@ -97,11 +101,12 @@ class pipeline_trainer {
     prepared_ = true;
   }
 
-  // One step. The loss is the mean over the program's groups. When a number is not finite: MT-R01, and the weights are as before.
-  step_result step(const batch& whole, double rate, timeline* record = nullptr) {
+  // One step, of inputs that lie there, module after module. The loss is the mean over the program's groups. When a number is not finite: MT-R01, and the
+  // weights are as before.
+  step_result step(std::span<const void* const> inputs, double rate, timeline* record = nullptr) {
     const auto started = std::chrono::steady_clock::now();
     if (!prepared_) fail(bad_training_option, "step() before prepare()");
-    placed_.cut(whole);
+    placed_.cut(inputs);
     ranks_.run([&](std::int32_t rank) { begin(rank, rate); }, record);
     step_result result;
     result.rate = rate;
@@ -114,7 +119,9 @@ class pipeline_trainer {
     clean_ = false;
     if (config_.update) {
       clean_ = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
-      if (!clean_) report_not_finite<Model>(whole, parameters_, weights().data(), gradients().data(), result.loss, steps_);
+      if (!clean_)
+        report_not_finite<master>(model_.names, bad_samples_of(model_, inputs), parameters_, weights().data(), model_.parameter_size, gradients().data(),
+                                  model_.trainable_size, result.loss, steps_);
       ++steps_;
     }
     if (shares_.end_step(ranks_)) placed_.split(shares_.splits());
@@ -123,10 +130,13 @@ class pipeline_trainer {
   }
 
   const program& of() const { return ranks_.sheet().of; }
+  const model_outline& model() const { return model_; }
   Host& ranks() { return ranks_; }
   const std::vector<parameter>& parameters() const { return parameters_; }
   index updates() const { return steps_; }
   void set_updates(index updates) { steps_ = updates; }
+  // The flat buffer of a module that a rank here holds whole; null: none does.
+  const master* whole_module(std::size_t module) const { return placed_.whole_module(module); }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<index> used_of_slots() const { return placed_.used_of_slots(); }
   // Samples that each replica of a module has of a group in the next step.
@@ -150,24 +160,24 @@ class pipeline_trainer {
 
   // All in the model's flat order, between steps; gradients where steps do not update. On every rank, and called by all.
   std::vector<master> weights() {
-    return gathered(Model::parameter_size, [](const piece_type& piece, index at) { return piece.weights + at; });
+    return gathered(model_.parameter_size, [](const piece_type& piece, index at) { return piece.weights + at; });
   }
   std::vector<master> gradients() {
-    std::vector<master> flat(static_cast<std::size_t>(Model::trainable_size), master(0));
+    std::vector<master> flat(static_cast<std::size_t>(model_.trainable_size), master(0));
     collect(flat, [](const piece_type& piece, index at) {
       return piece.gradients != nullptr ? piece.gradients + (piece.sums_only ? moments_of(piece, at) : at) : nullptr;
     });
     // Those of the loss's numbers come in parts; the owner's are there.
     for (const std::int32_t r : ranks_.local_ranks())
       if (const auto* point = placed_.point(r); point != nullptr && !point->is_owner())
-        for (index i = 0; i < Model::loss::parameter_size; ++i)
-          flat[static_cast<std::size_t>(Model::loss_at + i)] += number_at(placed_.home(r).ctx, point->gradients() + i);
+        for (index i = 0; i < model_.loss_numbers; ++i)
+          flat[static_cast<std::size_t>(model_.loss_at + i)] += number_at(placed_.home(r).ctx, point->gradients() + i);
     ranks_.sum(flat.data(), static_cast<index>(flat.size()));
     return flat;
   }
   flat_state<master> state() {
     const auto moments = [&](master* piece_type::*what) {
-      return gathered(Model::trainable_size, [what](const piece_type& piece, index at) {
+      return gathered(model_.trainable_size, [what](const piece_type& piece, index at) {
         return piece.*what != nullptr && moments_of(piece, at) >= 0 ? piece.*what + moments_of(piece, at) : nullptr;
       });
     };
@@ -177,7 +187,7 @@ class pipeline_trainer {
   void set_state(const flat_state<master>& from) {
     set_weights(from.weights);
     const auto set = [&](std::span<const master> flat, master* piece_type::*what) {
-      scatter(flat, Model::trainable_size, [what](const piece_type& piece, index at, const master* data, index count) {
+      scatter(flat, model_.trainable_size, [what](const piece_type& piece, index at, const master* data, index count) {
         if (piece.*what == nullptr) return;
         for (index i = 0; i < count; ++i)
           if (const index to = moments_of(piece, at + i); to >= 0) (piece.*what)[to] = data[i];
@@ -188,7 +198,7 @@ class pipeline_trainer {
     steps_ = from.updates;
   }
   void set_weights(std::span<const master> from) {
-    scatter(from, Model::parameter_size,
+    scatter(from, model_.parameter_size,
             [](const piece_type& piece, index at, const master* data, index count) { std::copy_n(data, count, piece.weights + at); });
   }
 
@@ -197,12 +207,12 @@ class pipeline_trainer {
   using world = std::remove_reference_t<decltype(std::declval<Host&>().world())>;
   using group_set = typename world::group_set;
   using group_type = typename world::group;
-  using placed_type = placed_model<Model, typename Device::context, Numbers, endpoint, group_type>;
+  using placed_type = placed_model<typename Device::context, Numbers, endpoint, group_type>;
   using update_type = rank_update<typename placed_type::home_type, typename Device::adamw_step>;
   using piece_type = parameter_piece<master>;
 
   std::vector<std::int32_t> tensor_degrees() const {
-    std::vector<std::int32_t> all(Model::size, 1);
+    std::vector<std::int32_t> all(model_.size(), 1);
     for (std::size_t k = 0; k < std::min(all.size(), config_.modules.size()); ++k) all[k] = config_.modules[k].tensor;
     for (const voice& each : of().voices)
       if (const std::int32_t tensor = all[static_cast<std::size_t>(each.module)]; tensor < 1 || each.shards % tensor != 0)
@@ -237,7 +247,12 @@ class pipeline_trainer {
       initialise(ctx, piece.parameters, config_.seed, piece.weights, piece.size);
       finish(ctx);
     };
-    in_parallel(static_cast<index>(all.size()), draw, works_on_host<typename Device::context> ? 0 : 1);
+    if (config_.threads == 1) return in_parallel(static_cast<index>(all.size()), draw, works_on_host<typename Device::context> ? 0 : 1);
+    for (auto& [rank, piece] : all)
+      placed_.home(rank).together([&](typename Device::context& ctx, int) {
+        initialise(ctx, piece.parameters, config_.seed, piece.weights, piece.size);
+        finish(ctx);
+      });
   }
 
   void begin(std::int32_t rank, double rate) {
@@ -247,18 +262,12 @@ class pipeline_trainer {
     else placed_.begin_sums(rank);
   }
   static bool update(void* self, const instruction& it, std::int32_t) {
-    const auto& all = *static_cast<const pipeline_trainer*>(self);
+    const auto& all = *static_cast<const model_trainer*>(self);
     const std::int32_t rank = all.of().place(all.of().voices[it.voice], it.stage);
     const auto* const point = all.placed_.point(rank);
     auto& own = *all.updates_[static_cast<std::size_t>(rank)];
     return point != nullptr ? own.stage_ready(point->loss(), point->gradients()) : own.stage_ready(nullptr, nullptr);
   }
-  index log_scale_at() const {
-    for (const parameter& each : parameters_)
-      if (each.name == "join.log_scale") return each.offset - Model::loss_at;
-    return -1;
-  }
-
   // address(piece, element) is where it lies; null: not there.
   template <class Address>
   void collect(std::vector<master>& flat, Address&& address) const {
@@ -292,6 +301,7 @@ class pipeline_trainer {
     held.write_back();
   }
 
+  const model_outline& model_;
   pipeline_config config_;
   std::vector<parameter> parameters_;
   std::map<std::string, index, std::less<>> places_;  // of each parameter in the flat order
@@ -305,6 +315,18 @@ class pipeline_trainer {
   index steps_ = 0;
   bool clean_ = false;  // gradients are zero
   bool prepared_ = false;
+};
+
+// The same for a model by its type.
+template <class Model, class Device, class Numbers, class Host>
+class pipeline_trainer : public model_trainer<Device, Numbers, Host> {
+ public:
+  using base = model_trainer<Device, Numbers, Host>;
+  using batch = typename Model::batch;
+
+  pipeline_trainer(const score& order, pipeline_config config)
+      : base(table_of_model<Model, typename Device::context, Numbers>, order, std::move(config)) {}
+  step_result step(const batch& whole, double rate, timeline* record = nullptr) { return base::step(inputs_of<Model>(whole), rate, record); }
 };
 
 }  // namespace motet

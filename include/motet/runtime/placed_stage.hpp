@@ -9,7 +9,6 @@
 
 #include <map>
 #include <memory>
-#include <variant>
 
 namespace motet {
 
@@ -19,13 +18,13 @@ any_group any_or_none(Group* one) {
 }
 
 // A stage of a voice on the rank that holds it, the groups that it computes with, and how its gradients are summed over ranks.
-template <class Net, class Context, class Numbers, class Endpoint, class Group>
+template <class Context, class Numbers, class Endpoint, class Group>
 struct placed_stage {
   using master = typename Numbers::master;
   using reduction_type = gradient_reduction<master, Group, Context>;
   using ring_type = gradient_ring<master, Group, Context>;
 
-  std::unique_ptr<held_stage<Net, Context, Numbers, Endpoint>> stage;  // null: on a rank elsewhere
+  std::unique_ptr<held_stage<Context, Numbers, Endpoint>> stage;  // null: on a rank elsewhere
   std::vector<parameter> parameters;
   update_share share;
   Group* groups[4] = {};                      // tensor, context, and of the sums: cut, shared; null: alone
@@ -35,7 +34,8 @@ struct placed_stage {
   // The groups of the stage on its rank, and what it does for the sums of its gradients, after its parameters are known; at learns what is kept for it.
   // group(set, number, rank): set 0 for those that compute together, 1 for those that sum.
   template <class Groups>
-  void join(const stage_groups& all, const voice& sings, std::int32_t s, const module_choice& choice, stage_position& at, Groups& group) {
+  void join(const net_outline& net, const stage_groups& all, const voice& sings, std::int32_t s, const module_choice& choice, stage_position& at,
+            Groups& group) {
     const stage_groups::places& places = all.of(sings, s);
     const std::int32_t numbers[4] = {places.tensor, places.context, places.cut, places.shared};
     for (int g = 0; g < 4; ++g)
@@ -56,7 +56,7 @@ struct placed_stage {
     bucket_options options;
     options.shards = choice.shard_optimizer;
     at.sums_each = choice.shard_gradients;
-    const std::vector<interval> layers = at.sums_each ? Net::stage::gradient_parts(at.range, at.cut) : std::vector<interval>{};
+    const std::vector<interval> layers = at.sums_each ? net.gradient_parts(at.range, at.cut) : std::vector<interval>{};
     reduction_plan planned = plan_stage(parameters, at.parameters, all, sings, s, at.rank, options, layers);
     share = planned.share;
     at.moments = planned.share.moments;
@@ -106,15 +106,12 @@ struct placed_stage {
 };
 
 // A voice with a stage on a rank that lives here. Each of its ranks sees the microbatches through groups of its own.
-template <class Net, class Context, class Numbers, class Endpoint, class Group>
+template <class Context, class Numbers, class Endpoint, class Group>
 struct placed_voice {
-  // Nothing where operations reach the host's memory.
-  using staged_type = std::conditional_t<works_on_host<Context>, std::monostate, staged_microbatches<Net, Context>>;
-
   std::int32_t voice = 0;
-  std::map<std::int32_t, replica_microbatches<Net>> parts;  // of each rank
-  std::map<std::int32_t, staged_type> staged;               // of those with a first stage
-  std::vector<placed_stage<Net, Context, Numbers, Endpoint, Group>> held;
+  std::map<std::int32_t, std::unique_ptr<any_microbatches>> parts;  // of each rank
+  std::map<std::int32_t, staged_microbatches<Context>> staged;      // of those with a first stage, where operations do not reach the host's memory
+  std::vector<placed_stage<Context, Numbers, Endpoint, Group>> held;
 };
 
 }  // namespace motet

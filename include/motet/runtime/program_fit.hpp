@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/model/model.hpp>
 #include <motet/runtime/messages.hpp>
+#include <motet/runtime/model_table.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/core/compose.hpp>
 
@@ -30,31 +30,34 @@ inline void check_replays(const score& order) {
 
 // The program of a score for a model, with the names of its modules. The score's modules are the model's, in their order; each has one voice, all meet
 // in one join, and those that are frozen go forward only (schedule/compose.hpp: without_backward).
-template <class Model>
-program program_for(const score& order, bool update) {
+inline program program_for(const model_outline& model, const score& order, bool update) {
   const auto wrong = [](const std::string& what) { fail(program_does_not_fit, what); };
-  const auto size = static_cast<std::int32_t>(Model::size);
+  const auto size = static_cast<std::int32_t>(model.size());
   list<std::int32_t> voices(size, 0);
   bool learns = false;
   for (const voice& each : order.voices()) {
     if (each.module < 0 || each.module >= size)
       wrong("the program has a module " + std::to_string(each.module) + ", the model " + std::to_string(size));
     const auto module = static_cast<std::size_t>(each.module);
-    const std::string name(Model::names[module]);
+    const std::string name(model.names[module]);
     ++voices[each.module];
     if (each.join != 0) wrong(name + " does not meet the others in join 0");
-    if (each.learns && Model::frozen[module]) wrong(name + " is frozen in the model and learns in the program");
-    if (!each.learns && !Model::frozen[module]) wrong(name + " learns in the model and is frozen in the program");
+    if (each.learns && model.frozen[module]) wrong(name + " is frozen in the model and learns in the program");
+    if (!each.learns && !model.frozen[module]) wrong(name + " learns in the model and is frozen in the program");
     learns = learns || each.learns;
   }
   list<label> names;
-  for (std::size_t k = 0; k < Model::size; ++k) {
-    if (voices[static_cast<index>(k)] == 0) wrong("the program lacks " + std::string(Model::names[k]));
-    names.push(label(Model::names[k]));
+  for (std::size_t k = 0; k < model.size(); ++k) {
+    if (voices[static_cast<index>(k)] == 0) wrong("the program lacks " + std::string(model.names[k]));
+    names.push(label(model.names[k]));
   }
   if (!learns) wrong("every module is frozen, so there is nothing to train");
   detail::check_replays(order);
   return named_voices(compile(order, {messages::in_channels, update, true}), names);
+}
+template <class Model>
+program program_for(const score& order, bool update) {
+  return program_for(outline_of_model<Model>, order, update);
 }
 
 }  // namespace motet

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/flat_runs.hpp>
+#include <motet/model/join.hpp>
 #include <motet/runtime/held_memory.hpp>
 #include <motet/runtime/parameter_piece.hpp>
 
@@ -43,10 +44,10 @@ class rank_update {
                      [](void* self) { return static_cast<Reduction*>(self)->finish(); },
                      [](void* self) { return static_cast<Reduction*>(self)->gather_weights(); }});
   }
-  // The numbers of the loss, whose gradients come in parts. Number clamped (-1: none) stays at or below ln 100.
-  void hold_loss(parameter_piece<master> piece, index clamped) {
+  // The numbers of the loss, whose gradients come in parts, and what one of them stays at or below.
+  void hold_loss(parameter_piece<master> piece, number_limit limit) {
     loss_ = held(std::move(piece), false);
-    clamped_ = clamped;
+    limit_ = limit;
   }
   // When all is held: a list of what is moved, and one of what is counted. Else the first step does it.
   void prepare() {
@@ -145,7 +146,10 @@ class rank_update {
     return done;
   }
   void tell(const double* loss, const master* gradients) {
-    told_[0] = number_of(home_.ctx, sum_of_squares(home_.ctx, counted_));
+    home_.together([&](typename Home::context& ctx, int thread) {
+      const double squares = number_of(ctx, sum_of_squares(ctx, counted_));
+      if (thread == 0) told_[0] = squares;
+    });
     told_[1] = loss != nullptr ? number_at(home_.ctx, loss) : 0;
     if (gradients != nullptr) download(home_.ctx, gradients, of_loss_.data(), static_cast<index>(of_loss_.size()));
     for (std::size_t i = 0; i < of_loss_.size(); ++i) told_[2 + i] = gradients != nullptr ? static_cast<double>(of_loss_[i]) : 0;
@@ -163,8 +167,9 @@ class rank_update {
       upload(home_.ctx, static_cast<const master*>(of_loss_.data()), loss.gradients, loss.size);
     }
     // Leaves all gradients zero.
-    adamw(home_.ctx, moved_, adamw_step_for<Step>(settings_, update_ + 1, rate_, clip_scale(norm_, settings_.clip), true));
-    if (loss.size > 0 && clamped_ >= 0) clamp_to(home_.ctx, loss.weights + clamped_, static_cast<master>(4.60517018598809));  // ln 100
+    const Step step = adamw_step_for<Step>(settings_, update_ + 1, rate_, clip_scale(norm_, settings_.clip), true);
+    home_.together([&](typename Home::context& ctx, int) { adamw(ctx, moved_, step); });
+    if (loss.size > 0 && limit_.number >= 0) clamp_to(home_.ctx, loss.weights + limit_.number, static_cast<master>(limit_.most));
     // Those of others come when weights are gathered.
     for (const held& each : pieces_)
       if (each.shared) weights_changed(home_.ctx, static_cast<const master*>(each.piece.weights), each.piece.size);
@@ -180,7 +185,7 @@ class rank_update {
   flat_list counted_;  // of all pieces
   std::vector<reduction> sums_;
   held loss_;
-  index clamped_ = -1;
+  number_limit limit_;
   index update_ = 0, ready_ = 0;
   doing now_ = doing::sums;
   double rate_ = 0, norm_ = 0;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/stage.hpp>
 #include <motet/runtime/boundary.hpp>
 #include <motet/runtime/held_memory.hpp>
-#include <motet/runtime/replica_microbatches.hpp>
+#include <motet/runtime/net_table.hpp>
 
 namespace motet {
 
@@ -41,41 +40,60 @@ struct stage_needs {
   index work = 0, scratch = 0;  // the most that an operation takes for itself, in memory that all stages of a rank share
 };
 
-// What backward needs of a microbatch, made again from the rows that came in; those that go out are made too, and dropped.
-template <class Stage, class Numbers, class Context, class Input>
-void remake(Context& ctx, stage_range range, weights<Numbers> w, const Input& batch, typename Stage::template ends<Numbers> ends,
-            typename Stage::template saved<Numbers>& saved, index rows) {
-  Stage::template reserve<Numbers>(ctx, range, batch, saved, w.cut);
-  if (Stage::is_last(range)) ends.features = ctx.memory.template take_rows<typename Numbers::master, Stage::embedding>(ends.d_features.rows);
-  else ends.y = ctx.memory.template take_rows<typename Numbers::stream, Stage::width>(rows);
-  Stage::forward(ctx, range, w, batch, ends, saved);
-}
-
-// Counted by dry runs of every operation over the largest microbatch.
-template <class Net, class Context, class Numbers>
-stage_needs measure_stage(const stage_position& at, const replica_microbatches<Net>& parts) {
-  using stage = typename Net::stage;
+// All ends of a stage for dry runs over the largest microbatch, which follow no address.
+template <class Context, class Numbers>
+stage_ends<Numbers> dry_ends(const net_table<Context, Numbers>& net, stage_range range, const any_microbatches& parts) {
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
-  const auto largest = parts.largest();
-  const sequences seq = Net::rows(largest);
-  const index boundary = parts.largest_rows().rows();
-  typename stage::template ends<Numbers> ends;
-  const view<stream, stage::width> rows{nowhere<stream>(), boundary};
-  if (!stage::is_first(at.range)) ends.x = ends.dx = rows;
-  if (!stage::is_last(at.range)) ends.dy = ends.y = rows;
-  else ends.d_features = ends.features = {nowhere<master>(), seq.samples};
+  stage_ends<Numbers> ends;
+  const index width = net.of->width, features = net.of->embedding;
+  const matrix<stream> rows{nowhere<stream>(), parts.rows(parts.largest).rows(), width, width};
+  if (!net.is_first(range)) ends.x = ends.dx = rows;
+  if (!net.is_last(range)) ends.dy = ends.y = rows;
+  else ends.d_features = ends.features = matrix<master>{nowhere<master>(), parts.whole_rows(parts.largest).samples, features, features};
+  return ends;
+}
+
+// What backward needs of a microbatch, made again from the rows that came in; those that go out are made too, and dropped.
+template <class Context, class Numbers>
+void remake(Context& ctx, const net_table<Context, Numbers>& net, stage_range range, weights<Numbers> w, const any_microbatches& parts, index m,
+            stage_ends<Numbers> ends, kept_views& kept) {
+  using stream = typename Numbers::stream;
+  using master = typename Numbers::master;
+  const index width = net.of->width, features = net.of->embedding;
+  net.reserve(ctx, range, parts, m, kept, w.cut);
+  if (net.is_last(range))
+    ends.features = {ctx.memory.template take<master>(ends.d_features.rows * features), ends.d_features.rows, features, features};
+  else ends.y = {ctx.memory.template take<stream>(parts.rows(m).rows() * width), parts.rows(m).rows(), width, width};
+  net.forward(ctx, range, w, parts, m, ends, kept);
+}
+
+// Counted by dry runs of every operation over the largest microbatch, for each of so many threads: shares are not always equal.
+template <class Context, class Numbers>
+stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_position& at, const any_microbatches& parts, int threads = 1) {
+  using stream = typename Numbers::stream;
+  using master = typename Numbers::master;
+  constexpr index largest = any_microbatches::largest;
+  const stage_ends<Numbers> ends = dry_ends(net, at.range, parts);
 
   stage_needs found;
   const auto widest = [](index& most, index value) { most = value > most ? value : most; };
-  // What `body` leaves in memory, which begins as it was left before.
+  // What `body` leaves in memory, which begins as it was left before; the same on all threads.
   const auto dry = [&](const arena& before, auto&& body) {
-    Context ctx;
-    ctx.memory = before;
-    ctx.shared = parts.largest_shared();
-    body(ctx);
-    widest(found.scratch, ctx.scratch.peak());
-    return ctx.memory;
+    arena left;
+    for (int t = 0; t < threads; ++t) {
+      Context ctx;
+      ctx.memory = before;
+      ctx.shared = parts.shared(largest);
+      if constexpr (requires { ctx.thread = t; }) {
+        ctx.thread = t;
+        ctx.threads = threads;
+      }
+      body(ctx);
+      widest(found.scratch, ctx.scratch.peak());
+      left = ctx.memory;
+    }
+    return left;
   };
   const auto temporaries = [&](auto&& body) { widest(found.work, dry({}, body).peak()); };
 
@@ -85,33 +103,34 @@ stage_needs measure_stage(const stage_position& at, const replica_microbatches<N
   if constexpr (requires(Context& ctx, const master* w) { keep_weights<typename Numbers::value>(ctx, w, index{0}); })
     if constexpr (sizeof(typename Numbers::value) < sizeof(master))
       found.own.weights += at.parameters * static_cast<index>(sizeof(typename Numbers::value));
-  for (int kind = 0; kind < 3; ++kind) found.own.boundaries += (at.in[kind] + at.out[kind]) * boundary_bytes<stream>(boundary, stage::width);
+  const index rows = parts.rows(largest).rows();
+  for (int kind = 0; kind < 3; ++kind) found.own.boundaries += (at.in[kind] + at.out[kind]) * boundary_bytes<stream>(rows, net.of->width);
   const weights<Numbers> w{nowhere<master>(), at.cut};
-  temporaries([&](Context& ctx) { stage::infer(ctx, at.range, w, largest, ends); });
+  temporaries([&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });
   if (!at.learns) return found;
 
   found.own.gradients = at.sums_each ? 0 : of_parameters;
   found.own.optimizer = 2 * at.moments * static_cast<index>(sizeof(master));
   const gradients<Numbers> g{nowhere<master>(), at.cut};
-  typename stage::template saved<Numbers> saved;
+  kept_views kept = net.views();
   if (at.remade) {
     temporaries([&](Context& ctx) {
-      remake<stage, Numbers>(ctx, at.range, w, largest, ends, saved, boundary);
-      stage::backward(ctx, at.range, w, largest, ends, saved, g);
+      remake(ctx, net, at.range, w, parts, largest, ends, kept);
+      net.backward(ctx, at.range, w, parts, largest, ends, kept, g);
     });
     return found;
   }
-  const arena kept = dry({}, [&](Context& ctx) { stage::template reserve<Numbers>(ctx, at.range, largest, saved, at.cut); });
-  found.slot = kept.mark();
+  const arena slot = dry({}, [&](Context& ctx) { net.reserve(ctx, at.range, parts, largest, kept, at.cut); });
+  found.slot = slot.mark();
   temporaries([&](Context& ctx) {
-    if (stage::is_last(at.range)) ctx.memory.template take_rows<master, stage::embedding>(seq.samples);  // when it runs again
-    stage::forward(ctx, at.range, w, largest, ends, saved);
+    if (net.is_last(at.range)) ctx.memory.template take<master>(ends.features.rows * net.of->embedding);  // when it runs again
+    net.forward(ctx, at.range, w, parts, largest, ends, kept);
   });
-  temporaries([&](Context& ctx) { stage::backward(ctx, at.range, w, largest, ends, saved, g); });
+  temporaries([&](Context& ctx) { net.backward(ctx, at.range, w, parts, largest, ends, kept, g); });
   if (at.splits) {
-    const arena both = dry(kept, [&](Context& ctx) {
-      stage::backward_input(ctx, at.range, w, largest, ends, saved);
-      stage::backward_weight(ctx, at.range, w, largest, ends, saved, g);
+    const arena both = dry(slot, [&](Context& ctx) {
+      net.backward_input(ctx, at.range, w, parts, largest, ends, kept);
+      net.backward_weight(ctx, at.range, w, parts, largest, ends, kept, g);
     });
     widest(found.slot, both.peak());
   }

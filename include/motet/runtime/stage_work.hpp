@@ -34,23 +34,17 @@ double bytes_of_group(const Profile& costs, const spread_place& at) {
 }  // namespace detail
 
 // Counted by dry runs over the largest microbatch. A backward that makes again what it needs has the forward in its input part.
-template <class Net, class Context, class Numbers>
-stage_work work_of_stage(const stage_position& at, const replica_microbatches<Net>& parts, const spread_place& place = {}) {
-  using stage = typename Net::stage;
-  using stream = typename Numbers::stream;
+template <class Context, class Numbers>
+stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_position& at, const any_microbatches& parts,
+                         const spread_place& place = {}) {
   using master = typename Numbers::master;
   using profile = std::remove_pointer_t<decltype(Context{}.costs)>;
-  const auto largest = parts.largest();
-  const index boundary = parts.largest_rows().rows();
-  typename stage::template ends<Numbers> ends;
-  const view<stream, stage::width> rows{nowhere<stream>(), boundary};
-  if (!stage::is_first(at.range)) ends.x = ends.dx = rows;
-  if (!stage::is_last(at.range)) ends.dy = ends.y = rows;
-  else ends.d_features = ends.features = {nowhere<master>(), Net::rows(largest).samples};
+  constexpr index largest = any_microbatches::largest;
+  const stage_ends<Numbers> ends = dry_ends(net, at.range, parts);
   const auto dry = [&](double& group_bytes, auto&& body) {
     profile costs;
     Context ctx;
-    ctx.shared = parts.largest_shared();
+    ctx.shared = parts.shared(largest);
     ctx.costs = &costs;
     body(ctx);
     group_bytes += detail::bytes_of_group(costs, place);
@@ -58,22 +52,22 @@ stage_work work_of_stage(const stage_position& at, const replica_microbatches<Ne
   };
 
   stage_work found;
-  found.boundary_bytes = static_cast<double>(boundary * stage::width) * sizeof(stream);
+  found.boundary_bytes = static_cast<double>(parts.rows(largest).rows() * net.of->width) * sizeof(typename Numbers::stream);
   const weights<Numbers> w{nowhere<master>(), at.cut};
-  found.forward = dry(found.forward_group_bytes, [&](Context& ctx) { stage::infer(ctx, at.range, w, largest, ends); });
+  found.forward = dry(found.forward_group_bytes, [&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });
   if (!at.learns) return found;
   const gradients<Numbers> g{nowhere<master>(), at.cut};
-  typename stage::template saved<Numbers> saved;
+  kept_views kept = net.views();
   double ignored = 0;
-  const auto reserve = [&](Context& ctx) { stage::template reserve<Numbers>(ctx, at.range, largest, saved, at.cut); };
+  const auto reserve = [&](Context& ctx) { net.reserve(ctx, at.range, parts, largest, kept, at.cut); };
   const double backward = dry(found.backward_group_bytes, [&](Context& ctx) {
     reserve(ctx);
-    stage::backward(ctx, at.range, w, largest, ends, saved, g);
+    net.backward(ctx, at.range, w, parts, largest, ends, kept, g);
   });
   // The parts alone may count what the whole does once.
   const double input = dry(ignored, [&](Context& ctx) {
     reserve(ctx);
-    stage::backward_input(ctx, at.range, w, largest, ends, saved);
+    net.backward_input(ctx, at.range, w, parts, largest, ends, kept);
   });
   found.backward_input = input < backward ? input : backward;
   found.backward_weight = backward - found.backward_input;

@@ -9,6 +9,14 @@
 
 namespace motet {
 
+// What a step found.
+struct step_result {
+  double loss = 0;
+  double gradient_norm = 0;  // before clipping
+  double rate = 0;
+  double seconds = 0;
+};
+
 // What training makes, without the types of the model that made it: flat buffers, and the names and places of the tensors in them. The moments
 // cover the first `trainable` elements only.
 struct trained_state {

@@ -62,7 +62,7 @@ TEST_CASE("all tensors that do not fit are named at once, and nothing changes") 
   using wider_picture =
       module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 2, .heads = 2, .hidden = 32, .embedding = 8}>>;
   using wider = model<join<pairwise_sigmoid, wider_picture, small_caption>>;
-  trainer<wider, cpu::device, fp32> other(device, {.batch = 2});
+  device_trainer<wider, cpu::device, fp32> other(device, {.batch = 2});
   other.prepare();
   const std::vector<float> before(other.weights(), other.weights() + wider::parameter_size);
   try {
@@ -85,7 +85,7 @@ TEST_CASE("frozen modules are in the file of the weights and have no moments") {
   cpu::device device(1);
   using still = module<"picture", frozen<small_picture::net>>;
   using net = model<join<info_nce, still, small_caption>>;
-  trainer<net, cpu::device, fp32> train(device, {.batch = 2});
+  device_trainer<net, cpu::device, fp32> train(device, {.batch = 2});
   train.prepare();
   save(train.state(), folder.path(), "frozen", {}, {});
   const checkpoint saved(folder.path());

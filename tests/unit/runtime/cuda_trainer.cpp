@@ -64,9 +64,9 @@ using wet_model = model<join<info_nce, small_picture, motet::module<"wet", wet_c
 using sigmoid_model = model<join<pairwise_sigmoid, small_picture, small_caption>>;
 
 template <class Model, class Numbers = fp32>
-using on_cpu = trainer<Model, cpu::device, Numbers>;
+using on_cpu = device_trainer<Model, cpu::device, Numbers>;
 template <class Model, class Numbers = fp32>
-using on_gpu = trainer<Model, motet::cuda::device, Numbers>;
+using on_gpu = device_trainer<Model, motet::cuda::device, Numbers>;
 
 // Some batches in turn, one that comes again soon, and captions of equal or of unequal length.
 std::vector<small_batch> batches(idx samples, idx count, bool ragged) {

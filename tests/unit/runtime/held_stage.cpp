@@ -21,7 +21,7 @@ using namespace motet;
 namespace {
 
 using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
-using held = held_stage<ear, cpu::context, fp32, local::endpoint>;
+using held = held_stage<cpu::context, fp32, local::endpoint>;
 using view_type = view<float, 4>;
 
 // Captions, and the gradients of their features.
@@ -75,7 +75,7 @@ class chain {
         at.in[kind] = counts.in[kind][s];
         at.out[kind] = counts.out[kind][s];
       }
-      stages.push_back(std::make_unique<held>(*homes_[static_cast<std::size_t>(at.rank)], at, *parts));
+      stages.push_back(std::make_unique<held>(*homes_[static_cast<std::size_t>(at.rank)], table_of_net<ear, cpu::context, fp32>, at, *parts));
     }
     for (std::size_t s = 0; s + 1 < stages.size(); ++s)
       if (of.places[static_cast<motet::index>(s)] == of.places[static_cast<motet::index>(s) + 1]) stages[s]->connect(*stages[s + 1]);
@@ -93,11 +93,11 @@ class chain {
       each->prepare(each->measure());
       std::copy_n(whole.data() + ear::stage::parameter_begin(each->at().range), each->at().parameters, each->weights_data());
     }
-    std::vector<view_type> to;
-    std::vector<view<const float, 4>> from;
+    std::vector<matrix<float>> to;
+    std::vector<matrix<const float>> from;
     for (motet::index m = 0; m < parts->count(); ++m) {
-      to.push_back({features.data() + parts->of(m).begin * 4, parts->of(m).size()});
-      from.push_back({data.d_features.data() + parts->of(m).begin * 4, parts->of(m).size()});
+      to.push_back(view_type{features.data() + parts->of(m).begin * 4, parts->of(m).size()});
+      from.push_back(view<const float, 4>{data.d_features.data() + parts->of(m).begin * 4, parts->of(m).size()});
     }
     stages.back()->set_features(to, from);
   }

@@ -207,10 +207,11 @@ TEST_CASE("where rows tell nothing, those of two other members are here at a tim
 }
 
 TEST_CASE("a rank without a seat, or seats of another model, are refused") {
-  using point_type = meeting_point<model_of<info_nce, false, false>, cpu::context, fp64, local::endpoint>;
+  using point_type = meeting_point<cpu::context, fp64, local::endpoint>;
+  const auto& table = table_of_model<model_of<info_nce, false, false>, cpu::context, fp64>;
   point_type::home_type home;
   home.rank = 2;
   const join_layout two({{0, 0, 0, {{0, 4}}}, {1, 1, 0, {{0, 4}}}}, 4), one({{2, 0, 0, {{0, 4}}}}, 4);
-  CHECK_THROWS_WITH_AS(point_type(home, two, 1), doctest::Contains("rank 2 has no seat"), error);
-  CHECK_THROWS_WITH_AS(point_type(home, one, 1), doctest::Contains("seats of 1 modules, the model has 2"), error);
+  CHECK_THROWS_WITH_AS(point_type(table, home, two, 1), doctest::Contains("rank 2 has no seat"), error);
+  CHECK_THROWS_WITH_AS(point_type(table, home, one, 1), doctest::Contains("seats of 1 modules, the model has 2"), error);
 }

@@ -95,7 +95,7 @@ TEST_CASE("a trainer on the CPU, whole batches and in parts") {
   for (const idx parts : {1, 3}) {
     pair_data data(7);
     cpu::device first(1), second(2);
-    trainer<small_model, cpu::device, fp32> one(first, {.batch = 7, .parts = parts}), other(second, {.batch = 7, .parts = parts});
+    device_trainer<small_model, cpu::device, fp32> one(first, {.batch = 7, .parts = parts}), other(second, {.batch = 7, .parts = parts});
     one.prepare();
     other.prepare();
     idx as_floats = 0;
@@ -110,8 +110,8 @@ TEST_CASE("a trainer on a GPU, whose recorded steps find other pictures in the s
     pair_data data(6);
     cpu::device processors(1);
     motet::cuda::device gpu;
-    trainer<small_model, cpu::device, fp32> one(processors, {.batch = 6, .parts = parts});
-    trainer<small_model, motet::cuda::device, fp32> other(gpu, {.batch = 6, .parts = parts});
+    device_trainer<small_model, cpu::device, fp32> one(processors, {.batch = 6, .parts = parts});
+    device_trainer<small_model, motet::cuda::device, fp32> other(gpu, {.batch = 6, .parts = parts});
     one.prepare();
     other.prepare();
     idx as_floats = 0;
@@ -125,8 +125,8 @@ TEST_CASE("features of packed pictures") {
   pair_data data(6);
   cpu::device processors(1);
   motet::cuda::device gpu;
-  trainer<small_model, cpu::device, fp32> one(processors, {.batch = 6});
-  trainer<small_model, motet::cuda::device, fp32> other(gpu, {.batch = 6});
+  device_trainer<small_model, cpu::device, fp32> one(processors, {.batch = 6});
+  device_trainer<small_model, motet::cuda::device, fp32> other(gpu, {.batch = 6});
   one.prepare();
   other.prepare();
   pair_data::feed floats = data.open(false), bytes = data.open(true);

@@ -130,7 +130,7 @@ TEST_CASE("several steps with clipping leave the weights of the single-rank trai
   adamw_settings settings;
   settings.clip = 0.5;
   cpu::device device(1);
-  trainer<towers, cpu::device, fp32> one(device, {.batch = 8, .seed = 7, .optimizer = settings});
+  device_trainer<towers, cpu::device, fp32> one(device, {.batch = 8, .seed = 7, .optimizer = settings});
   one.prepare();
   pipeline_config config = quick(8);
   config.seed = 7;
@@ -252,7 +252,7 @@ TEST_CASE("a run goes on from what another left, by another program") {
   CHECK(near.gradient_norm == doctest::Approx(wanted.gradient_norm).epsilon(1e-5));
   // And a single rank's trainer takes it as well.
   cpu::device device(1);
-  trainer<towers, cpu::device, fp32> one(device, {.batch = 8});
+  device_trainer<towers, cpu::device, fp32> one(device, {.batch = 8});
   one.prepare();
   one.set_state(kept.view(one.parameters()));
   CHECK(one.updates() == 3);
@@ -339,6 +339,30 @@ TEST_CASE("a step that is late is stopped, and no other comes after it") {
   CHECK(text.find("waits for") != std::string::npos);
   CHECK(text.find("of picture, stage") != std::string::npos);
   CHECK(refusal([&] { train.step(data.batch<towers>(), 1e-3); }).find("MT-R08") != std::string::npos);
+}
+
+TEST_CASE("ranks that are teams of threads give what single threads give") {
+  const test_data data(16);
+  const auto whole = data.batch<towers>();
+  for (const char* const schedule : {"gpipe", "zb-h1"}) {
+    CAPTURE(std::string(schedule));
+    std::vector<step_result> found[2];
+    std::vector<float> weights[2];
+    for (const int threads : {1, 3}) {
+      pipeline_config config = quick(16);
+      config.threads = threads;
+      trainer_type train(both(schedule, 2, 2, 4, 4), config);
+      for (const rank_memory& each : train.plan()) CHECK(each.threads == threads);
+      train.prepare();
+      for (int k = 0; k < 3; ++k) found[threads / 3].push_back(train.step(whole, 1e-3));
+      weights[threads / 3] = train.weights();
+    }
+    for (std::size_t k = 0; k < 3; ++k) {
+      CHECK(laws::off_by(found[1][k].loss, found[0][k].loss) <= 1e-4 * found[0][k].loss);
+      CHECK(laws::off_by(found[1][k].gradient_norm, found[0][k].gradient_norm) <= 1e-3 * found[0][k].gradient_norm);
+    }
+    CHECK(laws::off_by(weights[1], weights[0]) <= 3e-3);
+  }
 }
 
 TEST_CASE("training lowers the loss") {

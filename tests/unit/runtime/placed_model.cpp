@@ -18,7 +18,7 @@ namespace {
 using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 1, .embedding = 4}>;
 using other = text_tower<text_config{.vocabulary = 9, .context = 3, .width = 16, .layers = 2, .heads = 1, .embedding = 4}>;
 using both = model<join<info_nce, motet::module<"left", ear>, motet::module<"right", frozen<other>>>>;
-using placed = placed_model<both, cpu::context, fp32, local::endpoint, local::group>;
+using placed = placed_model<cpu::context, fp32, local::endpoint, local::group>;
 
 // A model without threads.
 struct stage_set {
@@ -39,7 +39,8 @@ struct stage_set {
     std::vector<module_choice> choices;
     for (const auto& each : layers) choices.push_back({.layers = each});
     model = std::make_unique<placed>(
-        sheet, samples, choices, here, groups, [this](std::int32_t rank) -> local::endpoint& { return *ends[static_cast<std::size_t>(rank)]; },
+        table_of_model<both, cpu::context, fp32>, sheet, samples, choices, here, groups,
+        [this](std::int32_t rank) -> local::endpoint& { return *ends[static_cast<std::size_t>(rank)]; },
         [](int, std::int32_t, std::int32_t) -> local::group* { return nullptr; });
   }
 };
@@ -125,7 +126,7 @@ TEST_CASE("batches and splits that do not fit are refused") {
   stage_set all(order(), 8);
   const std::vector<std::int32_t> ids(64, 1);
   const tokens eight{ids.data(), {8, 3, nullptr}}, seven{ids.data(), {7, 3, nullptr}}, longer{ids.data(), {8, 4, nullptr}};
-  all.model->cut({eight, eight});
-  CHECK_THROWS_WITH_AS(all.model->cut({eight, seven}), doctest::Contains("right has 7 samples, planned for exactly 8"), error);
-  CHECK_THROWS_WITH_AS(all.model->cut({longer, longer}), doctest::Contains("right has a sample longer than 3"), error);
+  all.model->cut(inputs_of<both>({eight, eight}));
+  CHECK_THROWS_WITH_AS(all.model->cut(inputs_of<both>({eight, seven})), doctest::Contains("right has 7 samples, planned for exactly 8"), error);
+  CHECK_THROWS_WITH_AS(all.model->cut(inputs_of<both>({longer, longer})), doctest::Contains("right has a sample longer than 3"), error);
 }

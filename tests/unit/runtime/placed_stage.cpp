@@ -18,7 +18,7 @@ using namespace motet;
 namespace {
 
 using net = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 64, .layers = 2, .heads = 2, .hidden = 256, .embedding = 8}>;
-using placed_type = placed_stage<net, cpu::context, fp32, local::endpoint, local::group>;
+using placed_type = placed_stage<cpu::context, fp32, local::endpoint, local::group>;
 
 // Two replicas of the first module, each with its tensor cut in two, on ranks 0 to 3; the second module alone on rank 4.
 program five_ranks() {
@@ -65,7 +65,7 @@ struct all_ranks {
       own.at.cut = {groups.tensor_of(each), groups.tensor_member(each)};
       own.at.parameters = net::stage::parameter_end(own.at.range, own.at.cut) - net::stage::parameter_begin(own.at.range, own.at.cut);
       own.stage.parameters = net::stage::parameters_of("ear", own.at.range, own.at.cut);
-      own.stage.join(groups, own.sings, 0, choice, own.at, find);
+      own.stage.join(outline_of_net<net>, groups, own.sings, 0, choice, own.at, find);
     }
   }
 };

@@ -41,7 +41,7 @@ double flops_of_stage(motet::index samples, std::int32_t degree) {
   stage_position at;
   at.range = Net::whole;
   at.cut = {degree, 0};
-  const stage_work found = work_of_stage<Net, cpu::context, fp32>(at, parts, {degree, 0});
+  const stage_work found = work_of_stage(table_of_net<Net, cpu::context, fp32>, at, parts, {degree, 0});
   return found.forward + found.backward_input + found.backward_weight;
 }
 

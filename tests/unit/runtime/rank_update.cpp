@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+#include <motet/runtime/rank_state.hpp>
 #include <motet/runtime/rank_update.hpp>
 
 #include <motet/backend/cpu/context.hpp>
@@ -20,13 +21,7 @@ using namespace motet;
 
 namespace {
 
-// What an update asks of its rank.
-struct home_type {
-  using context = cpu::context;
-  using master = float;
-  cpu::context ctx;
-  local::endpoint* end = nullptr;
-};
+using home_type = rank_state<cpu::context, fp32, local::endpoint>;
 using update_type = rank_update<home_type, cpu::adamw_step>;
 
 struct tensor {
@@ -50,7 +45,7 @@ struct two_ranks {
   tensor a{40, 1}, b{16, 2}, c{24, 3}, loss{16, 4.59f};
   std::unique_ptr<update_type> updates[2];
 
-  explicit two_ranks(const adamw_settings& settings, motet::index clamped = -1) {
+  explicit two_ranks(const adamw_settings& settings, const number_limit& limit = {}) {
     for (int r = 0; r < 2; ++r) {
       homes[r].end = &ends[r];
       updates[r] = std::make_unique<update_type>(homes[r], settings, 16, 0, r, 2);
@@ -58,7 +53,7 @@ struct two_ranks {
     updates[0]->hold(a.piece({{0, 16, true}, {16, 24, false}}));
     updates[0]->hold(b.piece());
     updates[1]->hold(c.piece());
-    updates[0]->hold_loss(loss.piece(), clamped);
+    updates[0]->hold_loss(loss.piece(), limit);
   }
   void step(motet::index number, double rate, double loss_here = 0.5, double loss_there = 0.25) {
     for (int r = 0; r < 2; ++r) {
@@ -145,7 +140,7 @@ TEST_CASE("the number that is clamped stays at or below ln 100, the others do no
   adamw_settings settings;
   settings.decay = 0;
   for (const motet::index clamped : {motet::index{-1}, motet::index{2}}) {
-    two_ranks all(settings, clamped);
+    two_ranks all(settings, {clamped, largest_log_scale});
     for (home_type& each : all.homes) each.ctx.memory = arena(some, 64);
     const std::vector<float> before = all.loss.weights;
     all.step(0, 1e-3);

@@ -27,7 +27,7 @@ TEST_CASE("microbatches cover each group, none is empty, none reaches into anoth
           most = std::max(most, own.size());
         }
         CHECK(next == groups * size);
-        CHECK(parts.largest().samples == most);
+        CHECK(parts[parts.largest].samples == most);
       }
 }
 
@@ -50,8 +50,8 @@ TEST_CASE("ragged samples are cut where they lie, with the number of their first
     CHECK(parts.first_row(1) == 4);
     CHECK(parts.shared(1) == nullptr);
   }
-  CHECK(parts.largest().seq.samples == 3);
-  CHECK(parts.largest().seq.rows() == 15);
+  CHECK(parts[parts.largest].seq.samples == 3);
+  CHECK(parts[parts.largest].seq.rows() == 15);
 }
 
 TEST_CASE("replicas take turns in each group, and shards of one embed each sample once") {
@@ -71,7 +71,7 @@ TEST_CASE("replicas take turns in each group, and shards of one embed each sampl
         CHECK(parts.of(m).begin / 10 == m / 2);
         CHECK(parts[m].seq.samples == parts.mine(m).size());
         CHECK(parts.shared(m)->whole.samples == parts.of(m).size());
-        CHECK(parts.rows(m).rows() <= parts.largest_rows().rows());
+        CHECK(parts.rows(m).rows() <= parts.rows(parts.largest).rows());
         for (motet::index s = parts.mine(m).begin; s < parts.mine(m).end; ++s) ++seen[static_cast<std::size_t>(s)];
       }
     }
@@ -97,7 +97,7 @@ TEST_CASE("shares may change where there is room for them") {
   std::vector<replica_microbatches<ear>> all;
   for (motet::index r = 0; r < 3; ++r)
     all.emplace_back(even, r, spread_place{2, r % 2}, any_group(2, static_cast<std::int32_t>(r % 2)), any_group{}, 7);
-  for (const auto& each : all) CHECK(each.largest_shared()->whole.samples == 4);  // seven in two microbatches
+  for (const auto& each : all) CHECK(each.shared(each.largest)->whole.samples == 4);  // seven in two microbatches
   for (const list<motet::index>& shares : {list<motet::index>{4, 4, 4}, {7, 3, 2}, {2, 7, 3}}) {
     motet::index next = 0;
     for (auto& each : all) each.split(even.weighted(shares, 7));
@@ -111,7 +111,7 @@ TEST_CASE("shares may change where there is room for them") {
           CHECK(own.of(m).size() <= 4);
           CHECK(own.shared(m)->whole.samples == own.of(m).size());
           CHECK(own[m].seq.samples == own.mine(m).size());
-          CHECK(own.rows(m).rows() <= own.largest_rows().rows());
+          CHECK(own.rows(m).rows() <= own.rows(own.largest).rows());
           next = own.of(m).end;
         }
         CHECK(own.of(2 * g).size() + own.of(2 * g + 1).size() == shares[r]);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/device.hpp>
-#include <motet/backend/transport/local_group.hpp>
-#include <motet/runtime/pipeline_trainer.hpp>
+#include <motet/model/contrastive_step.hpp>
+#include <motet/front/compiled.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/device.hpp>
-#include <motet/runtime/trainer.hpp>
+#include <motet/runtime/device_trainer.hpp>
 
 // Towers that train in milliseconds, and a batch for them with captions of unequal length.
 
@@ -33,4 +33,4 @@ struct small_batch {
   }
 };
 
-using small_trainer = motet::trainer<small_model, motet::cpu::device, motet::fp32>;
+using small_trainer = motet::device_trainer<small_model, motet::cpu::device, motet::fp32>;

@@ -26,7 +26,7 @@ template <class Net, class N = fp32>
 stage_needs needs(stage_position where) {
   where.parameters = Net::stage::parameter_end(where.range) - Net::stage::parameter_begin(where.range);
   where.moments = where.learns ? where.parameters : 0;
-  return measure_stage<Net, cpu::context, N>(where, replica_microbatches<Net>(5, 1, 1));
+  return measure_stage(table_of_net<Net, cpu::context, N>, where, replica_microbatches<Net>(5, 1, 1));
 }
 }  // namespace
 
@@ -77,10 +77,10 @@ TEST_CASE("of a shared microbatch a rank keeps its own rows at the boundaries, a
   const replica_microbatches<ear> alone(6, 1, 1), half({6, 1, 1, 1}, 0, {2, 0}, any_group(2, 0));
   stage_position where = at({1, 3});
   where.parameters = where.moments = ear::stage::parameter_end({1, 3}) - ear::stage::parameter_begin({1, 3});
-  const stage_needs one = measure_stage<ear, cpu::context, fp32>(where, alone);
+  const stage_needs one = measure_stage(table_of_net<ear, cpu::context, fp32>, where, alone);
   where.cut = {2, 0};
   where.parameters = where.moments = ear::stage::parameter_end({1, 3}, where.cut) - ear::stage::parameter_begin({1, 3}, where.cut);
-  const stage_needs two = measure_stage<ear, cpu::context, fp32>(where, half);
+  const stage_needs two = measure_stage(table_of_net<ear, cpu::context, fp32>, where, half);
   CHECK(2 * two.own.boundaries == one.own.boundaries);
   CHECK(two.own.weights < one.own.weights);
   CHECK(two.slot < one.slot);

@@ -17,7 +17,7 @@ stage_work work(stage_position where, motet::index samples = 6, spread_place pla
   const auto number = [](motet::index from) { return static_cast<std::int32_t>(from); };
   where.cut = {number(place.tensor), number(place.tensor_member)};
   const any_group tensor(number(place.tensor), number(place.tensor_member)), context(number(place.context), number(place.context_member));
-  return work_of_stage<ear, cpu::context, fp32>(where, replica_microbatches<ear>({samples, 1, 1, 1}, 0, place, tensor, context), place);
+  return work_of_stage(table_of_net<ear, cpu::context, fp32>, where, replica_microbatches<ear>({samples, 1, 1, 1}, 0, place, tensor, context), place);
 }
 stage_position at(stage_range range) {
   stage_position made;

@@ -18,7 +18,7 @@ using ear = text_tower<text_config{.vocabulary = 50, .context = 5, .width = 8, .
 
 TEST_CASE("each microbatch finds its own samples on the GPU, in every step, and its offsets stay with the host") {
   replica_microbatches<ear> parts(5, 1, 2);
-  staged_microbatches<ear, cuda::context> staged;
+  staged_microbatches<cuda::context> staged;
   // Of three samples at most, of five ids each, in steps of the alignment.
   CHECK(staged.bytes(parts) == 2 * round_up(15 * 4, arena::alignment));
   staged.prepare(parts);
@@ -47,7 +47,7 @@ TEST_CASE("each microbatch finds its own samples on the GPU, in every step, and 
 TEST_CASE("of packed pictures each microbatch finds its own, with bytes that begin at its first") {
   using eye = vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
   replica_microbatches<eye> parts(10, 1, 3);
-  staged_microbatches<eye, cuda::context> staged;
+  staged_microbatches<cuda::context> staged;
   CHECK(staged.bytes(parts) == 3 * round_up(128 + 4 * 3 * 64 * 4, arena::alignment));
   staged.prepare(parts);
   const laws::gpu_room room(64, 64);

@@ -27,9 +27,9 @@ counted dry_run(stage_range range, const spread_place& place) {
   at.range = range;
   at.cut = {number(place.tensor), number(place.tensor_member)};
   counted out;
-  out.work = work_of_stage<Net, cpu::context, Numbers>(at, parts, place);
+  out.work = work_of_stage(table_of_net<Net, cpu::context, Numbers>, at, parts, place);
   out.parameters = static_cast<double>(Net::stage::parameter_end(range, at.cut) - Net::stage::parameter_begin(range, at.cut));
-  const stage_needs needs = measure_stage<Net, cpu::context, Numbers>(at, parts);
+  const stage_needs needs = measure_stage(table_of_net<Net, cpu::context, Numbers>, at, parts);
   // A later stage reads the rows that came in from where they arrived.
   out.kept_bytes = static_cast<double>(needs.slot) + (range.first > 0 ? out.work.boundary_bytes : 0);
   out.working_bytes = static_cast<double>(needs.work);

@@ -33,6 +33,7 @@ class flat_list;
 // What operations of the CPU run on. Each thread of a team has its own; all threads take the same steps on `memory`, so their copies agree.
 struct context {
   using real = cpu::real;
+  using team = cpu::team;
   template <class T>
   using buffer = motet::buffer<T>;
   template <class T>

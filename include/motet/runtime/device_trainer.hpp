@@ -24,15 +24,8 @@ struct trainer_config {
   index parts = 1;   // that a step's batch is cut into when memory holds fewer; negatives still come from the whole batch
   std::uint64_t seed = 1;
   adamw_settings optimizer{};
-  bool clamp_scale = true;  // keeps join.log_scale at or below ln 100, as CLIP does
+  bool clamp_scale = true;  // keeps the loss's number at or below its limit, such as CLIP's scale below 100
   bool ahead = false;       // room for a second batch, where the device has memory of its own: see expect()
-};
-
-struct step_result {
-  double loss = 0;
-  double gradient_norm = 0;  // before clipping
-  double rate = 0;
-  double seconds = 0;
 };
 
 // What a run needs, in bytes and FLOPs, before anything is allocated.
@@ -49,7 +42,7 @@ struct training_plan {
 // Weights, gradients and AdamW's moments of a model in flat buffers on one device, and the step that moves them. After prepare() a step allocates
 // nothing. All that a run needs to go on exactly: state(). Batches lie in the host's memory.
 template <class Model, class Device, class Numbers>
-class trainer {
+class device_trainer {
  public:
   using master = typename Numbers::master;
   using batch = typename Model::batch;
@@ -58,15 +51,13 @@ class trainer {
   template <class T>
   using buffer = typename Device::template buffer<T>;  // of the device
 
-  trainer(Device& device, const trainer_config& config)
+  device_trainer(Device& device, const trainer_config& config)
       : device_(device), config_(config), parameters_(Model::parameters()), parts_(config.batch, config.parts) {
-    for (const parameter& each : parameters_)
-      if (each.name == "join.log_scale") log_scale_at_ = each.offset;
     list();
   }
-  trainer(const trainer&) = delete;
-  trainer& operator=(const trainer&) = delete;
-  ~trainer() { device_.drop_weights(weights_.data()); }
+  device_trainer(const device_trainer&) = delete;
+  device_trainer& operator=(const device_trainer&) = delete;
+  ~device_trainer() { device_.drop_weights(weights_.data()); }
 
   // Counted by a dry run.
   training_plan plan() {
@@ -157,7 +148,11 @@ class trainer {
                      draws);
     if (!updated) {
       clean_ = false;
-      report_not_finite<Model>(whole, parameters_, on_host(weights_).data(), on_host(gradients_).data(), result.loss, updates_);
+      const auto bad = [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return std::array{first_bad_sample<typename Model::template module_at<I>::net>(std::get<I>(whole))...};
+      }(all{});
+      report_not_finite<master>(Model::names, bad, parameters_, on_host(weights_).data(), Model::parameter_size, on_host(gradients_).data(),
+                                Model::trainable_size, result.loss, updates_);
     }
     clean_ = true;
     ++updates_;
@@ -280,8 +275,9 @@ class trainer {
     const auto coming = begin_numbers(ctx, found.loss, found.squares);
     const auto step = adamw_step_for<typename Device::adamw_step>(config_.optimizer, updates_ + 1, rate, 1, true);
     adamw(ctx, moved_, step, found.loss, found.squares, config_.optimizer.clip);
-    if (config_.clamp_scale && log_scale_at_ >= 0)
-      clamp_to(ctx, weights_.data() + log_scale_at_, static_cast<master>(4.60517018598809), found.loss, found.squares);  // ln 100
+    constexpr number_limit limit = limit_of<typename Model::loss>;
+    if (config_.clamp_scale && limit.number >= 0)
+      clamp_to(ctx, weights_.data() + Model::loss_at + limit.number, static_cast<master>(limit.most), found.loss, found.squares);
     // While the device works on all this.
     if constexpr (!Device::shares_memory)
       if (expected_ && !ctx.measuring()) {
@@ -346,7 +342,6 @@ class trainer {
   staged_inputs<Model, Device> inputs_;
   std::optional<batch> expected_;  // of the step after the next one
   flat_state<master> kept_;        // what state() showed, where the device's memory is not the host's
-  index log_scale_at_ = -1;
   index updates_ = 0;
   bool clean_ = false;  // gradients are zero
 };

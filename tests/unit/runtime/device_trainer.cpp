@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/trainer.hpp>
+#include <motet/runtime/device_trainer.hpp>
 
 #include <unit/runtime/allocations.hpp>
 #include <unit/runtime/small_model.hpp>

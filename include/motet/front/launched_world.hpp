@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/describe/messages.hpp>
+#include <motet/runtime/launch.hpp>
+#if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
+#include <motet/backend/transport/mpi_session.hpp>
+#endif
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <thread>
+
+namespace motet {
+
+// What this process is among the ranks of a run, from launch() to the end of main: alone, with ranks that are its threads, or one of many processes that
+// mpirun, Slurm or torchrun started. MPI runs as long as this lives.
+class launched_world {
+ public:
+  // threads: of each rank; 0: all processors, shared by the ranks that live here.
+  explicit launched_world(launched by, int threads = 0) : by_(std::move(by)), threads_(threads) {
+#if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
+    if (is_one_of_many()) session_ = std::make_unique<mpi::session>(mpi::session_options{by_.rank, by_.ranks});
+#endif
+  }
+  launched_world(launched_world&&) = delete;
+  launched_world& operator=(launched_world&&) = delete;
+  ~launched_world() {
+#if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
+    // The others may be waiting for what this one will not do any more.
+    if (std::uncaught_exceptions() > exceptions_) mpi::session::has_failed() = true;
+#endif
+  }
+
+  const launched& by() const { return by_; }
+  bool is_one_of_many() const { return by_.ranks > by_.threads; }
+  // Whether it is this process that tells, tests and writes.
+  bool is_main() const { return by_.rank == 0; }
+  // Of each rank, when so many live here.
+  int threads(std::int32_t ranks_here) const {
+    if (threads_ > 0) return threads_;
+    // Processes that were started side by side know nothing of each other's threads.
+    if (is_one_of_many()) return 1;
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, ranks_here));
+  }
+  // A plan for so many ranks fits what was started. Where nobody asked for a number, they are threads of this process.
+  void require_ranks(std::int32_t ranks) const {
+    const bool open = by_.ranks == 1 && by_.by == launcher::none;
+    if (open || by_.ranks == ranks) return;
+    fail(plan_of_other_ranks, "the plan is for " + std::to_string(ranks) + " ranks, there are " + std::to_string(by_.ranks) + " (" + describe(by_) + ")");
+  }
+
+ private:
+  launched by_;
+  int threads_;
+  int exceptions_ = std::uncaught_exceptions();
+#if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
+  std::unique_ptr<mpi::session> session_;
+#endif
+};
+
+namespace detail {
+
+// The number behind `--name N` or `--name=N` among words of which others may be somebody else's; 0 where it is not there.
+inline std::int32_t number_among(int count, const char* const* words, std::string_view name) {
+  for (int i = 1; i < count; ++i) {
+    std::string_view word = words[i];
+    if (!word.starts_with(name)) continue;
+    word.remove_prefix(name.size());
+    if (word.empty()) word = i + 1 < count ? words[i + 1] : "";
+    else if (word.front() == '=') word.remove_prefix(1);
+    else continue;
+    std::int32_t value = 0;
+    const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (failed != std::errc{} || end != word.data() + word.size() || value < 1)
+      fail(bad_option_value, std::string(name) + " " + std::string(word) + ", wanted a number from 1 on");
+    return value;
+  }
+  return 0;
+}
+
+}  // namespace detail
+
+// The first line of main: finds out who started this process, and as what. Of the command line it reads --ranks N (ranks that are threads of this
+// process) and --threads N (of each rank), and leaves the rest alone.
+inline launched_world launch(int count, const char* const* words) {
+  launch_wishes wishes;
+  wishes.ranks = detail::number_among(count, words, "--ranks");
+#if !defined(MOTET_HAS_MPI) || !MOTET_HAS_MPI
+  wishes.can_connect = false;
+#endif
+  return launched_world(find_launch(read_environment(), wishes), detail::number_among(count, words, "--threads"));
+}
+
+}  // namespace motet

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/front/launched_world.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+namespace {
+std::string refusal(std::initializer_list<const char*> words) {
+  std::vector<const char*> all{"program"};
+  all.insert(all.end(), words);
+  try {
+    const launched_world world = launch(static_cast<int>(all.size()), all.data());
+  } catch (const error& problem) {
+    return problem.what();
+  }
+  return "";
+}
+}  // namespace
+
+TEST_CASE("a process that nobody started with others takes a plan of any number of ranks") {
+  const char* const words[] = {"program", "--data", "x"};
+  const launched_world world = launch(3, words);
+  CHECK(world.is_main());
+  CHECK_FALSE(world.is_one_of_many());
+  CHECK(world.threads(1) >= 1);
+  CHECK(world.threads(1000) == 1);
+  world.require_ranks(1);
+  world.require_ranks(7);
+}
+
+TEST_CASE("ranks and threads are read where they stand among other words") {
+  const char* const words[] = {"program", "--ranks", "3", "--data", "x", "--threads=2"};
+  const launched_world world = launch(6, words);
+  CHECK(world.by().ranks == 3);
+  CHECK(world.by().threads == 3);
+  CHECK(world.threads(3) == 2);
+  world.require_ranks(3);
+  CHECK_THROWS_WITH_AS(world.require_ranks(4), doctest::Contains("the plan is for 4 ranks, there are 3"), error);
+  CHECK_THROWS_WITH_AS(world.require_ranks(1), doctest::Contains("MT-P74"), error);
+}
+
+TEST_CASE("numbers that are none are refused") {
+  CHECK(refusal({"--ranks", "two"}).find("--ranks two, wanted a number from 1 on") != std::string::npos);
+  CHECK(refusal({"--threads=0"}).find("--threads 0, wanted") != std::string::npos);
+  CHECK(refusal({"--ranks"}).find("MT-X03") != std::string::npos);
+  CHECK(refusal({"--ranks-of-mine", "x"}).empty());
+}
