@@ -2,7 +2,7 @@
 // Attention forward and backward on one thread, as a fraction of what this processor's multiply-adds can do. Prints one JSON line for each shape.
 // Usage: attention [seconds for each shape] [only this number of rows]
 
-#include <motet/backend/cpu/attention.hpp>
+#include <motet/backend/cpu/attention/attention.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 //   bench_gemm [--seconds-per-shape 1] [--kernel portable|avx2|avx512|avx512_bf16|amx] [--only WIDTH] [--precision fp32|bf16]
 #include "onednn.hpp"
 
-#include <motet/backend/cpu/gemm.hpp>
+#include <motet/backend/cpu/products/gemm.hpp>
 #include <motet/tensor/arena.hpp>
 #include <motet/tensor/random.hpp>
 

@@ -42,13 +42,13 @@ fi
 export MOTET_FAKES
 
 # What is packed, what nvcc builds beside the slices, and what runs.
-MOTET_SESSION_TESTS='backend.cuda.copies backend.cuda.packed_patches_kernel'
+MOTET_SESSION_TESTS='backend.cuda.device.copies backend.cuda.rows.packed_patches_kernel'
 MOTET_SESSION_BENCHES=step
 later=
 if [ "$brief" = no ]; then
-  MOTET_SESSION_TESTS="$MOTET_SESSION_TESTS backend.cuda.norm backend.cuda.attention_matrix_kernel backend.cuda.optimizer"
+  MOTET_SESSION_TESTS="$MOTET_SESSION_TESTS backend.cuda.rows.norm backend.cuda.attention.attention_matrix_kernel backend.cuda.parameters.optimizer"
   MOTET_SESSION_BENCHES='operations products attention step decoder collectives sharing'
-  later='backend.cuda.patches backend.cuda.position'
+  later='backend.cuda.rows.patches backend.cuda.rows.position'
 fi
 export MOTET_SESSION_TESTS MOTET_SESSION_BENCHES
 wanted='bench_gpu\|peers\|ncu'

@@ -27,13 +27,15 @@ die() { printf 'gpu_session.sh: %s\n' "$*" >&2; exit 2; }
 say() { printf '== %s\n' "$*" >&2; }
 
 # Tests of slice 1: what a training step is made of, from its copies to a whole trainer. Those that the sanitizer looks at come last.
-first_tests='backend.cuda.device backend.cuda.copies backend.cuda.elementwise backend.cuda.packed_patches_kernel backend.cuda.patches backend.cuda.gemm_kernel
- backend.cuda.gemm_matrix_kernel backend.cuda.gemm backend.cuda.linear backend.cuda.attention backend.cuda.attention_matrix_kernel
- backend.cuda.library_attention backend.cuda.activation backend.cuda.embedding backend.cuda.token_sums backend.cuda.cross_entropy backend.cuda.info_nce
- backend.cuda.optimizer backend.cuda.graphs backend.cuda.weight_copies backend.cuda.norm runtime.cuda_trainer'
+first_tests='backend.cuda.device backend.cuda.device.copies backend.cuda.rows.elementwise backend.cuda.rows.packed_patches_kernel
+ backend.cuda.rows.patches backend.cuda.products.gemm_kernel backend.cuda.products.gemm_matrix_kernel backend.cuda.products.gemm
+ backend.cuda.products.linear backend.cuda.attention.attention backend.cuda.attention.attention_matrix_kernel
+ backend.cuda.attention.library_attention backend.cuda.rows.activation backend.cuda.rows.embedding backend.cuda.kernels.token_sums
+ backend.cuda.losses.cross_entropy backend.cuda.losses.info_nce backend.cuda.parameters.optimizer backend.cuda.device.graphs
+ backend.cuda.products.weight_copies backend.cuda.rows.norm runtime.cuda_trainer'
 first_tests=${MOTET_SESSION_TESTS:-$first_tests}
 first_benches=${MOTET_SESSION_BENCHES:-operations products attention step decoder collectives sharing}
-sanitized_tests='backend.cuda.packed_patches_kernel backend.cuda.norm backend.cuda.attention_matrix_kernel'
+sanitized_tests='backend.cuda.rows.packed_patches_kernel backend.cuda.rows.norm backend.cuda.attention.attention_matrix_kernel'
 ncu_metrics=gpu__time_duration.sum,sm__throughput.avg.pct_of_peak_sustained_elapsed,dram__bytes.sum,dram__throughput.avg.pct_of_peak_sustained_elapsed
 ncu_metrics=$ncu_metrics,sm__warps_active.avg.pct_of_peak_sustained_active,launch__registers_per_thread
 most_mib=45

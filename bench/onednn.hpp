@@ -5,7 +5,7 @@
 // is empty. The library itself multiplies on its own (docs/decisions/0001-own-gemm.md).
 #if defined(MOTET_HAS_ONEDNN) && MOTET_HAS_ONEDNN
 
-#include <motet/backend/cpu/gemm_pack.hpp>
+#include <motet/backend/cpu/products/gemm_pack.hpp>
 
 #include <dnnl.hpp>
 

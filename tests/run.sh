@@ -150,9 +150,9 @@ nvcc=$(command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/c
 if [ -n "$nvcc" ]; then
   say "cuda: headers, a model and GPU tests under nvcc"
   # Some of the GPU tests are compiled and linked on every machine, so that each library is; where there is a GPU, all are, and run.
-  some='gpu.runtime.cuda_trainer gpu.backend.transport.nccl gpu.backend.cuda.attention_plans'
+  some='gpu.runtime.cuda_trainer gpu.backend.transport.nccl gpu.backend.cuda.attention.attention_plans'
   # With these, all kernels that matter, whose machine code is checked.
-  some="$some gpu.backend.cuda.cross_entropy gpu.backend.cuda.gemm_matrix_kernel gpu.backend.cuda.rotary gpu.backend.cuda.swiglu"
+  some="$some gpu.backend.cuda.losses.cross_entropy gpu.backend.cuda.products.gemm_matrix_kernel gpu.backend.cuda.attention.rotary gpu.backend.cuda.rows.swiglu"
   targets="headers.cuda $some"
   run="^($(printf '%s' "$some" | tr ' ' '|'))\$"
   if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then

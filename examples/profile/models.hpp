@@ -3,7 +3,7 @@
 
 #include "train_clip/models.hpp"
 
-#include <motet/backend/cpu/context.hpp>
+#include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/model/module.hpp>
 #include <motet/plan/describe/tower_of.hpp>

@@ -3,9 +3,9 @@
 
 // Everything, with GPUs: for programs that nvcc compiles and that link motet::cuda.
 #include <motet/backend/cuda/device.hpp>
-#include <motet/backend/cuda/event.hpp>
-#include <motet/backend/cuda/recorder.hpp>
-#include <motet/backend/cuda/sm_share.hpp>
+#include <motet/backend/cuda/device/event.hpp>
+#include <motet/backend/cuda/device/recorder.hpp>
+#include <motet/backend/cuda/device/sm_share.hpp>
 #include <motet/backend/transport/shared_gpu.hpp>
 #include <motet/backend/transport/shared_gpu_group.hpp>
 #include <motet/motet.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/product_choices.hpp>
+#include <motet/backend/cuda/products/product_choices.hpp>
 
 #include <cstdlib>
 

@@ -444,7 +444,7 @@ def rounded_to_fp8(x, kind):
 
 def make_fp8(random):
     """The three products of a linear layer: values and weights as e4m3, gradients as e5m2. Sums are exact, so rounding the operands is all that is off:
-    tests/unit/backend/cuda/fp8.cpp. Of each product `off` has the relative error to that without rounding."""
+    tests/unit/backend/cuda/products/fp8.cpp. Of each product `off` has the relative error to that without rounding."""
     file = {}
     for name, rows, width, out, size in (("even", 48, 32, 64, 1.0), ("small", 16, 48, 16, 1e-7), ("large", 32, 16, 80, 1e6), ("ragged", 37, 64, 48, 1.0)):
         x, dy = random.normal(rows, width).bfloat16().double(), random.normal(rows, out, scale=size).bfloat16().double()

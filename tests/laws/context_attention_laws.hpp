@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/attention.hpp>
+#include <motet/backend/cpu/attention/attention.hpp>
 
 #include <doctest/doctest.h>
 

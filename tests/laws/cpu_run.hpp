@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/context.hpp>
+#include <motet/backend/cpu/device/context.hpp>
 
 #include <algorithm>
 #include <vector>

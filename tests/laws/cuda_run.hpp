@@ -3,7 +3,7 @@
 
 #include "grid.hpp"
 
-#include <motet/backend/cuda/context.hpp>
+#include <motet/backend/cuda/device/context.hpp>
 
 #include <algorithm>
 #include <initializer_list>

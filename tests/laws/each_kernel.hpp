@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/kernel_choice.hpp>
+#include <motet/backend/cpu/device/kernel_choice.hpp>
 
 #include <doctest/doctest.h>
 

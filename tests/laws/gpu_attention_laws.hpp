@@ -6,8 +6,8 @@
 
 #include <doctest/doctest.h>
 
-#include <motet/backend/cpu/attention.hpp>
-#include <motet/backend/cuda/attention.hpp>
+#include <motet/backend/cpu/attention/attention.hpp>
+#include <motet/backend/cuda/attention/attention.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -17,7 +17,7 @@
 
 namespace motet::laws {
 
-struct attention_problem {
+struct attention_case {
   attention_shape shape;
   std::vector<index> queries, keys;  // rows of each sample
   bool even = false;                 // all alike, given without offsets
@@ -53,7 +53,7 @@ enum class attention_layout {
 };  // matrices of their own; columns of one, and of another the gradients; gradients over q, k, v of one
 
 template <class T>
-void check_attention(const attention_problem& p, attention_layout how, double allowed, double size = 1, index gap = 3) {
+void check_attention(const attention_case& p, attention_layout how, double allowed, double size = 1, index gap = 3) {
   const auto& s = p.shape;
   const index q_rows = total_rows(p.queries), k_rows = total_rows(p.keys), q_width = s.heads * s.head_width, k_width = s.kv_heads * s.head_width;
   const auto q_at = offsets_of(p.queries), k_at = offsets_of(p.keys);

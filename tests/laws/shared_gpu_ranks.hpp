@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/transfer.hpp>
+#include <motet/backend/cuda/kernels/transfer.hpp>
 #include <motet/backend/transport/shared_gpu_group.hpp>
 
 #include <algorithm>

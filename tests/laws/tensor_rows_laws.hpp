@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/tensor_rows.hpp>
+#include <motet/backend/cpu/exchange/tensor_rows.hpp>
 #include <motet/backend/spread_rows.hpp>
 
 #include "cpu_run.hpp"

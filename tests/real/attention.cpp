@@ -2,8 +2,8 @@
 // no GPUs
 // Graphs of attention before the real cuDNN, which is told of chips that are not here: what it refuses, has no kernel for or cannot compile shows.
 // What its kernels compute does not.
-#include <motet/backend/cuda/attention_plans.hpp>
-#include <motet/backend/cuda/attention_samples.hpp>
+#include <motet/backend/cuda/attention/attention_plans.hpp>
+#include <motet/backend/cuda/attention/attention_samples.hpp>
 
 #include <doctest/doctest.h>
 

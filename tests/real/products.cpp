@@ -2,7 +2,7 @@
 // The descriptions of products that linear layers, attention and losses make, before the real cuBLASLt. What they say is judged anywhere: a library
 // refuses attributes that it does not know or of another size. What it offers for them it tells only where there is a GPU; there, whatever our code
 // counts on must be offered, and the rest is listed.
-#include <motet/backend/cuda/gemm_plans.hpp>
+#include <motet/backend/cuda/products/gemm_plans.hpp>
 
 #include <doctest/doctest.h>
 

@@ -15,10 +15,13 @@ import std_includes
 
 # A folder includes its own floor and lower ones.
 FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9, "front": 10, "": 11}
-# Rooms of a floor, the lowest first: one includes itself and those before it.
+# Rooms of a floor, or of a back end, the lowest first: one includes itself and those before it. With "" what lies in no room stands above them all.
+BACK_END = ["device", "kernels", "rows", "exchange", "products", "attention", "losses", "experts", "parameters", ""]
 ROOMS = {
     "schedule": ["core", "write", "check", "simulate", "place", "draw", "csv"],
     "plan": ["describe", "prove", "cost", "search", "distmm", "files"],
+    "backend/cpu": BACK_END,
+    "backend/cuda": BACK_END,
 }
 # Downward includes that the design forbids all the same.
 FORBIDDEN = {
@@ -50,16 +53,21 @@ def folder(header):
     return header.split("/")[0] if "/" in header else ""
 
 
-def room(header):
-    """The place of a header's room on its floor; None where the floor has no rooms, -1 where the header is in none of them."""
+def house(header):
+    """The folder of ROOMS that a header is in; None where there are no rooms."""
     parts = header.split("/")
-    if parts[0] not in ROOMS:
-        return None
-    return ROOMS[parts[0]].index(parts[1]) if len(parts) > 2 and parts[1] in ROOMS[parts[0]] else -1
+    return next((at for at in ("/".join(parts[:2]), parts[0]) if at in ROOMS), None)
+
+
+def room(header):
+    """The place of a header's room in its house; -1 where it is in none of them."""
+    own = house(header)
+    name = "/".join(header[len(own) + 1:].split("/")[:-1])
+    return ROOMS[own].index(name) if name in ROOMS[own] else -1
 
 
 def sibling(header):
-    """The back end a header belongs to: backend/cpu/linear.hpp -> cpu; backend/concepts.hpp belongs to all."""
+    """The back end a header belongs to: backend/cpu/rows/norm.hpp -> cpu; backend/concepts.hpp belongs to all."""
     parts = header.split("/")
     return parts[1] if parts[0] == "backend" and len(parts) > 2 else None
 
@@ -152,8 +160,8 @@ def check(repository, docs="notice"):
         if own not in FLOORS:
             errors.append(f"{header}: folder {own} has no floor; add it to FLOORS")
             continue
-        if room(header) == -1:
-            errors.append(f"{header}: is in no room of {own}/, which are {', '.join(ROOMS[own])}")
+        if house(header) and room(header) == -1:
+            errors.append(f"{header}: is in no room of {house(header)}/, which are {', '.join(filter(None, ROOMS[house(header)]))}")
             continue
         ours, others = includes_of(root, header, text)
         graph[header], texts[header], standard[header] = ours, text, set(others)
@@ -163,8 +171,8 @@ def check(repository, docs="notice"):
                 errors.append(f"{header}: includes motet/{target}, which does not exist")
             elif FLOORS.get(other, 99) > FLOORS[own]:
                 errors.append(f"{header} (floor {FLOORS[own]}): includes motet/{target} (floor {FLOORS.get(other, '?')}), which is higher")
-            elif own == other and room(header) is not None and room(target) > room(header):
-                errors.append(f"{header}: includes motet/{target}, whose room comes later on this floor")
+            elif house(header) and house(header) == house(target) and room(target) > room(header):
+                errors.append(f"{header}: includes motet/{target}, whose room comes later")
             elif other in FORBIDDEN.get(own, set()) or (sibling(target) and "backend/*" in FORBIDDEN.get(own, set())):
                 errors.append(f"{header}: {own}/ may not include motet/{target}")
             elif sibling(header) == "transport" and CUDA.search(header) and sibling(target) == "cuda":

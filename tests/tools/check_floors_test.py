@@ -15,8 +15,8 @@ GOOD = {
     "nn/linear.hpp": "#include <motet/tensor/view.hpp>\n#include <vector>\n",
     "nn/messages.hpp": "",
     "backend/concepts.hpp": "#include <motet/nn/linear.hpp>\n",
-    "backend/cpu/linear.hpp": "#include <motet/backend/concepts.hpp>\n#include <thread>\n",
-    "backend/count/linear.hpp": '#include "../concepts.hpp"\n',
+    "backend/cpu/products/linear.hpp": "#include <motet/backend/concepts.hpp>\n#include <thread>\n",
+    "backend/count/products/linear.hpp": '#include "../../concepts.hpp"\n',
     "motet.hpp": "",  # brings all others, see findings()
 }
 
@@ -53,16 +53,16 @@ class Floors(unittest.TestCase):
         self.assertIn("which is higher", errors[0])
 
     def test_sibling(self):
-        self.fails("its sibling", {"backend/count/norm.hpp": "#include <motet/backend/cpu/linear.hpp>\n"})
+        self.fails("its sibling", {"backend/count/norm.hpp": "#include <motet/backend/cpu/products/linear.hpp>\n"})
 
     def test_sibling_by_relative_path(self):
-        self.fails("its sibling", {"backend/count/norm.hpp": '#include "../cpu/linear.hpp"\n'})
+        self.fails("its sibling", {"backend/count/norm.hpp": '#include "../cpu/products/linear.hpp"\n'})
 
     def test_shared_part_of_back_ends(self):
-        self.fails("may not include one of them", {"backend/all.hpp": "#include <motet/backend/cpu/linear.hpp>\n"})
+        self.fails("may not include one of them", {"backend/all.hpp": "#include <motet/backend/cpu/products/linear.hpp>\n"})
 
     def test_concrete_back_end_in_runtime(self):
-        self.fails("may not include", {"runtime/trainer.hpp": "#include <motet/backend/cpu/linear.hpp>\n"})
+        self.fails("may not include", {"runtime/trainer.hpp": "#include <motet/backend/cpu/products/linear.hpp>\n"})
 
     def test_schedule_knows_no_net(self):
         self.fails("may not include", {"schedule/check/check.hpp": "#include <motet/nn/linear.hpp>\n"})
@@ -70,6 +70,15 @@ class Floors(unittest.TestCase):
     def test_rooms(self):
         self.fails("whose room comes later", {"schedule/core/score.hpp": "#include <motet/schedule/check/play.hpp>\n", "schedule/check/play.hpp": ""})
         self.assertEqual(self.findings({"schedule/check/play.hpp": "#include <motet/schedule/core/score.hpp>\n", "schedule/core/score.hpp": ""}), ([], []))
+
+    def test_rooms_of_a_back_end(self):
+        self.fails("whose room comes later", {"backend/cpu/rows/norm.hpp": "#include <motet/backend/cpu/products/linear.hpp>\n",
+                                              "backend/count/rows/norm.hpp": ""})
+        self.fails("whose room comes later", {"backend/cpu/rows/norm.hpp": "#include <motet/backend/cpu/device.hpp>\n", "backend/cpu/device.hpp": "",
+                                              "backend/count/rows/norm.hpp": "", "backend/count/device.hpp": ""})
+        self.assertEqual(self.findings({"backend/cpu/device.hpp": "#include <motet/backend/cpu/products/linear.hpp>\n", "backend/count/device.hpp": ""}), ([], []))
+        self.fails("backend/cpu/stuff/norm.hpp: is in no room of backend/cpu/, which are device, kernels, rows,",
+                   {"backend/cpu/stuff/norm.hpp": "", "backend/count/stuff/norm.hpp": ""})
 
     def test_header_outside_of_rooms(self):
         errors, _ = self.findings({"plan/plan.hpp": "", "plan/stuff/tower.hpp": ""})
@@ -99,7 +108,7 @@ class Floors(unittest.TestCase):
         self.fails("which does not exist", {"nn/norm.hpp": "#include <motet/nn/no_such.hpp>\n"})
 
     def test_forgotten_in_motet_hpp(self):
-        self.fails("motet.hpp does not bring it", forgotten="backend/count/linear.hpp")
+        self.fails("motet.hpp does not bring it", forgotten="backend/count/products/linear.hpp")
 
     def test_unknown_folder(self):
         errors, _ = self.findings({"stuff/norm.hpp": ""})
@@ -116,18 +125,18 @@ class Floors(unittest.TestCase):
                      'inline void store(int* at) {\n  asm volatile(\n      "red.shared.add.u32 [ %0 ], 1;" ::"r"(at));\n}\n',
                      "inline void store(int* at) { __builtin_assume(__isGlobal(at)); }\n",
                      "inline void other(int* at) { must_lie_in<memory_kind::gpu>(at, 4); }\n" + store % ""):
-            self.fails("store says an instruction for one kind of memory", {"backend/count/linear.hpp": body})
+            self.fails("store says an instruction for one kind of memory", {"backend/count/products/linear.hpp": body})
         for body in (store % "  must_lie_in<memory_kind::gpu>(at, 4);\n",
                      "template <class Thread>\nvoid store(Thread&, int* at) {\n  must_lie_in<memory_kind::gpu>(at, 4);\n}\n" + store % "",
                      'inline void wait() { asm volatile("cp.async.wait_group 0;"); }\n',
                      'inline void store(int& both) {\n  asm("cvt.rn.bf16x2.f32 %0, 1, 1;" : "=r"(both));\n}\n'):
-            self.assertEqual(self.findings({"backend/count/linear.hpp": body})[0], [], body)
+            self.assertEqual(self.findings({"backend/count/products/linear.hpp": body})[0], [], body)
 
     def test_unequal_siblings_are_a_notice(self):
-        errors, notices = self.findings({"backend/cpu/norm.hpp": ""})
+        errors, notices = self.findings({"backend/cpu/rows/norm.hpp": ""})
         self.assertEqual(errors, [])
         self.assertEqual(len(notices), 1)
-        self.assertIn("backend/count: has no norm", notices[0])
+        self.assertIn("backend/count: has no rows/norm", notices[0])
 
 
 if __name__ == "__main__":

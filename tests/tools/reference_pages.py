@@ -177,7 +177,7 @@ def main():
     base = repository / "docs" / "reference"
     wanted, index = {}, ["# Reference", "", "One page for each public header, made from the header itself by `tests/tools/reference_pages.py --write .`.", ""]
     last = None
-    for header in sorted((repository / "include" / "motet").rglob("*.hpp")):
+    for header in sorted((repository / "include" / "motet").rglob("*.hpp"), key=lambda at: (at.parent, at)):
         relative = header.relative_to(repository / "include" / "motet").with_suffix(".md")
         wanted[base / relative] = page(repository, header)
         folder = relative.parent.as_posix()

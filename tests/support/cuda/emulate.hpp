@@ -8,7 +8,7 @@
 
 #include "support/cuda/machine.hpp"
 
-#include <motet/backend/cuda/launch.hpp>
+#include <motet/backend/cuda/device/launch.hpp>
 
 #include <typeinfo>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/block.hpp>
+#include <motet/backend/cuda/device/block.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
-// The thread of a kernel that an emulated block runs: what gpu_thread of backend/cuda/block.hpp offers, on the CPU. What all threads (or all lanes
+// The thread of a kernel that an emulated block runs: what gpu_thread of backend/cuda/device/block.hpp offers, on the CPU. What all threads (or all lanes
 // of a warp) must reach together is checked for that.
 
 namespace motet::emulation {

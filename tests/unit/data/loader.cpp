@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
 #include <doctest/doctest.h>
-#include <motet/backend/cpu/patches.hpp>
+#include <motet/backend/cpu/rows/patches.hpp>
 #include <motet/data/loader.hpp>
 
 #include <unit/data/pairs.hpp>

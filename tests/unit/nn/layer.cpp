@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/nn/layer.hpp>
 
-#include <motet/backend/cpu/context.hpp>
-#include <motet/backend/cpu/elementwise.hpp>
+#include <motet/backend/cpu/device/context.hpp>
+#include <motet/backend/cpu/rows/elementwise.hpp>
 
 #include <doctest/doctest.h>
 

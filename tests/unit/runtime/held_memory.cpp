@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cuda/emulate.hpp"
 
-#include <motet/backend/cpu/context.hpp>
-#include <motet/backend/cpu/transfer.hpp>
-#include <motet/backend/cuda/transfer.hpp>
+#include <motet/backend/cpu/device/context.hpp>
+#include <motet/backend/cpu/kernels/transfer.hpp>
+#include <motet/backend/cuda/kernels/transfer.hpp>
 #include <motet/runtime/held_memory.hpp>
 
 #include <doctest/doctest.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cuda/emulate.hpp"
 
-#include <motet/backend/cpu/context.hpp>
-#include <motet/backend/cpu/transfer.hpp>
-#include <motet/backend/cuda/transfer.hpp>
-#include <motet/backend/cuda/weight_copies.hpp>
+#include <motet/backend/cpu/device/context.hpp>
+#include <motet/backend/cpu/kernels/transfer.hpp>
+#include <motet/backend/cuda/kernels/transfer.hpp>
+#include <motet/backend/cuda/products/weight_copies.hpp>
 #include <motet/runtime/host_pieces.hpp>
 
 #include <doctest/doctest.h>

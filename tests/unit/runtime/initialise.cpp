@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cuda/emulate.hpp"
 
-#include <motet/backend/cpu/normal_draws.hpp>
-#include <motet/backend/cpu/optimizer.hpp>
-#include <motet/backend/cpu/transfer.hpp>
-#include <motet/backend/cuda/normal_draws.hpp>
-#include <motet/backend/cuda/optimizer.hpp>
+#include <motet/backend/cpu/kernels/transfer.hpp>
+#include <motet/backend/cpu/parameters/normal_draws.hpp>
+#include <motet/backend/cpu/parameters/optimizer.hpp>
+#include <motet/backend/cuda/parameters/normal_draws.hpp>
+#include <motet/backend/cuda/parameters/optimizer.hpp>
 #include <motet/runtime/initialise.hpp>
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/optimizer.hpp>
 
-#include <motet/backend/cpu/optimizer.hpp>
+#include <motet/backend/cpu/parameters/optimizer.hpp>
 
 #include <doctest/doctest.h>
 

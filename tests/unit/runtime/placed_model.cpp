@@ -2,7 +2,7 @@
 // labels: threads
 #include <motet/runtime/placed_model.hpp>
 
-#include <motet/backend/cpu/context.hpp>
+#include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/backend/transport/local_group.hpp>
 #include <motet/runtime/program_fit.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/profile_module.hpp>
 
-#include <motet/backend/cpu/context.hpp>
+#include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/model/module.hpp>
 #include <motet/plan/describe/tower_of.hpp>

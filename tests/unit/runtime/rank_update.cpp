@@ -3,7 +3,7 @@
 #include <motet/runtime/rank_state.hpp>
 #include <motet/runtime/rank_update.hpp>
 
-#include <motet/backend/cpu/context.hpp>
+#include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/backend/transport/local_group.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cuda/emulate.hpp"
 
-#include <motet/backend/cuda/staging.hpp>
-#include <motet/backend/cuda/transfer.hpp>
+#include <motet/backend/cuda/device/staging.hpp>
+#include <motet/backend/cuda/kernels/transfer.hpp>
 #include <motet/runtime/staged_microbatches.hpp>
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/context.hpp>
+#include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/plan/cost/tower_work.hpp>
 #include <motet/plan/describe/tower_of.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/attention_softmax.hpp>
-#include <motet/backend/cpu/gemm.hpp>
-#include <motet/backend/cpu/norm.hpp>
+#include <motet/backend/cpu/attention/attention_softmax.hpp>
+#include <motet/backend/cpu/products/gemm.hpp>
+#include <motet/backend/cpu/rows/norm.hpp>
 
 // The kernels that every tower needs, by number type: MOTET_KERNELS_FLOAT(extern) says that another file has them, MOTET_KERNELS_FLOAT() makes this
 // file have them. They are most of what a program of towers compiles, so a program of several files, or one that is built often, defines

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/context.hpp>
+#include <motet/backend/cuda/device/context.hpp>
 #include <motet/backend/transport/nccl_meetings.hpp>
 #include <motet/backend/transport/nccl_memory.hpp>
 

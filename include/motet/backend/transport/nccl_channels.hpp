@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/concepts.hpp>
-#include <motet/backend/cuda/time_marks.hpp>
+#include <motet/backend/cuda/device/time_marks.hpp>
 #include <motet/backend/transport/nccl_session.hpp>
 
 #include <map>

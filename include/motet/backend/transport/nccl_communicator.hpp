@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/engine.hpp>
-#include <motet/backend/cuda/event.hpp>
+#include <motet/backend/cuda/device/engine.hpp>
+#include <motet/backend/cuda/device/event.hpp>
 
 #if !__has_include(<nccl.h>)
 #error "motet: the NCCL transport needs nccl.h (NVIDIA's packages libnccl2 libnccl-dev); without it ranks of one process share a GPU by shared_gpu"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/kernel_loading.hpp>
+#include <motet/backend/cuda/device/kernel_loading.hpp>
 #include <motet/backend/transport/meeting_place.hpp>
 #include <motet/backend/transport/nccl_communicator.hpp>
 

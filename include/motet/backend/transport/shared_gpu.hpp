@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/context.hpp>
-#include <motet/backend/cuda/kernel_loading.hpp>
-#include <motet/backend/cuda/sm_share.hpp>
-#include <motet/backend/cuda/time_marks.hpp>
+#include <motet/backend/cuda/device/context.hpp>
+#include <motet/backend/cuda/device/kernel_loading.hpp>
+#include <motet/backend/cuda/device/sm_share.hpp>
+#include <motet/backend/cuda/device/time_marks.hpp>
 #include <motet/backend/transport/local.hpp>
 
 #include <mutex>

@@ -2,8 +2,8 @@
 #include "support/cuda/emulate.hpp"
 #include "support/cuda/in_child.hpp"
 
-#include <motet/backend/cuda/memory.hpp>
-#include <motet/backend/cuda/warp_matrix.hpp>
+#include <motet/backend/cuda/device/memory.hpp>
+#include <motet/backend/cuda/kernels/warp_matrix.hpp>
 
 #include "cuda_run.hpp"
 

@@ -2,7 +2,7 @@
 #include "support/cuda/emulate.hpp"
 #include "support/cuda/in_child.hpp"
 
-#include <motet/backend/cuda/memory.hpp>
+#include <motet/backend/cuda/device/memory.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/kernels/tile_kernels.hpp>
+
+// The softmax of attention on a tile of scores (query rows x keys), one step of it for each tile of keys, and its gradient.
+
+namespace motet::cpu::detail {
+
+// Which columns of a tile a row may see: row i the first `first + i * step`, at most all.
+struct visible_columns {
+  index first = 0;
+  index step = 0;
+  constexpr index of(index row, index columns) const {
+    const index count = first + row * step;
+    return count < 0 ? 0 : count < columns ? count : columns;
+  }
+};
+
+}  // namespace motet::cpu::detail
+
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/attention_softmax.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu::tiles {
+
+// s becomes 2^(scale s - peak), zero where a row may not see; peak and sum move on; what was summed before this tile must be multiplied by fade.
+template <class T>
+void softmax(index m, index n, detail::visible_columns visible, T scale, T* s, index s_row, T* peak, T* sum, T* fade) {
+  MOTET_SIMD_DISPATCH(return, tiles::softmax(m, n, visible, scale, s, s_row, peak, sum, fade));
+}
+
+// s becomes p = 2^(scale s - log); ds, which holds the gradient of p, becomes the gradient of the score before its scale, p (ds - delta) factor.
+template <class T>
+void softmax_backward(index m, index n, detail::visible_columns visible, T scale, T factor, const T* log, const T* delta, T* s, T* ds, index s_row) {
+  MOTET_SIMD_DISPATCH(return, tiles::softmax_backward(m, n, visible, scale, factor, log, delta, s, ds, s_row));
+}
+
+}  // namespace motet::cpu::tiles

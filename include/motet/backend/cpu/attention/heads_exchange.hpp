@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/attention/attention.hpp>
+#include <motet/backend/cpu/exchange/rows_exchange.hpp>
+#include <motet/backend/heads_exchange.hpp>
+
+namespace motet::cpu {
+
+using motet::heads_attention_backward;
+using motet::heads_attention_forward;
+using motet::reserve_exchanged;
+
+namespace detail {
+
+// Where columns of piece p of a row of all heads are on the wire, for a member that has them.
+template <class T>
+matrix<T> on_wire(const motet::detail::heads_transfer<T>& wire, index member, index p, interval columns) {
+  const head_columns& cut = wire.cut;
+  const index rows = wire.is.part.rows();
+  index before = 0, first = columns.begin - cut.piece(member, p).begin;
+  for (index m = 0; m < member; ++m) before += rows * cut.width(m);
+  for (index q = 0; q < p; ++q) first += cut.piece(member, q).size();
+  return {wire.part.data + before + first, rows, columns.size(), cut.width(member)};
+}
+
+// y = the sum over the members that have these columns, of which this is the first; sums are taken in `row`.
+template <class T>
+void sum_of_members(const motet::detail::heads_transfer<T>& wire, index p, interval columns, index first, interval rows, arithmetic<T>* row,
+                    matrix<T> y) {
+  const matrix<T> to = part(y, rows).columns(columns.begin, columns.size());
+  const auto has = [&](index m) { return m < wire.cut.members && wire.cut.piece(m, p).size() > 0 && wire.cut.piece(m, p).begin <= columns.begin; };
+  if (!has(first + 1)) return convert_rows(part(on_wire(wire, first, p, columns), rows), to);
+  for (index r = 0; r < to.rows; ++r) {
+    std::fill_n(row, to.width, arithmetic<T>(0));
+    for (index m = first; has(m); ++m) {
+      const T* const from = on_wire(wire, m, p, columns).row(rows.begin + r);
+      for (index c = 0; c < to.width; ++c) row[c] += static_cast<arithmetic<T>>(from[c]);
+    }
+    for (index c = 0; c < to.width; ++c) to.row(r)[c] = T(row[c]);
+  }
+}
+
+}  // namespace detail
+
+// Each thread copies its rows.
+template <class X, class T>
+void heads_to_wire(const context& ctx, const motet::detail::heads_transfer<T>& wire, matrix<X> x) {
+  if (ctx.measuring()) return;
+  const interval own = ctx.own(wire.is.part);
+  for (index m = 0; m < wire.cut.members; ++m)
+    for (index p = 0; p < wire.cut.pieces(); ++p) {
+      const interval columns = wire.cut.piece(m, p);
+      detail::convert_rows(detail::part(x, own).columns(columns.begin, columns.size()), detail::part(detail::on_wire(wire, m, p, columns), own));
+    }
+}
+template <class T>
+void heads_from_wire(context& ctx, const motet::detail::heads_transfer<T>& wire, matrix<T> y) {
+  using number = detail::arithmetic<T>;
+  const head_columns& cut = wire.cut;
+  number* const sums = ctx.scratch.take<number>(cut.head_width);
+  if (ctx.measuring()) return;
+  const interval own = ctx.own(wire.is.part);
+  for (index p = 0; p < cut.pieces(); ++p) {
+    index done = 0;
+    for (index m = 0; m < cut.members; ++m) {
+      const interval columns = cut.piece(m, p);
+      // Of queries all at once, as no two members have the same; of keys and values head by head.
+      const index step = p == 0 ? columns.size() : cut.head_width;
+      for (index c = columns.begin; c < columns.end; c += step) {
+        if (c < done) continue;
+        done = c + step;
+        detail::sum_of_members(wire, p, {c, done}, m, own, sums, y);
+      }
+    }
+  }
+}
+
+}  // namespace motet::cpu

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/context_ring.hpp>
+#include <motet/backend/cpu/attention/attention.hpp>
+#include <motet/backend/cpu/exchange/rows_exchange.hpp>
+#include <motet/backend/head_groups.hpp>
+
+// What ring attention is made of besides the ring: which tiles of queries meet a member's keys, and how keys and values go round.
+
+namespace motet::cpu::detail {
+
+// A tile of queries against a piece of the keys.
+struct ring_tile {
+  index row;                // of its first query, among the rows of the part
+  index count;              // queries
+  index reach;              // of the piece's keys the last query sees so many
+  visible_columns visible;  // from the piece's first key on
+};
+
+template <class C>
+struct ring_plan : context_ring {
+  head_groups groups;
+  mask_kind mask;
+  index rows;
+  attention_plan<C> plan;  // the keys are those of one piece
+  C scale;
+
+  ring_plan(const context& ctx, const attention_shape& shape)
+      : context_ring(*ctx.shared),
+        groups(shape),
+        mask(shape.mask),
+        rows(is.part.rows()),
+        plan(sequences{1, longest_piece(), nullptr}, shape),
+        scale(attention_scale<C>(shape)) {}
+
+  index longest_piece() const {
+    index longest = 0;
+    for (index s = 0; s < is.whole.samples; ++s) longest = std::max(longest, is.cut.longest_piece(is.whole.rows_of(s)));
+    return longest;
+  }
+  // The rows of a part that belong to this thread's samples.
+  interval own_rows(const context& ctx, index part) const {
+    const interval own = ctx.own_samples(is.part);
+    interval out;
+    for (index s = 0; s < own.end; ++s) {
+      const index count = is.cut.rows_of(is.whole.rows_of(s), part);
+      out.begin += s < own.begin ? count : 0;
+      out.end += count;
+    }
+    return out;
+  }
+
+  // Calls visit(sample, piece, row of the part) for the pieces of a part's keys that this member's queries see, of this thread's samples.
+  template <class Visit>
+  void each_keys(const context& ctx, index part, Visit&& visit) const {
+    const interval own = ctx.own_samples(is.part);
+    index row = own_rows(ctx, part).begin;
+    for (index s = own.begin; s < own.end; ++s) {
+      const index all = is.whole.rows_of(s), queries = is.part.rows_of(s);
+      const index last = queries > 0 ? is.cut.position(all, me, queries - 1) : -1;
+      for (index p = 0; p < is.cut.pieces(); ++p) {
+        const interval keys = is.cut.piece(all, part, p);
+        if (keys.size() > 0 && queries > 0 && (mask == mask_kind::full || keys.begin <= last)) visit(s, keys, row);
+        row += keys.size();
+      }
+    }
+  }
+  template <class Visit>
+  void each_tile(index sample, interval keys, Visit&& visit) const {
+    index row = is.part.begin(sample);
+    for (index p = 0; p < is.cut.pieces(); ++p) {
+      const interval queries = is.cut.piece(is.whole.rows_of(sample), me, p);
+      for (index i = 0; i < queries.size(); i += plan.query_tile) {
+        const index count = queries.size() - i < plan.query_tile ? queries.size() - i : plan.query_tile;
+        const index first = queries.begin + i + 1 - keys.begin, last = first + count - 1;
+        if (mask == mask_kind::full) visit(ring_tile{row + i, count, keys.size(), {keys.size(), 0}});
+        else if (last > 0) visit(ring_tile{row + i, count, last < keys.size() ? last : keys.size(), {first, 1}});
+      }
+      row += queries.size();
+    }
+  }
+};
+
+// Keys and values on their way round.
+template <class T>
+class key_ring {
+ public:
+  template <class C>
+  key_ring(context& ctx, const ring_plan<C>& ring)
+      : shift_(ctx, ring.is),
+        width_(ring.groups.kv_heads * ring.plan.width),
+        here_(ctx.memory.take<T>(ring.most_rows() * 2 * width_)),
+        next_(ctx.memory.take<T>(ring.most_rows() * 2 * width_)) {}
+
+  template <class K>
+  void fill(context& ctx, matrix<K> k, matrix<K> v) {
+    const interval own = ctx.own(ctx.shared->part);
+    const matrix<T> to{here_, k.rows, 2 * width_, 2 * width_};
+    convert_rows(part(k, own), part(to, own).columns(0, width_));
+    convert_rows(part(v, own), part(to, own).columns(width_, width_));
+    synchronize(ctx);
+  }
+  template <class C>
+  void begin(const context& ctx, const ring_plan<C>& ring, index step) {
+    rows_ = ring.rows_of(ring.part_at(step));
+    if (step + 1 < ring.members) shift_.begin(ctx, here_, rows_ * 2 * width_, next_, ring.rows_of(ring.part_at(step + 1)) * 2 * width_);
+  }
+  void poll() { shift_.poll(); }
+  // All threads are done with what was here.
+  void finish() {
+    shift_.finish();
+    std::swap(here_, next_);
+  }
+  matrix<const T> keys() const { return {here_, rows_, width_, 2 * width_}; }
+  matrix<const T> values() const { return {here_ + width_, rows_, width_, 2 * width_}; }
+
+ private:
+  ring_shift<context> shift_;
+  index width_, rows_ = 0;
+  T *here_, *next_;
+};
+
+}  // namespace motet::cpu::detail

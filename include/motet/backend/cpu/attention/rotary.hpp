@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/kernels/row_kernels.hpp>
+
+#include <cmath>
+
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/rotary.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu {
+namespace detail {
+
+// Turns rows by the angles of their positions, which follow each other.
+template <class X>
+class rotary_turns {
+ public:
+  rotary_turns(context& ctx, index head_width, double base, int direction)
+      : half_(head_width / 2),
+        angle_(ctx.scratch.take<double>(half_)),
+        step_cosine_(ctx.scratch.take<double>(half_)),
+        step_sine_(ctx.scratch.take<double>(half_)),
+        at_cosine_(ctx.scratch.take<double>(half_)),
+        at_sine_(ctx.scratch.take<double>(half_)),
+        cosines_(ctx.scratch.take<number>(half_)),
+        sines_(ctx.scratch.take<number>(half_)) {
+    if (ctx.measuring()) return;
+    for (index i = 0; i < half_; ++i) {
+      angle_[i] = direction * std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(head_width));
+      step_cosine_[i] = std::cos(angle_[i]);
+      step_sine_[i] = std::sin(angle_[i]);
+    }
+  }
+  // The first row has this position.
+  void turn(matrix<X> rows, index position) {
+    for (index i = 0; i < half_; ++i) {
+      const double before = angle_[i] * static_cast<double>(position - 1);
+      at_cosine_[i] = position > 1 ? std::cos(before) : 1;
+      at_sine_[i] = position > 1 ? std::sin(before) : 0;
+    }
+    for (index r = 0; r < rows.rows; ++r) {
+      if (position + r == 0) continue;  // stays as it is
+      MOTET_SIMD_DISPATCH(, next_position(at_cosine_, at_sine_, step_cosine_, step_sine_, half_, cosines_, sines_));
+      MOTET_SIMD_DISPATCH(, turn_row(rows.row(r), rows.width, half_, cosines_, sines_));
+    }
+  }
+
+ private:
+  using number = arithmetic<X>;
+  index half_;
+  double *angle_, *step_cosine_, *step_sine_, *at_cosine_, *at_sine_;
+  number *cosines_, *sines_;
+};
+
+}  // namespace detail
+
+// Rotary positions (Su et al., RoFormer) as released Llama weights expect them: element i of a head's first half turns with element i of its second
+// half, by position * base^(-2 i / head_width). Gradients are turned back with direction -1.
+template <class X>
+void rotary(context& ctx, const sequences& seq, index head_width, double base, int direction, matrix<X> x) {
+  ctx.note("rotary", 3 * detail::elements_in(x), 2 * detail::bytes_in(x));
+  const scratch_scope scope(ctx);
+  detail::rotary_turns<X> turns(ctx, head_width, base, direction);
+  if (ctx.measuring()) return;
+  const interval own = ctx.own_samples(seq);
+  for (index s = own.begin; s < own.end; ++s) turns.turn(x.slice(seq.begin(s), seq.rows_of(s)), 0);
+}
+
+}  // namespace motet::cpu

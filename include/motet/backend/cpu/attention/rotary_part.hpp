@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/attention/rotary.hpp>
+#include <motet/backend/spread.hpp>
+
+namespace motet::cpu {
+
+// The same for the rows that this context part has of all samples: each turns by its place in the whole sample.
+template <class X>
+void rotary_of_part(context& ctx, index head_width, double base, int direction, matrix<X> x) {
+  ctx.note("rotary_of_part", 3 * detail::elements_in(x), 2 * detail::bytes_in(x));
+  const scratch_scope scope(ctx);
+  detail::rotary_turns<X> turns(ctx, head_width, base, direction);
+  if (ctx.measuring()) return;
+  const spread& is = *ctx.shared;
+  const interval own = ctx.own_samples(is.part);
+  for (index s = own.begin; s < own.end; ++s) {
+    index row = is.part.begin(s);
+    for (index p = 0; p < is.cut.pieces(); ++p) {
+      const interval piece = is.cut.piece(is.whole.rows_of(s), is.context.member(), p);
+      turns.turn(x.slice(row, piece.size()), piece.begin);
+      row += piece.size();
+    }
+  }
+}
+
+}  // namespace motet::cpu

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/backend/cut_rows.hpp>
+#include <motet/backend/rows_exchange.hpp>
+
+namespace motet::cpu {
+
+using motet::on_whole_samples;
+using motet::rows_are_cut;
+using motet::rows_of_blocks;
+using motet::rows_of_samples;
+using motet::rows_to_parts;
+using motet::rows_to_samples;
+
+namespace detail {
+
+// Calls move(row in the batch, row in the part, count) for each piece that a part has of these samples.
+template <class Move>
+void each_piece(const row_parts& cut, index part, const sequences& whole, interval samples, Move&& move) {
+  index at = 0;
+  for (index s = 0; s < samples.end; ++s) {
+    const index rows = whole.rows_of(s);
+    if (s < samples.begin) {
+      at += cut.rows_of(rows, part);
+      continue;
+    }
+    for (index p = 0; p < cut.pieces(); ++p) {
+      const interval piece = cut.piece(rows, part, p);
+      if (piece.size() > 0) move(whole.begin(s) + piece.begin, at, piece.size());
+      at += piece.size();
+    }
+  }
+}
+
+// Between rows of whole samples and the same sorted by part; each thread moves those of its samples.
+struct part_order {
+  const spread& is;
+  const sequences& whole;
+
+  template <class X, class Y>
+  void to_parts(const context& ctx, matrix<X> x, matrix<Y> packed) const {
+    each(ctx, [&](index row, index at, index count) { convert_rows(x.slice(row, count), packed.slice(at, count)); });
+  }
+  template <class X, class Y>
+  void to_samples(const context& ctx, matrix<X> packed, matrix<Y> y) const {
+    each(ctx, [&](index row, index at, index count) { convert_rows(packed.slice(at, count), y.slice(row, count)); });
+  }
+
+ private:
+  template <class Move>
+  void each(const context& ctx, Move&& move) const {
+    for (index m = 0, before = 0; m < is.context.size(); before += is.cut.rows_of(whole, m), ++m)
+      each_piece(is.cut, m, whole, ctx.own_samples(whole), [&](index row, index at, index count) { move(row, before + at, count); });
+  }
+};
+
+}  // namespace detail
+
+inline detail::part_order order_of_parts(const context& ctx, const sequences& whole) { return {*ctx.shared, whole}; }
+inline std::span<index> host_numbers(context& ctx, index count) { return {ctx.scratch.take<index>(count), static_cast<std::size_t>(count)}; }
+
+}  // namespace motet::cpu

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/device/context.hpp>
+#include <motet/backend/spread.hpp>
+
+namespace motet::cpu::detail {
+
+// The pieces that the rows of a sample are cut into, in the order of rows, and which of them this rank has.
+struct sample_pieces {
+  const spread* shared = nullptr;
+  explicit sample_pieces(const context& ctx) : shared(ctx.shared != nullptr && !ctx.shared->context.alone() ? ctx.shared : nullptr) {}
+  index all() const { return shared ? shared->cut.parts * shared->cut.pieces() : 1; }
+  index own() const { return shared ? shared->cut.pieces() : 1; }
+  index number(index which) const {
+    if (!shared) return 0;
+    return which == 0 ? shared->context.member() : all() - 1 - shared->context.member();
+  }
+  // Rows of the whole sample.
+  index rows(const sequences& seq, index sample) const { return shared ? shared->full.rows_of(sample) : seq.rows_of(sample); }
+  interval piece(const sequences& seq, index sample, index which) const {
+    if (!shared) return {seq.begin(sample), seq.end(sample)};
+    const index whole = rows(seq, sample), before = which == 0 ? 0 : shared->cut.piece(whole, shared->context.member(), 0).size();
+    const index begin = seq.begin(sample) + before;
+    return {begin, begin + shared->cut.piece(whole, shared->context.member(), which).size()};
+  }
+};
+
+}  // namespace motet::cpu::detail

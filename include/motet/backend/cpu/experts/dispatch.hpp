@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/exchange/tensor_rows.hpp>
+#include <motet/backend/cpu/experts/grouping.hpp>
+#include <motet/nn/parameter.hpp>
+
+namespace motet::cpu {
+namespace detail {
+
+// Rows of all ranks that share the experts, where this one has `seq`.
+inline sequences shared_rows(const context& ctx, const sequences& seq) {
+  const sequences& all = rows_of_all(ctx);
+  return seq.rows() == ctx.shared->own.rows() ? all : all.pooled();
+}
+
+// Rows by rank to the ranks, or, with `back`, from where they came; one thread speaks for all. Memory of the threads is seen before and after.
+template <class Real, class T>
+void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T> from, matrix<T> into) {
+  const scratch_scope scope(ctx);
+  index* const bytes = ctx.scratch.take<index>(2 * to.ranks);
+  if (ctx.measuring()) return;
+  synchronize(ctx);
+  if (ctx.thread == 0) {
+    const auto row_bytes = from.width * static_cast<index>(sizeof(T));
+    for (index m = 0; m < to.ranks; ++m) {
+      bytes[m] = (back ? to.arrived_rows : to.sent_rows)[m] * row_bytes;
+      bytes[to.ranks + m] = (back ? to.sent_rows : to.arrived_rows)[m] * row_bytes;
+    }
+    const std::span<const index> all(bytes, static_cast<std::size_t>(2 * to.ranks));
+    const auto ranks = static_cast<std::size_t>(to.ranks);
+    ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(from.data), all.first(ranks), reinterpret_cast<std::byte*>(into.data),
+                                  all.last(ranks));
+  }
+  synchronize(ctx);
+}
+
+// The bytes of rows that go to each rank, packed and exchanged; then they lie in `arrived`.
+template <class Real, class X, class Y>
+void send_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<Y> arrived) {
+  const index mark = ctx.memory.mark();
+  const matrix<Y> packed{ctx.memory.take<Y>(to.most_sent * arrived.width), to.most_sent, arrived.width, arrived.width};
+  if (!ctx.measuring()) {
+    synchronize(ctx);
+    spread_rows_to(to.sent, ctx.own(to.sent.each()), x, packed);
+  }
+  exchange_rows(ctx, to, false, packed, arrived);
+  release(ctx, mark);
+}
+
+}  // namespace detail
+
+// Memory for the worst that routing can do: without a bound on capacity all rows of the group may choose the experts of one rank.
+template <class Real>
+void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& shape, tensor_cut cut, dispatched<Real>& to) {
+  const interval experts = cut.share(shape.experts);
+  const index k = shape.top_k, rows = seq.rows();
+  to = {};
+  to.top_k = k;
+  to.ranks = cut.shards;
+  to.first = experts.begin;
+  const index even = shape.most_choices(rows, seq.samples, shape.experts);
+  if (to.alone()) {
+    to.most_placed = even;
+    to.placed = detail::take_grouping(ctx, experts.size(), rows, k, to.most_placed);
+    to.placed.count = even;  // in a dry run
+    return;
+  }
+  const sequences all = detail::shared_rows(ctx, seq);
+  to.most_sent = rows * (k < to.ranks ? k : to.ranks);
+  to.most_arrived = all.rows();
+  to.most_placed = shape.most_choices(all.rows(), all.samples, experts.size());
+  to.sent_rows = ctx.memory.take<index>(to.ranks);
+  to.arrived_rows = ctx.memory.take<index>(to.ranks);
+  to.sent = detail::take_grouping(ctx, to.ranks, rows, k, to.most_sent);
+  to.placed = detail::take_grouping(ctx, experts.size(), to.most_arrived, k, to.most_placed);
+  to.placed.count = even < to.most_placed ? even : to.most_placed;  // in a dry run
+  to.arrived = {ctx.memory.take<choice<Real>>(to.most_arrived * k), to.most_arrived, k, k};
+}
+
+// Sends the choices to the ranks of their experts and sorts what comes by expert. Every rank makes the same calls on the group, whatever was chosen.
+template <class Real>
+void dispatch(context& ctx, const sequences& seq, const router_shape& shape, matrix<choice<Real>> chosen, dispatched<Real>& to) {
+  to.came = 0;
+  ctx.note("dispatch", 0, 2 * static_cast<double>(chosen.rows * chosen.width) * detail::bytes_of<choice<Real>>);
+  const index keys = to.placed.keys > to.ranks ? to.placed.keys : to.ranks;
+  {
+    const scratch_scope scope(ctx);  // what sorting takes
+    ctx.scratch.take<index>(keys + 1);
+    ctx.scratch.take<index>(keys + 1);
+  }
+  synchronize(ctx);
+  if (to.alone()) {
+    to.arrived = chosen;
+    if (ctx.measuring()) return;
+    detail::sort_choices(ctx, seq.rows(), ctx.own(seq), to.placed, [&](index r, index j) {
+      const choice<Real>& c = chosen.row(r)[j];
+      return c.kept ? static_cast<index>(c.expert) : index{-1};
+    });
+    return synchronize(ctx);
+  }
+  // The first of a row's choices that goes to a rank takes the others along.
+  const auto rank_of = [&](index r, index j) { return owner(shape.experts, to.ranks, chosen.row(r)[j].expert); };
+  if (!ctx.measuring()) {
+    detail::sort_choices(ctx, seq.rows(), ctx.own(seq), to.sent, [&](index r, index j) {
+      const choice<Real>* const row = chosen.row(r);
+      if (!row[j].kept) return index{-1};
+      for (index i = 0; i < j; ++i)
+        if (row[i].kept && rank_of(r, i) == rank_of(r, j)) return index{-1};
+      return rank_of(r, j);
+    });
+    synchronize(ctx);
+    if (ctx.thread == 0) {
+      for (index m = 0; m < to.ranks; ++m) to.sent_rows[m] = to.sent.starts[m + 1] - to.sent.starts[m];
+      const scratch_scope scope(ctx);
+      index* const bytes = ctx.scratch.take<index>(to.ranks);
+      for (index m = 0; m < to.ranks; ++m) bytes[m] = static_cast<index>(sizeof(index));
+      const std::span<const index> each(bytes, static_cast<std::size_t>(to.ranks));
+      ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(to.sent_rows), each, reinterpret_cast<std::byte*>(to.arrived_rows), each);
+    }
+  }
+  detail::send_rows(ctx, to, chosen, to.arrived);
+  if (ctx.measuring()) return;
+  for (index m = 0; m < to.ranks; ++m) to.came += to.arrived_rows[m];
+  detail::sort_choices(ctx, to.came, ctx.own(to.arrivals()), to.placed, [&](index r, index j) {
+    const choice<Real>& c = to.arrived.row(r)[j];
+    const index expert = c.expert - to.first;
+    return c.kept && expert >= 0 && expert < to.placed.keys ? expert : index{-1};
+  });
+  synchronize(ctx);
+}
+
+}  // namespace motet::cpu

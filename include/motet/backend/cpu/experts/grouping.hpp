@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/nn/routing.hpp>
+
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/grouping.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu::detail {
+
+// Memory for up to `most` places of the choices of up to `rows` rows.
+inline grouping take_grouping(context& ctx, index keys, index rows, index top_k, index most) {
+  grouping by;
+  by.keys = keys;
+  by.starts = ctx.memory.take<index>(keys + 1);
+  by.place = {ctx.memory.take<std::int32_t>(rows * top_k), rows, top_k, top_k};
+  by.source = ctx.memory.take<std::int32_t>(most);
+  by.most = most;
+  return by;
+}
+
+// Sorts all choices by key(row, number), where negative ones get no place. Every thread counts all of them, as that needs no meeting, and places those of
+// its own rows; the caller synchronises before and after.
+template <class Key>
+void sort_choices(context& ctx, index rows, interval own, grouping& by, Key key) {
+  const index top_k = by.place.width;
+  const scratch_scope scope(ctx);
+  index* const next = ctx.scratch.take<index>(by.keys + 1);
+  index* const before = ctx.scratch.take<index>(by.keys + 1);
+  for (index k = 0; k <= by.keys; ++k) next[k] = before[k] = 0;
+  for (index r = 0; r < rows; ++r) {
+    for (index j = 0; j < top_k; ++j) {
+      const index k = key(r, j);
+      if (k < 0) continue;
+      ++next[k];
+      if (r < own.begin) ++before[k];
+    }
+  }
+  index sum = 0;
+  for (index k = 0; k <= by.keys; ++k) {
+    const index here = next[k];
+    if (ctx.thread == 0) by.starts[k] = sum;
+    next[k] = sum + before[k];
+    sum += here;
+  }
+  by.count = sum;
+  for (index r = own.begin; r < own.end; ++r) {
+    for (index j = 0; j < top_k; ++j) {
+      const index k = key(r, j);
+      if (k >= 0) by.source[next[k]] = static_cast<std::int32_t>(r * top_k + j);
+      by.place.row(r)[j] = k >= 0 ? static_cast<std::int32_t>(next[k]++) : -1;
+    }
+  }
+}
+
+// Each place that this thread fills gets the row that its choice is of.
+template <class X, class Y>
+void spread_rows_to(const grouping& by, interval places, matrix<X> x, matrix<Y> y) {
+  for (index p = places.begin; p < places.end; ++p) {
+    const auto from = x.slice(by.source[p] / by.place.width, 1);
+    if constexpr (std::is_same_v<std::remove_const_t<X>, Y>)
+      std::memcpy(static_cast<void*>(y.row(p)), from.data, static_cast<std::size_t>(y.width) * sizeof(Y));
+    else convert_rows(from, y.slice(p, 1));
+  }
+}
+
+// y = residual (may be empty) + the sum of what lies at a row's places, weighed with the gates of its choices where they are given.
+template <class Real, class X, class R, class Y>
+void collect_rows(context& ctx, const grouping& by, interval own, matrix<X> from, const choice<Real>* gates, matrix<R> residual, matrix<Y> y) {
+  using number = arithmetic<X, R, Y, Real>;
+  const index top_k = by.place.width;
+  const scratch_scope scope(ctx);
+  auto* const rows = ctx.scratch.take<const std::remove_const_t<X>*>(top_k);
+  number* const scale = ctx.scratch.take<number>(top_k);
+  for (index r = own.begin; r < own.end; ++r) {
+    index count = 0;
+    for (index j = 0; j < top_k; ++j) {
+      if (by.place.row(r)[j] < 0) continue;
+      rows[count] = from.row(by.place.row(r)[j]);
+      scale[count++] = gates != nullptr ? static_cast<number>(gates[r * top_k + j].gate) : number(1);
+    }
+    const std::remove_const_t<R>* beside = residual ? residual.row(r) : nullptr;
+    MOTET_SIMD_DISPATCH(, combine_row<number>(rows, scale, count, beside, y.row(r), y.width));
+  }
+}
+
+}  // namespace motet::cpu::detail

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/device/arithmetic.hpp>
+#include <motet/backend/cpu/device/context.hpp>
+#include <motet/backend/cpu/kernels/simd.hpp>
+
+#include <cmath>
+#include <cstring>
+
+namespace motet::cpu::detail {
+
+// Sums of up to eight rows at a time are taken in registers, so that the place they are added to is read and written an eighth as often.
+inline constexpr int summed_rows = 8;
+
+}  // namespace motet::cpu::detail
+
+// Short loops over rows that most operations are made of. Matrices come cut to the rows, or columns, that the calling thread owns.
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/row_kernels.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu::detail {
+
+// The part of a matrix that an interval of its rows makes.
+template <class T>
+matrix<T> part(matrix<T> x, interval rows) {
+  return x.data == nullptr ? x : x.slice(rows.begin, rows.size());
+}
+
+// y = 0; all zero bits are zero in every number type here.
+template <class Y>
+void clear_rows(matrix<Y> y) {
+  for (index r = 0; r < y.rows; ++r) std::memset(static_cast<void*>(y.row(r)), 0, static_cast<std::size_t>(y.width) * sizeof(Y));
+}
+
+// y = x * scale, converting
+template <class X, class Y>
+void convert_rows(matrix<X> x, matrix<Y> y, double scale = 1) {
+  if (y.rows == 0) return;
+  if constexpr (std::is_same_v<std::remove_const_t<X>, Y>) {
+    if (scale == 1) {
+      for (index r = 0; r < y.rows; ++r) std::memmove(static_cast<void*>(y.row(r)), x.row(r), static_cast<std::size_t>(y.width) * sizeof(Y));
+      return;
+    }
+  }
+  using number = arithmetic<X, Y>;
+  MOTET_SIMD_DISPATCH(, convert<number>(x, y, static_cast<number>(scale)));
+}
+
+// y = a + b
+template <class A, class B, class Y>
+void sum_rows(matrix<A> a, matrix<B> b, matrix<Y> y) {
+  using number = arithmetic<A, B, Y>;
+  MOTET_SIMD_DISPATCH(, sum_of_two<number>(a, b, y));
+}
+
+// sums[j] += the sum of from[i][j] over i < count
+template <class X, class T>
+void gather_rows(const X* const* from, int count, index width, T* sums) {
+  MOTET_SIMD_DISPATCH(, sum_of_many<X, T>(from, count, width, sums));
+}
+
+// sums[j] += the sum of x[r][j] over all rows
+template <class X, class T>
+void sum_columns(matrix<X> x, T* sums) {
+  const std::remove_const_t<X>* rows[summed_rows];
+  for (index r = 0; r < x.rows; r += summed_rows) {
+    const int count = static_cast<int>(x.rows - r < summed_rows ? x.rows - r : summed_rows);
+    for (int i = 0; i < count; ++i) rows[i] = x.row(r + i);
+    gather_rows(rows, count, x.width, sums);
+  }
+}
+
+}  // namespace motet::cpu::detail

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/adamw_step.hpp>
+#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/backend/flat_runs.hpp>
+
+#include <cmath>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/optimizer.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu {
+
+template <class T>
+void zero(context& ctx, T* data, index count) {
+  ctx.note("zero", 0, static_cast<double>(count) * detail::bytes_of<T>);
+  if (ctx.measuring()) return;
+  synchronize(ctx);
+  const interval own = ctx.own(count);
+  if (own.size() > 0) std::memset(static_cast<void*>(data + own.begin), 0, static_cast<std::size_t>(own.size()) * sizeof(T));
+  synchronize(ctx);
+}
+
+// The same number on every thread; it depends on the number of threads only by rounding in double.
+template <class T>
+double sum_of_squares(context& ctx, const T* data, index count) {
+  ctx.note("sum_of_squares", 2 * static_cast<double>(count), static_cast<double>(count) * detail::bytes_of<T>);
+  if (ctx.measuring()) return 0;
+  synchronize(ctx);
+  const interval own = ctx.own(count);
+  double sum = 0;
+  MOTET_SIMD_DISPATCH(sum =, squares_of(data + own.begin, own.size()));
+  if (ctx.crew == nullptr || ctx.threads == 1) return sum;
+  ctx.crew->slot(ctx.thread) = sum;
+  synchronize(ctx);
+  double total = 0;
+  for (int t = 0; t < ctx.threads; ++t) total += ctx.crew->slot(t);
+  synchronize(ctx);
+  return total;
+}
+
+// Parts whose squares are added up together, in their order.
+template <class T>
+class flat_list {
+ public:
+  flat_list() = default;
+  explicit flat_list(std::vector<flat_run<T>> runs) : all_(std::move(runs)) {}
+  void prepare(context&) const {}
+  const std::vector<flat_run<T>>& all() const { return all_; }
+
+ private:
+  std::vector<flat_run<T>> all_;
+};
+template <class T>
+double sum_of_squares(context& ctx, const flat_list<T>& list) {
+  double sum = 0;
+  for (const flat_run<T>& each : list.all()) sum += sum_of_squares(ctx, each.data, each.count);
+  return sum;
+}
+
+using motet::adamw_step, motet::update_sums;
+
+// AdamW (Loshchilov and Hutter), with decoupled decay and epsilon outside the root. With `clear` the gradient is left zero for the next step.
+template <class T>
+void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const adamw_step& step, bool clear) {
+  ctx.note("adamw", 12 * static_cast<double>(count), (clear ? 8 : 7) * static_cast<double>(count) * detail::bytes_of<T>);
+  if (ctx.measuring()) return;
+  synchronize(ctx);
+  const interval own = ctx.own(count);
+  MOTET_SIMD_DISPATCH(, adamw_values(weight + own.begin, gradient + own.begin, first + own.begin, second + own.begin, own.size(),
+                                     T(1 - step.rate * step.decay), T(step.rate / step.correction1), T(1 / std::sqrt(step.correction2)),
+                                     T(step.clip_scale), T(step.epsilon), T(1 - step.beta1), T(step.beta2), T(1 - step.beta2), clear));
+  synchronize(ctx);
+}
+
+// What one update moves; memory of its runs may be there only when it is first used.
+template <class T>
+class adamw_list {
+ public:
+  adamw_list() = default;
+  explicit adamw_list(std::vector<adamw_run<T>> runs) : all_(std::move(runs)) {}
+  void prepare(context&) const {}
+  const std::vector<adamw_run<T>>& all() const { return all_; }
+
+ private:
+  std::vector<adamw_run<T>> all_;
+};
+// Leaves all gradients zero. step.decay is that of the runs that decay.
+template <class T>
+void adamw(context& ctx, const adamw_list<T>& list, const adamw_step& step) {
+  for (const adamw_run<T>& each : list.all()) {
+    adamw_step own = step;
+    if (!each.decays) own.decay = 0;
+    if (each.only_clears) zero(ctx, each.gradient, each.count);
+    else adamw(ctx, each.weight, each.gradient, each.first, each.second, each.count, own, true);
+  }
+}
+// Clips by these sums. Where they do not allow it, weights, moments and gradients stay as they are.
+template <class T>
+void adamw(context& ctx, const adamw_list<T>& list, adamw_step step, const real& loss, const real& squares, double clip) {
+  const update_sums by{loss, squares, clip};
+  if (!by.allow()) return;
+  step.clip_scale = by.scale();
+  adamw(ctx, list, step);
+}
+
+// The number there is no larger than this afterwards.
+template <class T>
+void clamp_to(context& ctx, T* at, std::type_identity_t<T> most) {
+  if (ctx.measuring()) return;
+  synchronize(ctx);
+  if (ctx.thread == 0 && *at > most) *at = most;
+  synchronize(ctx);
+}
+
+// Where the sums allow an update.
+template <class T>
+void clamp_to(context& ctx, T* at, std::type_identity_t<T> most, const real& loss, const real& squares) {
+  if (update_sums{loss, squares}.allow()) clamp_to(ctx, at, most);
+}
+
+}  // namespace motet::cpu

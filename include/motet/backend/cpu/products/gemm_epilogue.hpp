@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/kernels/vector_math.hpp>
+
+namespace motet::cpu {
+
+// Which activation code an epilogue carries; a product without activation compiles none.
+enum class epilogue_mode : int { linear, forward, backward };
+
+// What happens to a sum while it is still in the cache. All pieces are optional; in this order:
+//   v = sum + bias[j]
+//   forward:  pre[i, j] = v;  v = activation(v)
+//   backward: v = v * activation'(pre[i, j]);  replayed[i, j] = activation(pre[i, j])
+//   out[i, j] = v + residual[i, j] (+ out[i, j] when accumulating)
+// `replayed` may be the memory of `pre`, `residual` that of the output.
+template <class Sum = float, class Residual = Sum, class Pre = Sum, epilogue_mode Mode = epilogue_mode::linear>
+struct gemm_epilogue {
+  static constexpr epilogue_mode mode = Mode;
+
+  const Sum* bias = nullptr;
+  const Residual* residual = nullptr;
+  index residual_stride = 0;
+  activation kind = activation::none;
+  Pre* pre = nullptr;  // forward: written, or null; backward: read
+  index pre_stride = 0;
+  Pre* replayed = nullptr;
+  index replayed_stride = 0;
+  bool accumulate = false;
+
+  bool is_linear() const { return Mode == epilogue_mode::linear || (Mode == epilogue_mode::forward && kind == activation::none && !pre); }
+  bool only_stores() const { return is_linear() && !bias && !residual; }
+};
+
+}  // namespace motet::cpu
+
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/gemm_epilogue.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>

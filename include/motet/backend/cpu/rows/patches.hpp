@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/nn/operations.hpp>
+#include <motet/tensor/packed_pictures.hpp>
+
+#include <cassert>
+
+namespace motet::cpu {
+namespace detail {
+
+// Row y of a packed picture that is resized to the model's square, as put(x, numbers of all channels) gets it.
+template <class Put>
+void resized_row(const packed_pictures& from, index sample, const patch_geometry& geometry, index y, Put&& put) {
+  const packed_picture& own = from.each[sample];
+  const auto channels = static_cast<std::int32_t>(geometry.channels), side = static_cast<std::int32_t>(geometry.side), length = own.width * channels;
+  const resize_axis rows{own.height, side}, columns{own.width, side};
+  const resize_axis::taps down = rows.at(static_cast<std::int32_t>(y));
+  std::int32_t line[packed_pictures::most_line];
+  for (std::int32_t t = 0; t < down.count; ++t) {
+    const std::int32_t weight = rows.weight(down, t);
+    const std::uint8_t* const source = from.of(sample) + static_cast<index>(down.first + t) * own.pitch;
+    if (t == 0) {
+      for (std::int32_t i = 0; i < length; ++i) line[i] = weight * source[i];
+    } else {
+      for (std::int32_t i = 0; i < length; ++i) line[i] += weight * source[i];
+    }
+  }
+  for (std::int32_t x = 0; x < side; ++x) {
+    const resize_axis::taps across = columns.at(x);
+    const float scale = 1 / (static_cast<float>(down.sum) * static_cast<float>(across.sum));
+    float numbers[packed_pictures::most_channels] = {};
+    for (std::int32_t c = 0; c < channels; ++c) {
+      float sum = 0;
+      for (std::int32_t t = 0; t < across.count; ++t)
+        sum += static_cast<float>(columns.weight(across, t)) * static_cast<float>(line[(across.first + t) * channels + c]);
+      numbers[c] = sum * scale * from.factor[c] + from.shift[c];
+    }
+    put(own.flip != 0 ? side - 1 - x : x, numbers);
+  }
+}
+
+}  // namespace detail
+
+// Row s of pixels is a picture (channels, side, side); rows of y are its patches (channels, patch, patch) from left to right, then down, so that a
+// convolution with stride = patch becomes a linear layer on them.
+template <class P, class Y>
+void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<P> pixels, matrix<Y> y) {
+  ctx.note("patches", 0, detail::bytes_in(pixels) + detail::bytes_in(y));
+  if (ctx.measuring()) return;
+  const index side = geometry.side, patch = geometry.patch, across = side / patch;
+  const interval own = ctx.own_samples(seq);
+  for (index s = own.begin; s < own.end; ++s) {
+    if (seq.rows_of(s) == 0) continue;
+    assert(seq.rows_of(s) == geometry.lead + across * across);
+    index r = seq.begin(s) + geometry.lead;
+    detail::clear_rows(y.slice(seq.begin(s), geometry.lead));
+    for (index down = 0; down < across; ++down)
+      for (index right = 0; right < across; ++right, ++r)
+        for (index channel = 0; channel < geometry.channels; ++channel) {
+          const matrix<P> corner{pixels.row(s) + (channel * side + down * patch) * side + right * patch, patch, patch, side};
+          detail::convert_rows(corner, matrix<Y>{y.row(r) + channel * patch * patch, patch, patch, patch});
+        }
+  }
+}
+
+// The same from packed pictures, which are resized, mirrored and scaled on the way. Takes no memory, as a dry run does not know what will come.
+template <class Y>
+void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from, matrix<Y> y) {
+  const index side = geometry.side, patch = geometry.patch, across = side / patch, channels = geometry.channels;
+  const double count = static_cast<double>(seq.samples * channels * side * side);
+  ctx.note("patches", 2 * count, count + detail::bytes_in(y));
+  if (ctx.measuring()) return;
+  const interval own = ctx.own_samples(seq);
+  for (index s = own.begin; s < own.end; ++s) {
+    if (seq.rows_of(s) == 0) continue;
+    assert(seq.rows_of(s) == geometry.lead + across * across);
+    const index first = seq.begin(s) + geometry.lead;
+    detail::clear_rows(y.slice(seq.begin(s), geometry.lead));
+    for (index down = 0; down < side; ++down) {
+      Y* const line = y.row(first + down / patch * across) + down % patch * patch;
+      const auto put = [&](std::int32_t right, const float* numbers) {
+        const std::int32_t which = right / static_cast<std::int32_t>(patch);  // quicker than with 64 bits
+        Y* const to = line + which * y.stride + (right - which * patch);
+        for (index c = 0; c < channels; ++c) to[c * patch * patch] = static_cast<Y>(numbers[c]);
+      };
+      if (from.each[s].pitch != 0) {
+        detail::resized_row(from, s, geometry, down, put);
+        continue;
+      }
+      const auto* const planes = reinterpret_cast<const float*>(from.of(s)) + down * side;
+      for (std::int32_t right = 0; right < static_cast<std::int32_t>(side); ++right) {
+        float numbers[packed_pictures::most_channels] = {};
+        for (index c = 0; c < channels; ++c) numbers[c] = planes[c * side * side + right];
+        put(right, numbers);
+      }
+    }
+  }
+}
+
+}  // namespace motet::cpu

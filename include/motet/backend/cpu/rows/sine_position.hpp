@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/device/arithmetic.hpp>
+#include <motet/backend/cpu/device/context.hpp>
+#include <motet/nn/operations.hpp>
+
+#include <cmath>
+
+namespace motet::cpu {
+
+// Adds fixed 2-D positions to the patches of each sample: the first half of the columns from the patch's row, the second from its column; each
+// half is [sin | cos] of place / 10000^(i / (width / 4)), as in MAE (He et al., CVPR'22). Rows before the patches stay as they are.
+template <class X>
+void sine_position_forward(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<X> x) {
+  ctx.note("sine_position_forward", detail::elements_in(x), 2 * detail::bytes_in(x));
+  using sum = detail::arithmetic<X>;
+  const index across = geometry.side / geometry.patch, quarter = x.width / 4;
+  const scratch_scope scope(ctx);
+  sum* const table = ctx.scratch.take<sum>(across * 2 * quarter);  // (places, sin | cos)
+  if (ctx.measuring()) return;
+  for (index place = 0; place < across; ++place)
+    for (index i = 0; i < quarter; ++i) {
+      const double angle = static_cast<double>(place) * std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(quarter));
+      table[place * 2 * quarter + i] = static_cast<sum>(std::sin(angle));
+      table[place * 2 * quarter + quarter + i] = static_cast<sum>(std::cos(angle));
+    }
+  const interval own = ctx.own_samples(seq);
+  for (index s = own.begin; s < own.end; ++s)
+    for (index r = seq.begin(s) + geometry.lead; r < seq.end(s); ++r) {
+      const index patch = r - seq.begin(s) - geometry.lead;
+      const sum *down = table + patch / across * 2 * quarter, *right = table + patch % across * 2 * quarter;
+      X* row = x.row(r);
+      for (index c = 0; c < 2 * quarter; ++c) {
+        row[c] = X(static_cast<sum>(row[c]) + down[c]);
+        row[c + 2 * quarter] = X(static_cast<sum>(row[c + 2 * quarter]) + right[c]);
+      }
+    }
+}
+
+}  // namespace motet::cpu

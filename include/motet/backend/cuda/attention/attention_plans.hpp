@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/attention/attention_graph.hpp>
+#include <motet/backend/cuda/attention/attention_settings.hpp>
+#include <motet/backend/cuda/device/taken_paths.hpp>
+#include <motet/backend/messages.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Attention by cuDNN: graphs of its operations, planned once for each shape. It is asked for bf16 and heads that lie in packs of 16 bytes, with or
+// without a causal mask, samples of one length or of many. What it has no plan for is left to our own kernels.
+
+namespace motet::cuda {
+namespace detail {
+
+inline constexpr bool has_library_attention = MOTET_CUDNN_ATTENTION != 0;
+
+#if MOTET_CUDNN_ATTENTION
+
+// What the library has to say of its last failure: the first reason of many.
+inline std::string last_words() {
+  char words[512] = "";
+  cudnnGetLastErrorString(words, sizeof words);
+  std::string_view all = words;
+  if (const auto at = all.find("Reason: "); at != std::string_view::npos) all.remove_prefix(at + 8);
+  all = all.substr(0, all.find('\n'));
+  return all.empty() ? "" : ", " + std::string(all);
+}
+
+// Where a plan finds what it is given.
+struct attention_places {
+  void* tensors[attention_problem::most_tensors] = {};
+  std::int32_t *q_lengths = nullptr, *kv_lengths = nullptr;
+  index* offsets = nullptr;  // of each tensor `pitch` of them
+  index pitch = 0;
+  float scale = 1;
+};
+
+class cudnn_attention_plan {
+ public:
+  cudnn_attention_plan(const cudnn_target& on, const attention_problem& of) : problem(of), graph_(of) { build(on); }
+  const attention_problem problem;
+
+  bool usable() const { return plan_ != nullptr; }
+  // Where it is not: what the library says.
+  const std::string& said() const { return said_; }
+  index workspace() const { return own_workspace() + workspace_; }
+
+  cudnnStatus_t run(cudnnHandle_t library, const attention_places& with, std::byte* workspace) const {
+    float numbers[] = {with.scale, -std::numeric_limits<float>::infinity(), 1};
+    std::vector<void*> places;
+    for (const std::int64_t id : graph_.given()) places.push_back(place_of(id, with, numbers, workspace));
+    const auto count = static_cast<std::int64_t>(places.size());
+    void* rest = workspace + own_workspace();
+    cudnn_object pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, graph_.given().data(), count);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, places.data(), count);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, &rest);
+    if (!pack.finish()) return pack.status();
+    return cudnnBackendExecute(library, plan_->get(), pack.get());
+  }
+
+ private:
+  index row_sums() const { return round_up(graph_.row_sums() * 4, 256); }
+  index own_workspace() const { return row_sums() + round_up(graph_.dq_sums() * 4, 256); }
+  void* place_of(std::int64_t id, const attention_places& with, float (&numbers)[3], std::byte* workspace) const {
+    namespace ids = attention_ids;
+    if (id < ids::offsets) return with.tensors[id - ids::tensors];
+    if (id < ids::scale) return with.offsets + (id - ids::offsets) * with.pitch;
+    if (id < ids::q_lengths) return numbers + (id - ids::scale);
+    if (id < ids::row_sums) return id == ids::q_lengths ? with.q_lengths : with.kv_lengths;
+    return id == ids::row_sums ? workspace : workspace + row_sums();
+  }
+  cudnn_object& make(cudnnBackendDescriptorType_t kind) { return *objects_.emplace_back(std::make_unique<cudnn_object>(kind)); }
+
+  void build(const cudnn_target& on) {
+    said_ = "the graph cannot be described";
+    if (!graph_.good()) return;
+    last_words();  // what was said before is not about this
+    cudnn_object& graph = make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    on.tell(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE);
+    graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, graph_.operations().data(),
+              static_cast<std::int64_t>(graph_.operations().size()));
+    graph.finish();
+    cudnn_object& offers = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    const cudnnBackendHeurMode_t mode = CUDNN_HEUR_MODE_A;
+    offers.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+    offers.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, &mode);
+    on.tell_properties(offers, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
+    if (!offers.finish()) return tell(offers);
+    const std::int64_t count = offers.get<void>(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
+    std::vector<cudnn_object*> configurations;
+    std::vector<cudnnBackendDescriptor_t> raw;
+    for (std::int64_t i = 0; i < count; ++i) {
+      configurations.push_back(&make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
+      raw.push_back(configurations.back()->get());
+    }
+    const std::int64_t found = count == 0 ? 0 : offers.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, raw.data());
+    said_ = (found == 0 ? "no engine is offered" : "no engine repeats its sums") + last_words();
+    for (std::int64_t i = 0; i < found && plan_ == nullptr; ++i) {
+      cudnn_object& configuration = *configurations[static_cast<std::size_t>(i)];
+      if (problem.deterministic && !repeats(configuration)) continue;
+      cudnn_object& plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+      on.tell(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+      on.tell_properties(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+      plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+      if (!plan.finish()) {
+        tell(plan);
+        continue;
+      }
+      std::int64_t bytes = 0;
+      if (plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes) != 1) continue;
+      workspace_ = bytes;
+      plan_ = &plan;
+    }
+  }
+  void tell(const cudnn_object& failed) { said_ = cudnnGetErrorString(failed.status()) + last_words(); }
+  // Whether an engine's sums have a fixed order.
+  static bool repeats(cudnn_object& configuration) {
+    cudnn_object engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    cudnnBackendDescriptor_t raw = engine.get();
+    if (configuration.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw) != 1) return false;
+    cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+    const std::int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes);
+    if (engine.status() != CUDNN_STATUS_SUCCESS) return false;
+    for (std::int64_t i = 0; i < count; ++i)
+      if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) return false;
+    return true;
+  }
+
+  attention_graph graph_;
+  std::vector<std::unique_ptr<cudnn_object>> objects_;  // those that a plan was made of live as long
+  cudnn_object* plan_ = nullptr;
+  std::string said_;
+  index workspace_ = 0;
+};
+
+#endif
+
+}  // namespace detail
+
+// What the library needs, a part of the engine. Its workspace is its own, as a dry run has no library to ask: it grows when a plan is made, which is
+// before a step is recorded; recorded steps go on with the one they know.
+class attention_plans {
+ public:
+#if MOTET_CUDNN_ATTENTION
+  explicit attention_plans(engine& on) : on_(on) {
+    begin();
+    check(cudaDeviceGetAttribute(&chip_, cudaDevAttrComputeCapabilityMajor, on.gpu()), "cudaDeviceGetAttribute");
+  }
+  attention_plans(const attention_plans&) = delete;
+  attention_plans& operator=(const attention_plans&) = delete;
+  ~attention_plans() { drop(); }
+
+  // Null where our own kernels are to do it. Where the library would take too much memory for all heads at once, they go in so many `parts`.
+  const detail::cudnn_attention_plan* find(detail::attention_problem problem, index& parts, detour& why) {
+    const auto refused = [&why](const detour& because) { return why = because.with(attention_off_library), nullptr; };
+    const auto& settings = on_.part<attention_settings>();
+    if (!settings.library) return why = {"own kernels were asked for"}, nullptr;
+    if (library_ == nullptr) return why = absent_.with(attention_library_missing), nullptr;
+    problem.deterministic = settings.deterministic || !problem.backward;
+    // As its documents say.
+    if (problem.backward && problem.q_rows == 1 && problem.kv_rows == 1) return refused({"backward of a single query and key"});
+    if (problem.backward && problem.ragged && chip_ < 9) return refused({"backward of samples of many lengths on chips before Hopper"});
+    const index group = problem.heads / problem.kv_heads, all = problem.kv_heads;
+    for (parts = 1; parts <= all;) {
+      problem.kv_heads = all / parts, problem.heads = group * problem.kv_heads;
+      const detail::cudnn_attention_plan* const found = find_plan(problem);
+      if (found == nullptr && plans_.size() == most_plans) return refused({"# shapes are planned, and there are more", index{most_plans}});
+      if (found == nullptr) return refused({"its shape came for the first time while a graph was recorded"});
+      if (!found->usable())
+        return refused({"cuDNN has no plan for heads that are # wide", problem.width, on_.part<taken_paths>().kept(found->said())});
+      if (found->workspace() <= settings.workspace)
+        return has_room(found->workspace()) ? found : refused({"it needs a larger workspace while a graph is recorded"});
+      why = {"one head needs # bytes of workspace, more than attention_settings has", found->workspace(), nullptr, &attention_off_library};
+      const index most = std::max<index>(settings.workspace, 1), wanted = (parts * found->workspace() + most - 1) / most;
+      for (parts = std::max(parts + 1, wanted); parts <= all && all % parts != 0;) ++parts;
+    }
+    return nullptr;
+  }
+  const detail::cudnn_attention_plan* find(const detail::attention_problem& problem, index& parts) {
+    detour why;
+    return find(problem, parts, why);
+  }
+  void run(const detail::cudnn_attention_plan& plan, const detail::attention_places& with) {
+    const cudnnStatus_t status = plan.run(library_, with, workspaces_.back().data());
+    if (status != CUDNN_STATUS_SUCCESS) fail(gpu_library_failed, std::string("cuDNN: attention: ") + cudnnGetErrorString(status));
+    ++runs_;
+  }
+  std::string describe() const {
+    if (library_ == nullptr) return "attention by own kernels: " + absent_.sentence();
+    if (!on_.part<attention_settings>().library) return "attention by own kernels";
+    const auto version = cudnnGetVersion();
+    return "attention by cuDNN " + std::to_string(version / 10000) + '.' + std::to_string(version / 100 % 100) + '.' + std::to_string(version % 100) +
+           " where it takes the shape, else by own kernels";
+  }
+  // How often the library was asked.
+  index runs() const { return runs_; }
+  // How many shapes it was asked about.
+  index made() const { return static_cast<index>(plans_.size()); }
+
+ private:
+  static constexpr std::size_t most_plans = 256;  // each is half a second and a kernel's code; batches that never repeat are not worth them
+  // The library without its parts, which it loads by their names, is of no use.
+  void begin() {
+    const auto version = static_cast<index>(cudnnGetVersion());
+    if (version < 91700) absent_ = {"cuDNN # is too old, 91700 is wanted", version};
+    else if (const cudnnStatus_t status = cudnnCreate(&library_); status != CUDNN_STATUS_SUCCESS) fails_to_begin(status);
+    else if (const cudnnStatus_t set = cudnnSetStream(library_, on_.stream()); set != CUDNN_STATUS_SUCCESS) drop(), fails_to_begin(set);
+  }
+  void fails_to_begin(cudnnStatus_t status) {
+    library_ = nullptr;
+    const char* const looked = std::getenv("LD_LIBRARY_PATH");
+    absent_ = {"cuDNN # does not begin", static_cast<index>(cudnnGetVersion()),
+               on_.part<taken_paths>().kept(cudnnGetErrorString(status) + detail::last_words() + "; LD_LIBRARY_PATH is " +
+                                            (looked != nullptr ? looked : "not set"))};
+  }
+  bool recording() const {
+    cudaStreamCaptureStatus found = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(on_.stream(), &found), "cudaStreamIsCapturing");
+    return found != cudaStreamCaptureStatusNone;
+  }
+  const detail::cudnn_attention_plan* find_plan(const detail::attention_problem& problem) {
+    for (const auto& each : plans_)
+      if (each->problem == problem) return each.get();
+    if (plans_.size() == most_plans || recording()) return nullptr;
+    return plans_.emplace_back(std::make_unique<detail::cudnn_attention_plan>(detail::cudnn_target{library_, nullptr}, problem)).get();
+  }
+  // What was recorded goes on with the memory that it knows.
+  bool has_room(index bytes) {
+    if (!workspaces_.empty() && workspaces_.back().size() >= bytes) return true;
+    if (recording()) return false;
+    workspaces_.emplace_back(bytes);
+    return true;
+  }
+  void drop() {
+    plans_.clear();
+    if (library_ != nullptr) cudnnDestroy(library_);
+    library_ = nullptr;
+  }
+  engine& on_;
+  cudnnHandle_t library_ = nullptr;
+  detour absent_;  // why there is none
+  int chip_ = 0;   // 9 is Hopper
+  std::vector<std::unique_ptr<detail::cudnn_attention_plan>> plans_;
+  std::vector<buffer<std::byte>> workspaces_;  // the last one is the largest
+  index runs_ = 0;
+#else
+  explicit attention_plans(engine&) {}
+  std::string describe() const { return "attention by own kernels, as this program was built without cuDNN"; }
+  index runs() const { return 0; }
+  index made() const { return 0; }
+#endif
+};
+
+}  // namespace motet::cuda

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/attention/attention_graph.hpp>
+#include <motet/backend/cuda/attention/attention_tile.hpp>
+#include <motet/backend/cuda/kernels/prefix.hpp>
+
+// How samples are told to cuDNN: the longest of them, which a plan is made for, and on the GPU their lengths and where each begins in each matrix.
+
+#if MOTET_CUDNN_ATTENTION
+
+namespace motet::cuda::detail {
+
+// Plans know lengths up to one of few numbers, so that they serve many batches: powers of two from 64 on, and what lies halfway between them.
+inline index planned_rows(index rows) {
+  if (rows <= 1) return rows;
+  for (index step = 64;; step *= 2) {
+    if (rows <= step) return step;
+    if (rows <= step + step / 2) return step + step / 2;
+  }
+}
+
+// The samples of a batch that have rows. Those without are left out: the library makes NaN of them.
+struct attention_lengths {
+  bool usable = true;  // false where queries of a sample see no key, or nobody sees its keys
+  bool alike = true;   // all samples have as many queries as keys
+  index samples = 0, q_most = 0, kv_most = 0;
+};
+inline attention_lengths lengths_of(const sequences& q, const sequences& kv, bool causal) {
+  attention_lengths found;
+  const bool even = q.offsets == nullptr && kv.offsets == nullptr;
+  for (index s = 0; s < (even ? std::min<index>(q.samples, 1) : q.samples); ++s) {
+    const index queries = q.rows_of(s), keys = kv.rows_of(s);
+    if (queries == 0 && keys == 0) continue;
+    if (queries == 0 || keys == 0 || (causal && queries > keys)) found.usable = false;
+    if (queries != keys) found.alike = false;
+    if (found.q_most < queries) found.q_most = queries;
+    if (found.kv_most < keys) found.kv_most = keys;
+    found.samples += even ? q.samples : 1;
+  }
+  return found;
+}
+
+inline bool is_of_keys(int tensor) { return tensor == 1 || tensor == 2 || tensor >= 7; }
+
+// Lengths of the samples with rows, and in elements where they begin in each tensor, one more place at the end. One block.
+struct tell_samples {
+  static constexpr int most_threads = 256;
+  sample_rows q, kv;
+  index kept, pitch;  // samples with rows; from the places of one tensor to those of the next
+  int tensors;
+  std::uint32_t of_keys;  // a bit for each tensor
+  index strides[attention_problem::most_tensors];
+  std::int32_t *q_lengths, *kv_lengths;
+  index* places;  // (tensors, pitch)
+
+  template <class Thread>
+  MOTET_HOST_DEVICE void operator()(Thread& self) const {
+    index* const scratch = self.template shared<index>(warp_size);
+    index before = 0;
+    for (index first = 0; first < q.samples; first += self.threads()) {
+      const index s = first + self.thread();
+      const bool counts = s < q.samples && q.rows_of(s) > 0;
+      index all = 0;
+      const index at = before + block_prefix(self, counts ? index(1) : index(0), all, scratch);
+      if (counts && at < kept) {
+        q_lengths[at] = static_cast<std::int32_t>(q.rows_of(s));
+        kv_lengths[at] = static_cast<std::int32_t>(kv.rows_of(s));
+        for (int t = 0; t < tensors; ++t) places[t * pitch + at] = strides[t] * ((of_keys >> t & 1u) != 0 ? kv.begin(s) : q.begin(s));
+      }
+      before += all;
+    }
+    if (self.thread() < tensors) {
+      const int t = self.thread();
+      places[t * pitch + kept] = strides[t] * ((of_keys >> t & 1u) != 0 ? kv.begin(kv.samples) : q.begin(q.samples));
+    }
+  }
+};
+
+}  // namespace motet::cuda::detail
+
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/exchange/sample_pieces.hpp>
+#include <motet/backend/cuda/kernels/prefix.hpp>
+#include <motet/backend/cuda/kernels/row_moves.hpp>
+#include <motet/backend/cut_rows.hpp>
+#include <motet/backend/rows_exchange.hpp>
+
+#include <vector>
+
+namespace motet::cuda {
+
+using motet::on_whole_samples;
+using motet::rows_are_cut;
+using motet::rows_of_blocks;
+using motet::rows_of_samples;
+using motet::rows_to_parts;
+using motet::rows_to_samples;
+
+namespace detail {
+
+// Of each part, one behind the other, and each sample: how many rows lie before it. One block.
+struct part_starts_kernel {
+  sequences whole;  // offsets of the GPU
+  row_parts cut;
+  index* starts;  // (parts, samples)
+  template <class Thread>
+  MOTET_HOST_DEVICE void operator()(Thread& self) const {
+    index* const scratch = self.template shared<index>(warp_size);
+    index before = 0;
+    const index all = cut.parts * whole.samples;
+    for (index first = 0; first < all; first += self.threads()) {
+      const index i = first + self.thread();
+      index total = 0;
+      const index here = block_prefix(self, i < all ? cut.rows_of(whole.rows_of(i % whole.samples), i / whole.samples) : index{0}, total, scratch);
+      if (i < all) starts[i] = before + here;
+      before += total;
+    }
+  }
+};
+// Of each row of whole samples: its place among the rows sorted by part.
+struct part_places_kernel {
+  static constexpr int most_threads = 256;
+  sequences whole;  // offsets of the GPU
+  row_parts cut;
+  index rows;
+  const index* starts;
+  std::int32_t* places;
+  template <class Thread>
+  MOTET_HOST_DEVICE void operator()(Thread& self) const {
+    for (index r = self.number(); r < rows; r += self.all()) {
+      const index sample = sample_of(whole, r), count = whole.rows_of(sample), at = r - whole.begin(sample);
+      const index number = owner(count, cut.pieces() * cut.parts, at);
+      const index part = number < cut.parts ? number : 2 * cut.parts - 1 - number;
+      const index before = number < cut.parts ? 0 : cut.piece(count, part, 0).size();
+      places[r] =
+          static_cast<std::int32_t>(starts[part * whole.samples + sample] + before + at - share(count, cut.pieces() * cut.parts, number).begin);
+    }
+  }
+};
+
+// Between rows of whole samples and the same sorted by part: where they lie then stands in scratch memory.
+class part_order {
+ public:
+  part_order(context& ctx, const sequences& whole)
+      : whole_(whole), places_(ctx.scratch.take<std::int32_t>(round_up(whole.rows(), 2) + 2 * ctx.shared->cut.parts * whole.samples)) {}
+
+  template <class X, class Y>
+  void to_parts(context& ctx, matrix<X> x, matrix<Y> packed) const {
+    find(ctx);
+    map_rows(ctx, true, x.rows, places_, 1, nullptr, x, packed);
+  }
+  template <class X, class Y>
+  void to_samples(context& ctx, matrix<X> packed, matrix<Y> y) const {
+    find(ctx);
+    map_rows(ctx, false, y.rows, places_, 1, nullptr, packed, y);
+  }
+
+ private:
+  template <class Context>
+  void find(Context& ctx) const {
+    const index rows = whole_.rows();
+    if (rows == 0) return;
+    const sequences there{whole_.samples, whole_.length, ctx.on->offsets(whole_)};
+    const row_parts& cut = ctx.shared->cut;
+    auto* const starts = reinterpret_cast<index*>(places_ + round_up(rows, 2));
+    launch(ctx.stream(), {1, 1024, block_scratch<index>}, part_starts_kernel{there, cut, starts});
+    launch(ctx.stream(), {blocks_for(rows, 256), 256, 0}, part_places_kernel{there, cut, rows, starts, places_});
+  }
+
+  const sequences& whole_;
+  std::int32_t* places_;
+};
+
+}  // namespace detail
+
+inline detail::part_order order_of_parts(context& ctx, const sequences& whole) { return {ctx, whole}; }
+inline std::vector<index> host_numbers(const context&, index count) { return std::vector<index>(static_cast<std::size_t>(count)); }
+
+}  // namespace motet::cuda

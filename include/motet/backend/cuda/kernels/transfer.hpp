@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/kernels/each_run.hpp>
+#include <motet/tensor/view.hpp>
+
+// Flat numbers between the GPU's memory and the host's.
+
+namespace motet::cuda {
+
+namespace detail {
+
+inline void move_bytes(context& ctx, const void* from, void* to, std::size_t bytes, cudaMemcpyKind kind) {
+  if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, kind, ctx.stream()), "cudaMemcpyAsync");
+}
+
+}  // namespace detail
+
+// to = from, both of the GPU.
+template <class T>
+void copy(context& ctx, const T* from, T* to, index count) {
+  ctx.note("copy", 0, 2 * static_cast<double>(count) * static_cast<double>(sizeof(T)));
+  if (!ctx.measuring() && from != to) detail::move_bytes(ctx, from, to, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToDevice);
+}
+// to += from, both of the GPU.
+template <class T>
+void accumulate(context& ctx, const T* from, T* to, index count) {
+  static_assert(std::is_floating_point_v<T>, "motet: whole numbers are not added as floats");
+  if (ctx.measuring()) return;
+  for (index at = 0, here = 0; at < count; at += here) {
+    // What is no whole run comes by itself.
+    here = count - at < detail::most_runs ? count - at : detail::most_runs;
+    if (here > run_size<T>) here -= here % run_size<T>;
+    map_numbers(ctx, matrix<const T>{to + at, 1, here, here}, matrix<const T>{from + at, 1, here, here}, matrix<T>{to + at, 1, here, here}, plus{});
+  }
+}
+// The same of matrices, which have gaps.
+template <class T>
+void copy(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
+  if (ctx.measuring() || from.rows == 0 || from.width == 0) return;
+  const auto bytes = [](index count) { return static_cast<std::size_t>(count) * sizeof(T); };
+  check(cudaMemcpy2DAsync(to.data, bytes(to.stride), from.data, bytes(from.stride), bytes(from.width), static_cast<std::size_t>(from.rows),
+                          cudaMemcpyDeviceToDevice, ctx.stream()),
+        "cudaMemcpy2DAsync");
+}
+// to += what an operation found.
+template <class Real = real>
+void add_number(context& ctx, const Real& found, double* to) {
+  if (!ctx.measuring() && found.at() != nullptr) launch(ctx.stream(), {1, warp_size, 0}, detail::add_number{to, found.at()});
+}
+// From the host's memory, which may change afterwards; into it, where it is when this returns.
+template <class T>
+void upload(context& ctx, const T* from, T* to, index count) {
+  if (ctx.measuring()) return;
+  detail::move_bytes(ctx, from, to, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyHostToDevice);
+  ctx.on->finish();
+}
+template <class T>
+void download(context& ctx, const T* from, T* to, index count) {
+  if (ctx.measuring()) return;
+  detail::move_bytes(ctx, from, to, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToHost);
+  ctx.on->finish();
+}
+// All that was begun is done.
+inline void finish(context& ctx) {
+  if (ctx.on != nullptr) ctx.on->finish();
+}
+
+}  // namespace motet::cuda

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/kernels/each_run.hpp>
+#include <motet/backend/cuda/kernels/group_sums.hpp>
+#include <motet/backend/cuda/kernels/samples.hpp>
+#include <motet/nn/operations.hpp>
+
+namespace motet::cuda {
+namespace detail {
+
+// The row of a sample that is picked, or -1.
+struct picked_row {
+  sequences seq;  // on the GPU
+  bool last;
+  MOTET_HOST_DEVICE index of(index sample) const {
+    if (seq.rows_of(sample) == 0) return -1;
+    return last ? seq.end(sample) - 1 : seq.begin(sample);
+  }
+};
+
+template <class T, class X, class Y>
+struct picked {
+  template <int N>
+  using held = run<T, N>;
+  picked_row from;
+  matrix<const X> x;
+  matrix<Y> y;
+  template <int N>
+  MOTET_HOST_DEVICE bool load(index sample, index column, held<N>& kept) const {
+    const index row = from.of(sample);
+    kept = row < 0 ? held<N>{} : load_run<T, N>(x.row(row) + column);
+    return true;
+  }
+  template <int N>
+  MOTET_HOST_DEVICE void store(index sample, index column, held<N>& kept) const {
+    store_run(y.row(sample) + column, kept);
+  }
+};
+
+template <class T, class Dy, class Dx>
+struct picked_slope {
+  template <int N>
+  struct held {
+    run<T, N> dy, dx;
+  };
+  picked_row to;
+  matrix<const Dy> dy;
+  matrix<Dx> dx;
+  template <int N>
+  MOTET_HOST_DEVICE bool load(index sample, index column, held<N>& kept) const {
+    const index row = to.of(sample);
+    if (row < 0) return false;
+    kept = {load_run<T, N>(dy.row(sample) + column), load_run<T, N>(dx.row(row) + column)};
+    return true;
+  }
+  template <int N>
+  MOTET_HOST_DEVICE void store(index sample, index column, held<N>& kept) const {
+    MOTET_UNROLLED
+    for (int i = 0; i < N; ++i) kept.dx.of[i] += kept.dy.of[i];
+    store_run(dx.row(to.of(sample)) + column, kept.dx);
+  }
+};
+
+struct rows_of_sample {
+  sequences seq;  // on the GPU
+  MOTET_HOST_DEVICE index count(index sample) const { return seq.rows_of(sample); }
+  MOTET_HOST_DEVICE index row(index sample, index item) const { return seq.begin(sample) + item; }
+};
+template <class Y>
+struct put_means {
+  matrix<Y> y;
+  template <class T>
+  MOTET_HOST_DEVICE void operator()(index sample, index column, int, T sum, index count) const {
+    y.row(sample)[column] = stored_as<Y>(count == 0 ? T(0) : sum / static_cast<T>(count));
+  }
+};
+
+template <class T, class Dy, class Dx>
+struct mean_slope {
+  template <int N>
+  struct held {
+    run<T, N> dy;
+    index row;
+  };
+  padded_rows rows;
+  matrix<const Dy> dy;
+  matrix<Dx> dx;
+  template <int N>
+  MOTET_HOST_DEVICE bool load(index number, index column, held<N>& kept) const {
+    const auto here = rows.at(number);
+    if (here.row < 0) return false;
+    kept = {load_run<T, N>(dy.row(here.sample) + column), here.row};
+    const T share = 1 / static_cast<T>(rows.seq.rows_of(here.sample));
+    MOTET_UNROLLED
+    for (int i = 0; i < N; ++i) kept.dy.of[i] *= share;
+    return true;
+  }
+  template <int N>
+  MOTET_HOST_DEVICE void store(index, index column, held<N>& kept) const {
+    store_run(dx.row(kept.row) + column, kept.dy);
+  }
+};
+
+}  // namespace detail
+
+// One row for each sample: its first or last; zeros for a sample without rows. Floor: one row of each sample is read, one written.
+template <class X, class Y>
+void pick_forward(context& ctx, const sequences& seq, pick which, matrix<X> x, matrix<Y> y) {
+  ctx.note("pick_forward", 0, 2 * motet::detail::bytes_in(y));
+  if (ctx.measuring()) return;
+  using element = std::remove_const_t<X>;
+  constexpr int size = run_size<element, Y>;
+  for_each_run<size>(ctx, detail::picked<motet::detail::arithmetic<X, Y>, element, Y>{{detail::samples_on_gpu(ctx, seq), which == pick::last}, x, y},
+                     seq.samples, y.width, in_runs<size>(x) && in_runs<size>(y));
+}
+
+// Adds, as the rows that were not picked have their own gradient or were set to zero before. Floor: two rows of each sample are read, one is written.
+template <class Dy, class Dx>
+void pick_backward(context& ctx, const sequences& seq, pick which, matrix<Dy> dy, matrix<Dx> dx) {
+  ctx.note("pick_backward", motet::detail::elements_in(dy), 3 * motet::detail::bytes_in(dy));
+  if (ctx.measuring()) return;
+  using slope = std::remove_const_t<Dy>;
+  constexpr int size = run_size<slope, Dx>;
+  for_each_run<size>(
+      ctx, detail::picked_slope<motet::detail::arithmetic<Dy, Dx>, slope, Dx>{{detail::samples_on_gpu(ctx, seq), which == pick::last}, dy, dx},
+      seq.samples, dy.width, in_runs<size>(dy) && in_runs<size>(dx));
+}
+
+// Floor: x is read once, y is written once.
+template <class X, class Y>
+void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
+  ctx.note("mean_forward", motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  using element = std::remove_const_t<X>;
+  constexpr int size = run_size<element>;
+  sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<X, Y>, element>{x},
+                   detail::rows_of_sample{ctx.measuring() ? sequences{} : detail::samples_on_gpu(ctx, seq)}, detail::put_means<Y>{y}, x.width,
+                   seq.samples, detail::longest_of(seq), in_runs<size>(x));
+}
+
+// Overwrites every row of dx. Floor: dx is written once, dy is small.
+template <class Dy, class Dx>
+void mean_backward(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<Dx> dx) {
+  ctx.note("mean_backward", motet::detail::elements_in(dx), motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
+  if (ctx.measuring()) return;
+  using slope = std::remove_const_t<Dy>;
+  constexpr int size = run_size<slope, Dx>;
+  for_each_run<size>(ctx, detail::mean_slope<motet::detail::arithmetic<Dy, Dx>, slope, Dx>{detail::pad(ctx, seq), dy, dx}, detail::padded_count(seq),
+                     dx.width, in_runs<size>(dy) && in_runs<size>(dx));
+}
+
+}  // namespace motet::cuda

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <motet/backend/cpu/attention/attention_tile.hpp>
+
+#include <vector>
+
+namespace {
+
+using motet::index;
+using motet::mask_kind;
+using motet::sequences;
+namespace detail = motet::cpu::detail;
+
+TEST_CASE("a causal mask is aligned at the end: the last query sees every key") {
+  for (const index queries : {1, 3, 7})
+    for (const index keys : {3, 7, 20})
+      for (index q = 0; q < queries; ++q) {
+        const index limit = q + keys - queries;  // the last key that it sees
+        for (const index first_key : {0, 2}) {
+          const index want = limit + 1 - first_key < 0 ? 0 : limit + 1 - first_key;
+          CHECK(detail::attention_visible(mask_kind::causal, queries, keys, q, first_key).of(0, 100) == want);
+        }
+        const index reach = limit + 1 < 0 ? 0 : limit + 1;
+        CHECK(detail::attention_reach(mask_kind::causal, queries, keys, q + 1) == (reach < keys ? reach : keys));
+        CHECK(detail::attention_reach(mask_kind::full, queries, keys, q + 1) == keys);
+      }
+}
+
+TEST_CASE("a plan covers the longest sample, whatever its place, and pairs are counted sample by sample") {
+  const index offsets[] = {0, 2, 2, 702, 705};
+  const sequences ragged{4, 0, offsets};
+  const motet::attention_shape shape{2, 2, 20, mask_kind::full, 0};
+  const detail::attention_plan<float> plan(ragged, shape);
+  CHECK(plan.keys == 700);
+  CHECK(plan.panels == 2);
+  CHECK(plan.padded >= 20);
+  CHECK(plan.padded % plan.lanes == 0);
+  CHECK(plan.tile_row >= plan.key_tile);
+  CHECK(plan.straight() == 700 * plan.padded);
+  CHECK(detail::attention_pairs(ragged, ragged) == 4 + 700.0 * 700 + 9);
+  CHECK(detail::attention_pairs({5, 3, nullptr}, {5, 4, nullptr}) == 60);
+}
+
+TEST_CASE("a head is packed and unpacked without touching its neighbours") {
+  const index rows = 5, width = 6, columns = 20;
+  std::vector<float> from(static_cast<std::size_t>(rows * columns)), to(from.size(), -1.0f);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
+  const motet::attention_shape shape{2, 2, width, mask_kind::full, 0};
+  const detail::attention_plan<float> plan(sequences{1, rows, nullptr}, shape);
+  std::vector<float> packed(static_cast<std::size_t>(plan.straight()), 0.0f), ones(static_cast<std::size_t>(rows), 1.0f);
+  detail::pack_head(motet::matrix<float>{from.data(), rows, columns, columns}, 0, rows, 7, plan, packed.data());
+  detail::unpack_head(packed.data(), rows, ones.data(), plan, motet::matrix<float>{to.data(), rows, columns, columns}, 0, 7);
+  for (index r = 0; r < rows; ++r)
+    for (index c = 0; c < columns; ++c) {
+      const auto at = static_cast<std::size_t>(r * columns + c);
+      CHECK(to[at] == (c >= 7 && c < 13 ? from[at] : -1.0f));
+    }
+}
+
+}  // namespace

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/backend/cpu/attention/ring_parts.hpp>
+
+#include "../../../../laws/cpu_run.hpp"
+#include "../../../../laws/spread_ranks.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+namespace motet {
+namespace {
+
+const std::vector<index> offsets = {0, 1, 1, 4, 61, 68};
+const sequences whole{5, 1, offsets.data()};
+
+// What the members of a ring compute together: how often each query row of a sample meets each of its keys.
+std::map<std::tuple<index, index, index>, int> meetings(index members, bool balanced, mask_kind mask, int threads) {
+  std::map<std::tuple<index, index, index>, int> met;
+  for (index me = 0; me < members; ++me) {
+    spread_rows rows({1, 0, members, me, balanced}, whole.samples);
+    spread is;
+    is.context = any_group(static_cast<std::int32_t>(members), static_cast<std::int32_t>(me));
+    rows.fill(whole, is);
+    std::vector<bool> seen(static_cast<std::size_t>(members), false);
+    for (int thread = 0; thread < threads; ++thread) {
+      cpu::context ctx;
+      ctx.thread = thread, ctx.threads = threads;
+      ctx.shared = &is;
+      const cpu::detail::ring_plan<float> ring(ctx, {2, 2, 4, mask, 0});
+      CHECK(ring.part_at(members) == me);
+      for (index step = 0; step < members; ++step) {
+        const index part = ring.part_at(step);
+        seen[static_cast<std::size_t>(part)] = true;
+        CHECK(ring.rows_of(part) <= ring.most_rows());
+        ring.each_keys(ctx, part, [&](index sample, interval keys, index row) {
+          CHECK(keys.size() <= ring.plan.keys);
+          CHECK(row >= ring.own_rows(ctx, part).begin);
+          CHECK(row + keys.size() <= ring.own_rows(ctx, part).end);
+          ring.each_tile(sample, keys, [&](const cpu::detail::ring_tile& tile) {
+            CHECK(tile.count <= ring.plan.query_tile);
+            for (index i = 0; i < tile.count; ++i) {
+              const index local = tile.row + i - is.part.begin(sample), query = is.cut.position(whole.rows_of(sample), me, local);
+              const index visible = tile.visible.of(i, keys.size());
+              CHECK(visible <= tile.reach);
+              for (index j = 0; j < visible; ++j) ++met[{sample, query, keys.begin + j}];
+            }
+          });
+        });
+      }
+    }
+    for (const bool each : seen) CHECK(each);
+  }
+  return met;
+}
+
+TEST_CASE("every query meets every key that it may see, once") {
+  for (const mask_kind mask : {mask_kind::full, mask_kind::causal})
+    for (const bool balanced : {false, true})
+      for (index members = 1; members <= 4; ++members)
+        for (const int threads : {1, 2}) {
+          const auto met = meetings(members, balanced, mask, threads);
+          index wanted = 0;
+          bool once = true;
+          for (index s = 0; s < whole.samples; ++s) {
+            const index n = whole.rows_of(s);
+            wanted += mask == mask_kind::full ? n * n : n * (n + 1) / 2;
+          }
+          for (const auto& [pair, times] : met) once = once && times == 1 && (mask == mask_kind::full || std::get<2>(pair) <= std::get<1>(pair));
+          CHECK(once);
+          CHECK(static_cast<index>(met.size()) == wanted);
+        }
+}
+
+TEST_CASE("keys and values go round") {
+  std::atomic<int> wrong{0};
+  const std::string thrown = laws::run_shards(1, 3, true, whole, [&](spread& is, const spread_place& at) {
+    const attention_shape shape{2, 1, 4, mask_kind::full, 0};
+    std::vector<float> k(static_cast<std::size_t>(is.part.rows() * 4), static_cast<float>(at.context_member)), v = k;
+    for (float& each : v) each += 100;
+    laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+      ctx.shared = &is;
+      const cpu::detail::ring_plan<float> ring(ctx, shape);
+      cpu::detail::key_ring<float> around(ctx, ring);
+      if (ctx.measuring()) return;
+      around.fill(ctx, matrix<float>{k.data(), is.part.rows(), 4, 4}, matrix<float>{v.data(), is.part.rows(), 4, 4});
+      for (index step = 0; step < 3; ++step) {
+        around.begin(ctx, ring, step);
+        const auto keys = around.keys(), values = around.values();
+        wrong += keys.rows != ring.rows_of(ring.part_at(step));
+        for (index r = 0; r < keys.rows; ++r)
+          for (index c = 0; c < 4; ++c) {
+            wrong += keys.row(r)[c] != static_cast<float>(ring.part_at(step));
+            wrong += values.row(r)[c] != static_cast<float>(100 + ring.part_at(step));
+          }
+        around.poll();
+        around.finish();
+      }
+    });
+  });
+  CHECK(thrown == "");
+  CHECK(wrong == 0);
+}
+
+}  // namespace
+}  // namespace motet

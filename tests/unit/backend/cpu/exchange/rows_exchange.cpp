@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// labels: threads
+#include <motet/backend/cpu/exchange/rows_exchange.hpp>
+
+#include "../../../../laws/cpu_run.hpp"
+#include "../../../../laws/grid.hpp"
+#include "../../../../laws/spread_ranks.hpp"
+
+#include <doctest/doctest.h>
+
+namespace motet {
+namespace {
+
+constexpr index width = 3;
+
+// A number for each element of a batch, so that each row tells where it is from.
+double number_of(index sample, index row, index column) { return static_cast<double>(100 * sample + row) + 0.25 * static_cast<double>(column); }
+
+// The first sample of a member's share of a tensor member's share.
+index first_of_mine(const spread_place& at, index samples) {
+  const interval members = share(samples, at.tensor, at.tensor_member);
+  return members.begin + share(members.size(), at.context, at.context_member).begin;
+}
+
+// There and back, on `threads` threads for each rank; the number of wrong elements.
+template <class T>
+int wrong_after_exchange(const sequences& whole, index tensor, index context, bool balanced, int threads) {
+  std::atomic<int> wrong{0};
+  const std::string thrown = laws::run_shards(tensor, context, balanced, whole, [&](spread& is, const spread_place& at) {
+    laws::grid<T> mine(is.mine.rows(), width, 2), back(is.mine.rows(), width, 2), own(is.own.rows(), width);
+    const index first_mine = first_of_mine(at, whole.samples), first_own = share(whole.samples, tensor, at.tensor_member).begin;
+    for (index s = 0; s < is.mine.samples; ++s)
+      for (index r = 0; r < is.mine.rows_of(s); ++r)
+        for (index c = 0; c < width; ++c) mine.at(is.mine.begin(s) + r, c) = T(static_cast<float>(number_of(first_mine + s, r, c)));
+    laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+      ctx.shared = &is;
+      rows_to_parts(ctx, matrix<const T>(mine.view()), own.view());
+      rows_to_samples(ctx, matrix<const T>(own.view()), back.view());
+    });
+    for (index s = 0; s < is.own.samples; ++s)
+      for (index r = 0; r < is.own.rows_of(s); ++r)
+        for (index c = 0; c < width; ++c) {
+          const index row = is.cut.position(whole.rows_of(first_own + s), at.context_member, r);
+          wrong += own(is.own.begin(s) + r, c) != number_of(first_own + s, row, c);
+        }
+    for (index r = 0; r < mine.rows; ++r)
+      for (index c = 0; c < width; ++c) wrong += back(r, c) != mine(r, c);
+    wrong += !own.gaps_intact() + !back.gaps_intact();
+  });
+  CHECK(thrown == "");
+  return wrong;
+}
+
+TEST_CASE_TEMPLATE("whole samples become parts of all samples, and back", T, float, double, bf16) {
+  const std::vector<index> offsets = {0, 3, 3, 4, 16, 23, 23, 24, 24};
+  // bf16 holds the numbers of two samples exactly.
+  const index samples = std::is_same_v<T, bf16> ? 2 : 8;
+  for (const bool balanced : {false, true})
+    for (index context = 1; context <= 4; ++context)
+      for (const index tensor : {1, 2}) {
+        if (tensor * context > 6) continue;
+        CAPTURE(context);
+        CAPTURE(tensor);
+        CHECK(wrong_after_exchange<T>({samples, 1, offsets.data()}, tensor, context, balanced, 1) == 0);
+        if (samples == 8) CHECK(wrong_after_exchange<T>({5, 6, nullptr}, tensor, context, balanced, 1) == 0);
+      }
+}
+
+TEST_CASE("a rank may have several threads, and a batch no rows") {
+  const std::vector<index> offsets = {0, 3, 3, 14, 16, 23};
+  CHECK(wrong_after_exchange<float>({5, 1, offsets.data()}, 1, 2, true, 3) == 0);
+  CHECK(wrong_after_exchange<float>({0, 4, nullptr}, 1, 3, false, 2) == 0);
+  const std::vector<index> empty = {0, 0, 0};
+  CHECK(wrong_after_exchange<float>({2, 1, empty.data()}, 1, 3, true, 1) == 0);
+}
+
+TEST_CASE("what moves is noted") {
+  const std::vector<index> offsets = {0, 6, 12};
+  spread_rows rows({1, 0, 2, 0, false}, 2);
+  spread is;
+  is.context = any_group(2, 0);
+  rows.fill({2, 1, offsets.data()}, is);
+  cpu::profile noted;
+  cpu::context ctx;
+  ctx.costs = &noted;
+  ctx.shared = &is;
+  const matrix<float> here{reinterpret_cast<float*>(64), 6, 4, 4};
+  rows_to_parts(ctx, here, here);
+  CHECK(noted.begin()->bytes == 2 * 6 * 4 * 4);
+  CHECK(ctx.memory.peak() == round_up(6 * 4 * 4, arena::alignment));
+}
+
+}  // namespace
+}  // namespace motet

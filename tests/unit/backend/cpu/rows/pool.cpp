@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <motet/backend/cpu/rows/pool.hpp>
+
+#include "../../../../laws/cpu_run.hpp"
+#include "../../../../laws/op_cases.hpp"
+
+namespace motet {
+using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+
+TEST_CASE_TEMPLATE("picking a row of each sample", N, fp32, mixed_bf16, fp64) {
+  using stream = typename N::stream;
+  using value = typename N::value;
+  each_batch([](int threads, const sequences& seq) {
+    for (const index width : {1, 16, 27})
+      for (const pick which : {pick::first, pick::last}) {
+        const auto x = grid<stream>(seq.rows(), width, 2).random(1);
+        const auto dy = grid<value>(seq.samples, width, 1).random(2);
+        grid<value> y(seq.samples, width, 3);
+        auto dx = grid<stream>(seq.rows(), width, 1).random(3);
+        grid<double> want(seq.samples, width), want_dx(seq.rows(), width);
+        for (index r = 0; r < seq.rows(); ++r)
+          for (index c = 0; c < width; ++c) want_dx.at(r, c) = dx(r, c);
+        for (index s = 0; s < seq.samples; ++s)
+          for (index c = 0; c < width; ++c) {
+            want.at(s, c) = 0;
+            if (seq.rows_of(s) == 0) continue;
+            const index r = which == pick::first ? seq.begin(s) : seq.end(s) - 1;
+            want.at(s, c) = x(r, c);
+            want_dx.at(r, c) += dy(s, c);
+          }
+        cpu_run_planned(threads, [&](cpu::context& ctx) {
+          pick_forward(ctx, seq, which, x.view(), y.view());
+          pick_backward(ctx, seq, which, dy.view(), dx.view());
+        });
+        CHECK(distance(y, want) < tolerance<value>);
+        CHECK(distance(dx, want_dx) < tolerance<stream>);
+        CHECK((y.gaps_intact() && dx.gaps_intact()));
+      }
+  });
+}
+
+TEST_CASE_TEMPLATE("the mean of each sample's rows", N, fp32, mixed_bf16, fp64) {
+  using stream = typename N::stream;
+  using value = typename N::value;
+  each_batch([](int threads, const sequences& seq) {
+    for (const index width : {1, 16, 27, 100}) {
+      const auto x = grid<value>(seq.rows(), width, 2).random(1);
+      const auto dy = grid<stream>(seq.samples, width, 1).random(2);
+      grid<stream> y(seq.samples, width, 3);
+      grid<value> dx(seq.rows(), width, 1);
+      auto want = grid<double>(seq.samples, width).fill(0);
+      grid<double> want_dx(seq.rows(), width);
+      for (index s = 0; s < seq.samples; ++s)
+        for (index r = seq.begin(s); r < seq.end(s); ++r)
+          for (index c = 0; c < width; ++c) {
+            want.at(s, c) += x(r, c) / static_cast<double>(seq.rows_of(s));
+            want_dx.at(r, c) = dy(s, c) / static_cast<double>(seq.rows_of(s));
+          }
+      cpu_run_planned(threads, [&](cpu::context& ctx) {
+        mean_forward(ctx, seq, x.view(), y.view());
+        mean_backward(ctx, seq, dy.view(), dx.view());
+      });
+      CHECK(distance(y, want) < tolerance<stream>);
+      CHECK(distance(dx, want_dx) < tolerance<value>);
+      CHECK((y.gaps_intact() && dx.gaps_intact()));
+    }
+  });
+}
+
+}  // namespace motet

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/backend/cpu/rows/sine_position.hpp>
+
+#include <doctest/doctest.h>
+
+#include "cpu_run.hpp"
+#include "grid.hpp"
+
+using namespace motet;
+
+namespace {
+
+template <class T>
+void check_positions(int threads) {
+  constexpr motet::index across = 3, width = 8, lead = 1, samples = 2;
+  const sequences seq{samples, lead + across * across, nullptr};
+  laws::grid<T> x(seq.rows(), width, 3);
+  x.random(1);
+  const laws::grid<T> before = x;
+  laws::cpu_run_planned(threads, [&](cpu::context& ctx) { sine_position_forward(ctx, seq, patch_geometry{3, 12, 4, lead}, x.view()); });
+  CHECK(x.gaps_intact());
+  for (motet::index r = 0; r < seq.rows(); ++r) {
+    const motet::index patch = r % seq.length - lead;
+    for (motet::index c = 0; c < width; ++c) {
+      // Column c: half (row or column of the patch), then sin or cos, then the frequency.
+      const double place = static_cast<double>(c < 4 ? patch / across : patch % across),
+                   angle = place / std::pow(10000.0, static_cast<double>(c % 2) / 2);
+      const double want = patch < 0 ? 0 : c % 4 < 2 ? std::sin(angle) : std::cos(angle);
+      CHECK(x(r, c) == doctest::Approx(before(r, c) + want).epsilon(laws::tolerance<T>));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("patches get the sines and cosines of their row and column, rows before them nothing") {
+  for (int threads = 1; threads <= 3; ++threads) {
+    check_positions<float>(threads);
+    check_positions<double>(threads);
+  }
+}
