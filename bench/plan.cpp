@@ -3,9 +3,9 @@
 //
 //   bench_plan [--replicas 64]        of the light module; the heavy one has three quarters as many, of 64 ranks each
 #include <motet/plan/prove/check_plan.hpp>
-#include <motet/runtime/options.hpp>
 #include <motet/schedule/check/explain.hpp>
 #include <motet/schedule/check/prove.hpp>
+#include <motet/tools/options.hpp>
 
 #include <chrono>
 #include <cstdio>

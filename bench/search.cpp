@@ -5,7 +5,7 @@
 #include <motet/plan/describe/cluster_presets.hpp>
 #include <motet/plan/describe/model_presets.hpp>
 #include <motet/plan/search/search.hpp>
-#include <motet/runtime/options.hpp>
+#include <motet/tools/options.hpp>
 
 #include <chrono>
 #include <cstdio>

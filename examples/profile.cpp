@@ -9,8 +9,8 @@
 #include <motet/plan/cost/efficiency_fit.hpp>
 #include <motet/plan/files/cluster_json.hpp>
 #include <motet/plan/files/profile_json.hpp>
-#include <motet/runtime/options.hpp>
-#include <motet/runtime/this_machine.hpp>
+#include <motet/tools/options.hpp>
+#include <motet/tools/this_machine.hpp>
 
 #include <cstdio>
 

@@ -7,8 +7,8 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/model/model.hpp>
-#include <motet/runtime/options.hpp>
 #include <motet/runtime/device_trainer.hpp>
+#include <motet/tools/options.hpp>
 
 #include <type_traits>
 

@@ -4,7 +4,7 @@
 #include <motet/backend/cuda/device.hpp>
 #include <motet/format/json_write.hpp>
 #include <motet/meta/mixed_bits.hpp>
-#include <motet/runtime/options.hpp>
+#include <motet/tools/options.hpp>
 
 #include <algorithm>
 #include <cstdarg>

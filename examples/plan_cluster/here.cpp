@@ -2,7 +2,7 @@
 #include "here.hpp"
 
 #include <motet/backend/cpu/device.hpp>
-#include <motet/runtime/this_machine.hpp>
+#include <motet/tools/this_machine.hpp>
 
 namespace motet::plan_cluster {
 

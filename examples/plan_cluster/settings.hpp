@@ -3,7 +3,7 @@
 
 #include <motet/plan/describe/messages.hpp>
 #include <motet/plan/search/search_result.hpp>
-#include <motet/runtime/options.hpp>
+#include <motet/tools/options.hpp>
 
 #include <array>
 #include <cstdio>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/runtime/options.hpp>
 #include <motet/schedule/core/costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
+#include <motet/tools/options.hpp>
 
 namespace motet::explorer {
 

@@ -3,7 +3,7 @@
 
 #include "feed.hpp"
 
-#include <motet/runtime/zero_shot.hpp>
+#include <motet/tools/zero_shot.hpp>
 
 namespace motet::train_clip {
 

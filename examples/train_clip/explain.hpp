@@ -3,7 +3,7 @@
 
 #include "feed.hpp"
 
-#include <motet/runtime/progress.hpp>
+#include <motet/tools/progress.hpp>
 
 #include <cstdio>
 

@@ -4,9 +4,9 @@
 #include "choose_plan.hpp"
 #include "plan_session.hpp"
 
-#include <motet/runtime/progress.hpp>
-#include <motet/runtime/this_machine.hpp>
 #include <motet/schedule/simulate/analyse.hpp>
+#include <motet/tools/progress.hpp>
+#include <motet/tools/this_machine.hpp>
 
 #include <map>
 

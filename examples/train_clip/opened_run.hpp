@@ -6,7 +6,7 @@
 #include "plan_session.hpp"
 
 #include <motet/runtime/checkpoint.hpp>
-#include <motet/runtime/progress.hpp>
+#include <motet/tools/progress.hpp>
 
 #include <cstdio>
 

@@ -3,9 +3,9 @@
 
 #include "evaluate.hpp"
 
-#include <motet/runtime/data_uri.hpp>
-#include <motet/runtime/progress.hpp>
-#include <motet/runtime/report.hpp>
+#include <motet/tools/data_uri.hpp>
+#include <motet/tools/progress.hpp>
+#include <motet/tools/report.hpp>
 
 // What goes onto the report's page.
 namespace motet::train_clip {

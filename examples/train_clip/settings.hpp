@@ -5,8 +5,8 @@
 
 #include <motet/data/pack.hpp>
 #include <motet/format/json_write.hpp>
-#include <motet/runtime/options.hpp>
 #include <motet/runtime/rate.hpp>
+#include <motet/tools/options.hpp>
 
 #include <charconv>
 

@@ -5,8 +5,8 @@
 #include "pages.hpp"
 #include "saving.hpp"
 
-#include <motet/runtime/interrupt.hpp>
-#include <motet/runtime/metrics.hpp>
+#include <motet/tools/interrupt.hpp>
+#include <motet/tools/metrics.hpp>
 
 #include <chrono>
 #include <cstdio>

@@ -46,28 +46,20 @@
 #include <motet/plan/search/search.hpp>
 #include <motet/runtime/bridge_exchange.hpp>
 #include <motet/runtime/checkpoint.hpp>
-#include <motet/runtime/data_uri.hpp>
 #include <motet/runtime/foretell.hpp>
 #include <motet/runtime/gradient_ownership.hpp>
 #include <motet/runtime/gradient_ring.hpp>
-#include <motet/runtime/interrupt.hpp>
 #include <motet/runtime/launch.hpp>
-#include <motet/runtime/metrics.hpp>
-#include <motet/runtime/options.hpp>
 #include <motet/runtime/pipeline_checkpoint.hpp>
 #include <motet/runtime/pipeline_trainer.hpp>
 #include <motet/runtime/plan_choices.hpp>
 #include <motet/runtime/process_rank.hpp>
 #include <motet/runtime/profile_module.hpp>
 #include <motet/runtime/program_ownership.hpp>
-#include <motet/runtime/progress.hpp>
 #include <motet/runtime/rate.hpp>
 #include <motet/runtime/rendezvous_of.hpp>
-#include <motet/runtime/report.hpp>
 #include <motet/runtime/stand_in.hpp>
-#include <motet/runtime/this_machine.hpp>
 #include <motet/runtime/device_trainer.hpp>
-#include <motet/runtime/zero_shot.hpp>
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/core/compose.hpp>
@@ -84,6 +76,14 @@
 #include <motet/strategy/mesh.hpp>
 #include <motet/strategy/resplit.hpp>
 #include <motet/strategy/weighted_shares.hpp>
+#include <motet/tools/data_uri.hpp>
+#include <motet/tools/interrupt.hpp>
+#include <motet/tools/metrics.hpp>
+#include <motet/tools/options.hpp>
+#include <motet/tools/progress.hpp>
+#include <motet/tools/report.hpp>
+#include <motet/tools/this_machine.hpp>
+#include <motet/tools/zero_shot.hpp>
 
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi.hpp>

@@ -14,7 +14,7 @@ import sys
 import std_includes
 
 # A folder includes its own floor and lower ones.
-FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9, "front": 10, "": 11}
+FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9, "tools": 9, "front": 10, "": 11}
 # Rooms of a floor, or of a back end, the lowest first: one includes itself and those before it. With "" what lies in no room stands above them all.
 BACK_END = ["device", "kernels", "rows", "exchange", "products", "attention", "losses", "experts", "parameters", ""]
 ROOMS = {
@@ -23,12 +23,13 @@ ROOMS = {
     "backend/cpu": BACK_END,
     "backend/cuda": BACK_END,
 }
-# Downward includes that the design forbids all the same.
+# Includes of lower floors, or of their own, that the design forbids all the same.
 FORBIDDEN = {
     "tensor": {"format"},
     "schedule": {"nn", "model", "tensor", "format"},
     "data": {"backend/*"},
-    "runtime": {"backend/*"},
+    "runtime": {"backend/*", "tools"},
+    "tools": {"backend/*", "runtime"},
 }
 HEAVY = {"iostream", "regex", "functional", "thread"}
 HEAVY_BELOW = 4  # floors 0-3

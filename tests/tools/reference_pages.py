@@ -11,7 +11,7 @@ import re
 import sys
 
 SKIP = re.compile(r"^\s*(#|namespace\b|}\s*//\s*namespace|using namespace|//\s*SPDX|extern \"C\")")
-FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9}
+FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9, "tools": 9}
 
 
 def depth_change(line):

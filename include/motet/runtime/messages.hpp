@@ -39,20 +39,9 @@ inline constexpr message bridge_misfit{"MT-R13", "a bridge does not fit what it 
                                        "meshes, groups, samples or rows are others than it was made for, or calls come out of turn",
                                        "Make it from the modules' own meshes, prepare it for the largest step, and receive before gather"};
 
-inline constexpr message unknown_option{"MT-X01", "there is no such option", "it is misspelt or belongs to another program",
-                                        "--help lists all options"};
-inline constexpr message option_without_value{"MT-X02", "an option lacks its value", "the command line ends, or the next word is an option",
-                                              "Write the value after the option"};
-inline constexpr message bad_option_value{"MT-X03", "the value of an option is not understood",
-                                          "it is no number, out of range or not among the choices", "--help says what is possible"};
-inline constexpr message option_missing{"MT-X04", "a required option is missing", "the program cannot choose it", "Add the option"};
-inline constexpr message unexpected_word{"MT-X05", "a word on the command line belongs to no option", "a dash is missing, or a value has spaces",
-                                         "Quote values with spaces; options begin with --"};
-
-inline constexpr message runtime_messages[] = {not_finite,       bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
-                                               no_held_out,      ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
-                                               join_misfit,      gradients_not_owned, bridge_misfit,       unknown_option,       option_without_value,
-                                               bad_option_value, option_missing,      unexpected_word};
+inline constexpr message runtime_messages[] = {not_finite,  bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
+                                               no_held_out, ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
+                                               join_misfit, gradients_not_owned, bridge_misfit};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/meta/config.hpp>
-#include <motet/runtime/messages.hpp>
+#include <motet/tools/messages.hpp>
 
 #include <algorithm>
 #include <charconv>

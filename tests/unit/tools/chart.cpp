@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/chart.hpp>
+#include <motet/tools/chart.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/plan/files/cluster_json.hpp>
-#include <motet/runtime/this_machine.hpp>
+#include <motet/tools/this_machine.hpp>
 
 #include <doctest/doctest.h>
 

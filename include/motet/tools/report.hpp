@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/format/atomic_file.hpp>
-#include <motet/runtime/chart.hpp>
+#include <motet/tools/chart.hpp>
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/metrics.hpp>
+#include <motet/tools/metrics.hpp>
 
 #include <unit/format/scratch.hpp>
 

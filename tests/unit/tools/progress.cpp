@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/progress.hpp>
+#include <motet/tools/progress.hpp>
 
 #include <doctest/doctest.h>
 

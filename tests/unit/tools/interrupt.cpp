@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/interrupt.hpp>
+#include <motet/tools/interrupt.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/options.hpp>
+#include <motet/tools/options.hpp>
 
 #include <doctest/doctest.h>
 

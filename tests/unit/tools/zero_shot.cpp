@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/zero_shot.hpp>
+#include <motet/tools/zero_shot.hpp>
 
 #include <doctest/doctest.h>
 

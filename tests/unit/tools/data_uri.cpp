@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/data_uri.hpp>
+#include <motet/tools/data_uri.hpp>
 
 #include <doctest/doctest.h>
 

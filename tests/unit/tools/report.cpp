@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/report.hpp>
+#include <motet/tools/report.hpp>
 
 #include <motet/format/file.hpp>
 
