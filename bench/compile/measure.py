@@ -32,8 +32,8 @@ static_assert(motet::proven_by_compiler<motet::one_f_one_b, shape>);
 MODEL = """
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/model/contrastive_step.hpp>
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 using namespace motet;
 using picture = module<"picture", vit<vit_config{{.image = 64, .patch = 8, .width = 192, .layers = {layers}, .heads = 3, .embedding = 128}}>>;
 using caption = module<"caption", text_tower<text_config{{.vocabulary = 1024, .context = 32, .width = 128, .layers = {layers}, .heads = 2, .embedding = 128}}>>;

@@ -7,7 +7,7 @@
 //   bench_gpu_decoder --paced [--batch N]   for bench/peers/alternate.py: a step for each line of standard input
 #include "timing.hpp"
 
-#include <motet/nn/text.hpp>
+#include <motet/nn/towers/text.hpp>
 #include <motet/runtime/initialise.hpp>
 #include <motet/runtime/optimizer.hpp>
 

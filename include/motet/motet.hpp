@@ -24,11 +24,11 @@
 #include <motet/front/trainer.hpp>
 #include <motet/model/contrastive_step.hpp>
 #include <motet/model/describe.hpp>
-#include <motet/nn/activation.hpp>
-#include <motet/nn/dropout.hpp>
-#include <motet/nn/mixture.hpp>
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/nn/layers/activation.hpp>
+#include <motet/nn/layers/dropout.hpp>
+#include <motet/nn/layers/mixture.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/plan/cost/collective_cost.hpp>
 #include <motet/plan/cost/efficiency_fit.hpp>
 #include <motet/plan/cost/estimate_plan.hpp>
@@ -46,6 +46,7 @@
 #include <motet/plan/search/search.hpp>
 #include <motet/runtime/bridge_exchange.hpp>
 #include <motet/runtime/checkpoint.hpp>
+#include <motet/runtime/device_trainer.hpp>
 #include <motet/runtime/foretell.hpp>
 #include <motet/runtime/gradient_ownership.hpp>
 #include <motet/runtime/gradient_ring.hpp>
@@ -59,7 +60,6 @@
 #include <motet/runtime/rate.hpp>
 #include <motet/runtime/rendezvous_of.hpp>
 #include <motet/runtime/stand_in.hpp>
-#include <motet/runtime/device_trainer.hpp>
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/core/compose.hpp>

@@ -3,9 +3,9 @@
 
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/nn/layer.hpp>
-#include <motet/nn/patch_embedding.hpp>
-#include <motet/nn/token_embedding.hpp>
+#include <motet/nn/core/layer.hpp>
+#include <motet/nn/layers/patch_embedding.hpp>
+#include <motet/nn/layers/token_embedding.hpp>
 #include <motet/tensor/random.hpp>
 
 #include "cpu_run.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/spread_rows.hpp>
-#include <motet/nn/stage.hpp>
+#include <motet/nn/compose/stage.hpp>
 
 #include "layer_laws.hpp"
 #include "thread_members.hpp"

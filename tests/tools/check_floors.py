@@ -18,6 +18,7 @@ FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 
 # Rooms of a floor, or of a back end, the lowest first: one includes itself and those before it. With "" what lies in no room stands above them all.
 BACK_END = ["device", "kernels", "rows", "exchange", "products", "attention", "losses", "experts", "parameters", ""]
 ROOMS = {
+    "nn": ["core", "layers", "compose", "towers"],
     "schedule": ["core", "write", "check", "simulate", "place", "draw", "csv"],
     "plan": ["describe", "prove", "cost", "search", "distmm", "files"],
     "backend/cpu": BACK_END,

@@ -12,9 +12,9 @@ import check_floors  # noqa: E402
 GOOD = {
     "meta/config.hpp": "",
     "tensor/view.hpp": "#include <motet/meta/config.hpp>\n",
-    "nn/linear.hpp": "#include <motet/tensor/view.hpp>\n#include <vector>\n",
-    "nn/messages.hpp": "",
-    "backend/concepts.hpp": "#include <motet/nn/linear.hpp>\n",
+    "nn/layers/linear.hpp": "#include <motet/tensor/view.hpp>\n#include <vector>\n",
+    "nn/core/messages.hpp": "",
+    "backend/concepts.hpp": "#include <motet/nn/layers/linear.hpp>\n",
     "backend/cpu/products/linear.hpp": "#include <motet/backend/concepts.hpp>\n#include <thread>\n",
     "backend/count/products/linear.hpp": '#include "../../concepts.hpp"\n',
     "motet.hpp": "",  # brings all others, see findings()
@@ -45,7 +45,7 @@ class Floors(unittest.TestCase):
         self.assertEqual(self.findings(), ([], []))
 
     def test_upward(self):
-        self.fails("which is higher", {"tensor/arena.hpp": "#include <motet/nn/linear.hpp>\n"})
+        self.fails("which is higher", {"tensor/arena.hpp": "#include <motet/nn/layers/linear.hpp>\n"})
 
     def test_upward_to_the_top(self):
         errors, _ = self.findings({"runtime/trainer.hpp": "#  include <motet/motet.hpp>\n"})
@@ -69,7 +69,7 @@ class Floors(unittest.TestCase):
         self.fails("runtime/ may not include", {"runtime/trainer.hpp": "#include <motet/tools/report.hpp>\n", "tools/report.hpp": ""})
 
     def test_schedule_knows_no_net(self):
-        self.fails("may not include", {"schedule/check/check.hpp": "#include <motet/nn/linear.hpp>\n"})
+        self.fails("may not include", {"schedule/check/check.hpp": "#include <motet/nn/layers/linear.hpp>\n"})
 
     def test_rooms(self):
         self.fails("whose room comes later", {"schedule/core/score.hpp": "#include <motet/schedule/check/play.hpp>\n", "schedule/check/play.hpp": ""})
@@ -90,26 +90,26 @@ class Floors(unittest.TestCase):
         self.assertIn("plan/stuff/tower.hpp: is in no room of plan/, which are describe, prove, cost, search, distmm, files", errors)
 
     def test_heavy(self):
-        self.fails("too heavy", {"nn/norm.hpp": "#include <functional>\n"})
+        self.fails("too heavy", {"nn/layers/norm.hpp": "#include <functional>\n"})
 
     def test_names_without_their_header(self):
-        self.fails("says std::vector, and brings no <vector>", {"nn/norm.hpp": "std::vector<int> rows();  // not of std::string\n"})
-        self.fails("says std::memcpy, and brings no <cstring>", {"nn/norm.hpp": "#include <motet/nn/linear.hpp>\nauto of = std::memcpy;\n"})
+        self.fails("says std::vector, and brings no <vector>", {"nn/layers/norm.hpp": "std::vector<int> rows();  // not of std::string\n"})
+        self.fails("says std::memcpy, and brings no <cstring>", {"nn/layers/norm.hpp": "#include <motet/nn/layers/linear.hpp>\nauto of = std::memcpy;\n"})
 
     def test_names_by_another_header(self):
-        self.assertEqual(self.findings({"nn/norm.hpp": "#include <motet/nn/linear.hpp>\nstd::vector<int> rows();\n"}), ([], []))
+        self.assertEqual(self.findings({"nn/layers/norm.hpp": "#include <motet/nn/layers/linear.hpp>\nstd::vector<int> rows();\n"}), ([], []))
 
     def test_ranges_in_meta(self):
         self.fails("no range-v3", {"meta/pack.hpp": "#include <range/v3/view/zip.hpp>\n"})
 
     def test_cycle(self):
-        self.fails("include cycle", {"nn/a.hpp": "#include <motet/nn/b.hpp>\n", "nn/b.hpp": "#include <motet/nn/a.hpp>\n"})
+        self.fails("include cycle", {"nn/core/a.hpp": "#include <motet/nn/core/b.hpp>\n", "nn/core/b.hpp": "#include <motet/nn/core/a.hpp>\n"})
 
     def test_missing_unit_test(self):
-        self.fails("has no unit test", without_tests=("nn/linear.hpp",))
+        self.fails("has no unit test", without_tests=("nn/layers/linear.hpp",))
 
     def test_missing_header(self):
-        self.fails("which does not exist", {"nn/norm.hpp": "#include <motet/nn/no_such.hpp>\n"})
+        self.fails("which does not exist", {"nn/layers/norm.hpp": "#include <motet/nn/no_such.hpp>\n"})
 
     def test_forgotten_in_motet_hpp(self):
         self.fails("motet.hpp does not bring it", forgotten="backend/count/products/linear.hpp")

@@ -160,8 +160,8 @@ def page(repository, header):
         if lines:
             out += ["```cpp", signature(lines), "```", ""]
     depth = len(name.parts)
-    guide = repository / "docs" / pathlib.Path(*name.parts[1:]).with_suffix(".md")
-    if guide.exists() and guide.parent != repository / "docs":
+    guide = repository / "docs" / floor / f"{name.stem}.md"  # whatever room the header is in
+    if floor and guide.exists():
         out += [f"Guide: [{guide.relative_to(repository)}]({'../' * (depth - 1)}{guide.relative_to(repository / 'docs')})", ""]
     if test.exists():
         out += [f"Test: [{test.relative_to(repository)}]({'../' * depth}{test.relative_to(repository)})", ""]

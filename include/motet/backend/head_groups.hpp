@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 #include <motet/tensor/share.hpp>
 
 namespace motet {

@@ -3,7 +3,7 @@
 
 #include <motet/backend/head_groups.hpp>
 #include <motet/backend/rows_exchange.hpp>
-#include <motet/nn/context_attention.hpp>
+#include <motet/nn/core/context_attention.hpp>
 
 // Attention over rows that are cut between the members of the context group, by an exchange of rows for heads (Jacobs et al., "DeepSpeed Ulysses"): a
 // member gets all rows of its share of the heads, computes them as a rank by itself would, and gives the rows back. A back end brings, besides what

@@ -48,7 +48,8 @@ class launched_world {
   void require_ranks(std::int32_t ranks) const {
     const bool open = by_.ranks == 1 && by_.by == launcher::none;
     if (open || by_.ranks == ranks) return;
-    fail(plan_of_other_ranks, "the plan is for " + std::to_string(ranks) + " ranks, there are " + std::to_string(by_.ranks) + " (" + describe(by_) + ")");
+    fail(plan_of_other_ranks,
+         "the plan is for " + std::to_string(ranks) + " ranks, there are " + std::to_string(by_.ranks) + " (" + describe(by_) + ")");
   }
 
  private:

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <motet/backend/transport/local_group.hpp>
+#include <motet/front/compiled.hpp>
+#include <motet/front/embedder.hpp>
+#include <motet/front/launched_world.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/plan/describe/model_facts.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/prove/require_plan.hpp>
-#include <motet/front/compiled.hpp>
-#include <motet/front/embedder.hpp>
-#include <motet/front/launched_world.hpp>
 #include <motet/runtime/pipeline_checkpoint.hpp>
 #include <motet/runtime/plan_choices.hpp>
 #include <motet/runtime/process_rank.hpp>
@@ -25,7 +25,8 @@ namespace motet {
 
 struct trainer_options {
   index batch = 64;  // samples of a step
-  index parts = 1;   // without a plan: parts that pass through the towers one after the other, twice, when memory holds fewer; negatives still come from all
+  index parts =
+      1;  // without a plan: parts that pass through the towers one after the other, twice, when memory holds fewer; negatives still come from all
   std::uint64_t seed = 1;
   adamw_settings optimizer{};
   bool clamp_scale = true;    // keeps the loss's number at or below its limit, such as CLIP's scale below 100

@@ -3,8 +3,8 @@
 
 #include <motet/format/json.hpp>
 #include <motet/model/model.hpp>
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 namespace motet {
 

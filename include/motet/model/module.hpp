@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/meta/fixed_string.hpp>
-#include <motet/nn/frozen.hpp>
+#include <motet/nn/compose/frozen.hpp>
 
 namespace motet {
 

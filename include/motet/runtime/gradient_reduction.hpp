@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/gradient_sink.hpp>
+#include <motet/nn/core/gradient_sink.hpp>
 #include <motet/runtime/calls_in_turn.hpp>
 #include <motet/runtime/gradient_buckets.hpp>
 #include <motet/runtime/held_memory.hpp>

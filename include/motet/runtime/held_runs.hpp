@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/parameter.hpp>
+#include <motet/nn/core/parameter.hpp>
 
 namespace motet {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/gradient_sink.hpp>
+#include <motet/nn/core/gradient_sink.hpp>
 #include <motet/runtime/rank_state.hpp>
 #include <motet/runtime/stage_needs.hpp>
 

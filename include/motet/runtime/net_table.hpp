@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/frozen.hpp>
-#include <motet/nn/stage.hpp>
+#include <motet/nn/compose/frozen.hpp>
+#include <motet/nn/compose/stage.hpp>
 #include <motet/runtime/replica_microbatches.hpp>
 
 #include <cstddef>

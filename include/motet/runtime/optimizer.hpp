@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/adamw_step.hpp>
-#include <motet/nn/parameter.hpp>
+#include <motet/nn/core/parameter.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/model/model.hpp>
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/runtime/messages.hpp>
 
 #include <bit>

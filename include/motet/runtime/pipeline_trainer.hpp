@@ -120,8 +120,8 @@ class model_trainer {
     if (config_.update) {
       clean_ = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
       if (!clean_)
-        report_not_finite<master>(model_.names, bad_samples_of(model_, inputs), parameters_, weights().data(), model_.parameter_size, gradients().data(),
-                                  model_.trainable_size, result.loss, steps_);
+        report_not_finite<master>(model_.names, bad_samples_of(model_, inputs), parameters_, weights().data(), model_.parameter_size,
+                                  gradients().data(), model_.trainable_size, result.loss, steps_);
       ++steps_;
     }
     if (shares_.end_step(ranks_)) placed_.split(shares_.splits());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: two modules of a model have the same name; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-M04]
 #include <motet/model/model.hpp>
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 using picture = motet::module<"picture", motet::vit<motet::vit_config{.width = 64, .layers = 1, .heads = 1, .embedding = 32}>>;
 using caption = motet::module<"caption", motet::text_tower<motet::text_config{.width = 64, .layers = 1, .heads = 1, .embedding = 32}>>;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: no module of the model has this name; see the numbers in .*[MT-M03]
 #include <motet/model/model.hpp>
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 template <motet::index Embedding>
 using picture =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: a row must choose one or more of a mixture's experts, which are 65535 at most; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N09]
-#include <motet/nn/mixture.hpp>
+#include <motet/nn/layers/mixture.hpp>
 
 #ifdef MOTET_BREAK
 constexpr motet::mixture_config config{.width = 8, .experts = 4, .hidden = 8, .top_k = 5};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: a normalised gate needs two chosen experts; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N10]
-#include <motet/nn/mixture.hpp>
+#include <motet/nn/layers/mixture.hpp>
 
 #ifdef MOTET_BREAK
 constexpr motet::mixture_config config{.width = 8, .experts = 4, .hidden = 8, .top_k = 1};

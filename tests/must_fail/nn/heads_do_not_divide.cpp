@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: the head count must divide the width, unless head_width is given; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N01]
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 #ifdef MOTET_BREAK
 constexpr motet::vit_config config{.width = 1024, .heads = 25};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: the key-value head count must divide the head count; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N03]
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 #ifdef MOTET_BREAK
 constexpr motet::vit_config config{.heads = 12, .kv_heads = 5};

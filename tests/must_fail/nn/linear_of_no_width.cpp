@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: sizes of a net must be positive [MT-N04]
-#include <motet/nn/linear.hpp>
+#include <motet/nn/layers/linear.hpp>
 
 #ifdef MOTET_BREAK
 using net = motet::linear<8, 0>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: sizes of a net must be positive; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N04]
-#include <motet/nn/text.hpp>
+#include <motet/nn/towers/text.hpp>
 
 #ifdef MOTET_BREAK
 constexpr motet::text_config config{.context = 0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: rotary embedding needs an even head width; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N06]
-#include <motet/nn/text.hpp>
+#include <motet/nn/towers/text.hpp>
 
 #ifdef MOTET_BREAK
 constexpr motet::text_config config{.width = 30, .heads = 10, .rotary = 10000};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: the patch side must divide the picture side; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N02]
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 #ifdef MOTET_BREAK
 constexpr motet::vit_config config{.image = 224, .patch = 15};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: 2-D sine positions need a width that is a multiple of 4; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N07]
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 #ifdef MOTET_BREAK
 constexpr motet::vit_config config{.width = 102, .heads = 6, .position = motet::position_kind::sine};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: a layer's input width must be the output width of the layer before it; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N05]
-#include <motet/nn/linear.hpp>
-#include <motet/nn/norm.hpp>
-#include <motet/nn/sequential.hpp>
+#include <motet/nn/compose/sequential.hpp>
+#include <motet/nn/layers/linear.hpp>
+#include <motet/nn/layers/norm.hpp>
 
 #ifdef MOTET_BREAK
 using net = motet::sequential<motet::linear<8, 16>, motet::layer_norm<12>, motet::linear<12, 4>>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: a net cannot have more stages than layers.*MT-P09
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/schedule/core/shape.hpp>
 
 using namespace motet;

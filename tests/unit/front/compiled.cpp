@@ -19,8 +19,8 @@ template <class Numbers>
 void trains() {
   pipeline_config config;
   config.batch = 8;
-  pipeline_trainer<small_model, cpu::device, Numbers, thread_ranks<local::world, local::endpoint>> train(batch_sync::write({{{2, 4, 4, 1}, {1, 2}}, 2}),
-                                                                                                       config);
+  pipeline_trainer<small_model, cpu::device, Numbers, thread_ranks<local::world, local::endpoint>> train(
+      batch_sync::write({{{2, 4, 4, 1}, {1, 2}}, 2}), config);
   train.prepare();
   const small_batch data(8);
   const double first = train.step(data.get(), 3e-3).loss;

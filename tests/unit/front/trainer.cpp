@@ -17,7 +17,8 @@ using namespace motet::strategy;
 
 namespace {
 
-using layout = plan_for<small_model, on<"picture", ranks<0, 2>, stages<2>>, on<"caption", ranks<1, 3>, data<2>>, by<batch_sync, strategy::microbatches<2>>>;
+using layout =
+    plan_for<small_model, on<"picture", ranks<0, 2>, stages<2>>, on<"caption", ranks<1, 3>, data<2>>, by<batch_sync, strategy::microbatches<2>>>;
 
 launched_world alone() {
   const char* const words[] = {"program", "--threads", "2"};

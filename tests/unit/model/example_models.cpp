@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The models that train_clip offers are legal and have the sizes that are known of them, also those that a build leaves out (MOTET_MODELS).
 #include <motet/model/model.hpp>
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 #include <train_clip/models.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/model/model.hpp>
 
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 #include <doctest/doctest.h>
 

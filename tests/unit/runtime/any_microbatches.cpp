@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/any_microbatches.hpp>
 
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/runtime/replica_microbatches.hpp>
 
 #include <doctest/doctest.h>

@@ -4,7 +4,7 @@
 
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local.hpp>
-#include <motet/nn/frozen.hpp>
+#include <motet/nn/compose/frozen.hpp>
 #include <motet/runtime/initialise.hpp>
 #include <motet/schedule/check/buffers.hpp>
 #include <motet/schedule/core/compile.hpp>

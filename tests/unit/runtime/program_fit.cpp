@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/program_fit.hpp>
 
-#include <motet/nn/text.hpp>
+#include <motet/nn/towers/text.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 #include <motet/schedule/write/gpipe.hpp>
 #include <motet/schedule/write/one_f_one_b.hpp>

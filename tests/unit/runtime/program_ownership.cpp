@@ -2,8 +2,8 @@
 #include <motet/runtime/program_ownership.hpp>
 
 #include <motet/model/join.hpp>
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/schedule/place/placed.hpp>
 #include <motet/schedule/write/schedules.hpp>
 #include <motet/strategy/mesh.hpp>

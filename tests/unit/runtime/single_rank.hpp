@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/model/contrastive_step.hpp>
 #include <motet/front/compiled.hpp>
+#include <motet/model/contrastive_step.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/nn/text.hpp>
+#include <motet/nn/towers/text.hpp>
 
 #include <doctest/doctest.h>
 

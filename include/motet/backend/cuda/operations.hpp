@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Everything that nn/operations.hpp asks of a backend.
+// Everything that nn/core/operations.hpp asks of a backend.
 #include <motet/backend/cuda/attention/attention.hpp>
 #include <motet/backend/cuda/attention/heads_exchange.hpp>
 #include <motet/backend/cuda/attention/ring_attention.hpp>

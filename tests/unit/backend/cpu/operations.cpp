@@ -3,8 +3,8 @@
 
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/model/contrastive_step.hpp>
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 // The CPU backend offers every operation of the contract: a whole model is planned on it by unqualified calls alone.
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/nn/text.hpp>
-#include <motet/nn/vit.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/plan/describe/model_facts.hpp>
 
 #include <doctest/doctest.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/attention/attention_softmax.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 #include <motet/tensor/sequences.hpp>
 #include <motet/tensor/view.hpp>
 

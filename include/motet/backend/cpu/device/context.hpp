@@ -5,7 +5,7 @@
 #include <motet/backend/draw_key.hpp>
 #include <motet/backend/scratch_scope.hpp>
 #include <motet/backend/step_costs.hpp>
-#include <motet/nn/gradient_sink.hpp>
+#include <motet/nn/core/gradient_sink.hpp>
 #include <motet/tensor/arena.hpp>
 #include <motet/tensor/sequences.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cpu/exchange/tensor_rows.hpp>
 #include <motet/backend/cpu/experts/grouping.hpp>
-#include <motet/nn/parameter.hpp>
+#include <motet/nn/core/parameter.hpp>
 
 namespace motet::cpu {
 namespace detail {

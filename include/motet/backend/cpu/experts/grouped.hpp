@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/products/linear.hpp>
-#include <motet/nn/routing.hpp>
+#include <motet/nn/core/routing.hpp>
 #include <motet/tensor/share.hpp>
 
 namespace motet::cpu {

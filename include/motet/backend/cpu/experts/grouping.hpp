@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/kernels/row_kernels.hpp>
-#include <motet/nn/routing.hpp>
+#include <motet/nn/core/routing.hpp>
 
 #define MOTET_SIMD_BODY <motet/backend/cpu/kernels/grouping.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cpu/exchange/sample_pieces.hpp>
 #include <motet/backend/cpu/products/linear.hpp>
-#include <motet/nn/routing.hpp>
+#include <motet/nn/core/routing.hpp>
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/kernels/simd.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 
 #include <cmath>
 

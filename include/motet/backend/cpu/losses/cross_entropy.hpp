@@ -5,7 +5,7 @@
 #include <motet/backend/cpu/losses/pair_tiles.hpp>
 #include <motet/backend/messages.hpp>
 #include <motet/backend/spread.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 
 #include <cmath>
 #include <vector>

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cpu/kernels/row_kernels.hpp>
 #include <motet/backend/cpu/products/gemm.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 
 #include <type_traits>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/kernels/row_kernels.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 
 namespace motet::cpu {
 

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cpu/device/arithmetic.hpp>
 #include <motet/backend/cpu/device/context.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 
 #include <cmath>
 

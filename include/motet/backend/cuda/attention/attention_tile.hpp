@@ -3,7 +3,7 @@
 
 #include <motet/backend/cuda/device/context.hpp>
 #include <motet/backend/cuda/kernels/warp_matrix.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 #include <motet/tensor/sequences.hpp>
 #include <motet/tensor/view.hpp>
 

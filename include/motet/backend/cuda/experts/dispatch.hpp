@@ -3,7 +3,7 @@
 
 #include <motet/backend/cuda/exchange/tensor_rows.hpp>
 #include <motet/backend/cuda/experts/grouping.hpp>
-#include <motet/nn/parameter.hpp>
+#include <motet/nn/core/parameter.hpp>
 
 // Between ranks all rows go to all: the sizes of messages are then known to the host before anything is routed, which a recorded step asks for. A row comes
 // to ranks, too, that have no expert for it; it gets no place there. What moves is ranks / (ranks that a row needs) of what would have to.

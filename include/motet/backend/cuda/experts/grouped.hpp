@@ -3,7 +3,7 @@
 
 #include <motet/backend/cuda/products/gemm_matrix_kernel.hpp>
 #include <motet/backend/cuda/products/linear.hpp>
-#include <motet/nn/routing.hpp>
+#include <motet/nn/core/routing.hpp>
 
 // Products of the experts. How many places each one has, only the GPU knows (by.starts lies there), so one kernel makes all of them: its blocks find
 // their expert, and those that no place is left for end at once. Places beyond the last expert's are not written.

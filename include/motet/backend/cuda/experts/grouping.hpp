@@ -3,7 +3,7 @@
 
 #include <motet/backend/cuda/kernels/prefix.hpp>
 #include <motet/backend/cuda/kernels/row_moves.hpp>
-#include <motet/nn/routing.hpp>
+#include <motet/nn/core/routing.hpp>
 
 // Choices sorted by what they go to, stably and with the GPU alone: the host never learns how many there are of each. It counts on as many places as there
 // is memory for (grouping::most); how many have a choice says starts[keys], on the GPU.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/meta/config.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 
 #include <cmath>
 #include <type_traits>

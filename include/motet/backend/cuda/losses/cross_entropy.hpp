@@ -6,7 +6,7 @@
 #include <motet/backend/cuda/kernels/sums.hpp>
 #include <motet/backend/messages.hpp>
 #include <motet/backend/spread.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 
 #include <cmath>
 #include <type_traits>

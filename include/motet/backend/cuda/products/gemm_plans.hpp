@@ -4,7 +4,7 @@
 #include <motet/backend/cuda/device/taken_paths.hpp>
 #include <motet/backend/cuda/products/product_settings.hpp>
 #include <motet/backend/cuda/products/product_shape.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 
 #include <cstring>
 #include <optional>

@@ -4,7 +4,7 @@
 #include <motet/backend/cuda/kernels/group_sums.hpp>
 #include <motet/backend/cuda/kernels/row_walk.hpp>
 #include <motet/backend/cuda/kernels/samples.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 
 #include <algorithm>
 #include <cmath>

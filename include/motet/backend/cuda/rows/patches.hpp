@@ -4,7 +4,7 @@
 #include <motet/backend/cuda/kernels/each_run.hpp>
 #include <motet/backend/cuda/kernels/samples.hpp>
 #include <motet/backend/cuda/rows/packed_patches_kernel.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 
 namespace motet::cuda {
 

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cuda/kernels/each_run.hpp>
 #include <motet/backend/cuda/kernels/samples.hpp>
-#include <motet/nn/operations.hpp>
+#include <motet/nn/core/operations.hpp>
 
 #include <cmath>
 

@@ -9,7 +9,7 @@
 #include <motet/backend/cuda/rows/activation.hpp>
 #include <motet/backend/cuda/rows/swiglu.hpp>
 
-#include <motet/nn/mixture.hpp>
+#include <motet/nn/layers/mixture.hpp>
 
 #include <doctest/doctest.h>
 

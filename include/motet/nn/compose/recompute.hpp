@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/core/rounded_rows.hpp>
+
+namespace motet {
+
+// Keeps only a layer's input and runs its forward again in backward: memory for time. Parameters and names are the layer's own, so a net with and
+// without it shares checkpoints.
+template <class L>
+struct recompute {
+  static constexpr index in = L::in, out = L::out;
+  static constexpr bool rounds_gradient = motet::rounds_gradient<L>;
+  static constexpr index parameter_size = L::parameter_size;
+  static constexpr index size(tensor_cut cut) { return layer::size<L>(cut); }
+  static void parameters(parameter_list& list) { list.part<L>(); }
+
+  template <class N>
+  struct saved {
+    typename L::template saved<N> inner;  // its memory exists from the start of backward on
+  };
+  template <class N, class C>
+  static void reserve(C&, const sequences&, saved<N>&, tensor_cut = {}) {}
+
+  template <class C, class N, class X, class Y>
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>&) {
+    layer::infer<L>(ctx, layer::part<L>(w), seq, x, y);
+  }
+  template <class C, class N, class X, class DY, class DX>
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s) {
+    replay(ctx, w, seq, x, s);
+    L::backward_input(ctx, layer::part<L>(w), seq, x, dy, dx, s.inner);
+  }
+  template <class C, class N, class X, class DY>
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, saved<N>& s, gradients<N> g) {
+    layer::backward_weight<L>(ctx, layer::part<L>(w), seq, x, dy, s.inner, layer::part<L>(g));
+  }
+  template <class C, class N, class X, class DY, class DX>
+  static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s, gradients<N> g) {
+    const index mark = ctx.memory.mark();
+    replay(ctx, w, seq, x, s);
+    layer::backward<L>(ctx, layer::part<L>(w), seq, x, dy, dx, s.inner, layer::part<L>(g));
+    release(ctx, mark);
+  }
+
+ private:
+  template <class C, class N, class X>
+  static void replay(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, saved<N>& s) {
+    layer::reserve<L, N>(ctx, seq, s.inner, w.cut);
+    const index mark = ctx.memory.mark();
+    const auto y = ctx.memory.template take_rows<typename N::stream, out>(seq.rows());
+    L::forward(ctx, layer::part<L>(w), seq, x, y, s.inner);
+    release(ctx, mark);
+  }
+};
+
+}  // namespace motet

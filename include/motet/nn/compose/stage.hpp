@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/core/layer.hpp>
+
+namespace motet {
+
+// The blocks [first, last) of a tower.
+struct stage_range {
+  index first = 0;
+  index last = 0;
+};
+
+// A tower cut into pipeline stages. A stage is a range of the tower's loop over blocks, two numbers at run time: one instantiation serves every cut,
+// and the whole tower is the stage of all blocks. The first stage also holds the embedding, the last one the tail (head and projection) with the block
+// that a head folds into itself, if it reads one row. Write it `Net::stage`.
+//
+// A stage owns the interval [parameter_begin, parameter_end) of the tower's flat buffer; w and g point at its first element. Where tensor parallelism
+// cuts the tower, that is the buffer of a rank that held the same part of all stages, and `batch` has the samples of this rank. `batch` is the tower's
+// input; stages after the first read nothing of it but which rows belong to which sample. Ranges are those that check() accepts.
+//
+// Where context parallelism cuts samples, `batch` and the features are of the samples that this rank has whole, which embedding and tail work on. Rows
+// change hands behind the embedding and before the tail: those of the blocks, and at both ends of a stage, are rows_of_blocks(ctx).
+template <class Tower>
+struct tower_stage {
+  using input = typename Tower::input;
+  using embed = typename Tower::embed;
+  using body = typename Tower::body;
+  using tail = typename Tower::tail;
+  static constexpr index layers = Tower::layers, width = Tower::width, embedding = Tower::embedding;
+
+  static constexpr bool is_first(stage_range r) { return r.first == 0; }
+  static constexpr bool is_last(stage_range r) { return r.last == layers; }
+  static constexpr verdict check(stage_range r) {
+    if (r.first < 0 || r.first >= layers) return {reason::stage_outside, 0, r.first, r.first < 0 ? 0 : layers - 1};
+    if (r.last <= r.first || r.last > layers) return {reason::stage_outside, 1, r.last, r.last > layers ? layers : r.first + 1};
+    return {};
+  }
+  static constexpr index parameter_begin(stage_range r, tensor_cut cut = {}) {
+    return is_first(r) ? 0 : layer::size<embed>(cut) + r.first * layer::size<typename body::block>(cut);
+  }
+  static constexpr index parameter_end(stage_range r, tensor_cut cut = {}) {
+    if (is_last(r)) return layer::size<embed>(cut) + layer::size<body>(cut) + layer::size<tail>(cut);
+    return layer::size<embed>(cut) + r.last * layer::size<typename body::block>(cut);
+  }
+  // The stretches of a stage's gradients that backward completes one after the other, from the last one on.
+  static std::vector<interval> gradient_parts(stage_range r, tensor_cut cut = {}) {
+    std::vector<interval> parts;
+    index at = 0;
+    const auto push = [&](index size) {
+      if (size > 0) parts.push_back({at, at + size});
+      at += size;
+    };
+    if (is_first(r)) push(layer::size<embed>(cut));
+    for (index i = blocks(r).begin; i < blocks(r).end; ++i) push(layer::size<typename body::block>(cut));
+    if (is_last(r)) push(layer::size<tail>(cut));
+    return parts;
+  }
+  // What a stage holds, with offsets from its own first element. Names are those of the whole tower, after `prefix`.
+  static std::vector<parameter> parameters_of(std::string_view prefix, stage_range r, tensor_cut cut = {}) {
+    parameter_list list(cut);
+    const auto write = [&] {
+      if (is_first(r)) list.child<embed>("embed");
+      list.child("blocks", [&] { body::parameters(list, blocks(r)); });
+      if (is_last(r)) list.part<tail>();
+    };
+    if (prefix.empty()) write();
+    else list.child(prefix, write);
+    return list.items();
+  }
+
+  // The rows at both ends of a stage, in memory of the caller; ends that a stage lacks stay empty. What comes in (x, dy, d_features) stays as it is
+  // until the weight part of backward is done; what goes out is written and not read again. Threads of a team share rows as sequences::part says.
+  template <class N>
+  struct ends {
+    using stream = typename N::stream;
+    using master = typename N::master;
+    view<const stream, width> x{};               // (rows, width), from the stage before; not on the first
+    view<stream, width> y{};                     // (rows, width), to the stage after; not on the last
+    view<master, embedding> features{};          // (samples, embedding), on the last
+    view<const stream, width> dy{};              // (rows, width), from the stage after; not on the last
+    view<const master, embedding> d_features{};  // (samples, embedding), on the last
+    view<stream, width> dx{};                    // (rows, width), to the stage before; not on the first
+  };
+
+  // What forward keeps for backward: nothing but views of the memory that reserve() takes, so it may be copied, and reserved again for another batch.
+  template <class N>
+  struct saved {
+    typename embed::template saved<N> kept_embed;
+    typename body::template saved<N> kept_body;
+    typename tail::template saved<N> kept_tail;
+    view<typename N::stream, width> entry, top;                  // (rows, width), what the blocks read, and the tail
+    view<typename N::stream, width> d_entry, d_top, d_embedded;  // (rows, width), between the two parts of backward
+  };
+  template <class N, class C>
+  static void reserve(C& ctx, stage_range r, const input& batch, saved<N>& s, tensor_cut cut = {}) {
+    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
+    if (is_first(r)) {
+      s.entry = rows<N>(ctx, seq);
+      const auto whole = on_whole_samples(ctx);
+      layer::reserve<embed, N>(ctx, samples, s.kept_embed, cut);
+    }
+    body::template reserve<N>(ctx, blocks(r), seq, s.kept_body, cut);
+    if (!is_last(r)) return;
+    if (has_blocks(r) || rows_are_cut(ctx)) s.top = rows<N>(ctx, samples);
+    const auto whole = on_whole_samples(ctx);
+    tail::template reserve<N>(ctx, samples, s.kept_tail);
+  }
+
+  template <class C, class N>
+  static void forward(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s) {
+    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
+    if (is_first(r)) embed_rows(ctx, w, batch, samples, s);
+    const auto section = enter(ctx, "blocks");
+    const index mark = ctx.memory.mark();
+    const auto y = out_of_blocks<N>(ctx, r, seq, e, s);
+    if (has_blocks(r)) body::forward(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), y, s.kept_body);
+    if (!is_last(r)) return;
+    const auto from = into_tail(ctx, r, y, e, s);
+    if (rows_are_cut(ctx)) release(ctx, mark);
+    const auto whole = on_whole_samples(ctx);
+    tail::forward(ctx, of_tail(r, w), samples, from, e.features, s.kept_tail);
+  }
+
+  // The same outgoing rows, with nothing kept: the first of two forwards, evaluation, nets that do not learn.
+  template <class C, class N>
+  static void infer(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e) {
+    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
+    const index mark = ctx.memory.mark();
+    saved<N> s;
+    if (is_first(r)) {
+      s.entry = rows<N>(ctx, seq);
+      const index embed_mark = ctx.memory.mark();
+      {
+        const auto whole = on_whole_samples(ctx);
+        layer::reserve<embed, N>(ctx, samples, s.kept_embed, w.cut);
+      }
+      embed_rows(ctx, w, batch, samples, s);
+      release(ctx, embed_mark);
+    }
+    const auto section = enter(ctx, "blocks");
+    if (is_last(r) && (has_blocks(r) || rows_are_cut(ctx))) s.top = rows<N>(ctx, samples);
+    const auto y = out_of_blocks<N>(ctx, r, seq, e, s);
+    if (has_blocks(r)) body::infer(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), y);
+    if (is_last(r)) {
+      const auto from = into_tail(ctx, r, y, e, s);
+      const auto whole = on_whole_samples(ctx);
+      layer::infer<tail>(ctx, of_tail(r, w), samples, from, e.features);
+    }
+    release(ctx, mark);
+  }
+
+  // Both parts, layer by layer.
+  template <class C, class N>
+  static void backward(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s, gradients<N> g) {
+    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
+    const index mark = ctx.memory.mark();
+    s.d_entry = is_first(r) ? rows<N>(ctx, seq) : e.dx;
+    {
+      const auto section = enter(ctx, "blocks");
+      const index blocks_mark = ctx.memory.mark();
+      if (is_last(r)) {
+        s.d_top = has_blocks(r) ? rows<N>(ctx, seq) : s.d_entry;
+        through_tail(ctx, samples, s.d_top, [&](auto d_samples) {
+          const auto from = top(ctx, r, e, s);
+          const auto whole = on_whole_samples(ctx);
+          layer::collect<tail>(ctx, of_tail(r, g), [&](gradients<N> own) {
+            layer::backward<tail>(ctx, of_tail(r, w), samples, from, e.d_features, d_samples, s.kept_tail, own);
+          });
+        });
+      }
+      if (has_blocks(r)) body::backward(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.d_entry, s.kept_body, of_body(r, g));
+      release(ctx, blocks_mark);
+    }
+    if (is_first(r)) {
+      embed_backward_input(ctx, w, batch, samples, s);
+      synchronize(ctx);
+      embed_backward_weight(ctx, w, batch, s, g);
+    }
+    release(ctx, mark);
+  }
+
+  // The input part fills dx. What it leaves taken in ctx.memory is for the weight part, which may come any time later, after synchronize(ctx).
+  template <class C, class N>
+  static void backward_input(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s) {
+    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
+    s.d_entry = is_first(r) ? rows<N>(ctx, seq) : e.dx;
+    {
+      const auto section = enter(ctx, "blocks");
+      if (is_last(r)) {
+        s.d_top = has_blocks(r) ? rows<N>(ctx, seq) : s.d_entry;
+        through_tail(ctx, samples, s.d_top, [&](auto d_samples) {
+          const auto from = top(ctx, r, e, s);
+          const auto whole = on_whole_samples(ctx);
+          tail::backward_input(ctx, of_tail(r, w), samples, from, e.d_features, d_samples, s.kept_tail);
+        });
+      }
+      if (has_blocks(r)) body::backward_input(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.d_entry, s.kept_body);
+    }
+    if (is_first(r)) embed_backward_input(ctx, w, batch, samples, s);
+  }
+  template <class C, class N>
+  static void backward_weight(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s, gradients<N> g) {
+    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
+    {
+      const auto section = enter(ctx, "blocks");
+      if (is_last(r)) {
+        const auto from = top(ctx, r, e, s);
+        const auto whole = on_whole_samples(ctx);
+        layer::collect<tail>(ctx, of_tail(r, g), [&](gradients<N> own) {
+          layer::backward_weight<tail>(ctx, of_tail(r, w), samples, from, e.d_features, s.kept_tail, own);
+        });
+      }
+      body::backward_weight(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.kept_body, of_body(r, g));
+    }
+    if (is_first(r)) embed_backward_weight(ctx, w, batch, s, g);
+  }
+
+ private:
+  // The range without a block that is folded into the tail; that may leave none.
+  static constexpr interval blocks(stage_range r) { return {r.first, r.last < body::count ? r.last : body::count}; }
+  static constexpr bool has_blocks(stage_range r) { return blocks(r).size() > 0; }
+  // Weights or gradients of the parts within those of the stage.
+  template <class W>
+  static constexpr W of_body(stage_range r, W w) {
+    return layer::part<body>(w, is_first(r) ? layer::size<embed>(w.cut) : 0);
+  }
+  template <class W>
+  static constexpr W of_tail(stage_range r, W w) {
+    return layer::part<tail>(w, layer::size<embed>(w.cut) + layer::size<body>(w.cut) - parameter_begin(r, w.cut));
+  }
+
+  // What the blocks work on, and what the embedding and the tail do.
+  template <class C>
+  static sequences block_rows(const C& ctx, const input& batch) {
+    return rows_are_cut(ctx) ? rows_of_blocks(ctx) : Tower::rows(batch);
+  }
+  template <class C>
+  static sequences sample_rows(const C& ctx, const input& batch) {
+    return rows_are_cut(ctx) ? rows_of_samples(ctx) : Tower::rows(batch);
+  }
+  template <class N, class C>
+  static view<typename N::stream, width> rows(C& ctx, const sequences& seq) {
+    return ctx.memory.template take_rows<typename N::stream, width>(seq.rows());
+  }
+
+  // Fills s.entry.
+  template <class C, class N>
+  static void embed_rows(C& ctx, weights<N> w, const input& batch, const sequences& samples, saved<N>& s) {
+    const auto section = enter(ctx, "embedding");
+    const index mark = ctx.memory.mark();
+    const bool cut = rows_are_cut(ctx);
+    const auto y = cut ? rows<N>(ctx, samples) : s.entry;
+    {
+      const auto whole = on_whole_samples(ctx);
+      embed::forward(ctx, layer::part<embed>(w), batch, y, s.kept_embed);
+    }
+    if (!cut) return;
+    rows_to_parts(ctx, y, s.entry);
+    release(ctx, mark);
+  }
+  template <class C, class N>
+  static void embed_backward_input(C& ctx, weights<N> w, const input& batch, const sequences& samples, saved<N>& s) {
+    const auto section = enter(ctx, "embedding");
+    s.d_embedded = s.d_entry;
+    if (rows_are_cut(ctx)) {
+      s.d_embedded = rows<N>(ctx, samples);
+      rows_to_samples(ctx, s.d_entry, s.d_embedded);
+    }
+    const auto whole = on_whole_samples(ctx);
+    embed::backward_input(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed);
+  }
+  template <class C, class N>
+  static void embed_backward_weight(C& ctx, weights<N> w, const input& batch, saved<N>& s, gradients<N> g) {
+    const auto section = enter(ctx, "embedding");
+    const auto whole = on_whole_samples(ctx);
+    layer::collect<embed>(ctx, layer::part<embed>(g),
+                          [&](gradients<N> own) { embed::backward_weight(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed, own); });
+  }
+
+  // Where the blocks write, and what the tail reads of it.
+  template <class N, class C>
+  static view<typename N::stream, width> out_of_blocks(C& ctx, stage_range r, const sequences& seq, const ends<N>& e, const saved<N>& s) {
+    if (!is_last(r)) return e.y;
+    return has_blocks(r) && rows_are_cut(ctx) ? rows<N>(ctx, seq) : s.top;
+  }
+  template <class C, class N>
+  static view<const typename N::stream, width> into_tail(C& ctx, stage_range r, view<typename N::stream, width> y, const ends<N>& e,
+                                                         const saved<N>& s) {
+    const view<const typename N::stream, width> blocks_wrote = has_blocks(r) ? y : x(r, e, s);
+    if (!rows_are_cut(ctx)) return blocks_wrote;
+    rows_to_samples(ctx, blocks_wrote, s.top);
+    return s.top;
+  }
+  // Calls backward(gradient of what the tail reads), which must end as that of what the blocks wrote. It may leave memory taken for the weight part.
+  template <class C, class D, class Backward>
+  static void through_tail(C& ctx, const sequences& samples, view<D, width> d_top, Backward&& backward) {
+    if (!rows_are_cut(ctx)) return backward(d_top);
+    const auto d_samples = ctx.memory.template take_rows<D, width>(samples.rows());
+    backward(d_samples);
+    rows_to_parts(ctx, d_samples, d_top);
+  }
+
+  // What the blocks read, what the tail reads, and the gradient of what the blocks wrote.
+  template <class N>
+  static view<const typename N::stream, width> x(stage_range r, const ends<N>& e, const saved<N>& s) {
+    if (is_first(r)) return s.entry;
+    return e.x;
+  }
+  template <class C, class N>
+  static view<const typename N::stream, width> top(const C& ctx, stage_range r, const ends<N>& e, const saved<N>& s) {
+    if (has_blocks(r) || rows_are_cut(ctx)) return s.top;
+    return x(r, e, s);
+  }
+  template <class N>
+  static view<const typename N::stream, width> dy(stage_range r, const ends<N>& e, const saved<N>& s) {
+    if (is_last(r)) return s.d_top;
+    return e.dy;
+  }
+};
+
+}  // namespace motet

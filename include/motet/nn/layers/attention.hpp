@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/core/context_attention.hpp>
+#include <motet/nn/core/cut_rows.hpp>
+#include <motet/nn/layers/linear.hpp>
+
+namespace motet {
+
+struct attention_config {
+  index width = 0;
+  index heads = 1;
+  index kv_heads = 0;    // 0: as many as heads; fewer: grouped-query attention
+  index head_width = 0;  // 0: width / heads. Given, heads need not divide the width (25 heads of 64 on a width of 1024)
+  mask_kind mask = mask_kind::full;
+  float rotary = 0;  // base of the rotary embedding; 0: none
+  bool bias = true;
+  context_attention context_kind = context_attention::heads;  // where context parallelism cuts samples
+
+  constexpr index columns_of_head() const { return head_width > 0 ? head_width : width / heads; }
+  constexpr index keyed_heads() const { return kv_heads > 0 ? kv_heads : heads; }
+  constexpr index query_width() const { return heads * columns_of_head(); }
+  constexpr index key_width() const { return keyed_heads() * columns_of_head(); }
+  constexpr attention_shape shape() const { return {heads, keyed_heads(), columns_of_head(), mask, 0}; }
+  // What a tensor member has of it: some key-value heads with all the query heads that share them; none where there are more members than those.
+  constexpr attention_config held(tensor_cut cut) const {
+    attention_config part = *this;
+    part.head_width = columns_of_head();
+    part.kv_heads = cut.share(keyed_heads()).size();
+    part.heads = part.kv_heads * (heads / keyed_heads());
+    return part;
+  }
+};
+
+constexpr verdict check(const attention_config& c) {
+  if (c.width <= 0 || c.heads <= 0 || c.kv_heads < 0 || c.head_width < 0) return {reason::not_positive, 0, c.width < c.heads ? c.width : c.heads, 1};
+  if (c.head_width == 0 && c.width % c.heads != 0) return {reason::heads_do_not_divide, 0, c.heads, c.width};
+  if (c.kv_heads > 0 && c.heads % c.kv_heads != 0) return {reason::kv_heads_do_not_divide, 0, c.kv_heads, c.heads};
+  if (c.rotary > 0 && c.columns_of_head() % 2 != 0) return {reason::odd_rotary_width, 0, c.columns_of_head(), c.columns_of_head() + 1};
+  return {};
+}
+
+// Self-attention: one product makes queries, keys and values; softmax attention inside each sample; one product back to the stream. Tensor parallelism
+// cuts the heads, context parallelism the rows of each sample.
+template <attention_config Config>
+struct self_attention {
+  static_assert(require<check(Config)>);
+  static constexpr index in = Config.width, out = Config.width;
+  static constexpr index query = Config.query_width(), key = Config.key_width(), packed = query + 2 * key;
+  using project_in = linear<in, packed, Config.bias>;
+  using project_out = linear<query, out, Config.bias>;
+  static constexpr index parameter_size = project_in::parameter_size + project_out::parameter_size;
+  static constexpr index query_of(tensor_cut cut) { return Config.held(cut).query_width(); }
+  static constexpr index key_of(tensor_cut cut) { return Config.held(cut).key_width(); }
+  static constexpr index packed_of(tensor_cut cut) { return query_of(cut) + 2 * key_of(cut); }
+  static constexpr index out_at(tensor_cut cut) { return project_in::held_size(in, packed_of(cut)); }
+  static constexpr index size(tensor_cut cut) { return out_at(cut) + project_out::held_size(query_of(cut), out); }
+
+  static void parameters(parameter_list& list) {
+    const interval held = list.cut().share(Config.keyed_heads());
+    const auto columns = [&](index first, index each) { return interval{first + held.begin * each, first + held.end * each}; };
+    const index of_key = Config.columns_of_head(), of_query = query / Config.keyed_heads();
+    list.child_rows<project_in>("qkv", {columns(0, of_query), columns(query, of_key), columns(query + key, of_key)});
+    list.child_columns<project_out>("out", columns(0, of_query));
+  }
+
+  template <class N>
+  struct saved {
+    matrix<typename N::value> qkv;    // (rows, queries | keys | values)
+    matrix<typename N::value> d_qkv;  // likewise, between the two parts of backward; it may be the memory of qkv
+    matrix<typename N::value> mixed;  // (rows, heads x head width)
+    matrix<typename N::master> lse;   // (rows, heads)
+    // Instead of qkv and lse, where rows of other ranks are exchanged for heads; then qkv exists only while it is computed, and its gradient.
+    exchanged_heads<typename N::value, typename N::master> exchanged;
+    view<typename N::value, out> dy_all;  // (rows, width) of all members, between the two parts of backward, where the layer is cut
+  };
+  template <class N, class C>
+  static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
+    const sequences rows = cut.whole() ? seq : rows_of_all(ctx);
+    s.mixed = cut_rows::take<typename N::value>(ctx, rows, query_of(cut));
+    if (exchanges_heads(ctx)) return reserve_exchanged(ctx, Config.held(cut).shape(), s.exchanged);
+    s.qkv = cut_rows::take<typename N::value>(ctx, rows, packed_of(cut));
+    s.lse = cut_rows::take<typename N::master>(ctx, rows, Config.held(cut).heads);
+  }
+
+  template <class C, class N, class X, class Y>
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+    forward_add(ctx, w, seq, x, view<const Y, out>{}, y, s);
+  }
+  // y = residual + attention(x), in the epilogue of the last product.
+  template <class C, class N, class X, class R, class Y>
+  static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual, view<Y, out> y, saved<N>& s) {
+    if (w.cut.whole()) {
+      mix(ctx, w, seq, x, s);
+      linear_forward(ctx, seq, s.mixed, out_weight(w), out_bias(w), residual, y);
+    } else {
+      const index mark = ctx.memory.mark();
+      mix(ctx, w, rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x), s);
+      cut_rows::forward_sum(ctx, w.cut, s.mixed, out_weight(w), out_bias(w), residual, y);
+      release(ctx, mark);
+    }
+  }
+  template <class C, class N, class X, class DY, class DX>
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+    if (w.cut.whole()) {
+      mix_backward(ctx, w, seq, dy, s);
+      linear_backward_input(ctx, seq, s.d_qkv, in_weight(w), dx);
+    } else {
+      s.dy_all = cut_rows::gather<typename N::value>(ctx, dy);
+      mix_backward(ctx, w, rows_of_all(ctx), s.dy_all, s);
+      cut_rows::backward_sum(ctx, s.d_qkv, in_weight(w), dx);
+    }
+  }
+  template <class C, class N, class X, class DY>
+  static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+    if (w.cut.whole()) {
+      linear_backward_weight(ctx, x, s.d_qkv, in_weight(g), in_bias(g));
+      linear_backward_weight(ctx, s.mixed, dy, out_weight(g), out_bias(g));
+    } else {
+      const index mark = ctx.memory.mark();
+      linear_backward_weight(ctx, cut_rows::gather<typename N::value>(ctx, x), s.d_qkv, in_weight(g), in_bias(g));
+      linear_backward_weight(ctx, s.mixed, s.dy_all, out_weight(g), nullptr);
+      linear_backward_bias(ctx, dy, out_bias(g));
+      release(ctx, mark);
+    }
+  }
+
+ private:
+  // Of weights or gradients.
+  template <class W>
+  static auto in_weight(W w) {
+    return project_in::weight(w.data, in, packed_of(w.cut));
+  }
+  template <class W>
+  static auto in_bias(W w) {
+    return project_in::bias(w.data, in, packed_of(w.cut));
+  }
+  template <class W>
+  static auto out_weight(W w) {
+    return project_out::weight(w.data + out_at(w.cut), query_of(w.cut), out);
+  }
+  template <class W>
+  static auto out_bias(W w) {
+    return project_out::bias(w.data + out_at(w.cut), query_of(w.cut), out);
+  }
+
+  template <class C>
+  static bool exchanges_heads(const C& ctx) {
+    return Config.context_kind == context_attention::heads && rows_are_cut(ctx);
+  }
+  // Gives queries and keys their positions, or takes them away from gradients.
+  template <class C, class T>
+  static void turn(C& ctx, const sequences& seq, const attention_config& held, int direction, matrix<T> qkv) {
+    if constexpr (Config.rotary > 0) {
+      // Read by the compiler: at run time clang 16 takes another member's bytes for this one.
+      constexpr double base = static_cast<double>(Config.rotary);
+      const auto both = qkv.columns(0, held.query_width() + held.key_width());
+      if (rows_are_cut(ctx)) rotary_of_part(ctx, held.head_width, base, direction, both);
+      else rotary(ctx, seq, held.head_width, base, direction, both);
+    }
+  }
+
+  // Queries, keys and values of the heads that are held, and what attention makes of them.
+  template <class C, class N, class X>
+  static void mix(C& ctx, weights<N> w, const sequences& seq, matrix<X> x, saved<N>& s) {
+    const attention_config held = Config.held(w.cut);
+    const index mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
+    if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
+    linear_forward(ctx, seq, x, in_weight(w), in_bias(w), s.qkv);
+    turn(ctx, seq, held, 1, s.qkv);
+    const auto q = s.qkv.columns(0, wide), k = s.qkv.columns(wide, narrow), v = s.qkv.columns(wide + narrow, narrow);
+    if (!rows_are_cut(ctx)) attention_forward(ctx, seq, seq, held.shape(), q, k, v, s.mixed, s.lse);
+    else if constexpr (Config.context_kind == context_attention::ring) ring_attention_forward(ctx, held.shape(), q, k, v, s.mixed, s.lse);
+    else heads_attention_forward(ctx, held.shape(), s.qkv, s.exchanged, s.mixed);
+    if (exchanges_heads(ctx)) release(ctx, mark);
+  }
+  // Makes s.d_qkv.
+  template <class C, class N, class DY>
+  static void mix_backward(C& ctx, weights<N> w, const sequences& seq, matrix<DY> dy, saved<N>& s) {
+    const attention_config held = Config.held(w.cut);
+    if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
+    s.d_qkv = rows_are_cut(ctx) ? s.qkv : gradient_place(ctx, s.qkv);
+    const index mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
+    const auto d_mixed = cut_rows::take<typename N::value>(ctx, seq, wide);
+    linear_backward_input(ctx, seq, dy, out_weight(w), d_mixed);
+    const auto queries = [&](const auto& of) { return of.columns(0, wide); };
+    const auto keys = [&](const auto& of) { return of.columns(wide, narrow); };
+    const auto values = [&](const auto& of) { return of.columns(wide + narrow, narrow); };
+    const auto q = queries(s.qkv), k = keys(s.qkv), v = values(s.qkv), dq = queries(s.d_qkv), dk = keys(s.d_qkv), dv = values(s.d_qkv);
+    if (!rows_are_cut(ctx)) attention_backward(ctx, seq, seq, held.shape(), q, k, v, s.mixed, s.lse, d_mixed, dq, dk, dv);
+    else if constexpr (Config.context_kind == context_attention::ring)
+      ring_attention_backward(ctx, held.shape(), q, k, v, s.mixed, s.lse, d_mixed, dq, dk, dv);
+    else heads_attention_backward(ctx, held.shape(), s.exchanged, d_mixed, s.d_qkv);
+    turn(ctx, seq, held, -1, s.d_qkv);
+    release(ctx, mark);
+  }
+};
+
+}  // namespace motet

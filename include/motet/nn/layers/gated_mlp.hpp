@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/layers/mlp_products.hpp>
+
+namespace motet {
+
+// SwiGLU (Shazeer 2020): y = down(silu(gate(x)) * up(x)). One product makes gate and up side by side; only they are kept. Tensor parallelism cuts
+// the hidden units.
+template <index Width, index Hidden, bool Bias = true>
+struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
+  using products = mlp_products<Width, Hidden, 2, Bias>;
+  using products::hidden, products::in, products::out;
+
+  static void parameters(parameter_list& list) { products::list_products(list, "gate_up", "down"); }
+
+  template <class N>
+  struct saved {
+    matrix<typename N::value> pre;        // (rows, gate | up); the input part of backward turns it into its gradient
+    matrix<typename N::value> gated;      // (rows, hidden), between the two parts of backward
+    view<typename N::value, out> dy_all;  // (rows, width) of all members, likewise, where the layer is cut
+  };
+  template <class N, class C>
+  static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
+    s.pre = cut_rows::take<typename N::value>(ctx, cut.whole() ? seq : rows_of_all(ctx), 2 * hidden(cut));
+  }
+
+  template <class C, class N, class X, class Y>
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+    forward_add(ctx, w, seq, x, view<const Y, out>{}, y, s);
+  }
+  template <class C, class N, class X, class R, class Y>
+  static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual, view<Y, out> y, saved<N>& s) {
+    products::add_narrowed(ctx, w, seq, x, residual, y, [&](const sequences& rows, auto of) { return product(ctx, w, rows, of, s); });
+  }
+  template <class C, class N, class X, class DY, class DX>
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+    if (w.cut.whole()) {
+      slopes(ctx, w, seq, dy, s);
+      linear_backward_input(ctx, seq, s.pre, widen_weight(w), dx);
+    } else {
+      s.dy_all = cut_rows::gather<typename N::value>(ctx, dy);
+      slopes(ctx, w, rows_of_all(ctx), s.dy_all, s);
+      cut_rows::backward_sum(ctx, s.pre, widen_weight(w), dx);
+    }
+  }
+  template <class C, class N, class X, class DY>
+  static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+    products::add_weight_gradients(ctx, w.cut, x, s.pre, s.gated, dy, s.dy_all, g);
+  }
+
+ private:
+  using products::narrow_weight, products::widen_weight, products::widen_bias;
+
+  template <class C, class N, class X>
+  static matrix<typename N::value> product(C& ctx, weights<N> w, const sequences& seq, matrix<X> x, saved<N>& s) {
+    const auto gated = cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));  // (rows, hidden)
+    linear_forward(ctx, seq, x, widen_weight(w), widen_bias(w), s.pre);
+    swiglu_forward(ctx, seq, s.pre, gated);
+    return gated;
+  }
+  // Turns s.pre into its gradient, and makes s.gated again.
+  template <class C, class N, class DY>
+  static void slopes(C& ctx, weights<N> w, const sequences& seq, matrix<DY> dy, saved<N>& s) {
+    using value = typename N::value;
+    s.gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
+    const index mark = ctx.memory.mark();
+    const auto d_gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
+    swiglu_forward(ctx, seq, s.pre, s.gated);
+    linear_backward_input(ctx, seq, dy, narrow_weight(w), d_gated);
+    swiglu_backward(ctx, seq, s.pre, d_gated, s.pre);
+    release(ctx, mark);
+  }
+};
+
+}  // namespace motet

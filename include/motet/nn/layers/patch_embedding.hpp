@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/layers/linear.hpp>
+#include <motet/nn/layers/norm.hpp>
+#include <motet/tensor/packed_pictures.hpp>
+
+namespace motet {
+
+enum class position_kind : std::uint8_t { learned, sine };
+
+struct patch_config {
+  index image = 0;  // side of the square picture
+  index patch = 0;
+  index channels = 3;
+  index width = 0;
+  bool class_token = true;
+  bool bias = false;
+  bool pre_norm = false;  // a layer norm before the first block, as CLIP has
+  float epsilon = 1e-5f;
+  position_kind position = position_kind::learned;
+
+  constexpr index lead() const { return class_token ? 1 : 0; }
+  constexpr index patches() const { return (image / patch) * (image / patch); }
+  constexpr index rows() const { return patches() + lead(); }
+  constexpr patch_geometry geometry() const { return {channels, image, patch, lead()}; }
+};
+
+constexpr verdict check(const patch_config& c) {
+  if (c.image <= 0 || c.patch <= 0 || c.channels <= 0 || c.width <= 0) return {reason::not_positive, 1, c.image < c.patch ? c.image : c.patch, 1};
+  if (c.image % c.patch != 0) return {reason::patch_does_not_divide, 1, c.patch, c.image};
+  if (c.position == position_kind::sine && c.width % 4 != 0) return {reason::sine_width, 1, c.width, round_up(c.width, 4)};
+  return {};
+}
+
+// A batch of pictures: numbers of one size, (samples, channels, side, side), or packed bytes of any size, which are resized when they are read.
+struct pictures {
+  const float* pixels = nullptr;
+  index samples = 0;
+  packed_pictures packed{};
+
+  bool are_packed() const { return packed.bytes != nullptr; }
+};
+
+// Pictures to rows: each patch through one product, a class token in front, learned or 2-D sine positions on top, and a norm if asked.
+template <patch_config Config>
+struct patch_embedding {
+  static_assert(require<check(Config)>);
+  using input = pictures;
+  static constexpr index pixels = Config.channels * Config.patch * Config.patch;
+  static constexpr index out = Config.width;
+  static constexpr bool learned = Config.position == position_kind::learned;
+  using project = linear<pixels, out, Config.bias>;
+  using pre_norm = norm<out, norm_config{norm_kind::layer, Config.epsilon}>;
+  static constexpr index class_at = project::parameter_size;
+  static constexpr index position_at = class_at + (Config.class_token ? parameter_space(out) : 0);
+  static constexpr index norm_at = position_at + (learned ? parameter_space(Config.rows() * out) : 0);
+  static constexpr index parameter_size = norm_at + (Config.pre_norm ? pre_norm::parameter_size : 0);
+
+  static void parameters(parameter_list& list) {
+    list.child<project>("patch");
+    if constexpr (Config.class_token) list.vector("class", out, {fill::normal, 0.02f});
+    // Learned positions start as sines, so that neighbours look alike from the first step on; from noise a tower must find that out itself.
+    if constexpr (learned) list.matrix("position", Config.rows(), out, {out % 4 == 0 ? fill::sine_grid : fill::normal, out % 4 == 0 ? 0.5f : 0.02f});
+    if constexpr (Config.pre_norm) list.child<pre_norm>("norm");
+  }
+  static sequences rows(const input& batch) { return {batch.samples, Config.rows(), nullptr}; }
+
+  template <class N>
+  struct saved {
+    typename pre_norm::template saved<N> norm;
+    view<typename N::stream, out> before_norm;  // (rows, width)
+    matrix<typename N::value> patches;          // (rows, pixels and what pads them), between the two parts of backward
+    view<typename N::stream, out> d_rows;       // likewise
+  };
+  template <class N, class C>
+  static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
+    if constexpr (Config.pre_norm) {
+      pre_norm::template reserve<N>(ctx, seq, s.norm);
+      s.before_norm = ctx.memory.template take_rows<typename N::stream, out>(seq.rows());
+    }
+  }
+
+  template <class C, class N>
+  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y, saved<N>& s) {
+    const sequences seq = rows(batch);
+    const index mark = ctx.memory.mark();
+    const auto cut = take_patches<typename N::value>(ctx, seq);
+    const auto x = Config.pre_norm ? s.before_norm : y;
+    cut_patches(ctx, seq, batch, cut);
+    linear_forward(ctx, seq, cut, project::weight(w.data), project::bias(w.data), x);
+    if constexpr (Config.class_token) class_token_forward(ctx, seq, w.data + class_at, x);
+    if constexpr (learned) position_forward(ctx, seq, position(w.data), x);
+    else sine_position_forward(ctx, seq, Config.geometry(), x);
+    if constexpr (Config.pre_norm) pre_norm::forward(ctx, w + norm_at, seq, x, y, s.norm);
+    release(ctx, mark);
+  }
+  // Pictures need no gradient, so the input part only prepares the weight part.
+  template <class C, class N, class DY>
+  static void backward_input(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s) {
+    const sequences seq = rows(batch);
+    s.patches = take_patches<typename N::value>(ctx, seq);
+    cut_patches(ctx, seq, batch, s.patches);
+    if constexpr (Config.pre_norm) {
+      s.d_rows = ctx.memory.template take_rows<typename N::stream, out>(seq.rows());
+      pre_norm::backward_input(ctx, w + norm_at, seq, s.before_norm, dy, s.d_rows, s.norm);
+    }
+  }
+  template <class C, class N, class DY>
+  static void backward_weight(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+    if constexpr (Config.pre_norm) {
+      pre_norm::backward_weight(ctx, w + norm_at, rows(batch), s.before_norm, dy, s.norm, g + norm_at);
+      rows_weight(ctx, rows(batch), s.d_rows, s, g);
+    } else {
+      rows_weight(ctx, rows(batch), dy, s, g);
+    }
+  }
+
+ private:
+  // Wide enough for fast products: 592 columns of bf16 for 588 pixels, on a GPU.
+  template <class V, class C>
+  static matrix<V> take_patches(C& ctx, const sequences& seq) {
+    constexpr index width = round_up(pixels, C::template product_columns<V>);
+    return {ctx.memory.template take<V>(seq.rows() * width), seq.rows(), width, width};
+  }
+  template <class C, class V>
+  static void cut_patches(C& ctx, const sequences& seq, const input& batch, matrix<V> y) {
+    constexpr index size = Config.channels * Config.image * Config.image;
+    if constexpr (Config.channels <= packed_pictures::most_channels)
+      if (batch.are_packed()) return patches(ctx, seq, Config.geometry(), batch.packed, y);
+    patches(ctx, seq, Config.geometry(), matrix<const float>{batch.pixels, batch.samples, size, size}, y);  // (samples, channels x side x side)
+  }
+  template <class M>
+  static matrix<M> position(M* data) {
+    return {data + position_at, Config.rows(), out, out};  // (positions, width)
+  }
+  template <class C, class N, class D>
+  static void rows_weight(C& ctx, const sequences& seq, view<D, out> d_rows, saved<N>& s, gradients<N> g) {
+    if constexpr (learned) position_backward_weight(ctx, seq, d_rows, position(g.data));
+    if constexpr (Config.class_token) class_token_backward_weight(ctx, seq, d_rows, g.data + class_at);
+    // The class row of `patches` is zero and adds nothing to the weight, but its gradient must not reach the bias.
+    if constexpr (Config.class_token && Config.bias) class_token_backward_bias(ctx, seq, d_rows, project::bias(g.data));
+    linear_backward_weight(ctx, s.patches, d_rows, project::weight(g.data), Config.class_token ? nullptr : project::bias(g.data));
+  }
+};
+
+}  // namespace motet

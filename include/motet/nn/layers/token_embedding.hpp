@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/core/cut_rows.hpp>
+
+namespace motet {
+
+struct token_config {
+  index vocabulary = 0;
+  index context = 0;  // the longest sample
+  index width = 0;
+  bool position = true;         // learned positions; without them use rotary attention
+  bool cut_vocabulary = false;  // tensor parallelism shares the rows of the table; else every member has all of it, and no rows move
+};
+
+constexpr verdict check(const token_config& c) {
+  if (c.vocabulary <= 0 || c.context <= 0 || c.width <= 0) return {reason::not_positive, 1, c.vocabulary < c.context ? c.vocabulary : c.context, 1};
+  return {};
+}
+
+// A ragged batch of token ids: sample s holds ids[offsets[s] .. offsets[s + 1]). Nothing is padded.
+struct tokens {
+  const std::int32_t* ids = nullptr;
+  sequences seq;
+};
+
+template <token_config Config>
+struct token_embedding {
+  static_assert(require<check(Config)>);
+  using input = tokens;
+  static constexpr index out = Config.width;
+  static constexpr index position_size = Config.position ? parameter_space(Config.context * out) : 0;
+  static constexpr index parameter_size = parameter_space(Config.vocabulary * out) + position_size;
+  // The tokens whose rows a tensor member holds.
+  static constexpr interval held(tensor_cut cut) { return Config.cut_vocabulary ? cut.share(Config.vocabulary) : interval{0, Config.vocabulary}; }
+  static constexpr index position_at(tensor_cut cut) { return parameter_space(held(cut).size() * out); }
+  static constexpr index size(tensor_cut cut) { return position_at(cut) + position_size; }
+
+  static void parameters(parameter_list& list) {
+    const auto table = [&] { list.matrix("token", Config.vocabulary, out, {fill::normal, 0.02f}); };
+    if constexpr (Config.cut_vocabulary) list.of_rows({held(list.cut())}, table);
+    else table();
+    if constexpr (Config.position) list.matrix("position", Config.context, out, {fill::normal, 0.01f});
+  }
+  static sequences rows(const input& batch) { return batch.seq; }
+
+  template <class N>
+  struct saved {
+    matrix<std::int32_t> ids_all;  // (rows of all members, 1), where the table is cut
+  };
+  template <class N, class C>
+  static void reserve(C& ctx, const sequences&, saved<N>& s, tensor_cut cut = {}) {
+    if (cut_here(cut)) s.ids_all = cut_rows::take<std::int32_t>(ctx, rows_of_all(ctx), 1);
+  }
+
+  template <class C, class N>
+  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y, saved<N>& s) {
+    if (cut_here(w.cut)) {
+      // Each member looks up what it has for the rows of all; where it has nothing, it adds zeros.
+      const index mark = ctx.memory.mark();
+      const sequences all = rows_of_all(ctx);
+      const auto partial = ctx.memory.template take_rows<typename N::stream, out>(all.rows());
+      gather_rows(ctx, matrix<const std::int32_t>{batch.ids, batch.seq.rows(), 1, 1}, s.ids_all);
+      token_forward(ctx, all, s.ids_all.data, held(w.cut).begin, table(w), partial);
+      scatter_sum_rows(ctx, partial, view<const typename N::stream, out>{}, y);
+      release(ctx, mark);
+    } else {
+      token_forward(ctx, batch.seq, batch.ids, table(w), y);
+    }
+    if constexpr (Config.position) position_forward(ctx, batch.seq, position(w), y);
+  }
+  template <class C, class N, class DY>
+  static void backward_input(C&, weights<N>, const input&, view<DY, out>, saved<N>&) {}
+  template <class C, class N, class DY>
+  static void backward_weight(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+    if (cut_here(w.cut)) {
+      const index mark = ctx.memory.mark();
+      token_backward_weight(ctx, s.ids_all.data, held(w.cut).begin, cut_rows::gather<typename N::stream>(ctx, dy), table(g));
+      release(ctx, mark);
+    } else {
+      token_backward_weight(ctx, batch.ids, dy, table(g));
+    }
+    if constexpr (Config.position) position_backward_weight(ctx, batch.seq, dy, position(g));
+  }
+
+ private:
+  static constexpr bool cut_here(tensor_cut cut) { return Config.cut_vocabulary && !cut.whole(); }
+  // Of weights or gradients.
+  template <class W>
+  static auto table(W w) {
+    return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data, held(w.cut).size(), out, out};  // (tokens held, width)
+  }
+  template <class W>
+  static auto position(W w) {
+    return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data + position_at(w.cut), Config.context, out, out};  // (context, width)
+  }
+};
+
+}  // namespace motet

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/layers/token_embedding.hpp>
+#include <motet/nn/towers/tower.hpp>
+
+namespace motet {
+
+// A causal text transformer read at its last token, as CLIP's (Radford et al., ICML'21). Samples end at their end token, so nothing after it is computed.
+struct text_config {
+  index vocabulary = 49408;
+  index context = 77;
+  index width = 512;
+  index layers = 12;
+  index heads = 8;
+  index kv_heads = 0;    // 0: as many as heads
+  index head_width = 0;  // 0: width / heads
+  index hidden = 0;      // 0: 4 x width
+  index embedding = 512;
+  activation act = activation::gelu;
+  float epsilon = 1e-5f;
+  pool_kind pool = pool_kind::last;
+  mask_kind mask = mask_kind::causal;
+  float rotary = 0;  // base of rotary positions; 0: learned positions
+  norm_kind norm = norm_kind::layer;
+  bool gated = false;                                         // SwiGLU instead of act
+  bool recompute = false;                                     // keep only the input of each block
+  bool cut_vocabulary = false;                                // tensor parallelism shares the table of tokens too
+  context_attention context_kind = context_attention::heads;  // where context parallelism cuts samples
+  mixture_config mix{};                                       // experts in the place of each mlp, for example {.experts = 8}
+
+  constexpr token_config tokens() const { return {vocabulary, context, width, rotary == 0, cut_vocabulary}; }
+  constexpr tower_config tower() const { return tower_config_of(*this, mask, rotary); }
+};
+
+constexpr verdict check(const text_config& c) {
+  if (const verdict found = check(c.tokens()); !found.ok()) return found;
+  return check(c.tower());
+}
+
+template <text_config Config>
+struct text_tower : tower<token_embedding<Config.tokens()>, Config.tower()> {
+  static_assert(require<check(Config)>);
+  static constexpr text_config config = Config;
+};
+
+}  // namespace motet

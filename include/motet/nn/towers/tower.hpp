@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/compose/recompute.hpp>
+#include <motet/nn/compose/repeat.hpp>
+#include <motet/nn/compose/sequential.hpp>
+#include <motet/nn/compose/stage.hpp>
+#include <motet/nn/layers/gated_mlp.hpp>
+#include <motet/nn/layers/mixture.hpp>
+#include <motet/nn/layers/mlp.hpp>
+#include <motet/nn/layers/projection.hpp>
+#include <motet/nn/towers/attention_pool.hpp>
+#include <motet/nn/towers/pool.hpp>
+#include <motet/nn/towers/tail.hpp>
+
+namespace motet {
+
+struct tower_config {
+  index width = 0;
+  index layers = 0;
+  attention_config attention{};
+  index hidden = 0;
+  activation act = activation::gelu;
+  float epsilon = 1e-5f;
+  pool_kind pool = pool_kind::first;
+  index embedding = 0;  // width of the features
+  norm_kind norm = norm_kind::layer;
+  bool gated = false;      // SwiGLU instead of act
+  bool recompute = false;  // keep only the input of each block
+  mixture_config mix{};    // experts in the place of each mlp; width and, where not given, hidden, act and gated are the tower's
+
+  constexpr bool has_experts() const { return mix.experts > 0; }
+  constexpr mixture_config experts_of_block() const {
+    mixture_config c = mix;
+    c.width = width;
+    if (c.hidden == 0) c.hidden = hidden;
+    c.act = act;
+    c.gated = gated;
+    return c;
+  }
+};
+
+// What configs of nets have in common, under the same names.
+template <class Config>
+constexpr tower_config tower_config_of(const Config& c, mask_kind mask, float rotary) {
+  return {c.width,
+          c.layers,
+          {c.width, c.heads, c.kv_heads, c.head_width, mask, rotary, true, c.context_kind},
+          c.hidden > 0 ? c.hidden : 4 * c.width,
+          c.act,
+          c.epsilon,
+          c.pool,
+          c.embedding,
+          c.norm,
+          c.gated,
+          c.recompute,
+          c.mix};
+}
+
+constexpr verdict check(const tower_config& c) {
+  if (c.width <= 0 || c.layers <= 0 || c.hidden <= 0 || c.embedding <= 0)
+    return {reason::not_positive, 2, c.layers < c.embedding ? c.layers : c.embedding, 1};
+  if (c.has_experts())
+    if (const verdict found = check(c.experts_of_block()); !found.ok()) return found;
+  return check(c.attention);
+}
+
+// An encoder with pre-norm transformer blocks: embedding, blocks, pooling, projection to unit rows. `Embed` says what its input is.
+// How it runs, whole or in pipeline stages, is said once, in stage.hpp.
+template <class Embed, tower_config Config>
+struct tower {
+  static_assert(require<check(Config)>);
+  using embed = Embed;
+  using input = typename embed::input;
+  static constexpr index width = Config.width, layers = Config.layers, embedding = Config.embedding;
+  using norm_layer = norm<width, norm_config{Config.norm, Config.epsilon}>;
+  using attend = residual<norm_layer, self_attention<Config.attention>>;
+  static constexpr auto choose_mix() {
+    if constexpr (Config.has_experts()) return std::type_identity<mixture<Config.experts_of_block()>>{};
+    else if constexpr (Config.gated) return std::type_identity<gated_mlp<width, Config.hidden>>{};
+    else return std::type_identity<mlp<width, Config.hidden, Config.act>>{};
+  }
+  using mix_layer = typename decltype(choose_mix())::type;
+  using block = sequential<named<"attention", attend>, named<"mlp", residual<norm_layer, mix_layer>>>;
+
+  // Where context parallelism cuts samples: under a causal mask the ranks of a ring have equal work with two pieces each.
+  static constexpr bool balanced_rows = Config.attention.mask == mask_kind::causal && Config.attention.context_kind == context_attention::ring;
+
+  // Pooling that reads one row needs the last block for that row alone. A router is balanced over all rows of a sample.
+  static constexpr bool picks = Config.pool == pool_kind::first || Config.pool == pool_kind::last;
+  // A picked query sees all keys; under a causal mask only the last one does.
+  static constexpr bool picks_block =
+      picks && !Config.has_experts() && Config.attention.rotary == 0 && (Config.pool == pool_kind::last || Config.attention.mask == mask_kind::full);
+  static constexpr pick which = Config.pool == pool_kind::last ? pick::last : pick::first;
+  using body = repeat<std::conditional_t<Config.recompute, recompute<block>, block>, layers - (picks_block ? 1 : 0)>;
+  static constexpr auto choose_head() {
+    if constexpr (picks_block) return std::type_identity<picked_block_head<norm_layer, Config.attention, mix_layer, which, layers - 1>>{};
+    else if constexpr (picks) return std::type_identity<pick_head<norm_layer, which>>{};
+    else if constexpr (Config.pool == pool_kind::mean) return std::type_identity<reduce_head<norm_layer, mean_pool<width>>>{};
+    else return std::type_identity<reduce_head<norm_layer, attention_pool<pooled_attention()>>>{};
+  }
+  static constexpr attention_config pooled_attention() {
+    attention_config c = Config.attention;
+    c.mask = mask_kind::full;
+    c.rotary = 0;
+    return c;
+  }
+  using head = typename decltype(choose_head())::type;
+  using tail = motet::tail<head, projection<width, embedding>>;
+
+  static constexpr index body_at = embed::parameter_size, tail_at = body_at + body::parameter_size;
+  static constexpr index parameter_size = tail_at + tail::parameter_size;
+
+  static constexpr index size(tensor_cut cut) { return stage::parameter_end(whole, cut); }
+
+  static void parameters(parameter_list& list) {
+    list.child<embed>("embed");
+    list.child<body>("blocks");
+    list.part<tail>();
+  }
+  static sequences rows(const input& batch) { return embed::rows(batch); }
+
+  // The whole tower is the stage of all blocks.
+  using stage = tower_stage<tower>;
+  static constexpr stage_range whole{0, layers};
+  template <class N>
+  using saved = typename stage::template saved<N>;
+
+  template <class N, class C>
+  static void reserve(C& ctx, const input& batch, saved<N>& s, tensor_cut cut = {}) {
+    stage::template reserve<N>(ctx, whole, batch, s, cut);
+  }
+  template <class C, class N>
+  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::master, embedding> features, saved<N>& s) {
+    stage::forward(ctx, whole, w, batch, {.features = features}, s);
+  }
+  template <class C, class N>
+  static void infer(C& ctx, weights<N> w, const input& batch, view<typename N::master, embedding> features) {
+    stage::infer(ctx, whole, w, batch, {.features = features});
+  }
+  template <class C, class N>
+  static void backward(C& ctx, weights<N> w, const input& batch, view<typename N::master, embedding> d_features, saved<N>& s, gradients<N> g) {
+    stage::backward(ctx, whole, w, batch, {.d_features = d_features}, s, g);
+  }
+};
+
+}  // namespace motet

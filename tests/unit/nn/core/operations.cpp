@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// nn/core/operations.hpp says what a backend offers; here every line of it is called as a net calls it, unqualified, on the backend that runs everywhere.
+#include <motet/nn/core/operations.hpp>
+
+#include <motet/backend/cpu/operations.hpp>
+#include <motet/backend/spread.hpp>
+#include <motet/nn/core/routing.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+namespace {
+
+// In a dry run operations take memory and touch no data, so empty matrices of the right shape are enough.
+template <class Context, class T>
+bool offers_all(Context& ctx) {
+  const sequences seq{2, 3, nullptr};
+  const matrix<T> x{nullptr, 6, 4, 4}, wide{nullptr, 6, 8, 8}, one{nullptr, 6, 1, 1}, two{nullptr, 6, 2, 2}, pooled{nullptr, 2, 4, 4},
+      square{nullptr, 4, 4, 4};
+  const matrix<const T> none{};
+  T* const vector = nullptr;
+  const attention_shape shape{2, 2, 2, mask_kind::full, 0};
+  const patch_geometry geometry{1, 2, 2, 0};
+  const std::int32_t* ids = nullptr;
+  synchronize(ctx);
+  { const auto part = enter(ctx, "all"); }
+  zero(ctx, seq, x);
+  add(ctx, seq, x, x, x);
+  copy(ctx, seq, x, x);
+  linear_forward(ctx, seq, x, square, vector, x);
+  linear_forward(ctx, seq, x, square, vector, x, x);
+  linear_forward(ctx, seq, x, square, vector, activation::gelu, x, x);
+  linear_backward_input(ctx, seq, x, square, x);
+  linear_backward_input(ctx, seq, x, square, x, x);
+  linear_backward_input(ctx, seq, x, square, activation::gelu, x, x, x);
+  linear_backward_weight(ctx, x, x, square, vector);
+  linear_backward_bias(ctx, x, vector);
+  norm_forward(ctx, seq, norm_kind::layer, x, vector, vector, 1e-5, x, two);
+  const auto sums = norm_sums<T>(ctx, motet::index{6}, motet::index{4});
+  norm_backward_input(ctx, seq, norm_kind::layer, x, vector, two, x, none, x, norm_also<T, T>{x, vector, x, sums});
+  norm_backward_weight(ctx, norm_kind::layer, x, two, x, sums, vector, vector);
+  activation_forward(ctx, seq, activation::gelu, x, x);
+  activation_backward(ctx, seq, activation::gelu, x, x, x);
+  swiglu_forward(ctx, seq, wide, x);
+  swiglu_backward(ctx, seq, wide, x, wide);
+  dropout_apply(ctx, seq, 0.5, std::uint64_t{1}, x, x);
+  attention_forward(ctx, seq, seq, shape, x, x, x, x, two);
+  attention_backward(ctx, seq, seq, shape, x, x, x, x, two, x, x, x, x);
+  rotary(ctx, seq, motet::index{2}, 100.0, 1, x);
+  patches(ctx, seq, geometry, x, x);
+  class_token_forward(ctx, seq, static_cast<const T*>(vector), x);
+  class_token_backward_weight(ctx, seq, x, vector);
+  class_token_backward_bias(ctx, seq, x, vector);
+  sine_position_forward(ctx, seq, geometry, x);
+  token_forward(ctx, seq, ids, square, x);
+  token_backward_weight(ctx, ids, x, square);
+  token_forward(ctx, seq, ids, motet::index{2}, square, x);
+  token_backward_weight(ctx, ids, motet::index{2}, x, square);
+  position_forward(ctx, seq, square, x);
+  position_backward_weight(ctx, seq, x, square);
+  pick_forward(ctx, seq, pick::last, x, pooled);
+  pick_backward(ctx, seq, pick::last, pooled, x);
+  mean_forward(ctx, seq, x, pooled);
+  mean_backward(ctx, seq, pooled, x);
+  normalize_forward(ctx, seq, x, x, one);
+  normalize_backward(ctx, seq, x, one, x, x);
+  gather_rows(ctx, x, x);
+  scatter_sum_rows(ctx, x, none, x);
+  CHECK_EQ(rows_of_all(ctx).rows(), 6);
+  const router_shape routes{.experts = 4, .top_k = 2};
+  const matrix<choice<T>> chosen{nullptr, 6, 2, 2};
+  dispatched<T> to;
+  router_forward(ctx, seq, x, square, x);
+  route_forward(ctx, seq, routes, x, one, chosen, pooled, two);
+  route_backward(ctx, seq, routes, pooled, one, chosen, two, x);
+  reserve_dispatch(ctx, seq, routes, tensor_cut{}, to);
+  CHECK_EQ(to.placed.count, 12);
+  dispatch(ctx, seq, routes, chosen, to);
+  to_experts(ctx, to, x, take_arrived<T>(ctx, to, 4), x);
+  place_rows(ctx, to, x, x, x);
+  from_experts(ctx, seq, to, x, true, none, x);
+  gates_from_experts(ctx, seq, to, static_cast<const T*>(vector), two);
+  grouped_linear_forward(ctx, to.placed, x, square, x);
+  grouped_linear_forward(ctx, to.placed, x, square, activation::gelu, x, x);
+  grouped_linear_backward_input(ctx, to.placed, x, square, x);
+  grouped_linear_backward_weight(ctx, to.placed, x, x, square);
+  gate_backward(ctx, to.placed, chosen, x, x, vector);
+  info_nce_loss(ctx, x, x, static_cast<const T*>(vector), 1.0, x, x, vector);
+  pairwise_sigmoid_loss(ctx, x, x, static_cast<const T*>(vector), static_cast<const T*>(vector), 1.0, x, x, vector, vector);
+  zero(ctx, vector, motet::index{4});
+  sum_of_squares(ctx, vector, motet::index{4});
+  release(ctx, motet::index{0});
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("a backend offers every operation that nets call, and a dry run of each touches no data") {
+  cpu::profile noted;
+  cpu::context ctx;
+  ctx.costs = &noted;
+  spread shared;
+  shared.part = {2, 3, nullptr};
+  shared.tensor_rows = {6};
+  ctx.shared = &shared;
+  CHECK(offers_all<cpu::context, float>(ctx));
+  CHECK(offers_all<cpu::context, double>(ctx));
+  CHECK(ctx.memory.mark() == 0);
+  CHECK(ctx.scratch.mark() == 0);
+  CHECK(noted.flops() > 0);
+}
+
+TEST_CASE("shapes start as the simplest case") {
+  CHECK_EQ(attention_shape{}.heads, 1);
+  CHECK(attention_shape{}.mask == mask_kind::full);
+  CHECK_EQ(patch_geometry{}.lead, 0);
+}
