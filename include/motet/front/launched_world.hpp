@@ -3,6 +3,7 @@
 
 #include <motet/plan/describe/messages.hpp>
 #include <motet/runtime/launch.hpp>
+#include <motet/tools/messages.hpp>
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi_session.hpp>
 #endif

@@ -115,10 +115,9 @@ class trainer {
   explicit trainer(const launched_world& world, const trainer_options& options = {})
       : trainer(world, detail::plan_of_one(facts_of<Model>(), checked(options).parts), options) {}
   trainer(const launched_world& world, const plan& how, const trainer_options& options) : main_(world.is_main()) {
-    plan_ = require_plan(how, facts_of<Model>(), options.batch);
+    proven_plan proven = require_proven(how, facts_of<Model>(), options.batch);
+    plan_ = std::move(proven.value);
     world.require_ranks(plan_.cluster.ranks);
-    score order;
-    enforce(write_plan(plan_, facts_of<Model>(), order), "the plan");
     threads_ = world.threads(world.is_one_of_many() ? 1 : plan_.cluster.ranks);
     run_identity same;
     same.add("model", write_json(describe<Model>()));
@@ -126,7 +125,7 @@ class trainer {
     same.add("batch", std::to_string(options.batch));
     same.add("seed", std::to_string(options.seed));
     const auto make = [&]<class Host>() {
-      here_ = std::make_unique<detail::hosted_ranks<Numbers, Host>>(table_of_model<Model, cpu::context, Numbers>, order, config_of(options), same);
+      here_ = std::make_unique<detail::hosted_ranks<Numbers, Host>>(table_of_model<Model, cpu::context, Numbers>, proven.order, config_of(options), same);
     };
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
     if (world.is_one_of_many()) make.template operator()<process_rank<mpi::world, mpi::endpoint>>();

@@ -5,6 +5,7 @@
 #include <motet/schedule/check/explain.hpp>
 
 #include <string>
+#include <utility>
 
 namespace motet {
 
@@ -57,8 +58,15 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
 
 }  // namespace detail
 
-// What is wrong with a plan for a model and a batch, naming the module or the rank; `row` is then the rule. Empty: nothing is.
-inline std::string explain_plan(const plan& given, const list<module_facts>& facts, index samples, const message** row = nullptr) {
+// A plan with its modules in the model's order, and the order of computations on every rank that it means.
+struct proven_plan {
+  plan value;
+  score order;
+};
+
+// What is wrong with a plan for a model and a batch, naming the module or the rank; `row` is then the rule. Empty: nothing is, and `made` has its order.
+inline std::string explain_plan(const plan& given, const list<module_facts>& facts, index samples, const message** row = nullptr,
+                                proven_plan* made = nullptr) {
   const plan of = arranged(given, facts);
   const auto say = [&](const verdict& found, std::string text) {
     if (row != nullptr) *row = &reason_messages[static_cast<int>(found.why)];
@@ -78,20 +86,23 @@ inline std::string explain_plan(const plan& given, const list<module_facts>& fac
     // The program's own check names instructions.
     list<label> names;
     for (const module_plan& each : of.modules) names.push(each.name);
-    const program made = named_voices(compile(order), names);
-    const check_result better = check(made);
+    const program all = named_voices(compile(order), names);
+    const check_result better = check(all);
     const std::string schedule = "schedule " + std::string(of.schedule.view()) + ": ";
     if (better.ok()) return say(found, schedule + "rank " + std::to_string(found.where) + ", computation " + std::to_string(found.got));
-    return say(better.brief(), schedule + detail_of(made, better.found) + cycle_of(made, better));
+    return say(better.brief(), schedule + detail_of(all, better.found) + cycle_of(all, better));
   }
+  if (made != nullptr) *made = {of, std::move(order)};
   return {};
 }
 
-// The plan with its modules in the model's order, or an error that names the module, the rule and the remedy: before any rank starts.
-inline plan require_plan(const plan& given, const list<module_facts>& facts, index samples) {
+// The plan in the model's order and what it means, or an error that names the module, the rule and the remedy: before any rank starts.
+inline proven_plan require_proven(const plan& given, const list<module_facts>& facts, index samples) {
+  proven_plan made;
   const message* row = nullptr;
-  if (const std::string detail = explain_plan(given, facts, samples, &row); row != nullptr) fail(*row, detail);
-  return arranged(given, facts);
+  if (const std::string detail = explain_plan(given, facts, samples, &row, &made); row != nullptr) fail(*row, detail);
+  return made;
 }
+inline plan require_plan(const plan& given, const list<module_facts>& facts, index samples) { return require_proven(given, facts, samples).value; }
 
 }  // namespace motet
