@@ -5,8 +5,8 @@
 //   bench_pipeline [--rounds 5] [--batch 64] [--microbatches 16] [--svg FILE]        FILE: plan above run, of the real pipeline's last step
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local_group.hpp>
-#include <motet/runtime/pipeline_trainer.hpp>
-#include <motet/runtime/stand_in.hpp>
+#include <motet/runtime/ranks/stand_in.hpp>
+#include <motet/runtime/train/pipeline_trainer.hpp>
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/simulate/analyse.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>

@@ -5,7 +5,7 @@
 //   bench_reduction [--ranks 2] [--seconds 1] [--mib 64]
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/backend/transport/local_group.hpp>
-#include <motet/runtime/gradient_reduction.hpp>
+#include <motet/runtime/gradients/gradient_reduction.hpp>
 
 #include <barrier>
 #include <chrono>

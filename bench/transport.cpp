@@ -5,7 +5,7 @@
 //   bench_transport [--ranks 2] [--seconds 0.5] [--most-mib 64]
 //   mpirun -n 2 bench_transport [--seconds 0.5] [--most-mib 64]
 #include <motet/backend/transport/local_group.hpp>
-#include <motet/runtime/launch.hpp>
+#include <motet/runtime/ranks/launch.hpp>
 #include <motet/tensor/arena.hpp>
 #if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_group.hpp>

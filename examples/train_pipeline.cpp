@@ -8,7 +8,7 @@
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local_group.hpp>
 #include <motet/format/atomic_file.hpp>
-#include <motet/runtime/pipeline_trainer.hpp>
+#include <motet/runtime/train/pipeline_trainer.hpp>
 #include <motet/schedule/core/compose.hpp>
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>

@@ -8,8 +8,8 @@
 #include "timing.hpp"
 
 #include <motet/nn/towers/text.hpp>
-#include <motet/runtime/initialise.hpp>
-#include <motet/runtime/optimizer.hpp>
+#include <motet/runtime/state/initialise.hpp>
+#include <motet/runtime/state/optimizer.hpp>
 
 #include <chrono>
 

@@ -7,7 +7,7 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/model/model.hpp>
-#include <motet/runtime/device_trainer.hpp>
+#include <motet/runtime/train/device_trainer.hpp>
 #include <motet/tools/options.hpp>
 
 #include <type_traits>

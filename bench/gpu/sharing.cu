@@ -11,7 +11,7 @@
 
 #include <motet/backend/transport/shared_gpu_group.hpp>
 #include <motet/model/model.hpp>
-#include <motet/runtime/pipeline_trainer.hpp>
+#include <motet/runtime/train/pipeline_trainer.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
 

@@ -24,7 +24,7 @@
 #include "../../examples/train_clip/models.hpp"
 
 #include <motet/model/model.hpp>
-#include <motet/runtime/device_trainer.hpp>
+#include <motet/runtime/train/device_trainer.hpp>
 
 #include <chrono>
 

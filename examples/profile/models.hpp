@@ -7,7 +7,7 @@
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/model/module.hpp>
 #include <motet/plan/describe/tower_of.hpp>
-#include <motet/runtime/profile_module.hpp>
+#include <motet/runtime/stage/profile_module.hpp>
 
 // The models that can be measured. Each is compiled in a unit of its own; null where a program was linked without one (MOTET_MODELS).
 namespace motet::profile_program {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/format/json_write.hpp>
-#include <motet/runtime/stand_in.hpp>
+#include <motet/runtime/ranks/stand_in.hpp>
 #include <motet/schedule/simulate/analyse.hpp>
 
 namespace motet::explorer {

@@ -6,7 +6,7 @@
 
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/prove/require_plan.hpp>
-#include <motet/runtime/launch.hpp>
+#include <motet/runtime/ranks/launch.hpp>
 
 #include <cstdio>
 

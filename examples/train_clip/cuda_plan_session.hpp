@@ -7,8 +7,8 @@
 #include <motet/backend/transport/shared_gpu_group.hpp>
 #if defined(MOTET_HAS_NCCL)
 #include <motet/backend/transport/nccl_group.hpp>
-#include <motet/runtime/process_rank.hpp>
-#include <motet/runtime/rendezvous_of.hpp>
+#include <motet/runtime/ranks/process_rank.hpp>
+#include <motet/runtime/ranks/rendezvous_of.hpp>
 #if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_place.hpp>
 #endif

@@ -5,7 +5,7 @@
 #include "evaluate.hpp"
 #include "plan_session.hpp"
 
-#include <motet/runtime/checkpoint.hpp>
+#include <motet/runtime/save/checkpoint.hpp>
 #include <motet/tools/progress.hpp>
 
 #include <cstdio>

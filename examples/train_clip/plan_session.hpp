@@ -4,9 +4,9 @@
 #include "session.hpp"
 
 #include <motet/plan/describe/plan.hpp>
-#include <motet/runtime/foretell.hpp>
-#include <motet/runtime/launch.hpp>
-#include <motet/runtime/placed_model.hpp>
+#include <motet/runtime/ranks/launch.hpp>
+#include <motet/runtime/stage/foretell.hpp>
+#include <motet/runtime/train/placed_model.hpp>
 
 // A model on several ranks, as the program sees it: a session like any other, and what its plan needs and costs.
 namespace motet::train_clip {

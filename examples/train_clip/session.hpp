@@ -4,8 +4,8 @@
 #include "models.hpp"
 
 #include <motet/backend/step_costs.hpp>
-#include <motet/runtime/checkpoint.hpp>
-#include <motet/runtime/device_trainer.hpp>
+#include <motet/runtime/save/checkpoint.hpp>
+#include <motet/runtime/train/device_trainer.hpp>
 #include <motet/strategy/resplit.hpp>
 
 #include <memory>

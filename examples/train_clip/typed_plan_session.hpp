@@ -8,12 +8,12 @@
 #include <motet/model/describe.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/prove/plan_score.hpp>
-#include <motet/runtime/pipeline_checkpoint.hpp>
-#include <motet/runtime/plan_choices.hpp>
-#include <motet/runtime/run_identity.hpp>
+#include <motet/runtime/ranks/run_identity.hpp>
+#include <motet/runtime/save/pipeline_checkpoint.hpp>
+#include <motet/runtime/stage/plan_choices.hpp>
 #if defined(MOTET_HAS_MPI)
 #include <motet/backend/transport/mpi_group.hpp>
-#include <motet/runtime/process_rank.hpp>
+#include <motet/runtime/ranks/process_rank.hpp>
 #endif
 
 namespace motet::train_clip {

@@ -3,7 +3,7 @@
 #   // alone           it runs while no other test does
 #   // ranks: 2 3      it also runs as the tests mpi.<path>.<stem>.2 and .3, which are processes of MPI
 #
-# Files of one folder (nets are one, and so is each back end) and of one kind are compiled as one, a group, and make one program: what they include and
+# Files of one folder (nets are one, the runtime, and each back end) and of one kind are compiled as one, a group, and make one program: what they include and
 # what they instantiate is most of their cost. Within a group each file stands in a namespace of its own, and each test runs its file's cases alone, so
 # that a crash ends no other test. A file that defines macros is a group by itself.
 set(MOTET_GROUP_SIZE 10 CACHE STRING "The most files of unit tests that are compiled as one")
@@ -212,8 +212,8 @@ function(motet_unit_tests)
       continue()
     endif()
     get_filename_component(folder ${source} DIRECTORY)
-    # The rooms of nets, or of a back end, include much the same: more programs would cost more.
-    string(REGEX REPLACE "^(nn|backend/[a-z]+)/.*" "\\1" folder ${folder})
+    # The rooms of nets, of the runtime, or of a back end, include much the same: more programs would cost more.
+    string(REGEX REPLACE "^(nn|runtime|backend/[a-z]+)/.*" "\\1" folder ${folder})
     string(REPLACE "/" "." group tests.${folder}.${kind})
     string(REGEX REPLACE "\\.plain$" "" group ${group})
     string(REPLACE ".plain." "." group ${group})

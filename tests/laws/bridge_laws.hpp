@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/runtime/bridge_exchange.hpp>
+#include <motet/runtime/feeds/bridge_exchange.hpp>
 
 #include <algorithm>
 #include <places.hpp>

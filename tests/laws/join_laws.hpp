@@ -4,8 +4,8 @@
 #include <transport_laws.hpp>
 
 #include <motet/backend/cpu/device.hpp>
-#include <motet/runtime/meeting_members.hpp>
-#include <motet/runtime/meeting_point.hpp>
+#include <motet/runtime/feeds/meeting_point.hpp>
+#include <motet/runtime/ranks/meeting_members.hpp>
 #include <motet/schedule/core/compile.hpp>
 
 #include "deviation.hpp"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/plan/prove/check_plan.hpp>
-#include <motet/runtime/pipeline_checkpoint.hpp>
-#include <motet/runtime/plan_choices.hpp>
+#include <motet/runtime/save/pipeline_checkpoint.hpp>
+#include <motet/runtime/stage/plan_choices.hpp>
 
 #include "deviation.hpp"
 #include "unit/plan/random_plans.hpp"

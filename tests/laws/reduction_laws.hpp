@@ -2,7 +2,7 @@
 #pragma once
 
 // Stages of made-up parameters on replicas x tensor ranks, whose sums every rank can work out by itself, for tests of reductions on any transport.
-#include <motet/runtime/gradient_ring.hpp>
+#include <motet/runtime/gradients/gradient_ring.hpp>
 
 #include <numeric>
 #include <places.hpp>

@@ -15,12 +15,13 @@ import std_includes
 
 # A folder includes its own floor and lower ones.
 FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9, "tools": 9, "front": 10, "": 11}
-# Rooms of a floor, or of a back end, the lowest first: one includes itself and those before it. With "" what lies in no room stands above them all.
+# Rooms of a floor, or of a back end, the lowest first: one includes itself and those before it. "" is the place of what lies in no room.
 BACK_END = ["device", "kernels", "rows", "exchange", "products", "attention", "losses", "experts", "parameters", ""]
 ROOMS = {
     "nn": ["core", "layers", "compose", "towers"],
     "schedule": ["core", "write", "check", "simulate", "place", "draw", "csv"],
     "plan": ["describe", "prove", "cost", "search", "distmm", "files"],
+    "runtime": ["", "state", "ranks", "stage", "feeds", "gradients", "train", "save"],
     "backend/cpu": BACK_END,
     "backend/cuda": BACK_END,
 }

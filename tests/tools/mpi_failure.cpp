@@ -6,8 +6,8 @@
 #include <motet/backend/any_group.hpp>
 #include <motet/backend/transport/mpi_group.hpp>
 #include <motet/format/checkpoint_finish.hpp>
-#include <motet/runtime/launch.hpp>
-#include <motet/runtime/process_rank.hpp>
+#include <motet/runtime/ranks/launch.hpp>
+#include <motet/runtime/ranks/process_rank.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 

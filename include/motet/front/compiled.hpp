@@ -3,7 +3,7 @@
 
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local_group.hpp>
-#include <motet/runtime/pipeline_trainer.hpp>
+#include <motet/runtime/train/pipeline_trainer.hpp>
 
 // What trains any model on ranks that are threads, by number type: MOTET_RUNTIME(extern, fp32) says that another file has it, MOTET_RUNTIME(, fp32) makes
 // this file have it. It knows nothing of a model's type, so a program that defines MOTET_COMPILED_KERNELS (see backend/cpu/compiled.hpp) compiles it once.

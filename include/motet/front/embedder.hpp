@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/backend/cpu/device.hpp>
-#include <motet/runtime/model_table.hpp>
-#include <motet/runtime/stage_needs.hpp>
+#include <motet/runtime/stage/model_table.hpp>
+#include <motet/runtime/stage/stage_needs.hpp>
 
 namespace motet {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/plan/describe/messages.hpp>
-#include <motet/runtime/launch.hpp>
+#include <motet/runtime/ranks/launch.hpp>
 #include <motet/tools/messages.hpp>
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi_session.hpp>

@@ -9,9 +9,9 @@
 #include <motet/plan/describe/model_facts.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/prove/require_plan.hpp>
-#include <motet/runtime/pipeline_checkpoint.hpp>
-#include <motet/runtime/plan_choices.hpp>
-#include <motet/runtime/process_rank.hpp>
+#include <motet/runtime/ranks/process_rank.hpp>
+#include <motet/runtime/save/pipeline_checkpoint.hpp>
+#include <motet/runtime/stage/plan_choices.hpp>
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi_group.hpp>
 #include <motet/backend/transport/mpi_place.hpp>
@@ -125,7 +125,8 @@ class trainer {
     same.add("batch", std::to_string(options.batch));
     same.add("seed", std::to_string(options.seed));
     const auto make = [&]<class Host>() {
-      here_ = std::make_unique<detail::hosted_ranks<Numbers, Host>>(table_of_model<Model, cpu::context, Numbers>, proven.order, config_of(options), same);
+      here_ =
+          std::make_unique<detail::hosted_ranks<Numbers, Host>>(table_of_model<Model, cpu::context, Numbers>, proven.order, config_of(options), same);
     };
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
     if (world.is_one_of_many()) make.template operator()<process_rank<mpi::world, mpi::endpoint>>();

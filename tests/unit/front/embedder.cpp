@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/front/embedder.hpp>
 
-#include <motet/runtime/initialise.hpp>
+#include <motet/runtime/state/initialise.hpp>
 
 #include "unit/runtime/small_model.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
-#include <motet/runtime/checkpoint.hpp>
+#include <motet/runtime/save/checkpoint.hpp>
 
 #include <unit/format/scratch.hpp>
 #include <unit/runtime/spread_net.hpp>

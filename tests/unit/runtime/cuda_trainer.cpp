@@ -2,7 +2,7 @@
 #include "support/cuda/emulate.hpp"
 
 #include <motet/backend/cuda/device.hpp>
-#include <motet/runtime/checkpoint.hpp>
+#include <motet/runtime/save/checkpoint.hpp>
 
 #include <unit/runtime/small_model.hpp>
 #if !defined(__CUDACC__)

@@ -2,7 +2,7 @@
 #include "support/cuda/emulate.hpp"
 
 #include <motet/backend/transport/nccl_group.hpp>
-#include <motet/runtime/process_rank.hpp>
+#include <motet/runtime/ranks/process_rank.hpp>
 
 #include <algorithm>
 #include <string_view>

@@ -4,8 +4,8 @@
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/transport/nccl_group.hpp>
 #include <motet/plan/prove/check_plan.hpp>
-#include <motet/runtime/plan_choices.hpp>
-#include <motet/runtime/process_rank.hpp>
+#include <motet/runtime/ranks/process_rank.hpp>
+#include <motet/runtime/stage/plan_choices.hpp>
 
 #include <optional>
 

@@ -5,9 +5,9 @@
 #include <motet/backend/transport/shared_gpu_group.hpp>
 #include <motet/data/loader.hpp>
 #include <motet/plan/prove/check_plan.hpp>
-#include <motet/runtime/checkpoint.hpp>
-#include <motet/runtime/pipeline_checkpoint.hpp>
-#include <motet/runtime/plan_choices.hpp>
+#include <motet/runtime/save/checkpoint.hpp>
+#include <motet/runtime/save/pipeline_checkpoint.hpp>
+#include <motet/runtime/stage/plan_choices.hpp>
 
 #include <unit/data/pairs.hpp>
 #include <unit/runtime/small_model.hpp>

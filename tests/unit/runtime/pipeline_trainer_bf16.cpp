@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
 // pipeline_trainer in other precisions.
-#include <motet/runtime/pipeline_trainer.hpp>
+#include <motet/runtime/train/pipeline_trainer.hpp>
 
 #include <motet/schedule/write/schedules.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
 // Models of all kinds by pipeline_trainer: frozen modules, three modules, another loss, recomputed blocks, dropout.
-#include <motet/runtime/pipeline_trainer.hpp>
+#include <motet/runtime/train/pipeline_trainer.hpp>
 #include <motet/schedule/write/schedules.hpp>
 
 #include "unit/runtime/single_rank.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
 // pipeline_trainer with replicas of uneven shares, that follow what is measured.
-#include <motet/runtime/pipeline_trainer.hpp>
+#include <motet/runtime/train/pipeline_trainer.hpp>
 
 #include <resplit_laws.hpp>
 

@@ -3,7 +3,7 @@
 #include <mpi_ranks.hpp>
 
 #include <motet/backend/transport/mpi_group.hpp>
-#include <motet/runtime/process_rank.hpp>
+#include <motet/runtime/ranks/process_rank.hpp>
 
 #include <resplit_laws.hpp>
 

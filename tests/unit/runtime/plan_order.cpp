@@ -4,7 +4,7 @@
 #include <motet/backend/transport/local.hpp>
 #include <motet/plan/cost/plan_costs.hpp>
 #include <motet/plan/prove/check_plan.hpp>
-#include <motet/runtime/stand_in.hpp>
+#include <motet/runtime/ranks/stand_in.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/plan/prove/check_plan.hpp>
-#include <motet/runtime/plan_choices.hpp>
+#include <motet/runtime/stage/plan_choices.hpp>
 
 #include "hand_plans.hpp"
 #include "unit/runtime/single_rank.hpp"

@@ -3,8 +3,8 @@
 
 #include <motet/backend/cuda/operations.hpp>
 #include <motet/backend/transport/shared_gpu_group.hpp>
-#include <motet/runtime/bridge_exchange.hpp>
-#include <motet/runtime/gradient_ring.hpp>
+#include <motet/runtime/feeds/bridge_exchange.hpp>
+#include <motet/runtime/gradients/gradient_ring.hpp>
 
 #include <doctest/doctest.h>
 

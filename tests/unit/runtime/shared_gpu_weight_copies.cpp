@@ -4,7 +4,7 @@
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/transport/shared_gpu_group.hpp>
 #include <motet/plan/prove/check_plan.hpp>
-#include <motet/runtime/plan_choices.hpp>
+#include <motet/runtime/stage/plan_choices.hpp>
 
 #include "unit/runtime/single_rank.hpp"
 

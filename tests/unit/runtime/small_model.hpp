@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/device.hpp>
-#include <motet/runtime/device_trainer.hpp>
+#include <motet/runtime/train/device_trainer.hpp>
 
 // Towers that train in milliseconds, and a batch for them with captions of unequal length.
 

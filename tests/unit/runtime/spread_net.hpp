@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/runtime/held_tensors.hpp>
+#include <motet/runtime/save/held_tensors.hpp>
 
 #include <array>
 

@@ -5,7 +5,7 @@
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/plan/cost/tower_work.hpp>
 #include <motet/plan/describe/tower_of.hpp>
-#include <motet/runtime/stage_work.hpp>
+#include <motet/runtime/stage/stage_work.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 #include <mpi_ranks.hpp>
 
 #include <motet/backend/transport/mpi.hpp>
-#include <motet/runtime/executor.hpp>
+#include <motet/runtime/ranks/executor.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 #include <motet/schedule/write/interleaved.hpp>

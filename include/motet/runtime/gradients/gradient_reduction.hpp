@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/core/gradient_sink.hpp>
+#include <motet/runtime/gradients/calls_in_turn.hpp>
+#include <motet/runtime/gradients/gradient_buckets.hpp>
+#include <motet/runtime/messages.hpp>
+#include <motet/runtime/state/held_memory.hpp>
+#include <motet/tensor/arena.hpp>
+
+#include <chrono>
+#include <string>
+
+namespace motet {
+
+// A group is the one that was planned for.
+template <class Group>
+void check_group(group_place planned, const Group* got) {
+  const std::int32_t members = got != nullptr ? got->size() : 1, member = got != nullptr ? got->member() : 0;
+  if (members != planned.members || member != planned.member)
+    fail(reduction_misused, "planned for member " + std::to_string(planned.member) + " of " + std::to_string(planned.members) + ", got member " +
+                                std::to_string(member) + " of " + std::to_string(members));
+}
+
+// Sums the gradients of a stage over the ranks that hold it, bucket by bucket while backward still runs: a bucket's call begins when its gradients
+// and those of all buckets before it are final, so every member makes the same calls in the same order. Where members share the optimizer's work,
+// each gets the sum of its part only, and afterwards the others get the weights that it updated. Nothing is allocated in a step.
+//
+// A group serves one stage alone: of two, the one that is ready first on this rank may be the second one elsewhere.
+template <class Master, class Group, class Context>
+  requires all_reduces<Group, Master> && reduce_scatters<Group, Master> && all_gathers<Group>
+class gradient_reduction {
+ public:
+  // The groups of the plan's lanes, null where this rank is alone. in_flight: calls under way on a group, no more than the group allows.
+  gradient_reduction(reduction_plan plan, Group* cut, Group* shared, std::int32_t in_flight = 4) : plan_(std::move(plan)) {
+    Group* const groups[] = {cut, shared};
+    index packing = 0;
+    for (int l = 0; l < 2; ++l) {
+      const reduction_plan::lane& of = plan_.lanes[l];
+      lane& own = lanes_[l];
+      check_group(of.place, groups[l]);
+      own.turns = calls_in_turn<Group>(groups[l], in_flight);
+      for (const gradient_bucket& bucket : of.buckets) {
+        call& one = own.calls.emplace_back();
+        one.bucket = &bucket;
+        one.packing = packing;
+        if (bucket.packed()) packing += bucket.size;
+        one.own = part_of_bucket(bucket.size, of.place.members, of.place.member);
+        for (std::int32_t m = 0; m < of.place.members; ++m) {
+          one.counts.push_back(part_of_bucket(bucket.size, of.place.members, m).size());
+          one.bytes.push_back(one.counts.back() * static_cast<index>(sizeof(Master)));
+        }
+      }
+    }
+  }
+  gradient_reduction(const gradient_reduction&) = delete;
+  gradient_reduction& operator=(const gradient_reduction&) = delete;
+
+  const reduction_plan& plan() const { return plan_; }
+  index packing_bytes() const { return plan_.packing * static_cast<index>(sizeof(Master)); }
+
+  // Before the stage's flat buffers go away or are taken anew.
+  void forget() { kept_.clear(); }
+  // The stage's flat buffers, where the operations of ctx work; it stays.
+  void prepare(Context& ctx, Master* gradients, Master* weights) {
+    ctx_ = &ctx;
+    gradients_ = gradients;
+    weights_ = weights;
+    forget();
+    packing_ = buffer_for<Context, Master>(plan_.packing);
+    if constexpr (requires(Group& group) { group.keep(packing_.data(), index{0}); })
+      for (lane& own : lanes_) keep_for_sums(own);
+  }
+  void begin_step() {
+    for (lane& own : lanes_) {
+      if (const index left = own.turns.under_way(); left > 0)
+        fail(reduction_misused, "a step began while " + std::to_string(left) + " calls were under way");
+      own.turns.restart();
+      for (call& each : own.calls) each.missing = each.bucket->size;
+    }
+    gathers_ = begun_ = settled_ = false;
+  }
+  // When the first call of this step began.
+  const std::chrono::steady_clock::time_point& began() const { return began_; }
+  // The gradients of these elements are final. May be left out: finish() takes the rest.
+  void ready(index begin, index end) {
+    for (lane& own : lanes_)
+      for (call& each : own.calls) {
+        for (const interval part : each.bucket->parts) each.missing -= intersection(part, {begin, end}).size();
+        if (each.missing < 0) fail(reduction_misused, "elements " + std::to_string(begin) + " to " + std::to_string(end) + " were ready before");
+      }
+    progress();
+  }
+  // For the context of a backward, which tells addresses within the stage's gradients.
+  gradient_sink sink() {
+    return {[](void* self, const void* data, index count) {
+              auto& to = *static_cast<gradient_reduction*>(self);
+              const index begin = static_cast<const Master*>(data) - to.gradients_;
+              to.ready(begin, begin + count);
+            },
+            this};
+  }
+  // Lets calls move and starts those that may. True: none is left.
+  bool progress() {
+    bool done = true;
+    for (lane& own : lanes_) done = move(own) && done;
+    if (done) settle();
+    return done;
+  }
+  // Calls of this step that are done.
+  index ended() const { return lanes_[0].turns.ended() + lanes_[1].turns.ended(); }
+  // All gradients are final. False: not all are summed, call again.
+  bool finish() {
+    for (lane& own : lanes_)
+      for (call& each : own.calls) each.missing = 0;
+    return progress();
+  }
+  // After the update. False: not all weights are here, call again.
+  bool gather_weights() {
+    if (!plan_.shards) return true;
+    if (!gathers_) {
+      for (const lane& own : lanes_)
+        if (own.turns.ended() != static_cast<index>(own.calls.size())) fail(reduction_misused, "weights were gathered before gradients were summed");
+      for (lane& own : lanes_) own.turns.restart();
+      gathers_ = true;
+      settled_ = false;
+    }
+    return progress();
+  }
+
+ private:
+  struct call {
+    const gradient_bucket* bucket = nullptr;
+    index packing = 0;                 // where in packing_
+    interval own;                      // this member's part, within the bucket
+    std::vector<index> counts, bytes;  // of each member's part
+    index missing = 0;                 // elements that are not final yet
+  };
+  struct lane {
+    std::vector<call> calls;
+    calls_in_turn<Group> turns;
+  };
+
+  // Tells the group of all memory of its calls.
+  void keep_for_sums(lane& own) {
+    if (own.calls.empty()) return;
+    const auto keep = [&](const Master* data, index count) {
+      kept_.push_back(own.turns.group().keep(data, count * static_cast<index>(sizeof(Master))));
+    };
+    keep(packing_.data(), packing_.size());
+    interval all;
+    for (const call& each : own.calls) {
+      if (each.bucket->packed()) continue;
+      const interval one = each.bucket->whole();
+      all = all.size() > 0 ? interval{std::min(all.begin, one.begin), std::max(all.end, one.end)} : one;
+    }
+    if (all.size() <= 0) return;
+    keep(gradients_ + all.begin, all.size());
+    if (plan_.shards) keep(weights_ + all.begin, all.size());
+  }
+  bool move(lane& own) {
+    const auto of = [&](index turn) -> const call& { return own.calls[static_cast<std::size_t>(turn)]; };
+    return own.turns.move(
+        static_cast<index>(own.calls.size()), [&](index turn) { return of(turn).missing == 0; },
+        [&](index turn) { return start(own.turns.group(), of(turn)); }, [](index) {});
+  }
+  ticket start(Group& group, const call& it) {
+    if (!begun_) {
+      began_ = std::chrono::steady_clock::now();
+      if constexpr (requires { group.end().mark_early(&began_); }) group.end().mark_early(&began_);
+    }
+    begun_ = true;
+    if (it.bucket->packed()) {
+      if (gathers_) return calls_in_turn<Group>::no_call;
+      Master* to = packing_.data() + it.packing;
+      for (const interval part : it.bucket->parts) {
+        copy(*ctx_, gradients_ + part.begin, to, part.size());
+        to += part.size();
+      }
+      return group.all_reduce_sum(packing_.data() + it.packing, it.bucket->size);
+    }
+    const index begin = it.bucket->whole().begin;
+    if (gathers_) {
+      auto* const all = reinterpret_cast<std::byte*>(weights_ + begin);
+      return group.all_gather(all + it.own.begin * static_cast<index>(sizeof(Master)), all, it.bytes);
+    }
+    Master* const all = gradients_ + begin;
+    if (plan_.shards) return group.reduce_scatter_sum(static_cast<const Master*>(all), all + it.own.begin, it.counts);
+    return group.all_reduce_sum(all, it.bucket->size);
+  }
+  // All are done: only now what is computed has to wait for them.
+  void settle() {
+    if (std::exchange(settled_, true)) return;
+    for (lane& own : lanes_) {
+      if (own.calls.empty()) continue;
+      see_calls(own.turns.group());
+      for (const call& each : own.calls)
+        if (each.bucket->packed() && !gathers_) unpack(each);
+    }
+  }
+  void unpack(const call& it) {
+    const Master* from = packing_.data() + it.packing;
+    for (const interval part : it.bucket->parts) {
+      copy(*ctx_, from, gradients_ + part.begin, part.size());
+      from += part.size();
+    }
+  }
+
+  reduction_plan plan_;
+  lane lanes_[2];
+  Context* ctx_ = nullptr;
+  Master *gradients_ = nullptr, *weights_ = nullptr;
+  buffer_for<Context, Master> packing_;
+  std::vector<std::shared_ptr<void>> kept_;  // behind packing_: a transport forgets memory before it goes away
+  bool gathers_ = false, begun_ = false, settled_ = false;
+  std::chrono::steady_clock::time_point began_;
+};
+
+}  // namespace motet

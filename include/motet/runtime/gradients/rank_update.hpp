@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/flat_runs.hpp>
+#include <motet/model/join.hpp>
+#include <motet/runtime/gradients/parameter_piece.hpp>
+#include <motet/runtime/state/held_memory.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace motet {
+
+// The end of a step on one rank. When its last stage is through, all ranks tell each other the squares of their gradients, their part of the loss
+// and of the gradients of the loss's numbers. So all clip by the norm of the whole gradient and take one decision: update, or leave all as it is.
+template <class Home, class Step>
+class rank_update {
+ public:
+  using master = typename Home::master;
+  using adamw_list = typename Home::context::template adamw_list<master>;
+  using flat_list = typename Home::context::template flat_list<master>;
+
+  // The meeting of all ranks that update, and this one's number among them.
+  rank_update(Home& home, const adamw_settings& settings, index loss_numbers, std::int32_t meeting, std::int32_t member, std::int32_t members)
+      : home_(home),
+        settings_(settings),
+        meeting_(meeting),
+        member_(member),
+        told_(static_cast<std::size_t>(2 + loss_numbers)),
+        heard_(told_.size() * static_cast<std::size_t>(members)),
+        sum_(told_.size()),
+        of_loss_(static_cast<std::size_t>(loss_numbers)) {}
+
+  void hold(parameter_piece<master> piece) { pieces_.emplace_back(std::move(piece), false); }
+  // One whose gradients are summed over several ranks, which may share its update. Keeps the address of `by`.
+  template <class Reduction>
+  void hold(parameter_piece<master> piece, Reduction& by) {
+    constexpr bool sums_only = requires { by.sums(); };
+    piece.share = &by.plan().share;
+    if constexpr (sums_only) piece.gradients = by.sums();
+    pieces_.emplace_back(std::move(piece), sums_only);
+    sums_.push_back({&by, [](void* self) { static_cast<Reduction*>(self)->begin_step(); },
+                     [](void* self) { return static_cast<Reduction*>(self)->finish(); },
+                     [](void* self) { return static_cast<Reduction*>(self)->gather_weights(); }});
+  }
+  // The numbers of the loss, whose gradients come in parts, and what one of them stays at or below.
+  void hold_loss(parameter_piece<master> piece, number_limit limit) {
+    loss_ = held(std::move(piece), false);
+    limit_ = limit;
+  }
+  // When all is held: a list of what is moved, and one of what is counted. Else the first step does it.
+  void prepare() {
+    std::vector<adamw_run<master>> moved;
+    std::vector<flat_run<master>> counted;
+    for (const held& each : pieces_) {
+      each.list(moved);
+      for (const interval part : each.counted) counted.push_back({each.piece.gradients + part.begin, part.size()});
+    }
+    loss_.list(moved);
+    moved_ = adamw_list(std::move(moved));
+    counted_ = flat_list(std::move(counted));
+    moved_.prepare(home_.ctx);
+    counted_.prepare(home_.ctx);
+    prepared_ = true;
+  }
+  void begin_step(index update, double rate) {
+    if (!prepared_) prepare();
+    update_ = update;
+    rate_ = rate;
+    ready_ = 0;
+    now_ = doing::sums;
+    for (const reduction& each : sums_) each.begin_step(each.self);
+  }
+  // Called for each stage that may be updated; the last one does the work. False: other ranks have not told theirs yet, call again.
+  // loss: this rank's part; gradients: of the numbers of the loss, its part. Both lie where operations work, or are null.
+  bool stage_ready(const double* loss, const master* gradients) {
+    const auto stages = static_cast<index>(pieces_.size());
+    if (ready_ < stages && ++ready_ < stages) return true;
+    if (now_ == doing::sums) {
+      if (!all_say(&reduction::finish)) return false;
+      tell(loss, gradients);
+      now_ = doing::meeting;
+    }
+    if (now_ == doing::meeting) {
+      const auto* const own = reinterpret_cast<const std::byte*>(told_.data());
+      const index bytes = static_cast<index>(told_.size() * sizeof(double));
+      if (!home_.end->gather(meeting_, member_, own, bytes, reinterpret_cast<std::byte*>(heard_.data()))) return false;
+      finish();
+      now_ = doing::weights;
+    }
+    return all_say(&reduction::gather_weights);  // also when there was no update: data decides about no call
+  }
+  // Before clipping; of the step that ended.
+  double norm() const { return norm_; }
+
+ private:
+  enum class doing : std::uint8_t { sums, meeting, weights };
+  // A run that this rank updates, and where its gradients and moments are.
+  struct own_run {
+    parameter_run run;
+    index gradients = 0, moments = 0;
+  };
+  struct held {
+    parameter_piece<master> piece;
+    std::vector<own_run> runs;
+    std::vector<interval> counted, rest;  // of the gradients; rest: what others update
+    bool shared = false;                  // others update a part of the weights
+    held() = default;
+    // sums_only: gradients are there for what is updated here alone, in the order of moments.
+    held(parameter_piece<master> from, bool sums_only) : piece(std::move(from)) {
+      const update_share share = piece.share != nullptr ? *piece.share : whole_share(piece.size);
+      std::vector<interval> own;
+      for (const owned_elements& each : share.owned) {
+        own.push_back(each.at);
+        const index moved = each.moments - each.at.begin;
+        for (const parameter_run& run : piece.runs) {
+          const interval both = intersection(each.at, {run.offset, run.offset + run.size});
+          if (both.size() > 0) runs.push_back({{both.begin, both.size(), run.decay}, both.begin + (sums_only ? moved : 0), both.begin + moved});
+        }
+        for (const interval part : share.counted) {
+          const interval both = intersection(each.at, part);
+          if (both.size() > 0) counted.push_back({both.begin + (sums_only ? moved : 0), both.end + (sums_only ? moved : 0)});
+        }
+      }
+      rest = without(piece.size, own);
+      shared = !rest.empty();
+      if (sums_only) rest.clear();
+    }
+    void list(std::vector<adamw_run<master>>& into) const {
+      for (const auto& [run, gradients, moments] : runs)
+        into.push_back({piece.weights + run.offset, piece.gradients + gradients, piece.first + moments, piece.second + moments, run.size, run.decay});
+      for (const interval each : rest) into.push_back({nullptr, piece.gradients + each.begin, nullptr, nullptr, each.size(), false, true});
+    }
+  };
+  struct reduction {
+    void* self;
+    void (*begin_step)(void*);
+    bool (*finish)(void*);
+    bool (*gather_weights)(void*);
+  };
+
+  bool all_say(bool (*reduction::*what)(void*)) const {
+    bool done = true;
+    for (const reduction& each : sums_) done = (each.*what)(each.self) && done;
+    return done;
+  }
+  void tell(const double* loss, const master* gradients) {
+    home_.together([&](typename Home::context& ctx, int thread) {
+      const double squares = number_of(ctx, sum_of_squares(ctx, counted_));
+      if (thread == 0) told_[0] = squares;
+    });
+    told_[1] = loss != nullptr ? number_at(home_.ctx, loss) : 0;
+    if (gradients != nullptr) download(home_.ctx, gradients, of_loss_.data(), static_cast<index>(of_loss_.size()));
+    for (std::size_t i = 0; i < of_loss_.size(); ++i) told_[2 + i] = gradients != nullptr ? static_cast<double>(of_loss_[i]) : 0;
+  }
+  void finish() {
+    std::fill(sum_.begin(), sum_.end(), 0.0);
+    for (std::size_t i = 0; i < heard_.size(); ++i) sum_[i % sum_.size()] += heard_[i];
+    double squares = sum_[0];
+    for (std::size_t i = 2; i < sum_.size(); ++i) squares += sum_[i] * sum_[i];
+    norm_ = std::sqrt(squares);
+    if (!std::isfinite(norm_) || !std::isfinite(sum_[1])) return;
+    const parameter_piece<master>& loss = loss_.piece;
+    if (loss.size > 0) {
+      for (std::size_t i = 0; i < of_loss_.size(); ++i) of_loss_[i] = static_cast<master>(sum_[2 + i]);
+      upload(home_.ctx, static_cast<const master*>(of_loss_.data()), loss.gradients, loss.size);
+    }
+    // Leaves all gradients zero.
+    const Step step = adamw_step_for<Step>(settings_, update_ + 1, rate_, clip_scale(norm_, settings_.clip), true);
+    home_.together([&](typename Home::context& ctx, int) { adamw(ctx, moved_, step); });
+    if (loss.size > 0 && limit_.number >= 0) clamp_to(home_.ctx, loss.weights + limit_.number, static_cast<master>(limit_.most));
+    // Those of others come when weights are gathered.
+    for (const held& each : pieces_)
+      if (each.shared) weights_changed(home_.ctx, static_cast<const master*>(each.piece.weights), each.piece.size);
+  }
+
+  Home& home_;
+  adamw_settings settings_;
+  std::int32_t meeting_, member_;
+  std::vector<double> told_, heard_, sum_;
+  std::vector<master> of_loss_;  // gradients of its numbers
+  std::vector<held> pieces_;
+  adamw_list moved_;   // of all pieces and the loss
+  flat_list counted_;  // of all pieces
+  std::vector<reduction> sums_;
+  held loss_;
+  number_limit limit_;
+  index update_ = 0, ready_ = 0;
+  doing now_ = doing::sums;
+  double rate_ = 0, norm_ = 0;
+  bool prepared_ = false;
+};
+
+}  // namespace motet

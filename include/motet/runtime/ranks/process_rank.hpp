@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/collectives.hpp>
+#include <motet/backend/messages.hpp>
+#include <motet/runtime/ranks/group_of_all.hpp>
+#include <motet/runtime/ranks/rank_watch.hpp>
+#include <motet/schedule/simulate/causes.hpp>
+
+#include <cstdio>
+#include <numeric>
+#include <random>
+
+namespace motet {
+
+struct process_options {
+  double deadline = 600;    // seconds for a step; 0: any time
+  double bound = 10;        // seconds in which all ranks end when one is dead or stopped; half of it is for noticing
+  run_identity identity{};  // what must be the same on all ranks besides program and build: the model, the plan
+};
+
+// The rank of a program that lives in this process; all processes make theirs at once, from the same program. Offers what thread_ranks offers, and what
+// ranks without common memory tell each other outside of a program. A rank that fails stops the others, and so does one that waits in vain.
+template <class World, class Endpoint>
+class process_rank {
+ public:
+  explicit process_rank(program from, process_options options = {})
+      : options_(checked(std::move(options), from)),
+        sheet_(std::move(from)),
+        members_(sheet_),
+        world_(make_world<World>(sheet_, members_)),
+        local_{world_.rank()},
+        end_(world_, rank()),
+        all_of_(world_, end_),
+        player_(sheet_, rank(), end_) {
+    watch_.emplace(sheet_, world_, player_, options_.deadline, options_.bound);
+    world_.watch_waits([this](double seconds) { watch_->look(seconds); });
+    try {
+      open_roll();
+    } catch (...) {
+      world_.watch_waits({});
+      throw;
+    }
+  }
+  process_rank(program from, double deadline) : process_rank(std::move(from), process_options{.deadline = deadline}) {}
+  process_rank(const process_rank&) = delete;
+  process_rank& operator=(const process_rank&) = delete;
+  ~process_rank() { world_.watch_waits({}); }  // what is watched goes away
+
+  const score_sheet& sheet() const { return sheet_; }
+  World& world() { return world_; }
+  std::int32_t rank() const { return local_[0]; }
+  // The ranks that live in this process.
+  const std::vector<std::int32_t>& local_ranks() const { return local_; }
+  Endpoint& end(std::int32_t rank) { return here(rank), end_; }
+  rank_player<Endpoint>& player(std::int32_t rank) { return here(rank), player_; }
+  std::int32_t member(std::int32_t meeting, std::int32_t rank) const { return members_.member(meeting, rank); }
+  std::int32_t members(std::int32_t meeting) const { return members_.size(meeting); }
+  std::int32_t updaters() const { return members_.updaters(); }
+  // When all memory was taken. A transport may have been told of it, which is of use where all ranks' were.
+  void start() {
+    if constexpr (requires { world_.memory().turn_off(); }) {
+      auto refused = static_cast<double>(world_.memory().refused());
+      sum(&refused, 1);
+      if (refused > 0) world_.memory().turn_off();
+    }
+  }
+
+  // Runs this rank's part of the program once, after prepare(rank). With a record, all ranks come together before and after, and each gets the
+  // whole timeline; then all ask for one.
+  template <class Prepare>
+  void run(Prepare&& prepare, timeline* record = nullptr) {
+    if (failed_) fail(ranks_failed_before);
+    guarded([&] {
+      const auto size = sheet_.of.instructions.size();
+      if (record != nullptr) {
+        *record = {};
+        record->start.resize(size, 0);
+        record->finish.resize(size, 0);
+        barrier();
+        if constexpr (requires { world_.mark_zero(); }) world_.mark_zero();
+      }
+      watch_->begin_step();
+      player_.record(record, std::chrono::steady_clock::now());
+      prepare(rank());
+      player_.run();
+      end_.finish_step();
+      watch_->end_step();
+      if (record == nullptr) return;
+      share(record->start.data());
+      share(record->finish.data());
+      find_causes(sheet_.of, sheet_.graph, *record);
+    });
+  }
+
+  // What this rank waits for, a line for each lane that is not through.
+  std::string report() const { return watch_->report(); }
+
+  // Stops all ranks, before they wait for each other in a program, when one has something else: model, plan, options that decide the result.
+  void require_same(const run_identity& identity) { compare(identity); }
+  // Seconds in which all ranks end when one is dead or stopped.
+  void set_bound(double seconds) { watch_->set_bound(seconds); }
+  // This rank takes part in nothing more. Others may wait for it, and taking memory down may wait for them: so they are not told that it is alive.
+  void leave() { watch_->roll().leave(); }
+  // What a rank that waits in vain names beside its place.
+  void note_checkpoint(std::string which) { watch_->note_checkpoint(std::move(which)); }
+
+  // Outside of run(): all ranks make the same calls in the same order. Nobody leaves a barrier before all have come.
+  void barrier() {
+    guarded([&] { all().wait(all().barrier()); });
+  }
+  // The sum over all ranks, with the same bits on each.
+  template <class T>
+  void sum(T* numbers, index count) {
+    guarded([&] { all().wait(all().all_reduce_sum(numbers, count)); });
+  }
+  void broadcast(std::byte* data, index bytes, std::int32_t root) {
+    guarded([&] { all().wait(all().broadcast(data, bytes, root)); });
+  }
+  // What each rank has, in their order; sizes may differ.
+  std::vector<std::vector<std::byte>> gather(std::span<const std::byte> own) {
+    std::vector<std::vector<std::byte>> parts;
+    guarded([&] { parts = gather(all(), own); });
+    return parts;
+  }
+
+ private:
+  auto& all() { return all_of_.group(); }
+  template <class Group>
+  static std::vector<std::vector<std::byte>> gather(Group& among, std::span<const std::byte> own) {
+    const auto ranks = static_cast<std::size_t>(among.size());
+    std::vector<index> sizes(ranks);
+    const auto mine = static_cast<index>(own.size());
+    const std::vector<index> of_sizes(ranks, sizeof(index));
+    among.wait(among.all_gather(reinterpret_cast<const std::byte*>(&mine), reinterpret_cast<std::byte*>(sizes.data()), of_sizes));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(std::accumulate(sizes.begin(), sizes.end(), index{0})));
+    among.wait(among.all_gather(own.data(), bytes.data(), sizes));
+    std::vector<std::vector<std::byte>> parts(ranks);
+    auto from = bytes.begin();
+    for (std::size_t r = 0; r < ranks; from += sizes[r++]) parts[r].assign(from, from + sizes[r]);
+    return parts;
+  }
+  void here(std::int32_t which) const {
+    if (which != rank()) fail(rank_elsewhere, "rank " + std::to_string(which) + " was asked for on rank " + std::to_string(rank()));
+  }
+  // What each rank knows of its own instructions.
+  void share(double* of_all) {
+    std::vector<index> bytes;
+    bytes.reserve(static_cast<std::size_t>(sheet_.of.ranks()));
+    for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
+      bytes.push_back(static_cast<index>(sizeof(double)) * (sheet_.of.starts[r + 1] - sheet_.of.starts[r]));
+    const auto* const own = reinterpret_cast<const std::byte*>(of_all + sheet_.of.starts[rank()]);
+    all().wait(all().all_gather(own, reinterpret_cast<std::byte*>(of_all), bytes));
+  }
+  // What fails here ends the waits of all ranks, with its sentence.
+  template <class Body>
+  void guarded(Body&& body) {
+    try {
+      body();
+    } catch (const typename World::stopped&) {
+      failed_ = true;
+      if (watch_ && watch_->verdict()) throw *watch_->verdict();
+      throw;
+    } catch (const error& problem) {
+      const std::int32_t at = player_.current();
+      throw stopping(at < 0 ? problem : error(problem, locate(sheet_.of, at)));
+    } catch (const std::exception& problem) {
+      stopping(problem);
+      throw;
+    }
+  }
+  template <class Problem>
+  const Problem& stopping(const Problem& problem) {
+    failed_ = true;
+    world_.stop(problem.what());
+    return problem;
+  }
+
+  static void compare(const run_identity& own) {
+    std::vector<run_identity> all;
+    all_ranks_meet<World, Endpoint>([&](auto& group) {
+      for (const std::string& each : texts_of(gather(group, bytes_of(own.text())))) all.push_back(run_identity::of_text(each));
+    });
+    if (const std::string found = run_identity::differences(all); !found.empty()) fail(ranks_do_not_match, found);
+  }
+  static process_options checked(process_options options, const program& of) {
+    options.identity.add(of);
+    options.identity.add_build();
+    compare(options.identity);
+    if (const std::int32_t there = World::size_of(); of.ranks() != there)
+      fail(mpi_ranks_differ, "the program has " + std::to_string(of.ranks()) + " ranks, " + std::to_string(there) + " were started");
+    return options;
+  }
+  void open_roll() {
+    if (world_.ranks() == 1) return;
+    std::uint64_t secret = std::random_device{}() * std::uint64_t{0x9e3779b97f4a7c15} + std::random_device{}();
+    broadcast(reinterpret_cast<std::byte*>(&secret), sizeof secret, 0);
+    watch_->roll().begin(texts_of(gather(bytes_of(watch_->roll().address()))), secret);
+    barrier();
+    float reached = watch_->roll().reaches((rank() + 1) % world_.ranks(), std::max(1.0, options_.bound / 10)) ? 1 : 0;
+    sum(&reached, 1);
+    if (reached == static_cast<float>(world_.ranks())) return;
+    watch_->roll().cannot_ask();
+    if (rank() == 0)
+      std::fprintf(stderr, "motet: ranks cannot ask each other by UDP; one that keeps another waiting for %g s counts as dead\n", options_.bound / 2);
+  }
+  static std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+  static std::vector<std::string> texts_of(const std::vector<std::vector<std::byte>>& all) {
+    std::vector<std::string> texts;
+    texts.reserve(all.size());
+    for (const auto& each : all) texts.emplace_back(reinterpret_cast<const char*>(each.data()), each.size());
+    return texts;
+  }
+
+  process_options options_;
+  score_sheet sheet_;
+  meeting_members members_;
+  std::optional<rank_watch<World, rank_player<Endpoint>>> watch_;
+  World world_;
+  std::vector<std::int32_t> local_;
+  Endpoint end_;
+  group_of_all<World, Endpoint> all_of_;
+  rank_player<Endpoint> player_;
+  bool failed_ = false;
+};
+
+}  // namespace motet

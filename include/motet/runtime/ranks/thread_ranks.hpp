@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/messages.hpp>
+#include <motet/runtime/ranks/blocked.hpp>
+#include <motet/runtime/ranks/meeting_members.hpp>
+#include <motet/schedule/simulate/causes.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace motet {
+
+// The ranks of a program as threads of this process. Threads stay between steps. A rank that fails stops the others; ranks that do not end in time
+// are stopped too, and the error says who waits for whom.
+template <class World, class Endpoint>
+class thread_ranks {
+ public:
+  // Seconds for a step (0: any time); for ranks that are late to end the instruction that they are in; and for all ranks to wait for each other, after
+  // which nobody will come (0: any time).
+  thread_ranks(program from, double deadline, double grace = 60, double patience = 8)
+      : sheet_(std::move(from)),
+        deadline_(deadline),
+        grace_(grace),
+        patience_(patience),
+        members_(sheet_),
+        ended_ranks_(static_cast<std::size_t>(sheet_.of.ranks())),
+        world_(sheet_.of.ranks(), sheet_.messages, members_.all()) {
+    for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r) {
+      ends_.push_back(std::make_unique<Endpoint>(world_, r));
+      players_.push_back(std::make_unique<rank_player<Endpoint>>(sheet_, r, *ends_.back()));
+      local_.push_back(r);
+    }
+  }
+  thread_ranks(const thread_ranks&) = delete;
+  thread_ranks& operator=(const thread_ranks&) = delete;
+  ~thread_ranks() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& each : threads_) each.join();
+  }
+
+  const score_sheet& sheet() const { return sheet_; }
+  // The ranks that live in this process: all.
+  const std::vector<std::int32_t>& local_ranks() const { return local_; }
+  World& world() { return world_; }
+  Endpoint& end(std::int32_t rank) { return *ends_[static_cast<std::size_t>(rank)]; }
+  rank_player<Endpoint>& player(std::int32_t rank) { return *players_[static_cast<std::size_t>(rank)]; }
+  std::int32_t member(std::int32_t meeting, std::int32_t rank) const { return members_.member(meeting, rank); }
+  std::int32_t members(std::int32_t meeting) const { return members_.size(meeting); }
+  std::int32_t updaters() const { return members_.updaters(); }
+
+  // Over all processes, of which there is one.
+  template <class T>
+  void sum(T*, index) {}
+
+  // Makes the threads, so that no step does.
+  void start() {
+    while (threads_.size() < players_.size()) threads_.emplace_back([this, rank = static_cast<std::int32_t>(threads_.size())] { work(rank); });
+  }
+
+  // Runs the program once. `prepare(rank)` is called on each rank's thread first.
+  template <class Prepare>
+  void run(Prepare&& prepare, timeline* record = nullptr) {
+    if (failed_) fail(ranks_failed_before);
+    start();
+    if (record != nullptr) {
+      *record = {};
+      record->start.resize(sheet_.of.instructions.size(), 0);
+      record->finish.resize(sheet_.of.instructions.size(), 0);
+    }
+    const auto zero = std::chrono::steady_clock::now();
+    if constexpr (requires { world_.mark_zero(); })
+      if (record != nullptr) world_.mark_zero();
+    for (auto& each : players_) each->record(record, zero);
+    auto job = [&prepare](std::int32_t rank) { prepare(rank); };
+    job_ = [](void* what, std::int32_t rank) { (*static_cast<decltype(job)*>(what))(rank); };
+    argument_ = &job;
+    {
+      std::unique_lock lock(mutex_);
+      running_ = sheet_.of.ranks();
+      ++turn_;
+      std::fill(ended_ranks_.begin(), ended_ranks_.end(), false);
+      wake_.notify_all();
+      watch(lock);
+    }
+    if (failure_) {
+      failed_ = true;
+      std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
+    if (record != nullptr) find_causes(sheet_.of, sheet_.graph, *record);
+  }
+
+  // Ranks of one process run the same thing.
+  template <class Identity>
+  void require_same(const Identity&) {}
+  // Seconds in which the ranks end when all wait for each other.
+  void set_bound(double seconds) { patience_ = 0.8 * seconds; }
+  // What ranks that wait in vain name.
+  void note_checkpoint(std::string which) { checkpoint_ = std::move(which); }
+
+  // Who waits for whom, a line for each lane that is not through.
+  std::string report() const {
+    return who_waits(sheet_, [this](auto visit) { this->each_lane(visit); });
+  }
+
+ private:
+  template <class Visit>
+  void each_lane(Visit visit) const {
+    for (const auto& each : players_) each->each_lane(visit);
+  }
+
+  bool all_end(std::unique_lock<std::mutex>& lock, double seconds) {
+    const auto ended = [&] { return running_ == 0; };
+    if (seconds > 0) return ended_.wait_for(lock, std::chrono::duration<double>(seconds), ended);
+    ended_.wait(lock, ended);
+    return true;
+  }
+  // Until all ranks have ended, or there is no use in waiting.
+  void watch(std::unique_lock<std::mutex>& lock) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto since = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+    for (;;) {
+      const double left = deadline_ > 0 ? std::max(deadline_ - since(), 1e-3) : 0;
+      const double look = patience_ > 0 && (deadline_ <= 0 || patience_ / 4 < left) ? patience_ / 4 : left;
+      if (all_end(lock, look)) return;
+      if (deadline_ > 0 && since() >= deadline_)
+        return stop_ranks(lock, error(ranks_too_late, "after " + std::to_string(deadline_) + " s" + report()));
+      if (patience_ > 0 && nobody_comes())
+        return stop_ranks(lock, error(rank_waits_in_vain, "all ranks wait for more than " + std::to_string(patience_) +
+                                                              " s; last checkpoint: " + (checkpoint_.empty() ? "none" : checkpoint_) + report()));
+    }
+  }
+  // Whether every rank that has not ended sleeps, and has for long: each computes no more, and only another can wake it.
+  bool nobody_comes() const {
+    if constexpr (!requires { world_.sleeps(0); }) return false;
+    for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
+      if (!ended_ranks_[static_cast<std::size_t>(r)] && world_.sleeps(r) < patience_) return false;
+    return true;
+  }
+  void stop_ranks(std::unique_lock<std::mutex>& lock, const error& why) {
+    failed_ = true;
+    world_.stop();
+    if (!all_end(lock, grace_)) {
+      // A thread within an instruction cannot be stopped from outside, and this object cannot be left while it runs.
+      std::fprintf(stderr, "%s\n", why.what());
+      std::abort();
+    }
+    if (!failure_) throw why;
+  }
+
+  void work(std::int32_t rank) {
+    std::uint64_t seen = 0;
+    for (;;) {
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [&] { return ending_ || turn_ != seen; });
+        if (ending_) return;
+        seen = turn_;
+      }
+      try {
+        job_(argument_, rank);
+        players_[static_cast<std::size_t>(rank)]->run();
+      } catch (const typename World::stopped&) {
+      } catch (const error& problem) {
+        const std::int32_t at = players_[static_cast<std::size_t>(rank)]->current();
+        fails(at < 0 ? std::current_exception() : std::make_exception_ptr(error(problem, locate(sheet_.of, at))));
+      } catch (...) {
+        fails(std::current_exception());
+      }
+      const std::lock_guard lock(mutex_);
+      ended_ranks_[static_cast<std::size_t>(rank)] = true;
+      if (--running_ == 0) ended_.notify_all();
+    }
+  }
+  // The first failure is the one to tell.
+  void fails(std::exception_ptr why) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::move(why);
+    }
+    world_.stop();
+  }
+
+  score_sheet sheet_;
+  double deadline_, grace_, patience_;
+  meeting_members members_;
+  std::vector<bool> ended_ranks_;  // in this step
+  std::string checkpoint_;
+  World world_;
+  std::vector<std::int32_t> local_;
+  std::vector<std::unique_ptr<Endpoint>> ends_;
+  std::vector<std::unique_ptr<rank_player<Endpoint>>> players_;
+  void (*job_)(void*, std::int32_t) = nullptr;
+  void* argument_ = nullptr;
+  std::mutex mutex_;
+  std::condition_variable wake_, ended_;
+  std::uint64_t turn_ = 0;
+  std::int32_t running_ = 0;
+  bool ending_ = false, failed_ = false;
+  std::exception_ptr failure_;
+  std::vector<std::thread> threads_;  // last: they end before what they use
+};
+
+}  // namespace motet

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/save/checkpoint.hpp>
+#include <motet/runtime/train/pipeline_trainer.hpp>
+
+namespace motet {
+
+namespace detail {
+
+// All ranks go on, or none: one that failed throws its own error, the others say that it did.
+template <class Host, class Body>
+void all_or_none(Host& ranks, const char* what, Body&& body) {
+  std::exception_ptr problem;
+  try {
+    body();
+  } catch (const std::exception&) {
+    problem = std::current_exception();
+  }
+  double failed = problem ? 1 : 0;
+  ranks.sum(&failed, 1);
+  if (problem) std::rethrow_exception(problem);
+  if (failed > 0) fail(checkpoint_failed_elsewhere, std::string(what) + " on " + std::to_string(static_cast<int>(failed)) + " other ranks");
+}
+
+}  // namespace detail
+
+// A checkpoint of all ranks, each of which writes what it counts as its own; called by all. It is there when all parts are, or not at all. Any other
+// plan, on any other ranks, goes on from it, and so does a single rank. Returns its folder, on the rank that finishes it.
+template <class Device, class Numbers, class Host>
+std::filesystem::path save(model_trainer<Device, Numbers, Host>& from, const std::filesystem::path& run, const std::string& name, json state,
+                           json description, std::size_t keep = 2) {
+  const index ranks = from.of().ranks();
+  detail::all_or_none(from.ranks(), "writing a part", [&] {
+    for (const std::int32_t rank : from.ranks().local_ranks()) save_part({run, name, from.updates(), rank, ranks}, from.pieces(rank).all());
+  });
+  std::filesystem::path folder;
+  detail::all_or_none(from.ranks(), "finishing", [&] {
+    if (from.ranks().local_ranks().front() == 0)
+      folder = finish({run, name, from.updates(), 0, ranks}, std::move(state), std::move(description), keep);
+  });
+  return folder;
+}
+
+// Fills a prepared trainer from a checkpoint of any ranks; called by all. A rank reads what it holds, and no more. After an error nothing was changed on
+// this rank, and no rank goes on.
+template <class Device, class Numbers, class Host>
+void load(model_trainer<Device, Numbers, Host>& into, const checkpoint& from, const std::string& name) {
+  detail::all_or_none(into.ranks(), "reading a part", [&] {
+    for (const std::int32_t rank : into.ranks().local_ranks()) {
+      auto own = into.pieces(rank);
+      into.set_updates(load(own.all(), into.parameters(), into.model().trainable_size, from, name));
+      own.write_back();
+    }
+  });
+}
+
+}  // namespace motet

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/stage/layer_split.hpp>
+#include <motet/runtime/stage/model_table.hpp>
+#include <motet/runtime/stage/module_choice.hpp>
+#include <motet/runtime/stage/stage_work.hpp>
+#include <motet/schedule/core/costs.hpp>
+
+namespace motet {
+
+// What a machine does in a second, for one rank.
+struct machine_rates {
+  double flops = 1e11;
+  double bytes = 1e10;  // moved, within a rank or between two
+};
+
+// The work of a program of a model, place after place.
+struct program_work {
+  std::vector<stage_work> places;
+  std::vector<index> parameters;  // elements that each place holds
+  double join_flops = 0;          // of each member of a join
+
+  // Seconds of every instruction, with nothing measured but these rates: for simulate().
+  cost_table costs(const program& of, const machine_rates& rates) const {
+    cost_table made;
+    index most = 0;
+    for (std::size_t p = 0; p < places.size(); ++p) {
+      const stage_work& own = places[p];
+      const auto seconds = [&](double flops, double bytes) { return flops / rates.flops + bytes / rates.bytes; };
+      made.stages.push({seconds(own.forward, own.forward_group_bytes), seconds(own.backward_input, own.backward_group_bytes),
+                        seconds(own.backward_weight, 0), 0, own.boundary_bytes, own.boundary_bytes});
+      // Weights and two moments are read and written, the gradient is read.
+      made.updates.push(7.0 * 4 * static_cast<double>(parameters[p]) / rates.bytes);
+      most = parameters[p] > most ? parameters[p] : most;
+    }
+    made.joins.resize(of.joins, join_flops / rates.flops);
+    // To every other rank and back, in parts.
+    made.reduction = 2.0 * 4 * static_cast<double>(most) / rates.bytes;
+    made.wires.inside.bytes_per_second = made.wires.between.bytes_per_second = rates.bytes;
+    return made;
+  }
+};
+
+// Found by dry runs of every stage, for every rank that holds it.
+template <class Context, class Numbers>
+program_work foretell(const model_table<Context, Numbers>& model, const program& of, const std::vector<module_choice>& choices, index samples) {
+  program_work found;
+  const list<std::int32_t> copies = replicas_of_modules(of.voices);
+  for (const voice& sings : of.voices) {
+    const auto module = static_cast<std::size_t>(sings.module);
+    const net_outline& net = *model.of->nets[module];
+    const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
+    const spread_place place{choice.tensor, sings.shard % choice.tensor, sings.shards / choice.tensor, sings.shard / choice.tensor, choice.balanced};
+    const any_group tensor(choice.tensor, sings.shard % choice.tensor), context(sings.shards / choice.tensor, sings.shard / choice.tensor);
+    const auto parts =
+        net.microbatches({samples, sings.joins(), copies[sings.module] / sings.shards, sings.group}, sings.replica, place, tensor, context, 0);
+    const std::vector<index> layers = split_layers(model.of->names[module], net.layers, sings.stages, choice.layers);
+    stage_position at;
+    at.learns = sings.learns;
+    at.cut = {choice.tensor, sings.shard % choice.tensor};
+    for (std::int32_t s = 0; s < sings.stages; ++s) {
+      at.range = {at.range.last, at.range.last + layers[static_cast<std::size_t>(s)]};
+      at.remade = !choice.remade.empty() && choice.remade[static_cast<std::size_t>(s)] != 0;
+      found.places.push_back(work_of_stage(*model.nets[module], at, *parts, place));
+      found.parameters.push_back(net.span_of(at.range, at.cut).size());
+    }
+  }
+  // All pairs of a group once forward, and twice backward, cut over those who meet.
+  const double pairs = static_cast<double>(samples) / of.voices[0].joins();
+  found.join_flops = 6 * pairs * pairs * static_cast<double>(model.of->embedding) / static_cast<double>(of.voices.size());
+  return found;
+}
+template <class Model, class Context, class Numbers>
+program_work foretell(const program& of, const std::vector<module_choice>& choices, index samples) {
+  return foretell(table_of_model<Model, Context, Numbers>, of, choices, samples);
+}
+
+}  // namespace motet

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/core/gradient_sink.hpp>
+#include <motet/runtime/stage/rank_state.hpp>
+#include <motet/runtime/stage/stage_needs.hpp>
+
+namespace motet {
+
+// One stage of a module on its rank: parameters, slots and boundary rows, and what each operation does with them. The same code for every net, cut,
+// schedule and number of microbatches.
+template <class Context, class Numbers, class Endpoint>
+class held_stage {
+ public:
+  using stream = typename Numbers::stream;
+  using master = typename Numbers::master;
+  using home_type = rank_state<Context, Numbers, Endpoint>;
+  using net_type = net_table<Context, Numbers>;
+
+  held_stage(home_type& home, const net_type& net, const stage_position& at, const any_microbatches& parts)
+      : home_(home), net_(net), at_(at), parts_(parts), state_of_(static_cast<std::size_t>(parts.count())) {}
+  held_stage(const held_stage&) = delete;
+  held_stage& operator=(const held_stage&) = delete;
+
+  // The stage behind this one is on the same rank: rows pass without a message.
+  void connect(held_stage& after) {
+    after_ = &after;
+    after.before_ = this;
+  }
+  // Of each microbatch the place of its features and of their gradient, on the last stage.
+  void set_features(std::vector<matrix<master>> features, std::vector<matrix<const master>> gradients) {
+    features_ = std::move(features);
+    d_features_ = std::move(gradients);
+  }
+
+  // Who is told which gradients are final while the last backward of a step runs, or each where they are kept elsewhere; nobody by default.
+  void set_sink(gradient_sink sink) { sink_ = sink; }
+
+  const stage_position& at() const { return at_; }
+  bool is_first() const { return net_.is_first(at_.range); }
+  bool is_last() const { return net_.is_last(at_.range); }
+  // Of a stage that does not learn only the weights are there.
+  master* weights_data() const { return weights_.data(); }
+  master* gradients_data() const { return gradients_.data(); }
+  master* first() const { return first_.data(); }
+  master* second() const { return second_.data(); }
+
+  stage_needs measure() const { return measure_stage(net_, at_, parts_, home_.threads); }
+  // Takes all memory; moments begin at zero.
+  void prepare(const stage_needs& measured) {
+    using value = typename Numbers::value;
+    if constexpr (requires { keep_weights<value>(home_.ctx, static_cast<const master*>(nullptr), index{0}); }) {
+      if (weights_.size() > 0) drop_weights(home_.ctx, static_cast<const master*>(weights_.data()));
+      weights_ = buffer_type(at_.parameters);
+      keep_weights<value>(home_.ctx, static_cast<const master*>(weights_.data()), at_.parameters);
+    } else {
+      weights_ = buffer_type(at_.parameters);
+    }
+    slots_.clear();
+    kept_.clear();
+    if (at_.learns) {
+      gradients_ = buffer_type(at_.sums_each ? 0 : at_.parameters);
+      for (buffer_type* each : {&first_, &second_}) *each = buffer_type(at_.moments);
+      for (buffer_type* each : {&gradients_, &first_, &second_}) zero(home_.ctx, each->data(), each->size());
+      slots_.resize(static_cast<std::size_t>(at_.remade ? 0 : at_.slots));
+      for (slot& each : slots_) {
+        each.memory = buffer_for<Context, std::byte>(measured.slot);
+        each.kept = views();
+      }
+    }
+    passing_ = views();
+    const index rows = parts_.rows(any_microbatches::largest).rows();
+    for (int kind = 0; kind < 3; ++kind) {
+      in_[kind].prepare(at_.in[kind], rows, net_.of->width, parts_.count());
+      out_[kind].prepare(at_.out[kind], rows, net_.of->width);
+      keep_for_messages(in_[kind].memory(), false);
+      keep_for_messages(out_[kind].memory(), true);
+    }
+  }
+  // All messages of the step before were taken.
+  void begin_step(bool zero_gradients) {
+    left_ = static_cast<std::int32_t>(parts_.count());
+    for (auto& each : out_) each.clear();
+    for (auto& each : in_) each.begin_step();
+    if (zero_gradients) zero(home_.ctx, gradients_.data(), gradients_.size());
+  }
+  // The most that a slot ever held, to compare with what was measured.
+  index used_of_slots() const {
+    index most = 0;
+    for (const slot& each : slots_) most = std::max(most, each.used);
+    return most;
+  }
+
+  // The action of an instruction; none for what a stage does not do itself.
+  action action_of(op what) {
+    switch (what) {
+      case op::forward: return {&run<&held_stage::forward>, this};
+      case op::forward_only: return {&run<&held_stage::forward_only>, this};
+      case op::re_forward: return {&run<&held_stage::re_forward>, this};
+      case op::backward: return {&run<&held_stage::backward>, this};
+      case op::backward_input: return {&run<&held_stage::backward_input>, this};
+      case op::backward_weight: return {&run<&held_stage::backward_weight>, this};
+      case op::send_forward: return {&run<&held_stage::template send<0>>, this};
+      case op::send_replay: return {&run<&held_stage::template send<1>>, this};
+      case op::send_backward: return {&run<&held_stage::template send<2>>, this};
+      case op::receive_forward: return {&run<&held_stage::template receive<0>>, this};
+      case op::receive_replay: return {&run<&held_stage::template receive<1>>, this};
+      case op::receive_backward: return {&run<&held_stage::template receive<2>>, this};
+      default: return {};
+    }
+  }
+
+ private:
+  using buffer_type = buffer_for<Context, master>;
+  using ends_type = stage_ends<Numbers>;
+  using all_views = std::vector<kept_views>;  // of each thread
+  struct slot {
+    buffer_for<Context, std::byte> memory;
+    arena at;  // what is in use
+    all_views kept;
+    index used = 0;
+    bool busy = false;
+    void note(const arena& now) {
+      at = now;
+      used = std::max(used, now.peak());
+    }
+  };
+  struct microbatch_state {
+    int slot = -1;
+    int kind = 0;    // of the rows that came: 1 when they were forwarded again
+    ends_type ends;  // between backward's two parts
+  };
+
+  // Where a rank only begins what it does, rows may come beside its computations: await() and freed() tell when they are read.
+  static constexpr bool receives_ahead = requires(Endpoint& end, std::byte* to) {
+    end.receive_ahead(0, 0, to, index{0});
+    end.await(to);
+    end.freed(to);
+  };
+
+  template <bool (held_stage::*Operation)(const instruction&, std::int32_t)>
+  static bool run(void* self, const instruction& it, std::int32_t number) {
+    return (static_cast<held_stage*>(self)->*Operation)(it, number);
+  }
+
+  // Tells the transport, where it likes to know.
+  template <class Buffer>
+  void keep_for_messages([[maybe_unused]] const Buffer& memory, [[maybe_unused]] bool leaving) {
+    if constexpr (requires { home_.end->keep(leaving, memory.data(), index{0}); })
+      for (auto& each : home_.end->keep(leaving, memory.data(), memory.size() * static_cast<index>(sizeof(stream)))) kept_.push_back(std::move(each));
+  }
+
+  all_views views() const { return all_views(static_cast<std::size_t>(home_.threads), net_.views()); }
+  matrix<master> rows_of_features(Context& ctx, index samples) const {
+    return {ctx.memory.template take<master>(samples * net_.of->embedding), samples, net_.of->embedding, net_.of->embedding};
+  }
+  microbatch_state& state(std::int32_t m) { return state_of_[static_cast<std::size_t>(m)]; }
+  slot& slot_of(std::int32_t m) { return slots_[static_cast<std::size_t>(state(m).slot)]; }
+  index rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
+  index bytes_of(std::int32_t m) const { return rows_of(m) * net_.of->width * static_cast<index>(sizeof(stream)); }
+  Context& context(const arena& memory, std::int32_t m) {
+    home_.ctx.memory = memory;
+    home_.ctx.draws.first_row = parts_.first_row(m);
+    home_.ctx.shared = parts_.shared(m);
+    return home_.ctx;
+  }
+  motet::weights<Numbers> w() const { return {weights_.data(), at_.cut}; }
+  // Where gradients are kept elsewhere, the addresses of weights stand for them.
+  motet::gradients<Numbers> g() const { return {at_.sums_each ? weights_.data() : gradients_.data(), at_.cut}; }
+
+  // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that a message empties. False: none is free.
+  bool outgoing(int kind, std::int32_t m, matrix<stream>& to) {
+    held_stage* const neighbour = kind == 2 ? before_ : after_;
+    stream* const data = neighbour != nullptr ? neighbour->in_[kind].take(m) : out_[kind].take(m, *home_.end);
+    if (data == nullptr) return false;
+    to = {data, rows_of(m), net_.of->width, net_.of->width};
+    return true;
+  }
+  matrix<const stream> incoming(int kind, std::int32_t m) const {
+    const stream* const data = in_[kind].of(m);
+    if constexpr (receives_ahead) home_.end->await(data);
+    return {data, rows_of(m), net_.of->width, net_.of->width};
+  }
+  // Nobody here reads them any more.
+  void give(int kind, std::int32_t m) {
+    if constexpr (receives_ahead) home_.end->freed(in_[kind].of(m));
+    in_[kind].give(m);
+  }
+
+  // All ends of a forward, or of a backward; false when what it makes has nowhere to go yet.
+  bool forward_ends(int kind, std::int32_t m, ends_type& ends) {
+    if (!is_first()) ends.x = incoming(kind, m);
+    if (!is_last()) return outgoing(kind, m, ends.y);
+    ends.features = features_[static_cast<std::size_t>(m)];
+    return true;
+  }
+  bool backward_ends(std::int32_t m, ends_type& ends) {
+    if (is_last()) ends.d_features = d_features_[static_cast<std::size_t>(m)];
+    else ends.dy = incoming(2, m);
+    if (is_first()) return true;
+    ends.x = incoming(state(m).kind, m);
+    return outgoing(2, m, ends.dx);
+  }
+
+  // All that decides what work an operation gives; memory of the context is told by the context. Numbers are read where they lie: those of a microbatch's input
+  // in the same place in each step.
+  auto shape_of(op what, std::int32_t m, const ends_type& ends) {
+    return [this, what, m, &ends](std::vector<index>& into) {
+      const auto address = [](const auto* at) { return reinterpret_cast<index>(at); };
+      const bool kept = at_.learns && !at_.remade && what != op::forward_only;
+      into.insert(into.end(), {address(this), static_cast<index>(what), address(weights_.data()), kept ? address(slot_of(m).memory.data()) : 0,
+                               address(ends.x.data), address(ends.y.data), address(ends.features.data), address(ends.dy.data),
+                               address(ends.d_features.data), address(ends.dx.data), m, rows_of(m)});
+      parts_.shape(m, into);
+    };
+  }
+
+  bool infer(int kind, std::int32_t m) {
+    ends_type ends;
+    if (!forward_ends(kind, m, ends)) return false;
+    context(home_.work, m);
+    home_.together(shape_of(op::forward_only, m, ends), passing_,
+                   [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, ends); });
+    if (!is_first()) give(kind, m);
+    return true;
+  }
+  bool keep(int kind, std::int32_t m) {
+    if (!at_.learns) return infer(kind, m);
+    ends_type ends;
+    if (!forward_ends(kind, m, ends)) return false;
+    microbatch_state& own = state(m);
+    own.kind = kind;
+    // Other ranks may still be fetching what the first forward brought to the join.
+    const auto aside = [&](Context& ctx) {
+      ends_type to = ends;
+      if (kind == 1 && is_last()) to.features = rows_of_features(ctx, ends.features.rows);
+      return to;
+    };
+    const auto shape = shape_of(kind == 1 ? op::re_forward : op::forward, m, ends);
+    if (at_.remade) {
+      context(home_.work, m);
+      home_.together(shape, passing_, [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, aside(ctx)); });
+      return true;
+    }
+    for (std::size_t i = 0; i < slots_.size() && own.slot == -1; ++i)
+      if (!slots_[i].busy) own.slot = static_cast<int>(i);
+    slot& into = slot_of(m);
+    into.busy = true;
+    // Every thread's views are of the same memory.
+    for (kept_views& each : into.kept) {
+      Context& keeps = context(arena_of(into.memory), m);
+      net_.reserve(keeps, at_.range, parts_, m, each, at_.cut);
+      into.note(keeps.memory);
+    }
+    context(home_.work, m);
+    home_.together(shape, into.kept, [&](Context& ctx, kept_views& kept) { net_.forward(ctx, at_.range, w(), parts_, m, aside(ctx), kept); });
+    return true;
+  }
+  bool forward(const instruction& it, std::int32_t) { return keep(0, it.microbatch); }
+  bool forward_only(const instruction& it, std::int32_t) { return infer(0, it.microbatch); }
+  bool re_forward(const instruction& it, std::int32_t) { return keep(1, it.microbatch); }
+
+  void free(std::int32_t m) {
+    if (!at_.remade) slot_of(m).busy = false;
+    if (!is_first()) give(state(m).kind, m);
+    if (!is_last()) give(2, m);
+    state(m).slot = -1;
+  }
+  bool backward(const instruction& it, std::int32_t) {
+    const std::int32_t m = it.microbatch;
+    ends_type ends;
+    if (!backward_ends(m, ends)) return false;
+    Context& ctx = context(home_.work, m);
+    if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
+    home_.together(shape_of(op::backward, m, ends), at_.remade ? passing_ : slot_of(m).kept, [&](Context& on, kept_views& kept) {
+      if (at_.remade) remake(on, net_, at_.range, w(), parts_, m, ends, kept);
+      net_.backward(on, at_.range, w(), parts_, m, ends, kept, g());
+    });
+    ctx.sink = {};
+    free(m);
+    return true;
+  }
+  // What the input part leaves in the slot is for the weight part.
+  bool backward_input(const instruction& it, std::int32_t) {
+    const std::int32_t m = it.microbatch;
+    ends_type ends;
+    if (!backward_ends(m, ends)) return false;
+    slot& from = slot_of(m);
+    Context& ctx = context(from.at, m);
+    home_.together(shape_of(op::backward_input, m, ends), from.kept,
+                   [&](Context& on, kept_views& kept) { net_.backward_input(on, at_.range, w(), parts_, m, ends, kept); });
+    from.note(ctx.memory);
+    state(m).ends = ends;
+    return true;
+  }
+  bool backward_weight(const instruction& it, std::int32_t) {
+    const std::int32_t m = it.microbatch;
+    slot& from = slot_of(m);
+    Context& ctx = context(from.at, m);
+    if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
+    home_.together(shape_of(op::backward_weight, m, state(m).ends), from.kept,
+                   [&](Context& on, kept_views& kept) { net_.backward_weight(on, at_.range, w(), parts_, m, state(m).ends, kept, g()); });
+    ctx.sink = {};
+    from.note(ctx.memory);
+    free(m);
+    return true;
+  }
+
+  template <int Kind>
+  bool send(const instruction& it, std::int32_t number) {
+    out_[Kind].send(it.microbatch, *home_.end, home_.sheet->tags[number], it.peer, bytes_of(it.microbatch));
+    return true;
+  }
+  template <int Kind>
+  bool receive(const instruction& it, std::int32_t number) {
+    stream* const to = in_[Kind].take(it.microbatch);
+    if (to == nullptr) return false;
+    auto* const data = reinterpret_cast<std::byte*>(to);
+    const std::int32_t tag = home_.sheet->tags[number];
+    if constexpr (receives_ahead) return home_.end->receive_ahead(tag, it.peer, data, bytes_of(it.microbatch));
+    else return home_.end->receive(tag, it.peer, data, bytes_of(it.microbatch));
+  }
+
+  home_type& home_;
+  const net_type& net_;
+  stage_position at_;
+  const any_microbatches& parts_;
+  held_stage *before_ = nullptr, *after_ = nullptr;
+  gradient_sink sink_;
+  std::int32_t left_ = 0;  // backwards of this step that are still to come
+  std::vector<microbatch_state> state_of_;
+  std::vector<slot> slots_;
+  boundary_pool<stream, buffer_for<Context, stream>> in_[3];
+  boundary_ring<stream, buffer_for<Context, stream>> out_[3];
+  all_views passing_;  // of an operation that leaves none behind
+  std::vector<matrix<master>> features_;
+  std::vector<matrix<const master>> d_features_;
+  buffer_type weights_, gradients_, first_, second_;
+  std::vector<std::shared_ptr<void>> kept_;  // last: a transport forgets memory before it goes away
+};
+
+}  // namespace motet

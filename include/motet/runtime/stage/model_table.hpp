@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/model/model.hpp>
+#include <motet/runtime/stage/net_table.hpp>
+
+#include <array>
+#include <span>
+#include <tuple>
+
+namespace motet {
+
+// A model as data: what ranks need to know of it, whatever its type.
+struct model_outline {
+  std::span<const std::string_view> names;
+  std::span<const bool> frozen;
+  std::span<const index> offsets;  // of each module in the flat order
+  std::span<const net_outline* const> nets;
+  index embedding = 0;
+  index loss_at = 0, loss_numbers = 0;  // the numbers of the loss in the flat order
+  index trainable_size = 0, parameter_size = 0;
+  double share = 0;  // of each pair of modules in the loss
+  number_limit limit;
+  std::vector<parameter> (*parameters)() = nullptr;
+  std::vector<parameter> (*loss_parameters)() = nullptr;
+
+  std::size_t size() const { return names.size(); }
+};
+
+// What a loss does, whatever its type (model/join.hpp says what each means).
+template <class Context, class Numbers>
+struct loss_table {
+  using master = typename Numbers::master;
+  using real = typename Context::real;
+  bool tells = false;
+  real (*pair)(Context&, const master* w, master* g, matrix<master> a, matrix<master> b, double share, matrix<master> da,
+               matrix<master> db) = nullptr;
+  real (*tell)(Context&, const master* w, master* g, const pair_part<master>& of, double share, master* numbers) = nullptr;
+  real (*part)(Context&, const master* w, master* g, const pair_part<master>& of, double share, const master* own, const master* others,
+               matrix<master> d_rows) = nullptr;
+};
+
+template <class Context, class Numbers>
+struct model_table {
+  const model_outline* of = nullptr;
+  std::span<const net_table<Context, Numbers>* const> nets;
+  loss_table<Context, Numbers> loss;
+};
+
+namespace detail {
+
+template <class Model, class Indices = std::make_index_sequence<Model::size>>
+struct model_outlines;
+template <class Model, std::size_t... I>
+struct model_outlines<Model, std::index_sequence<I...>> {
+  static constexpr std::array<const net_outline*, Model::size> nets{&outline_of_net<typename Model::template module_at<I>::net>...};
+  static constexpr model_outline all{Model::names,
+                                     Model::frozen,
+                                     Model::offsets,
+                                     nets,
+                                     Model::embedding,
+                                     Model::loss_at,
+                                     Model::loss::parameter_size,
+                                     Model::trainable_size,
+                                     Model::parameter_size,
+                                     Model::share,
+                                     limit_of<typename Model::loss>,
+                                     [] { return Model::parameters(); },
+                                     [] { return layer::parameters_of<typename Model::loss>("join"); }};
+  static std::array<const void*, Model::size> inputs(const typename Model::batch& of) { return {&std::get<I>(of)...}; }
+};
+
+template <class Loss, class Context, class Numbers>
+constexpr loss_table<Context, Numbers> make_loss_table() {
+  using master = typename Numbers::master;
+  static_assert(spread_loss<Loss, Context, master, master>, "motet: a loss that ranks share needs part(), and tell() if it tells");
+  loss_table<Context, Numbers> made;
+  made.tells = Loss::tells;
+  made.pair = [](Context& ctx, const master* w, master* g, matrix<master> a, matrix<master> b, double share, matrix<master> da, matrix<master> db) {
+    return Loss::pair(ctx, w, g, a, b, share, da, db);
+  };
+  if constexpr (Loss::tells)
+    made.tell = [](Context& ctx, const master* w, master* g, const pair_part<master>& of, double share, master* numbers) {
+      return Loss::tell(ctx, w, g, of, share, numbers);
+    };
+  made.part = [](Context& ctx, const master* w, master* g, const pair_part<master>& of, double share, const master* own, const master* others,
+                 matrix<master> d_rows) { return Loss::part(ctx, w, g, of, share, own, others, d_rows); };
+  return made;
+}
+
+template <class Model, class Context, class Numbers, class Indices = std::make_index_sequence<Model::size>>
+struct model_tables;
+template <class Model, class Context, class Numbers, std::size_t... I>
+struct model_tables<Model, Context, Numbers, std::index_sequence<I...>> {
+  static constexpr std::array<const net_table<Context, Numbers>*, Model::size> nets{
+      &table_of_net<typename Model::template module_at<I>::net, Context, Numbers>...};
+  static constexpr model_table<Context, Numbers> all{&model_outlines<Model>::all, nets, make_loss_table<typename Model::loss, Context, Numbers>()};
+};
+
+}  // namespace detail
+
+template <class Model>
+inline constexpr const model_outline& outline_of_model = detail::model_outlines<Model>::all;
+template <class Model, class Context, class Numbers>
+inline constexpr const model_table<Context, Numbers>& table_of_model = detail::model_tables<Model, Context, Numbers>::all;
+
+// Where a batch's inputs lie, module after module.
+template <class Model>
+std::array<const void*, Model::size> inputs_of(const typename Model::batch& whole) {
+  return detail::model_outlines<Model>::inputs(whole);
+}
+
+}  // namespace motet

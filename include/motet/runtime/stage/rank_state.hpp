@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/ranks/executor.hpp>
+#include <motet/runtime/stage/net_table.hpp>
+#include <motet/runtime/state/held_memory.hpp>
+
+#include <memory>
+
+namespace motet {
+
+// A rank as its stages see it: what it computes with. Where the host's processors compute, that is a team of threads, the rank's own and others that wait
+// for its work; where they only begin what a GPU does, the rank's own thread.
+template <class Context, class Numbers, class Endpoint>
+struct rank_state {
+  using context = Context;
+  using stream = typename Numbers::stream;
+  using master = typename Numbers::master;
+  std::int32_t rank = 0;
+  int threads = 1;
+  Endpoint* end = nullptr;
+  const score_sheet* sheet = nullptr;
+  Context ctx;  // of the rank's own thread; its memory is set for each instruction
+  arena work;   // temporaries of one instruction
+  buffer_for<Context, std::byte> work_memory, scratch_memory;
+
+  // scratch_bytes: of each thread.
+  void prepare(index work_bytes, index scratch_bytes) {
+    ctx = {};
+    // The end knows on what this rank computes.
+    if constexpr (requires { end->prepare(ctx); })
+      if (end != nullptr) end->prepare(ctx);
+    forget_recorded(ctx);
+    scratch_each_ = round_up(scratch_bytes, arena::alignment);
+    work_memory = buffer_for<Context, std::byte>(work_bytes);
+    scratch_memory = buffer_for<Context, std::byte>(scratch_each_ * threads);
+    work = arena_of(work_memory);
+    ctx.memory = work;
+    ctx.scratch = scratch_of(0);
+    if constexpr (has_team)
+      if (threads > 1 && !team_) team_ = std::make_unique<typename Context::team>(threads);
+  }
+  // Work that all threads do together: body(ctx, thread), each with a context of its own.
+  template <class Body>
+  void together(Body&& body) {
+    if constexpr (has_team) {
+      if (team_) {
+        const Context begun = ctx;
+        team_->run([&](int t) {
+          Context own = begun;
+          own.crew = team_.get();
+          own.thread = t;
+          own.threads = threads;
+          own.scratch = scratch_of(t);
+          body(own, t);
+          if (t == 0) ctx.memory = own.memory;
+        });
+        return;
+      }
+    }
+    body(ctx, 0);
+  }
+  // The same of work that may be recorded, which leaves views for each thread: body(ctx, views).
+  template <class Shape, class Body>
+  void together(Shape&& shape, std::vector<kept_views>& kept, Body&& body) {
+    if (threads > 1) return together([&](Context& on, int t) { body(on, kept[static_cast<std::size_t>(t)]); });
+    run_recorded(
+        ctx, shape, [&](Context& on) { body(on, kept[0]); }, kept[0]);
+  }
+
+ private:
+  static constexpr bool has_team = requires { typename Context::team; };
+  struct nobody {};
+  template <class C>
+  static auto team_type() {
+    if constexpr (has_team) return std::unique_ptr<typename C::team>{};
+    else return nobody{};
+  }
+  arena scratch_of(int thread) const {
+    return scratch_each_ > 0 ? arena(scratch_memory.data() + thread * scratch_each_, scratch_each_) : arena(nowhere<std::byte>(), 0);
+  }
+
+  index scratch_each_ = 0;
+  decltype(team_type<Context>()) team_;
+};
+
+}  // namespace motet

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/stage/any_microbatches.hpp>
+#include <motet/runtime/stage/parts.hpp>
+
+namespace motet {
+
+// The microbatches of one replica of a module with their samples. Memory is taken once; microbatches lie where the step's batch does.
+template <class Net>
+class replica_microbatches final : public any_microbatches {
+ public:
+  using traits = input_traits<Net>;
+  using input = typename Net::input;
+
+  // One replica on one rank.
+  replica_microbatches(index samples, index groups, index in_group) : replica_microbatches(sample_split{samples, groups, 1, in_group}, 0, {}) {}
+  replica_microbatches(const sample_split& split, index replica, const spread_place& at, const any_group& tensor = {}, const any_group& context = {},
+                       index most = 0)
+      : any_microbatches(split, replica, at, most) {
+    const index mine = mine_of({0, most_}, at_).size();
+    largest_ = traits::largest(mine);
+    inputs_.resize(static_cast<std::size_t>(count()), largest_);
+    for (index m = 0; m < count(); ++m) rooms_.push_back(traits::room(mine));
+    if (alone()) return;
+    share_rows(tensor, context, Net::rows(traits::largest(most_)));
+    for (index m = 0; m < count(); ++m) wholes_.push_back(traits::room(most_));
+  }
+
+  const input& operator[](index m) const { return m == largest ? largest_ : inputs_[static_cast<std::size_t>(m)]; }
+  // The same with its data elsewhere, until the next cut().
+  void move(index m, const input& to) { inputs_[static_cast<std::size_t>(m)] = to; }
+  sequences whole_rows(index m) const override { return Net::rows((*this)[m]); }
+
+  void cut(const input& whole) {
+    const sequences rows = Net::rows(whole);
+    for (index m = 0; m < count(); ++m) {
+      const auto at = static_cast<std::size_t>(m);
+      const interval all = of(m), own = mine(m);
+      inputs_[at] = traits::slice(whole, own.begin, own.size(), rooms_[at]);
+      place_rows(m, rows);
+      if (!alone()) fill_shared(m, Net::rows(traits::slice(whole, all.begin, all.size(), wholes_[at])));
+    }
+  }
+  void cut(const void* whole) override { cut(*static_cast<const input*>(whole)); }
+  void shape(index m, std::vector<index>& into) const override { traits::shape((*this)[m], into); }
+  index staged_bytes() const override { return traits::staged_bytes(largest_); }
+  void stage(index m, std::byte* to, const byte_mover& bring) override {
+    const auto by_bytes = [&]<class T>(const T* from, T* at, index count) {
+      bring(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(at), count * static_cast<index>(sizeof(T)));
+    };
+    move(m, traits::stage((*this)[m], to, by_bytes));
+  }
+
+ private:
+  input largest_;
+  std::vector<input> inputs_;
+  std::vector<typename traits::storage> rooms_, wholes_;
+};
+
+}  // namespace motet

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/stage/net_table.hpp>
+#include <motet/runtime/state/boundary.hpp>
+#include <motet/runtime/state/held_memory.hpp>
+
+namespace motet {
+
+// Where a stage stands in a program, and what the program asks of it.
+struct stage_position {
+  std::int32_t rank = 0;
+  stage_range range;
+  bool learns = true;
+  bool splits = false;                   // backward comes in two parts
+  bool remade = false;                   // backward makes again what it needs, from the rows that came in
+  bool sums_each = false;                // gradients are kept elsewhere
+  tensor_cut cut;                        // which part of its parameters is here
+  index parameters = 0, moments = 0;     // elements here, and of each moment of them
+  std::int32_t slots = 0;                // microbatches kept at once
+  std::int32_t in[3] = {}, out[3] = {};  // boundary buffers: forward, replay, backward
+};
+
+// What a stage keeps on its rank, in bytes.
+struct stage_memory {
+  index weights = 0, gradients = 0, optimizer = 0;
+  index slots = 0;       // what backward needs, of all microbatches that are kept at once
+  index boundaries = 0;  // rows that come in and go out
+  index total() const { return weights + gradients + optimizer + slots + boundaries; }
+  void add(const stage_memory& other) {
+    for (const auto field :
+         {&stage_memory::weights, &stage_memory::gradients, &stage_memory::optimizer, &stage_memory::slots, &stage_memory::boundaries})
+      this->*field += other.*field;
+  }
+};
+
+struct stage_needs {
+  stage_memory own;
+  index slot = 0;               // bytes of one
+  index work = 0, scratch = 0;  // the most that an operation takes for itself, in memory that all stages of a rank share
+};
+
+// All ends of a stage for dry runs over the largest microbatch, which follow no address.
+template <class Context, class Numbers>
+stage_ends<Numbers> dry_ends(const net_table<Context, Numbers>& net, stage_range range, const any_microbatches& parts) {
+  using stream = typename Numbers::stream;
+  using master = typename Numbers::master;
+  stage_ends<Numbers> ends;
+  const index width = net.of->width, features = net.of->embedding;
+  const matrix<stream> rows{nowhere<stream>(), parts.rows(parts.largest).rows(), width, width};
+  if (!net.is_first(range)) ends.x = ends.dx = rows;
+  if (!net.is_last(range)) ends.dy = ends.y = rows;
+  else ends.d_features = ends.features = matrix<master>{nowhere<master>(), parts.whole_rows(parts.largest).samples, features, features};
+  return ends;
+}
+
+// What backward needs of a microbatch, made again from the rows that came in; those that go out are made too, and dropped.
+template <class Context, class Numbers>
+void remake(Context& ctx, const net_table<Context, Numbers>& net, stage_range range, weights<Numbers> w, const any_microbatches& parts, index m,
+            stage_ends<Numbers> ends, kept_views& kept) {
+  using stream = typename Numbers::stream;
+  using master = typename Numbers::master;
+  const index width = net.of->width, features = net.of->embedding;
+  net.reserve(ctx, range, parts, m, kept, w.cut);
+  if (net.is_last(range))
+    ends.features = {ctx.memory.template take<master>(ends.d_features.rows * features), ends.d_features.rows, features, features};
+  else ends.y = {ctx.memory.template take<stream>(parts.rows(m).rows() * width), parts.rows(m).rows(), width, width};
+  net.forward(ctx, range, w, parts, m, ends, kept);
+}
+
+// Counted by dry runs of every operation over the largest microbatch, for each of so many threads: shares are not always equal.
+template <class Context, class Numbers>
+stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_position& at, const any_microbatches& parts, int threads = 1) {
+  using stream = typename Numbers::stream;
+  using master = typename Numbers::master;
+  constexpr index largest = any_microbatches::largest;
+  const stage_ends<Numbers> ends = dry_ends(net, at.range, parts);
+
+  stage_needs found;
+  const auto widest = [](index& most, index value) { most = value > most ? value : most; };
+  // What `body` leaves in memory, which begins as it was left before; the same on all threads.
+  const auto dry = [&](const arena& before, auto&& body) {
+    arena left;
+    for (int t = 0; t < threads; ++t) {
+      Context ctx;
+      ctx.memory = before;
+      ctx.shared = parts.shared(largest);
+      if constexpr (requires { ctx.thread = t; }) {
+        ctx.thread = t;
+        ctx.threads = threads;
+      }
+      body(ctx);
+      widest(found.scratch, ctx.scratch.peak());
+      left = ctx.memory;
+    }
+    return left;
+  };
+  const auto temporaries = [&](auto&& body) { widest(found.work, dry({}, body).peak()); };
+
+  const index of_parameters = at.parameters * static_cast<index>(sizeof(master));
+  found.own.weights = of_parameters;
+  // Where products keep copies in their own precision, these are there too.
+  if constexpr (requires(Context& ctx, const master* w) { keep_weights<typename Numbers::value>(ctx, w, index{0}); })
+    if constexpr (sizeof(typename Numbers::value) < sizeof(master))
+      found.own.weights += at.parameters * static_cast<index>(sizeof(typename Numbers::value));
+  const index rows = parts.rows(largest).rows();
+  for (int kind = 0; kind < 3; ++kind) found.own.boundaries += (at.in[kind] + at.out[kind]) * boundary_bytes<stream>(rows, net.of->width);
+  const weights<Numbers> w{nowhere<master>(), at.cut};
+  temporaries([&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });
+  if (!at.learns) return found;
+
+  found.own.gradients = at.sums_each ? 0 : of_parameters;
+  found.own.optimizer = 2 * at.moments * static_cast<index>(sizeof(master));
+  const gradients<Numbers> g{nowhere<master>(), at.cut};
+  kept_views kept = net.views();
+  if (at.remade) {
+    temporaries([&](Context& ctx) {
+      remake(ctx, net, at.range, w, parts, largest, ends, kept);
+      net.backward(ctx, at.range, w, parts, largest, ends, kept, g);
+    });
+    return found;
+  }
+  const arena slot = dry({}, [&](Context& ctx) { net.reserve(ctx, at.range, parts, largest, kept, at.cut); });
+  found.slot = slot.mark();
+  temporaries([&](Context& ctx) {
+    if (net.is_last(at.range)) ctx.memory.template take<master>(ends.features.rows * net.of->embedding);  // when it runs again
+    net.forward(ctx, at.range, w, parts, largest, ends, kept);
+  });
+  temporaries([&](Context& ctx) { net.backward(ctx, at.range, w, parts, largest, ends, kept, g); });
+  if (at.splits) {
+    const arena both = dry(slot, [&](Context& ctx) {
+      net.backward_input(ctx, at.range, w, parts, largest, ends, kept);
+      net.backward_weight(ctx, at.range, w, parts, largest, ends, kept, g);
+    });
+    widest(found.slot, both.peak());
+  }
+  found.own.slots = found.slot * at.slots;
+  return found;
+}
+
+}  // namespace motet

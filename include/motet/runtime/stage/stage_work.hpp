@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/stage/stage_needs.hpp>
+
+#include <string_view>
+
+namespace motet {
+
+// What a rank does and moves for one microbatch at one stage, found without computing.
+struct stage_work {
+  double forward = 0, backward_input = 0, backward_weight = 0;  // FLOPs
+  double boundary_bytes = 0;                                    // of the rows between two stages
+  // About what comes from the other ranks that hold the stage: rows gathered, summed and exchanged.
+  double forward_group_bytes = 0, backward_group_bytes = 0;
+};
+
+namespace detail {
+
+// Operations note what they read and write; of that, what came from others.
+template <class Profile>
+double bytes_of_group(const Profile& costs, const spread_place& at) {
+  const auto tensor = static_cast<double>(at.tensor), context = static_cast<double>(at.context);
+  double sum = 0;
+  for (const auto& each : costs) {
+    const std::string_view name = each.name;
+    if (name == "gather rows") sum += each.bytes * (tensor - 1) / (tensor + 1);          // own rows, and those of all
+    if (name == "sum rows") sum += each.bytes * (tensor - 1) / (tensor + 2);             // those of all, own rows twice
+    if (name.starts_with("exchange ")) sum += each.bytes / 2 * (context - 1) / context;  // as many before as after
+  }
+  return sum;
+}
+
+}  // namespace detail
+
+// Counted by dry runs over the largest microbatch. A backward that makes again what it needs has the forward in its input part.
+template <class Context, class Numbers>
+stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_position& at, const any_microbatches& parts,
+                         const spread_place& place = {}) {
+  using master = typename Numbers::master;
+  using profile = std::remove_pointer_t<decltype(Context{}.costs)>;
+  constexpr index largest = any_microbatches::largest;
+  const stage_ends<Numbers> ends = dry_ends(net, at.range, parts);
+  const auto dry = [&](double& group_bytes, auto&& body) {
+    profile costs;
+    Context ctx;
+    ctx.shared = parts.shared(largest);
+    ctx.costs = &costs;
+    body(ctx);
+    group_bytes += detail::bytes_of_group(costs, place);
+    return costs.flops();
+  };
+
+  stage_work found;
+  found.boundary_bytes = static_cast<double>(parts.rows(largest).rows() * net.of->width) * sizeof(typename Numbers::stream);
+  const weights<Numbers> w{nowhere<master>(), at.cut};
+  found.forward = dry(found.forward_group_bytes, [&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });
+  if (!at.learns) return found;
+  const gradients<Numbers> g{nowhere<master>(), at.cut};
+  kept_views kept = net.views();
+  double ignored = 0;
+  const auto reserve = [&](Context& ctx) { net.reserve(ctx, at.range, parts, largest, kept, at.cut); };
+  const double backward = dry(found.backward_group_bytes, [&](Context& ctx) {
+    reserve(ctx);
+    net.backward(ctx, at.range, w, parts, largest, ends, kept, g);
+  });
+  // The parts alone may count what the whole does once.
+  const double input = dry(ignored, [&](Context& ctx) {
+    reserve(ctx);
+    net.backward_input(ctx, at.range, w, parts, largest, ends, kept);
+  });
+  found.backward_input = input < backward ? input : backward;
+  found.backward_weight = backward - found.backward_input;
+  if (at.remade) {
+    found.backward_input += found.forward;
+    found.backward_group_bytes += found.forward_group_bytes;
+  }
+  return found;
+}
+
+}  // namespace motet

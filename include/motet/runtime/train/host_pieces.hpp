@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/gradients/parameter_piece.hpp>
+#include <motet/runtime/state/held_memory.hpp>
+
+#include <deque>
+
+namespace motet {
+
+// Parameters that ranks hold, where the host may read and write their numbers: those themselves, or copies of them. For moments between steps.
+template <class Context, class Master>
+class host_pieces {
+ public:
+  void add(Context& ctx, std::int32_t rank, parameter_piece<Master> piece) {
+    const index moments = piece.share != nullptr ? piece.share->moments : piece.size;
+    see(ctx, piece.weights, piece.size);
+    see(ctx, piece.gradients, piece.sums_only ? moments : piece.size);
+    see(ctx, piece.first, moments);
+    see(ctx, piece.second, moments);
+    ranks_.push_back(rank);
+    pieces_.push_back(std::move(piece));
+  }
+  std::span<const parameter_piece<Master>> all() const { return pieces_; }
+  std::int32_t rank(std::size_t piece) const { return ranks_[piece]; }
+  // What was written to them is where they are held.
+  void write_back() {
+    for (const copy& each : copies_) {
+      const auto count = static_cast<index>(each.numbers.size());
+      upload(*each.ctx, each.numbers.data(), each.held, count);
+      weights_changed(*each.ctx, static_cast<const Master*>(each.held), count);
+    }
+  }
+
+ private:
+  struct copy {
+    Context* ctx;
+    Master* held;
+    std::vector<Master> numbers;
+  };
+  void see(Context& ctx, Master*& held, index count) {
+    if constexpr (!works_on_host<Context>) {
+      if (held == nullptr || count == 0) return;
+      copy& own = copies_.emplace_back(copy{&ctx, held, std::vector<Master>(static_cast<std::size_t>(count))});
+      download(ctx, static_cast<const Master*>(held), own.numbers.data(), count);
+      held = own.numbers.data();
+    }
+  }
+
+  std::vector<parameter_piece<Master>> pieces_;
+  std::vector<std::int32_t> ranks_;
+  std::deque<copy> copies_;
+};
+
+}  // namespace motet

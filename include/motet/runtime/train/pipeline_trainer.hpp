@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/gradients/rank_update.hpp>
+#include <motet/runtime/ranks/in_parallel.hpp>
+#include <motet/runtime/ranks/thread_ranks.hpp>
+#include <motet/runtime/stage/program_fit.hpp>
+#include <motet/runtime/state/initialise.hpp>
+#include <motet/runtime/state/trained_state.hpp>
+#include <motet/runtime/train/guard.hpp>
+#include <motet/runtime/train/host_pieces.hpp>
+#include <motet/runtime/train/placed_model.hpp>
+#include <motet/runtime/train/step_shares.hpp>
+
+#include <map>
+
+namespace motet {
+
+struct pipeline_config {
+  index batch = 64;                      // samples of a step, cut evenly into the program's groups, and these into replicas and microbatches
+  std::vector<module_choice> modules{};  // of each module, what the program leaves open
+  std::uint64_t seed = 1;
+  adamw_settings optimizer{};
+  bool clamp_scale = true;    // keeps the loss's number at or below its limit, such as CLIP's scale below 100
+  bool update = true;         // false: gradients are left for the caller
+  int threads = 1;            // of each rank that lives here
+  double deadline = 600;      // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
+  resplit_options resplit{};  // whether samples move between replicas by the time that they take, and how far
+};
+
+// Trains a model by a program. The host says where its ranks live: as threads of this process (thread_ranks) or one in each of many processes
+// (process_rank), of which all then make the same calls. Weights start as in trainer, and a step gives the same loss and gradients within rounding,
+// whatever the program. After prepare() a step allocates nothing.
+template <class Device, class Numbers, class Host>
+class model_trainer {
+ public:
+  using master = typename Numbers::master;
+  using model_type = model_table<typename Device::context, Numbers>;
+
+  model_trainer(const model_type& model, const score& order, pipeline_config config)
+      : model_(*model.of),
+        config_(std::move(config)),
+        parameters_(model_.parameters()),
+        ranks_(program_for(model_, order, config_.update), config_.deadline),
+        groups_(of(), tensor_degrees()),
+        group_set_(ranks_.world(), all_groups()),
+        placed_(
+            model, ranks_.sheet(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,
+            [this](std::int32_t rank) -> endpoint& { return ranks_.end(rank); },
+            [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); }, step_shares::checked(config_.resplit),
+            config_.threads),
+        shares_(of(), placed_.splits(), model_.names, config_.resplit) {
+    if (config_.resplit.most > 1) ranks_.require_same(step_shares::identity_of(config_.resplit));
+    require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
+    for (const parameter& each : parameters_) places_.emplace(each.name, each.offset);
+    for (const std::int32_t rank : ranks_.local_ranks())
+      for (std::int32_t i = of().starts[rank]; i < of().starts[rank + 1]; ++i) {
+        const action what = of().instructions[i].what == op::optimizer_step ? action{&update, this} : placed_.action_of(i);
+        if (what.run == nullptr) fail(program_does_not_fit, locate(of(), i) + " is not run by this trainer");
+        ranks_.player(rank).set(i, what);
+      }
+  }
+
+  model_trainer(const model_trainer&) = delete;
+  model_trainer& operator=(const model_trainer&) = delete;
+  // After a failure calls may still be under way in memory of the stages.
+  ~model_trainer() {
+    if constexpr (requires { ranks_.leave(); }) ranks_.leave();
+    ends_.clear();
+  }
+
+  // What each rank that lives here will hold; prepare() takes exactly that.
+  std::vector<rank_memory> plan() const { return placed_.plan(); }
+  // Takes all memory, draws the weights and makes the threads.
+  void prepare() {
+    placed_.prepare();
+    updates_.clear();
+    updates_.resize(static_cast<std::size_t>(of().ranks()));
+    draw_weights();
+    placed_.each_piece([&](std::int32_t rank, piece_type piece, const auto& sums) {
+      if (piece.gradients == nullptr || !config_.update) return;
+      auto& there = updates_[static_cast<std::size_t>(rank)];
+      const std::int32_t all = ranks_.updaters();
+      if (!there)
+        there = std::make_unique<update_type>(placed_.home(rank), config_.optimizer, model_.loss_numbers, all, ranks_.member(all, rank),
+                                              ranks_.members(all));
+      if (piece.parameters.data() == placed_.loss_parameters().data())
+        there->hold_loss(std::move(piece), config_.clamp_scale ? model_.limit : number_limit{});
+      else if (sums.ring != nullptr) there->hold(std::move(piece), *sums.ring);
+      else if (sums.reduction != nullptr) there->hold(std::move(piece), *sums.reduction);
+      else there->hold(std::move(piece));
+    });
+    for (auto& each : updates_)
+      if (each) each->prepare();
+    if (shares_.clock() != nullptr)
+      for (const std::int32_t rank : ranks_.local_ranks()) ranks_.player(rank).clock(shares_.clock());
+    shares_.forget();
+    ranks_.start();
+    steps_ = 0;
+    clean_ = false;
+    prepared_ = true;
+  }
+
+  // One step, of inputs that lie there, module after module. The loss is the mean over the program's groups. When a number is not finite: MT-R01, and the
+  // weights are as before.
+  step_result step(std::span<const void* const> inputs, double rate, timeline* record = nullptr) {
+    const auto started = std::chrono::steady_clock::now();
+    if (!prepared_) fail(bad_training_option, "step() before prepare()");
+    placed_.cut(inputs);
+    ranks_.run([&](std::int32_t rank) { begin(rank, rate); }, record);
+    step_result result;
+    result.rate = rate;
+    double told[2] = {placed_.loss(), 0};
+    for (std::size_t r = 0; r < updates_.size(); ++r)
+      if (updates_[r] && ranks_.member(ranks_.updaters(), static_cast<std::int32_t>(r)) == 0) told[1] = updates_[r]->norm();
+    ranks_.sum(told, 2);
+    result.loss = told[0];
+    result.gradient_norm = told[1];
+    clean_ = false;
+    if (config_.update) {
+      clean_ = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
+      if (!clean_)
+        report_not_finite<master>(model_.names, bad_samples_of(model_, inputs), parameters_, weights().data(), model_.parameter_size,
+                                  gradients().data(), model_.trainable_size, result.loss, steps_);
+      ++steps_;
+    }
+    if (shares_.end_step(ranks_)) placed_.split(shares_.splits());
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    return result;
+  }
+
+  const program& of() const { return ranks_.sheet().of; }
+  const model_outline& model() const { return model_; }
+  Host& ranks() { return ranks_; }
+  const std::vector<parameter>& parameters() const { return parameters_; }
+  index updates() const { return steps_; }
+  void set_updates(index updates) { steps_ = updates; }
+  // The flat buffer of a module that a rank here holds whole; null: none does.
+  const master* whole_module(std::size_t module) const { return placed_.whole_module(module); }
+  // The most that the slots of each rank's stages held, to compare with what was planned.
+  std::vector<index> used_of_slots() const { return placed_.used_of_slots(); }
+  // Samples that each replica of a module has of a group in the next step.
+  const list<index>& shares(index module) const { return shares_.of(module); }
+  // Between steps, by all processes alike. Loss and weights do not depend on it.
+  void set_shares(index module, const list<index>& to) {
+    if (!prepared_) fail(bad_training_option, "set_shares() before prepare()");
+    shares_.set(module, to);
+    placed_.split(shares_.splits());
+  }
+  // Of a rank that lives here, or of all of them, between steps: what they write to checkpoints and read from them. Who changes numbers calls
+  // write_back().
+  static constexpr std::int32_t all_ranks = -1;
+  host_pieces<typename Device::context, master> pieces(std::int32_t wanted = all_ranks) const {
+    host_pieces<typename Device::context, master> found;
+    placed_.each_piece([&](std::int32_t rank, piece_type piece, const auto&) {
+      if (wanted == all_ranks || rank == wanted) found.add(placed_.home(rank).ctx, rank, std::move(piece));
+    });
+    return found;
+  }
+
+  // All in the model's flat order, between steps; gradients where steps do not update. On every rank, and called by all.
+  std::vector<master> weights() {
+    return gathered(model_.parameter_size, [](const piece_type& piece, index at) { return piece.weights + at; });
+  }
+  std::vector<master> gradients() {
+    std::vector<master> flat(static_cast<std::size_t>(model_.trainable_size), master(0));
+    collect(flat, [](const piece_type& piece, index at) {
+      return piece.gradients != nullptr ? piece.gradients + (piece.sums_only ? moments_of(piece, at) : at) : nullptr;
+    });
+    // Those of the loss's numbers come in parts; the owner's are there.
+    for (const std::int32_t r : ranks_.local_ranks())
+      if (const auto* point = placed_.point(r); point != nullptr && !point->is_owner())
+        for (index i = 0; i < model_.loss_numbers; ++i)
+          flat[static_cast<std::size_t>(model_.loss_at + i)] += number_at(placed_.home(r).ctx, point->gradients() + i);
+    ranks_.sum(flat.data(), static_cast<index>(flat.size()));
+    return flat;
+  }
+  flat_state<master> state() {
+    const auto moments = [&](master* piece_type::*what) {
+      return gathered(model_.trainable_size, [what](const piece_type& piece, index at) {
+        return piece.*what != nullptr && moments_of(piece, at) >= 0 ? piece.*what + moments_of(piece, at) : nullptr;
+      });
+    };
+    return {weights(), moments(&piece_type::first), moments(&piece_type::second), steps_};
+  }
+  // What another run left, by whatever program; after prepare().
+  void set_state(const flat_state<master>& from) {
+    set_weights(from.weights);
+    const auto set = [&](std::span<const master> flat, master* piece_type::*what) {
+      scatter(flat, model_.trainable_size, [what](const piece_type& piece, index at, const master* data, index count) {
+        if (piece.*what == nullptr) return;
+        for (index i = 0; i < count; ++i)
+          if (const index to = moments_of(piece, at + i); to >= 0) (piece.*what)[to] = data[i];
+      });
+    };
+    set(from.first, &piece_type::first);
+    set(from.second, &piece_type::second);
+    steps_ = from.updates;
+  }
+  void set_weights(std::span<const master> from) {
+    scatter(from, model_.parameter_size,
+            [](const piece_type& piece, index at, const master* data, index count) { std::copy_n(data, count, piece.weights + at); });
+  }
+
+ private:
+  using endpoint = std::remove_reference_t<decltype(std::declval<Host&>().end(0))>;
+  using world = std::remove_reference_t<decltype(std::declval<Host&>().world())>;
+  using group_set = typename world::group_set;
+  using group_type = typename world::group;
+  using placed_type = placed_model<typename Device::context, Numbers, endpoint, group_type>;
+  using update_type = rank_update<typename placed_type::home_type, typename Device::adamw_step>;
+  using piece_type = parameter_piece<master>;
+
+  std::vector<std::int32_t> tensor_degrees() const {
+    std::vector<std::int32_t> all(model_.size(), 1);
+    for (std::size_t k = 0; k < std::min(all.size(), config_.modules.size()); ++k) all[k] = config_.modules[k].tensor;
+    for (const voice& each : of().voices)
+      if (const std::int32_t tensor = all[static_cast<std::size_t>(each.module)]; tensor < 1 || each.shards % tensor != 0)
+        fail(program_does_not_fit, std::string(each.name.view()) + " has " + std::to_string(each.shards) + " shards in the program, tensor degree " +
+                                       std::to_string(tensor) + " must divide them");
+    return all;
+  }
+  std::vector<std::vector<std::int32_t>> all_groups() const {
+    std::vector<std::vector<std::int32_t>> all = groups_.compute();
+    all.insert(all.end(), groups_.reduce().begin(), groups_.reduce().end());
+    return all;
+  }
+  // A rank's end of a group, one for all that it does in it.
+  group_type* group(int set, std::int32_t number, std::int32_t rank) {
+    if (set == 1) number += static_cast<std::int32_t>(groups_.compute().size());
+    auto& own = ends_[{rank, number}];
+    if (own) return own.get();
+    own = std::make_unique<group_type>(group_set_, number, ranks_.end(rank));
+    // Sums of gradients go on while backward does, where a rank only begins what it does.
+    if constexpr (requires { own->go_beside(); })
+      if (set == 1) own->go_beside();
+    return own.get();
+  }
+
+  // Ranks of one process are there all at once, and before the first step their threads have nothing else to do.
+  void draw_weights() {
+    std::vector<std::pair<std::int32_t, piece_type>> all;
+    placed_.each_piece([&](std::int32_t rank, piece_type piece, const auto&) { all.emplace_back(rank, std::move(piece)); });
+    const auto draw = [&](index i) {
+      const auto& [rank, piece] = all[static_cast<std::size_t>(i)];
+      auto ctx = placed_.home(rank).ctx;
+      initialise(ctx, piece.parameters, config_.seed, piece.weights, piece.size);
+      finish(ctx);
+    };
+    if (config_.threads == 1) return in_parallel(static_cast<index>(all.size()), draw, works_on_host<typename Device::context> ? 0 : 1);
+    for (auto& [rank, piece] : all)
+      placed_.home(rank).together([&](typename Device::context& ctx, int) {
+        initialise(ctx, piece.parameters, config_.seed, piece.weights, piece.size);
+        finish(ctx);
+      });
+  }
+
+  void begin(std::int32_t rank, double rate) {
+    using draws = decltype(Device::context::draws);
+    placed_.begin_step(rank, draws{config_.seed, static_cast<std::uint64_t>(steps_), 0}, !clean_);
+    if (auto& own = updates_[static_cast<std::size_t>(rank)]) own->begin_step(steps_, rate);
+    else placed_.begin_sums(rank);
+  }
+  static bool update(void* self, const instruction& it, std::int32_t) {
+    const auto& all = *static_cast<const model_trainer*>(self);
+    const std::int32_t rank = all.of().place(all.of().voices[it.voice], it.stage);
+    const auto* const point = all.placed_.point(rank);
+    auto& own = *all.updates_[static_cast<std::size_t>(rank)];
+    return point != nullptr ? own.stage_ready(point->loss(), point->gradients()) : own.stage_ready(nullptr, nullptr);
+  }
+  // address(piece, element) is where it lies; null: not there.
+  template <class Address>
+  void collect(std::vector<master>& flat, Address&& address) const {
+    const auto held = pieces();
+    for (const piece_type& piece : held.all())
+      each_own_run(piece, [&](const parameter& each, index at, index element, index count) {
+        const index to = places_.at(each.name) + element;
+        for (index i = 0; i < count; ++i)
+          if (const master* const from = address(piece, at + i); from != nullptr) flat[static_cast<std::size_t>(to + i)] = *from;
+      });
+  }
+  template <class Address>
+  std::vector<master> gathered(index size, Address&& address) {
+    std::vector<master> flat(static_cast<std::size_t>(size), master(0));
+    collect(flat, address);
+    ranks_.sum(flat.data(), size);
+    return flat;
+  }
+  template <class Write>
+  void scatter(std::span<const master> from, index size, Write&& write) {
+    if (!prepared_) fail(bad_training_option, "weights before prepare()");
+    if (static_cast<index>(from.size()) != size)
+      fail(bad_training_option, "got " + std::to_string(from.size()) + " numbers for a buffer of " + std::to_string(size));
+    auto held = pieces();
+    for (const piece_type& piece : held.all())
+      for (const parameter& each : piece.parameters) {
+        const index begin = places_.at(each.name);
+        if (begin >= size) continue;
+        each_run(each, [&](index at, index element, index count) { write(piece, at, from.data() + begin + element, count); });
+      }
+    held.write_back();
+  }
+
+  const model_outline& model_;
+  pipeline_config config_;
+  std::vector<parameter> parameters_;
+  std::map<std::string, index, std::less<>> places_;  // of each parameter in the flat order
+  Host ranks_;
+  stage_groups groups_;
+  group_set group_set_;
+  std::map<std::pair<std::int32_t, std::int32_t>, std::unique_ptr<group_type>> ends_;  // of each rank that lives here
+  placed_type placed_;
+  step_shares shares_;
+  std::vector<std::unique_ptr<update_type>> updates_;  // of each rank that learns
+  index steps_ = 0;
+  bool clean_ = false;  // gradients are zero
+  bool prepared_ = false;
+};
+
+// The same for a model by its type.
+template <class Model, class Device, class Numbers, class Host>
+class pipeline_trainer : public model_trainer<Device, Numbers, Host> {
+ public:
+  using base = model_trainer<Device, Numbers, Host>;
+  using batch = typename Model::batch;
+
+  pipeline_trainer(const score& order, pipeline_config config)
+      : base(table_of_model<Model, typename Device::context, Numbers>, order, std::move(config)) {}
+  step_result step(const batch& whole, double rate, timeline* record = nullptr) { return base::step(inputs_of<Model>(whole), rate, record); }
+};
+
+}  // namespace motet

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/feeds/meeting_point.hpp>
+#include <motet/runtime/feeds/program_splits.hpp>
+#include <motet/runtime/stage/layer_split.hpp>
+#include <motet/runtime/train/placed_stage.hpp>
+#include <motet/schedule/check/buffers.hpp>
+
+#include <memory>
+#include <span>
+
+namespace motet {
+
+// What a rank holds, in bytes, before anything is allocated.
+struct rank_memory {
+  stage_memory stages;
+  index features = 0;           // of the whole step, their gradients, what a join gathers, and the numbers of the loss
+  index packing = 0;            // where small gradients are put together to be summed
+  index inputs = 0;             // of all microbatches, where operations do not reach the host's memory
+  index work = 0, scratch = 0;  // temporaries, shared by all of its stages; scratch is of each thread
+  index threads = 1;
+  index total() const { return stages.total() + features + packing + inputs + work + scratch * threads; }
+};
+
+// A model on some ranks of a program: every stage of every module that these hold, with the rows between them, the join behind them, and the sums of
+// gradients over ranks. Each instruction has its action here, but updates.
+template <class Context, class Numbers, class Endpoint, class Group>
+class placed_model {
+ public:
+  using master = typename Numbers::master;
+  using home_type = rank_state<Context, Numbers, Endpoint>;
+  using model_type = model_table<Context, Numbers>;
+  using point_type = meeting_point<Context, Numbers, Endpoint>;
+  using piece_type = parameter_piece<master>;
+  using reduction_type = gradient_reduction<master, Group, Context>;
+  using ring_type = gradient_ring<master, Group, Context>;
+  // Who sums the gradients of a stage over ranks; neither where it is alone.
+  struct stage_sums {
+    reduction_type* reduction = nullptr;
+    ring_type* ring = nullptr;
+  };
+
+  // ranks: those that live here. end(rank) is that rank's end of the transport; group(set, number, rank) its end of a group, set 0 for those that
+  // compute together and 1 for those that sum gradients. choices: of each module. room: for which shares of the replicas memory is planned.
+  template <class End, class Groups>
+  placed_model(const model_type& model, const score_sheet& sheet, index samples, const std::vector<module_choice>& choices,
+               std::span<const std::int32_t> ranks, const stage_groups& groups, End end, Groups group, const resplit_options& room = {},
+               int threads = 1)
+      : model_(model),
+        sheet_(sheet),
+        samples_(samples),
+        groups_(of().voices[0].joins()),
+        stage_groups_(groups),
+        splits_(splits_of(of(), samples)),
+        most_(most_of(splits_, room)) {
+    for (const voice& each : of().voices) {
+      const index parts = splits_[each.module].replicas * each.group;
+      if (samples % groups_ == 0 && samples / groups_ >= parts) continue;
+      fail(bad_training_option, "a batch of " + std::to_string(samples) + " samples in " + std::to_string(groups_) + " groups of " +
+                                    std::to_string(parts) + " microbatches for " + std::string(each.name.view()));
+    }
+    buffer_counts buffers;
+    if (const finding found = count_buffers(of(), buffers); !found.ok()) fail(reason_messages[static_cast<int>(found.why)], detail_of(of(), found));
+    homes_.resize(static_cast<std::size_t>(of().ranks()));
+    points_.resize(homes_.size());
+    for (const std::int32_t r : ranks) {
+      auto& own = homes_[static_cast<std::size_t>(r)];
+      own = std::make_unique<home_type>();
+      own->rank = r;
+      own->threads = threads;
+      own->end = &end(r);
+      own->sheet = &sheet;
+    }
+    for (std::size_t module = 0; module < model.of->size(); ++module)
+      for (index v = 0; v < of().voices.size(); ++v)
+        if (of().voices[v].module == static_cast<std::int32_t>(module))
+          place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{}, buffers, group);
+    layout_ = layout_of(of(), groups, splits_);
+    if (room.most > 1) roomy_ = largest_layout_of(of(), groups, splits_, most_);
+    for (const std::int32_t r : ranks)
+      if (layout_.member(r) >= 0) points_[static_cast<std::size_t>(r)] = std::make_unique<point_type>(model_, home(r), layout_, groups_);
+  }
+
+  // What each rank that lives here will hold; prepare() takes exactly that.
+  std::vector<rank_memory> plan() const {
+    std::vector<rank_memory> found(homes_.size());
+    const auto cover = [](rank_memory& own, const auto& needs) {
+      own.work = std::max(own.work, needs.work);
+      own.scratch = std::max(own.scratch, needs.scratch);
+    };
+    each_stage([&](const auto& each) {
+      const stage_needs needs = each.stage->measure();
+      rank_memory& own = found[static_cast<std::size_t>(each.stage->at().rank)];
+      own.stages.add(needs.own);
+      own.packing += each.sums_bytes();
+      cover(own, needs);
+    });
+    each_staged(
+        [&](std::int32_t rank, const auto& parts, const auto& staged) { found[static_cast<std::size_t>(rank)].inputs += staged.bytes(parts); });
+    for (std::size_t r = 0; r < homes_.size(); ++r)
+      if (homes_[r]) found[r].threads = homes_[r]->threads;
+    for (std::size_t r = 0; r < points_.size(); ++r) {
+      if (!points_[r]) continue;
+      const auto needs = needs_of(static_cast<std::int32_t>(r));
+      found[r].features = needs.features;
+      cover(found[r], needs);
+    }
+    return found;
+  }
+  // Takes all memory; weights are for the caller to fill.
+  void prepare() {
+    const std::vector<rank_memory> needs = plan();
+    for (std::size_t r = 0; r < homes_.size(); ++r) {
+      if (!homes_[r]) continue;
+      homes_[r]->prepare(needs[r].work, needs[r].scratch);
+      if (points_[r]) points_[r]->prepare(needs_of(static_cast<std::int32_t>(r)));
+    }
+    each_stage([&](auto& each) { each.prepare(home(each.stage->at().rank).ctx); });
+    each_staged([](std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
+    connect();
+  }
+  // Of each module how its samples are cut.
+  const list<sample_split>& splits() const { return splits_; }
+  // From the next cut() on. Between steps; on every rank the same.
+  void split(const list<sample_split>& to) {
+    splits_ = to;
+    for (auto& each : voices_)
+      for (auto& [rank, parts] : each.parts) parts->split(splits_[module_of(each)]);
+    layout_ = layout_of(of(), stage_groups_, splits_);
+    for (auto& each : points_)
+      if (each) each->lay_out();
+    connect();
+  }
+  // The most that the slots of each rank's stages held, to compare with what was planned.
+  std::vector<index> used_of_slots() const {
+    std::vector<index> most(homes_.size(), 0);
+    each_stage(
+        [&](const auto& each) { most[static_cast<std::size_t>(each.stage->at().rank)] += each.stage->used_of_slots() * each.stage->at().slots; });
+    return most;
+  }
+
+  home_type& home(std::int32_t rank) const { return *homes_[static_cast<std::size_t>(rank)]; }
+  // Null on a rank that brings nothing to the join.
+  const point_type* point(std::int32_t rank) const { return points_[static_cast<std::size_t>(rank)].get(); }
+  std::span<const parameter> loss_parameters() const { return loss_parameters_; }
+  // The flat buffer of a module that a rank here holds whole; null: none does.
+  const master* whole_module(std::size_t module) const {
+    for (const auto& each : voices_)
+      if (module_of(each) == static_cast<std::int32_t>(module) && each.held.size() == 1 && each.held[0].stage && each.held[0].stage->at().cut.whole())
+        return each.held[0].stage->weights_data();
+    return nullptr;
+  }
+  // visit(rank, piece, stage_sums), stages in the model's order, then the loss.
+  template <class Visit>
+  void each_piece(Visit&& visit) const {
+    each_stage([&](const auto& each) { visit(each.stage->at().rank, each.piece(), stage_sums{each.reduction.get(), each.ring.get()}); });
+    for (std::size_t r = 0; r < points_.size(); ++r) {
+      if (!points_[r] || !points_[r]->is_owner()) continue;
+      const auto& own = *points_[r];
+      piece_type piece{model_.of->loss_numbers, loss_parameters_, own.weights(), own.gradients(), own.first(), own.second()};
+      piece.runs = decay_runs(loss_parameters_, piece.size);
+      visit(static_cast<std::int32_t>(r), std::move(piece), stage_sums{});
+    }
+  }
+
+  // What an instruction does; nothing for an update, or for what is not run here.
+  action action_of(std::int32_t number) {
+    const instruction& it = of().instructions[number];
+    if (it.what == op::join) return points_[static_cast<std::size_t>(of().rank_of(number))]->join_action();
+    for (auto& each : voices_) {
+      if (each.voice != it.voice) continue;
+      auto& own = each.held[static_cast<std::size_t>(it.stage)];
+      return it.what == op::reduce_gradient ? own.sums_action() : own.stage->action_of(it.what);
+    }
+    return {};
+  }
+
+  // Before each step: cuts the batch, of which each module's input lies there, into the program's microbatches.
+  void cut(std::span<const void* const> inputs) {
+    const auto refuse = [&](std::int32_t module, const std::string& what) {
+      fail(step_too_large, std::string(model_.of->names[static_cast<std::size_t>(module)]) + " " + what);
+    };
+    for (auto& each : voices_) {
+      const std::int32_t module = module_of(each);
+      const net_outline& net = *model_.of->nets[static_cast<std::size_t>(module)];
+      const void* const own = inputs[static_cast<std::size_t>(module)];
+      if (net.samples(own) != samples_)
+        refuse(module, "has " + std::to_string(net.samples(own)) + " samples, planned for exactly " + std::to_string(samples_));
+      if (!net.fits(own, samples_)) refuse(module, "has a sample longer than " + std::to_string(net.longest()));
+    }
+    for (auto& each : voices_)
+      for (auto& [rank, parts] : each.parts) parts->cut(inputs[static_cast<std::size_t>(module_of(each))]);
+  }
+  // On the rank's own thread.
+  template <class Draws>
+  void begin_step(std::int32_t rank, const Draws& draws, bool zero_gradients) {
+    home(rank).ctx.draws = draws;
+    home(rank).ctx.sample_share = 1.0 / static_cast<double>(samples_);
+    if constexpr (requires { home(rank).end->begin(home(rank).ctx); }) home(rank).end->begin(home(rank).ctx);
+    each_staged([&](std::int32_t r, auto& parts, auto& staged) {
+      if (r == rank) staged.stage(home(rank).ctx, parts);
+    });
+    refresh_weights(home(rank).ctx);
+    each_stage([&](auto& each) {
+      if (each.stage->at().rank != rank) return;
+      each.stage->begin_step(zero_gradients);
+    });
+    if (auto& own = points_[static_cast<std::size_t>(rank)]) own->begin_step();
+  }
+  // Of a step without updates; others begin their sums themselves.
+  void begin_sums(std::int32_t rank) {
+    each_stage([&](auto& each) {
+      if (each.stage->at().rank == rank) each.begin_sums();
+    });
+  }
+  // Of the step that ended, the part of the ranks that live here.
+  double loss() const {
+    double sum = 0;
+    for (std::size_t r = 0; r < points_.size(); ++r)
+      if (points_[r]) sum += number_at(homes_[r]->ctx, points_[r]->loss());
+    return sum;
+  }
+
+ private:
+  const program& of() const { return sheet_.of; }
+  std::int32_t module_of(const placed_voice<Context, Numbers, Endpoint, Group>& one) const { return of().voices[one.voice].module; }
+  // visit(stage_here), of those that live here, in the model's order.
+  template <class Visit>
+  void each_stage(Visit&& visit) const {
+    for (auto& each : voices_)
+      for (auto& own : each.held)
+        if (own.stage) visit(own);
+  }
+  // visit(rank, microbatches, staged inputs)
+  template <class Visit>
+  void each_staged(Visit&& visit) const {
+    if constexpr (!works_on_host<Context>)
+      for (auto& each : voices_)
+        for (auto& [rank, staged] : each.staged) visit(rank, *each.parts.at(rank), staged);
+  }
+  typename point_type::needs needs_of(std::int32_t rank) const {
+    if (roomy_.exact()) return point(rank)->measure();
+    return point_type(model_, home(rank), roomy_, groups_).measure();
+  }
+
+  template <class Groups>
+  void place(std::int32_t v, const module_choice& choice, const buffer_counts& buffers, Groups& group) {
+    const voice& sings = of().voices[v];
+    const auto module = static_cast<std::size_t>(sings.module);
+    const std::string_view name = model_.of->names[module];
+    const net_outline& net = *model_.of->nets[module];
+    bool here = false;
+    for (std::int32_t s = 0; s < sings.stages; ++s) here = here || homes_[static_cast<std::size_t>(of().place(sings, s))];
+    if (!here) return;
+    auto& own = voices_.emplace_back();
+    own.voice = v;
+    own.held.resize(static_cast<std::size_t>(sings.stages));
+    const std::vector<index> layers = split_layers(name, net.layers, sings.stages, choice.layers);
+    stage_position at;
+    at.learns = sings.learns;
+    at.cut = {stage_groups_.tensor_of(sings), stage_groups_.tensor_member(sings)};
+    for (const instruction& each : of().instructions) at.splits = at.splits || (each.voice == v && each.what == op::backward_input);
+    for (std::int32_t s = 0; s < sings.stages; ++s) {
+      const index where = sings.first_place + s;
+      at.rank = of().places[where];
+      at.range = {at.range.last, at.range.last + layers[static_cast<std::size_t>(s)]};
+      if (!homes_[static_cast<std::size_t>(at.rank)]) continue;
+      at.slots = of().slots[where];
+      at.remade = !choice.remade.empty() && choice.remade[static_cast<std::size_t>(s)] != 0;
+      if (at.remade && at.splits)
+        fail(program_does_not_fit, "stage " + std::to_string(s) + " of " + std::string(name) +
+                                       " makes again what backward needs, and the schedule splits backward; take another schedule, or keep it");
+      for (int kind = 0; kind < 3; ++kind) {
+        at.in[kind] = buffers.in[kind][where];
+        at.out[kind] = buffers.out[kind][where];
+      }
+      auto& to = own.held[static_cast<std::size_t>(s)];
+      to.parameters = net.parameters_of(name, at.range, at.cut);
+      at.parameters = net.span_of(at.range, at.cut).size();
+      to.join(net, stage_groups_, sings, s, choice, at, group);
+      spread_place place = place_of(sings, stage_groups_);
+      place.balanced = choice.balanced;
+      auto& parts = own.parts[at.rank];
+      if (!parts)
+        parts =
+            net.microbatches(splits_[sings.module], sings.replica, place, any_or_none(to.groups[0]), any_or_none(to.groups[1]), most_[sings.module]);
+      to.stage = std::make_unique<held_stage<Context, Numbers, Endpoint>>(home(at.rank), *model_.nets[module], at, *parts);
+      if (s == 0 && !works_on_host<Context>) own.staged.try_emplace(at.rank);
+    }
+    for (std::size_t s = 0; s + 1 < own.held.size(); ++s) {
+      auto &one = own.held[s].stage, &next = own.held[s + 1].stage;
+      if (one && next && one->at().rank == next->at().rank) one->connect(*next);
+    }
+  }
+  // Tells last stages where their features go.
+  void connect() {
+    for (auto& each : voices_) {
+      if (!each.held.back().stage) continue;
+      auto& last = *each.held.back().stage;
+      auto& point = *points_[static_cast<std::size_t>(last.at().rank)];
+      const voice& sings = of().voices[each.voice];
+      const auto module = static_cast<std::size_t>(sings.module);
+      std::vector<matrix<master>> features;
+      std::vector<matrix<const master>> gradients;
+      for (index m = 0; m < sings.microbatches; ++m) {
+        features.push_back(point.features_of(module, each.voice, m / sings.group, m % sings.group));
+        gradients.push_back(point.gradients_of(module, each.voice, m / sings.group, m % sings.group));
+      }
+      last.set_features(std::move(features), std::move(gradients));
+    }
+  }
+
+  const model_type& model_;
+  const score_sheet& sheet_;
+  index samples_, groups_;
+  const stage_groups& stage_groups_;
+  std::vector<std::unique_ptr<home_type>> homes_;    // of the ranks that live here
+  std::vector<std::unique_ptr<point_type>> points_;  // of those with a last stage
+  list<sample_split> splits_;                        // of each module
+  list<index> most_;                                 // of each module, samples of a replica in a group that there is room for
+  join_layout layout_, roomy_;                       // as it is, and where there is room for other shares, with the most of each
+  std::vector<parameter> loss_parameters_ = model_.of->loss_parameters();
+  mutable std::vector<placed_voice<Context, Numbers, Endpoint, Group>> voices_;  // in the order of the model's modules
+};
+
+}  // namespace motet

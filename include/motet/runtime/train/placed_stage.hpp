@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/gradients/gradient_ring.hpp>
+#include <motet/runtime/gradients/parameter_piece.hpp>
+#include <motet/runtime/gradients/program_ownership.hpp>
+#include <motet/runtime/stage/held_stage.hpp>
+#include <motet/runtime/stage/staged_microbatches.hpp>
+
+#include <map>
+#include <memory>
+
+namespace motet {
+
+template <class Group>
+any_group any_or_none(Group* one) {
+  return one != nullptr ? any_group(*one) : any_group{};
+}
+
+// A stage of a voice on the rank that holds it, the groups that it computes with, and how its gradients are summed over ranks.
+template <class Context, class Numbers, class Endpoint, class Group>
+struct placed_stage {
+  using master = typename Numbers::master;
+  using reduction_type = gradient_reduction<master, Group, Context>;
+  using ring_type = gradient_ring<master, Group, Context>;
+
+  std::unique_ptr<held_stage<Context, Numbers, Endpoint>> stage;  // null: on a rank elsewhere
+  std::vector<parameter> parameters;
+  update_share share;
+  Group* groups[4] = {};                      // tensor, context, and of the sums: cut, shared; null: alone
+  std::unique_ptr<reduction_type> reduction;  // one of these two; neither where it is alone
+  std::unique_ptr<ring_type> ring;
+
+  // The groups of the stage on its rank, and what it does for the sums of its gradients, after its parameters are known; at learns what is kept for it.
+  // group(set, number, rank): set 0 for those that compute together, 1 for those that sum.
+  template <class Groups>
+  void join(const net_outline& net, const stage_groups& all, const voice& sings, std::int32_t s, const module_choice& choice, stage_position& at,
+            Groups& group) {
+    const stage_groups::places& places = all.of(sings, s);
+    const std::int32_t numbers[4] = {places.tensor, places.context, places.cut, places.shared};
+    for (int g = 0; g < 4; ++g)
+      if (numbers[g] >= 0) groups[g] = group(g < 2 ? 0 : 1, numbers[g], at.rank);
+    share = whole_share(at.parameters);
+    at.moments = at.parameters;
+    at.sums_each = false;
+    if (!sings.learns) {
+      // Of equal copies the first one counts.
+      share = {};
+      for (const parameter& each : parameters)
+        if (sings.replica == 0 && all.context_member(sings) == 0 && (!each.shared || all.tensor_member(sings) == 0))
+          share.counted.push_back({each.offset, each.offset + each.held()});
+      at.moments = 0;
+      return;
+    }
+    if (groups[2] == nullptr && groups[3] == nullptr) return;
+    bucket_options options;
+    options.shards = choice.shard_optimizer;
+    at.sums_each = choice.shard_gradients;
+    const std::vector<interval> layers = at.sums_each ? net.gradient_parts(at.range, at.cut) : std::vector<interval>{};
+    reduction_plan planned = plan_stage(parameters, at.parameters, all, sings, s, at.rank, options, layers);
+    share = planned.share;
+    at.moments = planned.share.moments;
+    if (at.sums_each) ring = std::make_unique<ring_type>(std::move(planned), layers, groups[2], groups[3]);
+    else reduction = std::make_unique<reduction_type>(std::move(planned), groups[2], groups[3]);
+  }
+
+  // What sums take besides the stage's own memory.
+  index sums_bytes() const { return (reduction ? reduction->packing_bytes() : 0) + (ring ? ring->gradient_bytes() : 0); }
+  // Takes all memory.
+  void prepare(Context& ctx) {
+    if (reduction) reduction->forget();
+    stage->prepare(stage->measure());
+    const auto sum_by = [&](auto& sums, master* gradients) {
+      sums.prepare(ctx, gradients, stage->weights_data());
+      stage->set_sink(sums.sink());
+    };
+    if (reduction) sum_by(*reduction, stage->gradients_data());
+    if (ring) sum_by(*ring, stage->weights_data());
+  }
+  void begin_sums() {
+    if (reduction) reduction->begin_step();
+    if (ring) ring->begin_step();
+  }
+  // Waits for the sums; nothing where it is alone.
+  action sums_action() {
+    if (ring) return {&finish<ring_type>, ring.get()};
+    return {&finish<reduction_type>, reduction.get(), reduction ? &reduction->began() : nullptr};
+  }
+  parameter_piece<master> piece() const {
+    parameter_piece<master> found{stage->at().parameters, parameters};
+    found.weights = stage->weights_data();
+    found.gradients = ring ? ring->sums() : stage->gradients_data();
+    found.sums_only = ring != nullptr;
+    found.first = stage->first();
+    found.second = stage->second();
+    found.share = &share;
+    found.runs = decay_runs(parameters, found.size);
+    return found;
+  }
+
+ private:
+  template <class Sums>
+  static bool finish(void* self, const instruction&, std::int32_t) {
+    return self == nullptr || static_cast<Sums*>(self)->finish();
+  }
+};
+
+// A voice with a stage on a rank that lives here. Each of its ranks sees the microbatches through groups of its own.
+template <class Context, class Numbers, class Endpoint, class Group>
+struct placed_voice {
+  std::int32_t voice = 0;
+  std::map<std::int32_t, std::unique_ptr<any_microbatches>> parts;  // of each rank
+  std::map<std::int32_t, staged_microbatches<Context>> staged;      // of those with a first stage, where operations do not reach the host's memory
+  std::vector<placed_stage<Context, Numbers, Endpoint, Group>> held;
+};
+
+}  // namespace motet

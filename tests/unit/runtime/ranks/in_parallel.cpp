@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/runtime/ranks/in_parallel.hpp>
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+using motet::in_parallel;
+
+TEST_CASE("everything is done once") {
+  for (const motet::index count : {0, 1, 2, 100})
+    for (const motet::index most : {0, 1, 3}) {
+      std::vector<std::atomic<int>> done(static_cast<std::size_t>(count));
+      in_parallel(
+          count, [&](motet::index i) { ++done[static_cast<std::size_t>(i)]; }, most);
+      for (const auto& each : done) CHECK(each == 1);
+    }
+}
+
+TEST_CASE("threads work at once") {
+  std::atomic<int> here{0};
+  in_parallel(
+      2,
+      [&](motet::index) {
+        ++here;
+        while (here < 2) std::this_thread::yield();
+      },
+      2);
+  CHECK(here == 2);
+}
+
+TEST_CASE("a failure is the caller's, and ends the work") {
+  std::atomic<int> begun{0};
+  CHECK_THROWS_WITH_AS(in_parallel(
+                           1000,
+                           [&](motet::index) {
+                             ++begun;
+                             throw std::runtime_error("broken");
+                           },
+                           3),
+                       "broken", std::runtime_error);
+  CHECK(begun <= 3);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/runtime/state/boundary.hpp>
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+using namespace motet;
+
+namespace {
+// What a ring asks a transport.
+struct fake_end {
+  std::set<int> taken;
+  struct message {
+    int tag, peer;
+    const void* rows;
+    motet::index bytes;
+  };
+  std::vector<message> messages;
+  bool sent(std::int32_t tag) const { return taken.count(tag) != 0; }
+  void send(std::int32_t tag, std::int32_t peer, const std::byte* rows, motet::index bytes) { messages.push_back({tag, peer, rows, bytes}); }
+};
+bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % static_cast<std::uintptr_t>(arena::alignment) == 0; }
+}  // namespace
+
+TEST_CASE("a buffer is a whole number of cache lines") {
+  CHECK(boundary_bytes<float>(3, 5) == 64);
+  CHECK(boundary_bytes<float>(4, 5) == 128);
+  CHECK(boundary_bytes<double>(0, 5) == 0);
+}
+
+TEST_CASE("a microbatch holds its buffer until it gives it back") {
+  boundary_pool<float> pool;
+  pool.prepare(2, 3, 7, 10);
+  float* const a = pool.take(4);
+  float* const b = pool.take(9);
+  REQUIRE(a != nullptr);
+  REQUIRE(b != nullptr);
+  CHECK(is_aligned(a));
+  CHECK(is_aligned(b));
+  CHECK(std::abs(a - b) >= 3 * 7);
+  CHECK(pool.take(4) == a);  // asked again, as a receive does
+  CHECK(pool.take(1) == nullptr);
+  CHECK(pool.of(4) == a);
+  CHECK(pool.of(9) == b);
+  pool.give(4);
+  CHECK(pool.take(1) == a);
+  CHECK(pool.of(9) == b);
+  std::fill_n(a, 21, 1.0f);
+  std::fill_n(b, 21, 2.0f);
+  CHECK(a[20] == 1.0f);
+}
+
+TEST_CASE("a pool without buffers has none to give") {
+  boundary_pool<double> pool;
+  pool.prepare(0, 3, 7, 2);
+  CHECK(pool.take(0) == nullptr);
+}
+
+TEST_CASE("a ring is written in turn, and waits for the message that was there before") {
+  boundary_ring<float> ring;
+  ring.prepare(2, 2, 16);
+  fake_end end;
+  float* const a = ring.take(5, end);
+  float* const b = ring.take(6, end);
+  REQUIRE(a != nullptr);
+  REQUIRE(b != nullptr);
+  CHECK(a != b);
+  CHECK(is_aligned(b));
+  CHECK(ring.take(7, end) == nullptr);  // not even sent
+  ring.send(5, end, 50, 1, 33);
+  CHECK(ring.take(7, end) == nullptr);  // not taken
+  ring.send(6, end, 60, 2, 44);
+  REQUIRE(end.messages.size() == 2);
+  CHECK(end.messages[0].tag == 50);
+  CHECK(end.messages[0].peer == 1);
+  CHECK(end.messages[0].rows == a);
+  CHECK(end.messages[0].bytes == 33);
+  CHECK(end.messages[1].rows == b);
+  end.taken.insert(60);
+  CHECK(ring.take(7, end) == nullptr);  // it is the other's turn
+  end.taken.insert(50);
+  CHECK(ring.take(7, end) == a);
+  CHECK(ring.take(8, end) == b);
+  CHECK(ring.take(9, end) == nullptr);
+  // Both are free in the next step, whose tags are the same.
+  ring.send(7, end, 50, 1, 1);
+  ring.send(8, end, 60, 1, 1);
+  ring.clear();
+  CHECK(ring.take(5, end) == a);
+}
