@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention forward and backward on one thread, as a fraction of what this processor's multiply-adds can do. Prints one JSON line for each shape.
-// Usage: attention [seconds for each shape] [only this number of rows]
+// Attention forward and backward on one thread, as a share of what this processor's multiply-adds can do. Forward, backward and multiply-adds alone take
+// turns; the shortest of each counts.
+//
+//   bench_attention [flags of Google Benchmark]
+#include "suite.hpp"
 
 #include <motet/backend/cpu/attention/attention.hpp>
 #include <motet/tensor/random.hpp>
-
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
 
 // Multiply-adds in registers and nothing else, the rate to compare with. Returns how many FLOPs it did.
 #define MOTET_BENCH_RATE(SET, TARGET)                                                          \
@@ -39,31 +37,11 @@ MOTET_BENCH_RATE(avx512, __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,a
 namespace motet {
 namespace {
 
-// Processor time of this thread, so that other programs count little.
-double now() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-// The shortest of many runs: what the code takes when nothing else gets in its way.
-template <class Function>
-double shortest(double budget, Function&& function) {
-  double best = 1e30;
-  const double start = now();
-  for (int runs = 0; runs < 5 || now() - start < budget; ++runs) {
-    const double before = now();
-    function();
-    best = std::min(best, now() - before);
-  }
-  return best;
-}
-
-double peak_gflops() {
-  constexpr index rounds = 20000;
+constexpr index peak_rounds = 20000;
+double multiply_adds() {
   double flops = 0;
-  const auto once = [&] { MOTET_SIMD_DISPATCH(flops =, multiply_add_rate(rounds)); };
-  return (shortest(0.2, once), flops) / shortest(0.2, once) / 1e9;
+  MOTET_SIMD_DISPATCH(flops =, multiply_add_rate(peak_rounds));
+  return flops;
 }
 
 template <class T>
@@ -76,8 +54,14 @@ struct bench_case {
   mask_kind mask;
 };
 
+std::string name_of(const bench_case& c, const char* type) {
+  const auto part = [](const char* name, index value) { return "/" + std::string(name) + ":" + std::to_string(value); };
+  return "attention/" + std::string(type) + part("samples", c.samples) + part("rows", c.rows) + part("heads", c.heads) +
+         part("kv_heads", c.kv_heads) + part("head_width", c.width) + (c.mask == mask_kind::full ? "/full" : "/causal");
+}
+
 template <class T>
-void measure(const bench_case& c, double budget, double peak) {
+void measure(benchmark::State& state, const bench_case& c) {
   const attention_shape shape{c.heads, c.kv_heads, c.width, c.mask, 0};
   const sequences seq{c.samples, c.rows, nullptr};
   const index q_width = c.heads * c.width, kv_width = c.kv_heads * c.width, all = q_width + 2 * kv_width, rows = seq.rows();
@@ -104,33 +88,44 @@ void measure(const bench_case& c, double budget, double peak) {
   cpu::context ctx;
   ctx.memory = arena(memory.data(), memory.size());
   ctx.scratch = arena(scratch.data(), scratch.size());
-  const double forward_seconds = shortest(budget / 2, [&] { forward(ctx); }), backward_seconds = shortest(budget / 2, [&] { backward(ctx); });
-  const double products = 2.0 * static_cast<double>(c.samples * c.heads) * static_cast<double>(c.rows * c.rows) * static_cast<double>(c.width);
-  const double forward_rate = 2 * products / forward_seconds / 1e9, backward_rate = 5 * products / backward_seconds / 1e9;
-  const double both_rate = 7 * products / (forward_seconds + backward_seconds) / 1e9;
-  std::printf(
-      "{\"type\": \"%s\", \"samples\": %td, \"rows\": %td, \"heads\": %td, \"kv_heads\": %td, \"head_width\": %td, \"mask\": \"%s\", "
-      "\"forward_us\": %.1f, \"backward_us\": %.1f, \"forward_gflops\": %.1f, \"backward_gflops\": %.1f, \"gflops\": %.1f, \"peak_gflops\": %.1f, "
-      "\"forward_of_peak\": %.3f, \"backward_of_peak\": %.3f, \"of_peak\": %.3f}\n",
-      type_name<T>(), c.samples, c.rows, c.heads, c.kv_heads, c.width, c.mask == mask_kind::full ? "full" : "causal", forward_seconds * 1e6,
-      backward_seconds * 1e6, forward_rate, backward_rate, both_rate, peak, forward_rate / peak, backward_rate / peak, both_rate / peak);
-  std::fflush(stdout);
+  bench::series forward_took(bench::thread_seconds), backward_took(bench::thread_seconds), peak_took(bench::thread_seconds);
+  double peak_flops = 0;
+  for (auto _ : state) {
+    const double both = forward_took.take([&] { forward(ctx); }) + backward_took.take([&] { backward(ctx); });
+    peak_took.take([&] { peak_flops = multiply_adds(); });
+    state.SetIterationTime(both);
+  }
+  const double products = 2e-9 * static_cast<double>(c.samples * c.heads) * static_cast<double>(c.rows * c.rows) * static_cast<double>(c.width);
+  const double peak = 1e-9 * peak_flops / peak_took.least(), forward_rate = 2 * products / forward_took.least(),
+               backward_rate = 5 * products / backward_took.least(), rate = 7 * products / (forward_took.least() + backward_took.least());
+  auto& row = state.counters;
+  row["own_gflops"] = rate;
+  row["peak_gflops"] = peak;
+  row["share_of_peak"] = rate / peak;
+  row["forward_us"] = 1e6 * forward_took.least();
+  row["backward_us"] = 1e6 * backward_took.least();
+  row["forward_gflops"] = forward_rate;
+  row["backward_gflops"] = backward_rate;
+  row["forward_share"] = forward_rate / peak;
+  row["backward_share"] = backward_rate / peak;
+}
+
+template <class T>
+void add(const bench_case& c) {
+  bench::add(name_of(c, type_name<T>()), [c](benchmark::State& state) { measure<T>(state, c); })->Unit(benchmark::kMicrosecond);
 }
 
 }  // namespace
 }  // namespace motet
 
-int main(int argc, char** argv) {
+int main(int count, char** words) {
   using namespace motet;
-  const double budget = argc > 1 ? std::atof(argv[1]) : 0.5;
-  const double peak = peak_gflops();
-  const auto full = mask_kind::full, causal = mask_kind::causal;
-  const bench_case cases[] = {{4, 17, 6, 6, 64, full},   {4, 50, 12, 12, 64, full},   {4, 65, 6, 6, 64, full},    {4, 65, 12, 12, 64, full},
-                              {4, 77, 8, 8, 64, causal}, {2, 197, 12, 12, 64, full},  {1, 257, 16, 16, 64, full}, {1, 257, 8, 8, 128, full},
-                              {4, 65, 3, 3, 32, full},   {1, 1024, 8, 2, 64, causal}, {1, 2048, 4, 4, 64, full}};
-  const motet::index only = argc > 2 ? std::atoi(argv[2]) : 0;
-  for (const auto& c : cases)
-    if (only == 0 || c.rows == only) measure<float>(c, budget, peak);
-  for (const auto& c : {cases[2], cases[4], cases[6]})
-    if (only == 0 || c.rows == only) measure<bf16>(c, budget, peak);
+  return bench::run(count, words, options("bench_attention", "attention on one thread beside the rate of multiply-adds"), [] {
+    const auto full = mask_kind::full, causal = mask_kind::causal;
+    const bench_case cases[] = {{4, 17, 6, 6, 64, full},   {4, 50, 12, 12, 64, full},   {4, 65, 6, 6, 64, full},    {4, 65, 12, 12, 64, full},
+                                {4, 77, 8, 8, 64, causal}, {2, 197, 12, 12, 64, full},  {1, 257, 16, 16, 64, full}, {1, 257, 8, 8, 128, full},
+                                {4, 65, 3, 3, 32, full},   {1, 1024, 8, 2, 64, causal}, {1, 2048, 4, 4, 64, full}};
+    for (const bench_case& c : cases) add<float>(c);
+    for (const bench_case& c : {cases[2], cases[4], cases[6]}) add<bf16>(c);
+  });
 }

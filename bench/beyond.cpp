@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What plans of this library do that those of the paper on DistMM cannot, in numbers: docs/results.md, "Beyond the paper". Prints JSON, a line for each
-// number. Nothing is measured: plans are made, proven and simulated for the paper's cluster.
+// What plans of this library do that those of the paper on DistMM cannot, in numbers: docs/results.md, "Beyond the paper". The numbers are counters of each
+// row and none of them is measured: plans are made, proven and simulated for the paper's cluster. What is measured is the time that this takes.
 //
-//   bench_beyond
-#include <motet/format/json_write.hpp>
+//   bench_beyond [flags of Google Benchmark]
+#include "suite.hpp"
+
 #include <motet/plan/cost/plan_join.hpp>
 #include <motet/plan/describe/cluster_presets.hpp>
 #include <motet/plan/describe/model_presets.hpp>
@@ -12,13 +13,19 @@
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/plan/search/search.hpp>
 
-#include <cstdio>
-
 namespace {
 
 using namespace motet;
 
-void print(json line) { std::printf("%s\n", write_json(line).c_str()); }
+// A row: what the body finds, once.
+template <class Body>
+void add(const std::string& name, Body body) {
+  const auto row = [body](benchmark::State& state) {
+    bench::series took;
+    for (auto _ : state) state.SetIterationTime(took.take([&] { body(state); }));
+  };
+  bench::add(name, row)->Iterations(1)->Unit(benchmark::kMillisecond);
+}
 
 std::string ways(const plan& of) {
   std::string out;
@@ -57,152 +64,145 @@ plan pipelines(index microbatches) {
 
 // A pipelined tower keeps all microbatches of a loss, with or without what backward can make again, or none (h = 0): these run forward twice.
 void contrastive_batch() {
-  const model_shape model = find_model("clip-9.3b")->make();
-  const cluster_facts on = *find_cluster("v100");
-  for (const index batch : {512, 2048, 8192, 32768, 131072}) {
-    for (const char* kept : {"all", "all, remade", "none"}) {
-      plan how = pipelines(batch / 8);
-      for (module_plan& each : how.modules) {
-        if (kept == std::string_view("none")) each.stash = 0;
-        if (kept == std::string_view("all, remade")) each.remade.resize(4, 1);
-      }
-      const plan_estimate gives = play(how, model, on, batch);
-      print({{"part", "contrastive_batch"},
-             {"batch", batch},
-             {"kept", kept},
-             {"activation_gigabytes", gigabytes(gives.modules[0].bytes.activations)},
-             {"memory_gigabytes", gigabytes(gives.memory_bytes)},
-             {"fits", gives.memory_bytes <= on.device.memory_bytes},
-             {"samples_per_second", gives.samples_per_second}});
-    }
-  }
+  for (const index batch : {512, 2048, 8192, 32768, 131072})
+    for (const std::string kept : {"all", "all, remade", "none"})
+      add("contrastive_batch/batch:" + std::to_string(batch) + "/kept:" + kept, [=](benchmark::State& state) {
+        const model_shape model = find_model("clip-9.3b")->make();
+        const cluster_facts on = *find_cluster("v100");
+        plan how = pipelines(batch / 8);
+        for (module_plan& each : how.modules) {
+          if (kept == "none") each.stash = 0;
+          if (kept == "all, remade") each.remade.resize(4, 1);
+        }
+        const plan_estimate gives = play(how, model, on, batch);
+        auto& row = state.counters;
+        row["activation_gigabytes"] = gigabytes(gives.modules[0].bytes.activations);
+        row["memory_gigabytes"] = gigabytes(gives.memory_bytes);
+        row["fits"] = gives.memory_bytes <= on.device.memory_bytes;
+        row["samples_per_second"] = gives.samples_per_second;
+      });
 }
 
 // A few microbatches more at hand, and the loss is exchanged and computed behind their forwards.
-void hidden_sync() {
-  const model_shape model = find_model("b16")->make();
-  const cluster_facts on = *find_cluster("v100");
-  constexpr index pairs = 32768;  // of each loss
-  for (const int losses : {1, 2, 4}) {
-    double plain = 0;
-    for (const int ahead : {0, 1, 4}) {
-      plan how;
-      how.cluster.ranks = on.devices();
-      how.cluster.ranks_per_node = on.devices_per_node;
-      how.modules.push(on_ranks("picture", 0, {.stages = 4, .data = 14}, 32 * losses));
-      how.modules.push(on_ranks("caption", 56, {.stages = 4, .data = 2}, 32 * losses));
-      for (module_plan& each : how.modules) {
-        each.group = 32;
-        each.ahead = ahead;
-        each.remade.resize(4, 1);
-      }
-      const plan_estimate gives = play(how, model, on, pairs * losses);
-      const join_cost join = join_of(how, model, on, {}, pairs * losses);
-      if (ahead == 0) plain = gives.step_seconds;
-      print({{"part", "hidden_sync"},
-             {"losses", losses},
-             {"ahead", ahead},
-             {"syncs_milliseconds", 1e3 * losses * (join.compute + join.exchange)},
-             {"step_seconds", gives.step_seconds},
-             {"shorter_milliseconds", 1e3 * (plain - gives.step_seconds)},
-             {"memory_gigabytes", gigabytes(gives.memory_bytes)},
-             {"fits", gives.memory_bytes <= on.device.memory_bytes}});
-    }
+plan with_ahead(const cluster_facts& on, int losses, int ahead) {
+  plan how;
+  how.cluster.ranks = on.devices();
+  how.cluster.ranks_per_node = on.devices_per_node;
+  how.modules.push(on_ranks("picture", 0, {.stages = 4, .data = 14}, 32 * losses));
+  how.modules.push(on_ranks("caption", 56, {.stages = 4, .data = 2}, 32 * losses));
+  for (module_plan& each : how.modules) {
+    each.group = 32;
+    each.ahead = ahead;
+    each.remade.resize(4, 1);
   }
+  return how;
+}
+void hidden_sync() {
+  for (const int losses : {1, 2, 4})
+    for (const int ahead : {0, 1, 4})
+      add("hidden_sync/losses:" + std::to_string(losses) + "/ahead:" + std::to_string(ahead), [=](benchmark::State& state) {
+        const model_shape model = find_model("b16")->make();
+        const cluster_facts on = *find_cluster("v100");
+        constexpr index pairs = 32768;  // of each loss
+        const plan how = with_ahead(on, losses, ahead);
+        const plan_estimate gives = play(how, model, on, pairs * losses), plain = play(with_ahead(on, losses, 0), model, on, pairs * losses);
+        const join_cost join = join_of(how, model, on, {}, pairs * losses);
+        auto& row = state.counters;
+        row["syncs_milliseconds"] = 1e3 * losses * (join.compute + join.exchange);
+        row["step_seconds"] = gives.step_seconds;
+        row["shorter_milliseconds"] = 1e3 * (plain.step_seconds - gives.step_seconds);
+        row["memory_gigabytes"] = gigabytes(gives.memory_bytes);
+        row["fits"] = gives.memory_bytes <= on.device.memory_bytes;
+      });
 }
 
 // What comes to the busiest rank and into the busiest node for one loss over 32768 pairs.
 void exchange() {
-  const model_shape model = find_model("clip-1.1b")->make();
-  const cluster_facts on = *find_cluster("v100");
-  constexpr index batch = 32768;
-  plan apart, together;
-  apart.cluster.ranks = together.cluster.ranks = on.devices();
-  apart.modules.push(on_ranks("vision", 0, {.data = 56}));
-  apart.modules.push(on_ranks("text", 56, {.data = 8}));
-  together.modules.push(on_ranks("vision", 0, {.data = 64}));
-  together.modules.push(on_ranks("text", 0, {.data = 64}));
-  const auto line = [&](const char* what, const plan& how, bool gradients) {
-    estimate_options options;
-    options.exchange_gradients = gradients;
-    const join_cost join = join_of(how, model, on, {}, batch, options);
-    print({{"part", "exchange"},
-           {"how", what},
-           {"batch", batch},
-           {"rank_megabytes", join.bytes / 1e6},
-           {"node_megabytes", join.node_bytes / 1e6},
-           {"milliseconds", 1e3 * join.exchange}});
+  struct way {
+    const char* name;
+    bool apart, gradients;
   };
-  line("local loss, gradients gathered", together, true);
-  line("DistMM: towers apart, gradients sent back", apart, true);
-  line("here: towers apart, sums of rows", apart, false);
+  for (const way& how : {way{"local loss, gradients gathered", false, true}, way{"DistMM: towers apart, gradients sent back", true, true},
+                         way{"here: towers apart, sums of rows", true, false}})
+    add("exchange/" + std::string(how.name), [=](benchmark::State& state) {
+      const model_shape model = find_model("clip-1.1b")->make();
+      const cluster_facts on = *find_cluster("v100");
+      constexpr index batch = 32768;
+      plan made;
+      made.cluster.ranks = on.devices();
+      made.modules.push(on_ranks("vision", 0, {.data = how.apart ? 56 : 64}));
+      made.modules.push(on_ranks("text", how.apart ? 56 : 0, {.data = how.apart ? 8 : 64}));
+      estimate_options options;
+      options.exchange_gradients = how.gradients;
+      const join_cost join = join_of(made, model, on, {}, batch, options);
+      auto& row = state.counters;
+      row["batch"] = batch;
+      row["rank_megabytes"] = join.bytes / 1e6;
+      row["node_megabytes"] = join.node_bytes / 1e6;
+      row["milliseconds"] = 1e3 * join.exchange;
+    });
 }
 
 ranked_plan best(const search_result& of) { return of.plans[0]; }
-void print_plan(const char* part, const char* cluster, const char* what, const model_shape& model, const ranked_plan& found) {
-  print({{"part", part},
-         {"model", model.name.view()},
-         {"cluster", cluster},
-         {"how", what},
-         {"step_seconds", found.gives.step_seconds},
-         {"samples_per_second", found.gives.samples_per_second},
-         {"bubble_rate", found.gives.bubble_rate},
-         {"memory_gigabytes", gigabytes(found.gives.memory_bytes)},
-         {"layout", ways(found.how)}});
+void tell(benchmark::State& state, const ranked_plan& found) {
+  auto& row = state.counters;
+  row["step_seconds"] = found.gives.step_seconds;
+  row["samples_per_second"] = found.gives.samples_per_second;
+  row["bubble_rate"] = found.gives.bubble_rate;
+  row["memory_gigabytes"] = gigabytes(found.gives.memory_bytes);
+  state.SetLabel(ways(found.how));
 }
 
 // LiT: the tower of pictures does not learn. DistMM times it as if it did.
 void frozen_tower() {
-  const cluster_facts on = *find_cluster("v100");
-  constexpr index batch = 4096;
-  model_shape model = find_model("locked-9.4b")->make();
-  search_options options;
-  for (const auto& [what, frozen, cached] : {std::tuple{"both learn (as DistMM plans it)", false, false},
-                                             {"frozen, run in each step", true, false},
-                                             {"frozen, features cached", true, true}}) {
-    model.towers[0].frozen = frozen;
-    model.towers[0].cached = cached;
-    print_plan("frozen_tower", "v100", what, model, best(search_plans(model, on, batch, options)));
-  }
+  struct learns {
+    const char* name;
+    bool frozen, cached;
+  };
+  for (const learns& how : {learns{"both learn (as DistMM plans it)", false, false}, learns{"frozen, run in each step", true, false},
+                            learns{"frozen, features cached", true, true}})
+    add("frozen_tower/locked-9.4b/v100/" + std::string(how.name), [=](benchmark::State& state) {
+      model_shape model = find_model("locked-9.4b")->make();
+      model.towers[0].frozen = how.frozen;
+      model.towers[0].cached = how.cached;
+      tell(state, best(search_plans(model, *find_cluster("v100"), 4096)));
+    });
 }
 
 // A small tower wants another share of the devices than a whole number of them.
 void colocation() {
-  for (const auto& [name, cluster, batch] :
-       {std::tuple{"clip-1.1b", "v100:1x4", 64}, {"l14", "a100:1x4", 512}, {"three-towers", "a100:1x4", 512}, {"clip-1.1b", "v100:1x8", 64}}) {
-    const model_shape model = find_model(name)->make();
-    const cluster_facts on = cluster_named(cluster);
-    search_options options;
-    options.together = false;
-    print_plan("colocation", cluster, "each tower on ranks of its own", model, best(search_plans(model, on, batch, options)));
-    options.together = true;
-    print_plan("colocation", cluster, "free to share ranks", model, best(search_plans(model, on, batch, options)));
-  }
+  struct question {
+    const char* model;
+    const char* cluster;
+    index batch;
+  };
+  for (const question& asked : {question{"clip-1.1b", "v100:1x4", 64}, question{"l14", "a100:1x4", 512}, question{"three-towers", "a100:1x4", 512},
+                                question{"clip-1.1b", "v100:1x8", 64}})
+    for (const bool together : {false, true})
+      add("colocation/" + std::string(asked.model) + "/" + asked.cluster + (together ? "/free to share ranks" : "/each tower on ranks of its own"),
+          [=](benchmark::State& state) {
+            search_options options;
+            options.together = together;
+            tell(state, best(search_plans(find_model(asked.model)->make(), cluster_named(asked.cluster), asked.batch, options)));
+          });
 }
 
 // Pictures, texts and sounds in one loss.
 void three_towers() {
-  const model_shape model = find_model("three-towers")->make();
-  for (const char* cluster : {"v100", "a100"}) {
-    const cluster_facts on = *find_cluster(cluster);
-    constexpr index batch = 4096;
-    print_plan("three_towers", cluster, "searched", model, best(search_plans(model, on, batch)));
-    print_plan("three_towers", cluster, "DistMM's rules", model, best(search_distmm(model, on, batch)));
-    print_plan("three_towers", cluster, "one layout for all (Megatron)", model, best(search_megatron(model, on, batch)));
-  }
+  using searched = search_result (*)(const model_shape&, const cluster_facts&, index, const search_options&);
+  for (const std::string cluster : {"v100", "a100"})
+    for (const auto& [name, search] : {std::pair<const char*, searched>{"searched", search_plans},
+                                       {"DistMM's rules", search_distmm},
+                                       {"one layout for all (Megatron)", search_megatron}})
+      add("three_towers/" + cluster + "/" + name, [cluster, search = search](benchmark::State& state) {
+        tell(state, best(search(find_model("three-towers")->make(), *find_cluster(cluster), 4096, {})));
+      });
 }
 
 }  // namespace
 
-int main() {
-  for (const auto part : {contrastive_batch, hidden_sync, exchange, frozen_tower, colocation, three_towers}) {
-    try {
-      part();
-    } catch (const error& problem) {
-      std::fprintf(stderr, "%s\n", problem.what());
-      return 2;
-    }
-    std::fflush(stdout);
-  }
-  return 0;
+int main(int count, char** words) {
+  return bench::run(count, words, options("bench_beyond", "plans of this library beside those of the paper on DistMM"), [] {
+    for (const auto part : {contrastive_batch, hidden_sync, exchange, frozen_tower, colocation, three_towers}) part();
+  });
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of the models against oneDNN, one thread: one call of ours, one of theirs, in turns; the median of the paired ratios is what counts,
-// because the clock of a machine moves by more than the difference. Prints one JSON line for each shape and direction.
+// Matrix products of the models against oneDNN, one thread: one call of ours, one of each of theirs, in turns; the median of the paired ratios is what
+// counts.
 //
-//   bench_gemm [--seconds-per-shape 1] [--kernel portable|avx2|avx512|avx512_bf16|amx] [--only WIDTH] [--precision fp32|bf16]
+//   bench_gemm [flags of Google Benchmark]
 #include "onednn.hpp"
+#include "suite.hpp"
 
 #include <motet/backend/cpu/products/gemm.hpp>
 #include <motet/tensor/arena.hpp>
@@ -11,12 +12,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
+#include <stdexcept>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace {
 
@@ -27,29 +24,16 @@ using motet::cpu::gemm_operand;
 using motet::cpu::kernel_kind;
 using count = motet::index;
 
-// Time of this thread alone, so that neighbours on the machine count less.
-double seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 // The most that the kernel's instructions can do: tiles from the first-level cache.
 template <class Call>
 double rate_of_peak(const Call& tile, double flops) {
-  double best = 0;
-  for (int turn = 0; turn < 5; ++turn) {
-    const double start = seconds();
-    for (int i = 0; i < 200; ++i) tile();
-    best = std::max(best, 200 * flops / (seconds() - start));
-  }
-  return best * 1e-9;
+  bench::series took(bench::thread_seconds);
+  constexpr int tiles = 200;
+  for (int turn = 0; turn < 5; ++turn)
+    took.take([&] {
+      for (int i = 0; i < tiles; ++i) tile();
+    });
+  return 1e-9 * tiles * flops / took.least();
 }
 
 // Of the tile that multiplies numbers of type T, where bf16 is widened the one of float.
@@ -97,14 +81,23 @@ buffer<T> filled(count size, std::uint64_t seed) {
   return made;
 }
 
-struct settings {
-  double seconds_per_shape = 1;
-  count only = 0;
-  bool half = false;
+// out[m, n] of a[m, k] and b[k, n], and what training makes of it.
+struct shape {
+  const char* direction;
+  count m, n, k;
+  bool a_transposed, b_transposed, accumulate;
 };
 
+template <class T>
+inline constexpr const char* precision_of = std::is_same_v<T, bf16> ? "bf16" : "fp32";
+
+std::string name_of(const std::string& precision, const shape& of) {
+  return "gemm/" + precision + "/" + of.direction + "/m:" + std::to_string(of.m) + "/n:" + std::to_string(of.n) + "/k:" + std::to_string(of.k);
+}
+
 template <class T, class Weight, class Out>
-void compare(const settings& how, const char* direction, count m, count n, count k, bool a_transposed, bool b_transposed, bool accumulate) {
+void compare(benchmark::State& state, const shape& of) {
+  const auto [direction, m, n, k, a_transposed, b_transposed, accumulate] = of;
   const buffer<T> a = filled<T>(m * k, 1);
   const buffer<Weight> b = filled<Weight>(k * n, 2);
   const buffer<Out> ours = filled<Out>(m * n, 3), theirs = filled<Out>(m * n, 3);
@@ -114,67 +107,53 @@ void compare(const settings& how, const char* direction, count m, count n, count
   gemm_epilogue<float> epilogue;
   epilogue.accumulate = accumulate;
   const auto run = [&] { motet::cpu::gemm<T>(m, n, k, left, right, ours.data(), n, epilogue, scratch.data()); };
-  const double flops = 2e-9 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-
-  std::vector<double> own, sgemm, matmul, sgemm_ratio, matmul_ratio;
-  const auto timed = [&](auto&& call) {
-    const double start = seconds();
-    call();
-    return seconds() - start;
-  };
+  bench::series own(bench::thread_seconds), sgemm(bench::thread_seconds), matmul(bench::thread_seconds);
+  run();
 #if defined(MOTET_HAS_ONEDNN) && MOTET_HAS_ONEDNN
   // oneDNN multiplies equal types: in bf16 it gets weights that are bf16 already, which we round on the way.
   const buffer<T> same = filled<T>(k * n, 2);
   using namespace bench::onednn;
-  const product::shape shape{
-      m, n, k, left.stride, right.stride, n, a_transposed, b_transposed, accumulate, data_type_of<T>, data_type_of<T>, data_type_of<Out>};
-  const product their(shape);
+  const product their(
+      {m, n, k, left.stride, right.stride, n, a_transposed, b_transposed, accumulate, data_type_of<T>, data_type_of<T>, data_type_of<Out>});
   const buffer<std::byte> their_scratch(their.scratch_bytes() + 1);
-#endif
-  run();
-#if defined(MOTET_HAS_ONEDNN) && MOTET_HAS_ONEDNN
   // What does not agree is not worth timing.
   their(a.data(), same.data(), theirs.data(), their_scratch.data());
   double worst = 0;
   for (count i = 0; i < m * n; ++i)
     worst = std::max(worst, std::abs(static_cast<double>(ours[i]) - static_cast<double>(theirs[i])) / (1 + std::abs(static_cast<double>(theirs[i]))));
-  if (!(worst < (sizeof(T) == 4 ? 1e-3 : 0.2))) {
-    std::fprintf(stderr, "%s %td x %td x %td differs from oneDNN by %g\n", direction, m, n, k, worst);
-    std::exit(1);
-  }
+  if (!(worst < (sizeof(T) == 4 ? 1e-3 : 0.2)))
+    throw std::runtime_error(name_of(precision_of<T>, of) + " differs from oneDNN by " + std::to_string(worst));
 #endif
-  double spent = 0;
-  while (spent < how.seconds_per_shape || own.size() < 5) {
-    const double mine = timed(run);
-    own.push_back(mine);
-    spent += mine;
+  for (auto _ : state) {
+    state.SetIterationTime(own.take(run));
 #if defined(MOTET_HAS_ONEDNN) && MOTET_HAS_ONEDNN
-    const double product_time = timed([&] { their(a.data(), same.data(), theirs.data(), their_scratch.data()); });
-    matmul.push_back(product_time);
-    matmul_ratio.push_back(product_time / mine);
-    spent += product_time;
-    if constexpr (std::is_same_v<T, float>) {
-      const double sgemm_time = timed([&] { bench::onednn::sgemm(m, n, k, left, right, theirs.data(), n, accumulate); });
-      sgemm.push_back(sgemm_time);
-      sgemm_ratio.push_back(sgemm_time / mine);
-      spent += sgemm_time;
-    }
+    matmul.take([&] { their(a.data(), same.data(), theirs.data(), their_scratch.data()); });
+    if constexpr (std::is_same_v<T, float>) sgemm.take([&] { bench::onednn::sgemm(m, n, k, left, right, theirs.data(), n, accumulate); });
 #endif
   }
-  const double rate = flops / median(own), limit = peak<T>();
-  const double other = std::max(matmul.empty() ? 0 : flops / median(matmul), sgemm.empty() ? 0 : flops / median(sgemm));
+  const double flops = 2e-9 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k), limit = peak<T>();
+  auto& row = state.counters;
+  row["own_gflops"] = flops / own.median();
+  row["peak_gflops"] = limit;
+  row["share_of_peak"] = flops / own.median() / limit;
+  if (!matmul.empty()) row["matmul_gflops"] = flops / matmul.median();
+  if (!sgemm.empty()) row["sgemm_gflops"] = flops / sgemm.median();
   // Their best is whichever of the two is faster, so the smaller ratio counts.
-  const double ratio = sgemm_ratio.empty() ? median(matmul_ratio) : std::min(median(sgemm_ratio), median(matmul_ratio));
-  std::printf(
-      "{\"direction\": \"%s\", \"m\": %td, \"n\": %td, \"k\": %td, \"ours_gflops\": %.1f, \"onednn_sgemm_gflops\": %.1f, "
-      "\"onednn_matmul_gflops\": %.1f, \"onednn_best_gflops\": %.1f, \"ratio\": %.3f, \"peak_gflops\": %.1f, \"of_peak\": %.3f, \"turns\": %zu}\n",
-      direction, m, n, k, rate, sgemm.empty() ? 0 : flops / median(sgemm), matmul.empty() ? 0 : flops / median(matmul), other, ratio, limit,
-      rate / limit, own.size());
-  std::fflush(stdout);
+  for (const bench::series* const each : {&matmul, &sgemm}) {
+    if (each->empty()) continue;
+    const double rate = flops / each->median(), ratio = (*each / own).median();
+    row["peer_gflops"] = std::max<double>(row["peer_gflops"], rate);
+    row["ratio"] = row["ratio"] == 0 ? ratio : std::min<double>(row["ratio"], ratio);
+  }
+}
+
+template <class T, class Weight, class Out>
+void add(const shape& of) {
+  bench::add(name_of(precision_of<T>, of), compare<T, Weight, Out>, of)->Unit(benchmark::kMicrosecond);
 }
 
 template <class T>
-void all(const settings& how) {
+void all() {
   struct layer {
     count rows, in, out;
   };
@@ -185,30 +164,18 @@ void all(const settings& how) {
                           {1576, 768, 2304},  {1576, 768, 768},  {1576, 768, 3072}, {1576, 3072, 768}, {1028, 1024, 3072}, {1028, 1024, 1024},
                           {1028, 1024, 4096}, {1028, 4096, 1024}};
   for (const layer& l : layers) {
-    if (how.only != 0 && l.in != how.only) continue;
-    compare<T, float, T>(how, "forward", l.rows, l.out, l.in, false, true, false);
-    compare<T, float, T>(how, "backward_input", l.rows, l.in, l.out, false, false, false);
+    add<T, float, T>({"forward", l.rows, l.out, l.in, false, true, false});
+    add<T, float, T>({"backward_input", l.rows, l.in, l.out, false, false, false});
     // Two threads split the columns of the gradient; the rows of both are the inner dimension.
-    compare<T, T, float>(how, "backward_weight", l.out, l.in / 2, 2 * l.rows, true, false, true);
+    add<T, T, float>({"backward_weight", l.out, l.in / 2, 2 * l.rows, true, false, true});
   }
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  settings how;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string_view flag = argv[i], value = argv[i + 1];
-    if (flag == "--seconds-per-shape") how.seconds_per_shape = std::atof(argv[i + 1]);
-    else if (flag == "--only") how.only = std::atol(argv[i + 1]);
-    else if (flag == "--precision") how.half = value == "bf16";
-    else return std::fprintf(stderr, "unknown flag: %s\n", argv[i]), 2;
-  }
-  try {
-    std::printf("{\"cpu\": \"%s\", \"precision\": \"%s\"}\n", motet::cpu::describe_cpu().c_str(), how.half ? "bf16" : "fp32");
-    if (how.half) all<bf16>(how);
-    else all<float>(how);
-  } catch (const motet::error& refused) {
-    return std::fprintf(stderr, "%s\n", refused.what()), 2;
-  }
+int main(int count, char** words) {
+  return bench::run(count, words, motet::options("bench_gemm", "matrix products of the models beside oneDNN's and beside the peak"), [] {
+    all<float>();
+    all<bf16>();
+  });
 }

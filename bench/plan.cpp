@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan for thousands of ranks costs before anything runs: to write its order, to prove and compile it, to check the program. Prints JSON.
+// What a plan for thousands of ranks costs before anything runs: to write its order, to prove and compile it, to check the program.
 //
-//   bench_plan [--replicas 64]        of the light module; the heavy one has three quarters as many, of 64 ranks each
+//   bench_plan [--replicas 64] [flags of Google Benchmark]        of the light module; the heavy one has three quarters as many, of 64 ranks each
+#include "suite.hpp"
+
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/schedule/check/explain.hpp>
 #include <motet/schedule/check/prove.hpp>
 #include <motet/tools/options.hpp>
-
-#include <chrono>
-#include <cstdio>
 
 namespace {
 
@@ -25,40 +24,39 @@ plan of_replicas(std::int32_t light) {
   out.cluster.ranks_per_node = 8;
   return out;
 }
-template <class Body>
-double seconds(Body&& body) {
-  const auto from = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+
+void before_a_run(benchmark::State& state, motet::index replicas) {
+  const plan of = of_replicas(static_cast<std::int32_t>(replicas));
+  const list<module_facts> facts{{.name = "picture", .layers = 48, .key_heads = 16}, {.name = "caption", .layers = 24, .key_heads = 16}};
+  const motet::index samples = 1024 * replicas;
+  program made;
+  bench::series writes, proves, compiles, checks;
+  for (auto _ : state) {
+    score order;
+    double all = writes.take([&] {
+      enforce(check_plan(of, facts, samples), "the plan");
+      enforce(write_plan(of, facts, order), "the plan");
+    });
+    all += proves.take([&] { enforce(prove(order), "the order"); });
+    all += compiles.take([&] { made = compile(order); });
+    all += checks.take([&] { require_legal(made); });
+    state.SetIterationTime(all);
+  }
+  auto& row = state.counters;
+  row["ranks"] = made.ranks();
+  row["instructions"] = static_cast<double>(made.instructions.size());
+  row["write_seconds"] = writes.median();
+  row["prove_seconds"] = proves.median();
+  row["compile_seconds"] = compiles.median();
+  row["check_seconds"] = checks.median();
 }
 
 }  // namespace
 
-int main(int arguments, char** words) {
+int main(int count, char** words) {
   motet::index replicas = 64;
   options line("bench_plan", "what a plan for thousands of ranks costs before anything runs");
   line.count("--replicas", replicas, 4, "of the light module");
-  try {
-    if (!line.parse(arguments, words)) return std::fputs(line.help().c_str(), stdout) < 0 ? 1 : 0;
-    const plan of = of_replicas(static_cast<std::int32_t>(replicas));
-    const list<module_facts> facts{{.name = "picture", .layers = 48, .key_heads = 16}, {.name = "caption", .layers = 24, .key_heads = 16}};
-    const motet::index samples = 1024 * replicas;
-    score order;
-    program made;
-    const double writes = seconds([&] {
-      enforce(check_plan(of, facts, samples), "the plan");
-      enforce(write_plan(of, facts, order), "the plan");
-    });
-    const double proves = seconds([&] { enforce(prove(order), "the order"); });
-    const double compiles = seconds([&] { made = compile(order); });
-    const double checks = seconds([&] { require_legal(made); });
-    std::printf(
-        "{\"ranks\": %d, \"instructions\": %td, \"write_seconds\": %.3f, \"prove_seconds\": %.3f, \"compile_seconds\": %.3f, \"check_seconds\": "
-        "%.3f}\n",
-        made.ranks(), made.instructions.size(), writes, proves, compiles, checks);
-  } catch (const error& problem) {
-    std::fprintf(stderr, "%s\n", problem.what());
-    return 2;
-  }
-  return 0;
+  return bench::run(count, words, line,
+                    [&] { bench::add("plan/replicas:" + std::to_string(replicas), before_a_run, replicas)->Unit(benchmark::kMillisecond); });
 }

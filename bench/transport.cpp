@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives of the transports: between threads beside a memcpy of as many bytes by all of them at once, between processes beside the plain calls of
-// MPI. The two take turns. Prints one JSON line for each collective and size; a ratio above 1 says that ours is faster.
+// MPI, in turns. The faster quarter of each counts; a ratio above 1 says that ours is faster.
 //
-//   bench_transport [--ranks 2] [--seconds 0.5] [--most-mib 64]
-//   mpirun -n 2 bench_transport [--seconds 0.5] [--most-mib 64]
+//   bench_transport [--ranks 2] [--most-mib 64] [flags of Google Benchmark]
+//   mpirun -n 2 bench_transport [--most-mib 64] [flags of Google Benchmark]
+#include "suite.hpp"
+
 #include <motet/backend/transport/local_group.hpp>
 #include <motet/runtime/ranks/launch.hpp>
 #include <motet/tensor/arena.hpp>
@@ -12,10 +14,9 @@
 #endif
 
 #include <barrier>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <memory>
 #include <numeric>
 
 #include <sched.h>
@@ -25,19 +26,6 @@ namespace {
 using motet::bf16;
 using motet::buffer;
 using count = motet::index;
-
-struct settings {
-  std::int32_t ranks = 2;
-  double seconds = 0.5;
-  count most_mib = 64;
-};
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-// With other programs on the machine most of the noise is in one direction: the faster quarter says what the code takes.
-double quarter(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 4), values.end());
-  return values[values.size() / 4];
-}
 
 // Memory of one rank: what it has, what it gets, and another of each for the calls compared with.
 struct room {
@@ -88,75 +76,94 @@ std::vector<ours<Group>> all_of_ours() {
   };
 }
 
-void print(const char* transport, const char* name, count ranks, count bytes, const std::vector<double>& ours_took, const char* other,
-           const std::vector<double>& other_took) {
-  const double own = quarter(ours_took), theirs = quarter(other_took);
-  std::printf(
-      "{\"transport\": \"%s\", \"collective\": \"%s\", \"ranks\": %td, \"kib\": %td, \"ours_us\": %.1f, \"%s_us\": %.1f, \"ratio\": %.3f, "
-      "\"best_ratio\": %.3f, \"turns\": %zu}\n",
-      transport, name, ranks, bytes / 1024, 1e6 * own, other, 1e6 * theirs, theirs / own,
-      *std::min_element(other_took.begin(), other_took.end()) / *std::min_element(ours_took.begin(), ours_took.end()), ours_took.size());
-  std::fflush(stdout);
+// `moved` bytes are what each rank has to copy at the least.
+void tell(benchmark::State& state, double moved, const bench::series& own, const bench::series& peer) {
+  auto& row = state.counters;
+  row["own_us"] = 1e6 * own.quarter();
+  row["peer_us"] = 1e6 * peer.quarter();
+  row["own_bytes_per_second"] = moved / own.quarter();
+  row["peer_bytes_per_second"] = moved / peer.quarter();
+  row["ratio"] = peer.quarter() / own.quarter();
+  row["best_ratio"] = peer.least() / own.least();
+}
+std::string name_of(const char* transport, const std::string& collective, count bytes) {
+  return std::string(transport) + "/" + collective + "/kib:" + std::to_string(bytes / 1024);
+}
+std::vector<std::vector<std::int32_t>> everyone(std::int32_t ranks) {
+  std::vector<std::vector<std::int32_t>> out(1, std::vector<std::int32_t>(static_cast<std::size_t>(ranks)));
+  std::iota(out[0].begin(), out[0].end(), 0);
+  return out;
 }
 
-// Two threads that share a processor would measure the scheduler.
-void stay_on_processor(std::int32_t number) {
-  cpu_set_t allowed, one;
-  CPU_ZERO(&one);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
-  for (int cpu = 0, left = number % CPU_COUNT(&allowed); cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed) && left-- == 0) CPU_SET(cpu, &one);
-  sched_setaffinity(0, sizeof(one), &one);
-}
-
-void threads(const settings& of) {
-  using namespace motet::local;
-  std::vector<std::vector<std::int32_t>> everyone(1, std::vector<std::int32_t>(static_cast<std::size_t>(of.ranks)));
-  std::iota(everyone[0].begin(), everyone[0].end(), 0);
-  world all(of.ranks, 0, {});
-  group_set set(all, everyone);
-  std::vector<room*> rooms(static_cast<std::size_t>(of.ranks));
-  bool more = true;
-  std::barrier together(of.ranks);
-  std::vector<std::thread> team;
-  for (std::int32_t rank = 0; rank < of.ranks; ++rank) {
-    team.emplace_back([&, rank] {
-      stay_on_processor(rank);
-      endpoint end(all, rank);
-      group own(set, 0, end);
-      room memory(of.most_mib << 20, of.ranks);
-      rooms[static_cast<std::size_t>(rank)] = &memory;
-      together.arrive_and_wait();
-      for (const auto& it : all_of_ours<group>()) {
-        for (count bytes = count{1} << 20; bytes <= of.most_mib << 20; bytes *= 4) {
-          std::vector<double> took, copied;
-          const double begin = now();
-          for (;;) {
-            // What the neighbour has, as far as memory goes, so that both have to fetch from another processor.
-            const room& neighbour = *rooms[static_cast<std::size_t>((rank + 1) % of.ranks)];
-            const auto size = static_cast<std::size_t>(it.moved(static_cast<double>(bytes), of.ranks));
-            together.arrive_and_wait();
-            double start = now();
-            std::memcpy(memory.other.data(), neighbour.from.data(), size);
-            together.arrive_and_wait();
-            const double copy = now() - start;
-            start = now();
-            own.wait(it.call(own, memory, bytes));
-            together.arrive_and_wait();
-            const double call = now() - start;
-            took.push_back(call);
-            copied.push_back(copy);
-            if (rank == 0) more = took.size() < 5 || now() - begin < of.seconds;
-            together.arrive_and_wait();
-            if (!more) break;
-          }
-          if (rank == 0) print("local", it.name, of.ranks, bytes, took, "memcpy", copied);
-        }
-      }
-      together.arrive_and_wait();
-    });
+// Two threads that share a processor would measure the scheduler: this one stays on one of those that it may run on, until the end of the scope.
+class pinned {
+ public:
+  explicit pinned(int number) {
+    cpu_set_t one;
+    CPU_ZERO(&before_);
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof(before_), &before_) != 0) return;
+    for (int cpu = 0, left = number % CPU_COUNT(&before_); cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &before_) && left-- == 0) CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof(one), &one);
   }
-  for (std::thread& each : team) each.join();
+  ~pinned() { sched_setaffinity(0, sizeof(before_), &before_); }
+  pinned(const pinned&) = delete;
+  pinned& operator=(const pinned&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
+// What the threads of one run share.
+struct meeting {
+  motet::local::world all;
+  motet::local::group_set set;
+  std::vector<room*> rooms;
+  std::barrier<> together;
+  explicit meeting(std::int32_t ranks) : all(ranks, 0, {}), set(all, everyone(ranks)), rooms(static_cast<std::size_t>(ranks)), together(ranks) {}
+};
+std::unique_ptr<meeting> here;
+
+void between_threads(benchmark::State& state, const ours<motet::local::group>& it, count bytes) {
+  const int rank = state.thread_index(), ranks = state.threads();
+  const pinned processor(rank);
+  motet::local::endpoint end(here->all, rank);
+  motet::local::group own(here->set, 0, end);
+  room memory(bytes, ranks);
+  here->rooms[static_cast<std::size_t>(rank)] = &memory;
+  const double moved = it.moved(static_cast<double>(bytes), ranks);
+  bench::series call, copy;
+  for (auto _ : state) {
+    here->together.arrive_and_wait();
+    // What the neighbour has, as far as memory goes, so that both have to fetch from another processor.
+    const room& neighbour = *here->rooms[static_cast<std::size_t>((rank + 1) % ranks)];
+    copy.take([&] {
+      std::memcpy(memory.other.data(), neighbour.from.data(), static_cast<std::size_t>(moved));
+      here->together.arrive_and_wait();
+    });
+    state.SetIterationTime(call.take([&] {
+      own.wait(it.call(own, memory, bytes));
+      here->together.arrive_and_wait();
+    }));
+  }
+  if (rank == 0) tell(state, moved, call, copy);
+}
+
+int threads(int words, char** word) {
+  count ranks = 2, most_mib = 64;
+  motet::options line("bench_transport", "collectives beside memcpy, or under mpirun beside the plain calls of MPI");
+  line.count("--ranks", ranks, 1, "threads");
+  line.count("--most-mib", most_mib, 1, "of a collective");
+  return bench::run(words, word, line, [&] {
+    for (const auto& it : all_of_ours<motet::local::group>())
+      for (count bytes = count{1} << 20; bytes <= most_mib << 20; bytes *= 4)
+        bench::add(name_of("local", it.name, bytes), between_threads, it, bytes)
+            ->Threads(static_cast<int>(ranks))
+            ->Setup([](const benchmark::State& state) { here = std::make_unique<meeting>(state.threads()); })
+            ->Teardown([](const benchmark::State&) { here.reset(); })
+            ->Unit(benchmark::kMicrosecond);
+  });
 }
 
 #if defined(MOTET_HAS_MPI)
@@ -188,66 +195,62 @@ void plain(std::size_t which, room& m, count bytes, int ranks) {
   }
 }
 
-int processes(const settings& of, motet::mpi::session& here) {
+// The slowest rank counts, and all ranks hear of it: so all of them do as many iterations.
+template <class Call>
+double slowest(Call&& call) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = bench::wall_seconds();
+  call();
+  double seconds = bench::wall_seconds() - start;
+  MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return seconds;
+}
+
+void between_processes(benchmark::State& state, motet::mpi::session& session, std::size_t which, const ours<motet::mpi::group>& it, count bytes) {
   using namespace motet::mpi;
-  std::vector<std::vector<std::int32_t>> everyone(1, std::vector<std::int32_t>(static_cast<std::size_t>(here.ranks())));
-  std::iota(everyone[0].begin(), everyone[0].end(), 0);
-  room memory(of.most_mib << 20, here.ranks());
-  world all(here.ranks(), 0, {});
-  endpoint end(all, here.rank());
-  group_set set(all, everyone, {.in_flight = 1, .sum_bytes = of.most_mib << 20});
+  room memory(bytes, session.ranks());
+  world all(session.ranks(), 0, {});
+  endpoint end(all, session.rank());
+  group_set set(all, everyone(session.ranks()), {.in_flight = 1, .sum_bytes = bytes});
   group own(set, 0, end);
-  const auto collectives = all_of_ours<group>();
-  for (std::size_t c = 0; c < collectives.size(); ++c) {
-    if (c == 1) continue;  // MPI has no bf16
-    for (count bytes = count{1} << 18; bytes <= of.most_mib << 20; bytes *= 4) {
-      std::vector<double> took, theirs;
-      const double begin = now();
-      // The slowest rank counts.
-      const auto time = [&](auto&& what) {
-        MPI_Barrier(MPI_COMM_WORLD);
-        const double start = now();
-        what();
-        double seconds = now() - start;
-        MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-        return seconds;
-      };
-      for (int more = 1; more != 0;) {
-        // Who comes first takes turns, too.
-        double call = 0, other = 0;
-        for (std::size_t turn = 0; turn < 2; ++turn) {
-          if ((turn + took.size()) % 2 == 0) call = time([&] { own.wait(collectives[c].call(own, memory, bytes)); });
-          else other = time([&] { plain(c, memory, bytes, here.ranks()); });
-        }
-        took.push_back(call);
-        theirs.push_back(other);
-        more = took.size() < 6 || now() - begin < of.seconds ? 1 : 0;
-        MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
-      }
-      if (here.rank() == 0) print("mpi", collectives[c].name, here.ranks(), bytes, took, "plain_mpi", theirs);
-    }
+  bench::series call, other;
+  bool first = false;  // who comes first takes turns, too
+  for (auto _ : state) {
+    first = !first;
+    if (first) call.add(slowest([&] { own.wait(it.call(own, memory, bytes)); }));
+    other.add(slowest([&] { plain(which, memory, bytes, session.ranks()); }));
+    if (!first) call.add(slowest([&] { own.wait(it.call(own, memory, bytes)); }));
+    state.SetIterationTime(call.last());
   }
-  return 0;
+  tell(state, it.moved(static_cast<double>(bytes), session.ranks()), call, other);
+}
+
+int processes(int words, char** word, motet::mpi::session& session) {
+  count most_mib = 64;
+  motet::options line("bench_transport", "collectives beside the plain calls of MPI");
+  line.count("--most-mib", most_mib, 1, "of a collective");
+  const auto declare = [&] {
+    const auto collectives = all_of_ours<motet::mpi::group>();
+    for (std::size_t c = 0; c < collectives.size(); ++c) {
+      if (c == 1) continue;  // MPI has no bf16
+      for (count bytes = count{1} << 18; bytes <= most_mib << 20; bytes *= 4)
+        bench::add(name_of("mpi", collectives[c].name, bytes) + "/ranks:" + std::to_string(session.ranks()), [&session, c, it = collectives[c],
+                                                                                                              bytes](benchmark::State& state) {
+          between_processes(state, session, c, it, bytes);
+        })->Unit(benchmark::kMicrosecond);
+    }
+  };
+  return bench::run(words, word, line, declare, session.rank() == 0);
 }
 #endif
 
 }  // namespace
 
 int main(int words, char** word) {
-  settings of;
-  for (int w = 1; w + 1 < words; w += 2) {
-    const std::string_view name = word[w];
-    if (name == "--ranks") of.ranks = std::atoi(word[w + 1]);
-    if (name == "--seconds") of.seconds = std::atof(word[w + 1]);
-    if (name == "--most-mib") of.most_mib = std::atoi(word[w + 1]);
-  }
   const motet::launched as = motet::find_launch(motet::read_environment());
-  if (as.by == motet::launcher::none) {
-    threads(of);
-    return 0;
-  }
+  if (as.by == motet::launcher::none) return threads(words, word);
 #if defined(MOTET_HAS_MPI)
-  return motet::mpi::run({.rank = as.rank, .ranks = as.ranks}, [&](motet::mpi::session& here) { return processes(of, here); });
+  return motet::mpi::run({.rank = as.rank, .ranks = as.ranks}, [&](motet::mpi::session& session) { return processes(words, word, session); });
 #else
   std::fprintf(stderr, "built without MPI\n");
   return 2;

@@ -27,6 +27,7 @@ motet_missing() {
       motet_has_header spng.h || echo libspng-dev
       # jpeglib.h leans on <stdio.h> being included before it.
       printf '#include <stdio.h>\n#include <jpeglib.h>\n' | c++ -E -x c++ - >/dev/null 2>&1 || echo libjpeg-dev
+      motet_has_header benchmark/benchmark.h || echo libbenchmark-dev
       ;;
     mpi)
       motet_has_program mpicxx || echo libopenmpi-dev
