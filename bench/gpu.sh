@@ -9,9 +9,9 @@
 #
 # It begins with an inventory of what is here (bench/inventory.sh) and stops where something is missing.
 #
-#   --deps DIR        what a machine may lack: DIR/include (range-v3, doctest), DIR/lib (shared libraries), DIR/bin (programs, which are then run as
+#   --deps DIR        what a machine may lack: DIR/include (doctest), DIR/lib (shared libraries), DIR/bin (programs, which are then run as
 #                     they are); --build-only makes this folder on a machine that has a network and the CUDA toolkit
-#   --headers-only    DIR gets the headers alone (3 MB): enough where the other machine has nvcc, cuBLASLt, cuDNN and NCCL
+#   --headers-only    DIR gets the headers alone (0.3 MB): enough where the other machine has nvcc, cuBLASLt, cuDNN and NCCL
 #   --libraries DIR   looked into first for CUDA's libraries and headers (DIR, DIR/lib, DIR/include); may be given several times; as MOTET_LIBRARIES
 #   --without NAME    cudnn, nccl: built without it; libraries: they are not copied to DIR/lib, as the other machine has them; cmake: each program is one
 #                     call of nvcc, and lies there as soon as it is made
@@ -108,24 +108,15 @@ fi
 # ---- the folder that the other machine gets ----
 header_of() { printf '#include <%s>\n' "$1" | c++ -std=c++20 -M -x c++ - 2>/dev/null | tr ' ' '\n' | grep "/$1\$" | head -1; }
 copy_headers() {
-  range=$(header_of range/v3/version.hpp)
   doctest=$(header_of doctest/doctest.h)
-  if [ -z "$range" ] || [ -z "$doctest" ]; then die "range-v3 and doctest are needed (Debian: librange-v3-dev doctest-dev)"; fi
-  mkdir -p "$deps/include" "$deps/lib/cmake/range-v3" "$deps/lib/cmake/doctest"
-  from=${range%/range/v3/version.hpp}
-  for part in range concepts meta std; do
-    # A system's folder may hold more under these names; these four are range-v3's.
-    [ -d "$from/$part" ] && cp -RL "$from/$part" "$deps/include/"
-  done
-  mkdir -p "$deps/include/doctest"
+  [ -n "$doctest" ] || die "doctest is needed (Debian: doctest-dev)"
+  mkdir -p "$deps/include/doctest" "$deps/lib/cmake/doctest"
   cp -L "$doctest" "$deps/include/doctest/"
-  for name in range-v3 doctest; do
-    # shellcheck disable=SC2016
-    {
-      echo "add_library($name::$name INTERFACE IMPORTED)"
-      echo "target_include_directories($name::$name INTERFACE "'"${CMAKE_CURRENT_LIST_DIR}/../../../include")'
-    } >"$deps/lib/cmake/$name/$name-config.cmake"
-  done
+  # shellcheck disable=SC2016
+  {
+    echo "add_library(doctest::doctest INTERFACE IMPORTED)"
+    echo 'target_include_directories(doctest::doctest INTERFACE "${CMAKE_CURRENT_LIST_DIR}/../../../include")'
+  } >"$deps/lib/cmake/doctest/doctest-config.cmake"
 }
 # What the programs of a folder are linked to, and what those libraries load by name.
 copy_libraries() {
@@ -203,7 +194,7 @@ with_nvcc() {
   [ -n "$CUDACXX" ] || return 1
   mkdir -p "$build/bin/tests"
   flags="-std=c++20 -O3 $(small_code) -I$root/include -I$root/tests -I$root/tests/laws -I$root/examples -Xcudafe --diag_suppress=177 -Xcudafe --diag_suppress=550"
-  # range-v3 and doctest are looked for in DIR first.
+  # doctest is looked for in DIR first.
   [ -z "$deps" ] || flags="$flags -isystem $deps/include -L$deps/lib"
   for chip in $(echo "$arch" | tr ';' ' '); do flags="$flags -gencode=arch=compute_$chip,code=sm_$chip"; done
   # The headers' folders; those of the system are known, and may not come sooner than they would.

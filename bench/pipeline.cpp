@@ -8,6 +8,7 @@
 
 #include <motet/backend/transport/local_group.hpp>
 #include <motet/runtime/ranks/stand_in.hpp>
+#include <motet/runtime/train/device_trainer.hpp>
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/simulate/analyse.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>

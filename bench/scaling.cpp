@@ -11,8 +11,9 @@ int main() { std::puts("built without MPI"); }
 
 #include <motet/backend/transport/mpi_group.hpp>
 #include <motet/plan/prove/check_plan.hpp>
-#include <motet/runtime/stage/plan_choices.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
+#include <motet/runtime/stage/plan_choices.hpp>
+#include <motet/runtime/train/device_trainer.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>
 #include <motet/tools/options.hpp>
 

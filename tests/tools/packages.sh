@@ -21,7 +21,6 @@ motet_missing() {
       motet_has_program c++ || echo g++
       motet_has_program cmake || echo cmake
       motet_has_program ninja || echo ninja-build
-      motet_has_header range/v3/view/iota.hpp || echo librange-v3-dev
       ;;
     optional)
       motet_has_header spng.h || echo libspng-dev

@@ -5,6 +5,7 @@
 #include <motet/plan/describe/messages.hpp>
 #include <motet/schedule/core/voice.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <limits>
 #include <span>
@@ -19,13 +20,10 @@ class plan_fields {
   plan_fields(const json& from, std::string path, std::span<const std::string_view> known) : from_(from), path_(std::move(path)) {
     if (!from.is_object()) fail(plan_wrong_kind, (path_.empty() ? "the plan" : path_) + " is " + from.kind() + ", wanted an object");
     for (const auto& [name, value] : from.members()) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       std::string all;
-      bool found = false;
-      for (const std::string_view each : known) {
-        found = found || each == name;
-        all += (all.empty() ? "" : ", ") + std::string(each);
-      }
-      if (!found) fail(plan_unknown_field, path_of(name) + "; wanted one of " + all);
+      for (const std::string_view each : known) all += (all.empty() ? "" : ", ") + std::string(each);
+      fail(plan_unknown_field, path_of(name) + "; wanted one of " + all);
     }
   }
 

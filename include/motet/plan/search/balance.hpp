@@ -3,6 +3,8 @@
 
 #include <motet/meta/list.hpp>
 
+#include <algorithm>
+
 namespace motet {
 
 // What a tower takes in a step with joins: until the first one, from each to the next, and behind the last.
@@ -74,28 +76,23 @@ class balancer {
       if (n > units_) continue;
       const phase_seconds both = slower(partials_[from].seconds, choice.seconds);
       list<std::int32_t>& own = next[n];
-      bool covered = false;
-      for (index i = 0; i < own.size() && !covered; ++i) covered = covers(partials_[own[i]].seconds, both, joins_);
-      if (covered) continue;
-      index kept = 0;
-      for (index i = 0; i < own.size(); ++i)
-        if (!covers(both, partials_[own[i]].seconds, joins_)) own[kept++] = own[i];
-      own.resize(kept);
+      if (std::any_of(own.begin(), own.end(), [&](std::int32_t at) { return covers(partials_[at].seconds, both, joins_); })) continue;
+      drop(own, [&](std::int32_t at) { return covers(both, partials_[at].seconds, joins_); });
       own.push(static_cast<std::int32_t>(partials_.size()));
       partials_.push({both, n, c, from});
     }
+  }
+  template <class Unwanted>
+  static void drop(list<std::int32_t>& from, Unwanted unwanted) {
+    from.resize(std::remove_if(from.begin(), from.end(), unwanted) - from.begin());
   }
   // What fewer units do as fast.
   void drop_dearer(list<list<std::int32_t>>& of) {
     list<phase_seconds> best;
     for (list<std::int32_t>& own : of) {
-      index kept = 0;
-      for (index i = 0; i < own.size(); ++i) {
-        bool covered = false;
-        for (index b = 0; b < best.size() && !covered; ++b) covered = covers(best[b], partials_[own[i]].seconds, joins_);
-        if (!covered) own[kept++] = own[i];
-      }
-      own.resize(kept);
+      drop(own, [&](std::int32_t at) {
+        return std::any_of(best.begin(), best.end(), [&](const phase_seconds& each) { return covers(each, partials_[at].seconds, joins_); });
+      });
       for (const std::int32_t each : own) best.push(partials_[each].seconds);
     }
   }
@@ -104,7 +101,7 @@ class balancer {
     out.units = partials_[at].units;
     out.seconds = partials_[at].seconds;
     for (; partials_[at].from >= 0; at = partials_[at].from) out.choices.push(partials_[at].choice);
-    for (index a = 0, b = out.choices.size() - 1; a < b; ++a, --b) std::swap(out.choices[a], out.choices[b]);
+    std::reverse(out.choices.begin(), out.choices.end());
     return out;
   }
 

@@ -44,8 +44,8 @@ inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_fac
   list<std::uint8_t> both(towers.size(), 0);  // whether it has stages and replicas to put together
   index ways = 1;
   constexpr index most_ways = 256;
-  bool alike = on.nodes == 1;  // all ranks are, unless some are shared
-  for (const seating& each : towers) alike = alike && each.with < 0;
+  const bool shared = std::any_of(towers.begin(), towers.end(), [](const seating& each) { return each.with >= 0; });
+  const bool alike = on.nodes == 1 && !shared;  // all ranks are
   for (index k = 0; k < towers.size(); ++k) {
     turns.push(k);
     both[k] = towers[k].split.stages > 1 && towers[k].split.data > 1 ? 1 : 0;
@@ -57,8 +57,7 @@ inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_fac
   list<list<std::int32_t>> patterns;
   const auto offer = [&](const seat_plan& made) {
     list<std::int32_t> pattern = detail::pattern_of(made, on);
-    for (const list<std::int32_t>& each : patterns)
-      if (each == pattern) return;
+    if (std::find(patterns.begin(), patterns.end(), pattern) != patterns.end()) return;
     patterns.push(pattern);
     out.push(made);
   };
@@ -80,11 +79,7 @@ inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_fac
   });
   constexpr index most_groups = 8;
   index groups = 0;
-  bool shared = false;
-  for (const seating& each : towers) {
-    groups += each.split.size() / each.split.tensor;
-    shared = shared || each.with >= 0;
-  }
+  for (const seating& each : towers) groups += each.split.size() / each.split.tensor;
   if (every && !alike && !shared && groups <= most_groups) {
     detail::each_seat(towers, on, 0, {}, list<std::int32_t>(on.nodes, 0), [&](seat_plan made) {
       made.node_bytes = detail::busiest_node(towers, made.ranks, on);

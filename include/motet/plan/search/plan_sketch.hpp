@@ -100,12 +100,9 @@ inline list<list<index>> groupings(index towers, bool apart, bool together) {
   list<list<index>> out;
   list<index> own(towers, 0);
   const auto add = [&](const list<index>& made) {
-    index groups = 0;
-    for (const index each : made) groups = std::max(groups, each + 1);
+    const index groups = 1 + *std::max_element(made.begin(), made.end());
     if ((groups < towers && !together) || (groups > 1 && !apart)) return;
-    for (const list<index>& each : out)
-      if (each == made) return;
-    out.push(made);
+    if (std::find(out.begin(), out.end(), made) == out.end()) out.push(made);
   };
   for (index k = 0; k < towers; ++k) own[k] = k;
   add(own);

@@ -60,10 +60,10 @@ class plan_searcher {
     list<index> out;
     const index node = on_.devices_per_node, step = node * step_nodes();
     for (index n = 1; n <= on_.devices(); ++n) {
-      bool near = false;
-      for (const tower_point& each : found.points)
-        near = near || n == each.ranks() || (n % node == 0 && n > each.ranks() - step && n < each.ranks() + step);
-      if (near) out.push(n);
+      const auto near = [&](const tower_point& each) {
+        return n == each.ranks() || (n % node == 0 && n > each.ranks() - step && n < each.ranks() + step);
+      };
+      if (std::any_of(found.points.begin(), found.points.end(), near)) out.push(n);
     }
     return out;
   }
@@ -75,8 +75,7 @@ class plan_searcher {
     for (const list<index>& groups : groupings(towers, options_.apart, options_.together)) {
       list<list<tower_choice>> choices;
       list<list<plan_sketch>> meant;
-      index count = 0;
-      for (const index each : groups) count = std::max(count, each + 1);
+      const index count = 1 + *std::max_element(groups.begin(), groups.end());
       for (index g = 0; g < count; ++g) {
         list<index> members;
         for (index k = 0; k < towers; ++k)
@@ -107,9 +106,8 @@ class plan_searcher {
     for (const plan_sketch* const next : by_time(all, joins_)) {
       const plan_sketch& each = *next;
       if (played.size() >= finalists || contest_.played() > most_played) break;
-      index alike = 0;
-      for (const plan_sketch& other : played) alike += other.same_structure(each) ? 1 : 0;
-      if (alike >= most_alike) continue;
+      const auto alike = [&](const plan_sketch& other) { return other.same_structure(each); };
+      if (std::count_if(played.begin(), played.end(), alike) >= most_alike) continue;
       played.push(each);
       contest_.offer(each, most_seats);
     }
@@ -129,10 +127,8 @@ class plan_searcher {
           share(members, host, ranks, 0, {list<tower_point>(members.size()), list<index>(members.size(), members[host]), {}}, here);
       }
       for (const plan_sketch* const next : by_time(here, joins_)) {
-        const plan_sketch& each = *next;
-        bool covered = false;
-        for (index i = 0; i < out.size() && !covered; ++i) covered = covers(out[i].seconds, each.seconds, joins_);
-        if (!covered) out.push(each);
+        const auto covered = [&](const plan_sketch& by) { return covers(by.seconds, next->seconds, joins_); };
+        if (std::none_of(out.begin(), out.end(), covered)) out.push(*next);
       }
     }
     return out;

@@ -116,13 +116,11 @@ inline void require_question(const model_shape& model, const cluster_facts& on, 
                                     detail::nearest_batches(samples, contrastive));
   if (!options.together && !options.apart) fail(pins_contradict, "towers may neither share ranks nor have their own");
   for (const tower_pin& each : options.pins) {
-    bool known = false;
+    const auto named = [&](const tower_outline& net) { return net.name == each.name; };
+    if (std::any_of(model.towers.begin(), model.towers.end(), named)) continue;
     std::string names;
-    for (const tower_outline& net : model.towers) {
-      known = known || net.name == each.name;
-      names += (names.empty() ? "" : ", ") + std::string(net.name.view());
-    }
-    if (!known) fail(pins_contradict, "a pin of " + std::string(each.name.view()) + " and a model of " + names);
+    for (const tower_outline& net : model.towers) names += (names.empty() ? "" : ", ") + std::string(net.name.view());
+    fail(pins_contradict, "a pin of " + std::string(each.name.view()) + " and a model of " + names);
   }
   index wanted = 0;
   std::string which;

@@ -307,11 +307,12 @@ inline list<tower_point> best_points(const list<tower_point>& all, index joins, 
     return a.first < b.first || (a.first == b.first && a.second->complexity() < b.second->complexity());
   });
   list<tower_point> out;
-  for (const auto& [seconds, each] : order) {
-    bool covered = false;
-    for (index i = 0; i < out.size() && !covered; ++i)
-      covered = covers(out[i].seconds, each->seconds, joins) && (!memory_counts || out[i].bytes <= each->bytes);
-    if (!covered) out.push(*each);
+  for (const auto& timed : order) {
+    const tower_point* const each = timed.second;
+    const auto covered = [&](const tower_point& by) {
+      return covers(by.seconds, each->seconds, joins) && (!memory_counts || by.bytes <= each->bytes);
+    };
+    if (std::none_of(out.begin(), out.end(), covered)) out.push(*each);
   }
   return out;
 }
