@@ -4,8 +4,9 @@
 
     headers_alone.py LIST INCLUDE COMPILER [FLAGS]
 
-LIST names headers of the folder INCLUDE, a line each. Clang reads the standard library once, from a precompiled header: whether a header brings what it
-says of the standard library is a rule of check_floors.py, which knows more of that than a compiler."""
+LIST names headers of the folder INCLUDE, a line each. Clang reads them all in one process, each as a submodule, which sees what it includes and nothing
+of what was read before it; headers of others are read once, as one module: whether a header brings what it says of the standard library is a rule of
+check_floors.py, which knows more of that than a compiler. Another compiler reads header by header."""
 import concurrent.futures
 import os
 import pathlib
@@ -14,18 +15,53 @@ import subprocess
 import sys
 import tempfile
 
-STANDARD = re.compile(r"^#include <([a-z_0-9]+)>$", re.M)
+INCLUDE = re.compile(r"^#include <([^>]+)>", re.M)
+BETWEEN = ("cassert",)  # says anew what `assert` is each time it is read, so it is part of whoever reads it
 
 
-def precompiled(headers, include, command, scratch):
-    """The flags that bring what these headers include of the standard library; none where the compiler is not clang."""
-    if "clang" not in os.path.basename(command[0]):
-        return []
-    named = sorted(set().union(*(STANDARD.findall(pathlib.Path(include, header).read_text(encoding="utf-8")) for header in headers)))
-    into = os.path.join(scratch, "standard.pch")
-    text = "".join(f"#include <{name}>\n" for name in named)
-    made = subprocess.run([*command, "-x", "c++-header", "-", "-o", into], input=text, capture_output=True, text=True, check=False)
-    return ["-include-pch", into] if made.returncode == 0 else []
+def run(command, text=None):
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+
+
+def others(headers, include, command):
+    """The files of others that these headers include, where this compiler finds them."""
+    named = sorted(set().union(*(INCLUDE.findall(pathlib.Path(include, header).read_text(encoding="utf-8")) for header in headers)))
+    told = run([*command, "-E", "-v", "-x", "c++", "-"], "").stderr
+    folders = [line.strip() for line in told.split("search starts here:")[-1].split("End of search list")[0].splitlines() if line.strip()]
+    for name in named:
+        if name in BETWEEN or pathlib.Path(include, name).is_file():
+            continue
+        found = (os.path.join(folder, name) for folder in folders if os.path.isfile(os.path.join(folder, name)))
+        yield from list(found)[:1]
+
+
+def read_as_modules(headers, include, command, scratch):
+    """What clang says against them; nothing where all is well."""
+    maps = {
+        "others": [f'header "{path}"' for path in others(headers, include, command)],
+        "motet": [f'module {re.sub("[^a-z0-9]", "_", header)} {{ header "{include}/{header}" export * }}' for header in headers],
+    }
+    command = [*command, "-x", "c++", "-c", "-ferror-limit=0", "-fmodules", "-fno-implicit-modules", "-fno-implicit-module-maps"]
+    command += ["-Xclang", "-fmodules-local-submodule-visibility", "-Xclang", "-emit-module"]
+    for module, lines in maps.items():
+        path = os.path.join(scratch, module)
+        system = " [system]" if module == "others" else ""
+        pathlib.Path(f"{path}.modulemap").write_text(f"module {module}{system} {{\n" + "\n".join(lines) + "\nexport *\n}\n", encoding="utf-8")
+        made = run([*command, f"-fmodule-name={module}", f"{path}.modulemap", "-o", f"{path}.pcm"])
+        if made.returncode:
+            return made.stderr
+        command += [f"-fmodule-map-file={path}.modulemap", f"-fmodule-file={path}.pcm"]
+    return ""
+
+
+def read_one_by_one(headers, command):
+    def read(header):
+        # A file that includes it is compiled: as the main file, a header draws warnings of its own.
+        made = run([*command, "-fsyntax-only", "-x", "c++", "-"], f"#include <{header}>\n")
+        return f"{header} does not compile alone\n{made.stderr[:4000]}" if made.returncode else ""
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return "".join(pool.map(read, headers))
 
 
 def main():
@@ -33,20 +69,9 @@ def main():
     headers = pathlib.Path(path).read_text(encoding="utf-8").split()
     command = [compiler, "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", f"-I{include}", *flags]
     with tempfile.TemporaryDirectory() as scratch:
-        standard = precompiled(headers, include, command, scratch)
-
-        def read(header):
-            # A file that includes it is compiled: as the main file, a header draws warnings of its own.
-            text = f"#include <{header}>\n"
-            return subprocess.run([*command, *standard, "-fsyntax-only", "-x", "c++", "-"], input=text, capture_output=True, text=True, check=False)
-
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            results = list(pool.map(read, headers))
-    broken = [(header, result) for header, result in zip(headers, results) if result.returncode]
-    for header, result in broken:
-        print(f"{header} does not compile alone\n{result.stderr[:4000]}")
-    print(f"{len(headers)} headers, {len(broken)} do not compile alone")
-    return 1 if broken or not headers else 0
+        said = read_as_modules(headers, include, command, scratch) if "clang" in os.path.basename(compiler) else read_one_by_one(headers, command)
+    print(said[:40000] + f"{len(headers)} headers, " + ("not all compile alone" if said else "all compile alone"))
+    return 1 if said or not headers else 0
 
 
 if __name__ == "__main__":

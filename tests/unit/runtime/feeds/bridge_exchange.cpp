@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "allocations.hpp"
+#include "unit/runtime/allocations.hpp"
 
 using namespace motet;
 using laws::bridge_problem;
