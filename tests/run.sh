@@ -183,7 +183,8 @@ say "sanitize: unit tests under the address and undefined-behaviour sanitizers"
 if [ -z "$sanitizing" ]; then
   echo "programs under these sanitizers do not start here: unit tests ran without them"
   skipped=$((skipped + 1))
-elif cmake --preset sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" >build/sanitize.configure.log 2>&1; then
+elif cmake --preset sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_GROUP_SIZE=40 \
+  -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" >build/sanitize.configure.log 2>&1; then
   build sanitize sanitize --target unit_tests
   check sanitize sanitize -L '^unit$'
 else
@@ -196,7 +197,7 @@ racing=$(instrumenting thread)
 if [ -z "$racing" ]; then
   echo "programs under the thread sanitizer do not start here: skipped"
   skipped=$((skipped + 1))
-elif cmake --preset tsan -DCMAKE_CXX_COMPILER="$racing" -DMOTET_WARNINGS_AS_ERRORS=OFF -DMOTET_PYTHON="$python" >build/tsan.configure.log 2>&1; then
+elif cmake --preset tsan -DCMAKE_CXX_COMPILER="$racing" -DMOTET_GROUP_SIZE=40 -DMOTET_WARNINGS_AS_ERRORS=OFF -DMOTET_PYTHON="$python" >build/tsan.configure.log 2>&1; then
   # Some kernels place memory where this sanitizer does not expect it, unless addresses are not randomised.
   $racing -fsanitize=thread build/probe.cpp -o build/probe
   if ! build/probe 2>/dev/null; then without_aslr="setarch $(uname -m) -R"; fi

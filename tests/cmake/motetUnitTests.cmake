@@ -114,6 +114,11 @@ function(motet_test_group name kind)
     motet_less_undefined(${name})
   endif()
 
+  # Calls in place of code at each access: a third less to compile, where nothing is optimised anyway.
+  if(kind MATCHES "^plain" AND CMAKE_CXX_FLAGS MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(${name} PRIVATE -fsanitize-address-outline-instrumentation)
+  endif()
+
   # The thread sanitizer of clang has operators new and delete of its own, which only a shared one leaves to the program.
   if(kind MATCHES "\\.counted" AND CMAKE_CXX_FLAGS MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib/linux OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE)

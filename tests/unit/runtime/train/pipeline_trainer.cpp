@@ -344,7 +344,7 @@ TEST_CASE("a step that is late is stopped, and no other comes after it") {
 TEST_CASE("ranks that are teams of threads give what single threads give") {
   const test_data data(16);
   const auto whole = data.batch<towers>();
-  for (const char* const schedule : {"gpipe", "zb-h1"}) {
+  for (const char* const schedule : {"gpipe", "zb_h1"}) {
     CAPTURE(std::string(schedule));
     std::vector<step_result> found[2];
     std::vector<float> weights[2];
