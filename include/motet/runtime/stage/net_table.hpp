@@ -5,7 +5,7 @@
 #include <motet/nn/compose/stage.hpp>
 #include <motet/runtime/stage/replica_microbatches.hpp>
 
-#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -50,9 +50,9 @@ class kept_views {
   kept_views() = default;
   template <class Saved>
   static kept_views of() {
-    static_assert(std::is_trivially_copyable_v<Saved> && alignof(Saved) <= alignof(std::max_align_t), "motet: a stage keeps views, and nothing else");
+    static_assert(std::is_trivially_copyable_v<Saved> && alignof(Saved) <= alignof(word), "motet: a stage keeps views, and nothing else");
     kept_views made;
-    made.words_.resize((sizeof(Saved) + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
+    made.words_.resize((sizeof(Saved) + sizeof(word) - 1) / sizeof(word));
     ::new (made.words_.data()) Saved();
     return made;
   }
@@ -62,7 +62,8 @@ class kept_views {
   }
 
  private:
-  std::vector<std::max_align_t> words_;
+  using word = std::uint64_t;
+  std::vector<word> words_;
 };
 
 // What a stage of a net does, whatever the net: the only place where the runtime meets the net's type. Microbatches are those that the outline made.

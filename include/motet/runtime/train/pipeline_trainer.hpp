@@ -39,7 +39,7 @@ class model_trainer {
 
   model_trainer(const model_type& model, const score& order, pipeline_config config)
       : model_(*model.of),
-        config_(std::move(config)),
+        config_(checked(std::move(config))),
         parameters_(model_.parameters()),
         ranks_(program_for(model_, order, config_.update), config_.deadline),
         groups_(of(), tensor_degrees()),
@@ -211,6 +211,12 @@ class model_trainer {
   using update_type = rank_update<typename placed_type::home_type, typename Device::adamw_step>;
   using piece_type = parameter_piece<master>;
 
+  static pipeline_config checked(pipeline_config config) {
+    const int most = works_on_host<typename Device::context> ? 4096 : 1;
+    if (config.threads < 1 || config.threads > most)
+      fail(bad_training_option, "ranks with " + std::to_string(config.threads) + " threads each, wanted 1 to " + std::to_string(most));
+    return config;
+  }
   std::vector<std::int32_t> tensor_degrees() const {
     std::vector<std::int32_t> all(model_.size(), 1);
     for (std::size_t k = 0; k < std::min(all.size(), config_.modules.size()); ++k) all[k] = config_.modules[k].tensor;

@@ -309,6 +309,9 @@ TEST_CASE("what does not fit is refused with its place") {
   CHECK(made(order, quick(3)).find("a batch of 3 samples in 2 groups of 2 microbatches") != std::string::npos);
   CHECK(made(order, quick(2)).find("MT-R02") != std::string::npos);
   CHECK(made(both("gpipe", 5, 2, 4, 2), quick(8)).find("MT-P09") != std::string::npos);
+  pipeline_config nobody = quick(8);
+  nobody.threads = 0;
+  CHECK(made(order, nobody).find("ranks with 0 threads each, wanted 1 to 4096") != std::string::npos);
   pipeline_config uneven = quick(8);
   uneven.modules = {{.layers = {3, 2}}};
   CHECK(made(order, uneven).find("picture has 4 layers, and its stages hold 5") != std::string::npos);
