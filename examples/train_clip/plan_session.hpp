@@ -7,6 +7,7 @@
 #include <motet/runtime/ranks/launch.hpp>
 #include <motet/runtime/stage/foretell.hpp>
 #include <motet/runtime/train/placed_model.hpp>
+#include <motet/tools/messages.hpp>
 
 // A model on several ranks, as the program sees it: a session like any other, and what its plan needs and costs.
 namespace motet::train_clip {

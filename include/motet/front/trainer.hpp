@@ -77,7 +77,7 @@ class hosted_ranks final : public ranks_here<typename Numbers::master> {
   flat_state<master> state() override { return trained_.state(); }
   void set_state(const flat_state<master>& from) override { trained_.set_state(from); }
   std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state, json description, std::size_t keep) override {
-    const std::filesystem::path made = motet::save(trained_, run, name, std::move(state), std::move(description), keep);
+    std::filesystem::path made = motet::save(trained_, run, name, std::move(state), std::move(description), keep);
     trained_.ranks().note_checkpoint(run.string() + ", step " + std::to_string(updates()));
     return made;
   }

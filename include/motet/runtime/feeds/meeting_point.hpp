@@ -95,11 +95,7 @@ class meeting_point {
     all_pieces pieces = pieces_;
     find_pieces(at, pieces);
     for (int t = 0; t < home_.threads; ++t) {
-      Context ctx;
-      if constexpr (requires { ctx.thread = t; }) {
-        ctx.thread = t;
-        ctx.threads = home_.threads;
-      }
+      Context ctx = dry_context<Context>(t, home_.threads);
       if (loss_of_.tells) {
         compare(ctx, at, pieces, loss, nowhere<master>());
         differentiate(ctx, at, pieces);

@@ -82,13 +82,9 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   const auto dry = [&](const arena& before, auto&& body) {
     arena left;
     for (int t = 0; t < threads; ++t) {
-      Context ctx;
+      Context ctx = dry_context<Context>(t, threads);
       ctx.memory = before;
       ctx.shared = parts.shared(largest);
-      if constexpr (requires { ctx.thread = t; }) {
-        ctx.thread = t;
-        ctx.threads = threads;
-      }
       body(ctx);
       widest(found.scratch, ctx.scratch.peak());
       left = ctx.memory;

@@ -22,6 +22,17 @@ template <class T>
 T* nowhere() {
   return reinterpret_cast<T*>(std::uintptr_t{4096});
 }
+// What one thread of a team sees in a dry run.
+template <class Context>
+Context dry_context(int thread, int threads) {
+  Context ctx;
+  if constexpr (requires { typename Context::team; }) {
+    ctx.thread = thread;
+    ctx.threads = threads;
+  }
+  return ctx;
+}
+
 // All of a buffer. An arena without memory would measure, so one of no bytes gets an address too.
 template <class Buffer>
 arena arena_of(const Buffer& memory) {
