@@ -210,7 +210,7 @@ with_nvcc() {
   sources | wanted >"$build/list"
   [ -s "$build/list" ] || die "nothing is called $match"
   if grep -q '^gpu\.' "$build/list"; then
-    for source in "$root"/include/motet/backend/cpu/compiled/*.cpp "$root"/include/motet/front/compiled/*.cpp; do
+    for source in "$root"/include/motet/backend/cpu/compiled/*.cpp; do
       c++ -std=c++20 -O3 -DMOTET_COMPILED_KERNELS=1 "-I$root/include" ${deps:+-isystem "$deps/include"} -c "$source" \
         -o "$build/compiled_$(basename "$source" .cpp).o" >>"$log" 2>&1 || return 1
     done

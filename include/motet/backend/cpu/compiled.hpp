@@ -7,7 +7,7 @@
 
 // The kernels that every tower needs, by number type: MOTET_KERNELS_FLOAT(extern) says that another file has them, MOTET_KERNELS_FLOAT() makes this
 // file have them. They are most of what a program of towers compiles, so a program of several files, or one that is built often, defines
-// MOTET_COMPILED_KERNELS everywhere and compiles the three files of compiled/ once, and those of front/compiled/ (with CMake: link motet::compiled).
+// MOTET_COMPILED_KERNELS everywhere and compiles the three files of compiled/ once (with CMake: link motet::compiled). Nothing else changes.
 
 #define MOTET_KERNELS_GEMM(KEYWORD, COMPUTE, A, B, OUT, EPILOGUE)                                                                               \
   KEYWORD template void gemm<COMPUTE, A, B, OUT, EPILOGUE>(index, index, index, gemm_operand<A>, gemm_operand<B>, OUT*, index, const EPILOGUE&, \

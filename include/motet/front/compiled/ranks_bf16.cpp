@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#define MOTET_RUNTIME_HERE
+#undef MOTET_COMPILED_RANKS
 #include <motet/front/compiled.hpp>
 
-MOTET_RUNTIME(, mixed_bf16)
+MOTET_RANKS(, mixed_bf16)
