@@ -19,8 +19,8 @@ namespace motet {
 // mpirun, Slurm or torchrun started. MPI runs as long as this lives.
 class launched_world {
  public:
-  // threads: of each rank; 0: all processors, shared by the ranks that live here.
-  explicit launched_world(launched by, int threads = 0) : by_(std::move(by)), threads_(threads) {
+  // threads: of each rank; 0: all processors, shared by the ranks that live here. open: nobody said how many ranks there are, so a plan may.
+  explicit launched_world(launched by, int threads = 0, bool open = false) : by_(std::move(by)), threads_(threads), open_(open) {
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
     if (is_one_of_many()) session_ = std::make_unique<mpi::session>(mpi::session_options{by_.rank, by_.ranks});
 #endif
@@ -45,10 +45,9 @@ class launched_world {
     if (is_one_of_many()) return 1;
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, ranks_here));
   }
-  // A plan for so many ranks fits what was started. Where nobody asked for a number, they are threads of this process.
+  // A plan for so many ranks fits what was started.
   void require_ranks(std::int32_t ranks) const {
-    const bool open = by_.ranks == 1 && by_.by == launcher::none;
-    if (open || by_.ranks == ranks) return;
+    if (open_ || by_.ranks == ranks) return;
     fail(plan_of_other_ranks,
          "the plan is for " + std::to_string(ranks) + " ranks, there are " + std::to_string(by_.ranks) + " (" + describe(by_) + ")");
   }
@@ -56,6 +55,7 @@ class launched_world {
  private:
   launched by_;
   int threads_;
+  bool open_;
   int exceptions_ = std::uncaught_exceptions();
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
   std::unique_ptr<mpi::session> session_;
@@ -92,7 +92,9 @@ inline launched_world launch(int count, const char* const* words) {
 #if !defined(MOTET_HAS_MPI) || !MOTET_HAS_MPI
   wishes.can_connect = false;
 #endif
-  return launched_world(find_launch(read_environment(), wishes), detail::number_among(count, words, "--threads"));
+  launched by = find_launch(read_environment(), wishes);
+  const bool open = by.by == launcher::none && wishes.ranks == 0;
+  return launched_world(std::move(by), detail::number_among(count, words, "--threads"), open);
 }
 
 }  // namespace motet

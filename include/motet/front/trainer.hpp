@@ -25,8 +25,7 @@ namespace motet {
 
 struct trainer_options {
   index batch = 64;  // samples of a step
-  index parts =
-      1;  // without a plan: parts that pass through the towers one after the other, twice, when memory holds fewer; negatives still come from all
+  index parts = 1;   // of a batch, without a plan: each passes through the towers twice, when memory holds fewer; negatives come from all
   std::uint64_t seed = 1;
   adamw_settings optimizer{};
   bool clamp_scale = true;    // keeps the loss's number at or below its limit, such as CLIP's scale below 100

@@ -40,6 +40,13 @@ TEST_CASE("ranks and threads are read where they stand among other words") {
   CHECK_THROWS_WITH_AS(world.require_ranks(1), doctest::Contains("MT-P74"), error);
 }
 
+TEST_CASE("whoever asks for one rank gets one") {
+  const char* const words[] = {"program", "--ranks=1"};
+  const launched_world world = launch(2, words);
+  world.require_ranks(1);
+  CHECK_THROWS_WITH_AS(world.require_ranks(3), doctest::Contains("the plan is for 3 ranks, there are 1"), error);
+}
+
 TEST_CASE("numbers that are none are refused") {
   CHECK(refusal({"--ranks", "two"}).find("--ranks two, wanted a number from 1 on") != std::string::npos);
   CHECK(refusal({"--threads=0"}).find("--threads 0, wanted") != std::string::npos);

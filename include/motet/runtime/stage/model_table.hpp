@@ -14,7 +14,6 @@ namespace motet {
 struct model_outline {
   std::span<const std::string_view> names;
   std::span<const bool> frozen;
-  std::span<const index> offsets;  // of each module in the flat order
   std::span<const net_outline* const> nets;
   index embedding = 0;
   index loss_at = 0, loss_numbers = 0;  // the numbers of the loss in the flat order
@@ -56,7 +55,6 @@ struct model_outlines<Model, std::index_sequence<I...>> {
   static constexpr std::array<const net_outline*, Model::size> nets{&outline_of_net<typename Model::template module_at<I>::net>...};
   static constexpr model_outline all{Model::names,
                                      Model::frozen,
-                                     Model::offsets,
                                      nets,
                                      Model::embedding,
                                      Model::loss_at,

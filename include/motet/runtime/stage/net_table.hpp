@@ -14,7 +14,7 @@ namespace motet {
 
 // What a net is, whatever its type: sizes, parameters, and what its input may be. One for each type, made by the compiler.
 struct net_outline {
-  index layers = 0, width = 0, embedding = 0, parameter_size = 0;
+  index layers = 0, width = 0, embedding = 0;
   std::vector<parameter> (*parameters_of)(std::string_view prefix, stage_range range, tensor_cut cut) = nullptr;
   // A stage's part of the flat buffer.
   interval (*span_of)(stage_range range, tensor_cut cut) = nullptr;
@@ -96,7 +96,6 @@ struct net_outlines {
       stage::layers,
       stage::width,
       stage::embedding,
-      Net::parameter_size,
       [](std::string_view prefix, stage_range range, tensor_cut cut) { return stage::parameters_of(prefix, range, cut); },
       [](stage_range range, tensor_cut cut) {
         return interval{stage::parameter_begin(range, cut), stage::parameter_end(range, cut)};

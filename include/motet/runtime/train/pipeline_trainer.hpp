@@ -29,7 +29,7 @@ struct pipeline_config {
 };
 
 // Trains a model by a program. The host says where its ranks live: as threads of this process (thread_ranks) or one in each of many processes
-// (process_rank), of which all then make the same calls. Weights start as in trainer, and a step gives the same loss and gradients within rounding,
+// (process_rank), of which all then make the same calls. Weights depend on the seed alone, and a step gives the same loss and gradients within rounding,
 // whatever the program. After prepare() a step allocates nothing.
 template <class Device, class Numbers, class Host>
 class model_trainer {
@@ -135,8 +135,11 @@ class model_trainer {
   const std::vector<parameter>& parameters() const { return parameters_; }
   index updates() const { return steps_; }
   void set_updates(index updates) { steps_ = updates; }
-  // The flat buffer of a module that a rank here holds whole; null: none does.
-  const master* whole_module(std::size_t module) const { return placed_.whole_module(module); }
+  // The flat buffer of a module that a rank of this process holds whole; null: none does, or ranks live elsewhere, which may not hold it and would have to
+  // be told: all processes do the same.
+  const master* whole_module(std::size_t module) const {
+    return static_cast<std::int32_t>(ranks_.local_ranks().size()) == of().ranks() ? placed_.whole_module(module) : nullptr;
+  }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<index> used_of_slots() const { return placed_.used_of_slots(); }
   // Samples that each replica of a module has of a group in the next step.

@@ -21,7 +21,6 @@ TEST_CASE("an outline is the model as data") {
   CHECK(found.names[1] == "right");
   CHECK(found.frozen[0]);
   CHECK_FALSE(found.frozen[1]);
-  for (std::size_t k = 0; k < 2; ++k) CHECK(found.offsets[k] == of::offsets[k]);
   CHECK(found.nets[0] == &outline_of_net<frozen<ear>>);
   CHECK(found.nets[1]->layers == 2);
   CHECK(found.embedding == 4);

@@ -87,7 +87,6 @@ TEST_CASE("an outline tells a net's sizes, parameters and what its input may be"
   CHECK(of.layers == 3);
   CHECK(of.width == 8);
   CHECK(of.embedding == 4);
-  CHECK(of.parameter_size == ear::parameter_size);
   CHECK(of.span_of({0, 3}, {}).size() == ear::parameter_size);
   CHECK(of.span_of({1, 2}, {}).begin == stage::parameter_begin({1, 2}));
   CHECK(of.parameters_of("ear", {0, 1}, {}).size() == stage::parameters_of("ear", {0, 1}).size());
