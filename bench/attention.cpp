@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention forward and backward on one thread, as a share of what this processor's multiply-adds can do. Forward, backward and multiply-adds alone take
-// turns; the shortest of each counts.
+// Attention forward and backward on one thread, as a share of what this processor's multiply-adds can do.
+// Forward, backward and multiply-adds alone take turns; the shortest of each counts.
 //
 //   bench_attention [flags of Google Benchmark]
 #include "suite.hpp"
@@ -55,31 +55,37 @@ struct bench_case {
 };
 
 std::string name_of(const bench_case& c, const char* type) {
-  const auto part = [](const char* name, index value) { return "/" + std::string(name) + ":" + std::to_string(value); };
-  return "attention/" + std::string(type) + part("samples", c.samples) + part("rows", c.rows) + part("heads", c.heads) +
-         part("kv_heads", c.kv_heads) + part("head_width", c.width) + (c.mask == mask_kind::full ? "/full" : "/causal");
+  const auto part = [](const char* name, index value) {
+    return "/" + std::string(name) + ":" + std::to_string(value);
+  };
+  return "attention/" + std::string(type) + part("samples", c.samples) + part("rows", c.rows) +
+         part("heads", c.heads) + part("kv_heads", c.kv_heads) + part("head_width", c.width) +
+         (c.mask == mask_kind::full ? "/full" : "/causal");
 }
 
 template <class T>
 void measure(benchmark::State& state, const bench_case& c) {
   const attention_shape shape{c.heads, c.kv_heads, c.width, c.mask, 0};
   const sequences seq{c.samples, c.rows, nullptr};
-  const index q_width = c.heads * c.width, kv_width = c.kv_heads * c.width, all = q_width + 2 * kv_width, rows = seq.rows();
+  const index q_width = c.heads * c.width, kv_width = c.kv_heads * c.width, all = q_width + 2 * kv_width,
+              rows = seq.rows();
   const buffer<T> fused(rows * all), fused_gradient(rows * all), y(rows * q_width), dy(rows * q_width);
   const buffer<float> lse(rows * c.heads);
   const random_stream numbers(1, "bench");
   for (index i = 0; i < rows * all; ++i) fused[i] = T(numbers.uniform(static_cast<std::uint64_t>(i)) - 0.5f);
-  for (index i = 0; i < rows * q_width; ++i) dy[i] = T(numbers.uniform(static_cast<std::uint64_t>(i + rows * all)) - 0.5f);
+  for (index i = 0; i < rows * q_width; ++i)
+    dy[i] = T(numbers.uniform(static_cast<std::uint64_t>(i + rows * all)) - 0.5f);
   const matrix<T> qkv{fused.data(), rows, all, all}, dqkv{fused_gradient.data(), rows, all, all};
   const matrix<T> my{y.data(), rows, q_width, q_width}, mdy{dy.data(), rows, q_width, q_width};
   const matrix<float> ml{lse.data(), rows, c.heads, c.heads};
   const auto forward = [&](cpu::context& ctx) {
-    attention_forward(ctx, seq, seq, shape, qkv.columns(0, q_width), qkv.columns(q_width, kv_width), qkv.columns(q_width + kv_width, kv_width), my,
-                      ml);
+    attention_forward(ctx, seq, seq, shape, qkv.columns(0, q_width), qkv.columns(q_width, kv_width),
+                      qkv.columns(q_width + kv_width, kv_width), my, ml);
   };
   const auto backward = [&](cpu::context& ctx) {
-    attention_backward(ctx, seq, seq, shape, qkv.columns(0, q_width), qkv.columns(q_width, kv_width), qkv.columns(q_width + kv_width, kv_width), my,
-                       ml, mdy, dqkv.columns(0, q_width), dqkv.columns(q_width, kv_width), dqkv.columns(q_width + kv_width, kv_width));
+    attention_backward(ctx, seq, seq, shape, qkv.columns(0, q_width), qkv.columns(q_width, kv_width),
+                       qkv.columns(q_width + kv_width, kv_width), my, ml, mdy, dqkv.columns(0, q_width),
+                       dqkv.columns(q_width, kv_width), dqkv.columns(q_width + kv_width, kv_width));
   };
   cpu::context plan;
   forward(plan);
@@ -88,16 +94,20 @@ void measure(benchmark::State& state, const bench_case& c) {
   cpu::context ctx;
   ctx.memory = arena(memory.data(), memory.size());
   ctx.scratch = arena(scratch.data(), scratch.size());
-  bench::series forward_took(bench::thread_seconds), backward_took(bench::thread_seconds), peak_took(bench::thread_seconds);
+  bench::series forward_took(bench::thread_seconds), backward_took(bench::thread_seconds),
+      peak_took(bench::thread_seconds);
   double peak_flops = 0;
   for (auto _ : state) {
     const double both = forward_took.take([&] { forward(ctx); }) + backward_took.take([&] { backward(ctx); });
     peak_took.take([&] { peak_flops = multiply_adds(); });
     state.SetIterationTime(both);
   }
-  const double products = 2e-9 * static_cast<double>(c.samples * c.heads) * static_cast<double>(c.rows * c.rows) * static_cast<double>(c.width);
-  const double peak = 1e-9 * peak_flops / peak_took.least(), forward_rate = 2 * products / forward_took.least(),
-               backward_rate = 5 * products / backward_took.least(), rate = 7 * products / (forward_took.least() + backward_took.least());
+  const double products = 2e-9 * static_cast<double>(c.samples * c.heads) *
+                          static_cast<double>(c.rows * c.rows) * static_cast<double>(c.width);
+  const double peak = 1e-9 * peak_flops / peak_took.least(),
+               forward_rate = 2 * products / forward_took.least(),
+               backward_rate = 5 * products / backward_took.least(),
+               rate = 7 * products / (forward_took.least() + backward_took.least());
   auto& row = state.counters;
   row["own_gflops"] = rate;
   row["peak_gflops"] = peak;
@@ -112,7 +122,9 @@ void measure(benchmark::State& state, const bench_case& c) {
 
 template <class T>
 void add(const bench_case& c) {
-  bench::add(name_of(c, type_name<T>()), [c](benchmark::State& state) { measure<T>(state, c); })->Unit(benchmark::kMicrosecond);
+  bench::add(name_of(c, type_name<T>()), [c](benchmark::State& state) {
+    measure<T>(state, c);
+  })->Unit(benchmark::kMicrosecond);
 }
 
 }  // namespace
@@ -120,12 +132,16 @@ void add(const bench_case& c) {
 
 int main(int count, char** words) {
   using namespace motet;
-  return bench::run(count, words, options("bench_attention", "attention on one thread beside the rate of multiply-adds"), [] {
-    const auto full = mask_kind::full, causal = mask_kind::causal;
-    const bench_case cases[] = {{4, 17, 6, 6, 64, full},   {4, 50, 12, 12, 64, full},   {4, 65, 6, 6, 64, full},    {4, 65, 12, 12, 64, full},
-                                {4, 77, 8, 8, 64, causal}, {2, 197, 12, 12, 64, full},  {1, 257, 16, 16, 64, full}, {1, 257, 8, 8, 128, full},
-                                {4, 65, 3, 3, 32, full},   {1, 1024, 8, 2, 64, causal}, {1, 2048, 4, 4, 64, full}};
-    for (const bench_case& c : cases) add<float>(c);
-    for (const bench_case& c : {cases[2], cases[4], cases[6]}) add<bf16>(c);
-  });
+  return bench::run(count, words,
+                    options("bench_attention", "attention on one thread beside the rate of multiply-adds"),
+                    [] {
+                      const auto full = mask_kind::full, causal = mask_kind::causal;
+                      const bench_case cases[] = {
+                          {4, 17, 6, 6, 64, full},     {4, 50, 12, 12, 64, full}, {4, 65, 6, 6, 64, full},
+                          {4, 65, 12, 12, 64, full},   {4, 77, 8, 8, 64, causal}, {2, 197, 12, 12, 64, full},
+                          {1, 257, 16, 16, 64, full},  {1, 257, 8, 8, 128, full}, {4, 65, 3, 3, 32, full},
+                          {1, 1024, 8, 2, 64, causal}, {1, 2048, 4, 4, 64, full}};
+                      for (const bench_case& c : cases) add<float>(c);
+                      for (const bench_case& c : {cases[2], cases[4], cases[6]}) add<bf16>(c);
+                    });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What plans of this library do that those of the paper on DistMM cannot, in numbers: docs/results.md, "Beyond the paper". The numbers are counters of each
-// row and none of them is measured: plans are made, proven and simulated for the paper's cluster. What is measured is the time that this takes.
+// What plans of this library do that those of the paper on DistMM cannot, in numbers: docs/results.md,
+// "Beyond the paper". The numbers are counters of each row and none of them is measured: plans are made,
+// proven and simulated for the paper's cluster. What is measured is the time that this takes.
 //
 //   bench_beyond [flags of Google Benchmark]
 #include "suite.hpp"
@@ -31,8 +32,9 @@ std::string ways(const plan& of) {
   std::string out;
   for (const module_plan& each : of.modules) {
     const degrees& split = each.on.split();
-    out += (out.empty() ? "" : "; ") + std::string(each.name.view()) + " " + std::to_string(each.on.ranks().size()) + " ranks from " +
-           std::to_string(each.on.ranks()[0]) + ": stages " + std::to_string(split.stages) + ", data " + std::to_string(split.data) + ", tensor " +
+    out += (out.empty() ? "" : "; ") + std::string(each.name.view()) + " " +
+           std::to_string(each.on.ranks().size()) + " ranks from " + std::to_string(each.on.ranks()[0]) +
+           ": stages " + std::to_string(split.stages) + ", data " + std::to_string(split.data) + ", tensor " +
            std::to_string(split.tensor);
     if (split.context > 1) out += ", context " + std::to_string(split.context);
     out += ", microbatches " + std::to_string(each.microbatches);
@@ -44,7 +46,8 @@ std::string ways(const plan& of) {
 }
 
 // Proven and simulated, or the reason why not.
-plan_estimate play(const plan& of, const model_shape& model, const cluster_facts& on, index samples, const estimate_options& options = {}) {
+plan_estimate play(const plan& of, const model_shape& model, const cluster_facts& on, index samples,
+                   const estimate_options& options = {}) {
   plan_estimate out;
   enforce(prove_plan(of, facts_of(model), samples), "the plan");
   enforce(estimate(of, model, on, {}, samples, out, options), "the plan");
@@ -62,7 +65,8 @@ plan pipelines(index microbatches) {
   return out;
 }
 
-// A pipelined tower keeps all microbatches of a loss, with or without what backward can make again, or none (h = 0): these run forward twice.
+// A pipelined tower keeps all microbatches of a loss, with or without what backward can make again, or none
+// (h = 0): these run forward twice.
 void contrastive_batch() {
   for (const index batch : {512, 2048, 8192, 32768, 131072})
     for (const std::string kept : {"all", "all, remade", "none"})
@@ -100,20 +104,22 @@ plan with_ahead(const cluster_facts& on, int losses, int ahead) {
 void hidden_sync() {
   for (const int losses : {1, 2, 4})
     for (const int ahead : {0, 1, 4})
-      add("hidden_sync/losses:" + std::to_string(losses) + "/ahead:" + std::to_string(ahead), [=](benchmark::State& state) {
-        const model_shape model = find_model("b16")->make();
-        const cluster_facts on = *find_cluster("v100");
-        constexpr index pairs = 32768;  // of each loss
-        const plan how = with_ahead(on, losses, ahead);
-        const plan_estimate gives = play(how, model, on, pairs * losses), plain = play(with_ahead(on, losses, 0), model, on, pairs * losses);
-        const join_cost join = join_of(how, model, on, {}, pairs * losses);
-        auto& row = state.counters;
-        row["syncs_milliseconds"] = 1e3 * losses * (join.compute + join.exchange);
-        row["step_seconds"] = gives.step_seconds;
-        row["shorter_milliseconds"] = 1e3 * (plain.step_seconds - gives.step_seconds);
-        row["memory_gigabytes"] = gigabytes(gives.memory_bytes);
-        row["fits"] = gives.memory_bytes <= on.device.memory_bytes;
-      });
+      add("hidden_sync/losses:" + std::to_string(losses) + "/ahead:" + std::to_string(ahead),
+          [=](benchmark::State& state) {
+            const model_shape model = find_model("b16")->make();
+            const cluster_facts on = *find_cluster("v100");
+            constexpr index pairs = 32768;  // of each loss
+            const plan how = with_ahead(on, losses, ahead);
+            const plan_estimate gives = play(how, model, on, pairs * losses),
+                                plain = play(with_ahead(on, losses, 0), model, on, pairs * losses);
+            const join_cost join = join_of(how, model, on, {}, pairs * losses);
+            auto& row = state.counters;
+            row["syncs_milliseconds"] = 1e3 * losses * (join.compute + join.exchange);
+            row["step_seconds"] = gives.step_seconds;
+            row["shorter_milliseconds"] = 1e3 * (plain.step_seconds - gives.step_seconds);
+            row["memory_gigabytes"] = gigabytes(gives.memory_bytes);
+            row["fits"] = gives.memory_bytes <= on.device.memory_bytes;
+          });
 }
 
 // What comes to the busiest rank and into the busiest node for one loss over 32768 pairs.
@@ -122,7 +128,8 @@ void exchange() {
     const char* name;
     bool apart, gradients;
   };
-  for (const way& how : {way{"local loss, gradients gathered", false, true}, way{"DistMM: towers apart, gradients sent back", true, true},
+  for (const way& how : {way{"local loss, gradients gathered", false, true},
+                         way{"DistMM: towers apart, gradients sent back", true, true},
                          way{"here: towers apart, sums of rows", true, false}})
     add("exchange/" + std::string(how.name), [=](benchmark::State& state) {
       const model_shape model = find_model("clip-1.1b")->make();
@@ -159,8 +166,9 @@ void frozen_tower() {
     const char* name;
     bool frozen, cached;
   };
-  for (const learns& how : {learns{"both learn (as DistMM plans it)", false, false}, learns{"frozen, run in each step", true, false},
-                            learns{"frozen, features cached", true, true}})
+  for (const learns& how :
+       {learns{"both learn (as DistMM plans it)", false, false},
+        learns{"frozen, run in each step", true, false}, learns{"frozen, features cached", true, true}})
     add("frozen_tower/locked-9.4b/v100/" + std::string(how.name), [=](benchmark::State& state) {
       model_shape model = find_model("locked-9.4b")->make();
       model.towers[0].frozen = how.frozen;
@@ -176,14 +184,17 @@ void colocation() {
     const char* cluster;
     index batch;
   };
-  for (const question& asked : {question{"clip-1.1b", "v100:1x4", 64}, question{"l14", "a100:1x4", 512}, question{"three-towers", "a100:1x4", 512},
-                                question{"clip-1.1b", "v100:1x8", 64}})
+  for (const question& asked :
+       {question{"clip-1.1b", "v100:1x4", 64}, question{"l14", "a100:1x4", 512},
+        question{"three-towers", "a100:1x4", 512}, question{"clip-1.1b", "v100:1x8", 64}})
     for (const bool together : {false, true})
-      add("colocation/" + std::string(asked.model) + "/" + asked.cluster + (together ? "/free to share ranks" : "/each tower on ranks of its own"),
+      add("colocation/" + std::string(asked.model) + "/" + asked.cluster +
+              (together ? "/free to share ranks" : "/each tower on ranks of its own"),
           [=](benchmark::State& state) {
             search_options options;
             options.together = together;
-            tell(state, best(search_plans(find_model(asked.model)->make(), cluster_named(asked.cluster), asked.batch, options)));
+            tell(state, best(search_plans(find_model(asked.model)->make(), cluster_named(asked.cluster),
+                                          asked.batch, options)));
           });
 }
 
@@ -202,7 +213,10 @@ void three_towers() {
 }  // namespace
 
 int main(int count, char** words) {
-  return bench::run(count, words, options("bench_beyond", "plans of this library beside those of the paper on DistMM"), [] {
-    for (const auto part : {contrastive_batch, hidden_sync, exchange, frozen_tower, colocation, three_towers}) part();
-  });
+  return bench::run(count, words,
+                    options("bench_beyond", "plans of this library beside those of the paper on DistMM"), [] {
+                      for (const auto part :
+                           {contrastive_batch, hidden_sync, exchange, frozen_tower, colocation, three_towers})
+                        part();
+                    });
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Matrix products by oneDNN 2.x or 3.x, to measure against, where it is installed and the build defines MOTET_HAS_ONEDNN. Without it this header
-// is empty. The library itself multiplies on its own (docs/decisions/0001-own-gemm.md).
+// Matrix products by oneDNN 2.x or 3.x, to measure against, where it is installed and the build defines
+// MOTET_HAS_ONEDNN. Without it this header is empty. The library itself multiplies on its own
+// (docs/decisions/0001-own-gemm.md).
 #if defined(MOTET_HAS_ONEDNN) && MOTET_HAS_ONEDNN
 
 #include <motet/backend/cpu/products/gemm_pack.hpp>
@@ -18,7 +19,8 @@ namespace bench::onednn {
 
 using motet::bf16, motet::index, motet::cpu::gemm_operand;
 
-// A team brings its own threads, so a call of oneDNN must not start others. The setting belongs to the calling thread.
+// A team brings its own threads, so a call of oneDNN must not start others. The setting belongs to the
+// calling thread.
 inline void one_thread() {
   thread_local bool done = false;
   if (done) return;
@@ -37,14 +39,15 @@ template <>
 inline constexpr dnnl::memory::data_type data_type_of<bf16> = dnnl::memory::data_type::bf16;
 
 // out[m, n] = a[m, k] b[k, n] (+ out) in fp32.
-inline bool sgemm(index m, index n, index k, const gemm_operand<float>& a, const gemm_operand<float>& b, float* out, index out_stride,
-                  bool accumulate) {
+inline bool sgemm(index m, index n, index k, const gemm_operand<float>& a, const gemm_operand<float>& b,
+                  float* out, index out_stride, bool accumulate) {
   one_thread();
-  return dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data, a.stride, b.data, b.stride, accumulate ? 1.0f : 0.0f,
-                    out, out_stride) == dnnl_success;
+  return dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data, a.stride,
+                    b.data, b.stride, accumulate ? 1.0f : 0.0f, out, out_stride) == dnnl_success;
 }
 
-// One product of fixed shape, types and strides; what it needs beside the operands is `scratch_bytes` of memory from the caller.
+// One product of fixed shape, types and strides; what it needs beside the operands is `scratch_bytes` of
+// memory from the caller.
 class product {
  public:
   struct shape {
@@ -55,8 +58,10 @@ class product {
   };
 
   explicit product(const shape& s)
-      : a_({s.m, s.k}, s.a, s.a_transposed ? dnnl::memory::dims{1, s.a_stride} : dnnl::memory::dims{s.a_stride, 1}),
-        b_({s.k, s.n}, s.b, s.b_transposed ? dnnl::memory::dims{1, s.b_stride} : dnnl::memory::dims{s.b_stride, 1}),
+      : a_({s.m, s.k}, s.a,
+           s.a_transposed ? dnnl::memory::dims{1, s.a_stride} : dnnl::memory::dims{s.a_stride, 1}),
+        b_({s.k, s.n}, s.b,
+           s.b_transposed ? dnnl::memory::dims{1, s.b_stride} : dnnl::memory::dims{s.b_stride, 1}),
         out_({s.m, s.n}, s.out, dnnl::memory::dims{s.out_stride, 1}) {
     one_thread();
     dnnl::primitive_attr attributes;
@@ -69,7 +74,8 @@ class product {
 #if DNNL_VERSION_MAJOR >= 3
     const dnnl::matmul::primitive_desc description(cpu_engine(), a_, b_, out_, attributes);
 #else
-    const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a_, b_, out_), attributes, cpu_engine());
+    const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a_, b_, out_), attributes,
+                                                   cpu_engine());
 #endif
     scratch_ = description.scratchpad_desc();
     run_ = dnnl::matmul(description);
@@ -80,7 +86,9 @@ class product {
   void operator()(const void* a, const void* b, void* out, void* scratch) const {
     one_thread();
     thread_local dnnl::stream stream(cpu_engine());
-    const auto memory = [](const dnnl::memory::desc& d, const void* at) { return dnnl::memory(d, cpu_engine(), const_cast<void*>(at)); };
+    const auto memory = [](const dnnl::memory::desc& d, const void* at) {
+      return dnnl::memory(d, cpu_engine(), const_cast<void*>(at));
+    };
     run_.execute(stream, {{DNNL_ARG_SRC, memory(a_, a)},
                           {DNNL_ARG_WEIGHTS, memory(b_, b)},
                           {DNNL_ARG_DST, memory(out_, out)},

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines on threads: what the executor costs, how near the timed stand-in and a real pipeline come to the simulation, and how fast two ranks are
-// beside one rank with a team of two threads. Steps take turns, and medians count.
+// Pipelines on threads: what the executor costs, how near the timed stand-in and a real pipeline come to the
+// simulation, and how fast two ranks are beside one rank with a team of two threads. Steps take turns, and
+// medians count.
 //
-//   bench_pipeline [--batch 64] [--microbatches 16] [--svg FILE] [flags of Google Benchmark]        FILE: plan above run, of the real pipeline's last step
+//   bench_pipeline [--batch 64] [--microbatches 16] [--svg FILE] [flags of Google Benchmark]
+//       FILE: plan above run, of the real pipeline's last step
 #include "small.hpp"
 #include "suite.hpp"
 
@@ -27,7 +29,8 @@ using pipeline = pipeline_trainer<small, cpu::device, fp32, thread_ranks<local::
 
 double makespan(const program& of, const cost_table& costs) {
   timeline when;
-  if (const finding found = simulate(of, costs, when); !found.ok()) fail(reason_messages[static_cast<int>(found.why)], explain(of, found));
+  if (const finding found = simulate(of, costs, when); !found.ok())
+    fail(reason_messages[static_cast<int>(found.why)], explain(of, found));
   return when.makespan;
 }
 
@@ -37,7 +40,8 @@ void overhead(benchmark::State& state, int ranks, int microbatches) {
   on_threads all(of, even_costs(of, {0, 0, 0}), 1);
   bench::series took;
   for (auto _ : state) state.SetIterationTime(took.add(all.run().seconds));
-  state.counters["microseconds_an_instruction"] = took.median() * 1e6 * ranks / static_cast<double>(of.instructions.size());
+  state.counters["microseconds_an_instruction"] =
+      took.median() * 1e6 * ranks / static_cast<double>(of.instructions.size());
 }
 
 // Ranks that wait instead of computing, `unit` seconds for each forward, beside the simulation.
@@ -52,8 +56,8 @@ void waiting(benchmark::State& state, int ranks, int microbatches, double unit) 
   state.counters["measured_over_simulated"] = took.median() / planned;
 }
 
-// Both towers on two ranks: the pictures in two stages, the captions beside the second one. Rank 1 has nothing else to do while the first microbatch is
-// on its way, and the captions' backward fills its end.
+// Both towers on two ranks: the pictures in two stages, the captions beside the second one. Rank 1 has
+// nothing else to do while the first microbatch is on its way, and the captions' backward fills its end.
 score two_ranks(int microbatches) {
   score out;
   voice made;
@@ -101,7 +105,8 @@ void train(benchmark::State& state, motet::index batch, int microbatches, const 
   double expected = 0, loss_apart = 0;
   const auto step = [&](bool counts) {
     timeline when;
-    const step_result a = ranks.step(data.batch(), 1e-4, &when), b = team.step(data.batch(), 1e-4), c = alone.step(data.batch(), 1e-4);
+    const step_result a = ranks.step(data.batch(), 1e-4, &when), b = team.step(data.batch(), 1e-4),
+                      c = alone.step(data.batch(), 1e-4);
     loss_apart = std::max(loss_apart, std::abs(a.loss - c.loss) / c.loss);
     const double told = makespan(of, measured_costs(of, {when}));
     if (counts) {
@@ -120,7 +125,9 @@ void train(benchmark::State& state, motet::index batch, int microbatches, const 
   const cost_table costs = measured_costs(of, runs);
   timeline planned;
   simulate(of, costs, planned);
-  if (!svg.empty()) std::ofstream(svg) << draw_overlay_svg(of, planned, runs.back(), {.title = "two towers on two ranks", .unit = "s"});
+  if (!svg.empty())
+    std::ofstream(svg) << draw_overlay_svg(of, planned, runs.back(),
+                                           {.title = "two towers on two ranks", .unit = "s"});
   tell(state, "own_seconds", spread);
   tell(state, "one_rank_two_threads_seconds", threads);
   tell(state, "one_rank_one_thread_seconds", thread);
@@ -143,11 +150,18 @@ int main(int count, char** words) {
   line.count("--microbatches", microbatches, 1, "of the pictures");
   line.text("--svg", svg, "FILE", "a picture of the last step, planned above run");
   return bench::run(count, words, line, [&] {
-    bench::add("executor/ranks:1/microbatches:200000", overhead, 1, 200000)->Iterations(5)->Unit(benchmark::kMillisecond);
-    bench::add("executor/ranks:2/microbatches:20000", overhead, 2, 20000)->Iterations(5)->Unit(benchmark::kMillisecond);
-    bench::add("stand_in/ranks:64/microbatches:128/unit_ms:4", waiting, 64, 128, 0.004)->Iterations(3)->Unit(benchmark::kMillisecond);
-    bench::add("pipeline/small/fp32/batch:" + std::to_string(batch) + "/ranks:2/microbatches:" + std::to_string(microbatches), train, batch,
-               static_cast<int>(microbatches), svg)
+    bench::add("executor/ranks:1/microbatches:200000", overhead, 1, 200000)
+        ->Iterations(5)
+        ->Unit(benchmark::kMillisecond);
+    bench::add("executor/ranks:2/microbatches:20000", overhead, 2, 20000)
+        ->Iterations(5)
+        ->Unit(benchmark::kMillisecond);
+    bench::add("stand_in/ranks:64/microbatches:128/unit_ms:4", waiting, 64, 128, 0.004)
+        ->Iterations(3)
+        ->Unit(benchmark::kMillisecond);
+    bench::add("pipeline/small/fp32/batch:" + std::to_string(batch) +
+                   "/ranks:2/microbatches:" + std::to_string(microbatches),
+               train, batch, static_cast<int>(microbatches), svg)
         ->Iterations(5)
         ->Unit(benchmark::kMillisecond);
   });

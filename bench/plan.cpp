@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan for thousands of ranks costs before anything runs: to write its order, to prove and compile it, to check the program.
+// What a plan for thousands of ranks costs before anything runs: to write its order, to prove and compile it,
+// to check the program.
 //
-//   bench_plan [--replicas 64] [flags of Google Benchmark]        of the light module; the heavy one has three quarters as many, of 64 ranks each
+//   bench_plan [--replicas 64] [flags of Google Benchmark]
+//       of the light module; the heavy one has three quarters as many, of 64 ranks each
 #include "suite.hpp"
 
 #include <motet/plan/prove/check_plan.hpp>
@@ -27,7 +29,8 @@ plan of_replicas(std::int32_t light) {
 
 void before_a_run(benchmark::State& state, motet::index replicas) {
   const plan of = of_replicas(static_cast<std::int32_t>(replicas));
-  const list<module_facts> facts{{.name = "picture", .layers = 48, .key_heads = 16}, {.name = "caption", .layers = 24, .key_heads = 16}};
+  const list<module_facts> facts{{.name = "picture", .layers = 48, .key_heads = 16},
+                                 {.name = "caption", .layers = 24, .key_heads = 16}};
   const motet::index samples = 1024 * replicas;
   program made;
   bench::series writes, proves, compiles, checks;
@@ -57,6 +60,8 @@ int main(int count, char** words) {
   motet::index replicas = 64;
   options line("bench_plan", "what a plan for thousands of ranks costs before anything runs");
   line.count("--replicas", replicas, 4, "of the light module");
-  return bench::run(count, words, line,
-                    [&] { bench::add("plan/replicas:" + std::to_string(replicas), before_a_run, replicas)->Unit(benchmark::kMillisecond); });
+  return bench::run(count, words, line, [&] {
+    bench::add("plan/replicas:" + std::to_string(replicas), before_a_run, replicas)
+        ->Unit(benchmark::kMillisecond);
+  });
 }

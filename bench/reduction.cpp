@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of a stage's gradients in buckets, with and without sharing the optimizer's work, beside one all-reduce of the whole buffer, in turns. A ratio above
-// 1 says that buckets are faster.
+// Sums of a stage's gradients in buckets, with and without sharing the optimizer's work, beside one
+// all-reduce of the whole buffer, in turns. A ratio above 1 says that buckets are faster.
 //
 //   bench_reduction [--ranks 2] [--mib 64] [flags of Google Benchmark]        ranks are threads
 #include "suite.hpp"
@@ -24,7 +24,8 @@ struct meeting {
   local::world all;
   local::group_set set;
   std::barrier<> together;
-  explicit meeting(std::int32_t ranks) : everyone(2, first(ranks)), all(ranks, 0, {}), set(all, everyone), together(ranks) {}
+  explicit meeting(std::int32_t ranks)
+      : everyone(2, first(ranks)), all(ranks, 0, {}), set(all, everyone), together(ranks) {}
   static std::vector<std::int32_t> first(std::int32_t ranks) {
     std::vector<std::int32_t> out(static_cast<std::size_t>(ranks));
     std::iota(out.begin(), out.end(), 0);
@@ -53,7 +54,8 @@ void reduce(benchmark::State& state, motet::index mib, motet::index bucket_kib, 
   bucket_options options;
   options.elements = bucket_kib * 256;
   options.shards = shards;
-  reduction sums(plan_reduction(size, {}, {state.threads(), state.thread_index()}, {}, options), &own, nullptr);
+  reduction sums(plan_reduction(size, {}, {state.threads(), state.thread_index()}, {}, options), &own,
+                 nullptr);
   cpu::context ctx;
   std::byte nothing{};
   ctx.memory = arena(&nothing, 0);
@@ -94,8 +96,9 @@ int main(int count, char** words) {
   return bench::run(count, words, line, [&] {
     for (const bool shards : {false, true})
       for (const motet::index kib : {256, 1024, 4096})
-        bench::add("reduction/mib:" + std::to_string(mib) + "/bucket_kib:" + std::to_string(kib) + (shards ? "/shards" : ""), reduce, mib, kib,
-                   shards)
+        bench::add("reduction/mib:" + std::to_string(mib) + "/bucket_kib:" + std::to_string(kib) +
+                       (shards ? "/shards" : ""),
+                   reduce, mib, kib, shards)
             ->Threads(static_cast<int>(ranks))
             ->Setup([](const benchmark::State& state) { here = std::make_unique<meeting>(state.threads()); })
             ->Teardown([](const benchmark::State&) { here.reset(); })

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data parallelism over processes: a step of N ranks with a batch each, beside a step of one of them while the others rest, in turns. Rank 0 reports.
+// Data parallelism over processes: a step of N ranks with a batch each, beside a step of one of them while
+// the others rest, in turns. Rank 0 reports.
 //
-//   mpirun -n 2 bench_scaling [--batch 32] [--trace FILE] [flags of Google Benchmark]        batch: of each rank; FILE: one more step, for Perfetto
+//   mpirun -n 2 bench_scaling [--batch 32] [--trace FILE] [flags of Google Benchmark]
+//       batch: of each rank; FILE: one more step, for Perfetto
 #if !defined(MOTET_HAS_MPI)
 #include <cstdio>
 int main() { std::puts("built without MPI"); }
@@ -86,8 +88,11 @@ int run(int count, char** words) {
   line.text("--trace", trace, "FILE", "writes a trace of one more step");
   mpi::session here;
   const auto declare = [&] {
-    const std::string name = "scaling/ranks:" + std::to_string(here.ranks()) + "/batch_of_a_rank:" + std::to_string(batch);
-    bench::add(name, [&](benchmark::State& state) { scale(state, here, batch, trace); })->Iterations(9)->Unit(benchmark::kMillisecond);
+    const std::string name =
+        "scaling/ranks:" + std::to_string(here.ranks()) + "/batch_of_a_rank:" + std::to_string(batch);
+    bench::add(name, [&](benchmark::State& state) { scale(state, here, batch, trace); })
+        ->Iterations(9)
+        ->Unit(benchmark::kMillisecond);
   };
   return bench::run(count, words, line, declare, here.rank() == 0);
 }

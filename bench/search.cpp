@@ -18,9 +18,15 @@ struct question {
   motet::index samples, contrastive;
 };
 constexpr question questions[] = {
-    {"clip-1.1b", "v100:1", 64, 0},      {"clip-1.1b", "v100", 512, 0},      {"clip-9.3b", "v100", 512, 0},
-    {"coca-26b", "v100", 512, 0},        {"clip-19.7b", "v100", 2048, 512},  {"clip-1.1b", "h100:8", 32768, 0},
-    {"clip-1.1b", "v100:512", 32768, 0}, {"coca-26b", "v100:512", 32768, 0}, {"clip-19.7b", "h100:512", 131072, 32768},
+    {"clip-1.1b", "v100:1", 64, 0},
+    {"clip-1.1b", "v100", 512, 0},
+    {"clip-9.3b", "v100", 512, 0},
+    {"coca-26b", "v100", 512, 0},
+    {"clip-19.7b", "v100", 2048, 512},
+    {"clip-1.1b", "h100:8", 32768, 0},
+    {"clip-1.1b", "v100:512", 32768, 0},
+    {"coca-26b", "v100:512", 32768, 0},
+    {"clip-19.7b", "h100:512", 131072, 32768},
 };
 
 void search(benchmark::State& state, const question& asked, search_options options) {
@@ -30,7 +36,8 @@ void search(benchmark::State& state, const question& asked, search_options optio
   options.bytes = on.bytes;
   search_result found;
   bench::series took;
-  for (auto _ : state) state.SetIterationTime(took.take([&] { found = search_plans(model, on, asked.samples, options); }));
+  for (auto _ : state)
+    state.SetIterationTime(took.take([&] { found = search_plans(model, on, asked.samples, options); }));
   auto& row = state.counters;
   row["devices"] = on.devices();
   row["batch"] = static_cast<double>(asked.samples);
@@ -48,7 +55,9 @@ int main(int count, char** words) {
   line.count("--finalists", wanted.finalists, 1, "plans that are simulated, about");
   return bench::run(count, words, line, [&] {
     for (const question& each : questions)
-      bench::add("search/" + std::string(each.model) + "/" + each.cluster + "/batch:" + std::to_string(each.samples), search, each, wanted)
+      bench::add(
+          "search/" + std::string(each.model) + "/" + each.cluster + "/batch:" + std::to_string(each.samples),
+          search, each, wanted)
           ->Unit(benchmark::kMillisecond);
   });
 }

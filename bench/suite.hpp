@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the benchmarks share beside Google Benchmark: calls that take turns, and a main() with options of their own. The library's flags say what runs, how
-// long, how often and where the numbers go; bench/compare.py reads two of its JSON files.
+// What the benchmarks share beside Google Benchmark: calls that take turns, and a main() with options of
+// their own. The library's flags say what runs, how long, how often and where the numbers go;
+// bench/compare.py reads two of its JSON files.
 #include <motet/backend/cpu/device/kernel_choice.hpp>
 #include <motet/tools/options.hpp>
 
@@ -20,7 +21,9 @@
 
 namespace bench {
 
-inline double wall_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+inline double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 // Processor time of this thread alone, so that neighbours on the machine count less.
 inline double thread_seconds() {
   timespec now{};
@@ -28,8 +31,9 @@ inline double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// What one of several calls took in each iteration. The calls of an iteration follow each other at once, because the clock of a machine moves by more
-// than the difference between them: what counts is the median of the ratios of neighbours.
+// What one of several calls took in each iteration. The calls of an iteration follow each other at once,
+// because the clock of a machine moves by more than the difference between them: what counts is the median of
+// the ratios of neighbours.
 class series {
  public:
   explicit series(double (*clock)() = wall_seconds) : clock_(clock) {}
@@ -48,13 +52,15 @@ class series {
   bool empty() const { return values_.empty(); }
   double least() const { return at(0); }
   double most() const { return at(1); }
-  // With other programs on the machine most of the noise is in one direction: the faster quarter says what the code takes.
+  // With other programs on the machine most of the noise is in one direction: the faster quarter says what
+  // the code takes.
   double quarter() const { return at(0.25); }
   double median() const { return at(0.5); }
 
   friend series operator/(const series& above, const series& below) {
     series out;
-    for (std::size_t i = 0; i < std::min(above.values_.size(), below.values_.size()); ++i) out.add(above.values_[i] / below.values_[i]);
+    for (std::size_t i = 0; i < std::min(above.values_.size(), below.values_.size()); ++i)
+      out.add(above.values_[i] / below.values_[i]);
     return out;
   }
 
@@ -77,7 +83,9 @@ class series {
 // What each iteration takes is what the body says by SetIterationTime.
 template <class Body, class... Arguments>
 benchmark::internal::Benchmark* add(const std::string& name, Body&& body, Arguments&&... arguments) {
-  return benchmark::RegisterBenchmark(name.c_str(), std::forward<Body>(body), std::forward<Arguments>(arguments)...)->UseManualTime();
+  return benchmark::RegisterBenchmark(name.c_str(), std::forward<Body>(body),
+                                      std::forward<Arguments>(arguments)...)
+      ->UseManualTime();
 }
 
 // Of processes that measure together, one speaks.
@@ -86,13 +94,16 @@ struct silent final : benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run>& /*unused*/) override {}
 };
 
-// The main() of a benchmark: reads the program's options, lets `declare` add the benchmarks that they ask for, and runs those that the flags ask for.
+// The main() of a benchmark: reads the program's options, lets `declare` add the benchmarks that they ask
+// for, and runs those that the flags ask for.
 template <class Declare>
 int run(int count, char** words, motet::options line, Declare&& declare, bool speaks = true) {
   std::vector<char*> given(words, words + count);
   for (const std::string_view word : given)
-    if (word == "--help" && speaks) std::printf("%s\nand the flags of Google Benchmark:\n\n", line.help().c_str());
-  if (!speaks) std::erase_if(given, [](std::string_view word) { return word.starts_with("--benchmark_out"); });
+    if (word == "--help" && speaks)
+      std::printf("%s\nand the flags of Google Benchmark:\n\n", line.help().c_str());
+  if (!speaks)
+    std::erase_if(given, [](std::string_view word) { return word.starts_with("--benchmark_out"); });
   int left = static_cast<int>(given.size());
   benchmark::Initialize(&left, given.data());
   try {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of the transports: between threads beside a memcpy of as many bytes by all of them at once, between processes beside the plain calls of
-// MPI, in turns. The faster quarter of each counts; a ratio above 1 says that ours is faster.
+// Collectives of the transports: between threads beside a memcpy of as many bytes by all of them at once,
+// between processes beside the plain calls of MPI, in turns. The faster quarter of each counts; a ratio above
+// 1 says that ours is faster.
 //
 //   bench_transport [--ranks 2] [--most-mib 64] [flags of Google Benchmark]
 //   mpirun -n 2 bench_transport [--most-mib 64] [flags of Google Benchmark]
@@ -31,18 +32,22 @@ using count = motet::index;
 struct room {
   buffer<std::byte> from, to, other;
   room(count bytes, count ranks) : from(bytes * ranks), to(bytes * ranks), other(bytes * ranks) {
-    for (buffer<std::byte>* each : {&from, &to, &other}) std::memset(each->data(), 0, static_cast<std::size_t>(bytes * ranks));
+    for (buffer<std::byte>* each : {&from, &to, &other})
+      std::memset(each->data(), 0, static_cast<std::size_t>(bytes * ranks));
   }
 };
 
-// One collective of ours: how a member calls it, and how many bytes it then reads or writes at the least, as a fraction of what all copy at once.
+// One collective of ours: how a member calls it, and how many bytes it then reads or writes at the least, as
+// a fraction of what all copy at once.
 template <class Group>
 struct ours {
   const char* name;
   std::function<motet::ticket(Group&, room&, count bytes)> call;
   std::function<double(double bytes, double ranks)> moved;  // bytes that each member has to copy
 };
-std::vector<count> even(count whole, count parts, count unit) { return std::vector<count>(static_cast<std::size_t>(parts), whole / parts / unit); }
+std::vector<count> even(count whole, count parts, count unit) {
+  return std::vector<count>(static_cast<std::size_t>(parts), whole / parts / unit);
+}
 
 template <class Group>
 std::vector<ours<Group>> all_of_ours() {
@@ -55,16 +60,26 @@ std::vector<ours<Group>> all_of_ours() {
     return all = std::vector<count>(static_cast<std::size_t>(g.size()), bytes);
   };
   return {
-      {"all_reduce_sum float", [](Group& g, room& m, count bytes) { return g.all_reduce_sum(reinterpret_cast<float*>(m.to.data()), bytes / 4); },
+      {"all_reduce_sum float",
+       [](Group& g, room& m, count bytes) {
+         return g.all_reduce_sum(reinterpret_cast<float*>(m.to.data()), bytes / 4);
+       },
        [](double bytes, double) { return bytes; }},
-      {"all_reduce_sum bf16", [](Group& g, room& m, count bytes) { return g.all_reduce_sum(reinterpret_cast<bf16*>(m.to.data()), bytes / 2); },
+      {"all_reduce_sum bf16",
+       [](Group& g, room& m, count bytes) {
+         return g.all_reduce_sum(reinterpret_cast<bf16*>(m.to.data()), bytes / 2);
+       },
        [](double bytes, double) { return bytes; }},
       {"reduce_scatter_sum float",
        [=](Group& g, room& m, count bytes) {
-         return g.reduce_scatter_sum(reinterpret_cast<const float*>(m.from.data()), reinterpret_cast<float*>(m.to.data()), sum_parts(g, bytes));
+         return g.reduce_scatter_sum(reinterpret_cast<const float*>(m.from.data()),
+                                     reinterpret_cast<float*>(m.to.data()), sum_parts(g, bytes));
        },
        [](double bytes, double ranks) { return (bytes + bytes / ranks) / 2; }},
-      {"all_gather", [=](Group& g, room& m, count bytes) { return g.all_gather(m.from.data(), m.to.data(), byte_parts(g, bytes)); },
+      {"all_gather",
+       [=](Group& g, room& m, count bytes) {
+         return g.all_gather(m.from.data(), m.to.data(), byte_parts(g, bytes));
+       },
        [](double bytes, double ranks) { return bytes * ranks; }},
       {"all_to_all",
        [=](Group& g, room& m, count bytes) {
@@ -72,7 +87,8 @@ std::vector<ours<Group>> all_of_ours() {
          return g.all_to_all(m.from.data(), all, m.to.data(), all);
        },
        [](double bytes, double) { return bytes; }},
-      {"broadcast", [](Group& g, room& m, count bytes) { return g.broadcast(m.to.data(), bytes, 0); }, [](double bytes, double) { return bytes; }},
+      {"broadcast", [](Group& g, room& m, count bytes) { return g.broadcast(m.to.data(), bytes, 0); },
+       [](double bytes, double) { return bytes; }},
   };
 }
 
@@ -95,7 +111,8 @@ std::vector<std::vector<std::int32_t>> everyone(std::int32_t ranks) {
   return out;
 }
 
-// Two threads that share a processor would measure the scheduler: this one stays on one of those that it may run on, until the end of the scope.
+// Two threads that share a processor would measure the scheduler: this one stays on one of those that it may
+// run on, until the end of the scope.
 class pinned {
  public:
   explicit pinned(int number) {
@@ -121,7 +138,11 @@ struct meeting {
   motet::local::group_set set;
   std::vector<room*> rooms;
   std::barrier<> together;
-  explicit meeting(std::int32_t ranks) : all(ranks, 0, {}), set(all, everyone(ranks)), rooms(static_cast<std::size_t>(ranks)), together(ranks) {}
+  explicit meeting(std::int32_t ranks)
+      : all(ranks, 0, {}),
+        set(all, everyone(ranks)),
+        rooms(static_cast<std::size_t>(ranks)),
+        together(ranks) {}
 };
 std::unique_ptr<meeting> here;
 
@@ -152,7 +173,8 @@ void between_threads(benchmark::State& state, const ours<motet::local::group>& i
 
 int threads(int words, char** word) {
   count ranks = 2, most_mib = 64;
-  motet::options line("bench_transport", "collectives beside memcpy, or under mpirun beside the plain calls of MPI");
+  motet::options line("bench_transport",
+                      "collectives beside memcpy, or under mpirun beside the plain calls of MPI");
   line.count("--ranks", ranks, 1, "threads");
   line.count("--most-mib", most_mib, 1, "of a collective");
   return bench::run(words, word, line, [&] {
@@ -185,11 +207,13 @@ void plain(std::size_t which, room& m, count bytes, int ranks) {
       break;
     case 3:
       split(size);
-      MPI_Allgatherv(m.from.data(), size, MPI_BYTE, m.to.data(), parts.data(), places.data(), MPI_BYTE, MPI_COMM_WORLD);
+      MPI_Allgatherv(m.from.data(), size, MPI_BYTE, m.to.data(), parts.data(), places.data(), MPI_BYTE,
+                     MPI_COMM_WORLD);
       break;
     case 4:
       split(size / ranks);
-      MPI_Alltoallv(m.from.data(), parts.data(), places.data(), MPI_BYTE, m.to.data(), parts.data(), places.data(), MPI_BYTE, MPI_COMM_WORLD);
+      MPI_Alltoallv(m.from.data(), parts.data(), places.data(), MPI_BYTE, m.to.data(), parts.data(),
+                    places.data(), MPI_BYTE, MPI_COMM_WORLD);
       break;
     default: MPI_Bcast(m.to.data(), size, MPI_BYTE, 0, MPI_COMM_WORLD); break;
   }
@@ -206,7 +230,8 @@ double slowest(Call&& call) {
   return seconds;
 }
 
-void between_processes(benchmark::State& state, motet::mpi::session& session, std::size_t which, const ours<motet::mpi::group>& it, count bytes) {
+void between_processes(benchmark::State& state, motet::mpi::session& session, std::size_t which,
+                       const ours<motet::mpi::group>& it, count bytes) {
   using namespace motet::mpi;
   room memory(bytes, session.ranks());
   world all(session.ranks(), 0, {});
@@ -234,10 +259,11 @@ int processes(int words, char** word, motet::mpi::session& session) {
     for (std::size_t c = 0; c < collectives.size(); ++c) {
       if (c == 1) continue;  // MPI has no bf16
       for (count bytes = count{1} << 18; bytes <= most_mib << 20; bytes *= 4)
-        bench::add(name_of("mpi", collectives[c].name, bytes) + "/ranks:" + std::to_string(session.ranks()), [&session, c, it = collectives[c],
-                                                                                                              bytes](benchmark::State& state) {
-          between_processes(state, session, c, it, bytes);
-        })->Unit(benchmark::kMicrosecond);
+        bench::add(name_of("mpi", collectives[c].name, bytes) + "/ranks:" + std::to_string(session.ranks()),
+                   [&session, c, it = collectives[c], bytes](benchmark::State& state) {
+                     between_processes(state, session, c, it, bytes);
+                   })
+            ->Unit(benchmark::kMicrosecond);
     }
   };
   return bench::run(words, word, line, declare, session.rank() == 0);
@@ -250,7 +276,8 @@ int main(int words, char** word) {
   const motet::launched as = motet::find_launch(motet::read_environment());
   if (as.by == motet::launcher::none) return threads(words, word);
 #if defined(MOTET_HAS_MPI)
-  return motet::mpi::run({.rank = as.rank, .ranks = as.ranks}, [&](motet::mpi::session& session) { return processes(words, word, session); });
+  return motet::mpi::run({.rank = as.rank, .ranks = as.ranks},
+                         [&](motet::mpi::session& session) { return processes(words, word, session); });
 #else
   std::fprintf(stderr, "built without MPI\n");
   return 2;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Features of a Hugging Face CLIP model. The model's header is made when this program is built (-DMOTET_EMBED_HF=DIR); its weights are read at run time.
+// Features of a Hugging Face CLIP model. The model's header is made when this program is built
+// (-DMOTET_EMBED_HF=DIR); its weights are read at run time.
 #include "hf_program.hpp"
 
 #include <imported_model.hpp>
@@ -22,10 +23,12 @@ namespace {
 constexpr const char* usage =
     "embed --weights DIR --input X.safetensors --output Y.safetensors [--threads N] [--batch N]\n"
     "\n"
-    "X holds pixel_values (pictures, channels, side, side), already normalised, or input_ids (captions, tokens), or both.\n"
+    "X holds pixel_values (pictures, channels, side, side), already normalised, or input_ids (captions, "
+    "tokens), or both.\n"
     "Y gets image_embeds and text_embeds, rows of length one.\n"
     "\n"
-    "  --weights DIR   the model that this program was built for: config.json and model.safetensors, in one file or several\n"
+    "  --weights DIR   the model that this program was built for: config.json and model.safetensors, in one "
+    "file or several\n"
     "  --threads N     default: all cores\n"
     "  --batch N       samples computed at once (default 32)\n";
 
@@ -63,7 +66,8 @@ class computer {
 
  private:
   static void grow(buffer<std::byte>& memory, index bytes) {
-    if (memory.size() < bytes || memory.data() == nullptr) memory = buffer<std::byte>(bytes < arena::alignment ? arena::alignment : bytes);
+    if (memory.size() < bytes || memory.data() == nullptr)
+      memory = buffer<std::byte>(bytes < arena::alignment ? arena::alignment : bytes);
   }
   cpu::team crew_;
   buffer<std::byte> memory_;
@@ -73,7 +77,8 @@ class computer {
 std::vector<loaded_tensor> tensors_of(const buffer<float>& parameters) {
   std::vector<loaded_tensor> out;
   for (const parameter& p : model::parameters()) {
-    out.push_back({p.name, p.vector ? std::vector<index>{p.width} : std::vector<index>{p.rows, p.width}, parameters.data() + p.offset});
+    out.push_back({p.name, p.vector ? std::vector<index>{p.width} : std::vector<index>{p.rows, p.width},
+                   parameters.data() + p.offset});
   }
   return out;
 }
@@ -81,17 +86,22 @@ std::vector<loaded_tensor> tensors_of(const buffer<float>& parameters) {
 using features = std::vector<float>;  // (samples, embedding)
 
 template <std::size_t Module, class Input>
-void embed_batch(computer& runs, const buffer<float>& parameters, const Input& input, index samples, float* out) {
+void embed_batch(computer& runs, const buffer<float>& parameters, const Input& input, index samples,
+                 float* out) {
   const weights<fp32> w{parameters.data()};
-  runs.run([&](cpu::context& ctx) { contrastive_step<model>::embed<Module>(ctx, w, input, view<float, model::embedding>(out, samples)); });
+  runs.run([&](cpu::context& ctx) {
+    contrastive_step<model>::embed<Module>(ctx, w, input, view<float, model::embedding>(out, samples));
+  });
 }
 
-features embed_pictures(computer& runs, const buffer<float>& parameters, const hf_clip_config& config, const stored_tensor& pixels, index batch) {
+features embed_pictures(computer& runs, const buffer<float>& parameters, const hf_clip_config& config,
+                        const stored_tensor& pixels, index batch) {
   const index channels = config.channels, side = config.image, covered = config.covered();
   const std::vector<index> wanted{pixels.shape.empty() ? 0 : pixels.shape[0], channels, side, side};
   if (pixels.shape != wanted) {
-    fail(embed_input, "pixel_values is " + shape_text(pixels.shape) + ", wanted [pictures, " + std::to_string(channels) + ", " +
-                          std::to_string(side) + ", " + std::to_string(side) + "]");
+    fail(embed_input, "pixel_values is " + shape_text(pixels.shape) + ", wanted [pictures, " +
+                          std::to_string(channels) + ", " + std::to_string(side) + ", " +
+                          std::to_string(side) + "]");
   }
   const index samples = wanted[0], size = channels * side * side, size_covered = channels * covered * covered;
   features out(static_cast<std::size_t>(samples * model::embedding));
@@ -100,9 +110,11 @@ features embed_pictures(computer& runs, const buffer<float>& parameters, const h
     const index count = std::min(batch, samples - first);
     stored_tensor part = pixels;
     const auto bytes = static_cast<std::size_t>(size * dtype_bytes(pixels.kind));
-    part.bytes = pixels.bytes.subspan(static_cast<std::size_t>(first) * bytes, static_cast<std::size_t>(count) * bytes);
+    part.bytes = pixels.bytes.subspan(static_cast<std::size_t>(first) * bytes,
+                                      static_cast<std::size_t>(count) * bytes);
     copy_elements(part, some.data());
-    // Pixels beyond the last whole patch are left out, as a convolution leaves them; lines only move down, so this can be done in place.
+    // Pixels beyond the last whole patch are left out, as a convolution leaves them; lines only move down, so
+    // this can be done in place.
     if (covered != side) {
       for (index line = 0; line < count * channels * covered; ++line) {
         const index plane = line / covered, from = (plane * side + line % covered) * side;
@@ -111,16 +123,20 @@ features embed_pictures(computer& runs, const buffer<float>& parameters, const h
     }
     for (index i = 0; i < count * size_covered; ++i) {
       if (!std::isfinite(some[static_cast<std::size_t>(i)]))
-        fail(embed_input, "pixel_values holds NaN or infinity in picture " + std::to_string(first + i / size_covered));
+        fail(embed_input,
+             "pixel_values holds NaN or infinity in picture " + std::to_string(first + i / size_covered));
     }
-    embed_batch<picture_at>(runs, parameters, pictures{some.data(), count}, count, out.data() + first * model::embedding);
+    embed_batch<picture_at>(runs, parameters, pictures{some.data(), count}, count,
+                            out.data() + first * model::embedding);
   }
   return out;
 }
 
-features embed_captions(computer& runs, const buffer<float>& parameters, const hf_clip_config& config, const stored_tensor& ids, index batch) {
+features embed_captions(computer& runs, const buffer<float>& parameters, const hf_clip_config& config,
+                        const stored_tensor& ids, index batch) {
   if (ids.shape.size() != 2 || ids.shape[1] < 1 || ids.shape[1] > config.context) {
-    fail(embed_input, "input_ids is " + shape_text(ids.shape) + ", wanted [captions, 1 to " + std::to_string(config.context) + " tokens]");
+    fail(embed_input, "input_ids is " + shape_text(ids.shape) + ", wanted [captions, 1 to " +
+                          std::to_string(config.context) + " tokens]");
   }
   const index samples = ids.shape[0], length = ids.shape[1];
   std::vector<std::int64_t> all(static_cast<std::size_t>(samples * length));
@@ -128,8 +144,9 @@ features embed_captions(computer& runs, const buffer<float>& parameters, const h
   for (index i = 0; i < samples * length; ++i) {
     const std::int64_t id = all[static_cast<std::size_t>(i)];
     if (id < 0 || id >= config.vocabulary) {
-      fail(embed_input, "token " + std::to_string(i % length) + " of caption " + std::to_string(i / length) + " is " + std::to_string(id) +
-                            ", the vocabulary has " + std::to_string(config.vocabulary));
+      fail(embed_input, "token " + std::to_string(i % length) + " of caption " + std::to_string(i / length) +
+                            " is " + std::to_string(id) + ", the vocabulary has " +
+                            std::to_string(config.vocabulary));
     }
   }
   features out(static_cast<std::size_t>(samples * model::embedding));
@@ -145,7 +162,8 @@ features embed_captions(computer& runs, const buffer<float>& parameters, const h
       for (index i = 0; i < end; ++i) kept.push_back(static_cast<std::int32_t>(from[i]));
       offsets.push_back(static_cast<index>(kept.size()));
     }
-    embed_batch<caption_at>(runs, parameters, tokens{kept.data(), {count, 1, offsets.data()}}, count, out.data() + first * model::embedding);
+    embed_batch<caption_at>(runs, parameters, tokens{kept.data(), {count, 1, offsets.data()}}, count,
+                            out.data() + first * model::embedding);
   }
   return out;
 }
@@ -169,7 +187,8 @@ options read_options(int count, char** words) {
     else return false;
     return true;
   });
-  for (const auto& [flag, given] : {std::pair("--weights", &out.weights), std::pair("--input", &out.input), std::pair("--output", &out.output)}) {
+  for (const auto& [flag, given] : {std::pair("--weights", &out.weights), std::pair("--input", &out.input),
+                                    std::pair("--output", &out.output)}) {
     if (given->empty()) fail(hf_command_line, std::string(flag) + " is missing");
   }
   if (out.threads == 0) out.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -182,7 +201,8 @@ void run(const options& given) {
   if (!same_net(config, built.config)) fail(embed_model, given.weights);
   const safetensors_file input(given.input);
   const stored_tensor *pixels = input.find("pixel_values"), *ids = input.find("input_ids");
-  if (pixels == nullptr && ids == nullptr) fail(embed_input, given.input + " holds neither pixel_values nor input_ids");
+  if (pixels == nullptr && ids == nullptr)
+    fail(embed_input, given.input + " holds neither pixel_values nor input_ids");
 
   const buffer<float> parameters(model::parameter_size);
   std::fill_n(parameters.data(), parameters.size(), 0.0f);
@@ -209,6 +229,7 @@ void run(const options& given) {
 }  // namespace motet::embed
 
 int main(int count, char** words) {
-  return motet::hf_program(count, words, motet::embed::usage,
-                           [](int given, char** from) { motet::embed::run(motet::embed::read_options(given, from)); });
+  return motet::hf_program(count, words, motet::embed::usage, [](int given, char** from) {
+    motet::embed::run(motet::embed::read_options(given, from));
+  });
 }

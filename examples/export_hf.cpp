@@ -45,16 +45,19 @@ void run(const options& given) {
   }
   from.load_weights(from.model(), loaded);
   for (const saved_tensor& tensor : weights) {
-    if (tensor.name == "join.log_scale" && tensor.shape == std::vector<index>{1}) described.config.logit_scale = static_cast<double>(tensor.data[0]);
+    if (tensor.name == "join.log_scale" && tensor.shape == std::vector<index>{1})
+      described.config.logit_scale = static_cast<double>(tensor.data[0]);
   }
   save_hf_clip(given.output, described.config, weights, described.picture, described.caption);
-  std::printf("%s: step %lld of %s\n", given.output.c_str(), static_cast<long long>(from.step()), from.model().c_str());
+  std::printf("%s: step %lld of %s\n", given.output.c_str(), static_cast<long long>(from.step()),
+              from.model().c_str());
 }
 
 }  // namespace
 }  // namespace motet::export_hf
 
 int main(int count, char** words) {
-  return motet::hf_program(count, words, motet::export_hf::usage,
-                           [](int given, char** from) { motet::export_hf::run(motet::export_hf::read_options(given, from)); });
+  return motet::hf_program(count, words, motet::export_hf::usage, [](int given, char** from) {
+    motet::export_hf::run(motet::export_hf::read_options(given, from));
+  });
 }

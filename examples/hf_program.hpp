@@ -12,7 +12,8 @@
 // What programs that read or write Hugging Face models do alike: words to flags, errors to exit codes.
 namespace motet {
 
-// Calls take(flag, value) for every flag, where value() is the word behind it. It says whether there is such a flag.
+// Calls take(flag, value) for every flag, where value() is the word behind it. It says whether there is such
+// a flag.
 template <class Take>
 void read_hf_flags(int count, char** words, Take&& take) {
   for (int i = 1; i < count; ++i) {
@@ -29,7 +30,8 @@ void read_hf_flags(int count, char** words, Take&& take) {
 template <class Run>
 int hf_program(int count, char** words, const char* usage, Run&& run) {
   for (int i = 1; i < count; ++i) {
-    if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h") return std::fputs(usage, stdout) < 0 ? 1 : 0;
+    if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h")
+      return std::fputs(usage, stdout) < 0 ? 1 : 0;
   }
   try {
     run(count, words);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Draws a captioned picture set to learn from: coloured shapes on backgrounds, as WebDataset shards with a vocabulary and a list of classes.
-// What picture i shows depends on the seed and i alone, never on the number of shards.
+// Draws a captioned picture set to learn from: coloured shapes on backgrounds, as WebDataset shards with a
+// vocabulary and a list of classes. What picture i shows depends on the seed and i alone, never on the number
+// of shards.
 #include "make_shapes/canvas.hpp"
 #include "make_shapes/caption.hpp"
 #include "make_shapes/settings.hpp"
@@ -34,7 +35,9 @@ struct split {
 class maker {
  public:
   explicit maker(options given)
-      : given_(std::move(given)), page_(given_.size), held_out_(std::max(given_.count / 10, std::min(class_count, given_.count / 2))) {
+      : given_(std::move(given)),
+        page_(given_.size),
+        held_out_(std::max(given_.count / 10, std::min(class_count, given_.count / 2))) {
     if (given_.shards == 0) given_.shards = (given_.count - held_out_ + 4999) / 5000;
   }
 
@@ -59,8 +62,9 @@ class maker {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     if (!given_.quiet) {
       if (terminal_) std::fputs("\r", stderr);
-      std::fprintf(stderr, "%td pictures in %.1f s: %td to train on in %td shards, %td held out, %td classes, in %s\n", given_.count, seconds, train,
-                   given_.shards, held_out_, class_count, given_.output.c_str());
+      std::fprintf(
+          stderr, "%td pictures in %.1f s: %td to train on in %td shards, %td held out, %td classes, in %s\n",
+          given_.count, seconds, train, given_.shards, held_out_, class_count, given_.output.c_str());
     }
   }
 
@@ -69,7 +73,8 @@ class maker {
   void prepare(const std::filesystem::path& folder) {
     std::error_code problem;
     std::filesystem::create_directories(folder, problem);
-    if (!std::filesystem::is_directory(folder)) fail(file_unwritable, folder.string() + (problem ? ": " + problem.message() : ": not a folder"));
+    if (!std::filesystem::is_directory(folder))
+      fail(file_unwritable, folder.string() + (problem ? ": " + problem.message() : ": not a folder"));
     bool ours = false;
     if (std::filesystem::exists(folder / "classes.json")) {
       try {
@@ -87,7 +92,8 @@ class maker {
       if (temporary) name = name.substr(1, name.find(".tmp-") - 1);
       const bool shard = (name.starts_with("train-") || name.starts_with("test-")) && name.ends_with(".tar");
       const bool known = shard || name == "tokenizer.json" || name == "classes.json";
-      if (!known || !(ours || temporary)) fail(shapes_folder, folder.string() + " holds " + entry.path().filename().string());
+      if (!known || !(ours || temporary))
+        fail(shapes_folder, folder.string() + " holds " + entry.path().filename().string());
       if (temporary) std::filesystem::remove(entry.path());
     }
   }
@@ -144,13 +150,15 @@ class maker {
                            {"number", shown.number},
                            {"size", *shown.size_word == '\0' ? "medium" : shown.size_word},
                            {"position", shown.number > 1 ? "spread" : places[shown.where].word},
-                           {"background", std::string(backdrops[shown.backdrop_kind].words[0]) + " " + grounds[shown.ground_kind].word},
+                           {"background", std::string(backdrops[shown.backdrop_kind].words[0]) + " " +
+                                              grounds[shown.ground_kind].word},
                            {"caption", caption}});
   }
 
   std::string classes() const {
     json rows(json::array{});
-    for (index i = 0; i < class_count; ++i) rows.push_back({{"name", class_name(i)}, {"caption", class_caption(i)}});
+    for (index i = 0; i < class_count; ++i)
+      rows.push_back({{"name", class_name(i)}, {"caption", class_caption(i)}});
     return write_json(json{{"made_by", "make_shapes"},
                            {"seed", given_.seed},
                            {"count", given_.count},

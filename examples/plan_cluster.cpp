@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// From a model and a cluster to the best plans: what they give by simulation, why the others lost, and the best one as a picture, as JSON that
-// train_clip follows, or as a C++ header that the compiler proves.
+// From a model and a cluster to the best plans: what they give by simulation, why the others lost, and the
+// best one as a picture, as JSON that train_clip follows, or as a C++ header that the compiler proves.
 #include "plan_cluster/answer_json.hpp"
 #include "plan_cluster/answer_text.hpp"
 #include "plan_cluster/here.hpp"
@@ -23,14 +23,17 @@ namespace {
 
 std::string summary_of(const answer& of) {
   const plan_estimate& gives = of.found.plans[0].gives;
-  return of.model + " on " + of.cluster + ", " + std::to_string(of.batch) + " samples a step: " + with_unit(gives.step_seconds, "s") + ", " +
-         std::to_string(std::llround(gives.samples_per_second)) + " samples/s, " + percent(gives.bubble_rate) + " bubbles";
+  return of.model + " on " + of.cluster + ", " + std::to_string(of.batch) +
+         " samples a step: " + with_unit(gives.step_seconds, "s") + ", " +
+         std::to_string(std::llround(gives.samples_per_second)) + " samples/s, " +
+         percent(gives.bubble_rate) + " bubbles";
 }
 
 std::string header_of(const answer& of, const settings& given) {
   const plan& best = of.found.plans[0].how;
   const std::string name = given.name.empty() ? function_name(of.model + " on " + of.cluster) : given.name;
-  return plan_header(best, {.name = name, .about = summary_of(of) + ".\n" + layout_of(best) + ".", .samples = of.batch});
+  return plan_header(
+      best, {.name = name, .about = summary_of(of) + ".\n" + layout_of(best) + ".", .samples = of.batch});
 }
 
 search_result find(const answer& of) {
@@ -46,7 +49,14 @@ std::string picture_of(const answer& of) {
 }
 
 std::string answer_to(const settings& given) {
-  answer of{given.search, given.model, given.cluster, choose_model(given.model), cluster_of(given.cluster), given.batch, given.wishes, {}};
+  answer of{given.search,
+            given.model,
+            given.cluster,
+            choose_model(given.model),
+            cluster_of(given.cluster),
+            given.batch,
+            given.wishes,
+            {}};
   of.wishes.pins = read_pins(given.pins, of.towers);
   of.wishes.bytes = of.machine.bytes;
   machine_profile measured;
@@ -72,7 +82,8 @@ std::string names_of_models() {
   for (const known_model& each : known_models) {
     std::string towers;
     for (const tower_outline& of : each.make().towers)
-      towers += (towers.empty() ? "" : ", ") + std::string(of.name.view()) + " " + std::to_string(of.layers) + " x " + std::to_string(of.width);
+      towers += (towers.empty() ? "" : ", ") + std::string(of.name.view()) + " " + std::to_string(of.layers) +
+                " x " + std::to_string(of.width);
     rows.push_back({std::string(each.name), towers, std::string(each.about)});
   }
   return detail::table_of(rows, 2);
@@ -81,15 +92,16 @@ std::string names_of_clusters() {
   std::vector<detail::row> rows;
   for (const cluster_facts& each : known_clusters)
     rows.push_back({std::string(each.name.view()), std::string(each.device.name.view()),
-                    std::to_string(each.nodes) + " x " + std::to_string(each.devices_per_node), with_unit(each.device.half_flops, "FLOP/s"),
-                    with_unit(each.device.memory_bytes, "B")});
+                    std::to_string(each.nodes) + " x " + std::to_string(each.devices_per_node),
+                    with_unit(each.device.half_flops, "FLOP/s"), with_unit(each.device.memory_bytes, "B")});
   rows.push_back({"here", "processor core", "measured when asked for", "", ""});
   return detail::table_of(rows, 2);
 }
 
 void put(const settings& given, const std::string& text) {
   if (!given.output.empty()) return write_file(given.output, text);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) fail(file_unwritable, "standard output");
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    fail(file_unwritable, "standard output");
 }
 
 int run(int count, const char* const* words) {
@@ -98,7 +110,9 @@ int run(int count, const char* const* words) {
     std::string text;
     try {
       if (!read_settings(count, words, given)) return 0;
-      text = given.list_models ? names_of_models() : given.list_clusters ? names_of_clusters() : answer_to(given);
+      text = given.list_models     ? names_of_models()
+             : given.list_clusters ? names_of_clusters()
+                                   : answer_to(given);
     } catch (const error& problem) {
       // What was asked cannot be answered.
       std::fprintf(stderr, "plan_cluster: %s\n", problem.what());

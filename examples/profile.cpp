@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures what the towers of a model take on this machine, for the planner: a profile as JSON, and the machine as a cluster whose formulas were fitted to
-// it.
+// Measures what the towers of a model take on this machine, for the planner: a profile as JSON, and the
+// machine as a cluster whose formulas were fitted to it.
 #include "profile/models.hpp"
 
 #include <motet/backend/cpu/device.hpp>
@@ -28,7 +28,8 @@ options command_line(settings& s) {
     if (each.measure != nullptr) names.emplace_back(each.name);
   options line("profile", "measures what the towers of a model take on this machine");
   line.choice("--model", s.model, names, "whose towers");
-  line.text("--degrees", s.degrees, "N,N,...", "tensor degrees: a layer is cut over so many ranks, and one of them is measured");
+  line.text("--degrees", s.degrees, "N,N,...",
+            "tensor degrees: a layer is cut over so many ranks, and one of them is measured");
   line.text("--samples", s.samples, "N,N,...", "of a microbatch, which the ranks of a tensor group share");
   line.choice("--precision", s.precision, {"fp32", "bf16"}, "of products and what is kept for backward");
   line.count("--repeats", s.how.repeats, 1, "of each part of a point, at least; medians count");
@@ -46,7 +47,9 @@ std::vector<Number> numbers_of(const char* option, std::string_view text) {
     Number value{};
     const auto [stop, problem] = std::from_chars(text.data() + at, text.data() + end, value);
     if (problem != std::errc{} || stop != text.data() + end || value < 1)
-      fail(bad_option_value, std::string(option) + " wants whole numbers from 1 on with commas between them, got \"" + std::string(text) + "\"");
+      fail(bad_option_value, std::string(option) +
+                                 " wants whole numbers from 1 on with commas between them, got \"" +
+                                 std::string(text) + "\"");
     out.push_back(value);
     at = end + 1;
   }
@@ -57,12 +60,14 @@ std::vector<Number> numbers_of(const char* option, std::string_view text) {
 double rate_of(const tower_outline& of, const profile_point& at) {
   const part_work work = work_of_part(of, tower_part::block, {.tensor = at.tensor});
   const bool learns = at.block.backward() > 0;
-  return at.samples * (work.forward_flops + (learns ? work.backward_flops() : 0)) / (at.block.forward + at.block.backward());
+  return at.samples * (work.forward_flops + (learns ? work.backward_flops() : 0)) /
+         (at.block.forward + at.block.backward());
 }
 
 void print(const machine_profile& found) {
   std::printf("%s\n", found.machine.c_str());
-  std::printf("large products %.1f GFLOP/s, copies %.1f GB/s\n\n", found.product_flops / 1e9, found.copy_bytes_per_second / 1e9);
+  std::printf("large products %.1f GFLOP/s, copies %.1f GB/s\n\n", found.product_flops / 1e9,
+              found.copy_bytes_per_second / 1e9);
   std::printf("milliseconds                     before            block             behind        GFLOP/s\n");
   std::printf("tower    tensor samples   forward backward  forward backward  forward backward  of a block\n");
   for (const module_profile& each : found.modules) {
@@ -102,7 +107,8 @@ void run(settings s) {
   std::printf("\nfitted: products reach %.0f %% of their peak", 100 * curve.best);
   if (curve.half_rows >= 0.5) std::printf(", half of that with %.0f rows", curve.half_rows);
   if (curve.half_columns >= 0.5) std::printf(", half of that with %.0f columns", curve.half_columns);
-  std::printf("; the rest moves %.1f GB/s; blocks within %.0f %%\n", fit.device.bytes_per_second / 1e9, 100 * fit.error);
+  std::printf("; the rest moves %.1f GB/s; blocks within %.0f %%\n", fit.device.bytes_per_second / 1e9,
+              100 * fit.error);
   if (s.cluster.empty()) return;
   write_file(s.cluster, format_cluster(machine));
   std::printf("wrote %s\n", s.cluster.c_str());

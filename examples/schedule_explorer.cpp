@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a pipeline schedule costs: reads or writes one, checks it, simulates it, draws it, and runs it in real time with waits for computations.
+// What a pipeline schedule costs: reads or writes one, checks it, simulates it, draws it, and runs it in real
+// time with waits for computations.
 #include "schedule_explorer/settings.hpp"
 #include "schedule_explorer/summary.hpp"
 
@@ -22,7 +23,8 @@ void put(const settings& given, const std::string& text) {
     file.write(text);
     return file.commit();
   }
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) fail(file_unwritable, "standard output");
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    fail(file_unwritable, "standard output");
 }
 
 // Files, and pipes as well.
@@ -65,7 +67,8 @@ int explore(const settings& given) {
   std::int32_t rows_before = 1;  // in the file, and one more as people count from 1
   if (given.import.empty()) {
     score order;
-    if (const verdict found = write_schedule(given.schedule, given.numbers, order); !found.ok()) refuse_numbers(given, found);
+    if (const verdict found = write_schedule(given.schedule, given.numbers, order); !found.ok())
+      refuse_numbers(given, found);
     made = compile(order);
     about.insert("schedule", given.schedule);
   } else {
@@ -82,7 +85,8 @@ int explore(const settings& given) {
   about.insert("instructions", made.instructions.size());
   if (const check_result found = check(made); !found.ok()) {
     std::string why = explain(made, found);
-    if (!given.import.empty() && found.found.rank >= 0) why = given.import + ", row " + std::to_string(found.found.rank + rows_before) + ": " + why;
+    if (!given.import.empty() && found.found.rank >= 0)
+      why = given.import + ", row " + std::to_string(found.found.rank + rows_before) + ": " + why;
     return illegal(given, about, why);
   }
 
@@ -101,7 +105,8 @@ int explore(const settings& given) {
   } else if (given.format == "svg") {
     put(given, given.run ? draw_overlay_svg(made, plan, run) : draw_svg(made, plan));
   } else if (given.format == "trace") {
-    put(given, given.run ? draw_trace_overlay(made, plan, run, {.seconds = unit}) : draw_trace(made, plan, {.seconds = 1e-3}));
+    put(given, given.run ? draw_trace_overlay(made, plan, run, {.seconds = unit})
+                         : draw_trace(made, plan, {.seconds = 1e-3}));
   } else {
     about.insert("legal", true);
     put_costs(about, made, costs, plan);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Trains a picture tower and a caption tower on captioned pictures, on one rank or spread over many by a plan, and tells how well they recognise held-out
-// ones.
+// Trains a picture tower and a caption tower on captioned pictures, on one rank or spread over many by a
+// plan, and tells how well they recognise held-out ones.
 #include "train_clip/explain_plan.hpp"
 #include "train_clip/paced.hpp"
 #include "train_clip/probe.hpp"
@@ -25,7 +25,8 @@ std::optional<checkpoint> reopen(settings& s, const options& line) {
   if (s.checkpoint.empty()) fail(option_missing, "--checkpoint, the folder to --resume from");
   checkpoint saved(s.checkpoint);
   // One checkpoint of a run may be named too; the run goes on beside it.
-  if (std::filesystem::exists(std::filesystem::path(s.checkpoint) / "index.json")) s.checkpoint = (saved.path() / "..").lexically_normal().string();
+  if (std::filesystem::exists(std::filesystem::path(s.checkpoint) / "index.json"))
+    s.checkpoint = (saved.path() / "..").lexically_normal().string();
   if (const json* settings_then = saved.state().find("settings")) adopt_settings(s, line, *settings_then);
   return saved;
 }
@@ -33,16 +34,19 @@ std::optional<checkpoint> reopen(settings& s, const options& line) {
 // Whether this program has what --device asks for. A GPU itself is looked for when it is needed.
 void check_device(const settings& s) {
   if (s.precision == "fp8" && s.device == "cpu")
-    fail(bad_option_value, "--precision fp8 with --device cpu: GPUs from sm_89 on multiply fp8; take --device cuda, or --precision bf16");
+    fail(bad_option_value,
+         "--precision fp8 with --device cpu: GPUs from sm_89 on multiply fp8; take --device cuda, or "
+         "--precision bf16");
   if (s.precision == "fp8" && !s.plan.empty() && s.plan != "one")
     fail(bad_option_value,
-         "--precision fp8 with --plan " + s.plan + ": ranks of a plan multiply in fp32 or bf16; leave --plan out, or take one of these");
+         "--precision fp8 with --plan " + s.plan +
+             ": ranks of a plan multiply in fp32 or bf16; leave --plan out, or take one of these");
   if (s.device == "cpu") return;
   if (find_model(s.model).on_gpu == nullptr)
-    fail(bad_option_value,
-         "--device cuda with --model " + s.model +
-             ", in a program that was compiled without CUDA, or without this model for it (MOTET_CUDA_MODELS); build with cmake --workflow "
-             "--preset cuda, which needs nvcc");
+    fail(bad_option_value, "--device cuda with --model " + s.model +
+                               ", in a program that was compiled without CUDA, or without this model for it "
+                               "(MOTET_CUDA_MODELS); build with cmake --workflow "
+                               "--preset cuda, which needs nvcc");
 }
 
 int run_one(settings s, std::optional<checkpoint> saved, std::optional<chosen_plan> chosen) {
@@ -68,7 +72,9 @@ void tell_plan(const settings& s) {
   print_head(chosen, s);
   score order;
   enforce(write_plan(chosen.value, facts_of(find_model(s.model)), order), chosen.name);
-  std::printf("proven    %td computations on %d ranks: complete, in a possible order, no rank waits for ever\n", order.codes().size(), order.ranks());
+  std::printf(
+      "proven    %td computations on %d ranks: complete, in a possible order, no rank waits for ever\n",
+      order.codes().size(), order.ranks());
 }
 
 int run_spread(settings s, std::optional<checkpoint> saved, chosen_plan chosen) {
@@ -78,7 +84,8 @@ int run_spread(settings s, std::optional<checkpoint> saved, chosen_plan chosen) 
     if (processes) {
       // One process speaks for all.
       if (s.threads == 0) s.threads = 1;
-      if (chosen.by.rank != 0 && std::freopen("/dev/null", "w", stdout) == nullptr) fail(file_unwritable, "/dev/null");
+      if (chosen.by.rank != 0 && std::freopen("/dev/null", "w", stdout) == nullptr)
+        fail(file_unwritable, "/dev/null");
     }
     return run_one(std::move(s), std::move(saved), std::move(chosen));
   };
@@ -115,7 +122,8 @@ int run(int count, char** words) {
       return run_one(std::move(s), std::move(saved), {});
     }
     if (s.data.empty()) fail(option_missing, "--data");
-    if (!is_spread(s, find_launch(read_environment(), wishes_of(s)))) return run_one(std::move(s), std::move(saved), {});
+    if (!is_spread(s, find_launch(read_environment(), wishes_of(s))))
+      return run_one(std::move(s), std::move(saved), {});
     chosen_plan chosen = read_choice(s);
     find_ranks(chosen, s);
     return run_spread(std::move(s), std::move(saved), std::move(chosen));
@@ -123,7 +131,9 @@ int run(int count, char** words) {
     std::fprintf(stderr, "train_clip: %s\n", problem.what());
     return std::string_view(problem.code()).starts_with("MT-X") ? 2 : 1;
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "train_clip: there is not enough memory; --explain tells how much is needed, --accumulate needs less\n");
+    std::fprintf(stderr,
+                 "train_clip: there is not enough memory; --explain tells how much is needed, --accumulate "
+                 "needs less\n");
     return 1;
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "train_clip: %s\n", problem.what());

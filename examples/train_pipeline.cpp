@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Trains the two towers of the quickstart as a pipeline: each tower in stages of its own, every rank a thread, by any schedule. Prints what each rank
-// holds, and can draw what was planned above what happened.
+// Trains the two towers of the quickstart as a pipeline: each tower in stages of its own, every rank a
+// thread, by any schedule. Prints what each rank holds, and can draw what was planned above what happened.
 #include "train_clip/feed.hpp"
 #include "train_clip/quick_model.hpp"
 
@@ -21,12 +21,14 @@ namespace motet::train_pipeline {
 namespace {
 
 using train_clip::quick_caption, train_clip::quick_picture;
-using net = model<join<info_nce, module<"picture", vit<quick_picture>>, module<"caption", text_tower<quick_caption>>>>;
+using net = model<
+    join<info_nce, module<"picture", vit<quick_picture>>, module<"caption", text_tower<quick_caption>>>>;
 using pipeline = pipeline_trainer<net, cpu::device, fp32, thread_ranks<local::world, local::endpoint>>;
 
 struct settings {
   std::string data, schedule = "batch_sync", svg, trace;
-  index picture_stages = 2, caption_stages = 1, microbatches = 8, losses = 2, stash = -1, batch = 64, steps = 20;
+  index picture_stages = 2, caption_stages = 1, microbatches = 8, losses = 2, stash = -1, batch = 64,
+        steps = 20;
   double rate = 1e-3;
   std::uint64_t seed = 1;
   bool compare = false;
@@ -40,14 +42,16 @@ options command_line(settings& s) {
   line.count("--caption-stages", s.caption_stages, 1, "devices of the caption tower, which has 2 layers");
   line.count("--microbatches", s.microbatches, 1, "of each tower in a step");
   line.count("--losses", s.losses, 1, "in a step; each compares all pairs of its microbatches");
-  line.count("--stash", s.stash, -1, "batch_sync: microbatches of a loss that are kept, the others run forward twice; -1: all");
+  line.count("--stash", s.stash, -1,
+             "batch_sync: microbatches of a loss that are kept, the others run forward twice; -1: all");
   line.count("--batch", s.batch, 1, "pairs in a step");
   line.count("--steps", s.steps, 1, "to train");
   line.real("--lr", s.rate, 0, 1e6, "learning rate");
   line.count("--seed", s.seed, "of weights and order");
   line.text("--svg", s.svg, "FILE", "a picture of the last step, planned above run");
   line.text("--trace", s.trace, "FILE", "the same for Perfetto");
-  line.flag("--compare", s.compare, "run each step on a single rank too, and print how far apart the losses are");
+  line.flag("--compare", s.compare,
+            "run each step on a single rank too, and print how far apart the losses are");
   return line;
 }
 
@@ -61,7 +65,9 @@ score write(const settings& s) {
   of_picture.stages = static_cast<int>(s.picture_stages);
   of_caption.stages = static_cast<int>(s.caption_stages);
   of_picture.microbatches = of_caption.microbatches = microbatches;
-  if (s.schedule != batch_sync::name) return joined(beside(write_schedule(s.schedule, of_picture), write_schedule(s.schedule, of_caption)), losses);
+  if (s.schedule != batch_sync::name)
+    return joined(beside(write_schedule(s.schedule, of_picture), write_schedule(s.schedule, of_caption)),
+                  losses);
   schedule_options both;
   for (const schedule_options& each : {of_picture, of_caption})
     both.towers.push({each.stages, microbatches, microbatches / losses, static_cast<int>(s.stash)});
@@ -75,10 +81,12 @@ void print_plan(const pipeline& train) {
     std::string holds;
     for (const voice& each : of.voices)
       for (std::int32_t stage = 0; stage < each.stages; ++stage)
-        if (of.place(each, stage) == r) holds += " " + std::string(each.name.view()) + " stage " + std::to_string(stage) + ",";
+        if (of.place(each, stage) == r)
+          holds += " " + std::string(each.name.view()) + " stage " + std::to_string(stage) + ",";
     const rank_memory& own = plan[static_cast<std::size_t>(r)];
-    std::printf("rank %-2d %s %.1f MB: weights and their state %.1f, kept for backward %.1f, the rest %.1f\n", r, holds.c_str(),
-                static_cast<double>(own.total()) / 1e6, static_cast<double>(own.stages.weights + own.stages.gradients + own.stages.optimizer) / 1e6,
+    std::printf("rank %-2d %s %.1f MB: weights and their state %.1f, kept for backward %.1f, the rest %.1f\n",
+                r, holds.c_str(), static_cast<double>(own.total()) / 1e6,
+                static_cast<double>(own.stages.weights + own.stages.gradients + own.stages.optimizer) / 1e6,
                 static_cast<double>(own.stages.slots) / 1e6,
                 static_cast<double>(own.stages.boundaries + own.features + own.work + own.scratch) / 1e6);
   }
@@ -111,7 +119,8 @@ int run(const settings& s) {
   alone.seed = s.seed;
   device_trainer<net, cpu::device, fp32> single(device, alone);
   // Several losses compare fewer pairs each than one rank's single loss does.
-  if (s.compare && s.losses > 1) fail(bad_training_option, "--compare needs --losses 1: a single rank compares all pairs of a step");
+  if (s.compare && s.losses > 1)
+    fail(bad_training_option, "--compare needs --losses 1: a single rank compares all pairs of a step");
   if (s.compare) single.prepare();
 
   list<timeline> runs;
@@ -119,17 +128,22 @@ int run(const settings& s) {
     const train_clip::pair_input batch = source->next();
     timeline when;
     const step_result done = train.step(batch, s.rate, &when);
-    std::printf("step %-4td loss %.6f  gradient %.4f  %.1f ms", step + 1, done.loss, done.gradient_norm, done.seconds * 1e3);
-    if (s.compare) std::printf("  from a single rank %.1e", std::abs(single.step(batch, s.rate).loss - done.loss) / done.loss);
+    std::printf("step %-4td loss %.6f  gradient %.4f  %.1f ms", step + 1, done.loss, done.gradient_norm,
+                done.seconds * 1e3);
+    if (s.compare)
+      std::printf("  from a single rank %.1e",
+                  std::abs(single.step(batch, s.rate).loss - done.loss) / done.loss);
     std::printf("\n");
     if (step > 0 || s.steps == 1) runs.push(when);
   }
   const program& of = train.of();
   timeline planned;
   simulate(of, measured_costs(of, runs), planned);
-  std::printf("simulated with the measured times, a processor for each rank: %.1f ms a step; the last took %.1f ms\n", planned.makespan * 1e3,
-              runs.back().makespan * 1e3);
-  if (!s.svg.empty()) write_file(s.svg, draw_overlay_svg(of, planned, runs.back(), {.title = s.schedule, .unit = "s"}));
+  std::printf(
+      "simulated with the measured times, a processor for each rank: %.1f ms a step; the last took %.1f ms\n",
+      planned.makespan * 1e3, runs.back().makespan * 1e3);
+  if (!s.svg.empty())
+    write_file(s.svg, draw_overlay_svg(of, planned, runs.back(), {.title = s.schedule, .unit = "s"}));
   if (!s.trace.empty()) write_file(s.trace, draw_trace_overlay(of, planned, runs.back()));
   return 0;
 }

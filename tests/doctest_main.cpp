@@ -13,7 +13,9 @@ struct case_counter : doctest::IReporter {
   explicit case_counter(const doctest::ContextOptions&) {}
   void report_query(const doctest::QueryData&) override {}
   void test_run_start() override {}
-  void test_run_end(const doctest::TestRunStats& stats) override { chosen = stats.numTestCasesPassingFilters; }
+  void test_run_end(const doctest::TestRunStats& stats) override {
+    chosen = stats.numTestCasesPassingFilters;
+  }
   void test_case_start(const doctest::TestCaseData&) override {}
   void test_case_reenter(const doctest::TestCaseData&) override {}
   void test_case_end(const doctest::CurrentTestCaseStats&) override {}
@@ -29,7 +31,8 @@ struct case_counter : doctest::IReporter {
 
 REGISTER_LISTENER("case_counter", 1, case_counter);
 
-// A program holds the tests of several files, and each file's are chosen by its name. A run without any must not look like one that passed.
+// A program holds the tests of several files, and each file's are chosen by its name. A run without any must
+// not look like one that passed.
 int main(int count, char** arguments) {
   doctest::Context context(count, arguments);
   const int status = context.run();

@@ -18,6 +18,7 @@ int main(int count, char** arguments) {
   int driver = 0, runtime = 0;
   if (cudaGetDeviceProperties(&chip, 0) == cudaSuccess && cudaDriverGetVersion(&driver) == cudaSuccess &&
       cudaRuntimeGetVersion(&runtime) == cudaSuccess)
-    std::printf("%d GPUs, the first is %s, sm_%d%d, CUDA %d on a driver for %d\n", gpus, chip.name, chip.major, chip.minor, runtime, driver);
+    std::printf("%d GPUs, the first is %s, sm_%d%d, CUDA %d on a driver for %d\n", gpus, chip.name,
+                chip.major, chip.minor, runtime, driver);
   return doctest::Context(count, arguments).run();
 }

@@ -23,7 +23,8 @@
 
 namespace motet::bench {
 
-// A kernel, a copy or a fill that the GPU has done, in nanoseconds of its clock. Kernels have the compiler's names.
+// A kernel, a copy or a fill that the GPU has done, in nanoseconds of its clock. Kernels have the compiler's
+// names.
 struct done_work {
   std::string name;
   std::uint64_t from = 0, to = 0;
@@ -31,8 +32,8 @@ struct done_work {
 
 #if defined(MOTET_BENCH_CUPTI)
 
-// What ran on the GPU, as CUPTI tells it. The library is looked for when it is needed, so that programs start without it. Its callbacks know no object,
-// so there is one list.
+// What ran on the GPU, as CUPTI tells it. The library is looked for when it is needed, so that programs start
+// without it. Its callbacks know no object, so there is one list.
 class activity {
  public:
   static activity& all() {
@@ -43,9 +44,11 @@ class activity {
   std::string begin() {
     if (const std::string missing = load(); !missing.empty()) return missing;
     done_.clear();
-    if (const CUptiResult status = register_callbacks_(room, take); status != CUPTI_SUCCESS) return refused("cuptiActivityRegisterCallbacks", status);
+    if (const CUptiResult status = register_callbacks_(room, take); status != CUPTI_SUCCESS)
+      return refused("cuptiActivityRegisterCallbacks", status);
     for (const CUpti_ActivityKind kind : kinds)
-      if (const CUptiResult status = enable_(kind); status != CUPTI_SUCCESS) return refused("cuptiActivityEnable", status);
+      if (const CUptiResult status = enable_(kind); status != CUPTI_SUCCESS)
+        return refused("cuptiActivityEnable", status);
     return {};
   }
   // What was done so far; the list is empty afterwards.
@@ -62,24 +65,30 @@ class activity {
   }
 
  private:
-  static constexpr CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
+  static constexpr CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                                 CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
   static constexpr std::size_t bytes = 4 << 20;
 
   static std::string refused(const char* call, CUptiResult status) {
-    return std::string(call) + " answers " + std::to_string(static_cast<int>(status)) + ": this user or this machine may not record";
+    return std::string(call) + " answers " + std::to_string(static_cast<int>(status)) +
+           ": this user or this machine may not record";
   }
   std::string load() {
     if (flush_all_ != nullptr) return {};
     const std::string name = "libcupti.so." + std::to_string(CUPTI_API_VERSION / 10000);
     // A program may have it already.
-    void* from = dlsym(RTLD_DEFAULT, "cuptiActivityFlushAll") != nullptr ? RTLD_DEFAULT : dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (from == nullptr && dlsym(RTLD_DEFAULT, "cuptiActivityFlushAll") == nullptr) return name + " is not found; LD_LIBRARY_PATH says where it lies";
+    void* from = dlsym(RTLD_DEFAULT, "cuptiActivityFlushAll") != nullptr
+                     ? RTLD_DEFAULT
+                     : dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (from == nullptr && dlsym(RTLD_DEFAULT, "cuptiActivityFlushAll") == nullptr)
+      return name + " is not found; LD_LIBRARY_PATH says where it lies";
     const auto find = [&](auto& function, const char* called) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(from, called));
       return function != nullptr;
     };
     if (find(register_callbacks_, "cuptiActivityRegisterCallbacks") && find(enable_, "cuptiActivityEnable") &&
-        find(disable_, "cuptiActivityDisable") && find(next_, "cuptiActivityGetNextRecord") && find(flush_all_, "cuptiActivityFlushAll"))
+        find(disable_, "cuptiActivityDisable") && find(next_, "cuptiActivityGetNextRecord") &&
+        find(flush_all_, "cuptiActivityFlushAll"))
       return {};
     flush_all_ = nullptr;
     return name + " lacks the calls that record";
@@ -113,7 +122,9 @@ class activity {
                                                                           : "copy within the GPU");
             break;
           }
-          case CUPTI_ACTIVITY_KIND_MEMSET: add(reinterpret_cast<const CUpti_ActivityMemset4*>(record), "fill"); break;
+          case CUPTI_ACTIVITY_KIND_MEMSET:
+            add(reinterpret_cast<const CUpti_ActivityMemset4*>(record), "fill");
+            break;
           default: break;
         }
       }

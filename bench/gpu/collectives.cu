@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives in the manner of nccl-tests, for 1 KiB to 256 MiB: ranks as threads that share one GPU and, where there are several GPUs, NCCL with a
-// rank on each. `algorithm_gb` is size / time; `bus_gb` is that times 2 (n - 1) / n for a sum on all, (n - 1) / n where each rank has or gets a part,
-// 1 for a ring of messages: what the slowest link would carry. Ranks of one GPU have its memory as their link, so where a copy within it reads and
-// writes C bytes a second, `bus_gb` ends at C / n x (n - 1) / n for a sum on all, at C / 2n for the rest. Sizes count as in nccl-tests: the whole of
-// all parts. `wrong` counts elements that came out wrong (sizes up to 1 MiB are looked at).
+// Collectives in the manner of nccl-tests, for 1 KiB to 256 MiB: ranks as threads that share one GPU and,
+// where there are several GPUs, NCCL with a rank on each. `algorithm_gb` is size / time; `bus_gb` is that
+// times 2 (n - 1) / n for a sum on all, (n - 1) / n where each rank has or gets a part, 1 for a ring of
+// messages: what the slowest link would carry. Ranks of one GPU have its memory as their link, so where a
+// copy within it reads and writes C bytes a second, `bus_gb` ends at C / n x (n - 1) / n for a sum on all, at
+// C / 2n for the rest. Sizes count as in nccl-tests: the whole of all parts. `wrong` counts elements that
+// came out wrong (sizes up to 1 MiB are looked at).
 //
 //   bench_gpu_collectives [--smoke] [--ranks N]      ranks that share the GPU; by default 4
 #include "timing.hpp"
@@ -33,7 +35,9 @@ double bus_factor(kind what, double ranks) {
   return (ranks - 1) / ranks;
 }
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // What all ranks of a table share.
 struct hall {
@@ -41,14 +45,24 @@ struct hall {
   std::barrier<> together;
   std::vector<double> seconds;
   std::vector<index> wrong;
-  explicit hall(index count) : ranks(count), together(count), seconds(static_cast<std::size_t>(count)), wrong(static_cast<std::size_t>(count)) {}
+  explicit hall(index count)
+      : ranks(count),
+        together(count),
+        seconds(static_cast<std::size_t>(count)),
+        wrong(static_cast<std::size_t>(count)) {}
 };
 
 template <class End, class Group>
 class table {
  public:
   table(const char* transport, hall& all, index rank, End& end, Group& group, index most)
-      : transport_(transport), all_(all), rank_(rank), end_(end), group_(group), from_(most / 4), to_(most / 4) {}
+      : transport_(transport),
+        all_(all),
+        rank_(rank),
+        end_(end),
+        group_(group),
+        from_(most / 4),
+        to_(most / 4) {}
 
   void measure(kind what, index bytes, bool smoke) {
     count_ = bytes / 4;
@@ -67,10 +81,12 @@ class table {
     all_.together.arrive_and_wait();
     if (rank_ == 0) {
       // The slowest rank counts.
-      const double took = *std::max_element(all_.seconds.begin(), all_.seconds.end()), rate = static_cast<double>(bytes) / took * 1e-9;
+      const double took = *std::max_element(all_.seconds.begin(), all_.seconds.end()),
+                   rate = static_cast<double>(bytes) / took * 1e-9;
       const double bus = rate * bus_factor(what, static_cast<double>(all_.ranks));
       bench::line(
-          "{\"transport\": \"%s\", \"collective\": \"%s\", \"ranks\": %td, \"bytes\": %td, \"microseconds\": %.2f, \"algorithm_gb\": %.3f, "
+          "{\"transport\": \"%s\", \"collective\": \"%s\", \"ranks\": %td, \"bytes\": %td, \"microseconds\": "
+          "%.2f, \"algorithm_gb\": %.3f, "
           "\"bus_gb\": "
           "%.3f, \"wrong\": %td}",
           transport_, names[static_cast<int>(what)], all_.ranks, bytes, took * 1e6, rate, bus,
@@ -83,8 +99,8 @@ class table {
   }
   void tell(kind what) {
     if (rank_ == 0)
-      bench::tell("%-10s %-14s %td ranks: %7.1f us smallest, bus %7.1f GB/s at best", transport_, names[static_cast<int>(what)], all_.ranks,
-                  smallest_ * 1e6, fastest_);
+      bench::tell("%-10s %-14s %td ranks: %7.1f us smallest, bus %7.1f GB/s at best", transport_,
+                  names[static_cast<int>(what)], all_.ranks, smallest_ * 1e6, fastest_);
     first_bytes_ = 0;
     fastest_ = 0;
   }
@@ -95,13 +111,18 @@ class table {
     switch (what) {
       case kind::all_reduce: return group_.wait(group_.all_reduce_sum(to_.data(), count_));
       case kind::reduce_scatter:
-        return group_.wait(group_.reduce_scatter_sum(static_cast<const float*>(from_.data()), to_.data(), std::span<const index>(element_parts_)));
-      case kind::all_gather: return group_.wait(group_.all_gather(bytes_of(from_.data()), bytes_of(to_.data()), byte_parts_));
-      case kind::all_to_all: return group_.wait(group_.all_to_all(bytes_of(from_.data()), byte_parts_, bytes_of(to_.data()), byte_parts_));
+        return group_.wait(group_.reduce_scatter_sum(static_cast<const float*>(from_.data()), to_.data(),
+                                                     std::span<const index>(element_parts_)));
+      case kind::all_gather:
+        return group_.wait(group_.all_gather(bytes_of(from_.data()), bytes_of(to_.data()), byte_parts_));
+      case kind::all_to_all:
+        return group_.wait(
+            group_.all_to_all(bytes_of(from_.data()), byte_parts_, bytes_of(to_.data()), byte_parts_));
       case kind::send_receive: break;
     }
     // To the next rank, and from the one before.
-    const auto me = static_cast<std::int32_t>(rank_), ranks = static_cast<std::int32_t>(all_.ranks), before = (me + ranks - 1) % ranks;
+    const auto me = static_cast<std::int32_t>(rank_), ranks = static_cast<std::int32_t>(all_.ranks),
+               before = (me + ranks - 1) % ranks;
     end_.begin_step();
     end_.send(me, (me + 1) % ranks, bytes_of(from_.data()), count_ * 4);
     until([&] { return end_.receive(before, before, bytes_of(to_.data()), count_ * 4); });
@@ -125,13 +146,15 @@ class table {
     for (index i = 0; i < count_; ++i) host[static_cast<std::size_t>(i)] = value(rank_, i);
     const auto bytes = static_cast<std::size_t>(count_) * sizeof(float);
     // In the order of the rank's stream, whose own work it follows.
-    cuda::check(cudaMemcpyAsync((what == kind::all_reduce ? to_ : from_).data(), host.data(), bytes, cudaMemcpyHostToDevice, end_.on().stream()),
+    cuda::check(cudaMemcpyAsync((what == kind::all_reduce ? to_ : from_).data(), host.data(), bytes,
+                                cudaMemcpyHostToDevice, end_.on().stream()),
                 "cudaMemcpyAsync");
     finish();
     all_.together.arrive_and_wait();
     call(what);
     finish();
-    cuda::check(cudaMemcpyAsync(host.data(), to_.data(), bytes, cudaMemcpyDeviceToHost, end_.on().stream()), "cudaMemcpyAsync");
+    cuda::check(cudaMemcpyAsync(host.data(), to_.data(), bytes, cudaMemcpyDeviceToHost, end_.on().stream()),
+                "cudaMemcpyAsync");
     finish();
     all_.together.arrive_and_wait();
     const index each = count_ / all_.ranks;
@@ -173,13 +196,15 @@ template <class End, class Group>
 void measure_all(const char* transport, hall& all, index rank, End& end, Group& group, bool smoke) {
   const index most = smoke ? 16 << 10 : 256 << 20;
   table<End, Group> one(transport, all, rank, end, group, most);
-  for (const kind what : {kind::all_reduce, kind::reduce_scatter, kind::all_gather, kind::all_to_all, kind::send_receive}) {
+  for (const kind what :
+       {kind::all_reduce, kind::reduce_scatter, kind::all_gather, kind::all_to_all, kind::send_receive}) {
     for (index bytes = 1 << 10; bytes <= most; bytes *= 4) one.measure(what, bytes, smoke);
     one.tell(what);
   }
 }
 
-// body(rank) on a thread for each rank. A rank that throws would leave the others waiting, so the program ends.
+// body(rank) on a thread for each rank. A rank that throws would leave the others waiting, so the program
+// ends.
 template <class Body>
 void run_ranks(hall& all, Body&& body) {
   std::vector<std::thread> threads;
@@ -219,10 +244,14 @@ void many_gpus([[maybe_unused]] index gpus, [[maybe_unused]] bool smoke) {
   hall all(gpus);
   const auto port = static_cast<std::uint16_t>(20000 + ::getpid() % 30000);
   std::vector<message_ends> messages;
-  for (index r = 0; r < gpus; ++r) messages.push_back({static_cast<std::int32_t>(r), static_cast<std::int32_t>((r + 1) % gpus)});
+  for (index r = 0; r < gpus; ++r)
+    messages.push_back({static_cast<std::int32_t>(r), static_cast<std::int32_t>((r + 1) % gpus)});
   run_ranks(all, [&](index rank) {
-    const rendezvous_options here{
-        .rank = static_cast<std::int32_t>(rank), .ranks = static_cast<std::int32_t>(gpus), .port = port, .token = "of a benchmark", .seconds = 60};
+    const rendezvous_options here{.rank = static_cast<std::int32_t>(rank),
+                                  .ranks = static_cast<std::int32_t>(gpus),
+                                  .port = port,
+                                  .token = "of a benchmark",
+                                  .seconds = 60};
     nccl::session_options options;
     options.local_rank = static_cast<std::int32_t>(rank);
     nccl::session session(meeting_place(here), options);
@@ -244,7 +273,8 @@ void many_gpus([[maybe_unused]] index gpus, [[maybe_unused]] bool smoke) {
 int measure(const bench::settings& how, index ranks) {
   if (ranks > 32) fail(bad_option_value, "--ranks wants 2 to 32, got " + std::to_string(ranks));
   return bench::on_gpu([&](cuda::device& on) {
-    bench::line("{\"copy_gb_per_second\": %.0f}", bench::copy_rate(on, how.turns(10), how.size(index{1} << 28, 4096)) * 1e-9);
+    bench::line("{\"copy_gb_per_second\": %.0f}",
+                bench::copy_rate(on, how.turns(10), how.size(index{1} << 28, 4096)) * 1e-9);
     const int gpus = cuda::require_gpus();
     one_gpu(ranks, how.smoke);
     if (gpus > 1) many_gpus(gpus, how.smoke);
@@ -258,7 +288,8 @@ int main(int count, char** words) {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   motet::load_kernels_first();
   motet::index ranks = 4;
-  motet::bench::settings how("bench_gpu_collectives", "collectives of ranks that share a GPU and, on several GPUs, of NCCL");
+  motet::bench::settings how("bench_gpu_collectives",
+                             "collectives of ranks that share a GPU and, on several GPUs, of NCCL");
   how.count("--ranks", ranks, 2, "ranks that share the GPU, 32 at most");
   return how.run(count, words, [&] { return motet::measure(how, ranks); });
 }

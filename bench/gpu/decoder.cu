@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stack of decoder blocks with about a billion weights: 20 blocks of width 2,048, 16 heads of 128, causal, rotary positions, layer norms, GELU,
-// 2,048 rows a sample; forward, backward from a given gradient of the output, clipping and AdamW, in bf16 with float weights and float residuals. Its
-// peer is bench/peers/decoder_torch.py. One JSON line for each batch; FLOPs count nothing twice and a causal mask half.
+// A stack of decoder blocks with about a billion weights: 20 blocks of width 2,048, 16 heads of 128, causal,
+// rotary positions, layer norms, GELU, 2,048 rows a sample; forward, backward from a given gradient of the
+// output, clipping and AdamW, in bf16 with float weights and float residuals. Its peer is
+// bench/peers/decoder_torch.py. One JSON line for each batch; FLOPs count nothing twice and a causal mask
+// half.
 //
 //   bench_gpu_decoder [--smoke] [--turns N] [--batch N]
-//   bench_gpu_decoder --paced [--batch N]   for bench/peers/alternate.py: a step for each line of standard input
+//   bench_gpu_decoder --paced [--batch N]
+//       for bench/peers/alternate.py: a step for each line of standard input
 #include "timing.hpp"
 
 #include <motet/nn/towers/text.hpp>
@@ -38,7 +41,10 @@ class decoder {
   static constexpr index width = Shape.width, size = net::parameter_size;
 
   decoder(cuda::device& on, index samples, index length)
-      : on_(on), seq_{samples, length, nullptr}, parameters_(layer::parameters_of<net>()), runs_(decay_runs(parameters_, size)) {
+      : on_(on),
+        seq_{samples, length, nullptr},
+        parameters_(layer::parameters_of<net>()),
+        runs_(decay_runs(parameters_, size)) {
     plan_ = on.plan([&](cuda::context& ctx) { update(ctx, gradients_of(ctx)); });
   }
   decoder(const decoder&) = delete;
@@ -51,12 +57,14 @@ class decoder {
   index rows() const { return seq_.rows(); }
   index predicted() const {
     const index numbers_of_rows = 2 * rows() * width;
-    return plan_.memory + plan_.scratch + (4 * size + numbers_of_rows) * static_cast<index>(sizeof(float)) + on_.weight_copy_bytes<bf16, float>(size);
+    return plan_.memory + plan_.scratch + (4 * size + numbers_of_rows) * static_cast<index>(sizeof(float)) +
+           on_.weight_copy_bytes<bf16, float>(size);
   }
   // Products and attention, forward and backward.
   double flops() const {
     const double all = static_cast<double>(rows()), squares = all * static_cast<double>(seq_.length) / 2;
-    return static_cast<double>(Shape.layers) * (6 * all * 12 * static_cast<double>(width * width) + 12 * squares * static_cast<double>(width));
+    return static_cast<double>(Shape.layers) *
+           (6 * all * 12 * static_cast<double>(width * width) + 12 * squares * static_cast<double>(width));
   }
   void prepare() {
     on_.prepare(plan_, predicted());
@@ -69,15 +77,16 @@ class decoder {
     on_.keep_weights<bf16>(weights_.data(), size);
     std::vector<adamw_run<float>> moved;
     for (const parameter_run& own : runs_)
-      moved.push_back({weights_.data() + own.offset, gradients_.data() + own.offset, first_.data() + own.offset, second_.data() + own.offset,
-                       own.size, own.decay});
+      moved.push_back({weights_.data() + own.offset, gradients_.data() + own.offset,
+                       first_.data() + own.offset, second_.data() + own.offset, own.size, own.decay});
     moved_ = cuda::adamw_list<float>(std::move(moved));
     on_.run([&](cuda::context& ctx) { moved_.prepare(ctx); });
     on_.run([&](cuda::context& ctx) {
       initialise(ctx, parameters_, 1, weights_.data(), size);
       weights_changed(ctx, weights_.data(), size);
       for (float* each : {gradients_.data(), first_.data(), second_.data()}) zero(ctx, each, size);
-      cuda::launch(ctx.stream(), {cuda::blocks_for(x_.size(), 1024), 256, 0}, bench::fill_randomly<float>{x_.data(), x_.size(), 3, 1.0f});
+      cuda::launch(ctx.stream(), {cuda::blocks_for(x_.size(), 1024), 256, 0},
+                   bench::fill_randomly<float>{x_.data(), x_.size(), 3, 1.0f});
       // As small as the gradient of a mean is.
       cuda::launch(ctx.stream(), {cuda::blocks_for(dy_.size(), 1024), 256, 0},
                    bench::fill_randomly<float>{dy_.data(), dy_.size(), 5, 1.0f / static_cast<float>(rows())});
@@ -89,8 +98,10 @@ class decoder {
     using clock = std::chrono::steady_clock;
     const auto from = clock::now();
     on_.run([](cuda::context& ctx) { refresh_weights(ctx); });  // not recorded: it does what is needed now
-    on_.run_step([&](std::vector<index>& shape) { shape.push_back(seq_.samples); }, [&](cuda::context& ctx) { return gradients_of(ctx); },
-                 [&](cuda::context& ctx, const cuda::real& found) { update(ctx, found); }, {1, static_cast<std::uint64_t>(steps_), 0});
+    on_.run_step([&](std::vector<index>& shape) { shape.push_back(seq_.samples); },
+                 [&](cuda::context& ctx) { return gradients_of(ctx); },
+                 [&](cuda::context& ctx, const cuda::real& found) { update(ctx, found); },
+                 {1, static_cast<std::uint64_t>(steps_), 0});
     on_.finish();
     return std::chrono::duration<double>(clock::now() - from).count();
   }
@@ -112,7 +123,8 @@ class decoder {
   void update(cuda::context& ctx, const cuda::real& squares) {
     const adamw_settings settings;
     ++steps_;
-    adamw(ctx, moved_, adamw_step_for<cuda::adamw_step>(settings, steps_, 1e-5, 1, true), cuda::real{}, squares, settings.clip);
+    adamw(ctx, moved_, adamw_step_for<cuda::adamw_step>(settings, steps_, 1e-5, 1, true), cuda::real{},
+          squares, settings.clip);
   }
 
   cuda::device& on_;
@@ -138,7 +150,8 @@ void measure(index samples, index length, double peak, int turns) {
   const std::size_t before = free_bytes();
   decoder<Shape> trains(on, samples, length);
   if (static_cast<std::size_t>(trains.predicted()) > before) {
-    bench::line("{\"decoder\": \"skipped\", \"batch\": %td, \"predicted_bytes\": %td, \"free_bytes\": %zu}", samples, trains.predicted(), before);
+    bench::line("{\"decoder\": \"skipped\", \"batch\": %td, \"predicted_bytes\": %td, \"free_bytes\": %zu}",
+                samples, trains.predicted(), before);
     return;
   }
   trains.prepare();
@@ -146,13 +159,17 @@ void measure(index samples, index length, double peak, int turns) {
   const std::size_t used = before - free_bytes();
   std::vector<double> times;
   for (int k = 0; k < turns; ++k) times.push_back(trains.step());
-  const double seconds = bench::median(times), rate = trains.flops() / seconds, tokens = static_cast<double>(trains.rows()) / seconds;
+  const double seconds = bench::median(times), rate = trains.flops() / seconds,
+               tokens = static_cast<double>(trains.rows()) / seconds;
   bench::line(
-      "{\"decoder\": \"causal, rotary\", \"precision\": \"bf16\", \"weights\": %td, \"batch\": %td, \"length\": %td, \"seconds\": %.6f, "
-      "\"tokens_per_second\": %.0f, \"tflops\": %.2f, \"of_peak\": %.4f, \"predicted_bytes\": %td, \"used_bytes\": %zu}",
+      "{\"decoder\": \"causal, rotary\", \"precision\": \"bf16\", \"weights\": %td, \"batch\": %td, "
+      "\"length\": %td, \"seconds\": %.6f, "
+      "\"tokens_per_second\": %.0f, \"tflops\": %.2f, \"of_peak\": %.4f, \"predicted_bytes\": %td, "
+      "\"used_bytes\": %zu}",
       trains.size, samples, length, seconds, tokens, rate * 1e-12, rate / peak, trains.predicted(), used);
-  bench::tell("decoder %.2fB batch %3td x %td: %9.0f tokens/s, %.1f TFLOP/s, %.1f %% of peak", static_cast<double>(trains.size) * 1e-9, samples,
-              length, tokens, rate * 1e-12, 100 * rate / peak);
+  bench::tell("decoder %.2fB batch %3td x %td: %9.0f tokens/s, %.1f TFLOP/s, %.1f %% of peak",
+              static_cast<double>(trains.size) * 1e-9, samples, length, tokens, rate * 1e-12,
+              100 * rate / peak);
 }
 
 // One step for each line of standard input, for a runner that alternates two programs.
@@ -163,11 +180,12 @@ void pace(cuda::device& on, index samples, index length) {
   for (int k = 0; k < 4; ++k) trains.step();
   const double seconds = bench::pace([&] { return trains.step(); });
   bench::line(
-      "{\"program\": \"motet\", \"model\": \"decoder\", \"precision\": \"bf16\", \"batch\": %td, \"seconds\": %.6f, \"samples_per_second\": %.2f, "
+      "{\"program\": \"motet\", \"model\": \"decoder\", \"precision\": \"bf16\", \"batch\": %td, "
+      "\"seconds\": %.6f, \"samples_per_second\": %.2f, "
       "\"tflops\": "
       "%.2f, \"peak_bytes\": %td, \"idle_bytes\": 0}",
-      samples, seconds, seconds > 0 ? static_cast<double>(samples) / seconds : 0, seconds > 0 ? trains.flops() / seconds * 1e-12 : 0,
-      trains.predicted());
+      samples, seconds, seconds > 0 ? static_cast<double>(samples) / seconds : 0,
+      seconds > 0 ? trains.flops() / seconds * 1e-12 : 0, trains.predicted());
 }
 
 }  // namespace
@@ -185,7 +203,8 @@ void measure(cuda::device& on, const bench::settings& how, index only_batch) {
 int main(int count, char** words) {
   motet::index batch = 0;
   std::string model = "decoder";
-  motet::bench::settings how("bench_gpu_decoder", "a training step of a stack of decoder blocks with a billion weights");
+  motet::bench::settings how("bench_gpu_decoder",
+                             "a training step of a stack of decoder blocks with a billion weights");
   how.offer_turns();
   how.offer_pace();
   how.choice("--model", model, {"decoder"}, "the one model");

@@ -23,7 +23,8 @@ inline double uncovered(std::vector<done_work> all) {
   return static_cast<double>(idle) / static_cast<double>(end - all.front().from);
 }
 
-// A kernel's name as people write it: without what launches it, without arguments and without our own namespaces.
+// A kernel's name as people write it: without what launches it, without arguments and without our own
+// namespaces.
 inline std::string readable_name(const std::string& compiled) {
   int status = 0;
   char* const text = abi::__cxa_demangle(compiled.c_str(), nullptr, nullptr, &status);
@@ -69,7 +70,8 @@ inline std::vector<kernel_row> by_kernel(const std::vector<done_work>& all) {
   }
   std::vector<kernel_row> rows;
   for (auto& [name, row] : found) rows.push_back(std::move(row));
-  std::stable_sort(rows.begin(), rows.end(), [](const kernel_row& a, const kernel_row& b) { return a.seconds > b.seconds; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const kernel_row& a, const kernel_row& b) { return a.seconds > b.seconds; });
   return rows;
 }
 

@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-// What a step takes at least, and what it may be expected to take: from a dry run, which counts what the operations themselves say.
+// What a step takes at least, and what it may be expected to take: from a dry run, which counts what the
+// operations themselves say.
 namespace motet::bench {
 
 struct chip {
@@ -23,7 +24,18 @@ struct chip {
 };
 
 // Operations that reach about the same share of what the chip can do.
-enum class family : int { products, weight_gradients, attention, attention_backward, norms, activations, copies, update, small, inputs };
+enum class family : int {
+  products,
+  weight_gradients,
+  attention,
+  attention_backward,
+  norms,
+  activations,
+  copies,
+  update,
+  small,
+  inputs
+};
 struct operation_family {
   const char* name;
   double of_gemm, of_bandwidth;  // expected shares; 0: does not bind
@@ -32,19 +44,27 @@ struct operation_family {
 inline constexpr operation_family families[] = {
     // by family
     {"products forward and to inputs", 0.86, 0.80,
-     "The rate of reference is that of sums over 4,096. Those over 768 and 1,024 begin and end more often; the library's first offer is not always "
+     "The rate of reference is that of sums over 4,096. Those over 768 and 1,024 begin and end more often; "
+     "the library's first offer is not always "
      "its "
      "best"},
-    {"products of weight gradients", 0.78, 0.75, "Few tiles with long sums: they are cut into pieces, which are added up through memory in fp32"},
+    {"products of weight gradients", 0.78, 0.75,
+     "Few tiles with long sums: they are cut into pieces, which are added up through memory in fp32"},
     {"attention forward", 0.30, 0.70,
-     "257 and 77 rows fill tiles of 128 to 67 and 60 % in both directions; a softmax stands between its two products"},
-    {"attention backward", 0.22, 0.70, "The same with five products, and gradients of queries that several blocks add to"},
+     "257 and 77 rows fill tiles of 128 to 67 and 60 % in both directions; a softmax stands between its two "
+     "products"},
+    {"attention backward", 0.22, 0.70,
+     "The same with five products, and gradients of queries that several blocks add to"},
     {"norms", 0, 0.85, "A row stays in registers, two sums over it wait for each other"},
-    {"activations", 0, 0.80, "An exact GELU takes 23 instructions for 4 bytes, backward 29 for 8: less than memory takes, but not by much"},
+    {"activations", 0, 0.80,
+     "An exact GELU takes 23 instructions for 4 bytes, backward 29 for 8: less than memory takes, but not by "
+     "much"},
     {"casts and copies", 0, 0.90, "Nothing but memory"},
     {"update", 0, 0.88, "Five streams of 4 bytes, a square root and a division"},
-    {"embedding, pooling, loss, sums", 0.05, 0.60, "Small, gathered rows, fp32 without matrix units; most are no larger than what a launch costs"},
-    {"inputs", 0, 0, "Over the host's link, while the step before is computed; what is longer than that is waited for"},
+    {"embedding, pooling, loss, sums", 0.05, 0.60,
+     "Small, gathered rows, fp32 without matrix units; most are no larger than what a launch costs"},
+    {"inputs", 0, 0,
+     "Over the host's link, while the step before is computed; what is longer than that is waited for"},
 };
 
 inline const operation_family& about(family which) { return families[static_cast<int>(which)]; }
@@ -52,7 +72,8 @@ inline const operation_family& about(family which) { return families[static_cast
 struct operation_kind {
   const char* name;
   family belongs;
-  const char* kernel;  // pieces of the name of its kernel, with | between them; empty: a library's, or a copy of the runtime
+  // pieces of the name of its kernel, with | between them; empty: a library's, or a copy of the runtime
+  const char* kernel;
 };
 inline constexpr operation_kind operation_kinds[] = {
     {"linear_forward", family::products, ""},
@@ -100,7 +121,8 @@ inline constexpr operation_kind operation_kinds[] = {
     {"bring", family::inputs, ""},
 };
 
-// The operation that a kernel of ours belongs to; none: of a library, or of an operation that has no row here.
+// The operation that a kernel of ours belongs to; none: of a library, or of an operation that has no row
+// here.
 inline const operation_kind* kind_of_kernel(std::string_view kernel) {
   for (const operation_kind& each : operation_kinds) {
     std::string_view left = each.kernel;
@@ -117,7 +139,8 @@ inline const operation_kind* kind_of_kernel(std::string_view kernel) {
 inline const operation_kind& kind_of(const char* name) {
   for (const operation_kind& each : operation_kinds)
     if (std::strcmp(each.name, name) == 0) return each;
-  throw std::runtime_error(std::string("the operation ") + name + " has no kind: name it in operation_kinds of bench/gpu/roofline.hpp");
+  throw std::runtime_error(std::string("the operation ") + name +
+                           " has no kind: name it in operation_kinds of bench/gpu/roofline.hpp");
 }
 
 // All calls of an operation in one section that cost alike.
@@ -143,10 +166,19 @@ struct step_roofline {
 
   step_roofline(std::string of, long samples, std::string stream, const chip& by, const step_costs& costs)
       : model(std::move(of)), batch(samples), streams(std::move(stream)), on(by) {
-    if (costs.unlisted() > 0) throw std::runtime_error(std::to_string(costs.unlisted()) + " calls found no place: raise step_costs::most_operations");
+    if (costs.unlisted() > 0)
+      throw std::runtime_error(std::to_string(costs.unlisted()) +
+                               " calls found no place: raise step_costs::most_operations");
     double inputs = 0, work_of_step = 0;
     for (const operation_cost& each : costs.operations()) {
-      roofline_row row{costs.path(each), &kind_of(each.name), each.calls, each.flops, each.bytes, each.kind == flops_of::products, 0, 0};
+      roofline_row row{costs.path(each),
+                       &kind_of(each.name),
+                       each.calls,
+                       each.flops,
+                       each.bytes,
+                       each.kind == flops_of::products,
+                       0,
+                       0};
       const auto calls = static_cast<double>(row.calls);
       if (row.is_input()) {
         inputs += row.all_bytes() / on.link;
@@ -154,14 +186,17 @@ struct step_roofline {
         const double work = row.products ? row.flops / on.gemm : 0, traffic = row.bytes / on.bandwidth;
         const operation_family& reaches = row.family();
         row.floor = calls * std::max(work, traffic);
-        row.expected = calls * (std::max(work > 0 ? work / reaches.of_gemm : 0, traffic / reaches.of_bandwidth) + on.launch);
+        row.expected =
+            calls *
+            (std::max(work > 0 ? work / reaches.of_gemm : 0, traffic / reaches.of_bandwidth) + on.launch);
         work_of_step += row.expected;
       }
       rows.push_back(std::move(row));
     }
     // Of the inputs, which come while the step before is computed, what that does not hide.
     for (roofline_row& row : rows)
-      if (row.is_input()) row.expected = std::max(0.0, inputs - work_of_step) * row.all_bytes() / (inputs * on.link);
+      if (row.is_input())
+        row.expected = std::max(0.0, inputs - work_of_step) * row.all_bytes() / (inputs * on.link);
   }
 
   template <class Of>

@@ -35,16 +35,20 @@ struct roofline_request {
 
   // False: help was asked for, and printed.
   bool parse(int count, const char* const* words, const std::string& program) {
-    options all(program, "what a step of training takes at least, operation by operation, and what may be expected; needs no GPU");
+    options all(program,
+                "what a step of training takes at least, operation by operation, and what may be expected; "
+                "needs no GPU");
     all.flag("--roofline", roofline, "print that");
     all.choice("--model", model, {"l14", "b16"}, "towers of CLIP");
     all.count("--batch", batch, 1, "samples of a step");
-    all.choice("--streams", streams, {"fp32", "bf16"}, "type of rows between blocks: of mixed_bf16 or of bf16_streams");
+    all.choice("--streams", streams, {"fp32", "bf16"},
+               "type of rows between blocks: of mixed_bf16 or of bf16_streams");
     all.real("--gemm", gemm, 1, 1e6, "TFLOP/s of a large product in bf16");
     all.real("--bandwidth", bandwidth, 0.01, 1e3, "TB/s of a copy, read and written");
     all.real("--link", link, 0.01, 1e4, "GB/s from the host");
     all.choice("--emit", emit, {"markdown", "json"}, "as what");
-    all.text("--measured", measured, "FILE", "lines of bench_gpu_step --kernels of this model and batch, to stand beside");
+    all.text("--measured", measured, "FILE",
+             "lines of bench_gpu_step --kernels of this model and batch, to stand beside");
     all.text("--out", out, "FILE", "write there; else it is printed");
     if (all.parse(count, words)) return true;
     std::fputs(all.help().c_str(), stdout);
@@ -59,7 +63,8 @@ struct roofline_request {
   step_roofline made_of() const {
     using namespace train_clip;
     const chip on{.gemm = gemm * 1e12, .bandwidth = bandwidth * 1e12, .link = link * 1e9};
-    const step_costs costs = model == "l14" ? counted<l14_picture, l14_caption, Numbers>(batch) : counted<b16_picture, b16_caption, Numbers>(batch);
+    const step_costs costs = model == "l14" ? counted<l14_picture, l14_caption, Numbers>(batch)
+                                            : counted<b16_picture, b16_caption, Numbers>(batch);
     return {model, batch, std::is_same_v<Numbers, bf16_streams> ? "bf16" : "fp32", on, costs};
   }
 };
@@ -72,9 +77,11 @@ inline int print_roofline(int count, const char* const* words, const std::string
     const step_roofline found = wanted.made();
     std::optional<measured_step> beside;
     if (!wanted.measured.empty()) beside.emplace(wanted.measured, found.model, found.batch);
-    const std::string text = wanted.emit == "json" ? json_of(found, beside) : page_of(found, wanted.other(), beside);
+    const std::string text =
+        wanted.emit == "json" ? json_of(found, beside) : page_of(found, wanted.other(), beside);
     std::FILE* const to = wanted.out.empty() ? stdout : std::fopen(wanted.out.c_str(), "w");
-    if (to == nullptr || std::fputs(text.c_str(), to) < 0 || std::fflush(to) != 0) throw std::runtime_error("cannot write " + wanted.out);
+    if (to == nullptr || std::fputs(text.c_str(), to) < 0 || std::fflush(to) != 0)
+      throw std::runtime_error("cannot write " + wanted.out);
     if (to != stdout && std::fclose(to) != 0) throw std::runtime_error("cannot write " + wanted.out);
     return 0;
   } catch (const std::exception& problem) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four ranks on one GPU, each with its own 32 multiprocessors: a pipelined step, measured, beside the simulation of its program fed with the stage
-// times that the ranks measured. ViT-B/16 in three stages and CLIP's text tower in one, bf16, by 1F1B (a loss for each microbatch) and by batch_sync
-// (a loss for half of the batch). `measured_over_simulated` is the median over steps of each step's makespan over the simulation with the medians of
-// that step's own stage times; `from_the_step_before` feeds those of the step before it. The goal is 0.95 to 1.05.
+// Four ranks on one GPU, each with its own 32 multiprocessors: a pipelined step, measured, beside the
+// simulation of its program fed with the stage times that the ranks measured. ViT-B/16 in three stages and
+// CLIP's text tower in one, bf16, by 1F1B (a loss for each microbatch) and by batch_sync (a loss for half of
+// the batch). `measured_over_simulated` is the median over steps of each step's makespan over the simulation
+// with the medians of that step's own stage times; `from_the_step_before` feeds those of the step before it.
+// The goal is 0.95 to 1.05.
 //
-//   bench_gpu_sharing [--smoke] [--turns N] [--share N]      multiprocessors of each rank; 0: all ranks on all of them
+//   bench_gpu_sharing [--smoke] [--turns N] [--share N]
+//       multiprocessors of each rank; 0: all ranks on all of them
 #include "timing.hpp"
 
 #include "../../examples/train_clip/models.hpp"
@@ -21,7 +24,8 @@ namespace {
 
 double makespan(const program& of, const cost_table& costs) {
   timeline when;
-  if (const finding found = simulate(of, costs, when); !found.ok()) fail(reason_messages[static_cast<int>(found.why)], explain(of, found));
+  if (const finding found = simulate(of, costs, when); !found.ok())
+    fail(reason_messages[static_cast<int>(found.why)], explain(of, found));
   return when.makespan;
 }
 
@@ -37,14 +41,16 @@ struct noise {
         samples(batch) {
     const random_stream draw(1, "bench");
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = draw.uniform(i) - 0.5f;
-    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(draw.below(i, static_cast<std::uint32_t>(Caption.vocabulary)));
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      ids[i] = static_cast<std::int32_t>(draw.below(i, static_cast<std::uint32_t>(Caption.vocabulary)));
   }
 };
 
 template <vit_config Picture, text_config Caption>
 void measure(cuda::device& on, const char* name, const score& order, index batch, int share, int steps) {
   using net = model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
-  using pipeline = pipeline_trainer<net, cuda::device, mixed_bf16, thread_ranks<shared_gpu::world, shared_gpu::endpoint>>;
+  using pipeline =
+      pipeline_trainer<net, cuda::device, mixed_bf16, thread_ranks<shared_gpu::world, shared_gpu::endpoint>>;
   pipeline_config config;
   config.batch = batch;
   pipeline ranks(order, config);
@@ -52,7 +58,8 @@ void measure(cuda::device& on, const char* name, const score& order, index batch
   ranks.prepare();
   const noise<Picture, Caption> data(batch);
   const auto pinned = on.pin(data.pixels.data(), data.pixels.size() * sizeof(float));
-  const typename net::batch whole{pictures{data.pixels.data(), batch}, tokens{data.ids.data(), {batch, Caption.context, nullptr}}};
+  const typename net::batch whole{pictures{data.pixels.data(), batch},
+                                  tokens{data.ids.data(), {batch, Caption.context, nullptr}}};
   const program& of = ranks.of();
   std::vector<double> measured, own, before, seconds;
   double expected = 0;
@@ -73,18 +80,22 @@ void measure(cuda::device& on, const char* name, const score& order, index batch
   }
   const cost_table costs = measured_costs(of, all);
   bench::line(
-      "{\"schedule\": \"%s\", \"ranks\": %d, \"multiprocessors\": %d, \"batch\": %td, \"steps\": %d, \"step_seconds\": %.6f, \"makespan_seconds\": "
+      "{\"schedule\": \"%s\", \"ranks\": %d, \"multiprocessors\": %d, \"batch\": %td, \"steps\": %d, "
+      "\"step_seconds\": %.6f, \"makespan_seconds\": "
       "%.6f, "
       "\"simulated_seconds\": %.6f, \"measured_over_simulated\": %.4f, \"from_the_step_before\": %.4f}",
-      name, of.ranks(), share, batch, steps, bench::median(seconds), bench::median(measured), makespan(of, costs), bench::median(own),
-      bench::median(before));
-  bench::tell("%-10s on %d ranks of %d multiprocessors: %.2f ms, %.3f of the simulation (%.3f by the step before)", name, of.ranks(), share,
-              1e3 * bench::median(measured), bench::median(own), bench::median(before));
+      name, of.ranks(), share, batch, steps, bench::median(seconds), bench::median(measured),
+      makespan(of, costs), bench::median(own), bench::median(before));
+  bench::tell(
+      "%-10s on %d ranks of %d multiprocessors: %.2f ms, %.3f of the simulation (%.3f by the step before)",
+      name, of.ranks(), share, 1e3 * bench::median(measured), bench::median(own), bench::median(before));
 }
 
 template <vit_config Picture, text_config Caption>
 void measure_both(cuda::device& on, index batch, int microbatches, int share, int steps) {
-  const auto one = [&](int stages) { return write_schedule("1f1b", {.stages = stages, .microbatches = microbatches}); };
+  const auto one = [&](int stages) {
+    return write_schedule("1f1b", {.stages = stages, .microbatches = microbatches});
+  };
   measure<Picture, Caption>(on, "1f1b", joined(beside(one(3), one(1)), microbatches), batch, share, steps);
   batch_sync::shape towers;
   towers.count = 2;
@@ -98,8 +109,10 @@ void measure_both(cuda::device& on, index batch, int microbatches, int share, in
 int measure(const bench::settings& how, int share) {
   return bench::on_gpu([&](cuda::device& on) {
     if (how.smoke) {
-      constexpr vit_config picture{.image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 2, .embedding = 8, .pre_norm = true};
-      constexpr text_config caption{.vocabulary = 32, .context = 4, .width = 16, .layers = 2, .heads = 2, .embedding = 8};
+      constexpr vit_config picture{
+          .image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 2, .embedding = 8, .pre_norm = true};
+      constexpr text_config caption{
+          .vocabulary = 32, .context = 4, .width = 16, .layers = 2, .heads = 2, .embedding = 8};
       return measure_both<picture, caption>(on, 8, 4, share, 1);
     }
     measure_both<train_clip::b16_picture, train_clip::b16_caption>(on, 512, 16, share, how.turns(12));
@@ -112,7 +125,8 @@ int main(int count, char** words) {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   motet::load_kernels_first();
   motet::index share = 32;
-  motet::bench::settings how("bench_gpu_sharing", "four ranks on one GPU, beside the simulation of their program");
+  motet::bench::settings how("bench_gpu_sharing",
+                             "four ranks on one GPU, beside the simulation of their program");
   how.offer_turns();
   how.count("--share", share, 0, "multiprocessors of each rank; 0: all ranks on all of them");
   return how.run(count, words, [&] { return motet::measure(how, static_cast<int>(share)); });

@@ -1,20 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// A contrastive training step of ViT-L/14 and of ViT-B/16, each with CLIP's text tower, in bf16, for several batches: with its work recorded as a
-// graph and given kernel by kernel, in turns. One JSON line for each batch:
+// A contrastive training step of ViT-L/14 and of ViT-B/16, each with CLIP's text tower, in bf16, for several
+// batches: with its work recorded as a graph and given kernel by kernel, in turns. One JSON line for each
+// batch:
 //
-//   samples_per_second, seconds   of a whole step with graphs, as a run sees it: inputs come from the host's memory, loss and norm are told
-//   of_peak                       model FLOPs (nothing counted twice) in that time, over the rate of a large product measured in the same run
-//   work_seconds, update_seconds  the same work with nothing that waits for the host: forward and backward back to back, and AdamW back to back
-//   idle                          1 - (work_seconds + update_seconds) / seconds: what waits, launches and copies leave of the GPU unused
-//   graph_gain                    seconds without graphs over seconds with
-//   predicted_bytes, used_bytes   by the plan, and by what is missing of the GPU's memory once the step has run
+//   samples_per_second, seconds
+//       of a whole step with graphs, as a run sees it: inputs come from the host's memory, loss and norm are
+//       told
+//   of_peak
+//       model FLOPs (nothing counted twice) in that time, over the rate of a large product measured in the
+//       same run
+//   work_seconds, update_seconds
+//       the same work with nothing that waits for the host: forward and backward
+//   back to back, and AdamW back to back
+//   idle
+//       1 - (work_seconds + update_seconds) / seconds: what waits, launches and copies leave of the GPU
+//       unused
+//   graph_gain
+//       seconds without graphs over seconds with
+//   predicted_bytes, used_bytes
+//       by the plan, and by what is missing of the GPU's memory once the step has run
 //
-// and, where CUPTI is there, for one batch of each: `gaps`, the share of such a step, from its first copy or kernel to its last one, in which the GPU runs
-// none; with --kernels also a line for each kernel, copy and fill: its count, milliseconds and share of all that the step ran.
+// and, where CUPTI is there, for one batch of each: `gaps`, the share of such a step, from its first copy or
+// kernel to its last one, in which the GPU runs none; with --kernels also a line for each kernel, copy and
+// fill: its count, milliseconds and share of all that the step ran.
 //
 //   bench_gpu_step [--smoke] [--turns N] [--model l14|b16] [--batch N] [--kernels]
-//   bench_gpu_step --roofline [...]   what a step takes at least, without a GPU: docs/backend/roofline.md
-//   bench_gpu_step --paced --model l14|b16 --batch N      for bench/peers/alternate.py: a step for each line of standard input
+//   bench_gpu_step --roofline [...]
+//       what a step takes at least, without a GPU: docs/backend/roofline.md
+//   bench_gpu_step --paced --model l14|b16 --batch N
+//       for bench/peers/alternate.py: a step for each line of standard input
 #include "kernel_table.hpp"
 #include "timing.hpp"
 #if !defined(MOTET_BENCH_SMOKE)
@@ -63,10 +77,12 @@ struct noise {
   std::vector<float> pixels;
   std::vector<std::int32_t> ids;
   noise(const vit_config& picture, const text_config& caption, index samples)
-      : pixels(static_cast<std::size_t>(samples * 3 * picture.image * picture.image)), ids(static_cast<std::size_t>(samples * caption.context)) {
+      : pixels(static_cast<std::size_t>(samples * 3 * picture.image * picture.image)),
+        ids(static_cast<std::size_t>(samples * caption.context)) {
     const random_stream draw(1, "bench");
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = draw.uniform(i) - 0.5f;
-    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(draw.below(i, static_cast<std::uint32_t>(caption.vocabulary)));
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      ids[i] = static_cast<std::int32_t>(draw.below(i, static_cast<std::uint32_t>(caption.vocabulary)));
   }
 };
 
@@ -75,13 +91,18 @@ struct step_settings : bench::settings {
   std::string model = "all";
   index batch = 0;
   bool kernels = false, roofline = false;
-  step_settings() : bench::settings("bench_gpu_step", "a contrastive training step of ViT-L/14 and of ViT-B/16 with CLIP's text tower, in bf16") {
+  step_settings()
+      : bench::settings(
+            "bench_gpu_step",
+            "a contrastive training step of ViT-L/14 and of ViT-B/16 with CLIP's text tower, in bf16") {
     offer_turns();
     offer_pace();
     choice("--model", model, {"all", "l14", "b16"}, "whose step");
     count("--batch", batch, 0, "samples a step; 0: several in turn");
     flag("--kernels", kernels, "also a table of what one step runs on the GPU");
-    flag("--roofline", roofline, "instead what a step takes at least, without a GPU; has options of its own, which --roofline --help lists");
+    flag("--roofline", roofline,
+         "instead what a step takes at least, without a GPU; has options of its own, which --roofline --help "
+         "lists");
   }
   // One step is asked for, so that it may be traced right after it was measured.
   bool one_alone() const { return batch > 0 && model != "all"; }
@@ -97,7 +118,8 @@ class training {
       : name_(name),
         samples_(samples),
         data_(Picture, Caption, samples),
-        batch_{pictures{data_.pixels.data(), samples}, tokens{data_.ids.data(), {samples, Caption.context, nullptr}}},
+        batch_{pictures{data_.pixels.data(), samples},
+               tokens{data_.ids.data(), {samples, Caption.context, nullptr}}},
         pinned_(on_.pin(data_.pixels.data(), data_.pixels.size() * sizeof(float))),
         free_(free_bytes()),
         trains_(on_, config_for(samples)) {}
@@ -106,7 +128,9 @@ class training {
   bool prepare() {
     const index predicted = trains_.plan().total();
     if (static_cast<std::size_t>(predicted) > free_) {
-      bench::line("{\"step\": \"%s\", \"batch\": %td, \"skipped\": \"%td bytes are predicted, %zu are free\"}", name_, samples_, predicted, free_);
+      bench::line(
+          "{\"step\": \"%s\", \"batch\": %td, \"skipped\": \"%td bytes are predicted, %zu are free\"}", name_,
+          samples_, predicted, free_);
       return false;
     }
     trains_.prepare();
@@ -140,25 +164,32 @@ class training {
     on_.probe(0);
     const bool recorded = on_.recorded() > 0;
     // The same passes over the same memory; a rate of zero leaves the weights.
-    const auto update = bench::compare({{&on_,
-                                         [&](cuda::context& ctx, index) {
-                                           adamw(ctx, trains_.weights(), trains_.gradients(), trains_.first(), trains_.second(), net::trainable_size,
-                                                 cuda::adamw_step{.rate = 0}, true);
-                                         }}},
-                                       std::max(turns / 2, 1));
+    const auto update =
+        bench::compare({{&on_,
+                         [&](cuda::context& ctx, index) {
+                           adamw(ctx, trains_.weights(), trains_.gradients(), trains_.first(),
+                                 trains_.second(), net::trainable_size, cuda::adamw_step{.rate = 0}, true);
+                         }}},
+                       std::max(turns / 2, 1));
     const index predicted = trains_.plan().total();
     const double seconds = bench::median(with), rate = trains_.flops(batch_) / seconds,
                  idle = 1 - (bench::median(work) + update.seconds[0]) / seconds;
     bench::line(
-        "{\"step\": \"%s\", \"precision\": \"bf16\", \"batch\": %td, \"seconds\": %.6f, \"samples_per_second\": %.1f, \"tflops\": %.2f, \"of_peak\": "
+        "{\"step\": \"%s\", \"precision\": \"bf16\", \"batch\": %td, \"seconds\": %.6f, "
+        "\"samples_per_second\": %.1f, \"tflops\": %.2f, \"of_peak\": "
         "%.4f, "
-        "\"recorded\": %s, \"work_seconds\": %.6f, \"update_seconds\": %.6f, \"idle\": %.4f, \"seconds_without_graphs\": %.6f, "
+        "\"recorded\": %s, \"work_seconds\": %.6f, \"update_seconds\": %.6f, \"idle\": %.4f, "
+        "\"seconds_without_graphs\": %.6f, "
         "\"graph_gain\": %.4f, \"predicted_bytes\": %td, \"used_bytes\": %zu}",
-        name_, samples_, seconds, static_cast<double>(samples_) / seconds, rate * 1e-12, rate / peak, recorded ? "true" : "false",
-        bench::median(work), update.seconds[0], idle, bench::median(without), bench::median(gain), predicted, free_ - left);
-    bench::tell("step %-6s batch %5td: %8.1f samples/s, %5.1f %% of peak, idle %.1f %%, graphs %.3fx, %.1f of %.1f GiB predicted", name_, samples_,
-                static_cast<double>(samples_) / seconds, 100 * rate / peak, 100 * idle, bench::median(gain),
-                static_cast<double>(free_ - left) / (1 << 30), static_cast<double>(predicted) / (1 << 30));
+        name_, samples_, seconds, static_cast<double>(samples_) / seconds, rate * 1e-12, rate / peak,
+        recorded ? "true" : "false", bench::median(work), update.seconds[0], idle, bench::median(without),
+        bench::median(gain), predicted, free_ - left);
+    bench::tell(
+        "step %-6s batch %5td: %8.1f samples/s, %5.1f %% of peak, idle %.1f %%, graphs %.3fx, %.1f of %.1f "
+        "GiB predicted",
+        name_, samples_, static_cast<double>(samples_) / seconds, 100 * rate / peak, 100 * idle,
+        bench::median(gain), static_cast<double>(free_ - left) / (1 << 30),
+        static_cast<double>(predicted) / (1 << 30));
   }
 
   // For a runner that alternates two programs.
@@ -171,13 +202,15 @@ class training {
     for (int k = 0; k < 4; ++k) step();
     const double seconds = bench::pace(step);
     bench::line(
-        "{\"program\": \"motet\", \"model\": \"%s\", \"precision\": \"bf16\", \"batch\": %td, \"seconds\": %.6f, \"samples_per_second\": %.2f, "
+        "{\"program\": \"motet\", \"model\": \"%s\", \"precision\": \"bf16\", \"batch\": %td, \"seconds\": "
+        "%.6f, \"samples_per_second\": %.2f, "
         "\"tflops\": %.2f, \"peak_bytes\": %td, \"idle_bytes\": 0}",
         name_, samples_, seconds, seconds > 0 ? static_cast<double>(samples_) / seconds : 0,
         seconds > 0 ? trains_.flops(batch_) / seconds * 1e-12 : 0, trains_.plan().total());
   }
 
-  // One recorded step, piece by piece. Where CUPTI was once at work, later launches may be slower, so this comes last.
+  // One recorded step, piece by piece. Where CUPTI was once at work, later launches may be slower, so this
+  // comes last.
   void trace(bool kernels) {
     const std::string why = bench::activity::all().begin();
     if (!why.empty()) {
@@ -193,7 +226,8 @@ class training {
     take(1);
     const auto all = bench::activity::all().end();
     const double gaps = all.empty() ? -1 : bench::uncovered(all);
-    bench::line("{\"step\": \"%s\", \"batch\": %td, \"recorded\": %s, \"gaps\": %.4f}", name_, samples_, on_.recorded() > 0 ? "true" : "false", gaps);
+    bench::line("{\"step\": \"%s\", \"batch\": %td, \"recorded\": %s, \"gaps\": %.4f}", name_, samples_,
+                on_.recorded() > 0 ? "true" : "false", gaps);
     bench::tell("step %-6s batch %5td: %.2f %% of it without a kernel (goal 2)", name_, samples_, 100 * gaps);
     if (!kernels) return;
     const auto rows = bench::by_kernel(all);
@@ -202,12 +236,14 @@ class training {
     for (const auto& row : rows) {
       const std::string name = bench::readable_name(row.compiled);
       bench::line(
-          "{\"kernel\": \"%s\", \"step\": \"%s\", \"batch\": %td, \"count\": %ld, \"milliseconds\": %.4f, \"share\": %.4f, \"compiled\": \"%s\"}",
-          name.c_str(), name_, samples_, row.count, 1e3 * row.seconds, row.seconds / whole, row.compiled.c_str());
+          "{\"kernel\": \"%s\", \"step\": \"%s\", \"batch\": %td, \"count\": %ld, \"milliseconds\": %.4f, "
+          "\"share\": %.4f, \"compiled\": \"%s\"}",
+          name.c_str(), name_, samples_, row.count, 1e3 * row.seconds, row.seconds / whole,
+          row.compiled.c_str());
     }
     for (std::size_t k = 0; k < std::min<std::size_t>(rows.size(), 12); ++k)
-      bench::tell("  %5.1f %% %9.3f ms %5ld x  %.150s", 100 * rows[k].seconds / whole, 1e3 * rows[k].seconds, rows[k].count,
-                  bench::readable_name(rows[k].compiled).c_str());
+      bench::tell("  %5.1f %% %9.3f ms %5ld x  %.150s", 100 * rows[k].seconds / whole, 1e3 * rows[k].seconds,
+                  rows[k].count, bench::readable_name(rows[k].compiled).c_str());
   }
 
  private:
@@ -268,8 +304,10 @@ void measure(cuda::device& on, const step_settings& how) {
   bench::line("{\"peak_tflops\": %.1f}", peak * 1e-12);
   bench::tell("peak of a bf16 product: %.0f TFLOP/s", peak * 1e-12);
   if (how.smoke) {
-    constexpr vit_config picture{.image = 8, .patch = 4, .width = 32, .layers = 2, .heads = 2, .embedding = 16, .pre_norm = true};
-    constexpr text_config caption{.vocabulary = 64, .context = 8, .width = 32, .layers = 2, .heads = 2, .embedding = 16};
+    constexpr vit_config picture{
+        .image = 8, .patch = 4, .width = 32, .layers = 2, .heads = 2, .embedding = 16, .pre_norm = true};
+    constexpr text_config caption{
+        .vocabulary = 64, .context = 8, .width = 32, .layers = 2, .heads = 2, .embedding = 16};
     measure_model<picture, caption>("smoke", how, peak, {4});
     if (!how.one_alone() && !how.paced) trace_model<picture, caption>("smoke", how, 4);
     return;
@@ -296,7 +334,8 @@ int main(int count, char** words) {
 #endif
   motet::step_settings how;
   return how.run(count, words, [&] {
-    if (how.paced && how.model == "all") motet::fail(motet::option_missing, "--model, whose steps are to be paced");
+    if (how.paced && how.model == "all")
+      motet::fail(motet::option_missing, "--model, whose steps are to be paced");
     return motet::bench::on_gpu([&](motet::cuda::device& on) { motet::measure(on, how); });
   });
 }

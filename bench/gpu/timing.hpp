@@ -16,11 +16,12 @@
 #include <string_view>
 #include <vector>
 
-// Times by events of the GPU, medians of many turns, over inputs that do not fit into its cache and are random: equal numbers draw less power.
+// Times by events of the GPU, medians of many turns, over inputs that do not fit into its cache and are
+// random: equal numbers draw less power.
 namespace motet::bench {
 
-// The command line of a bench, which declares what else it knows. `--smoke`: tiny shapes and few turns, to see that a program works; its numbers mean
-// nothing.
+// The command line of a bench, which declares what else it knows. `--smoke`: tiny shapes and few turns, to
+// see that a program works; its numbers mean nothing.
 struct settings : options {
   bool smoke = false, paced = false;
   index turns_asked = 0;
@@ -33,7 +34,10 @@ struct settings : options {
   settings(const settings&) = delete;
   settings& operator=(const settings&) = delete;
 
-  void offer_turns() { count("--turns", turns_asked, 0, "how often each is timed, of which the median counts; 0: as often as is usual"); }
+  void offer_turns() {
+    count("--turns", turns_asked, 0,
+          "how often each is timed, of which the median counts; 0: as often as is usual");
+  }
   // A bench that measures several things by name, and asks wants() of each.
   void offer_names() { text("--only", only, "NAME", "measure those alone whose names contain this"); }
   bool wants(std::string_view name) const {
@@ -54,7 +58,8 @@ struct settings : options {
   index size(index usual, index small) const { return smoke ? small : usual; }
   int turns(int usual) const { return turns_asked > 0 ? static_cast<int>(turns_asked) : smoke ? 2 : usual; }
 
-  // What a program's main() is: the status of body(), or 2 where the command line is not understood, or nothing has the name that was asked for.
+  // What a program's main() is: the status of body(), or 2 where the command line is not understood, or
+  // nothing has the name that was asked for.
   template <class Body>
   int run(int words, const char* const* all, Body&& body) {
     try {
@@ -63,7 +68,8 @@ struct settings : options {
         return 0;
       }
       const int status = body();
-      if (status == 0 && !only.empty() && !chosen_) fail(bad_option_value, "--only " + only + ": nothing that is measured here is called so");
+      if (status == 0 && !only.empty() && !chosen_)
+        fail(bad_option_value, "--only " + only + ": nothing that is measured here is called so");
       return status;
     } catch (const error& problem) {
       std::fprintf(stderr, "%s\n", problem.what());
@@ -114,13 +120,15 @@ struct fill_randomly {
 template <class T>
 class rotating {
  public:
-  rotating(cuda::device& on, index count, float scale = 1, index least_bytes = 256 << 20) : count_((count + 15) / 16 * 16) {
+  rotating(cuda::device& on, index count, float scale = 1, index least_bytes = 256 << 20)
+      : count_((count + 15) / 16 * 16) {
     const index bytes = count_ * static_cast<index>(sizeof(T));
     copies_ = std::clamp<index>((least_bytes + bytes - 1) / bytes, 1, 32);
     memory_ = on.take<T>("numbers of a benchmark", copies_ * count_);
     on.run([&](cuda::context& ctx) {
       if (!ctx.measuring())
-        cuda::launch(ctx.stream(), {cuda::blocks_for(copies_ * count_, 1024), 256, 0}, fill_randomly<T>{memory_.data(), copies_ * count_, 7, scale});
+        cuda::launch(ctx.stream(), {cuda::blocks_for(copies_ * count_, 1024), 256, 0},
+                     fill_randomly<T>{memory_.data(), copies_ * count_, 7, scale});
     });
     on.finish();
   }
@@ -171,11 +179,13 @@ struct contender {
 };
 struct timed {
   std::vector<double> seconds;  // of each contender: the median over turns
-  std::vector<double> ratios;   // of each contender: the median of (seconds of this one / seconds of the first one) in the same turn
+  // of each contender: the median of (seconds of this one / seconds of the first one) in the same turn
+  std::vector<double> ratios;
 };
 
-// Contenders take turns, as clocks swing: each turn is one batch of runs of each, back to back, so that the host is ahead and no launch is waited
-// for. A batch takes about `batch` seconds. Memory is planned and taken before; the first turns warm up and are not counted.
+// Contenders take turns, as clocks swing: each turn is one batch of runs of each, back to back, so that the
+// host is ahead and no launch is waited for. A batch takes about `batch` seconds. Memory is planned and taken
+// before; the first turns warm up and are not counted.
 inline timed compare(const std::vector<contender>& all, int turns, double batch = 2e-3) {
   std::vector<int> runs(all.size(), 1);
   std::vector<index> next(all.size(), 0);
@@ -230,13 +240,16 @@ struct copied_bytes {
   index count;
   cuda::buffer<std::byte> a, b;
   explicit copied_bytes(cuda::device& on, index bytes = index{1} << 28)
-      : count(bytes), a(on.take<std::byte>("what is copied", bytes)), b(on.take<std::byte>("the copy", bytes)) {
+      : count(bytes),
+        a(on.take<std::byte>("what is copied", bytes)),
+        b(on.take<std::byte>("the copy", bytes)) {
     cuda::check(cudaMemset(a.data(), 0x5a, static_cast<std::size_t>(count)), "cudaMemset");
   }
   contender on(cuda::device& device) const {
     return {&device, [this](cuda::context& ctx, index turn) {
               // Back and forth.
-              cuda::copy(ctx, turn % 2 == 0 ? a.data() : b.data(), turn % 2 == 0 ? b.data() : a.data(), count);
+              cuda::copy(ctx, turn % 2 == 0 ? a.data() : b.data(), turn % 2 == 0 ? b.data() : a.data(),
+                         count);
             }};
   }
 };
@@ -246,20 +259,26 @@ inline double copy_rate(cuda::device& on, int turns = 10, index bytes = index{1}
   return 2.0 * static_cast<double>(bytes) / compare({what.on(on)}, turns).seconds[0];
 }
 
-// Which way the operations of all devices took: {"paths": [...]}, and for people the first five that were not the best one.
+// Which way the operations of all devices took: {"paths": [...]}, and for people the first five that were not
+// the best one.
 inline void tell_paths(cuda::device& on) {
   std::vector<cuda::taken_path> all = cuda::taken_paths::of_ended_engines();
   for (const cuda::taken_path& each : on.paths()) cuda::add_path(all, each);
   json::array rows;
   for (const cuda::taken_path& each : all)
-    rows.push_back({{"where", each.where}, {"operation", each.operation}, {"way", each.way}, {"why", each.why}, {"count", each.count}});
+    rows.push_back({{"where", each.where},
+                    {"operation", each.operation},
+                    {"way", each.way},
+                    {"why", each.why},
+                    {"count", each.count}});
   line("%s", write_json({{"paths", std::move(rows)}}).c_str());
   int told = 0;
   for (const cuda::taken_path& each : all)
     if (!each.why.empty() && told++ < 5) tell("%s", each.sentence().c_str());
 }
 
-// One step() for each line of standard input, whose seconds it prints: for a runner that alternates two programs. The median.
+// One step() for each line of standard input, whose seconds it prints: for a runner that alternates two
+// programs. The median.
 template <class Step>
 double pace(Step&& step) {
   line("ready");

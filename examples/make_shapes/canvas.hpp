@@ -10,10 +10,13 @@
 
 namespace motet::shapes {
 
-// Every outline is a signed distance (negative inside) for radius 1; half a pixel on either side of zero is the smooth edge.
+// Every outline is a signed distance (negative inside) for radius 1; half a pixel on either side of zero is
+// the smooth edge.
 
 inline float distance_to_segment(float x, float y, float ax, float ay, float bx, float by) {
-  const float t = std::clamp(((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) * (bx - ax) + (by - ay) * (by - ay)), 0.0f, 1.0f);
+  const float t = std::clamp(
+      ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) * (bx - ax) + (by - ay) * (by - ay)), 0.0f,
+      1.0f);
   return std::hypot(x - ax - t * (bx - ax), y - ay - t * (by - ay));
 }
 
@@ -23,9 +26,12 @@ inline float distance_to_polygon(float x, float y, const float (&corner)[Corners
   float nearest = 1e9f;
   bool inside = false;
   for (std::size_t i = 0, j = Corners - 1; i < Corners; j = i++) {
-    nearest = std::min(nearest, distance_to_segment(x, y, corner[j][0], corner[j][1], corner[i][0], corner[i][1]));
+    nearest =
+        std::min(nearest, distance_to_segment(x, y, corner[j][0], corner[j][1], corner[i][0], corner[i][1]));
     const bool crosses = (corner[i][1] > y) != (corner[j][1] > y);
-    if (crosses && x < (corner[j][0] - corner[i][0]) * (y - corner[i][1]) / (corner[j][1] - corner[i][1]) + corner[i][0]) inside = !inside;
+    if (crosses &&
+        x < (corner[j][0] - corner[i][0]) * (y - corner[i][1]) / (corner[j][1] - corner[i][1]) + corner[i][0])
+      inside = !inside;
   }
   return inside ? -nearest : nearest;
 }
@@ -37,8 +43,9 @@ inline float distance_to_box(float x, float y, float half_width, float half_heig
 
 inline float signed_distance(outline form, float x, float y) {
   static constexpr float triangle[3][2] = {{0, -1}, {0.95f, 0.75f}, {-0.95f, 0.75f}};
-  static constexpr float star[10][2] = {{0, -1},   {0.2351f, -0.3236f}, {0.9511f, -0.3090f}, {0.3804f, 0.1236f},   {0.5878f, 0.8090f},
-                                        {0, 0.4f}, {-0.5878f, 0.8090f}, {-0.3804f, 0.1236f}, {-0.9511f, -0.3090f}, {-0.2351f, -0.3236f}};
+  static constexpr float star[10][2] = {
+      {0, -1},   {0.2351f, -0.3236f}, {0.9511f, -0.3090f}, {0.3804f, 0.1236f},   {0.5878f, 0.8090f},
+      {0, 0.4f}, {-0.5878f, 0.8090f}, {-0.3804f, 0.1236f}, {-0.9511f, -0.3090f}, {-0.2351f, -0.3236f}};
   switch (form) {
     case outline::circle: return std::hypot(x, y) - 0.95f;
     case outline::square: return distance_to_box(x, y, 0.8f, 0.8f);
@@ -53,7 +60,8 @@ inline float pattern_at(texture pattern, float x, float y, float phase) {
   switch (pattern) {
     case texture::plain: return 1;
     case texture::stripes: return std::fmod(x + y + phase, 12.0f) < 6 ? 1.0f : 0.85f;
-    case texture::checks: return (static_cast<int>((x + phase) / 8) + static_cast<int>((y + phase) / 8)) % 2 == 0 ? 1.0f : 0.85f;
+    case texture::checks:
+      return (static_cast<int>((x + phase) / 8) + static_cast<int>((y + phase) / 8)) % 2 == 0 ? 1.0f : 0.85f;
     case texture::gradient: return 0.75f + 0.4f * (phase < 32 ? x : y) / 64;
     case texture::spots: {
       const float dx = std::fmod(x + phase, 10.0f) - 5, dy = std::fmod(y + phase, 10.0f) - 5;
@@ -74,7 +82,8 @@ class canvas {
     const float scale = static_cast<float>(side_) / 64, pixel = 1 / scale;
     for (index row = 0; row < side_; ++row) {
       for (index column = 0; column < side_; ++column) {
-        const float x = (static_cast<float>(column) + 0.5f) * pixel, y = (static_cast<float>(row) + 0.5f) * pixel;
+        const float x = (static_cast<float>(column) + 0.5f) * pixel,
+                    y = (static_cast<float>(row) + 0.5f) * pixel;
         const float light = pattern_at(backdrops[shown.backdrop_kind].pattern, x, y, shown.phase);
         for (index c = 0; c < 3; ++c) at(row, column)[c] = shown.ground_rgb[c] * light;
       }
@@ -89,16 +98,20 @@ class canvas {
 
   void stamp(const scene& shown, const scene::spot& spot, float scale) {
     const float cosine = std::cos(spot.turn), sine = std::sin(spot.turn), reach = shown.radius * 1.15f;
-    const auto bound = [&](float value) { return std::clamp(static_cast<index>(value * scale), index{0}, side_); };
+    const auto bound = [&](float value) {
+      return std::clamp(static_cast<index>(value * scale), index{0}, side_);
+    };
     for (index row = bound(spot.y - reach); row < bound(spot.y + reach + 1); ++row) {
       for (index column = bound(spot.x - reach); column < bound(spot.x + reach + 1); ++column) {
         const float dx = ((static_cast<float>(column) + 0.5f) / scale - spot.x) / shown.radius;
         const float dy = ((static_cast<float>(row) + 0.5f) / scale - spot.y) / shown.radius;
-        const float d = signed_distance(static_cast<outline>(shown.form), cosine * dx + sine * dy, cosine * dy - sine * dx);
+        const float d = signed_distance(static_cast<outline>(shown.form), cosine * dx + sine * dy,
+                                        cosine * dy - sine * dx);
         const float cover = std::clamp(0.5f - d * shown.radius * scale, 0.0f, 1.0f);
         if (cover <= 0) continue;
         const float light = 1 + shown.slope_x * dx + shown.slope_y * dy;
-        for (index c = 0; c < 3; ++c) at(row, column)[c] += cover * (shown.tint[c] * light - at(row, column)[c]);
+        for (index c = 0; c < 3; ++c)
+          at(row, column)[c] += cover * (shown.tint[c] * light - at(row, column)[c]);
       }
     }
   }
@@ -110,8 +123,10 @@ class canvas {
       const auto words = noise.block((std::uint64_t{1} << 32) + i / 4);
       for (std::size_t k = 0; k < 4 && i + k < light_.size(); ++k) {
         const std::uint32_t w = words[k];
-        const float sum = static_cast<float>((w & 255) + ((w >> 8) & 255) + ((w >> 16) & 255) + (w >> 24)) - 510;
-        shot_.pixels[i + k] = static_cast<std::uint8_t>(std::clamp(light_[i + k] + sum * scale + 0.5f, 0.0f, 255.0f));
+        const float sum =
+            static_cast<float>((w & 255) + ((w >> 8) & 255) + ((w >> 16) & 255) + (w >> 24)) - 510;
+        shot_.pixels[i + k] =
+            static_cast<std::uint8_t>(std::clamp(light_[i + k] + sum * scale + 0.5f, 0.0f, 255.0f));
       }
     }
   }

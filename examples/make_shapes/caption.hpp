@@ -22,12 +22,15 @@ inline std::string describe(dice& roll, const scene& shown) {
     const bool small = shown.size_word[0] == 's';
     object = std::string(roll.chance(0.7f) ? shown.size_word : small ? "little" : "big") + " " + object;
   }
-  const std::string subject = shown.number > 1 ? std::string(numbers[shown.number]) + " " + object : with_article(object);
+  const std::string subject =
+      shown.number > 1 ? std::string(numbers[shown.number]) + " " + object : with_article(object);
   const std::string where = shown.number > 1 ? "" : std::string(" ") + places[shown.where].word;
   const backdrop& behind = backdrops[shown.backdrop_kind];
-  const std::string kind = std::string(behind.words[roll.chance(0.7f) ? 0 : 1]) + " " + grounds[shown.ground_kind].word;
+  const std::string kind =
+      std::string(behind.words[roll.chance(0.7f) ? 0 : 1]) + " " + grounds[shown.ground_kind].word;
   const std::string on = (roll.chance(0.7f) ? " on " : " over ") + with_article(kind) + " background";
-  // Half of the captions name the object alone: were there always more to tell captions apart by, shapes would be learnt last.
+  // Half of the captions name the object alone: were there always more to tell captions apart by, shapes
+  // would be learnt last.
   switch (roll.below(12)) {
     case 0:
     case 1:
@@ -45,8 +48,11 @@ inline std::string describe(dice& roll, const scene& shown) {
 }
 
 inline std::string class_name(index class_id) {
-  return std::string(colours[class_id / shape_count].words[0]) + " " + shapes[class_id % shape_count].words[0];
+  return std::string(colours[class_id / shape_count].words[0]) + " " +
+         shapes[class_id % shape_count].words[0];
 }
-inline std::string class_caption(index class_id) { return "a photo of " + with_article(class_name(class_id)); }
+inline std::string class_caption(index class_id) {
+  return "a photo of " + with_article(class_name(class_id));
+}
 
 }  // namespace motet::shapes

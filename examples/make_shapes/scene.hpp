@@ -27,10 +27,12 @@ struct shape {
   const char* plurals[2];
 };
 inline constexpr shape shapes[] = {
-    {{"circle", "disc"}, {"circles", "discs"}},       {{"square", "box"}, {"squares", "boxes"}}, {{"triangle", "wedge"}, {"triangles", "wedges"}},
-    {{"star", "pentagram"}, {"stars", "pentagrams"}}, {{"ring", "hoop"}, {"rings", "hoops"}},
+    {{"circle", "disc"}, {"circles", "discs"}},       {{"square", "box"}, {"squares", "boxes"}},
+    {{"triangle", "wedge"}, {"triangles", "wedges"}}, {{"star", "pentagram"}, {"stars", "pentagrams"}},
+    {{"ring", "hoop"}, {"rings", "hoops"}},
 };
-inline constexpr index colour_count = std::size(colours), shape_count = std::size(shapes), class_count = colour_count * shape_count;
+inline constexpr index colour_count = std::size(colours), shape_count = std::size(shapes),
+                       class_count = colour_count * shape_count;
 
 // Backgrounds stay dark and grey or brown, so that no object hides in one.
 enum class texture { plain, stripes, checks, gradient, spots };
@@ -39,31 +41,39 @@ struct backdrop {
   texture pattern;
 };
 inline constexpr backdrop backdrops[] = {
-    {{"plain", "smooth"}, texture::plain},     {{"striped", "lined"}, texture::stripes}, {{"checkered", "chequered"}, texture::checks},
-    {{"shaded", "fading"}, texture::gradient}, {{"spotted", "dotted"}, texture::spots},
+    {{"plain", "smooth"}, texture::plain},         {{"striped", "lined"}, texture::stripes},
+    {{"checkered", "chequered"}, texture::checks}, {{"shaded", "fading"}, texture::gradient},
+    {{"spotted", "dotted"}, texture::spots},
 };
 struct ground {
   const char* word;
   float rgb[3];
 };
-inline constexpr ground grounds[] = {{"black", {14, 14, 16}}, {"grey", {66, 68, 70}}, {"brown", {72, 48, 30}}, {"slate", {36, 48, 64}}};
+inline constexpr ground grounds[] = {
+    {"black", {14, 14, 16}}, {"grey", {66, 68, 70}}, {"brown", {72, 48, 30}}, {"slate", {36, 48, 64}}};
 
 struct place {
   const char* word;
   float x, y;  // of the middle, in units of what the radius leaves free
 };
 inline constexpr place places[] = {
-    {"in the middle", 0, 0}, {"on the left", -1, 0},      {"on the right", 1, 0},      {"at the top", 0, -1},         {"at the bottom", 0, 1},
-    {"in the centre", 0, 0}, {"in the top left", -1, -1}, {"in the top right", 1, -1}, {"in the bottom left", -1, 1}, {"in the bottom right", 1, 1},
+    {"in the middle", 0, 0},       {"on the left", -1, 0},      {"on the right", 1, 0},
+    {"at the top", 0, -1},         {"at the bottom", 0, 1},     {"in the centre", 0, 0},
+    {"in the top left", -1, -1},   {"in the top right", 1, -1}, {"in the bottom left", -1, 1},
+    {"in the bottom right", 1, 1},
 };
 inline constexpr const char* numbers[] = {"", "one", "two", "three", "four"};
 
-// Draws one after another from a counter-based stream, so that a picture's choices depend on its own number only.
+// Draws one after another from a counter-based stream, so that a picture's choices depend on its own number
+// only.
 class dice {
  public:
   dice(std::uint64_t seed, std::string_view split, index picture_number)
-      : stream_(seed, random_stream::hash(split) + 0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(picture_number + 1)) {}
-  index below(index bound) { return static_cast<index>(stream_.below(at_++, static_cast<std::uint32_t>(bound))); }
+      : stream_(seed, random_stream::hash(split) +
+                          0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(picture_number + 1)) {}
+  index below(index bound) {
+    return static_cast<index>(stream_.below(at_++, static_cast<std::uint32_t>(bound)));
+  }
   float between(float low, float high) { return low + (high - low) * stream_.uniform(at_++); }
   bool chance(float probability) { return stream_.uniform(at_++) < probability; }
   const random_stream& stream() const { return stream_; }

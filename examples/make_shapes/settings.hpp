@@ -13,17 +13,21 @@
 namespace motet::shapes {
 
 inline constexpr const char* usage =
-    "make_shapes --output DIR --count N [--size 64] [--seed 1] [--format png|jpeg|ppm] [--shards K] [--quiet]\n"
+    "make_shapes --output DIR --count N [--size 64] [--seed 1] [--format png|jpeg|ppm] [--shards K] "
+    "[--quiet]\n"
     "\n"
-    "Draws N captioned pictures of coloured shapes. About a tenth of them, at least one for each class when N allows, is held out.\n"
+    "Draws N captioned pictures of coloured shapes. About a tenth of them, at least one for each class when "
+    "N allows, is held out.\n"
     "DIR/train-{000..}.tar  pictures, captions and attributes to train on\n"
     "DIR/test-000.tar       the held-out ones\n"
     "DIR/tokenizer.json     a vocabulary trained on the captions\n"
-    "DIR/classes.json       50 classes (colour and shape) with one caption each, and the class of each held-out picture\n"
+    "DIR/classes.json       50 classes (colour and shape) with one caption each, and the class of each "
+    "held-out picture\n"
     "\n"
     "  --size P     side of a picture in pixels (16 to 1024)\n"
     "  --seed S     other seeds draw other pictures\n"
-    "  --format F   png and jpeg need their libraries; ppm always works and is larger. Default: png where there is libspng, else ppm\n"
+    "  --format F   png and jpeg need their libraries; ppm always works and is larger. Default: png where "
+    "there is libspng, else ppm\n"
     "  --shards K   number of training shards (default: one for each 5000 pictures)\n"
     "  --quiet      no progress line\n";
 
@@ -41,7 +45,8 @@ inline index whole_number(const std::string& name, const std::string& text, inde
   index value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc{} || end != text.data() + text.size() || value < low || value > high)
-    fail(shapes_command_line, name + " wants a whole number from " + std::to_string(low) + " to " + std::to_string(high) + ", got \"" + text + "\"");
+    fail(shapes_command_line, name + " wants a whole number from " + std::to_string(low) + " to " +
+                                  std::to_string(high) + ", got \"" + text + "\"");
   return value;
 }
 
@@ -60,7 +65,9 @@ inline options parse(int count, char** words) {
     if (name == "--output") given.output = value();
     else if (name == "--count") given.count = whole_number(name, value(), 2, 100000000);
     else if (name == "--size") given.size = whole_number(name, value(), 16, 1024);
-    else if (name == "--seed") given.seed = static_cast<std::uint64_t>(whole_number(name, value(), 0, std::numeric_limits<index>::max()));
+    else if (name == "--seed")
+      given.seed =
+          static_cast<std::uint64_t>(whole_number(name, value(), 0, std::numeric_limits<index>::max()));
     else if (name == "--format") given.format = value();
     else if (name == "--shards") given.shards = whole_number(name, value(), 1, 999);
     else fail(shapes_command_line, "there is no option " + name);

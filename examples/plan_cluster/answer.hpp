@@ -32,7 +32,11 @@ inline std::string with_unit(double value, const std::string& unit) {
   // What rounds to a thousand is one of the next.
   for (; which < most && std::abs(shown) >= 999.5; ++which) shown /= 1000;
   char text[64];
-  std::snprintf(text, sizeof text, "%.*f %s%s", std::abs(shown) < 9.995 ? 2 : std::abs(shown) < 99.95 ? 1 : 0, shown, prefixes[which], unit.c_str());
+  std::snprintf(text, sizeof text, "%.*f %s%s",
+                std::abs(shown) < 9.995   ? 2
+                : std::abs(shown) < 99.95 ? 1
+                                          : 0,
+                shown, prefixes[which], unit.c_str());
   return text;
 }
 inline std::string percent(double share) {
@@ -47,7 +51,8 @@ inline std::string row_of(const std::vector<index>& numbers) {
   for (std::size_t i = 0; i < numbers.size();) {
     std::size_t last = i;
     while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    out += (out.empty() ? "" : ", ") + std::to_string(numbers[i]) + (last > i ? "-" + std::to_string(numbers[last]) : "");
+    out += (out.empty() ? "" : ", ") + std::to_string(numbers[i]) +
+           (last > i ? "-" + std::to_string(numbers[last]) : "");
     i = last + 1;
   }
   return out;
@@ -74,7 +79,8 @@ inline std::string ways_of(const degrees& split) {
   return out.empty() ? "whole" : out;
 }
 
-// How the samples of a tower go through it: "8 microbatches, 2 of 4 kept, remade, zero 1"; what is usual is left out.
+// How the samples of a tower go through it: "8 microbatches, 2 of 4 kept, remade, zero 1"; what is usual is
+// left out.
 inline std::string manner_of(const module_plan& of) {
   std::string out;
   const auto put = [&](const std::string& words) { out += ", " + words; };
@@ -83,7 +89,8 @@ inline std::string manner_of(const module_plan& of) {
   if (of.ahead > 0) put(std::to_string(of.ahead) + " ahead");
   index remade = 0;
   for (const std::uint8_t each : of.remade) remade += each;
-  if (remade > 0) put(remade == of.remade.size() ? "remade" : "remade in " + std::to_string(remade) + " stages");
+  if (remade > 0)
+    put(remade == of.remade.size() ? "remade" : "remade in " + std::to_string(remade) + " stages");
   if (of.zero > 0) put("zero " + std::to_string(of.zero));
   return out;
 }
@@ -91,7 +98,8 @@ inline std::string manner_of(const module_plan& of) {
 inline std::string layout_of(const plan& of) {
   std::string out;
   for (const module_plan& each : of.modules)
-    out += (out.empty() ? "" : "; ") + std::string(each.name.view()) + ": " + ways_of(each.on.split()) + " on " + ranks_of(each) + manner_of(each);
+    out += (out.empty() ? "" : "; ") + std::string(each.name.view()) + ": " + ways_of(each.on.split()) +
+           " on " + ranks_of(each) + manner_of(each);
   return out;
 }
 
@@ -108,7 +116,8 @@ inline std::string loss_of(const lost_by& why) {
                                 : why.cause == setback::memory ? " of a device"
                                                                : " of a step") +
                                ", the best plan has " + amount(why.winners);
-  return (why.seconds > 0 ? with_unit(why.seconds, "s") + " longer, by " : "") + std::string(name_of(why.cause)) + ": " + compared;
+  return (why.seconds > 0 ? with_unit(why.seconds, "s") + " longer, by " : "") +
+         std::string(name_of(why.cause)) + ": " + compared;
 }
 
 }  // namespace motet::plan_cluster

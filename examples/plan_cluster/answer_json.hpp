@@ -12,8 +12,9 @@ namespace detail {
 
 inline json module_json(const module_plan& own, const module_estimate& gives) {
   const degrees& split = own.on.split();
-  json bytes{{"weights", gives.bytes.weights},         {"gradients", gives.bytes.gradients}, {"state", gives.bytes.state},
-             {"activations", gives.bytes.activations}, {"features", gives.bytes.features},   {"total", gives.bytes.total()}};
+  json bytes{{"weights", gives.bytes.weights},   {"gradients", gives.bytes.gradients},
+             {"state", gives.bytes.state},       {"activations", gives.bytes.activations},
+             {"features", gives.bytes.features}, {"total", gives.bytes.total()}};
   json out;
   out.set("name", own.name.view());
   out.set("ranks", own.on.ranks().size());
@@ -35,7 +36,8 @@ inline json module_json(const module_plan& own, const module_estimate& gives) {
 inline json plan_json(const ranked_plan& of, bool best) {
   json modules{json::array{}}, out;
   for (index k = 0; k < of.how.modules.size(); ++k)
-    modules.push_back(module_json(of.how.modules[k], k < of.gives.modules.size() ? of.gives.modules[k] : module_estimate{}));
+    modules.push_back(module_json(of.how.modules[k],
+                                  k < of.gives.modules.size() ? of.gives.modules[k] : module_estimate{}));
   out.set("step_seconds", of.gives.step_seconds);
   out.set("samples_per_second", of.gives.samples_per_second);
   out.set("bubble_rate", of.gives.bubble_rate);
@@ -46,8 +48,11 @@ inline json plan_json(const ranked_plan& of, bool best) {
   out.set("modules", std::move(modules));
   json why;
   if (!best)
-    why =
-        json{{"cause", name_of(of.why.cause)}, {"seconds", of.why.seconds}, {"own", of.why.own}, {"best", of.why.winners}, {"says", loss_of(of.why)}};
+    why = json{{"cause", name_of(of.why.cause)},
+               {"seconds", of.why.seconds},
+               {"own", of.why.own},
+               {"best", of.why.winners},
+               {"says", loss_of(of.why)}};
   out.set("why_lost", std::move(why));
   out.set("plan", motet::plan_json(of.how));
   return out;
@@ -65,7 +70,8 @@ inline std::string write_answer(const answer& of) {
   out.set("contrastive_batch", of.wishes.contrastive_batch > 0 ? of.wishes.contrastive_batch : of.batch);
   out.set("considered", of.found.considered);
   out.set("simulated", of.found.simulated);
-  for (index i = 0; i < of.found.plans.size(); ++i) plans.push_back(detail::plan_json(of.found.plans[i], i == 0));
+  for (index i = 0; i < of.found.plans.size(); ++i)
+    plans.push_back(detail::plan_json(of.found.plans[i], i == 0));
   out.set("plans", std::move(plans));
   return write_json(out, 2) + "\n";
 }

@@ -10,7 +10,8 @@ namespace detail {
 
 using row = std::vector<std::string>;
 
-// Columns as wide as their widest word, numbers on their right. The first `names` columns and the last are words, on their left.
+// Columns as wide as their widest word, numbers on their right. The first `names` columns and the last are
+// words, on their left.
 inline std::string table_of(const std::vector<row>& rows, std::size_t names = 0) {
   std::vector<std::size_t> widths;
   for (const row& each : rows)
@@ -34,36 +35,48 @@ inline std::string plans_table(const answer& of) {
   std::vector<row> rows{{"", "step", "samples/s", "bubbles", "exchange", "memory", "node sends", "layout"}};
   for (index i = 0; i < of.found.plans.size(); ++i) {
     const plan_estimate& gives = of.found.plans[i].gives;
-    rows.push_back({std::to_string(i + 1), with_unit(gives.step_seconds, "s"), std::to_string(std::llround(gives.samples_per_second)),
-                    percent(gives.bubble_rate), percent(gives.communication_share), with_unit(gives.memory_bytes, "B"),
-                    of.machine.nodes > 1 ? with_unit(gives.node_traffic_bytes, "B") : "-", layout_of(of.found.plans[i].how)});
+    rows.push_back({std::to_string(i + 1), with_unit(gives.step_seconds, "s"),
+                    std::to_string(std::llround(gives.samples_per_second)), percent(gives.bubble_rate),
+                    percent(gives.communication_share), with_unit(gives.memory_bytes, "B"),
+                    of.machine.nodes > 1 ? with_unit(gives.node_traffic_bytes, "B") : "-",
+                    layout_of(of.found.plans[i].how)});
   }
   return table_of(rows);
 }
 
 inline std::string module_lines(const module_plan& own, const module_estimate& gives, index batch) {
   const index devices = own.on.ranks().size();
-  const std::string pieces = own.microbatches == 1 ? "one microbatch" : std::to_string(own.microbatches) + " microbatches";
+  const std::string pieces =
+      own.microbatches == 1 ? "one microbatch" : std::to_string(own.microbatches) + " microbatches";
   char samples[32];
-  std::snprintf(samples, sizeof samples, "%.4g", static_cast<double>(batch) / own.on.split().data / own.microbatches);
-  std::string out = std::string(own.name.view()) + ": " + ways_of(own.on.split()) + ", " + std::to_string(devices) +
-                    (devices == 1 ? " device, " : " devices, ") + pieces + " of " + samples +
-                    (std::string_view(samples) == "1" ? " sample" : " samples");
-  if (own.groups() > 1) out += ", a loss for each" + (own.whole_group() > 1 ? " " + std::to_string(own.whole_group()) : "") + " of them";
-  if (own.stash >= 0) out += ", " + std::to_string(own.stash) + " of " + std::to_string(own.whole_group()) + " kept, the others run forward twice";
+  std::snprintf(samples, sizeof samples, "%.4g",
+                static_cast<double>(batch) / own.on.split().data / own.microbatches);
+  std::string out = std::string(own.name.view()) + ": " + ways_of(own.on.split()) + ", " +
+                    std::to_string(devices) + (devices == 1 ? " device, " : " devices, ") + pieces + " of " +
+                    samples + (std::string_view(samples) == "1" ? " sample" : " samples");
+  if (own.groups() > 1)
+    out += ", a loss for each" + (own.whole_group() > 1 ? " " + std::to_string(own.whole_group()) : "") +
+           " of them";
+  if (own.stash >= 0)
+    out += ", " + std::to_string(own.stash) + " of " + std::to_string(own.whole_group()) +
+           " kept, the others run forward twice";
   module_plan rest = own;
   rest.microbatches = 1, rest.stash = -1;
   out += manner_of(rest) + "\n  a microbatch: forward " + with_unit(gives.forward_seconds, "s");
   if (gives.backward_seconds > 0) out += ", backward " + with_unit(gives.backward_seconds, "s");
   out += "; its devices at " + percent(gives.utilisation) + " of their peak";
   if (gives.reduction_seconds > 0) out += "; sums of gradients " + with_unit(gives.reduction_seconds, "s");
-  const auto bytes = [](const char* name, double count) { return count > 0 ? ", " + with_unit(count, "B") + " " + name : std::string(); };
-  return out + "\n  a device: " + with_unit(gives.bytes.weights, "B") + " weights" + bytes("gradients", gives.bytes.gradients) +
-         bytes("optimizer", gives.bytes.state) + bytes("activations", gives.bytes.activations) + bytes("features", gives.bytes.features) + "\n";
+  const auto bytes = [](const char* name, double count) {
+    return count > 0 ? ", " + with_unit(count, "B") + " " + name : std::string();
+  };
+  return out + "\n  a device: " + with_unit(gives.bytes.weights, "B") + " weights" +
+         bytes("gradients", gives.bytes.gradients) + bytes("optimizer", gives.bytes.state) +
+         bytes("activations", gives.bytes.activations) + bytes("features", gives.bytes.features) + "\n";
 }
 
 // What the devices of a node hold: "0-5 picture, 6-7 caption".
-inline std::string node_line(const plan& of, const std::vector<std::vector<std::uint8_t>>& holds, index first, index last) {
+inline std::string node_line(const plan& of, const std::vector<std::vector<std::uint8_t>>& holds, index first,
+                             index last) {
   std::string out;
   const auto names = [&](index rank) {
     std::string all;
@@ -75,27 +88,32 @@ inline std::string node_line(const plan& of, const std::vector<std::vector<std::
   for (index from = first; from < last;) {
     index to = from + 1;
     while (to < last && names(to) == names(from)) ++to;
-    out += (out.empty() ? "" : ", ") + std::to_string(from - first) + (to - from > 1 ? "-" + std::to_string(to - 1 - first) : "") + " " + names(from);
+    out += (out.empty() ? "" : ", ") + std::to_string(from - first) +
+           (to - from > 1 ? "-" + std::to_string(to - 1 - first) : "") + " " + names(from);
     from = to;
   }
   return out;
 }
 inline std::string where(const answer& of) {
   const plan& best = of.found.plans[0].how;
-  const index devices = std::max<index>(of.machine.devices(), best.cluster.ranks), each = of.machine.devices_per_node;
+  const index devices = std::max<index>(of.machine.devices(), best.cluster.ranks),
+              each = of.machine.devices_per_node;
   std::vector<std::vector<std::uint8_t>> holds(static_cast<std::size_t>(best.modules.size()),
                                                std::vector<std::uint8_t>(static_cast<std::size_t>(devices)));
   for (index k = 0; k < best.modules.size(); ++k)
-    for (const std::int32_t rank : best.modules[k].on.ranks()) holds[static_cast<std::size_t>(k)][static_cast<std::size_t>(rank)] = 1;
+    for (const std::int32_t rank : best.modules[k].on.ranks())
+      holds[static_cast<std::size_t>(k)][static_cast<std::size_t>(rank)] = 1;
   std::vector<std::pair<std::string, std::vector<index>>> kinds;
   for (index first = 0; first < devices; first += each) {
     const std::string line = node_line(best, holds, first, std::min(first + each, devices));
-    auto known = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.first == line; });
+    auto known =
+        std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.first == line; });
     if (known == kinds.end()) known = kinds.insert(kinds.end(), {line, {}});
     known->second.push_back(first / each);
   }
   std::string out;
-  for (const auto& [line, nodes] : kinds) out += (nodes.size() > 1 ? "nodes " : "node ") + row_of(nodes) + ": devices " + line + "\n";
+  for (const auto& [line, nodes] : kinds)
+    out += (nodes.size() > 1 ? "nodes " : "node ") + row_of(nodes) + ": devices " + line + "\n";
   return out;
 }
 
@@ -106,16 +124,20 @@ inline std::string tell_answer(const answer& of) {
   std::string out = of.model + " on " + of.cluster + ": " + std::to_string(of.machine.devices()) +
                     (of.machine.devices() == 1 ? " device, " : " devices, ") + std::to_string(of.batch) +
                     (of.batch == 1 ? " sample a step" : " samples a step");
-  if (of.wishes.contrastive_batch > 0) out += ", a loss for each " + std::to_string(of.wishes.contrastive_batch);
+  if (of.wishes.contrastive_batch > 0)
+    out += ", a loss for each " + std::to_string(of.wishes.contrastive_batch);
   out += "; search " + of.search;
   if (of.found.simulated > 0)
-    out += ", " + std::to_string(of.found.considered) + " combinations, " + std::to_string(of.found.simulated) + " simulated";
+    out += ", " + std::to_string(of.found.considered) + " combinations, " +
+           std::to_string(of.found.simulated) + " simulated";
   out += "\n\n" + detail::plans_table(of);
   if (plans.size() > 1) out += "\nwhy they lost\n";
   for (index i = 1; i < plans.size(); ++i) out += std::to_string(i + 1) + "  " + loss_of(plans[i].why) + "\n";
   out += "\nthe best plan, schedule " + std::string(plans[0].how.schedule.view()) + "\n";
   for (index k = 0; k < plans[0].how.modules.size(); ++k)
-    out += detail::module_lines(plans[0].how.modules[k], k < plans[0].gives.modules.size() ? plans[0].gives.modules[k] : module_estimate{}, of.batch);
+    out += detail::module_lines(
+        plans[0].how.modules[k],
+        k < plans[0].gives.modules.size() ? plans[0].gives.modules[k] : module_estimate{}, of.batch);
   return out + "\nwhere\n" + detail::where(of);
 }
 

@@ -5,7 +5,8 @@
 
 #include <charconv>
 
-// --cluster here: the machine at hand, measured, with as many ranks as processors; here:RANKS shares them among so many. All else is a name or a file.
+// --cluster here: the machine at hand, measured, with as many ranks as processors; here:RANKS shares them
+// among so many. All else is a name or a file.
 namespace motet::plan_cluster {
 
 cluster_facts measure_here(std::int32_t ranks);  // 0: as many as processors
@@ -18,7 +19,8 @@ inline cluster_facts cluster_of(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [next, problem] = std::from_chars(text.data() + 5, end, ranks);
   if (problem != std::errc{} || next != end || ranks < 1 || ranks > most_ranks)
-    fail(cluster_of_no_size, "got \"" + text + "\", wanted here:RANKS with 1 to " + std::to_string(most_ranks) + " ranks on this one node");
+    fail(cluster_of_no_size, "got \"" + text + "\", wanted here:RANKS with 1 to " +
+                                 std::to_string(most_ranks) + " ranks on this one node");
   return measure_here(ranks);
 }
 

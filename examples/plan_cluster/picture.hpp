@@ -19,7 +19,9 @@ inline std::string draw_best(const answer& of, const model_shape& model, const e
   enforce(check_plan(best, facts, of.batch), "the best plan");
   const plan_pricer by(best, model, of.machine, of.wishes.bytes, of.batch, play);
   const bool folds = best.cluster.ranks > most_drawn_ranks;
-  const folded_plan drawn = folds ? fold_plan(best, [&](index k, std::int32_t replica) { return by.key(k, replica); }) : unfolded_plan(best);
+  const folded_plan drawn =
+      folds ? fold_plan(best, [&](index k, std::int32_t replica) { return by.key(k, replica); })
+            : unfolded_plan(best);
   program made;
   enforce(write_program(drawn, facts, made), "the best plan");
   for (voice& each : made.voices) each.name = facts[each.module].name;
@@ -27,7 +29,9 @@ inline std::string draw_best(const answer& of, const model_shape& model, const e
   simulate(made, price(by, drawn, made).costs, when);
   svg_style style;
   style.title = of.model + " on " + of.cluster + ", " + std::to_string(of.batch) + " samples a step";
-  if (folds) style.title += ", " + std::to_string(made.ranks()) + " kinds of " + std::to_string(best.cluster.ranks) + " ranks";
+  if (folds)
+    style.title +=
+        ", " + std::to_string(made.ranks()) + " kinds of " + std::to_string(best.cluster.ranks) + " ranks";
   style.unit = "s";
   // Numbers that people read.
   for (const char* smaller : {"ms", "us"}) {

@@ -9,7 +9,8 @@
 #include <charconv>
 #include <vector>
 
-// What --pin settles before the search: "picture:tensor=2,stages=3", several towers with semicolons between them.
+// What --pin settles before the search: "picture:tensor=2,stages=3", several towers with semicolons between
+// them.
 namespace motet::plan_cluster {
 
 namespace detail {
@@ -47,7 +48,8 @@ inline void read_pin(const std::string& all, const model_shape& model, list<towe
   std::vector<std::string_view> towers, fields;
   for (const auto& each : model.towers) towers.push_back(each.name.view());
   for (const pin_field& each : pin_fields) fields.push_back(each.name);
-  if (std::find(towers.begin(), towers.end(), name) == towers.end()) refuse("there is no tower \"" + name + "\"; wanted one of " + names(towers));
+  if (std::find(towers.begin(), towers.end(), name) == towers.end())
+    refuse("there is no tower \"" + name + "\"; wanted one of " + names(towers));
   index place = 0;
   while (place < out.size() && out[place].name.view() != name) ++place;
   if (place == out.size()) out.push({.name = label(name)});
@@ -64,11 +66,14 @@ inline void read_pin(const std::string& all, const model_shape& model, list<towe
     const pin_field& known = pin_fields[which - fields.begin()];
     std::int32_t number = 0;
     const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (value.empty() || problem != std::errc{} || end != value.data() + value.size() || number < known.least || number > known.most)
-      refuse(field + " is \"" + std::string(value) + "\", wanted " + std::to_string(known.least) + " to " + std::to_string(known.most));
+    if (value.empty() || problem != std::errc{} || end != value.data() + value.size() ||
+        number < known.least || number > known.most)
+      refuse(field + " is \"" + std::string(value) + "\", wanted " + std::to_string(known.least) + " to " +
+             std::to_string(known.most));
     std::int32_t& pinned = out[place].*known.into;
     if (pinned != known.open && pinned != number)
-      refuse("they contradict each other: " + field + " " + std::to_string(pinned) + " and " + std::to_string(number) + " for " + name);
+      refuse("they contradict each other: " + field + " " + std::to_string(pinned) + " and " +
+             std::to_string(number) + " for " + name);
     pinned = number;
     more = comma < text.size();
     text.remove_prefix(comma + (more ? 1 : 0));

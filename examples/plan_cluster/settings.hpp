@@ -33,9 +33,12 @@ inline std::array<double, 4> read_bytes(const std::string& text) {
   for (double& each : out) {
     const auto [next, problem] = std::from_chars(at, end, each);
     const bool last = &each == &out.back();
-    if (problem != std::errc{} || !(each >= 0 && each <= 1024) || (last ? next != end : next == end || *next != ','))
+    if (problem != std::errc{} || !(each >= 0 && each <= 1024) ||
+        (last ? next != end : next == end || *next != ','))
       fail(bad_option_value,
-           "--bytes wants four numbers from 0 to 1024, of a weight, its gradient, its state and an activation, got \"" + text + "\"");
+           "--bytes wants four numbers from 0 to 1024, of a weight, its gradient, its state and an "
+           "activation, got \"" +
+               text + "\"");
     at = next + (last ? 0 : 1);
   }
   return out;
@@ -48,24 +51,30 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   std::string bytes;
   bool together = false, apart = false;
   options line("plan_cluster",
-               "finds how to spread the towers of a model over a cluster: the best plans by simulation, their pictures, and the plan that runs");
+               "finds how to spread the towers of a model over a cluster: the best plans by simulation, "
+               "their pictures, and the plan that runs");
   line.text("--model", to.model, "NAME|FILE.json", "towers and where they meet; --list-models");
   line.text("--cluster", to.cluster, "NAME[:NODES[xDEVICES]]|FILE.json|here[:RANKS]",
             "nodes, devices and wires; --list-clusters; here: this machine, measured");
   line.count("--batch", to.batch, 1, "samples of a step");
-  line.count("--contrastive", to.wishes.contrastive_batch, 1, "samples that one loss sees together; 0: all of a step");
+  line.count("--contrastive", to.wishes.contrastive_batch, 1,
+             "samples that one loss sees together; 0: all of a step");
   line.choice("--search", to.search, {"motet", "distmm", "megatron"},
               "all plans, the rules published for DistMM, or one tensor degree for all towers on all ranks");
   line.count("--top", to.wishes.top, 1, "plans to tell, best first");
-  line.texts(
-      "--pin", to.pins, "TOWER:FIELD=VALUE,...",
-      "what is settled before the search: stages, data, context, tensor, ranks, microbatches, stash, recompute, zero; may be given several times");
+  line.texts("--pin", to.pins, "TOWER:FIELD=VALUE,...",
+             "what is settled before the search: stages, data, context, tensor, ranks, microbatches, stash, "
+             "recompute, zero; may be given several times");
   line.flag("--together", together, "towers share ranks; without this and --apart, as is best");
   line.flag("--apart", apart, "each tower has ranks of its own");
-  line.text("--bytes", bytes, "W,G,S,A", "bytes of a weight, its gradient, its optimizer state and an activation; without it what the cluster says");
+  line.text("--bytes", bytes, "W,G,S,A",
+            "bytes of a weight, its gradient, its optimizer state and an activation; without it what the "
+            "cluster says");
   line.text("--profile", to.profile, "FILE.json",
-            "times that the program profile measured, for the towers that it has, instead of those that follow from FLOPs");
-  line.choice("--emit", to.emit, {"text", "json", "header", "svg"}, "what to print: header and svg are of the best plan");
+            "times that the program profile measured, for the towers that it has, instead of those that "
+            "follow from FLOPs");
+  line.choice("--emit", to.emit, {"text", "json", "header", "svg"},
+              "what to print: header and svg are of the best plan");
   line.text("--name", to.name, "NAME", "of the function in the header; without it, of model and cluster");
   line.text("--output", to.output, "FILE", "write there instead of standard output");
   line.flag("--list-models", to.list_models, "print the models that have names, and stop");
@@ -77,15 +86,19 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   if (to.list_models || to.list_clusters) return true;
   for (const char* needed : {"--model", "--cluster", "--batch"}) line.require(needed);
   const auto refuse = [](const std::string& what) { fail(bad_option_value, what); };
-  if (to.batch > most_samples) refuse("--batch wants at most " + std::to_string(most_samples) + ", got " + std::to_string(to.batch));
+  if (to.batch > most_samples)
+    refuse("--batch wants at most " + std::to_string(most_samples) + ", got " + std::to_string(to.batch));
   if (to.wishes.contrastive_batch > to.batch)
-    refuse("--contrastive wants at most the batch of " + std::to_string(to.batch) + ", got " + std::to_string(to.wishes.contrastive_batch));
+    refuse("--contrastive wants at most the batch of " + std::to_string(to.batch) + ", got " +
+           std::to_string(to.wishes.contrastive_batch));
   if (to.wishes.top > 1000) refuse("--top wants at most 1000, got " + std::to_string(to.wishes.top));
   if (together && apart) refuse("--apart wants no --together beside it, got both");
-  if (!to.name.empty() && to.emit != "header") refuse("--name wants --emit header beside it, got --emit " + to.emit);
+  if (!to.name.empty() && to.emit != "header")
+    refuse("--name wants --emit header beside it, got --emit " + to.emit);
   if (to.search != "motet") {
     if (!to.pins.empty()) refuse("--pin wants --search motet, got " + to.search);
-    if (together || apart) refuse(std::string(together ? "--together" : "--apart") + " wants --search motet, got " + to.search);
+    if (together || apart)
+      refuse(std::string(together ? "--together" : "--apart") + " wants --search motet, got " + to.search);
   }
   to.wishes.apart = !together;
   to.wishes.together = !apart;

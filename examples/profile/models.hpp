@@ -9,7 +9,8 @@
 #include <motet/plan/describe/tower_of.hpp>
 #include <motet/runtime/stage/profile_module.hpp>
 
-// The models that can be measured. Each is compiled in a unit of its own; null where a program was linked without one (MOTET_MODELS).
+// The models that can be measured. Each is compiled in a unit of its own; null where a program was linked
+// without one (MOTET_MODELS).
 namespace motet::profile_program {
 
 using measure_function = list<module_profile> (*)(const profile_options&, bool half);
@@ -33,6 +34,7 @@ struct measured_model {
   std::string_view name;
   measure_function measure;
 };
-inline constexpr measured_model models[] = {{"quick", measure_quick}, {"tiny", measure_tiny}, {"small", measure_small}};
+inline constexpr measured_model models[] = {
+    {"quick", measure_quick}, {"tiny", measure_tiny}, {"small", measure_small}};
 
 }  // namespace motet::profile_program

@@ -38,14 +38,16 @@ inline void read_towers(std::string_view text, settings& to, int stash, int ahea
       const std::size_t comma = left.find(',');
       const std::string_view word = left.substr(0, comma);
       const auto [stop, failed] = std::from_chars(word.data(), word.data() + word.size(), numbers[i]);
-      if (word.empty() || failed != std::errc{} || stop != word.data() + word.size() || (i < 4) != (comma != std::string_view::npos))
+      if (word.empty() || failed != std::errc{} || stop != word.data() + word.size() ||
+          (i < 4) != (comma != std::string_view::npos))
         wrong("five numbers P,M,G,tF,tB for each tower, with ; between towers");
       left.remove_prefix(std::min(comma, left.size() - 1) + 1);
       if (i < 3 && !(numbers[i] >= 1 && numbers[i] <= most_explored && numbers[i] == std::floor(numbers[i])))
         wrong("whole numbers from 1 for P, M and G");
       if (i >= 3 && !(numbers[i] >= 1e-9 && numbers[i] <= 1e9)) wrong("times from 1e-09 to 1e+09");
     }
-    if (numbers[0] * numbers[1] > most_explored) wrong("at most " + std::to_string(most_explored) + " pairs of stage and microbatch");
+    if (numbers[0] * numbers[1] > most_explored)
+      wrong("at most " + std::to_string(most_explored) + " pairs of stage and microbatch");
     to.numbers.towers.push({.stages = static_cast<int>(numbers[0]),
                             .microbatches = static_cast<int>(numbers[1]),
                             .group = static_cast<int>(numbers[2]),
@@ -59,17 +61,23 @@ inline void read_towers(std::string_view text, settings& to, int stash, int ahea
 [[noreturn]] inline void refuse_numbers(const settings& of, const verdict& found) {
   const std::string got = std::to_string(found.got), wanted = std::to_string(found.wanted);
   const std::string by = " for " + of.schedule + " on " + std::to_string(of.numbers.stages) + " stages";
-  const std::string tower = of.towers.empty() ? "" : " in tower " + std::to_string(found.where + 1) + " of --towers";
+  const std::string tower =
+      of.towers.empty() ? "" : " in tower " + std::to_string(found.where + 1) + " of --towers";
   switch (found.why) {
     case reason::too_few_microbatches: refuse("--microbatches", "at least " + wanted + by, got);
     case reason::microbatches_do_not_divide: refuse("--microbatches", "a multiple of " + wanted + by, got);
-    case reason::group_does_not_divide: refuse("--group", "a divisor of the " + wanted + " microbatches" + tower, got);
+    case reason::group_does_not_divide:
+      refuse("--group", "a divisor of the " + wanted + " microbatches" + tower, got);
     case reason::stash_out_of_range: refuse("--stash", "0 to the group of " + wanted + tower, got);
-    case reason::joins_differ: refuse("--towers", "as many groups M / G in each tower as in the first, which has " + wanted, got + tower);
+    case reason::joins_differ:
+      refuse("--towers", "as many groups M / G in each tower as in the first, which has " + wanted,
+             got + tower);
     case reason::chunks_are_fixed: refuse("--chunks", wanted + by, got);
     case reason::too_little_memory: refuse("--memory", "at least " + wanted + by, got);
     case reason::no_stages:
-      if (!of.towers.empty()) refuse("--towers", "1 to " + std::to_string(batch_sync::most_towers) + " towers", std::to_string(of.towers.size()));
+      if (!of.towers.empty())
+        refuse("--towers", "1 to " + std::to_string(batch_sync::most_towers) + " towers",
+               std::to_string(of.towers.size()));
       [[fallthrough]];
     default: enforce(found, of.schedule);
   }
@@ -78,30 +86,40 @@ inline void read_towers(std::string_view text, settings& to, int stash, int ahea
 
 // False when --help was asked for and printed.
 inline bool read_settings(int count, const char* const* words, settings& to) {
-  index stages = to.numbers.stages, microbatches = to.numbers.microbatches, chunks = 0, group = 0, stash = -1, hide = 0, memory = 0;
+  index stages = to.numbers.stages, microbatches = to.numbers.microbatches, chunks = 0, group = 0, stash = -1,
+        hide = 0, memory = 0;
   std::string towers;
   const double shortest = 1e-9, longest = 1e9;
   options line("schedule_explorer",
                "what a pipeline schedule costs: time, idle time and memory, before anything is built\n\n"
-               "Times are those of one device for one microbatch, in any unit; they are divided evenly over the chunks of a device.");
+               "Times are those of one device for one microbatch, in any unit; they are divided evenly over "
+               "the chunks of a device.");
   line.text("--schedule", to.schedule, "NAME", "one of " + schedule_names());
   line.count("--stages", stages, 1, "devices in a row");
   line.count("--microbatches", microbatches, 1, "of a step");
   line.count("--chunks", chunks, 1, "virtual stages on each device; 0: as many as the schedule is made for");
   line.count("--group", group, 1, "batch_sync: microbatches for each loss; 0: all");
-  line.count("--stash", stash, 0, "batch_sync: of a group, those kept from their first forward; the others run forward again. -1: all");
-  line.count("--hide", hide, 0, "batch_sync: forwards more than needed before each backward, behind which the loss is hidden");
-  line.count("--memory", memory, 1, "most microbatches that a device may keep; 0: as many as the schedule likes");
+  line.count(
+      "--stash", stash, 0,
+      "batch_sync: of a group, those kept from their first forward; the others run forward again. -1: all");
+  line.count("--hide", hide, 0,
+             "batch_sync: forwards more than needed before each backward, behind which the loss is hidden");
+  line.count("--memory", memory, 1,
+             "most microbatches that a device may keep; 0: as many as the schedule likes");
   line.real("--forward", to.times.forward, shortest, longest, "time of a forward");
   line.real("--backward", to.times.backward_input, shortest, longest, "time of the input part of a backward");
-  line.real("--weight", to.times.backward_weight, 0, longest, "time of its weight part; schedules that do not split run both as one");
+  line.real("--weight", to.times.backward_weight, 0, longest,
+            "time of its weight part; schedules that do not split run both as one");
   line.real("--sync", to.sync, 0, longest, "time of a loss over a group");
-  line.real("--transfer", to.transfer, 0, longest, "time from the end of a computation until its rows are on another device");
-  line.real("--overlap", to.overlap, shortest, longest, "time of an overlapped pair; 0: the sum of its parts");
+  line.real("--transfer", to.transfer, 0, longest,
+            "time from the end of a computation until its rows are on another device");
+  line.real("--overlap", to.overlap, shortest, longest,
+            "time of an overlapped pair; 0: the sum of its parts");
   line.text("--towers", towers, "\"P,M,G,tF,tB;...\"",
             "batch_sync: stages, microbatches, group and times of each tower, tB being the whole backward");
   line.choice("--format", to.format, {"summary", "csv", "text", "svg", "trace"}, "what to print");
-  line.text("--import", to.import, "FILE", "a schedule from a file instead, in the CSV form of torch.distributed.pipelining");
+  line.text("--import", to.import, "FILE",
+            "a schedule from a file instead, in the CSV form of torch.distributed.pipelining");
   line.text("--output", to.output, "FILE", "write there instead of standard output");
   line.flag("--run", to.run, "also run it on threads, in real time, with waits for computations");
   if (!line.parse(count, words)) {
@@ -110,24 +128,33 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   }
 
   const auto exclude = [&](const char* flag, const char* with) {
-    if (line.given(flag) && line.given(with)) refuse(with, std::string("no ") + flag + " beside it", std::string("both"));
+    if (line.given(flag) && line.given(with))
+      refuse(with, std::string("no ") + flag + " beside it", std::string("both"));
   };
-  for (const char* flag : {"--schedule", "--stages", "--microbatches", "--chunks", "--group", "--stash", "--hide", "--memory", "--towers"})
+  for (const char* flag : {"--schedule", "--stages", "--microbatches", "--chunks", "--group", "--stash",
+                           "--hide", "--memory", "--towers"})
     exclude(flag, "--import");
-  for (const char* flag : {"--stages", "--microbatches", "--chunks", "--group", "--forward", "--backward", "--weight"}) exclude(flag, "--towers");
+  for (const char* flag :
+       {"--stages", "--microbatches", "--chunks", "--group", "--forward", "--backward", "--weight"})
+    exclude(flag, "--towers");
   if (line.given("--towers") && !line.given("--schedule")) to.schedule = batch_sync::name;
   if (to.schedule == "one_f_one_b") to.schedule = one_f_one_b::name;  // as the type is called
 
   const struct {
     const char* flag;
     index value;
-  } sizes[] = {{"--stages", stages}, {"--microbatches", microbatches}, {"--chunks", chunks}, {"--group", group}, {"--stash", stash}, {"--hide", hide},
+  } sizes[] = {{"--stages", stages}, {"--microbatches", microbatches},
+               {"--chunks", chunks}, {"--group", group},
+               {"--stash", stash},   {"--hide", hide},
                {"--memory", memory}};
   for (const auto& [flag, value] : sizes)
-    if (value > most_explored) refuse(flag, "at most " + std::to_string(most_explored), std::to_string(value));
-  const double pairs = static_cast<double>(stages) * static_cast<double>(microbatches) * static_cast<double>(std::max<index>(chunks, 1));
+    if (value > most_explored)
+      refuse(flag, "at most " + std::to_string(most_explored), std::to_string(value));
+  const double pairs = static_cast<double>(stages) * static_cast<double>(microbatches) *
+                       static_cast<double>(std::max<index>(chunks, 1));
   if (pairs > static_cast<double>(most_explored))
-    refuse("--stages times --microbatches times --chunks", "at most " + std::to_string(most_explored), std::to_string(static_cast<index>(pairs)));
+    refuse("--stages times --microbatches times --chunks", "at most " + std::to_string(most_explored),
+           std::to_string(static_cast<index>(pairs)));
 
   const auto number = [](index value) { return static_cast<int>(value); };
   to.numbers.stages = number(stages);
@@ -141,11 +168,15 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   } else {
     read_towers(towers, to, number(stash), number(hide));
   }
-  if (!is_schedule(to.schedule)) refuse("--schedule", "one of " + schedule_names(), "\"" + to.schedule + "\"");
+  if (!is_schedule(to.schedule))
+    refuse("--schedule", "one of " + schedule_names(), "\"" + to.schedule + "\"");
   if (const std::string_view unused = option_without_use(to.schedule, to.numbers); !unused.empty())
-    refuse("--" + std::string(unused == "ahead" ? "hide" : unused),
-           "a --schedule that has it, such as " + std::string(unused == "chunks" ? "interleaved" : "batch_sync"), to.schedule);
-  to.numbers.times = whole_times(to.times.forward, to.times.backward_input, to.times.backward_weight, to.transfer);
+    refuse(
+        "--" + std::string(unused == "ahead" ? "hide" : unused),
+        "a --schedule that has it, such as " + std::string(unused == "chunks" ? "interleaved" : "batch_sync"),
+        to.schedule);
+  to.numbers.times =
+      whole_times(to.times.forward, to.times.backward_input, to.times.backward_weight, to.transfer);
   return true;
 }
 

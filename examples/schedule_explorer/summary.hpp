@@ -48,8 +48,8 @@ inline void put_costs(json::object& out, const program& of, const cost_table& co
   out.insert("critical_path", found.critical_path.size());
 }
 
-// How many seconds a unit of time becomes in a real run: so many that a thread's waking up hardly counts, neither against the shortest computation nor
-// against the whole, and not more than half a minute in all.
+// How many seconds a unit of time becomes in a real run: so many that a thread's waking up hardly counts,
+// neither against the shortest computation nor against the whole, and not more than half a minute in all.
 inline double seconds_of_unit(const program& of, const cost_table& costs, double makespan) {
   double shortest = makespan;
   for (const instruction& it : of.instructions)

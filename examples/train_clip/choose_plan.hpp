@@ -23,8 +23,12 @@ struct chosen_plan {
 // What plans must know of a model, without making one.
 inline list<motet::module_facts> facts_of(const model_entry& of) {
   list<motet::module_facts> facts;
-  facts.push({.name = "picture", .layers = of.picture->layers, .key_heads = of.picture->tower().attention.shape().kv_heads});
-  facts.push({.name = "caption", .layers = of.caption->layers, .key_heads = of.caption->tower().attention.shape().kv_heads});
+  facts.push({.name = "picture",
+              .layers = of.picture->layers,
+              .key_heads = of.picture->tower().attention.shape().kv_heads});
+  facts.push({.name = "caption",
+              .layers = of.caption->layers,
+              .key_heads = of.caption->tower().attention.shape().kv_heads});
   return facts;
 }
 
@@ -47,12 +51,13 @@ inline chosen_plan read_choice(const settings& s) {
 
 // Whether a run is spread by a plan. One rank on the threads of one process, the usual case, is not.
 inline bool is_spread(const settings& s, const launched& by) {
-  if (s.resplit > 0 && (s.plan.empty() || s.plan == "one")) fail(option_missing, "--plan with replicas, between which --resplit moves samples");
+  if (s.resplit > 0 && (s.plan.empty() || s.plan == "one"))
+    fail(option_missing, "--plan with replicas, between which --resplit moves samples");
   if (!s.plan.empty() && s.plan != "one") return true;
   if (s.ranks == 0 && by.ranks == 1) return false;
   if (s.plan.empty())
-    fail(option_missing,
-         "--plan, which says how " + std::to_string(std::max<index>(s.ranks, by.ranks)) + " ranks share the work (" + describe(by) + ")");
+    fail(option_missing, "--plan, which says how " + std::to_string(std::max<index>(s.ranks, by.ranks)) +
+                             " ranks share the work (" + describe(by) + ")");
   return true;
 }
 
@@ -74,8 +79,9 @@ inline void find_ranks(chosen_plan& of, const settings& s) {
     of.by = find_launch(read_environment(), wishes);
   }
   if (of.by.ranks != of.value.cluster.ranks)
-    fail(plan_of_other_ranks, "plan " + of.name + " is for " + std::to_string(of.value.cluster.ranks) + " ranks, there are " +
-                                  std::to_string(of.by.ranks) + " (" + describe(of.by) + ")");
+    fail(plan_of_other_ranks, "plan " + of.name + " is for " + std::to_string(of.value.cluster.ranks) +
+                                  " ranks, there are " + std::to_string(of.by.ranks) + " (" +
+                                  describe(of.by) + ")");
   // Machines that the plan does not speak of, but the launcher does: ranks fill one after the other.
   if (of.by.nodes > 1 && of.value.cluster.ranks_per_node == 0) {
     of.value.cluster.ranks_per_node = (of.by.ranks + of.by.nodes - 1) / of.by.nodes;
@@ -85,15 +91,15 @@ inline void find_ranks(chosen_plan& of, const settings& s) {
 // The same question without starting anything: only what the command line says counts.
 inline void check_ranks(const chosen_plan& of, const settings& s) {
   if (s.ranks != 0 && s.ranks != of.value.cluster.ranks)
-    fail(plan_of_other_ranks, "plan " + of.name + " is for " + std::to_string(of.value.cluster.ranks) + " ranks, the command line says --ranks " +
-                                  std::to_string(s.ranks));
+    fail(plan_of_other_ranks, "plan " + of.name + " is for " + std::to_string(of.value.cluster.ranks) +
+                                  " ranks, the command line says --ranks " + std::to_string(s.ranks));
 }
 
 inline void list_plans() {
   for (const named_plan& each : plans) {
     const plan of = each.make();
-    std::printf("%-10s %2d %s  %s\n", std::string(each.name).c_str(), of.cluster.ranks, of.cluster.ranks == 1 ? "rank " : "ranks",
-                std::string(each.about).c_str());
+    std::printf("%-10s %2d %s  %s\n", std::string(each.name).c_str(), of.cluster.ranks,
+                of.cluster.ranks == 1 ? "rank " : "ranks", std::string(each.about).c_str());
   }
 }
 

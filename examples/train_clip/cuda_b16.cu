@@ -6,6 +6,8 @@
 
 namespace motet::train_clip {
 
-std::unique_ptr<session> cuda_b16(const session_config& config) { return make_session<cuda::device, b16_picture, b16_caption>("b16", config); }
+std::unique_ptr<session> cuda_b16(const session_config& config) {
+  return make_session<cuda::device, b16_picture, b16_caption>("b16", config);
+}
 
 }  // namespace motet::train_clip

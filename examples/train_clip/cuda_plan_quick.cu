@@ -3,6 +3,8 @@
 
 namespace motet::train_clip {
 
-std::unique_ptr<plan_session> cuda_plan_quick(const plan_task& task) { return make_gpu_plan_session<quick_picture, quick_caption>(task, cuda_quick); }
+std::unique_ptr<plan_session> cuda_plan_quick(const plan_task& task) {
+  return make_gpu_plan_session<quick_picture, quick_caption>(task, cuda_quick);
+}
 
 }  // namespace motet::train_clip

@@ -41,19 +41,24 @@ class nccl_rank : nccl_meeting, public process_rank<nccl::world, nccl::endpoint>
 template <vit_config Picture, text_config Caption>
 std::unique_ptr<plan_session> make_gpu_plan_session(const plan_task& task, session_maker alone) {
   using host = thread_ranks<shared_gpu::world, shared_gpu::endpoint>;
-  if (task.config.trainer.parts != 1) fail(bad_option_value, "--plan has microbatches of its own; leave --accumulate out");
+  if (task.config.trainer.parts != 1)
+    fail(bad_option_value, "--plan has microbatches of its own; leave --accumulate out");
   if (task.by.ranks > task.by.threads) {
 #if defined(MOTET_HAS_NCCL)
-    if (task.config.precision == "bf16") return make_plan_session<cuda::device, Picture, Caption, mixed_bf16, nccl_rank>(task, alone);
+    if (task.config.precision == "bf16")
+      return make_plan_session<cuda::device, Picture, Caption, mixed_bf16, nccl_rank>(task, alone);
     return make_plan_session<cuda::device, Picture, Caption, fp32, nccl_rank>(task, alone);
 #else
     fail(gpu_library_missing,
-         "NCCL, which carries messages between processes with a GPU each; without it ranks are threads that share one (--ranks)");
+         "NCCL, which carries messages between processes with a GPU each; without it ranks are threads that "
+         "share one (--ranks)");
 #endif
   }
   const int streams = 2 * static_cast<int>(task.by.ranks);
-  if (const std::string advice = cuda::advise_connections(streams); !advice.empty()) std::fprintf(stderr, "%s\n", advice.c_str());
-  if (task.config.precision == "bf16") return make_plan_session<cuda::device, Picture, Caption, mixed_bf16, host>(task, alone);
+  if (const std::string advice = cuda::advise_connections(streams); !advice.empty())
+    std::fprintf(stderr, "%s\n", advice.c_str());
+  if (task.config.precision == "bf16")
+    return make_plan_session<cuda::device, Picture, Caption, mixed_bf16, host>(task, alone);
   return make_plan_session<cuda::device, Picture, Caption, fp32, host>(task, alone);
 }
 

@@ -3,6 +3,8 @@
 
 namespace motet::train_clip {
 
-std::unique_ptr<plan_session> cuda_plan_small(const plan_task& task) { return make_gpu_plan_session<small_picture, small_caption>(task, cuda_small); }
+std::unique_ptr<plan_session> cuda_plan_small(const plan_task& task) {
+  return make_gpu_plan_session<small_picture, small_caption>(task, cuda_small);
+}
 
 }  // namespace motet::train_clip

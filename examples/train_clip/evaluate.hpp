@@ -22,7 +22,8 @@ class held_out {
       truth_.push_back(which);
     }
     if (samples_.empty())
-      fail(no_held_out, (from.folder() / "classes.json").string() + " names none of the " + std::to_string(source_.size()) + " held-out pictures");
+      fail(no_held_out, (from.folder() / "classes.json").string() + " names none of the " +
+                            std::to_string(source_.size()) + " held-out pictures");
   }
   // Held-out shards are called test*.tar.
   static bool exists(const data_folder& from) {
@@ -42,8 +43,9 @@ class held_out {
   zero_shot_result test(session& model) {
     embed_captions(model);
     embed_pictures(model);
-    return zero_shot<float>(matrix<const float>{picture_features_.data(), static_cast<index>(truth_.size()), width_, width_},
-                            matrix<const float>{caption_features_.data(), classes_.size(), width_, width_}, truth_);
+    return zero_shot<float>(
+        matrix<const float>{picture_features_.data(), static_cast<index>(truth_.size()), width_, width_},
+        matrix<const float>{caption_features_.data(), classes_.size(), width_, width_}, truth_);
   }
 
   // The picture of a held-out sample as it was stored, and its own caption.
@@ -61,7 +63,9 @@ class held_out {
   }
 
  private:
-  static bool is_test(const std::filesystem::path& path) { return path.extension() == ".tar" && path.filename().string().starts_with("test"); }
+  static bool is_test(const std::filesystem::path& path) {
+    return path.extension() == ".tar" && path.filename().string().starts_with("test");
+  }
   static std::vector<std::string> shards(const data_folder& from) {
     std::vector<std::string> out;
     for (const auto& entry : std::filesystem::directory_iterator(from.folder()))
@@ -79,15 +83,18 @@ class held_out {
       std::vector<tokenizer::token> ids;
       std::vector<index> offsets{0};
       for (index c = first; c < last; ++c) {
-        from_.words().encode(classes_.captions[static_cast<std::size_t>(c)], from_.config().example.context, ids, work);
+        from_.words().encode(classes_.captions[static_cast<std::size_t>(c)], from_.config().example.context,
+                             ids, work);
         offsets.push_back(static_cast<index>(ids.size()));
       }
-      model.embed(tokens{ids.data(), {last - first, 0, offsets.data()}}, caption_features_.data() + first * width_);
+      model.embed(tokens{ids.data(), {last - first, 0, offsets.data()}},
+                  caption_features_.data() + first * width_);
     }
   }
   // Damaged held-out pictures drop out of the test, and are counted with the other skips.
   void embed_pictures(session& model) {
-    const index most = std::min<index>(model.embed_samples(), 256), image = from_.config().example.image, pixels = 3 * image * image;
+    const index most = std::min<index>(model.embed_samples(), 256), image = from_.config().example.image,
+                pixels = 3 * image * image;
     example_reader reader(source_, from_.words(), from_.config().example, nullptr);
     std::vector<float> shots(static_cast<std::size_t>(most * pixels));
     std::vector<tokenizer::token> ignored;

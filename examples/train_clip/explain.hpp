@@ -31,27 +31,37 @@ inline memory_forecast forecast(session& model, const settings& s, const data_fo
   folder->source().read_picture(0, bytes);
   decode_picture(bytes, shot);
   const index seen = std::min(folder->source().size(), (s.steps + loader.ready) * s.batch);
-  const index cached = std::min(loader.cache_bytes, seen * (static_cast<index>(shot.pixels.size()) + tokens + 100));
+  const index cached =
+      std::min(loader.cache_bytes, seen * (static_cast<index>(shot.pixels.size()) + tokens + 100));
   out.data = (loader.ready + 1) * s.batch * (packed_room(model.facts().picture.image) + 2 * tokens) + cached;
   return out;
 }
 
 inline void explain(session& model, const settings& s, const data_folder* folder) {
   const model_facts& facts = model.facts();
-  const auto print_row = [](const char* name, double value) { std::printf("  %-12s %14.0f bytes  %s\n", name, value, bytes_text(value).c_str()); };
+  const auto print_row = [](const char* name, double value) {
+    std::printf("  %-12s %14.0f bytes  %s\n", name, value, bytes_text(value).c_str());
+  };
   std::printf("machine   %s\n", model.machine().c_str());
-  std::printf("model     %s, loss %s, precision %s\n", facts.name.c_str(), facts.loss.c_str(), facts.precision.c_str());
-  std::printf("picture   %td x %td pixels, patch %td, width %td, %td layers, %td heads\n", facts.picture.image, facts.picture.image,
-              facts.picture.patch, facts.picture.width, facts.picture.layers, facts.picture.heads);
-  std::printf("caption   vocabulary %td, context %td, width %td, %td layers, %td heads\n", facts.caption.vocabulary, facts.caption.context,
-              facts.caption.width, facts.caption.layers, facts.caption.heads);
+  std::printf("model     %s, loss %s, precision %s\n", facts.name.c_str(), facts.loss.c_str(),
+              facts.precision.c_str());
+  std::printf("picture   %td x %td pixels, patch %td, width %td, %td layers, %td heads\n",
+              facts.picture.image, facts.picture.image, facts.picture.patch, facts.picture.width,
+              facts.picture.layers, facts.picture.heads);
+  std::printf("caption   vocabulary %td, context %td, width %td, %td layers, %td heads\n",
+              facts.caption.vocabulary, facts.caption.context, facts.caption.width, facts.caption.layers,
+              facts.caption.heads);
   std::printf("embedding %td\n", facts.picture.embedding);
-  if (folder != nullptr) std::printf("data      %td pairs in %s\n", folder->source().size(), folder->folder().c_str());
+  if (folder != nullptr)
+    std::printf("data      %td pairs in %s\n", folder->source().size(), folder->folder().c_str());
   index decayed = 0;
   for (const parameter& each : model.parameters()) decayed += each.decay ? each.size() : 0;
-  std::printf("parameters %td in %zu tensors, %td of them with weight decay\n", facts.parameters, model.parameters().size(), decayed);
-  std::printf("step      %td samples in %td %s, %td steps, learning rate up to %g after %td steps of warm-up, %s\n", s.batch, s.accumulate,
-              s.accumulate == 1 ? "part" : "parts", s.steps, s.rate, s.warmup_steps(), s.schedule.c_str());
+  std::printf("parameters %td in %zu tensors, %td of them with weight decay\n", facts.parameters,
+              model.parameters().size(), decayed);
+  std::printf(
+      "step      %td samples in %td %s, %td steps, learning rate up to %g after %td steps of warm-up, %s\n",
+      s.batch, s.accumulate, s.accumulate == 1 ? "part" : "parts", s.steps, s.rate, s.warmup_steps(),
+      s.schedule.c_str());
 
   const memory_forecast memory = forecast(model, s, folder);
   const training_plan& plan = memory.training;
@@ -64,14 +74,15 @@ inline void explain(session& model, const settings& s, const data_folder* folder
   if (plan.inputs > 0) print_row("inputs", static_cast<double>(plan.inputs));
   print_row("data", static_cast<double>(memory.data));
   print_row("total", static_cast<double>(memory.total()));
-  std::printf("FLOPs of a step %.3f G (captions of full length; %.3f G as run)\n", plan.flops / 1e9, plan.flops_run / 1e9);
+  std::printf("FLOPs of a step %.3f G (captions of full length; %.3f G as run)\n", plan.flops / 1e9,
+              plan.flops_run / 1e9);
   std::printf("sections of a step\n");
   const step_costs costs = model.planned_costs();
   const double all = std::max(costs.flops(), 1.0);
   for (const section_cost& each : costs) {
     if (each.flops <= 0 && each.bytes <= 0) continue;
-    std::printf("  %-30s %10.3f GFLOP %5.1f%%  %8.1f MB moved at least\n", costs.path(each).c_str(), each.flops / 1e9, 100 * each.flops / all,
-                each.bytes / 1e6);
+    std::printf("  %-30s %10.3f GFLOP %5.1f%%  %8.1f MB moved at least\n", costs.path(each).c_str(),
+                each.flops / 1e9, 100 * each.flops / all, each.bytes / 1e6);
   }
 }
 

@@ -6,6 +6,8 @@
 
 namespace motet::train_clip {
 
-std::unique_ptr<session> make_l14(const session_config& config) { return make_session<cpu::device, l14_picture, l14_caption>("l14", config); }
+std::unique_ptr<session> make_l14(const session_config& config) {
+  return make_session<cpu::device, l14_picture, l14_caption>("l14", config);
+}
 
 }  // namespace motet::train_clip

@@ -6,6 +6,8 @@
 
 namespace motet::train_clip {
 
-std::unique_ptr<session> make_quick(const session_config& config) { return make_session<cpu::device, quick_picture, quick_caption>("quick", config); }
+std::unique_ptr<session> make_quick(const session_config& config) {
+  return make_session<cpu::device, quick_picture, quick_caption>("quick", config);
+}
 
 }  // namespace motet::train_clip

@@ -6,6 +6,8 @@
 
 namespace motet::train_clip {
 
-std::unique_ptr<session> make_small(const session_config& config) { return make_session<cpu::device, small_picture, small_caption>("small", config); }
+std::unique_ptr<session> make_small(const session_config& config) {
+  return make_session<cpu::device, small_picture, small_caption>("small", config);
+}
 
 }  // namespace motet::train_clip

@@ -6,6 +6,8 @@
 
 namespace motet::train_clip {
 
-std::unique_ptr<session> make_tiny(const session_config& config) { return make_session<cpu::device, tiny_picture, tiny_caption>("tiny", config); }
+std::unique_ptr<session> make_tiny(const session_config& config) {
+  return make_session<cpu::device, tiny_picture, tiny_caption>("tiny", config);
+}
 
 }  // namespace motet::train_clip

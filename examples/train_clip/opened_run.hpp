@@ -25,8 +25,10 @@ struct opened_run {
   opened_run(settings given, std::optional<checkpoint> from, std::optional<chosen_plan> by)
       : s(std::move(given)), saved(std::move(from)), chosen(std::move(by)) {
     if (s.accumulate > s.batch)
-      fail(bad_option_value, "--accumulate " + std::to_string(s.accumulate) + " parts of a batch of " + std::to_string(s.batch));
-    if (s.random_data() && s.pictures == "bytes") fail(bad_option_value, "--pictures bytes with --data random, which has numbers and no pictures");
+      fail(bad_option_value, "--accumulate " + std::to_string(s.accumulate) + " parts of a batch of " +
+                                 std::to_string(s.batch));
+    if (s.random_data() && s.pictures == "bytes")
+      fail(bad_option_value, "--pictures bytes with --data random, which has numbers and no pictures");
     const model_entry& entry = find_model(s.model);
     if (chosen) model = make_plan_session(entry, {s.session(), chosen->value, chosen->by});
     else model = maker_of(entry)(s.session());
@@ -39,8 +41,10 @@ struct opened_run {
   session_maker maker_of(const model_entry& entry) const {
     if (s.device == "cuda") return entry.on_gpu;  // looked for when the command line was read
     if (entry.make == nullptr)
-      fail(bad_option_value, "--model " + s.model + ", in a program that was compiled without this model; configure with -DMOTET_MODELS=" + s.model +
-                                 " or the whole list, quick;tiny;small;b16;l14, and build again");
+      fail(bad_option_value,
+           "--model " + s.model +
+               ", in a program that was compiled without this model; configure with -DMOTET_MODELS=" +
+               s.model + " or the whole list, quick;tiny;small;b16;l14, and build again");
     return entry.make;
   }
   std::string name() const { return s.model + "/" + s.loss; }
@@ -54,8 +58,9 @@ struct opened_run {
     if (folder) {
       const json* then = saved->state().find("vocabulary");
       if (then != nullptr && then->unsigned_integer() != folder->vocabulary_fingerprint())
-        fail(vocabulary_mismatch,
-             (folder->folder() / "tokenizer.json").string() + " differs from the vocabulary that " + saved->path().string() + " was trained with");
+        fail(vocabulary_mismatch, (folder->folder() / "tokenizer.json").string() +
+                                      " differs from the vocabulary that " + saved->path().string() +
+                                      " was trained with");
     }
     model->load(*saved, name());
   }
@@ -73,7 +78,8 @@ struct opened_run {
     const auto source = open_feed();
     source->next();
     std::printf("data        %s\n", source->describe().c_str());
-    if (folder && folder->skips().count() > 0) std::printf("skipped     %s\n", folder->skips().summary().c_str());
+    if (folder && folder->skips().count() > 0)
+      std::printf("skipped     %s\n", folder->skips().summary().c_str());
     if (test) std::printf("held out    %td pictures of %td classes\n", test->size(), test->classes().size());
     std::printf("model       %s, %td parameters\n", name().c_str(), model->facts().parameters);
     if (saved) std::printf("checkpoint  %s, step %td\n", saved->path().c_str(), model->updates());

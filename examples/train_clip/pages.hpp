@@ -19,7 +19,8 @@ inline std::vector<section_share> shares(const step_costs& costs) {
 }
 
 // Probabilities of all captions for one picture, as the loss sees them.
-inline std::vector<report_guess> best_captions(const held_out& test, index at, double scale, std::size_t count) {
+inline std::vector<report_guess> best_captions(const held_out& test, index at, double scale,
+                                               std::size_t count) {
   const index width = static_cast<index>(test.caption_features().size()) / test.classes().size();
   const float* const own = test.picture_features().data() + at * width;
   std::vector<std::pair<double, index>> all;
@@ -27,16 +28,20 @@ inline std::vector<report_guess> best_captions(const held_out& test, index at, d
   for (index c = 0; c < test.classes().size(); ++c) {
     double product = 0;
     for (index k = 0; k < width; ++k)
-      product += static_cast<double>(own[k]) * static_cast<double>(test.caption_features()[static_cast<std::size_t>(c * width + k)]);
+      product += static_cast<double>(own[k]) *
+                 static_cast<double>(test.caption_features()[static_cast<std::size_t>(c * width + k)]);
     all.emplace_back(scale * product, c);
     most = std::max(most, scale * product);
   }
   for (auto& [score, which] : all) sum += std::exp(score - most);
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
   std::vector<report_guess> out;
   for (std::size_t i = 0; i < std::min(count, all.size()); ++i) {
     const auto which = static_cast<std::size_t>(all[i].second);
-    out.push_back({test.classes().captions[which], std::exp(all[i].first - most) / sum, all[i].second == test.truth(at)});
+    out.push_back({test.classes().captions[which], std::exp(all[i].first - most) / sum,
+                   all[i].second == test.truth(at)});
   }
   return out;
 }
@@ -46,16 +51,17 @@ inline double number_of(const json& line, const char* name) {
   return found != nullptr && found->is_number() ? found->number() : std::numeric_limits<double>::quiet_NaN();
 }
 
-inline void write_report(const std::filesystem::path& path, const settings& s, session& model, const held_out* test, const zero_shot_result& found,
+inline void write_report(const std::filesystem::path& path, const settings& s, session& model,
+                         const held_out* test, const zero_shot_result& found,
                          const std::vector<section_share>& split, const std::vector<json>& metrics) {
   const model_facts& facts = model.facts();
   report_page page;
   page.title = "Training " + facts.name;
-  page.subtitle =
-      std::to_string(model.updates()) + " steps of " + std::to_string(s.batch) + " pairs, loss " + facts.loss + ", precision " + facts.precision;
+  page.subtitle = std::to_string(model.updates()) + " steps of " + std::to_string(s.batch) + " pairs, loss " +
+                  facts.loss + ", precision " + facts.precision;
 
-  report_curve loss{{"Loss", "loss"}, {}}, accuracy{{"Zero-shot accuracy", "accuracy"}, {}}, norm{{"Gradient norm", "norm"}, {}},
-      rate{{"Learning rate", "rate"}, {}};
+  report_curve loss{{"Loss", "loss"}, {}}, accuracy{{"Zero-shot accuracy", "accuracy"}, {}},
+      norm{{"Gradient norm", "norm"}, {}}, rate{{"Learning rate", "rate"}, {}};
   loss.config.smooth = norm.config.smooth = true;
   accuracy.config.low = 0;
   accuracy.config.high = 1;
@@ -66,7 +72,8 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
     const double step = number_of(line, "step");
     const auto add = [&](report_curve& to, const char* name) {
       const double value = number_of(line, name);
-      if (std::isfinite(value) && (to.points.empty() || to.points.back().first < step)) to.points.emplace_back(step, value);
+      if (std::isfinite(value) && (to.points.empty() || to.points.back().first < step))
+        to.points.emplace_back(step, value);
     };
     add(loss, "loss");
     add(norm, "gradient_norm");
@@ -77,7 +84,8 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
       last_loss = number_of(line, "loss");
     }
   }
-  if (seconds > 0) samples_per_second = static_cast<double>(loss.points.size()) * static_cast<double>(s.batch) / seconds;
+  if (seconds > 0)
+    samples_per_second = static_cast<double>(loss.points.size()) * static_cast<double>(s.batch) / seconds;
   char text[64];
   const auto headline = [&](const char* format, double value, const char* label) {
     std::snprintf(text, sizeof text, format, value);
@@ -101,20 +109,28 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
     const index shown = std::min(most, test->size());
     for (index i = 0; i < shown; ++i) {
       const index at = test->size() * i / shown;
-      page.pictures.push_back({data_uri(test->shot(at)), test->caption(at), best_captions(*test, at, scale, 3)});
+      page.pictures.push_back(
+          {data_uri(test->shot(at)), test->caption(at), best_captions(*test, at, scale, 3)});
     }
     page.pictures_note = std::to_string(shown) + " of " + std::to_string(test->size()) +
-                         " pictures that training never saw, each with the three nearest of " + std::to_string(test->classes().size()) +
-                         " captions, one for each class. Green is the picture's class. Below, in grey, what the picture was drawn from.";
+                         " pictures that training never saw, each with the three nearest of " +
+                         std::to_string(test->classes().size()) +
+                         " captions, one for each class. Green is the picture's class. Below, in grey, what "
+                         "the picture was drawn from.";
   }
-  const auto fact = [&](const char* name, std::string value) { page.facts.emplace_back(name, std::move(value)); };
+  const auto fact = [&](const char* name, std::string value) {
+    page.facts.emplace_back(name, std::move(value));
+  };
   fact("machine", model.machine());
   fact("data", s.data);
-  fact("picture tower", std::to_string(facts.picture.layers) + " layers of width " + std::to_string(facts.picture.width) + ", " +
-                            std::to_string(facts.picture.heads) + " heads, pictures of " + std::to_string(facts.picture.image) + " x " +
-                            std::to_string(facts.picture.image) + " in patches of " + std::to_string(facts.picture.patch));
-  fact("caption tower", std::to_string(facts.caption.layers) + " layers of width " + std::to_string(facts.caption.width) + ", " +
-                            std::to_string(facts.caption.heads) + " heads, at most " + std::to_string(facts.caption.context) + " of " +
+  fact("picture tower", std::to_string(facts.picture.layers) + " layers of width " +
+                            std::to_string(facts.picture.width) + ", " + std::to_string(facts.picture.heads) +
+                            " heads, pictures of " + std::to_string(facts.picture.image) + " x " +
+                            std::to_string(facts.picture.image) + " in patches of " +
+                            std::to_string(facts.picture.patch));
+  fact("caption tower", std::to_string(facts.caption.layers) + " layers of width " +
+                            std::to_string(facts.caption.width) + ", " + std::to_string(facts.caption.heads) +
+                            " heads, at most " + std::to_string(facts.caption.context) + " of " +
                             std::to_string(facts.caption.vocabulary) + " tokens");
   fact("embedding", std::to_string(facts.picture.embedding));
   fact("settings", write_json(saved_settings(s)));

@@ -3,6 +3,8 @@
 
 namespace motet::train_clip {
 
-std::unique_ptr<plan_session> plan_quick(const plan_task& task) { return make_plan_session<quick_picture, quick_caption>(task, make_quick); }
+std::unique_ptr<plan_session> plan_quick(const plan_task& task) {
+  return make_plan_session<quick_picture, quick_caption>(task, make_quick);
+}
 
 }  // namespace motet::train_clip

@@ -9,7 +9,8 @@
 #include <motet/runtime/train/placed_model.hpp>
 #include <motet/tools/messages.hpp>
 
-// A model on several ranks, as the program sees it: a session like any other, and what its plan needs and costs.
+// A model on several ranks, as the program sees it: a session like any other, and what its plan needs and
+// costs.
 namespace motet::train_clip {
 
 struct plan_task {
@@ -31,7 +32,8 @@ inline std::unique_ptr<plan_session> make_plan_session(const model_entry& of, co
   std::string all;
   for (const model_entry& each : models)
     if (each.*spread != nullptr) all += (all.empty() ? "" : ", ") + std::string(each.name);
-  fail(bad_option_value, std::string("--plan with --model ") + of.name + "; this program spreads the models " + all);
+  fail(bad_option_value,
+       std::string("--plan with --model ") + of.name + "; this program spreads the models " + all);
 }
 
 }  // namespace motet::train_clip

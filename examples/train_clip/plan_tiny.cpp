@@ -3,6 +3,8 @@
 
 namespace motet::train_clip {
 
-std::unique_ptr<plan_session> plan_tiny(const plan_task& task) { return make_plan_session<tiny_picture, tiny_caption>(task, make_tiny); }
+std::unique_ptr<plan_session> plan_tiny(const plan_task& task) {
+  return make_plan_session<tiny_picture, tiny_caption>(task, make_tiny);
+}
 
 }  // namespace motet::train_clip

@@ -4,12 +4,13 @@
 
 #include <motet/plan/prove/check_plan.hpp>
 
-// The compiler proves every plan of the catalogue for the quickstart's model and the usual batch. For other models and batches the same function does so
-// when the program starts.
+// The compiler proves every plan of the catalogue for the quickstart's model and the usual batch. For other
+// models and batches the same function does so when the program starts.
 namespace motet::train_clip {
 namespace {
 
-using net = model<join<info_nce, module<"picture", vit<quick_picture>>, module<"caption", text_tower<quick_caption>>>>;
+using net = model<
+    join<info_nce, module<"picture", vit<quick_picture>>, module<"caption", text_tower<quick_caption>>>>;
 
 template <std::size_t... I>
 consteval bool prove_all(std::index_sequence<I...>) {

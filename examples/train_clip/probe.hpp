@@ -7,8 +7,9 @@
 
 namespace motet::train_clip {
 
-// Which way the operations of a step take on this machine's GPU, found by three steps whose weights are thrown away: work is recorded in the second one,
-// and the third one is replayed. Without a GPU, or without the memory, it says so.
+// Which way the operations of a step take on this machine's GPU, found by three steps whose weights are
+// thrown away: work is recorded in the second one, and the third one is replayed. Without a GPU, or without
+// the memory, it says so.
 inline void probe_paths(opened_run& run) {
   constexpr int steps = 3;
   try {
@@ -17,7 +18,9 @@ inline void probe_paths(opened_run& run) {
     for (int k = 0; k < steps; ++k) run.model->step(source->next(), 0);
     run.model->finish();
   } catch (const error& problem) {
-    if (std::string_view(problem.code()) != no_gpu.code && std::string_view(problem.code()) != gpu_memory_full.code) throw;
+    if (std::string_view(problem.code()) != no_gpu.code &&
+        std::string_view(problem.code()) != gpu_memory_full.code)
+      throw;
     std::printf("paths     are told where a step can run: %s\n", problem.what());
     return;
   }

@@ -31,10 +31,12 @@ inline void save(opened_run& run, const feed& source, progress& out) {
   modules.push_back(std::move(picture_module));
   modules.push_back(std::move(caption_module));
   description.set("modules", std::move(modules));
-  const auto path = run.model->save({run.s.checkpoint, run.name(), std::move(state), std::move(description), static_cast<std::size_t>(run.s.keep)});
+  const auto path = run.model->save({run.s.checkpoint, run.name(), std::move(state), std::move(description),
+                                     static_cast<std::size_t>(run.s.keep)});
   // A checkpoint without its vocabulary cannot be used.
   if (run.folder && run.model->is_main())
-    write_file(std::filesystem::path(run.s.checkpoint) / "tokenizer.json", format_tokenizer(run.folder->words()));
+    write_file(std::filesystem::path(run.s.checkpoint) / "tokenizer.json",
+               format_tokenizer(run.folder->words()));
   out.say("saved " + path.string());
 }
 // An earlier run in the same folder is kept under another name.
@@ -47,7 +49,9 @@ inline void step_aside(const std::filesystem::path& run) {
     if (std::filesystem::exists(aside, problem)) continue;
     std::filesystem::rename(run, aside, problem);
     if (problem) fail(file_unwritable, run.string() + ": " + problem.message());
-    std::fprintf(stderr, "train_clip: %s held an earlier run, which is now %s (--resume would go on with it)\n", run.c_str(), aside.c_str());
+    std::fprintf(stderr,
+                 "train_clip: %s held an earlier run, which is now %s (--resume would go on with it)\n",
+                 run.c_str(), aside.c_str());
     return;
   }
 }

@@ -12,8 +12,8 @@
 #include <string>
 #include <tuple>
 
-// What the program sees of a model. Each model is compiled in a translation unit of its own, as an instance of typed_session; the program is
-// compiled once, whatever the models.
+// What the program sees of a model. Each model is compiled in a translation unit of its own, as an instance
+// of typed_session; the program is compiled once, whatever the models.
 namespace motet::train_clip {
 
 using pair_input = std::tuple<pictures, tokens>;
@@ -34,7 +34,8 @@ struct session_config {
   trainer_config trainer;
   resplit_options resplit{};  // of a plan's replicas
   bool on_gpu = false;
-  std::vector<int> sm_share{};  // multiprocessors of each rank of a plan, or one number for each; 0 or none: all ranks on all
+  // multiprocessors of each rank of a plan, or one number for each; 0 or none: all ranks on all
+  std::vector<int> sm_share{};
 };
 
 // Where and as what a run is saved.
@@ -90,7 +91,8 @@ class session {
     set_state(own);
   }
 
-  // Of several processes, which all make the same calls, one tests, prints and writes; the others wait for it in gather().
+  // Of several processes, which all make the same calls, one tests, prints and writes; the others wait for it
+  // in gather().
   virtual bool is_main() const { return true; }
   // Before embed() and state(): they see the weights of now, where ranks have parts of them.
   virtual void gather() {}
@@ -106,7 +108,8 @@ struct plan_task;
 using session_maker = std::unique_ptr<session> (*)(const session_config&);
 using plan_session_maker = std::unique_ptr<plan_session> (*)(const plan_task&);
 
-// Each model is compiled in units of its own, as many as one asks for: null where a program was linked without one (MOTET_MODELS).
+// Each model is compiled in units of its own, as many as one asks for: null where a program was linked
+// without one (MOTET_MODELS).
 [[gnu::weak]] std::unique_ptr<session> make_quick(const session_config& config);
 [[gnu::weak]] std::unique_ptr<session> make_tiny(const session_config& config);
 [[gnu::weak]] std::unique_ptr<session> make_small(const session_config& config);
@@ -120,8 +123,9 @@ using plan_session_maker = std::unique_ptr<plan_session> (*)(const plan_task&);
 [[gnu::weak]] std::unique_ptr<session> cuda_b16(const session_config& config);
 [[gnu::weak]] std::unique_ptr<session> cuda_l14(const session_config& config);
 
-// Spread over ranks by a plan; see plan_session.hpp. Each is a unit that takes as long to compile as the model's own, so the large models, which one
-// trains elsewhere, have none; five lines as in plan_quick.cpp make one.
+// Spread over ranks by a plan; see plan_session.hpp. Each is a unit that takes as long to compile as the
+// model's own, so the large models, which one trains elsewhere, have none; five lines as in plan_quick.cpp
+// make one.
 [[gnu::weak]] std::unique_ptr<plan_session> plan_quick(const plan_task& task);
 [[gnu::weak]] std::unique_ptr<plan_session> plan_tiny(const plan_task& task);
 [[gnu::weak]] std::unique_ptr<plan_session> plan_small(const plan_task& task);
@@ -136,11 +140,12 @@ struct model_entry {
   const vit_config* picture;
   const text_config* caption;
 };
-inline const model_entry models[] = {{"quick", make_quick, cuda_quick, plan_quick, cuda_plan_quick, &quick_picture, &quick_caption},
-                                     {"tiny", make_tiny, cuda_tiny, plan_tiny, cuda_plan_tiny, &tiny_picture, &tiny_caption},
-                                     {"small", make_small, cuda_small, plan_small, cuda_plan_small, &small_picture, &small_caption},
-                                     {"b16", make_b16, cuda_b16, nullptr, nullptr, &b16_picture, &b16_caption},
-                                     {"l14", make_l14, cuda_l14, nullptr, nullptr, &l14_picture, &l14_caption}};
+inline const model_entry models[] = {
+    {"quick", make_quick, cuda_quick, plan_quick, cuda_plan_quick, &quick_picture, &quick_caption},
+    {"tiny", make_tiny, cuda_tiny, plan_tiny, cuda_plan_tiny, &tiny_picture, &tiny_caption},
+    {"small", make_small, cuda_small, plan_small, cuda_plan_small, &small_picture, &small_caption},
+    {"b16", make_b16, cuda_b16, nullptr, nullptr, &b16_picture, &b16_caption},
+    {"l14", make_l14, cuda_l14, nullptr, nullptr, &l14_picture, &l14_caption}};
 
 inline const model_entry& find_model(std::string_view name) {
   for (const model_entry& each : models)

@@ -13,18 +13,19 @@
 namespace motet::train_clip {
 
 struct settings {
-  std::string data, model = "quick", device = "cpu", precision = "fp32", loss = "infonce", checkpoint, metrics, report = "report",
-                    schedule = "cosine", plan, pictures = "auto", sm_share = "0";
-  index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1, eval_every = 0, loader_threads = 1,
-        line_every = 1, ranks = 0, resplit = 0;
+  std::string data, model = "quick", device = "cpu", precision = "fp32", loss = "infonce", checkpoint,
+                    metrics, report = "report", schedule = "cosine", plan, pictures = "auto", sm_share = "0";
+  index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
+        eval_every = 0, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0;
   std::uint64_t seed = 1;
-  double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6, resplit_most = 1.25;
-  bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false, no_flip = false, list_plans = false,
-       one_batch = false;
+  double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6,
+         resplit_most = 1.25;
+  bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false,
+       no_flip = false, list_plans = false, one_batch = false;
 
   bool random_data() const { return data == "random"; }
-  // A GPU gets bytes, which it resizes: fewer on the way than floats, and less work for the loader. For the CPU that work is the same wherever it is
-  // done, and the loader does it beside the step, once.
+  // A GPU gets bytes, which it resizes: fewer on the way than floats, and less work for the loader. For the
+  // CPU that work is the same wherever it is done, and the loader does it beside the step, once.
   picture_form form() const {
     const bool bytes = pictures == "bytes" || (pictures == "auto" && device == "cuda" && !random_data());
     return bytes ? picture_form::bytes : picture_form::floats;
@@ -36,17 +37,25 @@ struct settings {
       int one = -1;
       const auto [stop, failed] = std::from_chars(at, end, one);
       if (failed != std::errc{} || one < 0 || (stop != end && *stop != ','))
-        fail(bad_option_value, "--sm-share wants a whole number, or one for each rank with commas between, got \"" + sm_share + "\"");
+        fail(bad_option_value,
+             "--sm-share wants a whole number, or one for each rank with commas between, got \"" + sm_share +
+                 "\"");
       out.push_back(one);
       if (stop == end) return out;
       at = stop;
     }
   }
   index warmup_steps() const { return warmup >= 0 ? warmup : std::min<index>(100, steps / 10); }
-  rate_schedule rates() const { return {schedule == "constant" ? rate_kind::constant : rate_kind::cosine, rate, warmup_steps(), steps, 0.0}; }
+  rate_schedule rates() const {
+    return {schedule == "constant" ? rate_kind::constant : rate_kind::cosine, rate, warmup_steps(), steps,
+            0.0};
+  }
   session_config session() const {
     session_config out{
-        loss, precision, static_cast<int>(threads), {batch, accumulate, seed, {beta1, beta2, 1e-6, weight_decay, clip}, loss == "infonce"}};
+        loss,
+        precision,
+        static_cast<int>(threads),
+        {batch, accumulate, seed, {beta1, beta2, 1e-6, weight_decay, clip}, loss == "infonce"}};
     out.on_gpu = device == "cuda";
     out.trainer.ahead = out.on_gpu && !one_batch;
     out.sm_share = shares();
@@ -59,47 +68,66 @@ inline options command_line(settings& s) {
   options line("train_clip", "trains two towers, pictures and captions, on captioned pictures");
   std::vector<std::string> names;
   for (const model_entry& each : models) names.emplace_back(each.name);
-  line.text("--data", s.data, "FOLDER", "shards with tokenizer.json and classes.json (see make_shapes), a pattern of shards, or: random");
+  line.text("--data", s.data, "FOLDER",
+            "shards with tokenizer.json and classes.json (see make_shapes), a pattern of shards, or: random");
   line.choice("--model", s.model, names, "which towers");
   line.choice("--device", s.device, {"cpu", "cuda"}, "what trains: the processors, or a GPU");
   line.count("--batch", s.batch, 1, "pairs in a step; the loss compares all with all");
   line.count("--steps", s.steps, 0, "of the whole run, those before --resume included");
   line.choice("--precision", s.precision, {"fp32", "bf16", "fp8"},
-              "of products; weights, sums and the optimizer are fp32 always. fp8: linear layers of a GPU, from sm_89 on");
-  line.choice("--loss", s.loss, {"infonce", "sigmoid"}, "softmax over all pairs, or a yes or no for each pair");
+              "of products; weights, sums and the optimizer are fp32 always. fp8: linear layers of a GPU, "
+              "from sm_89 on");
+  line.choice("--loss", s.loss, {"infonce", "sigmoid"},
+              "softmax over all pairs, or a yes or no for each pair");
   line.real("--lr", s.rate, 0, 1e6, "peak learning rate");
   line.choice("--schedule", s.schedule, {"cosine", "constant"}, "of the learning rate after the warm-up");
-  line.count("--warmup", s.warmup, -1, "steps with rising learning rate; -1: a tenth of the run, at most 100");
-  line.real("--weight-decay", s.weight_decay, 0, 1e6, "of matrices; norms, biases and single numbers have none");
+  line.count("--warmup", s.warmup, -1,
+             "steps with rising learning rate; -1: a tenth of the run, at most 100");
+  line.real("--weight-decay", s.weight_decay, 0, 1e6,
+            "of matrices; norms, biases and single numbers have none");
   line.real("--clip", s.clip, 0, 1e30, "largest norm of the gradient; 0: no limit");
   line.real("--beta1", s.beta1, 0, 1, "of AdamW");
   line.real("--beta2", s.beta2, 0, 1, "of AdamW");
   line.count("--seed", s.seed, "of weights, order and augmentation");
-  line.count("--accumulate", s.accumulate, 1, "parts of a step's batch, for less memory; the result is the same");
-  line.flag("--one-batch", s.one_batch, "on a GPU, no room for the next batch, which comes when its step begins: less memory, a little slower");
+  line.count("--accumulate", s.accumulate, 1,
+             "parts of a step's batch, for less memory; the result is the same");
+  line.flag(
+      "--one-batch", s.one_batch,
+      "on a GPU, no room for the next batch, which comes when its step begins: less memory, a little slower");
   line.count("--threads", s.threads, 0, "of the CPU; 0: one for each processor");
-  line.text("--sm-share", s.sm_share, "N|N,N,...", "multiprocessors of the GPU for each rank of a plan; 0: all ranks on all of them");
-  line.text("--plan", s.plan, "NAME|FILE.json", "how each tower is spread over ranks; without it, one rank on all threads");
-  line.count("--ranks", s.ranks, 0, "of the plan, as threads of this process; mpirun, srun and torchrun bring their own; 0: as many as the plan has");
-  line.count("--resplit", s.resplit, 0, "steps after which samples move from a plan's slow replicas to fast ones; 0: never");
-  line.real("--resplit-most", s.resplit_most, 1.001, 1e6, "samples of such a replica at most, times its even share; memory is planned for that");
+  line.text("--sm-share", s.sm_share, "N|N,N,...",
+            "multiprocessors of the GPU for each rank of a plan; 0: all ranks on all of them");
+  line.text("--plan", s.plan, "NAME|FILE.json",
+            "how each tower is spread over ranks; without it, one rank on all threads");
+  line.count("--ranks", s.ranks, 0,
+             "of the plan, as threads of this process; mpirun, srun and torchrun bring their own; 0: as many "
+             "as the plan has");
+  line.count("--resplit", s.resplit, 0,
+             "steps after which samples move from a plan's slow replicas to fast ones; 0: never");
+  line.real("--resplit-most", s.resplit_most, 1.001, 1e6,
+            "samples of such a replica at most, times its even share; memory is planned for that");
   line.flag("--list-plans", s.list_plans, "print the plans that have names, and stop");
-  line.text("--checkpoint", s.checkpoint, "FOLDER", "where to save; at the end, every --save-every steps and on Ctrl-C");
+  line.text("--checkpoint", s.checkpoint, "FOLDER",
+            "where to save; at the end, every --save-every steps and on Ctrl-C");
   line.count("--save-every", s.save_every, 0, "steps; 0: at the end only");
   line.count("--keep", s.keep, 0, "newest checkpoints to keep; 0: all");
-  line.flag("--resume", s.resume, "go on from --checkpoint; options that are not given are those of the saved run");
+  line.flag("--resume", s.resume,
+            "go on from --checkpoint; options that are not given are those of the saved run");
   line.text("--metrics", s.metrics, "FILE", "JSON lines; without it metrics.jsonl in the report's folder");
   line.text("--report", s.report, "FOLDER", "index.html with curves and pictures");
   line.flag("--no-report", s.no_report, "write no report");
   line.count("--eval-every", s.eval_every, 0, "steps between zero-shot tests; 0: at the end only");
   line.count("--line-every", s.line_every, 1, "steps between lines");
   line.count("--loader-threads", s.loader_threads, 1, "that prepare data beside the step");
-  line.real("--smallest-crop", s.smallest_crop, 0.01, 1, "share of a picture that a random crop keeps at least");
+  line.real("--smallest-crop", s.smallest_crop, 0.01, 1,
+            "share of a picture that a random crop keeps at least");
   line.flag("--no-flip", s.no_flip, "never mirror pictures");
   line.choice("--pictures", s.pictures, {"auto", "floats", "bytes"},
               "resized by the loader, or by what trains; auto: bytes for a GPU. The same pictures");
   line.flag("--strict", s.strict, "damaged data is an error, not skipped");
-  line.flag("--explain", s.explain, "print what the run will need, on a GPU which way operations take, with a plan who holds what, and stop");
+  line.flag("--explain", s.explain,
+            "print what the run will need, on a GPU which way operations take, with a plan who holds what, "
+            "and stop");
   line.flag("--check", s.check, "look at plan, data, model and checkpoint, and stop: status 0 or 1");
   line.flag("--paced", s.paced, "for benchmarks: one step for each line of standard input");
   return line;
@@ -153,12 +181,14 @@ inline void adopt_settings(settings& s, const options& line, const json& saved) 
   take("--beta1", "beta1", s.beta1);
   take("--beta2", "beta2", s.beta2);
   take("--smallest-crop", "smallest_crop", s.smallest_crop);
-  if (const json* flip = saved.find("flip"); flip != nullptr && !line.given("--no-flip")) s.no_flip = !flip->boolean();
+  if (const json* flip = saved.find("flip"); flip != nullptr && !line.given("--no-flip"))
+    s.no_flip = !flip->boolean();
   const std::uint64_t given = s.seed;
   if (const json* seed = saved.find("seed")) {
     s.seed = seed->unsigned_integer();
     if (line.given("--seed") && given != s.seed)
-      fail(resume_mismatch, "--seed " + std::to_string(given) + ", the saved run has seed " + std::to_string(s.seed));
+      fail(resume_mismatch,
+           "--seed " + std::to_string(given) + ", the saved run has seed " + std::to_string(s.seed));
   }
 }
 

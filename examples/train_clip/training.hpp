@@ -28,25 +28,30 @@ class training {
     const bool main = run_.model->is_main(), report = main && !run_.s.no_report && !run_.s.random_data();
     const std::int64_t keep = run_.saved ? run_.model->updates() : -1;
     if (report) own_metrics_ = metrics_file(std::filesystem::path(run_.s.report) / "metrics.jsonl", keep);
-    if (main && !run_.s.metrics.empty() && !same_file(run_.s.metrics, std::filesystem::path(run_.s.report) / "metrics.jsonl"))
+    if (main && !run_.s.metrics.empty() &&
+        !same_file(run_.s.metrics, std::filesystem::path(run_.s.report) / "metrics.jsonl"))
       metrics_ = metrics_file(run_.s.metrics, keep);
     if (main && !run_.s.checkpoint.empty() && !run_.s.resume) step_aside(run_.s.checkpoint);
 
     char line[160];
-    std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (%s) here, measured now", peak / 1e9, run_.s.precision.c_str(),
-                  run_.model->peak_product().c_str());
+    std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (%s) here, measured now",
+                  peak / 1e9, run_.s.precision.c_str(), run_.model->peak_product().c_str());
     out.say(run_.model->machine());
     out.say(line);
     if (run_.chosen) {
       out.say("ranks by " + describe(run_.chosen->by));
       out.say("plan " + run_.chosen->name + (run_.chosen->about.empty() ? "" : ": " + run_.chosen->about));
     }
-    out.say("model " + run_.name() + ", " + std::to_string(run_.model->facts().parameters) + " parameters, precision " + run_.s.precision + "; " +
-            source->describe());
-    if (const json* then = run_.saved ? run_.saved->state().find("losses") : nullptr; then != nullptr && then->integer() != run_.losses())
-      out.say("the saved run had " + std::to_string(then->integer()) + " losses in a step, each over its part of the batch, this one has " +
+    out.say("model " + run_.name() + ", " + std::to_string(run_.model->facts().parameters) +
+            " parameters, precision " + run_.s.precision + "; " + source->describe());
+    if (const json* then = run_.saved ? run_.saved->state().find("losses") : nullptr;
+        then != nullptr && then->integer() != run_.losses())
+      out.say("the saved run had " + std::to_string(then->integer()) +
+              " losses in a step, each over its part of the batch, this one has " +
               std::to_string(run_.losses()));
-    if (run_.saved) out.say("resumed after step " + std::to_string(run_.model->updates()) + " from " + run_.saved->path().string());
+    if (run_.saved)
+      out.say("resumed after step " + std::to_string(run_.model->updates()) + " from " +
+              run_.saved->path().string());
     run_.model->clear_costs();
 
     const rate_schedule rates = run_.s.rates();
@@ -94,7 +99,8 @@ class training {
         tests += since(from);
         line_started = clock_type::now();
       }
-      if (!run_.s.checkpoint.empty() && run_.s.save_every > 0 && step % run_.s.save_every == 0 && step < run_.s.steps) {
+      if (!run_.s.checkpoint.empty() && run_.s.save_every > 0 && step % run_.s.save_every == 0 &&
+          step < run_.s.steps) {
         save(run_, *source, out);
         saved_now = true;
         line_started = clock_type::now();
@@ -114,7 +120,9 @@ class training {
 
  private:
   using clock_type = std::chrono::steady_clock;
-  static double since(clock_type::time_point from) { return std::chrono::duration<double>(clock_type::now() - from).count(); }
+  static double since(clock_type::time_point from) {
+    return std::chrono::duration<double>(clock_type::now() - from).count();
+  }
 
   // By one of the processes, with the weights of all.
   zero_shot_result test() {
@@ -144,8 +152,10 @@ class training {
     line.set("zero_shot_accuracy", found.accuracy());
     write(line);
     char text[160];
-    std::snprintf(text, sizeof text, "zero-shot accuracy %.2f %% after step %td (%td of %td held-out pictures, %td classes)", 100 * found.accuracy(),
-                  run_.model->updates(), found.right, found.pictures, run_.test->classes().size());
+    std::snprintf(text, sizeof text,
+                  "zero-shot accuracy %.2f %% after step %td (%td of %td held-out pictures, %td classes)",
+                  100 * found.accuracy(), run_.model->updates(), found.right, found.pictures,
+                  run_.test->classes().size());
     out.say(text);
   }
 
@@ -156,7 +166,8 @@ class training {
       found = test();
       tell_accuracy(out, found);
     }
-    if (run_.folder && run_.folder->skips().count() > 0) out.say("skipped: " + run_.folder->skips().summary());
+    if (run_.folder && run_.folder->skips().count() > 0)
+      out.say("skipped: " + run_.folder->skips().summary());
     json last;
     last.set("final", true);
     last.set("step", run_.model->updates());
@@ -166,7 +177,8 @@ class training {
       last.set("classes", run_.test->classes().size());
     }
     last.set("seconds", trained_);
-    last.set("samples", (run_.model->updates() - (run_.saved ? static_cast<index>(run_.saved->step()) : 0)) * run_.s.batch);
+    last.set("samples", (run_.model->updates() - (run_.saved ? static_cast<index>(run_.saved->step()) : 0)) *
+                            run_.s.batch);
     last.set("data_wait", trained_ > 0 ? source.waited() / trained_ : 0.0);
     last.set("peak_flops", peak);
     last.set("peak_bytes", peak_memory());

@@ -18,7 +18,8 @@
 
 namespace motet::train_clip {
 
-// Host: where the ranks live. Tests and predictions are made by a session of one rank, which is filled with the weights when they are asked for.
+// Host: where the ranks live. Tests and predictions are made by a session of one rank, which is filled with
+// the weights when they are asked for.
 template <class Device, vit_config Picture, text_config Caption, class Loss, class Numbers, class Host>
 class typed_plan_session final : public plan_session {
  public:
@@ -29,7 +30,8 @@ class typed_plan_session final : public plan_session {
 
   typed_plan_session(const plan_task& task, std::unique_ptr<session> alone)
       : task_(task), alone_(std::move(alone)), train_(order_of(task.value), config_of(task)) {
-    if constexpr (requires(Host& host) { host.world().share(0); }) train_.ranks().world().share(task.config.sm_share);
+    if constexpr (requires(Host& host) { host.world().share(0); })
+      train_.ranks().world().share(task.config.sm_share);
     if constexpr (processes) {
       run_identity same;
       same.add("model", alone_->facts().name + "/" + alone_->facts().loss);
@@ -57,7 +59,8 @@ class typed_plan_session final : public plan_session {
       out.weights += each.stages.weights;
       out.gradients += each.stages.gradients;
       out.optimizer += each.stages.optimizer;
-      out.arena += each.total() - each.stages.weights - each.stages.gradients - each.stages.optimizer - each.scratch;
+      out.arena +=
+          each.total() - each.stages.weights - each.stages.gradients - each.stages.optimizer - each.scratch;
       out.scratch += each.scratch;
     }
     return out;
@@ -79,7 +82,8 @@ class typed_plan_session final : public plan_session {
   trained_state state() override { return alone_->state(); }
   void set_state(const trained_state& from) override {
     const auto flat = [](const float* data, index count) { return std::vector<float>(data, data + count); };
-    train_.set_state({flat(from.weights, from.size), flat(from.first, from.trainable), flat(from.second, from.trainable), from.updates});
+    train_.set_state({flat(from.weights, from.size), flat(from.first, from.trainable),
+                      flat(from.second, from.trainable), from.updates});
   }
   void gather() override {
     const std::vector<float> weights = train_.weights();
@@ -98,8 +102,10 @@ class typed_plan_session final : public plan_session {
   }
 
   std::filesystem::path save(save_target to) override {
-    const auto made = motet::save(train_, to.run, to.name, std::move(to.state), std::move(to.description), to.keep);
-    if constexpr (processes) train_.ranks().note_checkpoint(to.run.string() + ", step " + std::to_string(updates()));
+    const auto made =
+        motet::save(train_, to.run, to.name, std::move(to.state), std::move(to.description), to.keep);
+    if constexpr (processes)
+      train_.ranks().note_checkpoint(to.run.string() + ", step " + std::to_string(updates()));
     return made;
   }
   void load(const checkpoint& from, const std::string& name) override { motet::load(train_, from, name); }
@@ -107,7 +113,8 @@ class typed_plan_session final : public plan_session {
   const program& of() const override { return train_.of(); }
   std::vector<rank_memory> memory() const override { return train_.plan(); }
   program_work work() const override {
-    return foretell<net, typename Device::context, Numbers>(of(), choices_of(task_.value), task_.config.trainer.batch);
+    return foretell<net, typename Device::context, Numbers>(of(), choices_of(task_.value),
+                                                            task_.config.trainer.batch);
   }
 
  private:
@@ -136,20 +143,27 @@ class typed_plan_session final : public plan_session {
 template <class Device, vit_config Picture, text_config Caption, class Numbers, class Host>
 std::unique_ptr<plan_session> make_plan_session(const plan_task& task, session_maker alone) {
   if (task.config.loss == "sigmoid")
-    return std::make_unique<typed_plan_session<Device, Picture, Caption, pairwise_sigmoid, Numbers, Host>>(task, alone(task.config));
-  return std::make_unique<typed_plan_session<Device, Picture, Caption, info_nce, Numbers, Host>>(task, alone(task.config));
+    return std::make_unique<typed_plan_session<Device, Picture, Caption, pairwise_sigmoid, Numbers, Host>>(
+        task, alone(task.config));
+  return std::make_unique<typed_plan_session<Device, Picture, Caption, info_nce, Numbers, Host>>(
+      task, alone(task.config));
 }
 
-// Ranks are threads of this process, or processes. Products are in fp32: every number type is another copy of all layers for the compiler.
+// Ranks are threads of this process, or processes. Products are in fp32: every number type is another copy of
+// all layers for the compiler.
 template <vit_config Picture, text_config Caption>
 std::unique_ptr<plan_session> make_plan_session(const plan_task& task, session_maker alone) {
-  if (task.config.precision != "fp32") fail(bad_option_value, "--plan runs with --precision fp32, got " + task.config.precision);
-  if (task.config.trainer.parts != 1) fail(bad_option_value, "--plan has microbatches of its own; leave --accumulate out");
+  if (task.config.precision != "fp32")
+    fail(bad_option_value, "--plan runs with --precision fp32, got " + task.config.precision);
+  if (task.config.trainer.parts != 1)
+    fail(bad_option_value, "--plan has microbatches of its own; leave --accumulate out");
 #if defined(MOTET_HAS_MPI)
   if (task.by.ranks > task.by.threads)
-    return make_plan_session<cpu::device, Picture, Caption, fp32, process_rank<mpi::world, mpi::endpoint>>(task, alone);
+    return make_plan_session<cpu::device, Picture, Caption, fp32, process_rank<mpi::world, mpi::endpoint>>(
+        task, alone);
 #endif
-  return make_plan_session<cpu::device, Picture, Caption, fp32, thread_ranks<local::world, local::endpoint>>(task, alone);
+  return make_plan_session<cpu::device, Picture, Caption, fp32, thread_ranks<local::world, local::endpoint>>(
+      task, alone);
 }
 
 }  // namespace motet::train_clip

@@ -13,7 +13,8 @@ class typed_session final : public session {
   using caption_module = module<"caption", text_tower<Caption>>;
   using net = model<join<Loss, picture_module, caption_module>>;
 
-  typed_session(const char* name, const session_config& config) : device_(threads_of(config)), trainer_(device_, config.trainer) {
+  typed_session(const char* name, const session_config& config)
+      : device_(threads_of(config)), trainer_(device_, config.trainer) {
     if constexpr (requires { device_.set_fp8(true); }) device_.set_fp8(config.precision == "fp8");
     facts_ = {name, config.loss, config.precision, Picture, Caption, 0};
     for (const parameter& each : trainer_.parameters()) facts_.parameters += each.size();
@@ -67,9 +68,13 @@ class typed_session final : public session {
 template <class Device, vit_config Picture, text_config Caption>
 std::unique_ptr<session> make_session(const char* name, const session_config& config) {
   const bool sigmoid = config.loss == "sigmoid", half = config.precision != "fp32";
-  if (sigmoid && half) return std::make_unique<typed_session<Device, Picture, Caption, pairwise_sigmoid, mixed_bf16>>(name, config);
-  if (sigmoid) return std::make_unique<typed_session<Device, Picture, Caption, pairwise_sigmoid, fp32>>(name, config);
-  if (half) return std::make_unique<typed_session<Device, Picture, Caption, info_nce, mixed_bf16>>(name, config);
+  if (sigmoid && half)
+    return std::make_unique<typed_session<Device, Picture, Caption, pairwise_sigmoid, mixed_bf16>>(name,
+                                                                                                   config);
+  if (sigmoid)
+    return std::make_unique<typed_session<Device, Picture, Caption, pairwise_sigmoid, fp32>>(name, config);
+  if (half)
+    return std::make_unique<typed_session<Device, Picture, Caption, info_nce, mixed_bf16>>(name, config);
   return std::make_unique<typed_session<Device, Picture, Caption, info_nce, fp32>>(name, config);
 }
 

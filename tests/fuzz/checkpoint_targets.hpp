@@ -6,8 +6,9 @@
 
 #include <cstdlib>
 
-// Any JSON is refused, or is an index whose pieces lie within their tensors and in files that a checkpoint can have, and that is the same after writing
-// and reading again. The seal is left out: it would stop every change. Aborts when that does not hold; returns whether it was read.
+// Any JSON is refused, or is an index whose pieces lie within their tensors and in files that a checkpoint
+// can have, and that is the same after writing and reading again. The seal is left out: it would stop every
+// change. Aborts when that does not hold; returns whether it was read.
 inline bool fuzz_checkpoint_index(std::string_view bytes) {
   using namespace motet;
   checkpoint_index read;
@@ -27,7 +28,9 @@ inline bool fuzz_checkpoint_index(std::string_view bytes) {
       const rectangle all = matrix_of(tensor.shape);
       for (const checkpoint_piece& piece : tensor.pieces) {
         if (piece.place.empty() || intersection(piece.place, all).size() != piece.place.size()) std::abort();
-        if (piece.part < 0 || piece.part >= read.parts || !read.of(use).files[static_cast<std::size_t>(piece.part)]) std::abort();
+        if (piece.part < 0 || piece.part >= read.parts ||
+            !read.of(use).files[static_cast<std::size_t>(piece.part)])
+          std::abort();
       }
       static_cast<void>(detail::tiling_fault(tensor));
     }
@@ -35,6 +38,7 @@ inline bool fuzz_checkpoint_index(std::string_view bytes) {
   if (whole.at("version").integer() == 1) return true;
   const std::string again = write_checkpoint_index(read, 0);
   const json written = read_json(again);
-  if (!detail::seal_holds(written) || write_checkpoint_index(read_checkpoint_index(written), 0) != again) std::abort();
+  if (!detail::seal_holds(written) || write_checkpoint_index(read_checkpoint_index(written), 0) != again)
+    std::abort();
   return true;
 }

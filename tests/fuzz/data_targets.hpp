@@ -9,8 +9,8 @@
 
 #include <cstdlib>
 
-// What must hold for any bytes whatever: no crash, no hang, no memory out of proportion, and refusals only as motet::error.
-// Each function aborts when a promise is broken, and returns whether the bytes were accepted.
+// What must hold for any bytes whatever: no crash, no hang, no memory out of proportion, and refusals only as
+// motet::error. Each function aborts when a promise is broken, and returns whether the bytes were accepted.
 
 inline bool fuzz_tar(std::string_view bytes) {
   const motet::memory_file file{bytes};
@@ -18,7 +18,8 @@ inline bool fuzz_tar(std::string_view bytes) {
   motet::tar_member member;
   motet::index last = 0;
   while (reader.next(member)) {
-    const bool inside = member.offset >= 512 && member.size >= 0 && member.offset <= file.size() && member.size <= file.size() - member.offset;
+    const bool inside = member.offset >= 512 && member.size >= 0 && member.offset <= file.size() &&
+                        member.size <= file.size() - member.offset;
     if (!inside || member.offset <= last) std::abort();
     last = member.offset;
   }
@@ -67,10 +68,13 @@ inline bool fuzz_classes(std::string_view bytes) {
 inline bool fuzz_picture(std::string_view bytes) {
   motet::bitmap shot;
   try {
-    motet::decode_picture({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, shot, {2048, motet::index{1} << 20});
+    motet::decode_picture({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, shot,
+                          {2048, motet::index{1} << 20});
   } catch (const motet::error&) {
     return false;
   }
-  if (shot.width < 1 || shot.height < 1 || shot.pixels.size() != static_cast<std::size_t>(shot.width * shot.height * 3)) std::abort();
+  if (shot.width < 1 || shot.height < 1 ||
+      shot.pixels.size() != static_cast<std::size_t>(shot.width * shot.height * 3))
+    std::abort();
   return true;
 }

@@ -15,6 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (std::string_view(refused.code()) != "MT-F01") std::abort();
     return 0;
   }
-  if (!(motet::read_json(motet::write_json(value)) == value) || !(motet::read_json(motet::write_json(value, 2)) == value)) std::abort();
+  if (!(motet::read_json(motet::write_json(value)) == value) ||
+      !(motet::read_json(motet::write_json(value, 2)) == value))
+    std::abort();
   return 0;
 }

@@ -7,8 +7,9 @@
 #include <cmath>
 #include <cstdlib>
 
-// Any bytes are a model or refused with MT-F01, MT-P70..72 or MT-P78..80; a model is the same after writing and reading again, its towers fit, and
-// their work is a number. Aborts when that does not hold; returns 0: refused, 1: a model.
+// Any bytes are a model or refused with MT-F01, MT-P70..72 or MT-P78..80; a model is the same after writing
+// and reading again, its towers fit, and their work is a number. Aborts when that does not hold; returns 0:
+// refused, 1: a model.
 inline int fuzz_model_json(std::string_view bytes) {
   motet::model_shape made;
   try {
@@ -25,7 +26,8 @@ inline int fuzz_model_json(std::string_view bytes) {
     if (!motet::check(each).ok()) std::abort();
     for (const motet::degrees split : {motet::degrees{}, motet::degrees{.context = 3, .tensor = 5}}) {
       const motet::part_work work = motet::work_of_layers(each, 0, each.layers, split);
-      for (const double number : {work.forward_flops, work.backward_flops(), work.parameters, work.kept, motet::working_numbers(each, split)})
+      for (const double number : {work.forward_flops, work.backward_flops(), work.parameters, work.kept,
+                                  motet::working_numbers(each, split)})
         if (!std::isfinite(number) || number < 0) std::abort();
     }
   }

@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
-// Damages good inputs in the ways that files get damaged, always the same way for the same number: what a fuzzer does, for builds without one.
+// Damages good inputs in the ways that files get damaged, always the same way for the same number: what a
+// fuzzer does, for builds without one.
 inline std::string mutated(const std::vector<std::string>& seeds, std::uint64_t number) {
   const motet::random_stream draws(7, number);
   std::uint64_t at = 0;
   const auto below = [&](std::size_t bound) {
-    return bound == 0 ? std::size_t{0} : static_cast<std::size_t>(draws.below(at++, static_cast<std::uint32_t>(bound)));
+    return bound == 0 ? std::size_t{0}
+                      : static_cast<std::size_t>(draws.below(at++, static_cast<std::uint32_t>(bound)));
   };
   std::string out = seeds[below(seeds.size())];
   for (std::size_t changes = 1 + below(4); changes > 0; --changes) {

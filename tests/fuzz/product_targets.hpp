@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 
-// Any bytes are choices of products, the same ones after writing and reading again, or are refused as a whole, with their line. Aborts when that does not
-// hold; returns whether they were read.
+// Any bytes are choices of products, the same ones after writing and reading again, or are refused as a
+// whole, with their line. Aborts when that does not hold; returns whether they were read.
 inline bool fuzz_product_choices(std::string_view bytes) {
   using namespace motet::cuda;
   const product_choices before{"as it was", {{"shape", {1, 2, 3}}}};

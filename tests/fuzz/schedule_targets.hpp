@@ -8,8 +8,9 @@
 
 #include <cstdlib>
 
-// Any bytes are read or refused with MT-P50..; what is read can be checked and explained, and what is legal is the same after writing and reading again.
-// Aborts when that does not hold; returns whether the program was legal.
+// Any bytes are read or refused with MT-P50..; what is read can be checked and explained, and what is legal
+// is the same after writing and reading again. Aborts when that does not hold; returns whether the program
+// was legal.
 inline bool fuzz_schedule_csv(std::string_view bytes) {
   motet::program made;
   try {

@@ -19,24 +19,28 @@ struct attention_by_definition {
 
 // q_at, k_at: where the rows of each sample begin, and the end.
 template <class T>
-attention_by_definition define_attention(const attention_shape& s, const std::vector<index>& q_at, const std::vector<index>& k_at, const grid<T>& q,
-                                         const grid<T>& k, const grid<T>& v, const grid<T>& dy) {
+attention_by_definition define_attention(const attention_shape& s, const std::vector<index>& q_at,
+                                         const std::vector<index>& k_at, const grid<T>& q, const grid<T>& k,
+                                         const grid<T>& v, const grid<T>& dy) {
   const index group = s.heads / s.kv_heads, width = s.head_width;
   const double scale = s.scale != 0 ? s.scale : 1 / std::sqrt(static_cast<double>(width));
-  attention_by_definition out{grid<double>(q.rows, q.width), grid<double>(q.rows, s.heads), grid<double>(q.rows, q.width),
-                              grid<double>(k.rows, k.width), grid<double>(k.rows, k.width)};
+  attention_by_definition out{grid<double>(q.rows, q.width), grid<double>(q.rows, s.heads),
+                              grid<double>(q.rows, q.width), grid<double>(k.rows, k.width),
+                              grid<double>(k.rows, k.width)};
   for (auto* each : {&out.y, &out.lse, &out.dq, &out.dk, &out.dv}) each->fill(0);
   for (std::size_t n = 0; n + 1 < q_at.size(); ++n)
     for (index head = 0; head < s.heads; ++head)
       for (index i = q_at[n]; i < q_at[n + 1]; ++i) {
         const index at = head * width, kv = head / group * width, keys = k_at[n + 1] - k_at[n];
-        const index seen = s.mask == mask_kind::causal ? i - q_at[n] + 1 + keys - (q_at[n + 1] - q_at[n]) : keys;
+        const index seen =
+            s.mask == mask_kind::causal ? i - q_at[n] + 1 + keys - (q_at[n + 1] - q_at[n]) : keys;
         if (seen <= 0) continue;
         std::vector<double> p, dp;
         double sum = 0, delta = 0;
         for (index j = k_at[n]; j < k_at[n] + seen; ++j) {
           double score = 0, d = 0;
-          for (index c = 0; c < width; ++c) score += q(i, at + c) * k(j, kv + c), d += dy(i, at + c) * v(j, kv + c);
+          for (index c = 0; c < width; ++c)
+            score += q(i, at + c) * k(j, kv + c), d += dy(i, at + c) * v(j, kv + c);
           p.push_back(std::exp(score * scale));
           dp.push_back(d);
           sum += p.back();

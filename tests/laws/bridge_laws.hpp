@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-// Rows over a bridge and their gradients back, on any transport: each number says which sample, row and column it is of, and every rank looks whether
-// it got exactly what it should.
+// Rows over a bridge and their gradients back, on any transport: each number says which sample, row and
+// column it is of, and every rank looks whether it got exactly what it should.
 namespace motet::laws {
 
 struct bridge_problem {
@@ -45,18 +45,21 @@ struct bridge_problem {
       });
     return found;
   }
-  // What must cross: every number once each way, less what has both ends on one rank. Counted by who holds what, without the list of messages.
+  // What must cross: every number once each way, less what has both ends on one rank. Counted by who holds
+  // what, without the list of messages.
   struct traffic {
     index sent = 0, kept = 0;
   };
   traffic least(const std::vector<index>& lengths, index element) const {
     const bridge_side from = edge.from.side(edge.samples), to = edge.to.side(edge.samples);
-    const auto holder = [](const bridge_module& module, const bridge_side& side, index sample, index rows, index row, index width, index column) {
+    const auto holder = [](const bridge_module& module, const bridge_side& side, index sample, index rows,
+                           index row, index width, index column) {
       for (index g = 0; g < side.split.groups; ++g)
         for (index r = 0; r < side.split.replicas; ++r)
           for (index m = 0; m < side.split.microbatches; ++m)
             if (const interval own = side.split.of(g, r, m); sample >= own.begin && sample < own.end)
-              return module.rank({g, r, m, owner(rows, side.context, row), owner(width, side.tensor, column)});
+              return module.rank(
+                  {g, r, m, owner(rows, side.context, row), owner(width, side.tensor, column)});
       return std::int32_t{-1};
     };
     traffic out;
@@ -64,16 +67,21 @@ struct bridge_problem {
       const index rows = lengths[static_cast<std::size_t>(s)];
       for (index r = 0; r < rows; ++r)
         for (index c = 0; c < edge.width; ++c)
-          (holder(edge.from, from, s, rows, r, edge.width, c) == holder(edge.to, to, s, rows, r, edge.width, c) ? out.kept : out.sent) += element;
+          (holder(edge.from, from, s, rows, r, edge.width, c) ==
+                   holder(edge.to, to, s, rows, r, edge.width, c)
+               ? out.kept
+               : out.sent) += element;
     }
     return out;
   }
-  // Whether a rank may do both ways in any order: there are slots for all, and no gather waits for a rank that is in one of the other way.
+  // Whether a rank may do both ways in any order: there are slots for all, and no gather waits for a rank
+  // that is in one of the other way.
   bool both_at_once() const {
     bool apart = true;
     for (const std::int32_t rank : edge.from.ranks.ranks()) apart = apart && edge.to.ranks.find(rank) < 0;
     const bool no_groups = edge.from.ranks.split().tensor == 1 && edge.to.ranks.split().tensor == 1;
-    return (apart || no_groups) && slots >= std::max(edge.from.groups * edge.from.microbatches, edge.to.groups * edge.to.microbatches);
+    return (apart || no_groups) && slots >= std::max(edge.from.groups * edge.from.microbatches,
+                                                     edge.to.groups * edge.to.microbatches);
   }
 
  private:
@@ -105,7 +113,8 @@ bool same_bits(T a, T b) {
 template <class T, transport End, class Place = host_place>
 class bridge_rank {
  public:
-  bridge_rank(const bridge_problem& problem, End& end, std::int32_t first_tag, any_group source_tensor, any_group target_tensor)
+  bridge_rank(const bridge_problem& problem, End& end, std::int32_t first_tag, any_group source_tensor,
+              any_group target_tensor)
       : problem_(problem),
         from_(problem.edge.from.side(problem.edge.samples).split),
         to_(problem.edge.to.side(problem.edge.samples).split),
@@ -180,27 +189,35 @@ class bridge_rank {
 
   // visit(element, number) for all that a seat has of a microbatch, by definition.
   template <class Visit>
-  void each_element(const bridge_seat& seat, held& of, index m, const sequences& all, bool back, Visit visit) {
+  void each_element(const bridge_seat& seat, held& of, index m, const sequences& all, bool back,
+                    Visit visit) {
     const bool sender = &seat == &exchange.source;
     const bridge_module& module = sender ? problem_.edge.from : problem_.edge.to;
     const mesh_position at = module.ranks.position(module.ranks.find(end_.rank()));
-    const interval samples = (sender ? from_ : to_).of(m / module.microbatches, at.replica, m % module.microbatches);
+    const interval samples =
+        (sender ? from_ : to_).of(m / module.microbatches, at.replica, m % module.microbatches);
     index row = 0;
     for (index s = samples.begin; s < samples.end; ++s) {
       const interval part = share(all.rows_of(s), module.ranks.split().context, at.context);
       for (index r = part.begin; r < part.end; ++r, ++row)
-        for (index c = 0; c < problem_.edge.width; ++c) visit(of.seen.row(row)[c], bridge_number<T>(back, s, r, c));
+        for (index c = 0; c < problem_.edge.width; ++c)
+          visit(of.seen.row(row)[c], bridge_number<T>(back, s, r, c));
     }
     if (row != of.rows.rows) wrong_ = "a microbatch has other rows than its samples";
   }
-  void fill(const bridge_seat& seat, std::vector<held>& side, std::size_t m, const sequences& all, bool back) {
-    each_element(seat, side[m], static_cast<index>(m), all, back, [](T& element, T number) { element = number; });
+  void fill(const bridge_seat& seat, std::vector<held>& side, std::size_t m, const sequences& all,
+            bool back) {
+    each_element(seat, side[m], static_cast<index>(m), all, back,
+                 [](T& element, T number) { element = number; });
     side[m].memory.put();
   }
-  void compare(const bridge_seat& seat, std::vector<held>& side, std::size_t m, const sequences& all, bool back) {
+  void compare(const bridge_seat& seat, std::vector<held>& side, std::size_t m, const sequences& all,
+               bool back) {
     side[m].memory.get();
     each_element(seat, side[m], static_cast<index>(m), all, back, [&](T& element, T number) {
-      if (!same_bits(element, number)) wrong_ = back ? "a gradient is not that of its row and column" : "a number is not that of its row and column";
+      if (!same_bits(element, number))
+        wrong_ = back ? "a gradient is not that of its row and column"
+                      : "a number is not that of its row and column";
     });
     const matrix<T>& rows = side[m].seen;
     for (index r = 0; r < rows.rows; ++r)
@@ -210,7 +227,8 @@ class bridge_rank {
       wrong_ = "something was written behind the rows";
   }
   // As a player does: whatever can go on goes on, asleep where nothing can.
-  void carry(bridge_way<T, End, typename Place::context>& way, std::vector<held>& from, std::vector<held>& to) {
+  void carry(bridge_way<T, End, typename Place::context>& way, std::vector<held>& from,
+             std::vector<held>& to) {
     std::size_t sends = 0, receives = 0;
     while (sends < from.size() || receives < to.size()) {
       const std::uint32_t seen = end_.observe();
@@ -238,14 +256,18 @@ class bridge_rank {
         ++of;
         went = true;
       };
-      while (sends < source_.size() && exchange.forward.send(static_cast<index>(sends), matrix<const T>(source_[sends].rows))) count(sends);
-      if (receives < target_.size() && exchange.forward.receive(static_cast<index>(receives), target_[receives].rows)) {
+      while (sends < source_.size() &&
+             exchange.forward.send(static_cast<index>(sends), matrix<const T>(source_[sends].rows)))
+        count(sends);
+      if (receives < target_.size() &&
+          exchange.forward.receive(static_cast<index>(receives), target_[receives].rows)) {
         exchange.forward.gather(static_cast<index>(receives), target_[receives].rows);
         compare(exchange.target, target_, receives, all, false);
         fill(exchange.target, target_, receives, all, true);
         count(receives);
       }
-      if (sends_back < receives && exchange.backward.send(static_cast<index>(sends_back), matrix<const T>(target_[sends_back].rows)))
+      if (sends_back < receives &&
+          exchange.backward.send(static_cast<index>(sends_back), matrix<const T>(target_[sends_back].rows)))
         count(sends_back);
       // The rows make room for their gradients.
       if (receives_back < sends && exchange.forward.sent(static_cast<index>(receives_back)) &&
@@ -272,7 +294,8 @@ class bridge_rank {
   std::string wrong_;
 };
 
-inline bridge_module module_on(std::vector<std::int32_t> ranks, degrees by, index groups, index microbatches, std::int32_t stage = 0) {
+inline bridge_module module_on(std::vector<std::int32_t> ranks, degrees by, index groups, index microbatches,
+                               std::int32_t stage = 0) {
   list<std::int32_t> members;
   for (const std::int32_t each : ranks) members.push(each);
   return {mesh(by, members), stage, groups, microbatches};
@@ -282,20 +305,25 @@ inline std::vector<std::int32_t> from_to(std::int32_t first, std::int32_t end) {
   for (; first < end; ++first) all.push_back(first);
   return all;
 }
-inline std::vector<std::vector<index>> drawn_steps(index samples, int steps, unsigned seed, index longest = 15) {
+inline std::vector<std::vector<index>> drawn_steps(index samples, int steps, unsigned seed,
+                                                   index longest = 15) {
   std::mt19937 draw(seed);
   std::vector<std::vector<index>> all(static_cast<std::size_t>(steps));
   for (auto& lengths : all)
     for (index s = 0; s < samples; ++s)
       // Many without rows, and many with few.
-      lengths.push_back(draw() % 4 == 0 ? 0 : static_cast<index>(draw() % static_cast<unsigned>(longest + 1)));
+      lengths.push_back(draw() % 4 == 0 ? 0
+                                        : static_cast<index>(draw() % static_cast<unsigned>(longest + 1)));
   return all;
 }
 
-// Any degrees on any of up to `ranks` ranks; both modules may share all, some or none, and some have replicas of uneven shares.
+// Any degrees on any of up to `ranks` ranks; both modules may share all, some or none, and some have replicas
+// of uneven shares.
 inline bridge_problem drawn_bridge(unsigned seed, std::int32_t ranks, int steps = 2) {
   std::mt19937 draw(seed);
-  const auto below = [&](std::int32_t n) { return static_cast<std::int32_t>(draw() % static_cast<unsigned>(n)); };
+  const auto below = [&](std::int32_t n) {
+    return static_cast<std::int32_t>(draw() % static_cast<unsigned>(n));
+  };
   const auto module = [&] {
     degrees by;
     do by = {1 + below(2), 1 + below(4), 1 + below(4), 1 + below(4)};

@@ -5,7 +5,19 @@
 
 namespace motet::laws {
 
-enum class damage { dropped, duplicated, swapped, peer, microbatch, stage, voice, lane, operation, pair, moved };
+enum class damage {
+  dropped,
+  duplicated,
+  swapped,
+  peer,
+  microbatch,
+  stage,
+  voice,
+  lane,
+  operation,
+  pair,
+  moved
+};
 inline constexpr int damage_count = static_cast<int>(damage::moved) + 1;
 
 inline void insert(program& into, int rank, int at, const instruction& what) {
@@ -32,7 +44,9 @@ inline program break_program(program of, damage how, dice& draw) {
   switch (how) {
     case damage::dropped: remove(of, at); break;
     case damage::duplicated: insert(of, rank, position_of(rank), kept); break;
-    case damage::swapped: std::swap(it, of.instructions[draw.between(of.starts[rank], of.starts[rank + 1] - 1)]); break;
+    case damage::swapped:
+      std::swap(it, of.instructions[draw.between(of.starts[rank], of.starts[rank + 1] - 1)]);
+      break;
     case damage::peer: it.peer = draw.between(-1, of.ranks()); break;
     case damage::microbatch: it.microbatch = draw.between(-1, of.voices[0].microbatches); break;
     case damage::stage: it.stage = draw.between(-1, of.voices[0].stages); break;
@@ -50,17 +64,19 @@ inline program break_program(program of, damage how, dice& draw) {
   return of;
 }
 
-// check() must agree with the oracle on what is broken, with both deliveries. In a program that compile() made, nothing may be missing or there
-// twice.
+// check() must agree with the oracle on what is broken, with both deliveries. In a program that compile()
+// made, nothing may be missing or there twice.
 inline void check_broken(const program& whole, damage kind, dice& draw, int& refused, bool compiled = true) {
   const program broken = break_program(whole, kind, draw);
   for (const delivery how : {delivery::buffered, delivery::rendezvous}) {
     const check_result result = check(broken, how);
     const oracle meaning(broken, how);
-    CHECK_MESSAGE(result.ok() == meaning.legal(),
-                  "damage " << static_cast<int>(kind) << ", with " << static_cast<int>(how) << ": " << explain(broken, result));
+    CHECK_MESSAGE(result.ok() == meaning.legal(), "damage " << static_cast<int>(kind) << ", with "
+                                                            << static_cast<int>(how) << ": "
+                                                            << explain(broken, result));
     CHECK_MESSAGE((result.found.why == reason::deadlock) == meaning.hangs(), explain(broken, result));
-    if (compiled && (kind == damage::dropped || kind == damage::duplicated)) CHECK_MESSAGE(!result.ok(), "damage " << static_cast<int>(kind));
+    if (compiled && (kind == damage::dropped || kind == damage::duplicated))
+      CHECK_MESSAGE(!result.ok(), "damage " << static_cast<int>(kind));
     refused += result.ok() ? 0 : 1;
     if (result.found.why != reason::deadlock) continue;
     // The witness is a cycle: each waits for something in the lane where the next one stands.

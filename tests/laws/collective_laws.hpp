@@ -10,14 +10,16 @@
 #include <thread>
 #include <vector>
 
-// What every group of ranks keeps, whatever carries its data. Each member calls check_collectives on its own end; the result is a list of what went
-// wrong, empty when all is well. Expectations are computed alone, from the same generator, in the plainest way.
+// What every group of ranks keeps, whatever carries its data. Each member calls check_collectives on its own
+// end; the result is a list of what went wrong, empty when all is well. Expectations are computed alone, from
+// the same generator, in the plainest way.
 namespace motet::laws {
 
 template <class Group>
 class collective_law {
  public:
-  collective_law(Group& group, std::uint64_t seed) : group_(group), seed_(seed), members_(group.size()), me_(group.member()) {}
+  collective_law(Group& group, std::uint64_t seed)
+      : group_(group), seed_(seed), members_(group.size()), me_(group.member()) {}
 
   std::vector<std::string> run() {
     for (const index count : {0, 1, 5, 16, 17, 1023, 1024, 1025, 4099, 30001}) {
@@ -35,7 +37,8 @@ class collective_law {
       all_to_all(shape);
     }
     for (std::int32_t root = 0; root < members_; ++root)
-      for (const index bytes : {0, 1, 100, 4000 + 66000 * (root % 2), 300001 * (root == 1 ? 1 : 0)}) broadcast(bytes, root);
+      for (const index bytes : {0, 1, 100, 4000 + 66000 * (root % 2), 300001 * (root == 1 ? 1 : 0)})
+        broadcast(bytes, root);
     for (int turn = 0; turn < 3; ++turn) barrier();
     many_in_flight();
     for (int turn = 0; turn < 40; ++turn) {  // boards and tags are used again and again
@@ -47,7 +50,9 @@ class collective_law {
 
  private:
   std::uint64_t number(std::int32_t member, index at) const {
-    const std::uint64_t x = seed_ + call_ * golden_step + static_cast<std::uint64_t>(member) * 0xbf58476d1ce4e5b9u + static_cast<std::uint64_t>(at);
+    const std::uint64_t x = seed_ + call_ * golden_step +
+                            static_cast<std::uint64_t>(member) * 0xbf58476d1ce4e5b9u +
+                            static_cast<std::uint64_t>(at);
     return mixed_bits(x);
   }
   // Of many sizes and both signs, so that the order of a sum shows in its bits.
@@ -82,7 +87,8 @@ class collective_law {
   }
   void expect(bool good, const std::string& what) {
     if (!good && wrong_.size() < 10)
-      wrong_.push_back("member " + std::to_string(me_) + " of " + std::to_string(members_) + ", call " + std::to_string(call_) + ": " + what);
+      wrong_.push_back("member " + std::to_string(me_) + " of " + std::to_string(members_) + ", call " +
+                       std::to_string(call_) + ": " + what);
   }
   template <class T>
   static bool same_bits(const T& a, const T& b) {
@@ -135,7 +141,9 @@ class collective_law {
     for (index i = 0; i < own; ++i) good = good && same_bits(result[i], sum<T>(before + i));
     expect(good, "reduce_scatter_sum, shape " + std::to_string(shape));
   }
-  std::byte byte(std::int32_t member, index at) const { return static_cast<std::byte>(number(member, at) & 0xff); }
+  std::byte byte(std::int32_t member, index at) const {
+    return static_cast<std::byte>(number(member, at) & 0xff);
+  }
   void all_gather(std::int32_t shape, bool in_place) {
     ++call_;
     const std::vector<index> bytes = parts(shape);
@@ -157,7 +165,9 @@ class collective_law {
   void all_to_all(std::int32_t shape) {
     ++call_;
     // From a to b: what both decide.
-    const auto size = [&](std::int32_t a, std::int32_t b) { return part(shape, a) + (shape == 1 ? 3 * b : 0); };
+    const auto size = [&](std::int32_t a, std::int32_t b) {
+      return part(shape, a) + (shape == 1 ? 3 * b : 0);
+    };
     std::vector<index> from_bytes, to_bytes;
     index out = 0, in = 0;
     for (std::int32_t m = 0; m < members_; ++m) {
@@ -200,9 +210,11 @@ class collective_law {
     own.left = std::chrono::steady_clock::now().time_since_epoch().count();
     std::vector<visit> all(static_cast<std::size_t>(members_));
     const std::vector<index> bytes(all.size(), static_cast<index>(sizeof(visit)));
-    group_.wait(group_.all_gather(reinterpret_cast<const std::byte*>(&own), reinterpret_cast<std::byte*>(all.data()), bytes));
+    group_.wait(group_.all_gather(reinterpret_cast<const std::byte*>(&own),
+                                  reinterpret_cast<std::byte*>(all.data()), bytes));
     for (const visit& early : all)
-      for (const visit& late : all) expect(early.left >= late.came, "a member left the barrier before another came");
+      for (const visit& late : all)
+        expect(early.left >= late.came, "a member left the barrier before another came");
   }
   // More calls than a group holds at a time, asked for by each member in an order of its own.
   void many_in_flight() {
@@ -219,11 +231,14 @@ class collective_law {
       tickets.push_back(group_.barrier());
     }
     for (std::size_t t = 0; t < tickets.size(); ++t)
-      group_.wait(tickets[me_ % 3 == 0 ? t : me_ % 3 == 1 ? tickets.size() - 1 - t : (t * 5 + 3) % tickets.size()]);
+      group_.wait(tickets[me_ % 3 == 0   ? t
+                          : me_ % 3 == 1 ? tickets.size() - 1 - t
+                                         : (t * 5 + 3) % tickets.size()]);
     for (const ticket each : tickets) expect(group_.test(each), "a finished call stays finished");
     bool good = true;
     for (index c = 0; c < calls; ++c)
-      for (index i = 0; i < count - c; ++i) good = good && same_bits(numbers[static_cast<std::size_t>(c)][i], sum<float>(c * count + i));
+      for (index i = 0; i < count - c; ++i)
+        good = good && same_bits(numbers[static_cast<std::size_t>(c)][i], sum<float>(c * count + i));
     expect(good, "many calls in flight");
   }
 
@@ -233,7 +248,8 @@ class collective_law {
   std::vector<std::string> wrong_;
 };
 
-// Two groups of all ranks with calls under way in both, begun and waited for by each rank in an order of its own; the number of wrong results.
+// Two groups of all ranks with calls under way in both, begun and waited for by each rank in an order of its
+// own; the number of wrong results.
 template <class Group>
 int check_two_groups(Group& one, Group& two) {
   const index ranks = one.size(), rank = one.member();
@@ -259,7 +275,8 @@ std::vector<std::string> check_collectives(Group& group, std::uint64_t seed = 1)
   return collective_law<Group>(group, seed).run();
 }
 
-// Groups of `ranks` ranks that overlap in every way: all, all in reverse, halves, pairs, each alone, all but one.
+// Groups of `ranks` ranks that overlap in every way: all, all in reverse, halves, pairs, each alone, all but
+// one.
 inline std::vector<std::vector<std::int32_t>> groups_of(std::int32_t ranks) {
   std::vector<std::vector<std::int32_t>> all(5);
   for (std::int32_t r = 0; r < ranks; ++r) {

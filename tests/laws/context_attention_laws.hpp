@@ -24,7 +24,8 @@ struct attention_problem {
   grid<T> qkv, dy, y, dqkv;  // (rows, queries | keys | values), (rows, queries)
   grid<Master> lse;
 
-  attention_problem(const attention_shape& of, const sequences& batch, double size = 1) : shape(of), whole(batch) {
+  attention_problem(const attention_shape& of, const sequences& batch, double size = 1)
+      : shape(of), whole(batch) {
     const index rows = whole.rows();
     qkv = grid<T>(rows, width()).random(1, size);
     dy = grid<T>(rows, query()).random(2);
@@ -52,14 +53,17 @@ grid<T> rows_of_part(const grid<T>& all, const spread& is, index part, index gap
   for (index s = 0; s < is.part.samples; ++s)
     for (index r = 0; r < is.part.rows_of(s); ++r)
       for (index c = 0; c < all.width; ++c)
-        out.at(is.part.begin(s) + r, c) = all.at(is.whole.begin(s) + is.cut.position(is.whole.rows_of(s), part, r), c);
+        out.at(is.part.begin(s) + r, c) =
+            all.at(is.whole.begin(s) + is.cut.position(is.whole.rows_of(s), part, r), c);
   return out;
 }
 
-// run(ctx, problem, qkv, y, lse, dy): forward and backward of one rank's rows; leaves the gradient in qkv. Returns the largest distance to a rank that has
-// all; lse is compared where `logs`. Everything happens twice and must have the same bits.
+// run(ctx, problem, qkv, y, lse, dy): forward and backward of one rank's rows; leaves the gradient in qkv.
+// Returns the largest distance to a rank that has all; lse is compared where `logs`. Everything happens twice
+// and must have the same bits.
 template <class T, class Master, class Run>
-deviation error_on_rank(const attention_problem<T, Master>& p, const spread& is, int threads, bool logs, Run&& run) {
+deviation error_on_rank(const attention_problem<T, Master>& p, const spread& is, int threads, bool logs,
+                        Run&& run) {
   const index part = is.context.member();
   const auto dy = rows_of_part(p.dy, is, part);
   const auto once = [&](grid<T>& qkv, grid<T>& y, grid<Master>& lse) {
@@ -93,14 +97,16 @@ struct spread_of {
 
 // The largest over the thread ranks that share the problem.
 template <class T, class Master, class Run>
-deviation context_attention_error(const attention_problem<T, Master>& p, const spread_of& how, bool logs, Run&& run) {
+deviation context_attention_error(const attention_problem<T, Master>& p, const spread_of& how, bool logs,
+                                  Run&& run) {
   std::mutex mutex;
   deviation worst;
-  const std::string thrown = run_shards(how.tensor, how.context, how.balanced, p.whole, [&](spread& is, const spread_place&) {
-    const deviation found = error_on_rank(p, is, how.threads, logs, run);
-    const std::lock_guard lock(mutex);
-    worst.add(found, "member " + std::to_string(is.context.member()));
-  });
+  const std::string thrown =
+      run_shards(how.tensor, how.context, how.balanced, p.whole, [&](spread& is, const spread_place&) {
+        const deviation found = error_on_rank(p, is, how.threads, logs, run);
+        const std::lock_guard lock(mutex);
+        worst.add(found, "member " + std::to_string(is.context.member()));
+      });
   if (!thrown.empty()) worst.fail(thrown);
   return worst;
 }
@@ -114,12 +120,14 @@ inline sequences ragged_rows() {
 inline std::vector<attention_shape> attention_shapes() {
   std::vector<attention_shape> out;
   for (const mask_kind mask : {mask_kind::full, mask_kind::causal})
-    for (const auto& [heads, kv_heads] : std::vector<std::pair<index, index>>{{4, 4}, {3, 3}, {1, 1}, {6, 2}, {4, 1}, {5, 5}})
+    for (const auto& [heads, kv_heads] :
+         std::vector<std::pair<index, index>>{{4, 4}, {3, 3}, {1, 1}, {6, 2}, {4, 1}, {5, 5}})
       out.push_back({heads, kv_heads, heads == 3 ? 5 : 8, mask, heads == 4 ? 0.4 : 0.0});
   return out;
 }
 
-// A drawn problem: any heads, grouped in any way, of any width; samples of any length, also of none; on one to four ranks.
+// A drawn problem: any heads, grouped in any way, of any width; samples of any length, also of none; on one
+// to four ranks.
 struct drawn_attention {
   attention_shape shape;
   std::vector<index> offsets{0};
@@ -127,21 +135,25 @@ struct drawn_attention {
 
   explicit drawn_attention(std::uint64_t seed) {
     const random_stream draw(seed, "attention");
-    auto below = [&, i = std::uint64_t{0}](index count) mutable { return static_cast<index>(draw.word(i++) % static_cast<std::uint64_t>(count)); };
+    auto below = [&, i = std::uint64_t{0}](index count) mutable {
+      return static_cast<index>(draw.word(i++) % static_cast<std::uint64_t>(count));
+    };
     shape.kv_heads = 1 + below(4);
     shape.heads = shape.kv_heads * (1 + below(3));
     shape.head_width = 1 + below(20);
     shape.mask = below(2) == 0 ? mask_kind::full : mask_kind::causal;
-    for (index s = below(7); s > 0; --s) offsets.push_back(offsets.back() + (below(4) == 0 ? 0 : below(s == 1 ? 150 : 30)));
+    for (index s = below(7); s > 0; --s)
+      offsets.push_back(offsets.back() + (below(4) == 0 ? 0 : below(s == 1 ? 150 : 30)));
     how = {1, 1 + below(4), below(2) == 0, static_cast<int>(1 + below(2))};
   }
   sequences whole() const { return {static_cast<index>(offsets.size()) - 1, 1, offsets.data()}; }
 };
 
-// What every way to compute attention of rows that are cut keeps; error(problem, how) is its largest error. All shapes and numbers of ranks, in both
-// cuts or in that which suits the mask.
+// What every way to compute attention of rows that are cut keeps; error(problem, how) is its largest error.
+// All shapes and numbers of ranks, in both cuts or in that which suits the mask.
 template <class T, class Master, class Error>
-void check_context_shapes(const sequences& whole, index most_ranks, bool both_cuts, double tolerance, Error&& error) {
+void check_context_shapes(const sequences& whole, index most_ranks, bool both_cuts, double tolerance,
+                          Error&& error) {
   for (const attention_shape& shape : attention_shapes()) {
     const attention_problem<T, Master> p(shape, whole);
     for (index context = 1; context <= most_ranks; ++context)
@@ -157,7 +169,8 @@ void check_context_shapes(const sequences& whole, index most_ranks, bool both_cu
 }
 template <class Error>
 void check_context_bf16(Error&& error) {
-  CHECK(error(attention_problem<bf16, float>({6, 2, 8, mask_kind::causal, 0}, {3, 17, nullptr}), {1, 4, true, 1}) <= 0.02);
+  CHECK(error(attention_problem<bf16, float>({6, 2, 8, mask_kind::causal, 0}, {3, 17, nullptr}),
+              {1, 4, true, 1}) <= 0.02);
 }
 // Of drawn problems, whose samples are `shorter` times as short.
 template <class Error>

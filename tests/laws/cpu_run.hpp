@@ -8,8 +8,9 @@
 
 namespace motet::laws {
 
-// Runs body(ctx) on every thread of a team: one shared arena of `bytes`, and for each thread a scratch arena of `scratch_bytes`. The beginning of
-// each is filled with a pattern that reads as NaN in every number type, so that what was never written shows.
+// Runs body(ctx) on every thread of a team: one shared arena of `bytes`, and for each thread a scratch arena
+// of `scratch_bytes`. The beginning of each is filled with a pattern that reads as NaN in every number type,
+// so that what was never written shows.
 template <class Body>
 void cpu_run(int threads, index bytes, index scratch_bytes, Body&& body, cpu::draw_key draws = {}) {
   cpu::team crew(threads);
@@ -39,8 +40,8 @@ void cpu_run(int threads, index bytes, Body&& body, cpu::draw_key draws = {}) {
   cpu_run(threads, bytes, bytes, body, draws);
 }
 
-// First a dry run on one thread, then a run with exactly the memory that the dry run asked for: an operation that needs more throws.
-// Returns what the dry run noted.
+// First a dry run on one thread, then a run with exactly the memory that the dry run asked for: an operation
+// that needs more throws. Returns what the dry run noted.
 template <class Body>
 cpu::profile cpu_run_planned(int threads, Body&& body, cpu::draw_key draws = {}) {
   cpu::profile noted;

@@ -18,24 +18,29 @@ struct gpu_pair_trial {
   explicit gpu_pair_trial(const pair_problem& of) : problem(&of) {}
 
   template <class Loss>
-  gpu_pair_trial& run(const Loss& call, const pair_trial<double>& wanted, index gap = pair_trial<S>::gap, bool gradients = true) {
+  gpu_pair_trial& run(const Loss& call, const pair_trial<double>& wanted, index gap = pair_trial<S>::gap,
+                      bool gradients = true) {
     constexpr double start = pair_trial<S>::start;
     const pair_problem& p = *problem;
     const auto spread = [&](const std::vector<double>& from) {
       grid<S> out(p.samples, p.width, gap);
       for (index i = 0; i < p.samples; ++i)
-        for (index c = 0; c < p.width; ++c) out.at(i, c) = static_cast<S>(from.empty() ? start : from[static_cast<std::size_t>(i * p.width + c)]);
+        for (index c = 0; c < p.width; ++c)
+          out.at(i, c) =
+              static_cast<S>(from.empty() ? start : from[static_cast<std::size_t>(i * p.width + c)]);
       return out;
     };
     const on_gpu<S> a(spread(p.a)), b(spread(p.b)), to_a(spread({})), to_b(spread({}));
     // log_scale, bias, and their gradients
-    const flat_on_gpu<S> numbers(std::vector<S>{static_cast<S>(p.log_scale), static_cast<S>(p.bias), S(start), S(start)});
+    const flat_on_gpu<S> numbers(
+        std::vector<S>{static_cast<S>(p.log_scale), static_cast<S>(p.bias), S(start), S(start)});
     const S* const given = numbers.data();
     S* const found = numbers.data() + 2;
     gpu_run_planned([&](cuda::context& ctx) {
       const cuda::real got =
-          call(ctx, matrix<const S>(a.all()), matrix<const S>(b.all()), given, given + 1, p.share, gradients ? to_a.all() : matrix<S>{},
-               gradients ? to_b.all() : matrix<S>{}, gradients ? found : nullptr, gradients ? found + 1 : nullptr);
+          call(ctx, matrix<const S>(a.all()), matrix<const S>(b.all()), given, given + 1, p.share,
+               gradients ? to_a.all() : matrix<S>{}, gradients ? to_b.all() : matrix<S>{},
+               gradients ? found : nullptr, gradients ? found + 1 : nullptr);
       if (!ctx.measuring()) loss = number_of(ctx, got);
     });
     const auto after = numbers.back();
@@ -48,7 +53,8 @@ struct gpu_pair_trial {
     for (index i = 0; i < p.samples; ++i)
       for (index c = 0; c < p.width; ++c)
         for (const bool first : {true, false}) {
-          const double want = gradients ? static_cast<double>((first ? wanted.da : wanted.db)[wanted.at(i, c)]) : start;
+          const double want =
+              gradients ? static_cast<double>((first ? wanted.da : wanted.db)[wanted.at(i, c)]) : start;
           worst.add_off((first ? got_a : got_b)(i, c), want, in_matrix(i, c));
           size = std::max(size, std::abs(want - start));
         }
@@ -59,7 +65,8 @@ struct gpu_pair_trial {
   }
 };
 
-// The call of the GPU does what that of the CPU does: with strides and without, with gradients and without, and the same bits again.
+// The call of the GPU does what that of the CPU does: with strides and without, with gradients and without,
+// and the same bits again.
 template <class S, class Loss, class Reference>
 void compare_on_gpu(const pair_problem& p, const Loss& call, const Reference& reference, double tolerance) {
   CAPTURE(p.samples);
@@ -71,7 +78,8 @@ void compare_on_gpu(const pair_problem& p, const Loss& call, const Reference& re
     t.run(call, wanted, gap);
     CHECK(off_by(t.loss, wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));
     CHECK(t.worst <= tolerance);
-    CHECK(off_by(t.dlog_scale, wanted.dlog_scale - wanted.start) <= tolerance * (1 + std::abs(wanted.dlog_scale)));
+    CHECK(off_by(t.dlog_scale, wanted.dlog_scale - wanted.start) <=
+          tolerance * (1 + std::abs(wanted.dlog_scale)));
     CHECK(off_by(t.dbias, wanted.dbias - wanted.start) <= tolerance * (1 + std::abs(wanted.dbias)));
     first = t;
   }

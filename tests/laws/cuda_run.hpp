@@ -24,10 +24,13 @@ inline cuda::engine& gpu() {
 // A context with arenas of so many bytes, which begin with a pattern that reads as NaN in every number type.
 class gpu_room {
  public:
-  gpu_room(index bytes, index scratch_bytes) : memory_(at_least_one(bytes)), scratch_(at_least_one(scratch_bytes)) {
+  gpu_room(index bytes, index scratch_bytes)
+      : memory_(at_least_one(bytes)), scratch_(at_least_one(scratch_bytes)) {
     for (const auto* each : {&memory_, &scratch_})
-      cuda::check(cudaMemsetAsync(each->data(), 0xff, static_cast<std::size_t>(std::min<index>(each->size(), 1 << 24)), gpu().stream()),
-                  "cudaMemsetAsync");
+      cuda::check(
+          cudaMemsetAsync(each->data(), 0xff,
+                          static_cast<std::size_t>(std::min<index>(each->size(), 1 << 24)), gpu().stream()),
+          "cudaMemsetAsync");
   }
   cuda::context context(cuda::draw_key draws = {}) const {
     cuda::context ctx;
@@ -43,8 +46,9 @@ class gpu_room {
   cuda::buffer<std::byte> memory_, scratch_;
 };
 
-// First a dry run, then a run with exactly the memory that the dry run asked for: an operation that needs more throws. What it did is done when this
-// returns. Returns what the dry run noted. The dry run must not queue work, and both must take the same.
+// First a dry run, then a run with exactly the memory that the dry run asked for: an operation that needs
+// more throws. What it did is done when this returns. Returns what the dry run noted. The dry run must not
+// queue work, and both must take the same.
 template <class Body>
 cuda::profile gpu_run_planned(Body&& body, cuda::draw_key draws = {}) {
   cuda::profile noted;
@@ -72,17 +76,22 @@ class flat_on_gpu {
   flat_on_gpu(std::initializer_list<T> from) : flat_on_gpu(std::vector<T>(from)) {}
   // Poisoned.
   explicit flat_on_gpu(index count) : on_(count) {
-    if (count > 0) cuda::check(cudaMemset(on_.data(), 0xff, static_cast<std::size_t>(count) * sizeof(T)), "cudaMemset");
+    if (count > 0)
+      cuda::check(cudaMemset(on_.data(), 0xff, static_cast<std::size_t>(count) * sizeof(T)), "cudaMemset");
   }
   T* data() const { return on_.data(); }
   index size() const { return on_.size(); }
   void put(const std::vector<T>& from) const {
-    if (!from.empty()) cuda::check(cudaMemcpy(on_.data(), from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
+    if (!from.empty())
+      cuda::check(cudaMemcpy(on_.data(), from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice),
+                  "cudaMemcpy");
   }
   std::vector<T> back() const {
     std::vector<T> found(static_cast<std::size_t>(on_.size()));
     cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    if (!found.empty()) cuda::check(cudaMemcpy(found.data(), on_.data(), found.size() * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    if (!found.empty())
+      cuda::check(cudaMemcpy(found.data(), on_.data(), found.size() * sizeof(T), cudaMemcpyDeviceToHost),
+                  "cudaMemcpy");
     return found;
   }
 
@@ -99,7 +108,9 @@ class on_gpu {
   on_gpu(index rows, index width, index stride) : on_gpu(poisoned(rows, width, stride)) {}
   on_gpu(index rows, index width) : on_gpu(rows, width, width) {}
 
-  matrix<T> all() const { return {shape_.rows == 0 ? nullptr : on_.data(), shape_.rows, shape_.width, shape_.stride}; }
+  matrix<T> all() const {
+    return {shape_.rows == 0 ? nullptr : on_.data(), shape_.rows, shape_.width, shape_.stride};
+  }
   T* data() const { return on_.data(); }
   grid<T> back() const {
     grid<T> found = shape_;

@@ -13,10 +13,12 @@ struct problem {
 template <class L>
 problem random_problem(const sequences& seq) {
   const auto list = layer::parameters_of<L>();
-  return {random_weights(list, L::parameter_size), random_reals(seq.rows() * L::in, "x"), random_reals(seq.rows() * L::out, "dy")};
+  return {random_weights(list, L::parameter_size), random_reals(seq.rows() * L::in, "x"),
+          random_reals(seq.rows() * L::out, "dy")};
 }
 
-// One rank's part of a layer that the tensor group cuts, and of a batch: its rows, its parameters, and a step with them.
+// One rank's part of a layer that the tensor group cuts, and of a batch: its rows, its parameters, and a step
+// with them.
 template <class L>
 struct cut_layer {
   using N = fp64;
@@ -51,14 +53,16 @@ struct cut_layer {
     for (std::size_t p = 0; p < held.size(); ++p)
       for (const parameter_slice& slice : held[p].slices())
         for (index i = 0; i < slice.size(); ++i)
-          move(static_cast<std::size_t>(list[p].offset + slice.rows.begin * list[p].width + i), static_cast<std::size_t>(slice.offset + i));
+          move(static_cast<std::size_t>(list[p].offset + slice.rows.begin * list[p].width + i),
+               static_cast<std::size_t>(slice.offset + i));
   }
   // Calls move(number of the batch, number here) for those of this rank's rows.
   template <class Move>
   void each_number(Move&& move) const {
     const auto width = static_cast<std::size_t>(L::in);
     for (std::size_t i = 0; i < rows.size(); ++i)
-      for (std::size_t c = 0; c < width; ++c) move(static_cast<std::size_t>(rows[i]) * width + c, i * width + c);
+      for (std::size_t c = 0; c < width; ++c)
+        move(static_cast<std::size_t>(rows[i]) * width + c, i * width + c);
   }
   // Runs the layer in exactly the memory that a dry run asks for; whether that was right.
   bool step(way how, int threads) {

@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-// How far what was got is from what was wanted. A check compares it as a number, CHECK(off_by(got, wanted) <= 1e-5), and prints where, what and of how
-// much if it fails: a GPU is at hand for minutes, so one run of a test must tell all that it knows.
+// How far what was got is from what was wanted. A check compares it as a number, CHECK(off_by(got, wanted) <=
+// 1e-5), and prints where, what and of how much if it fails: a GPU is at hand for minutes, so one run of a
+// test must tell all that it knows.
 
 namespace motet::laws {
 
@@ -124,6 +125,8 @@ inline intact all_intact(std::initializer_list<intact> of) {
     if (!each) return each;
   return {};
 }
-inline std::ostream& operator<<(std::ostream& to, const intact& of) { return to << (of.all ? std::string("intact") : of.broken); }
+inline std::ostream& operator<<(std::ostream& to, const intact& of) {
+  return to << (of.all ? std::string("intact") : of.broken);
+}
 
 }  // namespace motet::laws

@@ -9,7 +9,8 @@
 
 namespace motet::laws {
 
-// Runs body() once with each variant of the kernels that this machine can run, and puts the choice back, also when a check throws.
+// Runs body() once with each variant of the kernels that this machine can run, and puts the choice back, also
+// when a check throws.
 template <class Body>
 void with_each_kernel(Body&& body) {
   struct restore {

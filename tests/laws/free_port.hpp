@@ -9,7 +9,8 @@
 
 namespace motet::laws {
 
-// A port of this machine that nobody else is given until this process ends: it stays bound, without listening, and a listener may bind it once more.
+// A port of this machine that nobody else is given until this process ends: it stays bound, without
+// listening, and a listener may bind it once more.
 inline std::uint16_t free_port() {
   const int kept = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
   ::setsockopt(kept, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

@@ -14,7 +14,8 @@ namespace motet::laws {
 
 class golden_file {
  public:
-  explicit golden_file(const std::string& name) : file_(std::string(MOTET_TEST_DATA "/golden_") + name + ".safetensors") {}
+  explicit golden_file(const std::string& name)
+      : file_(std::string(MOTET_TEST_DATA "/golden_") + name + ".safetensors") {}
 
   bool has(const std::string& name) const { return file_.find(name) != nullptr; }
   const stored_tensor& tensor(const std::string& name) const { return file_.at(name); }
@@ -31,19 +32,23 @@ class golden_file {
     copy_elements(found, out.data());
     return out;
   }
-  // The tensors `prefix` + name of every parameter, at their offsets; a tensor of the file without a parameter is an error, and so is another shape.
+  // The tensors `prefix` + name of every parameter, at their offsets; a tensor of the file without a
+  // parameter is an error, and so is another shape.
   reals flat(const std::vector<parameter>& list, index size, const std::string& prefix) const {
     reals out(static_cast<std::size_t>(size), 0.0);
     std::set<std::string> known;
     for (const parameter& p : list) {
       const stored_tensor& found = file_.at(prefix + p.name);
-      const std::vector<index> shape = p.vector ? std::vector<index>{p.width} : std::vector<index>{p.rows, p.width};
-      if (found.shape != shape) FAIL_CHECK(prefix << p.name << " is " << shape_text(found.shape) << ", wanted " << shape_text(shape));
+      const std::vector<index> shape =
+          p.vector ? std::vector<index>{p.width} : std::vector<index>{p.rows, p.width};
+      if (found.shape != shape)
+        FAIL_CHECK(prefix << p.name << " is " << shape_text(found.shape) << ", wanted " << shape_text(shape));
       copy_elements(found, out.data() + p.offset);
       known.insert(prefix + p.name);
     }
     for (const stored_tensor& tensor : file_.tensors())
-      if (tensor.name.starts_with(prefix) && !known.contains(tensor.name)) FAIL_CHECK(tensor.name << " is no parameter of this net");
+      if (tensor.name.starts_with(prefix) && !known.contains(tensor.name))
+        FAIL_CHECK(tensor.name << " is no parameter of this net");
     return out;
   }
 
@@ -51,18 +56,22 @@ class golden_file {
   safetensors_file file_;
 };
 
-// What a gradient may be off: the tolerance, or in bf16 as much as PyTorch's own bf16 gradient of this tensor may be, where the goldens say so.
-inline double allowed_error(const golden_file& file, const std::string& name, const parameter& p, double tolerance) {
+// What a gradient may be off: the tolerance, or in bf16 as much as PyTorch's own bf16 gradient of this tensor
+// may be, where the goldens say so.
+inline double allowed_error(const golden_file& file, const std::string& name, const parameter& p,
+                            double tolerance) {
   const std::string of_peer = name + "/bf16/" + p.name;
   return tolerance > 1e-3 && file.has(of_peer) ? std::max(tolerance, file.at(of_peer)[0]) : tolerance;
 }
 
 // Norm-wise relative error of outputs and of every gradient, against PyTorch in float64.
 template <class N, class Subject>
-void check_golden_in(const golden_file& file, const std::string& name, const Subject& subject, double tolerance) {
+void check_golden_in(const golden_file& file, const std::string& name, const Subject& subject,
+                     double tolerance) {
   using L = typename Subject::layer_type;
   const std::vector<parameter> list = layer::parameters_of<L>();
-  const reals w = file.flat(list, L::parameter_size, name + "/w/"), g = file.flat(list, L::parameter_size, name + "/g/");
+  const reals w = file.flat(list, L::parameter_size, name + "/w/"),
+              g = file.flat(list, L::parameter_size, name + "/g/");
   const reals x = subject.x_size() > 0 ? file.at(name + "/x") : reals{};
   const outcome got = evaluate<N>(subject, way::whole, 2, w, x, file.at(name + "/dy"), reals(w.size(), 0.0));
   INFO(name << " in numbers of " << sizeof(typename N::value) << " bytes");

@@ -28,7 +28,9 @@ inline std::vector<index> offsets_of(const std::vector<index>& rows) {
   for (const index n : rows) offsets.push_back(offsets.back() + n);
   return offsets;
 }
-inline index total_rows(const std::vector<index>& rows) { return std::accumulate(rows.begin(), rows.end(), index{0}); }
+inline index total_rows(const std::vector<index>& rows) {
+  return std::accumulate(rows.begin(), rows.end(), index{0});
+}
 
 template <class T>
 using log_of_attention = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -53,24 +55,30 @@ enum class attention_layout {
 };  // matrices of their own; columns of one, and of another the gradients; gradients over q, k, v of one
 
 template <class T>
-void check_attention(const attention_case& p, attention_layout how, double allowed, double size = 1, index gap = 3) {
+void check_attention(const attention_case& p, attention_layout how, double allowed, double size = 1,
+                     index gap = 3) {
   const auto& s = p.shape;
-  const index q_rows = total_rows(p.queries), k_rows = total_rows(p.keys), q_width = s.heads * s.head_width, k_width = s.kv_heads * s.head_width;
+  const index q_rows = total_rows(p.queries), k_rows = total_rows(p.keys), q_width = s.heads * s.head_width,
+              k_width = s.kv_heads * s.head_width;
   const auto q_at = offsets_of(p.queries), k_at = offsets_of(p.keys);
   const auto samples = static_cast<index>(p.keys.size());
-  const sequences q_seq = p.even ? sequences{samples, p.queries[0], nullptr} : sequences{samples, 1, q_at.data()};
-  const sequences kv_seq = p.even ? sequences{samples, p.keys[0], nullptr} : sequences{samples, 1, k_at.data()};
-  const auto q = grid<T>(q_rows, q_width).random(1, size), k = grid<T>(k_rows, k_width).random(2, size), v = grid<T>(k_rows, k_width).random(3, size),
-             dy = grid<T>(q_rows, q_width).random(4, size);
+  const sequences q_seq =
+      p.even ? sequences{samples, p.queries[0], nullptr} : sequences{samples, 1, q_at.data()};
+  const sequences kv_seq =
+      p.even ? sequences{samples, p.keys[0], nullptr} : sequences{samples, 1, k_at.data()};
+  const auto q = grid<T>(q_rows, q_width).random(1, size), k = grid<T>(k_rows, k_width).random(2, size),
+             v = grid<T>(k_rows, k_width).random(3, size), dy = grid<T>(q_rows, q_width).random(4, size);
 
-  attention_answer want{grid<double>(q_rows, q_width), grid<double>(q_rows, s.heads), grid<double>(q_rows, q_width), grid<double>(k_rows, k_width),
+  attention_answer want{grid<double>(q_rows, q_width), grid<double>(q_rows, s.heads),
+                        grid<double>(q_rows, q_width), grid<double>(k_rows, k_width),
                         grid<double>(k_rows, k_width)};
   {
     auto wq = widened(q), wk = widened(k), wv = widened(v), wdy = widened(dy);
     cpu_run_planned(1, [&](cpu::context& ctx) {
-      attention_forward(ctx, q_seq, kv_seq, s, wq.view(), wk.view(), wv.view(), want.y.view(), want.lse.view());
-      attention_backward(ctx, q_seq, kv_seq, s, wq.view(), wk.view(), wv.view(), want.y.view(), want.lse.view(), wdy.view(), want.dq.view(),
-                         want.dk.view(), want.dv.view());
+      attention_forward(ctx, q_seq, kv_seq, s, wq.view(), wk.view(), wv.view(), want.y.view(),
+                        want.lse.view());
+      attention_backward(ctx, q_seq, kv_seq, s, wq.view(), wk.view(), wv.view(), want.y.view(),
+                         want.lse.view(), wdy.view(), want.dq.view(), want.dk.view(), want.dv.view());
     });
   }
 
@@ -79,23 +87,29 @@ void check_attention(const attention_case& p, attention_layout how, double allow
   grid<T> all(all_rows, all_width, how == attention_layout::apart ? 0 : 8);
   for (index r = 0; r < all_rows; ++r)
     for (index c = 0; c < all_width; ++c)
-      all.at(r, c) = c < q_width ? (r < q_rows ? q.at(r, c) : T(0))
-                                 : (r < k_rows ? (c < q_width + k_width ? k.at(r, c - q_width) : v.at(r, c - q_width - k_width)) : T(0));
+      all.at(r, c) =
+          c < q_width
+              ? (r < q_rows ? q.at(r, c) : T(0))
+              : (r < k_rows ? (c < q_width + k_width ? k.at(r, c - q_width) : v.at(r, c - q_width - k_width))
+                            : T(0));
   on_gpu<T> packed(all), own_q(q), own_k(k), own_v(v), given(dy);
-  on_gpu<T> y(q_rows, q_width, q_width + gap), d_packed(all_rows, all_width, all_width + 8), dq(q_rows, q_width), dk(k_rows, k_width),
-      dv(k_rows, k_width);
+  on_gpu<T> y(q_rows, q_width, q_width + gap), d_packed(all_rows, all_width, all_width + 8),
+      dq(q_rows, q_width), dk(k_rows, k_width), dv(k_rows, k_width);
   on_gpu<log_of_attention<T>> lse(q_rows, s.heads);
   const auto parts = [&](const matrix<T>& x, matrix<T>& mq, matrix<T>& mk, matrix<T>& mv) {
     mq = x.columns(0, q_width).slice(0, q_rows), mk = x.columns(q_width, k_width).slice(0, k_rows),
     mv = x.columns(q_width + k_width, k_width).slice(0, k_rows);
   };
-  matrix<T> mq = own_q.all(), mk = own_k.all(), mv = own_v.all(), mdq = dq.all(), mdk = dk.all(), mdv = dv.all();
+  matrix<T> mq = own_q.all(), mk = own_k.all(), mv = own_v.all(), mdq = dq.all(), mdk = dk.all(),
+            mdv = dv.all();
   if (how != attention_layout::apart)
-    parts(packed.all(), mq, mk, mv), parts(how == attention_layout::over ? packed.all() : d_packed.all(), mdq, mdk, mdv);
+    parts(packed.all(), mq, mk, mv),
+        parts(how == attention_layout::over ? packed.all() : d_packed.all(), mdq, mdk, mdv);
   gpu_run_planned([&](cuda::context& ctx) {
     attention_forward(ctx, q_seq, kv_seq, s, mq, mk, mv, y.all(), lse.all());
-    attention_backward(ctx, q_seq, kv_seq, s, matrix<const T>(mq), matrix<const T>(mk), matrix<const T>(mv), matrix<const T>(y.all()),
-                       matrix<const log_of_attention<T>>(lse.all()), given.all(), mdq, mdk, mdv);
+    attention_backward(ctx, q_seq, kv_seq, s, matrix<const T>(mq), matrix<const T>(mk), matrix<const T>(mv),
+                       matrix<const T>(y.all()), matrix<const log_of_attention<T>>(lse.all()), given.all(),
+                       mdq, mdk, mdv);
   });
   CHECK(distance(y.back(), want.y) <= allowed);
   CHECK(y.untouched());

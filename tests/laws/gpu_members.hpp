@@ -52,10 +52,12 @@ class gpu_board {
   bool stop_ = false;
 };
 
-// A member's end: waits for its stream, and takes what it needs from the others' memory. Sums are taken on the host, in the order of members.
+// A member's end: waits for its stream, and takes what it needs from the others' memory. Sums are taken on
+// the host, in the order of members.
 class gpu_group {
  public:
-  gpu_group(gpu_board& board, std::int32_t member, cuda::engine& on) : board_(board), member_(member), on_(on) {}
+  gpu_group(gpu_board& board, std::int32_t member, cuda::engine& on)
+      : board_(board), member_(member), on_(on) {}
   std::int32_t size() const { return static_cast<std::int32_t>(board_.posts.size()); }
   std::int32_t member() const { return member_; }
   bool test(ticket) { return true; }
@@ -63,10 +65,12 @@ class gpu_group {
 
   ticket all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) {
     post(own, bytes);
-    for (std::size_t m = 0, at = 0; m < bytes.size(); at += static_cast<std::size_t>(bytes[m]), ++m) copy(all + at, board_.posts[m].from, bytes[m]);
+    for (std::size_t m = 0, at = 0; m < bytes.size(); at += static_cast<std::size_t>(bytes[m]), ++m)
+      copy(all + at, board_.posts[m].from, bytes[m]);
     return leave();
   }
-  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to, std::span<const index> to_bytes) {
+  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
+                    std::span<const index> to_bytes) {
     post(from, from_bytes);
     for (std::size_t m = 0, at = 0; m < to_bytes.size(); at += static_cast<std::size_t>(to_bytes[m]), ++m) {
       const auto& theirs = board_.posts[m];
@@ -122,7 +126,9 @@ class gpu_group {
   }
   void copy(void* to, const void* from, index bytes) {
     if (bytes > 0 && to != from)
-      cuda::check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, on_.stream()), "cudaMemcpyAsync");
+      cuda::check(
+          cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, on_.stream()),
+          "cudaMemcpyAsync");
   }
   template <class T>
   std::vector<T> sum(index first, index count) {
@@ -131,7 +137,8 @@ class gpu_group {
     std::vector<T> theirs(sums.size());
     for (const auto& each : board_.posts) {
       if (count == 0) break;
-      cuda::check(cudaMemcpy(theirs.data(), each.from + first * static_cast<index>(sizeof(T)), theirs.size() * sizeof(T), cudaMemcpyDeviceToHost),
+      cuda::check(cudaMemcpy(theirs.data(), each.from + first * static_cast<index>(sizeof(T)),
+                             theirs.size() * sizeof(T), cudaMemcpyDeviceToHost),
                   "cudaMemcpy");
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<number>(theirs[i]);
     }
@@ -140,7 +147,8 @@ class gpu_group {
   }
   template <class T>
   void put(T* to, const std::vector<T>& from) {
-    if (!from.empty()) cuda::check(cudaMemcpy(to, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
+    if (!from.empty())
+      cuda::check(cudaMemcpy(to, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
   }
 
   gpu_board& board_;
@@ -158,7 +166,8 @@ void gpu_run_planned_on(cuda::engine& on, const spread& is, Body&& body) {
   body(plan);
   const cuda::buffer<std::byte> memory(plan.memory.peak() + 64), scratch(plan.scratch.peak() + 64);
   for (const auto* each : {&memory, &scratch})
-    cuda::check(cudaMemsetAsync(each->data(), 0xff, static_cast<std::size_t>(each->size()), on.stream()), "cudaMemsetAsync");
+    cuda::check(cudaMemsetAsync(each->data(), 0xff, static_cast<std::size_t>(each->size()), on.stream()),
+                "cudaMemsetAsync");
   cuda::context ctx;
   ctx.on = &on;
   ctx.shared = &is;
@@ -170,13 +179,15 @@ void gpu_run_planned_on(cuda::engine& on, const spread& is, Body&& body) {
   on.forget_copies();
 }
 
-// Runs body(engine, spread, place) for each of tensor x context ranks that share the microbatch `whole`. What one throws stops the others, and its text
-// is the result.
+// Runs body(engine, spread, place) for each of tensor x context ranks that share the microbatch `whole`. What
+// one throws stops the others, and its text is the result.
 template <class Body>
 std::string run_gpu_shards(index tensor, index context, bool balanced, const sequences& whole, Body&& body) {
   std::vector<std::unique_ptr<gpu_board>> of_tensor, of_context;
-  for (index c = 0; c < context; ++c) of_tensor.push_back(std::make_unique<gpu_board>(static_cast<std::int32_t>(tensor)));
-  for (index t = 0; t < tensor; ++t) of_context.push_back(std::make_unique<gpu_board>(static_cast<std::int32_t>(context)));
+  for (index c = 0; c < context; ++c)
+    of_tensor.push_back(std::make_unique<gpu_board>(static_cast<std::int32_t>(tensor)));
+  for (index t = 0; t < tensor; ++t)
+    of_context.push_back(std::make_unique<gpu_board>(static_cast<std::int32_t>(context)));
   std::mutex mutex;
   std::string first;
   const auto stop = [&](const char* what) {

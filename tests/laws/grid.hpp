@@ -14,7 +14,8 @@
 
 namespace motet::laws {
 
-// A matrix that owns its memory, for tests: rows lie `gap` elements apart, and the gaps hold a mark that an operation must leave alone.
+// A matrix that owns its memory, for tests: rows lie `gap` elements apart, and the gaps hold a mark that an
+// operation must leave alone.
 template <class T>
 struct grid {
   static constexpr float mark = -77.0f;
@@ -23,14 +24,19 @@ struct grid {
 
   grid() = default;
   grid(index row_count, index columns, index gap = 0)
-      : rows(row_count), width(columns), stride(columns + gap), data(static_cast<std::size_t>(row_count * stride + gap + 1), T(mark)) {}
+      : rows(row_count),
+        width(columns),
+        stride(columns + gap),
+        data(static_cast<std::size_t>(row_count * stride + gap + 1), T(mark)) {}
 
   // Evenly spread in [-scale, scale], plus shift.
   grid& random(std::uint64_t seed, double scale = 1, double shift = 0) {
     const random_stream draw(seed, "grid");
     for (index r = 0; r < rows; ++r)
       for (index c = 0; c < width; ++c)
-        at(r, c) = T(static_cast<float>((2.0 * static_cast<double>(draw.uniform(static_cast<std::uint64_t>(r * width + c))) - 1) * scale + shift));
+        at(r, c) = T(static_cast<float>(
+            (2.0 * static_cast<double>(draw.uniform(static_cast<std::uint64_t>(r * width + c))) - 1) * scale +
+            shift));
     return *this;
   }
   grid& fill(double value) {
@@ -49,8 +55,9 @@ struct grid {
     for (index i = 0; i < static_cast<index>(data.size()); ++i)
       if (const auto found = static_cast<float>(data[static_cast<std::size_t>(i)]);
           (stride == 0 || i / stride >= rows || i % stride >= width) && found != mark)
-        return {false, std::to_string(found) + " at " + std::to_string(i) + ", outside of " + std::to_string(rows) + " rows of " +
-                           std::to_string(width) + " that begin " + std::to_string(stride) + " apart"};
+        return {false, std::to_string(found) + " at " + std::to_string(i) + ", outside of " +
+                           std::to_string(rows) + " rows of " + std::to_string(width) + " that begin " +
+                           std::to_string(stride) + " apart"};
     return {};
   }
 };
@@ -64,7 +71,8 @@ deviation distance(const grid<A>& got, const grid<B>& want) {
   else
     for (index r = 0; r < got.rows; ++r)
       for (index c = 0; c < got.width; ++c)
-        found.add(std::abs(got(r, c) - want(r, c)) / (1 + std::abs(want(r, c))), got(r, c), want(r, c), in_matrix(r, c));
+        found.add(std::abs(got(r, c) - want(r, c)) / (1 + std::abs(want(r, c))), got(r, c), want(r, c),
+                  in_matrix(r, c));
   return found;
 }
 

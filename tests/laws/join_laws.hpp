@@ -10,10 +10,12 @@
 
 #include "deviation.hpp"
 
-// What every join over any members must obey: the loss, its numbers' gradients and those of all features are those of one rank with all samples.
+// What every join over any members must obey: the loss, its numbers' gradients and those of all features are
+// those of one rank with all samples.
 namespace motet::laws {
 
-using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 1, .heads = 1, .embedding = 4}>;
+using ear = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 8, .layers = 1, .heads = 1, .embedding = 4}>;
 template <class Loss, bool... Frozen>
 struct model_of_ears;
 template <fixed_string Name, bool Frozen>
@@ -36,7 +38,8 @@ struct squared_products {
   static constexpr bool tells = false;
 
   template <class C, class M, class S>
-  static double part(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, const S*, const S*, matrix<S> d_rows) {
+  static double part(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, const S*, const S*,
+                     matrix<S> d_rows) {
     if (ctx.measuring()) return 0;
     double loss = 0;
     const double each = share / static_cast<double>(of.samples);
@@ -44,15 +47,18 @@ struct squared_products {
       for (index i = 0; i < of.rows.rows; ++i)
         for (index j = 0; j < piece.rows; ++j) {
           double product = 0;
-          for (index c = 0; c < piece.width; ++c) product += static_cast<double>(of.rows.row(i)[c] * piece.row(j)[c]);
+          for (index c = 0; c < piece.width; ++c)
+            product += static_cast<double>(of.rows.row(i)[c] * piece.row(j)[c]);
           loss += each * *w * product * product;
           if (g != nullptr) *g += static_cast<M>(each * product * product);
-          for (index c = 0; d_rows && c < piece.width; ++c) d_rows.row(i)[c] += static_cast<S>(2 * each * *w * product) * piece.row(j)[c];
+          for (index c = 0; d_rows && c < piece.width; ++c)
+            d_rows.row(i)[c] += static_cast<S>(2 * each * *w * product) * piece.row(j)[c];
         }
     return loss;
   }
   template <class C, class M, class S>
-  static double pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da, matrix<S> db) {
+  static double pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da,
+                     matrix<S> db) {
     const matrix<const S> left = a, right = b;
     const S* const none = nullptr;
     M* const nobody = nullptr;
@@ -62,7 +68,8 @@ struct squared_products {
 };
 
 // A program of one-stage voices, one for each seat, that does nothing but meet.
-inline program program_of(const std::vector<join_seat>& seats, std::span<const bool> frozen, int ranks, int groups) {
+inline program program_of(const std::vector<join_seat>& seats, std::span<const bool> frozen, int ranks,
+                          int groups) {
   score out;
   std::int32_t next = 0;
   for (const join_seat& each : seats) {
@@ -84,7 +91,8 @@ inline program program_of(const std::vector<join_seat>& seats, std::span<const b
           member = true;
           const int size = static_cast<int>(seats[v].samples.size());
           for (int m = g * size; m < (g + 1) * size; ++m)
-            if (what == op::forward || !frozen[static_cast<std::size_t>(seats[v].module)]) out.play(what, static_cast<int>(v), 0, m);
+            if (what == op::forward || !frozen[static_cast<std::size_t>(seats[v].module)])
+              out.play(what, static_cast<int>(v), 0, m);
         }
       };
       all(op::forward);
@@ -95,16 +103,21 @@ inline program program_of(const std::vector<join_seat>& seats, std::span<const b
   return compile(out, {messages::in_channels, false});
 }
 
-// Module k ends on these ranks, twice where a rank comes twice; microbatches are intervals of any size, in any order.
-inline std::vector<join_seat> drawn(const std::vector<std::vector<int>>& ranks, index samples, std::uint64_t seed) {
+// Module k ends on these ranks, twice where a rank comes twice; microbatches are intervals of any size, in
+// any order.
+inline std::vector<join_seat> drawn(const std::vector<std::vector<int>>& ranks, index samples,
+                                    std::uint64_t seed) {
   std::vector<join_seat> seats;
   std::uint64_t number = 0;
   const random_stream draw(seed, "seats");
-  const auto below = [&](std::size_t bound) { return static_cast<std::size_t>(draw.below(number++, static_cast<std::uint32_t>(bound))); };
+  const auto below = [&](std::size_t bound) {
+    return static_cast<std::size_t>(draw.below(number++, static_cast<std::uint32_t>(bound)));
+  };
   for (std::size_t k = 0; k < ranks.size(); ++k) {
     std::vector<index> cuts{0, samples};
     const std::size_t microbatches = 1 + below(3), all = microbatches * ranks[k].size();
-    while (cuts.size() < all + 1) cuts.push_back(static_cast<index>(below(static_cast<std::size_t>(samples) + 1)));
+    while (cuts.size() < all + 1)
+      cuts.push_back(static_cast<index>(below(static_cast<std::size_t>(samples) + 1)));
     std::sort(cuts.begin(), cuts.end());
     std::vector<std::size_t> order(all);
     for (std::size_t i = 0; i < all; ++i) order[i] = i;
@@ -149,7 +162,8 @@ struct join_problem {
         sheet(program_of(seats, Model::frozen, ranks, static_cast<int>(groups))),
         layout(seats, samples),
         members(sheet) {}
-  // The same seats with other samples, for which all ranks then lie out anew. Microbatches have up to so many as in `largest`.
+  // The same seats with other samples, for which all ranks then lie out anew. Microbatches have up to so many
+  // as in `largest`.
   void change(std::vector<join_seat> to) {
     seats = numbered(std::move(to));
     layout = join_layout(seats, samples);
@@ -157,13 +171,16 @@ struct join_problem {
   std::vector<join_seat> largest;
 
   void draw(std::uint64_t turn) {
-    numbers.assign(static_cast<std::size_t>(size), static_cast<master>(0.5 + 0.25 * static_cast<double>(turn)));
+    numbers.assign(static_cast<std::size_t>(size),
+                   static_cast<master>(0.5 + 0.25 * static_cast<double>(turn)));
     d_numbers.assign(numbers.size(), master(0));
     tables.assign(Model::size, {});
-    gradients.assign(Model::size, std::vector<stream>(static_cast<std::size_t>(samples * groups * width), stream(0)));
+    gradients.assign(Model::size,
+                     std::vector<stream>(static_cast<std::size_t>(samples * groups * width), stream(0)));
     for (std::size_t k = 0; k < Model::size; ++k) {
       const random_stream from(turn, k);
-      for (std::size_t i = 0; i < gradients[k].size(); ++i) tables[k].push_back(static_cast<stream>(0.6 * from.normal(i)));
+      for (std::size_t i = 0; i < gradients[k].size(); ++i)
+        tables[k].push_back(static_cast<stream>(0.6 * from.normal(i)));
     }
     cpu::device device(1);
     const auto run = [&](auto& ctx) {
@@ -171,8 +188,12 @@ struct join_problem {
       for (index g = 0; g < groups; ++g)
         for (std::size_t i = 0; i < Model::size; ++i)
           for (std::size_t j = i + 1; j < Model::size; ++j) {
-            const auto rows = [&](std::vector<stream>& of) { return matrix<stream>{of.data() + g * samples * width, samples, width, width}; };
-            const auto slope = [&](std::size_t k) { return Model::frozen[k] ? matrix<stream>{} : rows(gradients[k]); };
+            const auto rows = [&](std::vector<stream>& of) {
+              return matrix<stream>{of.data() + g * samples * width, samples, width, width};
+            };
+            const auto slope = [&](std::size_t k) {
+              return Model::frozen[k] ? matrix<stream>{} : rows(gradients[k]);
+            };
             loss += Model::loss::pair(ctx, numbers.data(), d_numbers.data(), rows(tables[i]), rows(tables[j]),
                                       Model::share / static_cast<double>(groups), slope(i), slope(j));
           }
@@ -182,7 +203,8 @@ struct join_problem {
   }
   bool learns(std::int32_t rank) const {
     bool found = false;
-    for (const join_seat& each : seats) found = found || (each.rank == rank && !Model::frozen[static_cast<std::size_t>(each.module)]);
+    for (const join_seat& each : seats)
+      found = found || (each.rank == rank && !Model::frozen[static_cast<std::size_t>(each.module)]);
     return found;
   }
   // Visits what a rank brings: (seat, group, microbatch, where its features begin in the module's table).
@@ -190,7 +212,8 @@ struct join_problem {
   void each_part(std::int32_t rank, Visit visit) const {
     for (const join_seat& seat : seats)
       for (index g = 0; g < groups && seat.rank == rank; ++g)
-        for (std::size_t m = 0; m < seat.samples.size(); ++m) visit(seat, g, static_cast<index>(m), (g * samples + seat.samples[m].begin) * width);
+        for (std::size_t m = 0; m < seat.samples.size(); ++m)
+          visit(seat, g, static_cast<index>(m), (g * samples + seat.samples[m].begin) * width);
   }
 
  private:
@@ -212,11 +235,13 @@ class join_rank {
     home_.end = &end;
     home_.sheet = &of.sheet;
     if (of.layout.member(rank) < 0) return;
-    point_ = std::make_unique<point_type>(table_of_model<Model, cpu::context, Numbers>, home_, of.layout, of.groups);
-    const auto needs =
-        of.largest.empty()
-            ? point_->measure()
-            : point_type(table_of_model<Model, cpu::context, Numbers>, home_, join_layout::at_most(of.largest, of.samples), of.groups).measure();
+    point_ = std::make_unique<point_type>(table_of_model<Model, cpu::context, Numbers>, home_, of.layout,
+                                          of.groups);
+    const auto needs = of.largest.empty()
+                           ? point_->measure()
+                           : point_type(table_of_model<Model, cpu::context, Numbers>, home_,
+                                        join_layout::at_most(of.largest, of.samples), of.groups)
+                                 .measure();
     home_.prepare(needs.work, needs.scratch);
     point_->prepare(needs);
   }
@@ -236,7 +261,8 @@ class join_rank {
     of_.each_part(rank_, [&](const join_seat& seat, index g, index m, index from) {
       const auto k = static_cast<std::size_t>(seat.module);
       const auto to = point_->features_of(k, seat.voice, g, m);
-      demand(to.rows == seat.samples[static_cast<std::size_t>(m)].size(), "features have a row for each sample");
+      demand(to.rows == seat.samples[static_cast<std::size_t>(m)].size(),
+             "features have a row for each sample");
       std::copy_n(of_.tables[k].data() + from, to.rows * to.width, to.data);
     });
     const program& all = of_.sheet.of;
@@ -254,13 +280,17 @@ class join_rank {
       for (const auto each : of_.gradients[k]) most = std::max(most, std::abs(static_cast<double>(each)));
       const auto got = point_->gradients_of(k, seat.voice, g, m);
       for (index i = 0; i < got.rows * got.width; ++i)
-        worst.add(std::abs(static_cast<double>(got.data[i] - of_.gradients[k][static_cast<std::size_t>(from + i)])) / most,
-                  static_cast<double>(got.data[i]), static_cast<double>(of_.gradients[k][static_cast<std::size_t>(from + i)]),
+        worst.add(std::abs(static_cast<double>(got.data[i] -
+                                               of_.gradients[k][static_cast<std::size_t>(from + i)])) /
+                      most,
+                  static_cast<double>(got.data[i]),
+                  static_cast<double>(of_.gradients[k][static_cast<std::size_t>(from + i)]),
                   [&] { return "module " + std::to_string(k) + ", element " + std::to_string(from + i); });
     });
   }
 
-  // Of the step: this rank's parts, and the largest error of its features' gradients, relative to the largest of the module.
+  // Of the step: this rank's parts, and the largest error of its features' gradients, relative to the largest
+  // of the module.
   double loss = 0;
   deviation worst;
   std::vector<double> numbers;

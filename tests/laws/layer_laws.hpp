@@ -19,21 +19,24 @@
 #include <string>
 #include <vector>
 
-// What every layer must hold to, whatever it computes. A test names a layer and its batches; check_layer, check_embedding and check_tower do the rest.
+// What every layer must hold to, whatever it computes. A test names a layer and its batches; check_layer,
+// check_embedding and check_tower do the rest.
 namespace motet::laws {
 
 using reals = std::vector<double>;
 
 inline constexpr double not_written = std::numeric_limits<double>::quiet_NaN();
 
-// Parameters that are far from their starting values, and NaN in the gaps between tensors, which nobody may read.
+// Parameters that are far from their starting values, and NaN in the gaps between tensors, which nobody may
+// read.
 inline reals random_weights(const std::vector<parameter>& list, index size, std::uint64_t seed = 7) {
   reals w(static_cast<std::size_t>(size), not_written);
   for (const parameter& p : list) {
     const random_stream draw(seed, p.name);
     const double scale = p.vector ? 0.4 : p.rows == 1 ? 0.7 : 1.2 / std::sqrt(static_cast<double>(p.width));
     for (index i = 0; i < p.size(); ++i)
-      w[static_cast<std::size_t>(p.offset + i)] = (p.start.kind == fill::ones ? 1 : 0) + scale * draw.normal(static_cast<std::uint64_t>(i));
+      w[static_cast<std::size_t>(p.offset + i)] =
+          (p.start.kind == fill::ones ? 1 : 0) + scale * draw.normal(static_cast<std::uint64_t>(i));
   }
   return w;
 }
@@ -41,7 +44,8 @@ inline reals random_weights(const std::vector<parameter>& list, index size, std:
 inline reals random_reals(index count, std::string_view name, double scale = 1) {
   const random_stream draw(11, name);
   reals out(static_cast<std::size_t>(count));
-  for (index i = 0; i < count; ++i) out[static_cast<std::size_t>(i)] = scale * draw.normal(static_cast<std::uint64_t>(i));
+  for (index i = 0; i < count; ++i)
+    out[static_cast<std::size_t>(i)] = scale * draw.normal(static_cast<std::uint64_t>(i));
   return out;
 }
 
@@ -75,7 +79,8 @@ struct layer_subject {
   index y_rows() const { return pooled.rows(); }
 
   template <class C, class N, class T = typename N::stream>
-  void run(C& ctx, way how, weights<N> w, const T* x_data, T* y_data, const T* dy_data, T* dx_data, gradients<N> g) const {
+  void run(C& ctx, way how, weights<N> w, const T* x_data, T* y_data, const T* dy_data, T* dx_data,
+           gradients<N> g) const {
     const view<const T, L::in> x(x_data, seq.rows());
     const view<T, L::out> y(y_data, pooled.rows());
     const view<const T, L::out> dy(dy_data, pooled.rows());
@@ -139,7 +144,8 @@ struct tower_subject {
     Net::template reserve<N>(ctx, batch, s);
     Net::forward(ctx, w, batch, y, s);
     // A tower hands its gradient in, and may use that memory.
-    if (how == way::whole || how == way::split) Net::backward(ctx, w, batch, view<T, width>(const_cast<T*>(dy_data), y_rows()), s, g);
+    if (how == way::whole || how == way::split)
+      Net::backward(ctx, w, batch, view<T, width>(const_cast<T*>(dy_data), y_rows()), s, g);
     release(ctx, mark);
   }
 };
@@ -149,16 +155,20 @@ struct outcome {
   index planned = 0, used = 0;  // peaks of the arena, in the dry run and in the real one
 };
 
-// Runs a subject on numbers N, in exactly the memory that a dry run asks for. `g` is what the gradient holds before.
+// Runs a subject on numbers N, in exactly the memory that a dry run asks for. `g` is what the gradient holds
+// before.
 template <class N, class Subject>
-outcome evaluate(const Subject& subject, way how, int threads, const reals& w, const reals& x, const reals& dy, const reals& g) {
+outcome evaluate(const Subject& subject, way how, int threads, const reals& w, const reals& x,
+                 const reals& dy, const reals& g) {
   using stream = typename N::stream;
   using master = typename N::master;
   std::vector<master> weight = narrowed<master>(w), gradient = narrowed<master>(g);
   std::vector<stream> from = narrowed<stream>(x), d_to = narrowed<stream>(dy);
-  std::vector<stream> to(dy.size(), stream(static_cast<float>(not_written))), d_from(x.size(), stream(static_cast<float>(not_written)));
+  std::vector<stream> to(dy.size(), stream(static_cast<float>(not_written))),
+      d_from(x.size(), stream(static_cast<float>(not_written)));
   const auto run = [&](cpu::context& ctx) {
-    subject.run(ctx, how, weights<N>{weight.data()}, from.data(), to.data(), d_to.data(), d_from.data(), gradients<N>{gradient.data()});
+    subject.run(ctx, how, weights<N>{weight.data()}, from.data(), to.data(), d_to.data(), d_from.data(),
+                gradients<N>{gradient.data()});
   };
   cpu::context plan;
   plan.threads = threads;
@@ -196,7 +206,9 @@ inline double size_of(const reals& a) {
   return std::sqrt(sum);
 }
 
-inline reals piece(const reals& flat, const parameter& p) { return reals(flat.begin() + p.offset, flat.begin() + p.offset + p.size()); }
+inline reals piece(const reals& flat, const parameter& p) {
+  return reals(flat.begin() + p.offset, flat.begin() + p.offset + p.size());
+}
 
 template <class L>
 std::vector<parameter> parameters_of_subject() {
@@ -204,7 +216,8 @@ std::vector<parameter> parameters_of_subject() {
 }
 
 // Tensors whose gradient cancels to nearly nothing are measured against the rest.
-inline void check_close(const std::vector<parameter>& list, const outcome& got, const outcome& want, double tolerance) {
+inline void check_close(const std::vector<parameter>& list, const outcome& got, const outcome& want,
+                        double tolerance) {
   CHECK_LE(apart(got.y, want.y), tolerance);
   CHECK_LE(apart(got.dx, want.dx, 1e-2 * size_of(want.dx)), tolerance);
   double total = 0;
@@ -238,10 +251,11 @@ void check_laws(const Subject& subject, const law_settings& settings = {}) {
   }
   CHECK_EQ(next, size);
 
-  // Numbers that bf16 holds: some kernels round fp32 weights to bf16 and some do not, and both must compute the same function here. What is left to
-  // differ is what the computation itself rounds.
+  // Numbers that bf16 holds: some kernels round fp32 weights to bf16 and some do not, and both must compute
+  // the same function here. What is left to differ is what the computation itself rounds.
   const reals w = in_bf16(random_weights(list, size)), x = in_bf16(random_reals(subject.x_size(), "x"));
-  const reals dy = in_bf16(random_reals(subject.y_rows() * Subject::width, "dy")), none(static_cast<std::size_t>(size), 0.0);
+  const reals dy = in_bf16(random_reals(subject.y_rows() * Subject::width, "dy")),
+              none(static_cast<std::size_t>(size), 0.0);
   const outcome base = evaluate<fp64>(subject, way::whole, 1, w, x, dy, none);
   CHECK_EQ(base.used, base.planned);
   for (const double value : base.y) REQUIRE(std::isfinite(value));
@@ -286,7 +300,8 @@ void check_laws(const Subject& subject, const law_settings& settings = {}) {
     return sum;
   };
   constexpr double step = 1e-5;
-  const auto differ = [&](const reals& w_low, const reals& x_low, const reals& w_high, const reals& x_high, double got) {
+  const auto differ = [&](const reals& w_low, const reals& x_low, const reals& w_high, const reals& x_high,
+                          double got) {
     const double want = (loss(w_high, x_high) - loss(w_low, x_low)) / (2 * step);
     CHECK_LE(off_by(got, want), settings.difference * (1 + std::abs(want)));
   };
@@ -325,14 +340,16 @@ template <class L, bool Pools = false>
 void check_layer(const law_settings& settings = {}) {
   static const std::vector<std::vector<index>> ragged{{0, 3, 3, 4, 11, 11}, {0, 0, 7}};
   std::vector<sequences> batches{{0, 5, nullptr}, {1, 1, nullptr}, {3, 5, nullptr}, {2, 9, nullptr}};
-  for (const auto& offsets : ragged) batches.push_back({static_cast<index>(offsets.size()) - 1, 1, offsets.data()});
+  for (const auto& offsets : ragged)
+    batches.push_back({static_cast<index>(offsets.size()) - 1, 1, offsets.data()});
   for (const sequences& seq : batches) {
     INFO("samples " << seq.samples << ", rows " << seq.rows() << std::string(seq.offsets ? ", ragged" : ""));
     check_laws(layer_subject<L>{seq, Pools ? seq.pooled() : seq}, settings);
   }
 }
 
-// Two layers that are one function, with the same parameters at the same places. Where one row of each sample is left, every sample has one.
+// Two layers that are one function, with the same parameters at the same places. Where one row of each sample
+// is left, every sample has one.
 template <class A, class B, bool Pools = false>
 void check_equal_layers(double tolerance = 1e-12) {
   static const std::vector<index> with_empty{0, 3, 3, 4, 11, 11}, without_empty{0, 3, 4, 5, 12, 14};
@@ -344,8 +361,10 @@ void check_equal_layers(double tolerance = 1e-12) {
     CHECK_EQ(names_a[i].name, names_b[i].name);
     CHECK_EQ(names_a[i].offset, names_b[i].offset);
   }
-  const reals w = random_weights(names_a, A::parameter_size), none(static_cast<std::size_t>(A::parameter_size), 0.0);
-  for (const sequences& seq : {sequences{3, 5, nullptr}, sequences{1, 1, nullptr}, sequences{5, 1, offsets.data()}}) {
+  const reals w = random_weights(names_a, A::parameter_size),
+              none(static_cast<std::size_t>(A::parameter_size), 0.0);
+  for (const sequences& seq :
+       {sequences{3, 5, nullptr}, sequences{1, 1, nullptr}, sequences{5, 1, offsets.data()}}) {
     const sequences pooled = Pools ? seq.pooled() : seq;
     const reals x = random_reals(seq.rows() * A::in, "x"), dy = random_reals(pooled.rows() * A::out, "dy");
     for (int threads = 1; threads <= 2; ++threads) {
@@ -362,7 +381,8 @@ void check_equal_layers(double tolerance = 1e-12) {
 struct picture_batch {
   std::vector<float> pixels;
   pictures input;
-  picture_batch(index samples, index channels, index side) : pixels(static_cast<std::size_t>(samples * channels * side * side)) {
+  picture_batch(index samples, index channels, index side)
+      : pixels(static_cast<std::size_t>(samples * channels * side * side)) {
     const random_stream draw(23, "pixels");
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(draw.normal(i));
     input = {pixels.data(), samples};
@@ -375,7 +395,8 @@ struct token_batch {
   token_batch(std::vector<index> starts, index vocabulary) : offsets(std::move(starts)) {
     const random_stream draw(29, "ids");
     for (index i = 0; i < offsets.back(); ++i)
-      ids.push_back(static_cast<std::int32_t>(draw.below(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(vocabulary))));
+      ids.push_back(static_cast<std::int32_t>(
+          draw.below(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(vocabulary))));
     input = {ids.data(), {static_cast<index>(offsets.size()) - 1, 1, offsets.data()}};
   }
   token_batch(const token_batch&) = delete;

@@ -37,7 +37,8 @@ void run_nccl_ranks(std::int32_t ranks, Body&& body, double seconds = 60) {
   for (std::int32_t r = 0; r < ranks; ++r)
     threads.emplace_back([&, r] {
       try {
-        const rendezvous_options here{.rank = r, .ranks = ranks, .port = port, .token = "of the tests", .seconds = seconds};
+        const rendezvous_options here{
+            .rank = r, .ranks = ranks, .port = port, .token = "of the tests", .seconds = seconds};
         nccl::session_options options;
         options.local_rank = r;
         options.patience.seconds = seconds;
@@ -55,8 +56,10 @@ void run_nccl_ranks(std::int32_t ranks, Body&& body, double seconds = 60) {
 // Memory of the GPU that says what it was filled with.
 class gpu_bytes {
  public:
-  explicit gpu_bytes(const std::vector<std::byte>& from) : memory_(std::max<index>(static_cast<index>(from.size()), 1)), size_(from.size()) {
-    if (size_ > 0) cuda::check(cudaMemcpy(memory_.data(), from.data(), size_, cudaMemcpyHostToDevice), "cudaMemcpy");
+  explicit gpu_bytes(const std::vector<std::byte>& from)
+      : memory_(std::max<index>(static_cast<index>(from.size()), 1)), size_(from.size()) {
+    if (size_ > 0)
+      cuda::check(cudaMemcpy(memory_.data(), from.data(), size_, cudaMemcpyHostToDevice), "cudaMemcpy");
   }
   explicit gpu_bytes(std::size_t size) : gpu_bytes(std::vector<std::byte>(size, std::byte{0x5a})) {}
   std::byte* data() const { return memory_.data(); }
@@ -64,7 +67,8 @@ class gpu_bytes {
   std::vector<std::byte> back(cuda::engine& on) const {
     on.finish();
     std::vector<std::byte> found(size_);
-    if (size_ > 0) cuda::check(cudaMemcpy(found.data(), memory_.data(), size_, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    if (size_ > 0)
+      cuda::check(cudaMemcpy(found.data(), memory_.data(), size_, cudaMemcpyDeviceToHost), "cudaMemcpy");
     return found;
   }
 

@@ -12,21 +12,25 @@
 
 namespace motet::laws {
 
-// Batches that operations on rows must all handle: none, one row, even, ragged with samples that have no rows, more threads than samples;
-// body(threads, sequences) with every set of kernels.
+// Batches that operations on rows must all handle: none, one row, even, ragged with samples that have no
+// rows, more threads than samples; body(threads, sequences) with every set of kernels.
 template <class Body>
 void each_batch(Body&& body) {
-  const std::vector<std::vector<index>> ragged{{0, 3, 3, 4, 11, 11}, {0, 0, 7}, {0, 1, 2, 3, 9, 14, 14, 14, 20, 23}};
+  const std::vector<std::vector<index>> ragged{
+      {0, 3, 3, 4, 11, 11}, {0, 0, 7}, {0, 1, 2, 3, 9, 14, 14, 14, 20, 23}};
   with_each_kernel([&] {
     for (int threads = 1; threads <= 3; ++threads) {
-      for (const sequences& even : {sequences{0, 5, nullptr}, sequences{1, 1, nullptr}, sequences{5, 4, nullptr}, sequences{2, 9, nullptr}})
+      for (const sequences& even : {sequences{0, 5, nullptr}, sequences{1, 1, nullptr},
+                                    sequences{5, 4, nullptr}, sequences{2, 9, nullptr}})
         body(threads, even);
-      for (const auto& offsets : ragged) body(threads, sequences{static_cast<index>(offsets.size()) - 1, 1, offsets.data()});
+      for (const auto& offsets : ragged)
+        body(threads, sequences{static_cast<index>(offsets.size()) - 1, 1, offsets.data()});
     }
   });
 }
 
-// Largest distance between dx and the central difference of loss(), which must look at x, in units of (1 + |gradient|).
+// Largest distance between dx and the central difference of loss(), which must look at x, in units of (1 +
+// |gradient|).
 template <class Loss>
 double gradient_error(grid<double>& x, const grid<double>& dx, Loss&& loss) {
   constexpr double step = 1e-5;
@@ -40,7 +44,8 @@ double gradient_error(grid<double>& x, const grid<double>& dx, Loss&& loss) {
       at = here - step;
       const double below = loss();
       at = here;
-      const double want = (above - below) / (2 * step), off = std::abs(dx(r, c) - want) / (1 + std::abs(want));
+      const double want = (above - below) / (2 * step),
+                   off = std::abs(dx(r, c) - want) / (1 + std::abs(want));
       worst = off <= worst ? worst : std::isnan(off) ? INFINITY : off;
     }
   return worst;

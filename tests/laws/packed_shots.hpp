@@ -9,7 +9,8 @@
 
 namespace motet::laws {
 
-// Random pictures, random boxes in them, and what the loader makes of them: planes of floats, and the same packed.
+// Random pictures, random boxes in them, and what the loader makes of them: planes of floats, and the same
+// packed.
 struct packed_shots {
   index side;
   std::vector<std::uint8_t> bytes;
@@ -49,7 +50,8 @@ struct packed_shots {
   }
   packed_pictures here() const { return at(bytes.data(), each.data()); }
 
-  // Smaller and larger than the model's picture, of the same size, long and narrow, too large to stay as they are; some mirrored.
+  // Smaller and larger than the model's picture, of the same size, long and narrow, too large to stay as they
+  // are; some mirrored.
   static std::vector<crop_box> boxes(index side) {
     return {{0, 0, side, side, false},
             {0, 0, side + 1, side - 1, true},

@@ -26,11 +26,13 @@ struct pair_problem {
     draw(a, 1);
     draw(b, 2);
     // Matching rows point in similar directions, as they do after some training.
-    for (std::size_t i = 0; i < a.size(); ++i) b[i] = static_cast<double>(static_cast<float>(0.6 * a[i] + 0.8 * b[i]));
+    for (std::size_t i = 0; i < a.size(); ++i)
+      b[i] = static_cast<double>(static_cast<float>(0.6 * a[i] + 0.8 * b[i]));
   }
   double product(index i, index j) const {
     double sum = 0;
-    for (index c = 0; c < width; ++c) sum += a[static_cast<std::size_t>(i * width + c)] * b[static_cast<std::size_t>(j * width + c)];
+    for (index c = 0; c < width; ++c)
+      sum += a[static_cast<std::size_t>(i * width + c)] * b[static_cast<std::size_t>(j * width + c)];
     return sum;
   }
 
@@ -45,7 +47,8 @@ struct pair_problem {
       }
       for (index c = 0; c < width; ++c) {
         double& x = rows[static_cast<std::size_t>(i * width + c)];
-        x = static_cast<double>(static_cast<float>(x / std::sqrt(square)));  // the same number in float and in double
+        // the same number in float and in double
+        x = static_cast<double>(static_cast<float>(x / std::sqrt(square)));
       }
     }
   }
@@ -53,7 +56,8 @@ struct pair_problem {
 
 inline std::vector<pair_problem> pair_problems() {
   // One tile, many tiles with ends of all kinds, one sample, none.
-  return {{5, 3, 1, 1}, {48, 16, 2.6592601, 0.5}, {131, 40, 4.6, 1}, {65, 129, 0, 2}, {1, 7, 2, 1}, {0, 8, 1, 1}};
+  return {{5, 3, 1, 1}, {48, 16, 2.6592601, 0.5}, {131, 40, 4.6, 1}, {65, 129, 0, 2}, {1, 7, 2, 1},
+          {0, 8, 1, 1}};
 }
 
 struct pair_answer {
@@ -64,15 +68,16 @@ struct pair_answer {
   // The gradient of the loss by the product of rows i and j.
   void add(const pair_problem& p, index i, index j, double slope) {
     for (index c = 0; c < p.width; ++c) {
-      const auto at = static_cast<std::size_t>(i * p.width + c), bt = static_cast<std::size_t>(j * p.width + c);
+      const auto at = static_cast<std::size_t>(i * p.width + c),
+                 bt = static_cast<std::size_t>(j * p.width + c);
       da[at] += slope * p.b[bt];
       db[bt] += slope * p.a[at];
     }
   }
 };
 
-// Runs a loss with the memory that its dry run asked for. Gradients start at given numbers, as losses must add; rows lie apart by more than their
-// width.
+// Runs a loss with the memory that its dry run asked for. Gradients start at given numbers, as losses must
+// add; rows lie apart by more than their width.
 template <class S>
 struct pair_trial {
   static constexpr double start = 0.25;
@@ -83,28 +88,36 @@ struct pair_trial {
   double loss = 0;
   std::vector<double> losses;  // of each thread
 
-  explicit pair_trial(const pair_problem& problem) : p(problem), log_scale(static_cast<S>(p.log_scale)), bias(static_cast<S>(p.bias)) {
+  explicit pair_trial(const pair_problem& problem)
+      : p(problem), log_scale(static_cast<S>(p.log_scale)), bias(static_cast<S>(p.bias)) {
     const auto spread = [&](const std::vector<double>& from, std::vector<S>& to, std::vector<S>& gradient) {
       to.assign(static_cast<std::size_t>(p.samples * (p.width + gap)), static_cast<S>(NAN));
       gradient.assign(to.size(), static_cast<S>(start));
       for (index i = 0; i < p.samples; ++i)
-        for (index c = 0; c < p.width; ++c) to[at(i, c)] = static_cast<S>(from[static_cast<std::size_t>(i * p.width + c)]);
+        for (index c = 0; c < p.width; ++c)
+          to[at(i, c)] = static_cast<S>(from[static_cast<std::size_t>(i * p.width + c)]);
     };
     spread(p.a, a, da);
     spread(p.b, b, db);
   }
-  std::size_t at(index row, index column) const { return static_cast<std::size_t>(row * (p.width + gap) + column); }
+  std::size_t at(index row, index column) const {
+    return static_cast<std::size_t>(row * (p.width + gap) + column);
+  }
 
   template <class Loss>
   pair_trial& run(int threads, const Loss& call, bool gradients = true) {
-    const auto rows = [&](std::vector<S>& from) { return matrix<S>{from.data(), p.samples, p.width, p.width + gap}; };
+    const auto rows = [&](std::vector<S>& from) {
+      return matrix<S>{from.data(), p.samples, p.width, p.width + gap};
+    };
     losses.assign(static_cast<std::size_t>(threads), NAN);
     cpu_run_planned(threads, [&](cpu::context& ctx) {
       const double got =
-          gradients ? call(ctx, matrix<const S>(rows(a)), matrix<const S>(rows(b)), static_cast<const S*>(&log_scale), static_cast<const S*>(&bias),
-                           p.share, rows(da), rows(db), &dlog_scale, &dbias)
-                    : call(ctx, matrix<const S>(rows(a)), matrix<const S>(rows(b)), static_cast<const S*>(&log_scale), static_cast<const S*>(&bias),
-                           p.share, matrix<S>{}, matrix<S>{}, static_cast<S*>(nullptr), static_cast<S*>(nullptr));
+          gradients ? call(ctx, matrix<const S>(rows(a)), matrix<const S>(rows(b)),
+                           static_cast<const S*>(&log_scale), static_cast<const S*>(&bias), p.share, rows(da),
+                           rows(db), &dlog_scale, &dbias)
+                    : call(ctx, matrix<const S>(rows(a)), matrix<const S>(rows(b)),
+                           static_cast<const S*>(&log_scale), static_cast<const S*>(&bias), p.share,
+                           matrix<S>{}, matrix<S>{}, static_cast<S*>(nullptr), static_cast<S*>(nullptr));
       if (!ctx.measuring()) losses[static_cast<std::size_t>(ctx.thread)] = got;
     });
     loss = losses[0];
@@ -118,11 +131,13 @@ struct pair_trial {
       for (index c = 0; c < p.width + gap; ++c)
         for (const bool first : {true, false}) {
           const auto from = static_cast<std::size_t>(i * p.width + c);
-          const double want = c < p.width ? (first ? wanted.da : wanted.db)[from] : 0;  // the gaps must stay as they were
+          // the gaps must stay as they were
+          const double want = c < p.width ? (first ? wanted.da : wanted.db)[from] : 0;
           worst.add_off(static_cast<double>((first ? da : db)[at(i, c)]) - start, want, in_matrix(i, c));
           size = std::max(size, std::abs(want));
         }
-    return worst.measured(worst / std::max(size, 0.05));  // sums started at 1/4, so less than that has lost digits
+    // sums started at 1/4, so less than that has lost digits
+    return worst.measured(worst / std::max(size, 0.05));
   }
 };
 
@@ -134,8 +149,10 @@ void compare_pair_loss(const pair_problem& p, const pair_answer& wanted, const L
     for (const double loss : t.losses) CHECK(loss == t.loss);
     CHECK(off_by(t.loss, wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));
     CHECK(t.distance(wanted) <= tolerance);
-    CHECK(off_by(static_cast<double>(t.dlog_scale) - t.start, wanted.dlog_scale) <= tolerance * (1 + std::abs(wanted.dlog_scale)));
-    CHECK(off_by(static_cast<double>(t.dbias) - t.start, wanted.dbias) <= tolerance * (1 + std::abs(wanted.dbias)));
+    CHECK(off_by(static_cast<double>(t.dlog_scale) - t.start, wanted.dlog_scale) <=
+          tolerance * (1 + std::abs(wanted.dlog_scale)));
+    CHECK(off_by(static_cast<double>(t.dbias) - t.start, wanted.dbias) <=
+          tolerance * (1 + std::abs(wanted.dbias)));
   }
   pair_trial<S> only(p);
   only.run(2, call, false);

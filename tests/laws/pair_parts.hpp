@@ -7,10 +7,12 @@
 
 #include <array>
 
-// A loss that is computed in parts, put together again: then it must obey what every loss over all pairs does.
+// A loss that is computed in parts, put together again: then it must obey what every loss over all pairs
+// does.
 namespace motet::laws {
 
-// Samples cut into uneven parts, one of them empty. Columns come part after part in another order than rows, as from other ranks.
+// Samples cut into uneven parts, one of them empty. Columns come part after part in another order than rows,
+// as from other ranks.
 struct pair_cut {
   static constexpr std::array<std::size_t, 4> order{2, 0, 3, 1};
   std::array<interval, 4> parts;
@@ -35,7 +37,12 @@ struct pair_cut {
     index first = 0;
     for (const matrix<const S>& piece : pieces(others)) {
       for (const interval own : parts)
-        visit(pair_part<S>{rows.slice(own.begin, own.size()), columns.data() + own.begin, {&piece, 1}, others.rows, first}, own);
+        visit(pair_part<S>{rows.slice(own.begin, own.size()),
+                           columns.data() + own.begin,
+                           {&piece, 1},
+                           others.rows,
+                           first},
+              own);
       first += piece.rows;
     }
   }
@@ -43,7 +50,9 @@ struct pair_cut {
   template <class S, class Visit>
   void each(matrix<const S> rows, matrix<const S> others, Visit&& visit) const {
     const std::vector<matrix<const S>> all = pieces(others);
-    for (const interval own : parts) visit(pair_part<S>{rows.slice(own.begin, own.size()), columns.data() + own.begin, all, others.rows}, own);
+    for (const interval own : parts)
+      visit(pair_part<S>{rows.slice(own.begin, own.size()), columns.data() + own.begin, all, others.rows},
+            own);
   }
 };
 

@@ -7,7 +7,8 @@
 
 namespace motet::laws {
 
-// Where the operations of a rank work, for laws that hold wherever that is: a context, and numbers that a test sees on the host. Here it is the host.
+// Where the operations of a rank work, for laws that hold wherever that is: a context, and numbers that a
+// test sees on the host. Here it is the host.
 struct host_place {
   using context = cpu::context;
   context ctx;

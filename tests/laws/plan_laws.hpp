@@ -12,12 +12,16 @@
 #include <cstdlib>
 #include <memory>
 
-// Any plan gives the single rank's loss, gradients and steps: plans drawn at random, and what they are compared with.
+// Any plan gives the single rank's loss, gradients and steps: plans drawn at random, and what they are
+// compared with.
 namespace {
 
-using picture = motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 4, .heads = 4, .embedding = 8}>>;
+using picture = motet::module<
+    "picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 4, .heads = 4, .embedding = 8}>>;
 using caption =
-    motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 12, .layers = 3, .heads = 3, .embedding = 8}>>;
+    motet::module<"caption",
+                  text_tower<text_config{
+                      .vocabulary = 20, .context = 6, .width = 12, .layers = 3, .heads = 3, .embedding = 8}>>;
 using towers = model<join<info_nce, picture, caption>>;
 constexpr motet::index samples = 48;
 
@@ -33,7 +37,8 @@ class plan_maker {
       plan made = random_plan(roll_, facts, ranks_ > 0 ? ranks_ : most_ranks_);
       if (ranks_ > 0) made.cluster.ranks = ranks_;
       // What splits backward makes nothing again.
-      const bool splits = made.schedule.view().starts_with("zb") || made.schedule.view().starts_with("dualpipe");
+      const bool splits =
+          made.schedule.view().starts_with("zb") || made.schedule.view().starts_with("dualpipe");
       bool fits = true;
       for (module_plan& each : made.modules) {
         if (splits) each.remade = {};
@@ -53,16 +58,19 @@ std::string text_of(const plan& of) {
   std::string text = std::to_string(of.cluster.ranks) + " ranks, " + std::string(of.schedule.view());
   for (const module_plan& each : of.modules) {
     const degrees& split = each.on.split();
-    text += "; " + std::string(each.name.view()) + " stages " + std::to_string(split.stages) + "x" + std::to_string(each.chunks) + " data " +
-            std::to_string(split.data) + " context " + std::to_string(split.context) + " tensor " + std::to_string(split.tensor) + " microbatches " +
-            std::to_string(each.microbatches) + "/" + std::to_string(each.group) + " stash " + std::to_string(each.stash) + " ahead " +
-            std::to_string(each.ahead) + " zero " + std::to_string(each.zero) + " on";
+    text += "; " + std::string(each.name.view()) + " stages " + std::to_string(split.stages) + "x" +
+            std::to_string(each.chunks) + " data " + std::to_string(split.data) + " context " +
+            std::to_string(split.context) + " tensor " + std::to_string(split.tensor) + " microbatches " +
+            std::to_string(each.microbatches) + "/" + std::to_string(each.group) + " stash " +
+            std::to_string(each.stash) + " ahead " + std::to_string(each.ahead) + " zero " +
+            std::to_string(each.zero) + " on";
     for (const std::int32_t rank : each.on.ranks()) text += " " + std::to_string(rank);
   }
   return text;
 }
 
-// Sums of 4 bytes in other orders: 1e-5 is what they keep to, but for one of some thousand drawn gradients, which came to 1.02e-5.
+// Sums of 4 bytes in other orders: 1e-5 is what they keep to, but for one of some thousand drawn gradients,
+// which came to 1.02e-5.
 constexpr double gradient_rounding = 1.5e-5;
 
 // Three steps of both from the same weights, then all weights and moments.
@@ -72,7 +80,8 @@ void check_steps(Trained& many, single_rank<towers, fp32>& one, const towers::ba
   for (int step = 0; step < 3; ++step) {
     before();
     const step_result wanted = one.step(whole, 1e-3), found = many.step(whole, 1e-3);
-    // Adam makes steps of gradients that are zero but for rounding, so that weights differ from the second step on.
+    // Adam makes steps of gradients that are zero but for rounding, so that weights differ from the second
+    // step on.
     const double tolerance = step == 0 ? 1e-5 : 1e-4;
     CHECK(laws::off_by(found.loss, wanted.loss) <= tolerance * std::abs(wanted.loss));
     CHECK(laws::off_by(found.gradient_norm, wanted.gradient_norm) <= tolerance * wanted.gradient_norm);
@@ -144,7 +153,8 @@ void go_on(const plan& first, const plan& second, const std::filesystem::path& r
   {
     const auto many = make(first);
     many->prepare();
-    for (int step = 0; step < 2; ++step) CHECK(laws::off_by(many->step(whole, 1e-3).loss, losses[static_cast<std::size_t>(step)]) <= 1e-4);
+    for (int step = 0; step < 2; ++step)
+      CHECK(laws::off_by(many->step(whole, 1e-3).loss, losses[static_cast<std::size_t>(step)]) <= 1e-4);
     save(*many, run, "towers", json{}, json{});
   }
   const auto many = make(second);
@@ -152,7 +162,8 @@ void go_on(const plan& first, const plan& second, const std::filesystem::path& r
   const checkpoint from(run);
   load(*many, from, "towers");
   CHECK(many->updates() == 2);
-  for (int step = 2; step < 4; ++step) CHECK(laws::off_by(many->step(whole, 1e-3).loss, losses[static_cast<std::size_t>(step)]) <= 1e-4);
+  for (int step = 2; step < 4; ++step)
+    CHECK(laws::off_by(many->step(whole, 1e-3).loss, losses[static_cast<std::size_t>(step)]) <= 1e-4);
   CHECK(way_apart(many->weights(), one.weights, single_rank<towers, fp32>(samples, 1).weights) <= 1e-3);
 }
 

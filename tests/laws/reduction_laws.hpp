@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Stages of made-up parameters on replicas x tensor ranks, whose sums every rank can work out by itself, for tests of reductions on any transport.
+// Stages of made-up parameters on replicas x tensor ranks, whose sums every rank can work out by itself, for
+// tests of reductions on any transport.
 #include <motet/runtime/gradients/gradient_ring.hpp>
 
 #include <numeric>
@@ -59,7 +60,8 @@ struct made_ranks {
     }
     return found;
   }
-  reduction_plan plan(const made_stage& own, std::int32_t rank, const bucket_options& options, std::span<const interval> layers = {}) const {
+  reduction_plan plan(const made_stage& own, std::int32_t rank, const bucket_options& options,
+                      std::span<const interval> layers = {}) const {
     return plan_reduction(own.size, own.shared, {replicas, rank / tensor}, {size(), rank}, options, layers);
   }
 };
@@ -74,13 +76,15 @@ inline bucket_options make_options(std::uint64_t seed, bool shards) {
 
 // Small whole numbers, so that no sum rounds.
 inline float number_of(std::uint64_t step, std::int32_t rank, std::size_t parameter, index element) {
-  const std::uint64_t mixed =
-      (static_cast<std::uint64_t>(element) * 31 + parameter * 1009 + static_cast<std::uint64_t>(rank) * 7 + step * 13) * 2654435761u;
+  const std::uint64_t mixed = (static_cast<std::uint64_t>(element) * 31 + parameter * 1009 +
+                               static_cast<std::uint64_t>(rank) * 7 + step * 13) *
+                              2654435761u;
   return static_cast<float>(static_cast<int>(mixed >> 7 & 15) - 8);
 }
 
 // The sum over the ranks that hold the same element as `rank`.
-inline float sum_of(const made_ranks& ranks, std::int32_t rank, const made_parameter& of, std::uint64_t step, std::size_t parameter, index element) {
+inline float sum_of(const made_ranks& ranks, std::int32_t rank, const made_parameter& of, std::uint64_t step,
+                    std::size_t parameter, index element) {
   float sum = 0;
   for (std::int32_t r = 0; r < ranks.size(); ++r)
     if (of.shared || r % ranks.tensor == rank % ranks.tensor) sum += number_of(step, r, parameter, element);
@@ -99,12 +103,13 @@ void poll(End& end, Call&& call) {
 
 // Three steps on one rank: sums, and with shards the weights that come back. Counts what is wrong.
 template <class Place, class Group, class End>
-int check_reduction(Place& place, const made_ranks& ranks, std::int32_t rank, Group* cut, Group* shared, End& end, std::uint64_t seed, bool shards) {
+int check_reduction(Place& place, const made_ranks& ranks, std::int32_t rank, Group* cut, Group* shared,
+                    End& end, std::uint64_t seed, bool shards) {
   const auto parameters = make_parameters(seed, ranks.tensor);
   const made_stage own = stage_of(parameters, ranks.tensor, rank % ranks.tensor);
   using context = typename Place::context;
-  gradient_reduction<float, Group, context> sums(ranks.plan(own, rank, make_options(seed, shards)), cut, shared,
-                                                 1 + static_cast<std::int32_t>(seed % 4));
+  gradient_reduction<float, Group, context> sums(ranks.plan(own, rank, make_options(seed, shards)), cut,
+                                                 shared, 1 + static_cast<std::int32_t>(seed % 4));
   const auto size = static_cast<std::size_t>(own.size);
   typename Place::template numbers<float> all_gradients(place, size), all_weights(place, size);
   std::vector<float>&gradients = all_gradients.seen(), &weights = all_weights.seen();
@@ -114,7 +119,8 @@ int check_reduction(Place& place, const made_ranks& ranks, std::int32_t rank, Gr
   for (std::uint64_t step = 0; step < 3; ++step) {
     for (const auto& part : own.parts)
       for (index e = 0; e < part.at.size(); ++e)
-        gradients[static_cast<std::size_t>(part.at.begin + e)] = number_of(step, rank, part.parameter, part.global + e);
+        gradients[static_cast<std::size_t>(part.at.begin + e)] =
+            number_of(step, rank, part.parameter, part.global + e);
     all_gradients.put();
     sums.begin_step();
     // Layer by layer from the end, in any order, or not at all.
@@ -136,7 +142,8 @@ int check_reduction(Place& place, const made_ranks& ranks, std::int32_t rank, Gr
     for (const auto& part : own.parts)
       for (index e = 0; e < part.at.size(); ++e) {
         const auto at = static_cast<std::size_t>(part.at.begin + e);
-        const float sum = sum_of(ranks, rank, parameters[part.parameter], step, part.parameter, part.global + e);
+        const float sum =
+            sum_of(ranks, rank, parameters[part.parameter], step, part.parameter, part.global + e);
         wrong += !shards && !is_own[at];
         wrong += is_own[at] && gradients[at] != sum;
         weights[at] = is_own[at] ? sum : -100;
@@ -146,7 +153,8 @@ int check_reduction(Place& place, const made_ranks& ranks, std::int32_t rank, Gr
     all_weights.get();
     for (const auto& part : own.parts)
       for (index e = 0; e < part.at.size(); ++e) {
-        const float sum = sum_of(ranks, rank, parameters[part.parameter], step, part.parameter, part.global + e);
+        const float sum =
+            sum_of(ranks, rank, parameters[part.parameter], step, part.parameter, part.global + e);
         wrong += weights[static_cast<std::size_t>(part.at.begin + e)] != sum;
       }
   }
@@ -159,7 +167,8 @@ inline std::vector<interval> layers_of(const made_stage& own, std::uint64_t seed
   std::vector<interval> layers;
   for (std::size_t p = 0; p < own.parts.size();) {
     interval layer = own.parts[p].at;
-    for (const std::size_t end = p + 1 + draw() % 3; p < own.parts.size() && p < end; ++p) layer.end = own.parts[p].at.end;
+    for (const std::size_t end = p + 1 + draw() % 3; p < own.parts.size() && p < end; ++p)
+      layer.end = own.parts[p].at.end;
     if (layer.size() > 0) layers.push_back(layer);
   }
   return layers;
@@ -167,12 +176,13 @@ inline std::vector<interval> layers_of(const made_stage& own, std::uint64_t seed
 
 // Two steps of three microbatches on one rank, whose gradients exist a few layers at a time.
 template <class Place, class Group, class End>
-int check_ring(Place& place, const made_ranks& ranks, std::int32_t rank, Group* cut, Group* shared, End& end, std::uint64_t seed,
-               std::int32_t slots) {
+int check_ring(Place& place, const made_ranks& ranks, std::int32_t rank, Group* cut, Group* shared, End& end,
+               std::uint64_t seed, std::int32_t slots) {
   const auto parameters = make_parameters(seed, ranks.tensor);
   const made_stage own = stage_of(parameters, ranks.tensor, rank % ranks.tensor);
   const std::vector<interval> layers = layers_of(own, seed);
-  gradient_ring<float, Group, typename Place::context> ring(ranks.plan(own, rank, make_options(seed, true), layers), layers, cut, shared, slots, 2);
+  gradient_ring<float, Group, typename Place::context> ring(
+      ranks.plan(own, rank, make_options(seed, true), layers), layers, cut, shared, slots, 2);
   const auto size = static_cast<std::size_t>(own.size);
   typename Place::template numbers<float> base(place, size, -1000.0f), all_weights(place, size);
   std::vector<float>& weights = all_weights.seen();
@@ -191,22 +201,26 @@ int check_ring(Place& place, const made_ranks& ranks, std::int32_t rank, Group* 
           for (const auto& part : own.parts)
             for (index e = part.at.begin; e < part.at.end; ++e)
               if (e >= layers[l].begin && e < layers[l].end)
-                numbers[e - layers[l].begin] += number_of(10 * step + m, rank, part.parameter, part.global + e - part.at.begin);
+                numbers[e - layers[l].begin] +=
+                    number_of(10 * step + m, rank, part.parameter, part.global + e - part.at.begin);
         });
         sink.told(sink.self, there, layers[l].size());
       }
     poll(end, [&] { return ring.finish(); });
     std::fill(weights.begin(), weights.end(), -100.0f);
     for (const owned_elements& each : ring.plan().share.owned)
-      place.change(ring.sums() + each.moments, each.at.size(),
-                   [&](const float* sums) { std::copy_n(sums, each.at.size(), weights.begin() + static_cast<std::ptrdiff_t>(each.at.begin)); });
+      place.change(ring.sums() + each.moments, each.at.size(), [&](const float* sums) {
+        std::copy_n(sums, each.at.size(), weights.begin() + static_cast<std::ptrdiff_t>(each.at.begin));
+      });
     all_weights.put();
     poll(end, [&] { return ring.gather_weights(); });
     all_weights.get();
     for (const auto& part : own.parts)
       for (index e = 0; e < part.at.size(); ++e) {
         float sum = 0;
-        for (std::uint64_t m = 0; m < 3; ++m) sum += sum_of(ranks, rank, parameters[part.parameter], 10 * step + m, part.parameter, part.global + e);
+        for (std::uint64_t m = 0; m < 3; ++m)
+          sum +=
+              sum_of(ranks, rank, parameters[part.parameter], 10 * step + m, part.parameter, part.global + e);
         wrong += weights[static_cast<std::size_t>(part.at.begin + e)] != sum;
       }
   }

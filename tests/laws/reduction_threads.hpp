@@ -9,7 +9,8 @@
 
 namespace motet::laws {
 
-// Calls rank(endpoint, cut group, shared group) on a thread for each rank; returns what the first of them throws.
+// Calls rank(endpoint, cut group, shared group) on a thread for each rank; returns what the first of them
+// throws.
 template <class Rank>
 std::string run_reduction(const made_ranks& ranks, std::int32_t in_flight, Rank rank) {
   local::world world(ranks.size(), 0, {});

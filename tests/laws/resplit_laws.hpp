@@ -5,7 +5,8 @@
 
 #include "deviation.hpp"
 
-// Whatever shares replicas have, and however they change from step to step, a plan gives the single rank's loss, gradients and steps.
+// Whatever shares replicas have, and however they change from step to step, a plan gives the single rank's
+// loss, gradients and steps.
 namespace {
 
 bool has_replicas(const plan& of) {
@@ -19,7 +20,8 @@ plan make_with_replicas(plan_maker& maker, int groups = 0) {
 }
 
 // Any shares that the options allow.
-list<motet::index> random_shares(laws::dice& roll, motet::index size, motet::index replicas, motet::index microbatches, const resplit_options& how) {
+list<motet::index> random_shares(laws::dice& roll, motet::index size, motet::index replicas,
+                                 motet::index microbatches, const resplit_options& how) {
   const share_bounds within = bounds_of(how, size, replicas, microbatches);
   list<motet::index> weights;
   for (motet::index r = 0; r < replicas; ++r) weights.push(1 + roll.below(1000));
@@ -29,7 +31,8 @@ template <class Trainer>
 void change_shares(Trainer& train, const plan& of, laws::dice& roll, const resplit_options& how) {
   for (motet::index k = 0; k < of.modules.size(); ++k) {
     const module_plan& own = of.modules[k];
-    train.set_shares(k, random_shares(roll, samples / own.groups(), own.on.split().data, own.whole_group(), how));
+    train.set_shares(
+        k, random_shares(roll, samples / own.groups(), own.on.split().data, own.whole_group(), how));
   }
 }
 

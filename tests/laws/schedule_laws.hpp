@@ -25,7 +25,8 @@ class dice {
   explicit dice(std::uint64_t seed) : draw_(seed) {}
   int below(index end) { return static_cast<int>(draw_() % static_cast<std::uint64_t>(end)); }
   int between(int first, int last) {
-    return static_cast<int>(first + static_cast<index>(draw_() % static_cast<std::uint64_t>(index{last} - first + 1)));
+    return static_cast<int>(
+        first + static_cast<index>(draw_() % static_cast<std::uint64_t>(index{last} - first + 1)));
   }
   double part() { return static_cast<double>(draw_() >> 11) * 0x1p-53; }
 
@@ -41,7 +42,8 @@ inline double sum(const list<double>& of) {
 
 // The order of every rank, counted cue by cue.
 inline void check_order(const score& written) {
-  std::map<std::array<int, 3>, std::array<int, 5>> seen;  // of each voice, stage, microbatch: forwards, kept, input parts, weight parts, replays
+  // of each voice, stage, microbatch: forwards, kept, input parts, weight parts, replays
+  std::map<std::array<int, 3>, std::array<int, 5>> seen;
   for (int r = 0; r < written.ranks(); ++r) {
     for (int i = written.begin_of(r); i < written.end_of(r); ++i) {
       const cue it = written[i];
@@ -73,13 +75,18 @@ inline void check_messages(const program& of) {
       const bool replays = it.what == op::send_replay || it.what == op::receive_replay;
       const bool backwards = it.what == op::send_backward || it.what == op::receive_backward;
       const int boundary = it.stage - (is_send(it.what) == backwards ? 1 : 0);
-      (is_send(it.what) ? sent : received)[{backwards ? 2 : replays ? 1 : 0, it.voice, boundary}].push_back(it.microbatch);
+      (is_send(it.what) ? sent : received)[{backwards ? 2
+                                            : replays ? 1
+                                                      : 0,
+                                            it.voice, boundary}]
+          .push_back(it.microbatch);
     }
   }
   CHECK(sent == received);
 }
 
-// Whoever follows the graph in any order meets every need: ranks run at random here, and the oracle says what each instruction needs.
+// Whoever follows the graph in any order meets every need: ranks run at random here, and the oracle says what
+// each instruction needs.
 inline void check_waits(const program& of, delivery how, std::uint64_t seed) {
   program_graph graph;
   REQUIRE(build_graph(of, how, graph).ok());
@@ -89,11 +96,13 @@ inline void check_waits(const program& of, delivery how, std::uint64_t seed) {
   const auto lanes = static_cast<int>(graph.lane_ranks.size());
   std::vector<int> at(graph.lane_starts.begin(), graph.lane_starts.end());
   std::vector<bool> done(static_cast<std::size_t>(of.instructions.size()));
-  std::vector<std::vector<int>> there(static_cast<std::size_t>(graph.meeting_sizes.size()));  // lanes that have arrived
+  // lanes that have arrived
+  std::vector<std::vector<int>> there(static_cast<std::size_t>(graph.meeting_sizes.size()));
   std::vector<bool> arrived(static_cast<std::size_t>(lanes));
   index left = of.instructions.size();
   const auto run = [&](int i) {
-    for (const int each : meaning.needs(i)) REQUIRE_MESSAGE(done[static_cast<std::size_t>(each)], locate(of, i) << " before " << locate(of, each));
+    for (const int each : meaning.needs(i))
+      REQUIRE_MESSAGE(done[static_cast<std::size_t>(each)], locate(of, i) << " before " << locate(of, each));
     done[static_cast<std::size_t>(i)] = true;
     --left;
   };
@@ -107,7 +116,8 @@ inline void check_waits(const program& of, delivery how, std::uint64_t seed) {
     while (of.instructions[graph.order[last]].paired) ++last;
     bool ready = true;
     for (int p = at[own]; p <= last; ++p)
-      for (const int each : graph.waits_of(graph.order[p])) ready = ready && (each < 0 || done[static_cast<std::size_t>(each)]);
+      for (const int each : graph.waits_of(graph.order[p]))
+        ready = ready && (each < 0 || done[static_cast<std::size_t>(each)]);
     if (!ready) continue;
     idle = 0;
     const int meeting = graph.meetings[graph.order[at[own]]];
@@ -131,15 +141,24 @@ inline void check_waits(const program& of, delivery how, std::uint64_t seed) {
 inline list<double*> numbers_of(cost_table& costs) {
   list<double*> all;
   for (stage_cost& each : costs.stages)
-    for (double* const one : {&each.forward, &each.backward_input, &each.backward_weight, &each.forward_bytes, &each.backward_bytes}) all.push(one);
+    for (double* const one : {&each.forward, &each.backward_input, &each.backward_weight, &each.forward_bytes,
+                              &each.backward_bytes})
+      all.push(one);
   for (double& each : costs.joins) all.push(&each);
-  for (double* const one : {&costs.reduction, &costs.update, &costs.wires.inside.latency, &costs.wires.between.latency}) all.push(one);
+  for (double* const one :
+       {&costs.reduction, &costs.update, &costs.wires.inside.latency, &costs.wires.between.latency})
+    all.push(one);
   return all;
 }
 inline cost_table random_costs(const program& of, dice& draw, bool transfers) {
   cost_table made = even_costs(of, {}, draw.part());
   for (stage_cost& each : made.stages)
-    each = {.2 + draw.part(), .2 + draw.part(), .2 + draw.part(), draw.part(), transfers ? draw.part() : 0, transfers ? draw.part() : 0};
+    each = {.2 + draw.part(),
+            .2 + draw.part(),
+            .2 + draw.part(),
+            draw.part(),
+            transfers ? draw.part() : 0,
+            transfers ? draw.part() : 0};
   made.update = made.reduction = .1 * draw.part();
   if (transfers) made.wires = {{.1 * draw.part(), 5}, {.3 * draw.part(), 5}, 0};
   return made;
@@ -165,7 +184,8 @@ inline rehearsed rehearse(const program& of, const cost_table& costs, delivery h
   made.found = analyse(of, costs, made.when);
   return made;
 }
-inline rehearsed rehearse(const score& of, const stage_cost& device, double join = 0, delivery how = delivery::buffered) {
+inline rehearsed rehearse(const score& of, const stage_cost& device, double join = 0,
+                          delivery how = delivery::buffered) {
   const program made = compile(of);
   return rehearse(made, even_costs(made, device, join), how);
 }
@@ -190,7 +210,8 @@ inline void check_timeline(const program& of, const cost_table& costs, delivery 
     CHECK(own.busy == doctest::Approx(busy));
     CHECK(when.makespan >= own.busy - close);
     CHECK(own.busy + own.idle() == doctest::Approx(when.makespan));
-    for (const double part : {own.warm_up, own.cool_down, own.dependency, own.transfer, own.sync}) CHECK(part >= -close);
+    for (const double part : {own.warm_up, own.cool_down, own.dependency, own.transfer, own.sync})
+      CHECK(part >= -close);
   }
   // One microbatch through all stages and back.
   for (const voice& each : of.voices) {
@@ -211,7 +232,9 @@ inline void check_timeline(const program& of, const cost_table& costs, delivery 
     const double latency = flies ? costs.between(of.rank_of(path[i - 1]), of.rank_of(path[i])).latency : 0;
     // A rendezvous ends when the rows are there; the link that they left is free again before.
     const wire way = is_send(before.what) ? costs.between(of.rank_of(path[i - 1]), before.peer) : wire{};
-    const double free = how == delivery::rendezvous && is_transfer(it.what) && costs.wires.ranks_per_node > 0 ? way.latency : 0;
+    const double free = how == delivery::rendezvous && is_transfer(it.what) && costs.wires.ranks_per_node > 0
+                            ? way.latency
+                            : 0;
     const double gap = when.start[path[i]] - when.finish[path[i - 1]];
     CHECK((std::abs(gap - latency) < close || std::abs(gap + free) < close));
   }
@@ -251,14 +274,15 @@ inline void check_simulation(const program& of, std::uint64_t seed) {
   }
 }
 
-// Everything above. `most_live(place)` is the schedule's bound on the microbatches that a stage keeps at once.
+// Everything above. `most_live(place)` is the schedule's bound on the microbatches that a stage keeps at
+// once.
 template <class Schedule, class Bound>
 void check_schedule(const typename Schedule::shape& shape, std::uint64_t seed, Bound most_live) {
   REQUIRE(Schedule::check(shape).ok());
   const score written = Schedule::write(shape);
   const verdict proof = prove(written);
-  REQUIRE_MESSAGE(proof.ok(),
-                  name_of(op::forward) << reason_messages[static_cast<int>(proof.why)].sentence << " rank " << proof.where << " at " << proof.got);
+  REQUIRE_MESSAGE(proof.ok(), name_of(op::forward) << reason_messages[static_cast<int>(proof.why)].sentence
+                                                   << " rank " << proof.where << " at " << proof.got);
   check_order(written);
   const program made = compile(written);
   for (const delivery how : {delivery::buffered, delivery::rendezvous}) {
@@ -269,7 +293,8 @@ void check_schedule(const typename Schedule::shape& shape, std::uint64_t seed, B
   check_messages(made);
   CHECK(score_of(made) == written);
   CHECK(made.slots == live_of_stages(made));
-  for (index place = 0; place < made.slots.size(); ++place) CHECK(made.slots[place] <= most_live(static_cast<int>(place)));
+  for (index place = 0; place < made.slots.size(); ++place)
+    CHECK(made.slots[place] <= most_live(static_cast<int>(place)));
   check_simulation(made, seed);
   // A rank with a single queue may hang; check() and the oracle must agree on it.
   for (const messages carried : {messages::in_one_lane, messages::in_compute}) {

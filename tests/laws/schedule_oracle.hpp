@@ -11,8 +11,9 @@
 
 namespace motet::laws {
 
-// Says whether a program is legal, by what instructions mean: each needs facts and makes facts. Slow and plain on purpose, and nothing of it is shared
-// with check(): there positions, lanes and counters; here a map of facts, and ranks that are asked in turn whether they can go on.
+// Says whether a program is legal, by what instructions mean: each needs facts and makes facts. Slow and
+// plain on purpose, and nothing of it is shared with check(): there positions, lanes and counters; here a map
+// of facts, and ranks that are asked in turn whether they can go on.
 class oracle {
  public:
   enum fact_kind {
@@ -55,8 +56,11 @@ class oracle {
   bool tables_fit() const {
     int places = 0, cells = 0;
     for (const voice& v : of_.voices) {
-      if (v.stages < 1 || v.microbatches < 1 || v.chunks < 1 || v.first_place != places || v.first_cell != cells) return false;
-      if (v.join >= of_.joins || (v.join >= 0 && (v.group < 1 || v.microbatches % v.group != 0))) return false;
+      if (v.stages < 1 || v.microbatches < 1 || v.chunks < 1 || v.first_place != places ||
+          v.first_cell != cells)
+        return false;
+      if (v.join >= of_.joins || (v.join >= 0 && (v.group < 1 || v.microbatches % v.group != 0)))
+        return false;
       for (const voice& w : of_.voices) {
         if (v.join >= 0 && v.join == w.join && v.joins() != w.joins()) return false;
         if (v.module == w.module && v.stages != w.stages) return false;
@@ -81,7 +85,8 @@ class oracle {
       for (int i = of_.starts[r]; i < of_.starts[r + 1]; ++i) {
         const instruction& it = of_.instructions[i];
         if (!read(r, i, it)) return false;
-        if (it.what == op::backward || it.what == op::backward_weight || it.what == op::offload) leaving.push_back(i);
+        if (it.what == op::backward || it.what == op::backward_weight || it.what == op::offload)
+          leaving.push_back(i);
         const bool overlapped = it.paired || !chain.empty();
         if (overlapped && (it.what > op::backward_weight)) return false;
         for (const int each : needs_[static_cast<std::size_t>(i)])
@@ -114,8 +119,8 @@ class oracle {
     if (it.what == op::join) return read_join(r, i, v, m);
     if (v < 0 || v >= of_.voices.size() || s < 0 || s >= sings(it).stages || place(v, s) != r) return false;
     const voice& of = sings(it);
-    const bool whole_stage =
-        it.what == op::reduce_gradient || it.what == op::gather_parameters || it.what == op::release_parameters || it.what == op::optimizer_step;
+    const bool whole_stage = it.what == op::reduce_gradient || it.what == op::gather_parameters ||
+                             it.what == op::release_parameters || it.what == op::optimizer_step;
     if (whole_stage) return read_stage(r, i, it);
     if (m < 0 || m >= of.microbatches) return false;
     if (it.what <= op::backward_weight) {
@@ -124,7 +129,8 @@ class oracle {
       if (own.gathered >= 0) needs_[static_cast<std::size_t>(i)].insert(own.gathered);
       own.uses.push_back(i);
     }
-    const bool last = s + 1 == of.stages, next_here = !last && place(v, s + 1) == r, previous_here = s > 0 && place(v, s - 1) == r;
+    const bool last = s + 1 == of.stages, next_here = !last && place(v, s + 1) == r,
+               previous_here = s > 0 && place(v, s - 1) == r;
     switch (it.what) {
       case op::forward:
       case op::forward_only:
@@ -161,12 +167,16 @@ class oracle {
       case op::send_replay: return send(r, i, it, 1, {replayed, v, s, m}, 1);
       case op::send_backward: return send(r, i, it, -1, {gave_input, v, s, m}, 2);
       case op::receive_forward: return !has({ran, v, s, m}) && receive(r, i, it, -1, {input, v, s, m}, 0);
-      case op::receive_replay: return !has({kept, v, s, m}) && receive(r, i, it, -1, {replay_input, v, s, m}, 1);
-      case op::receive_backward: return !has({gave_input, v, s, m}) && receive(r, i, it, 1, {gradient, v, s, m}, 2);
+      case op::receive_replay:
+        return !has({kept, v, s, m}) && receive(r, i, it, -1, {replay_input, v, s, m}, 1);
+      case op::receive_backward:
+        return !has({gave_input, v, s, m}) && receive(r, i, it, 1, {gradient, v, s, m}, 2);
       default: return false;
     }
   }
-  bool keep(int i, const instruction& it) { return make(i, {kept, it.voice, it.stage, it.microbatch}) && take(i, it); }
+  bool keep(int i, const instruction& it) {
+    return make(i, {kept, it.voice, it.stage, it.microbatch}) && take(i, it);
+  }
   bool weigh(int i, const instruction& it) {
     state& own = states_[{it.voice, it.stage}];
     if (own.updated || !make(i, {gave_weight, it.voice, it.stage, it.microbatch})) return false;
@@ -193,13 +203,17 @@ class oracle {
   }
   bool send(int r, int i, const instruction& it, int step, const fact& what, int kind) {
     const int other = it.stage + step;
-    if (other < 0 || other >= sings(it).stages || place(it.voice, other) == r || place(it.voice, other) != it.peer) return false;
+    if (other < 0 || other >= sings(it).stages || place(it.voice, other) == r ||
+        place(it.voice, other) != it.peer)
+      return false;
     if (!need(i, what)) return false;
     return sends_.insert({{kind, it.voice, other, it.microbatch}, i}).second;
   }
   bool receive(int r, int i, const instruction& it, int step, const fact& what, int kind) {
     const int other = it.stage + step;
-    if (other < 0 || other >= sings(it).stages || place(it.voice, other) == r || place(it.voice, other) != it.peer) return false;
+    if (other < 0 || other >= sings(it).stages || place(it.voice, other) == r ||
+        place(it.voice, other) != it.peer)
+      return false;
     return make(i, what) && receives_.insert({{kind, it.voice, it.stage, it.microbatch}, i}).second;
   }
   bool at_home(int v, int r) const { return place(v, of_.voices[v].stages - 1) == r; }
@@ -248,7 +262,8 @@ class oracle {
     own.updated = true;
     updates_ = true;
     (void)r;
-    return (need(i, {reduced, it.voice, it.stage, 0}) || replicas == 1) && make(i, {updated, it.voice, it.stage, 0});
+    return (need(i, {reduced, it.voice, it.stage, 0}) || replicas == 1) &&
+           make(i, {updated, it.voice, it.stage, 0});
   }
 
   bool complete() {
@@ -259,7 +274,9 @@ class oracle {
         if (updates_ && of.learns && !happened({updated, v, s, 0})) return false;
         for (int m = 0; m < of.microbatches; ++m) {
           if (!happened({ran, v, s, m})) return false;
-          if (of.learns && !(happened({kept, v, s, m}) && happened({gave_input, v, s, m}) && happened({gave_weight, v, s, m}))) return false;
+          if (of.learns && !(happened({kept, v, s, m}) && happened({gave_input, v, s, m}) &&
+                             happened({gave_weight, v, s, m})))
+            return false;
           if (happened({offloaded, v, s, m}) && !happened({fetched, v, s, m})) return false;
         }
       }
@@ -328,7 +345,8 @@ class oracle {
           if (!done[static_cast<std::size_t>(now[0])]) {
             bool can = true;
             for (const int each : now) can = can && ready(each);
-            for (const int each : together(now[0])) can = can && front[static_cast<std::size_t>(each)] && ready(each);
+            for (const int each : together(now[0]))
+              can = can && front[static_cast<std::size_t>(each)] && ready(each);
             if (!can) break;
             for (const int each : now) done[static_cast<std::size_t>(each)] = true;
             for (const int each : together(now[0])) done[static_cast<std::size_t>(each)] = true;

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-// Scores and times as short text, so that a test shows what it expects in one line. Letters: F forward, f forward_only, R re_forward, B backward,
-// I and W its two parts, S join, s join aside; then the microbatch, from 0; then, where it is not the rank, `.` and the stage; `+` overlaps with the
-// next one.
+// Scores and times as short text, so that a test shows what it expects in one line. Letters: F forward, f
+// forward_only, R re_forward, B backward, I and W its two parts, S join, s join aside; then the microbatch,
+// from 0; then, where it is not the rank, `.` and the stage; `+` overlaps with the next one.
 namespace motet::laws {
 
 inline constexpr char letters[] = "FfRBIWS";
@@ -37,7 +37,8 @@ inline void play(score& to, const std::string& order, int voice = 0, int stage =
   for (std::string word; words >> word;) {
     std::size_t end = 0;
     const int microbatch = std::stoi(word.substr(1), &end);
-    const int own = word.find('.') == std::string::npos ? (stage < 0 ? to.ranks() - 1 : stage) : std::stoi(word.substr(word.find('.') + 1));
+    const int own = word.find('.') == std::string::npos ? (stage < 0 ? to.ranks() - 1 : stage)
+                                                        : std::stoi(word.substr(word.find('.') + 1));
     const auto letter = std::string(letters).find(word[0]);
     if (word[0] == 'S' || word[0] == 's') to.join(0, microbatch, word[0] == 's');
     else to.play(static_cast<op>(letter), voice, own, microbatch);

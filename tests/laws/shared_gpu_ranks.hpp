@@ -8,14 +8,16 @@
 #include <map>
 #include <memory>
 
-// Ends of a shared GPU for laws that are told in the host's memory: what a call is given is brought to the GPU, and what it makes comes back.
+// Ends of a shared GPU for laws that are told in the host's memory: what a call is given is brought to the
+// GPU, and what it makes comes back.
 
 namespace motet::laws {
 
 // Bytes of the GPU with those of the host, moved in the order of a stream.
 class mirrored_bytes {
  public:
-  mirrored_bytes(cuda::engine& on, index bytes) : on_(&on), memory_(std::max<index>(bytes, 1)), sent_(std::max<index>(bytes, 1)), bytes_(bytes) {
+  mirrored_bytes(cuda::engine& on, index bytes)
+      : on_(&on), memory_(std::max<index>(bytes, 1)), sent_(std::max<index>(bytes, 1)), bytes_(bytes) {
     poison();
   }
   mirrored_bytes(const mirrored_bytes&) = delete;
@@ -34,12 +36,16 @@ class mirrored_bytes {
   }
   // As soon as the stream may.
   void poison() const {
-    if (bytes_ > 0) cuda::check(cudaMemsetAsync(memory_.data(), 0xd7, static_cast<std::size_t>(bytes_), on_->stream()), "cudaMemsetAsync");
+    if (bytes_ > 0)
+      cuda::check(cudaMemsetAsync(memory_.data(), 0xd7, static_cast<std::size_t>(bytes_), on_->stream()),
+                  "cudaMemsetAsync");
   }
 
  private:
   void move(void* to, const void* from, index bytes, cudaMemcpyKind kind) const {
-    if (bytes > 0) cuda::check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, on_->stream()), "cudaMemcpyAsync");
+    if (bytes > 0)
+      cuda::check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, on_->stream()),
+                  "cudaMemcpyAsync");
   }
   cuda::engine* on_;
   cuda::buffer<std::byte> memory_;
@@ -85,22 +91,25 @@ class mirrored_end : public shared_gpu::endpoint {
     end_step();
     return true;
   }
-  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* all,
-                std::span<const byte_range> in) {
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
+                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
     index bytes = 0;
     for (const byte_range& each : in) bytes = std::max(bytes, each.offset + each.bytes);
     // Made once, as its end waits for the stream.
     auto& made = brought_[meeting];
     if (!made) made = std::make_unique<mirrored_bytes>(on(), bytes);
     const mirrored_bytes& there = *made;
-    if (!shared_gpu::endpoint::exchange(meeting, member, shown(meeting, own, out), out, there.data(), in)) return false;
+    if (!shared_gpu::endpoint::exchange(meeting, member, shown(meeting, own, out), out, there.data(), in))
+      return false;
     for (const byte_range& each : in) there.get(all + each.offset, each.offset, each.bytes);
     return true;
   }
-  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::int32_t from, std::byte* to,
-             index bytes) {
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
+             std::int32_t from, std::byte* to, index bytes) {
     const mirrored_bytes there(on(), bytes);
-    if (!shared_gpu::endpoint::fetch(meeting, member, shown(meeting, own, out), out, from, there.data(), bytes)) return false;
+    if (!shared_gpu::endpoint::fetch(meeting, member, shown(meeting, own, out), out, from, there.data(),
+                                     bytes))
+      return false;
     if (from != member) there.get(to, 0, bytes);
     return true;
   }
@@ -123,7 +132,8 @@ class mirrored_end : public shared_gpu::endpoint {
 
 class mirrored_group {
  public:
-  mirrored_group(shared_gpu::group_set& set, std::int32_t number, shared_gpu::endpoint& own) : group_(set, number, own), own_(own) {}
+  mirrored_group(shared_gpu::group_set& set, std::int32_t number, shared_gpu::endpoint& own)
+      : group_(set, number, own), own_(own) {}
 
   std::int32_t size() const { return group_.size(); }
   std::int32_t member() const { return group_.member(); }
@@ -143,7 +153,8 @@ class mirrored_group {
   ticket all_reduce_sum(T* numbers, index count) {
     auto& own = room(count * size_of<T>);
     own.put(bytes_of(numbers), 0, count * size_of<T>);
-    return begins(group_.all_reduce_sum(reinterpret_cast<T*>(own.data()), count), {{bytes_of(numbers), &own, 0, count * size_of<T>}});
+    return begins(group_.all_reduce_sum(reinterpret_cast<T*>(own.data()), count),
+                  {{bytes_of(numbers), &own, 0, count * size_of<T>}});
   }
   template <class T>
   ticket reduce_scatter_sum(const T* from, T* to, std::span<const index> counts) {
@@ -153,7 +164,8 @@ class mirrored_group {
     const bool inside = to >= from && to < from + all;
     auto& result = inside ? there : room(mine * size_of<T>);
     const index at = inside ? (to - from) * size_of<T> : 0;
-    return begins(group_.reduce_scatter_sum(reinterpret_cast<const T*>(there.data()), reinterpret_cast<T*>(result.data() + at), counts),
+    return begins(group_.reduce_scatter_sum(reinterpret_cast<const T*>(there.data()),
+                                            reinterpret_cast<T*>(result.data() + at), counts),
                   {{bytes_of(to), &result, at, mine * size_of<T>}});
   }
   ticket all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) {
@@ -165,10 +177,12 @@ class mirrored_group {
     from.put(own, at, mine);
     return begins(group_.all_gather(from.data() + at, there.data(), bytes), {{all, &there, 0, whole}});
   }
-  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to, std::span<const index> to_bytes) {
+  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
+                    std::span<const index> to_bytes) {
     auto &there = room(sum(from_bytes)), &result = room(sum(to_bytes));
     there.put(from, 0, sum(from_bytes));
-    return begins(group_.all_to_all(there.data(), from_bytes, result.data(), to_bytes), {{to, &result, 0, sum(to_bytes)}});
+    return begins(group_.all_to_all(there.data(), from_bytes, result.data(), to_bytes),
+                  {{to, &result, 0, sum(to_bytes)}});
   }
   ticket broadcast(std::byte* data, index bytes, std::int32_t root) {
     auto& own = room(bytes);
@@ -194,7 +208,9 @@ class mirrored_group {
     for (const index each : parts) all += each;
     return all;
   }
-  mirrored_bytes& room(index bytes) { return *rooms_.emplace_back(std::make_unique<mirrored_bytes>(own_.on(), bytes)); }
+  mirrored_bytes& room(index bytes) {
+    return *rooms_.emplace_back(std::make_unique<mirrored_bytes>(own_.on(), bytes));
+  }
   ticket begins(ticket which, std::vector<copy_back> results) {
     results_[which] = std::move(results);
     return which;
@@ -228,7 +244,8 @@ struct shared_gpu_place {
   template <class T>
   class numbers {
    public:
-    numbers(shared_gpu_place& place, std::size_t count, T value = T(0)) : place_(&place), seen_(count, value), there_(static_cast<index>(count)) {}
+    numbers(shared_gpu_place& place, std::size_t count, T value = T(0))
+        : place_(&place), seen_(count, value), there_(static_cast<index>(count)) {}
     T* data() { return there_.data(); }
     std::vector<T>& seen() { return seen_; }
     void put() { upload(place_->ctx, static_cast<const T*>(seen_.data()), there_.data(), there_.size()); }

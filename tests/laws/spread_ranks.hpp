@@ -10,8 +10,8 @@
 
 namespace motet::laws {
 
-// Runs body(spread, place) on a thread for each of tensor x context ranks, which hold one stage and share the microbatch `whole`. What one throws stops
-// the others, and its text is the result.
+// Runs body(spread, place) on a thread for each of tensor x context ranks, which hold one stage and share the
+// microbatch `whole`. What one throws stops the others, and its text is the result.
 template <class Body>
 std::string run_shards(index tensor, index context, bool balanced, const sequences& whole, Body&& body) {
   const auto ranks = static_cast<std::int32_t>(tensor * context);
@@ -31,7 +31,8 @@ std::string run_shards(index tensor, index context, bool balanced, const sequenc
   const auto rank = [&](std::int32_t number) {
     const index t = number % tensor, c = number / tensor;
     local::endpoint end(world, number);
-    local::group of_tensor(set, static_cast<std::int32_t>(c), end), of_context(set, static_cast<std::int32_t>(context + t), end);
+    local::group of_tensor(set, static_cast<std::int32_t>(c), end),
+        of_context(set, static_cast<std::int32_t>(context + t), end);
     const spread_place place{tensor, t, context, c, balanced};
     spread_rows rows(place, whole.samples);
     spread is;

@@ -10,7 +10,8 @@
 #include <functional>
 #include <map>
 
-// A net on one rank, and its parts on the members of a tensor group, must do the same. A test names a subject; check_members does the rest.
+// A net on one rank, and its parts on the members of a tensor group, must do the same. A test names a
+// subject; check_members does the rest.
 namespace motet::laws {
 
 // What one run gives, as one rank would: rows of all samples, and gradients of whole tensors.
@@ -21,7 +22,8 @@ struct whole_outcome {
 
 // What a member holds of a flat buffer of the whole net.
 template <class T>
-std::vector<T> held_part(const std::vector<parameter>& whole, const reals& flat, const std::vector<parameter>& held, index size) {
+std::vector<T> held_part(const std::vector<parameter>& whole, const reals& flat,
+                         const std::vector<parameter>& held, index size) {
   std::vector<T> out(static_cast<std::size_t>(size), T(not_written));
   REQUIRE_EQ(whole.size(), held.size());
   for (std::size_t i = 0; i < held.size(); ++i) {
@@ -32,7 +34,8 @@ std::vector<T> held_part(const std::vector<parameter>& whole, const reals& flat,
       index at = slice.offset;
       for (index r = slice.rows.begin; r < slice.rows.end; ++r)
         for (index c = slice.columns.begin; c < slice.columns.end; ++c)
-          out[static_cast<std::size_t>(at++)] = static_cast<T>(flat[static_cast<std::size_t>(from.offset + r * from.width + c)]);
+          out[static_cast<std::size_t>(at++)] =
+              static_cast<T>(flat[static_cast<std::size_t>(from.offset + r * from.width + c)]);
     }
   }
   return out;
@@ -40,8 +43,8 @@ std::vector<T> held_part(const std::vector<parameter>& whole, const reals& flat,
 
 // Adds a member's gradients to those of the whole net, and counts how many members hold each element.
 template <class T>
-void add_part(const std::vector<parameter>& held, const std::vector<T>& flat, std::map<std::string, reals>& sums,
-              std::map<std::string, reals>& holders) {
+void add_part(const std::vector<parameter>& held, const std::vector<T>& flat,
+              std::map<std::string, reals>& sums, std::map<std::string, reals>& holders) {
   for (const parameter& each : held) {
     reals &sum = sums[each.name], &count = holders[each.name];
     sum.resize(static_cast<std::size_t>(each.size()));
@@ -80,8 +83,10 @@ struct layer_part {
   memory<N> allocate() const {
     using stream = typename N::stream;
     const std::size_t rows = static_cast<std::size_t>(whole.rows());
-    return {narrowed<stream>(random_reals(whole.rows() * L::in, "x")), std::vector<stream>(rows * L::out, stream(not_written)),
-            narrowed<stream>(random_reals(whole.rows() * L::out, "dy")), std::vector<stream>(rows * L::in, stream(not_written)),
+    return {narrowed<stream>(random_reals(whole.rows() * L::in, "x")),
+            std::vector<stream>(rows * L::out, stream(not_written)),
+            narrowed<stream>(random_reals(whole.rows() * L::out, "dy")),
+            std::vector<stream>(rows * L::in, stream(not_written)),
             std::vector<stream>(rows * L::out, stream(not_written))};
   }
   template <class N>
@@ -90,12 +95,14 @@ struct layer_part {
   }
   // For the samples of `seq`, whose rows begin at first_row.
   template <class C, class N>
-  void run(C& ctx, way how, weights<N> w, gradients<N> g, interval, const sequences& seq, index first_row, memory<N>& m) const {
+  void run(C& ctx, way how, weights<N> w, gradients<N> g, interval, const sequences& seq, index first_row,
+           memory<N>& m) const {
     const auto x = rows_of_samples<typename N::stream, L::in>(m.x, first_row, seq.rows());
     const auto y = rows_of_samples<typename N::stream, L::out>(m.y, first_row, seq.rows());
     const auto dy = rows_of_samples<typename N::stream, L::out>(m.dy, first_row, seq.rows());
     const auto dx = rows_of_samples<typename N::stream, L::in>(m.dx, first_row, seq.rows());
-    layer::infer<L>(ctx, w, seq, x, rows_of_samples<typename N::stream, L::out>(m.inferred, first_row, seq.rows()));
+    layer::infer<L>(ctx, w, seq, x,
+                    rows_of_samples<typename N::stream, L::out>(m.inferred, first_row, seq.rows()));
     const index mark = ctx.memory.mark();
     typename L::template saved<N> s;
     layer::reserve<L, N>(ctx, seq, s, w.cut);
@@ -142,17 +149,24 @@ struct tower_part {
   template <class N>
   memory<N> allocate() const {
     using stream = typename N::stream;
-    const auto samples = static_cast<std::size_t>(whole.samples * Net::embedding), rows = static_cast<std::size_t>(whole.rows() * Net::width);
-    return {std::vector<stream>(samples, stream(not_written)), narrowed<stream>(random_reals(whole.samples * Net::embedding, "dy")),
-            std::vector<stream>(samples, stream(not_written)), std::vector<stream>(at > 0 ? rows : 0, stream(not_written)),
+    const auto samples = static_cast<std::size_t>(whole.samples * Net::embedding),
+               rows = static_cast<std::size_t>(whole.rows() * Net::width);
+    return {std::vector<stream>(samples, stream(not_written)),
+            narrowed<stream>(random_reals(whole.samples * Net::embedding, "dy")),
+            std::vector<stream>(samples, stream(not_written)),
+            std::vector<stream>(at > 0 ? rows : 0, stream(not_written)),
             std::vector<stream>(at > 0 ? rows : 0, stream(not_written))};
   }
   template <class N>
   static std::map<std::string, reals> rows(const memory<N>& m) {
-    return {{"features", widened(m.features)}, {"inferred", widened(m.inferred)}, {"y of a stage", widened(m.y)}, {"dx of a stage", widened(m.dx)}};
+    return {{"features", widened(m.features)},
+            {"inferred", widened(m.inferred)},
+            {"y of a stage", widened(m.y)},
+            {"dx of a stage", widened(m.dx)}};
   }
   template <class C, class N>
-  void run(C& ctx, way how, weights<N> w, gradients<N> g, interval samples, const sequences& seq, index first_row, memory<N>& m) const {
+  void run(C& ctx, way how, weights<N> w, gradients<N> g, interval samples, const sequences& seq,
+           index first_row, memory<N>& m) const {
     using stream = typename N::stream;
     const auto input = take(samples, seq);
     const auto of_samples = [&](std::vector<stream>& all) {
@@ -169,7 +183,9 @@ struct tower_part {
       ends[1].dx = rows_of_samples<stream, Net::width>(m.dx, first_row, seq.rows());
       ends[0].dy = ends[1].dx;
     }
-    const auto of_stage = [&](auto flat, std::size_t i) { return flat + stage::parameter_begin(list[i], flat.cut); };
+    const auto of_stage = [&](auto flat, std::size_t i) {
+      return flat + stage::parameter_begin(list[i], flat.cut);
+    };
     ends[last].features = of_samples(m.inferred);
     for (std::size_t i = 0; i <= last; ++i) stage::infer(ctx, list[i], of_stage(w, i), input, ends[i]);
     ends[last].features = of_samples(m.features);
@@ -179,20 +195,27 @@ struct tower_part {
       stage::forward(ctx, list[i], of_stage(w, i), input, ends[i], saved[i]);
     }
     for (std::size_t i = last + 1; i-- > 0;) {
-      if (how == way::whole) stage::backward(ctx, list[i], of_stage(w, i), input, ends[i], saved[i], of_stage(g, i));
+      if (how == way::whole)
+        stage::backward(ctx, list[i], of_stage(w, i), input, ends[i], saved[i], of_stage(g, i));
       else stage::backward_input(ctx, list[i], of_stage(w, i), input, ends[i], saved[i]);
     }
     synchronize(ctx);
     if (how == way::split)
-      for (std::size_t i = last + 1; i-- > 0;) stage::backward_weight(ctx, list[i], of_stage(w, i), input, ends[i], saved[i], of_stage(g, i));
+      for (std::size_t i = last + 1; i-- > 0;)
+        stage::backward_weight(ctx, list[i], of_stage(w, i), input, ends[i], saved[i], of_stage(g, i));
     release(ctx, mark);
   }
 };
 
-inline pictures take_pictures(const pictures& batch, interval samples, index size) { return {batch.pixels + samples.begin * size, samples.size()}; }
-inline tokens take_tokens(const tokens& batch, interval samples, const sequences& own) { return {batch.ids + batch.seq.begin(samples.begin), own}; }
+inline pictures take_pictures(const pictures& batch, interval samples, index size) {
+  return {batch.pixels + samples.begin * size, samples.size()};
+}
+inline tokens take_tokens(const tokens& batch, interval samples, const sequences& own) {
+  return {batch.ids + batch.seq.begin(samples.begin), own};
+}
 
-// One rank with everything where members is 0, else a tensor group of so many, each with a team of threads, in the memory that a dry run asks for.
+// One rank with everything where members is 0, else a tensor group of so many, each with a team of threads,
+// in the memory that a dry run asks for.
 template <class N, class Subject>
 whole_outcome run_spread(const Subject& subject, way how, std::int32_t members, int threads = 1) {
   using master = typename N::master;
@@ -206,7 +229,8 @@ whole_outcome run_spread(const Subject& subject, way how, std::int32_t members, 
   std::map<std::string, reals> holders;
   auto memory = subject.template allocate<N>();
   std::mutex mutex;
-  std::vector<std::function<void()>> sums(static_cast<std::size_t>(members > 0 ? members : 1));  // in the order of members
+  // in the order of members
+  std::vector<std::function<void()>> sums(static_cast<std::size_t>(members > 0 ? members : 1));
 
   const auto rank = [&](std::int32_t member, const any_group& group) {
     const tensor_cut cut = members > 0 ? tensor_cut{members, member} : tensor_cut{};
@@ -225,12 +249,14 @@ whole_outcome run_spread(const Subject& subject, way how, std::int32_t members, 
     shared.tensor = group;
     const auto body = [&](cpu::context& ctx) {
       if (members > 0) ctx.shared = &shared;
-      subject.template run<cpu::context, N>(ctx, how, weights<N>{w.data(), cut}, gradients<N>{g.data(), cut}, samples, shared.own,
-                                            subject.whole.begin(samples.begin), memory);
+      subject.template run<cpu::context, N>(ctx, how, weights<N>{w.data(), cut}, gradients<N>{g.data(), cut},
+                                            samples, shared.own, subject.whole.begin(samples.begin), memory);
     };
     cpu_run_planned(threads, body);
     const std::lock_guard lock(mutex);
-    sums[static_cast<std::size_t>(member)] = [&out, &holders, held, g] { add_part(held, g, out.gradients, holders); };
+    sums[static_cast<std::size_t>(member)] = [&out, &holders, held, g] {
+      add_part(held, g, out.gradients, holders);
+    };
   };
   if (members == 0) rank(0, any_group{});
   else run_members(members, rank);
@@ -261,7 +287,8 @@ inline void check_same(const whole_outcome& got, const whole_outcome& want, doub
 
 // Members, one or several, compute what one rank does.
 template <class N = fp64, class Subject>
-void check_members(const Subject& subject, std::initializer_list<std::int32_t> counts, double tolerance = 1e-12) {
+void check_members(const Subject& subject, std::initializer_list<std::int32_t> counts,
+                   double tolerance = 1e-12) {
   const whole_outcome want = run_spread<N>(subject, way::whole, 0);
   for (const std::int32_t members : counts)
     for (const way how : {way::whole, way::split}) {

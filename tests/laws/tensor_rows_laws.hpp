@@ -9,8 +9,8 @@
 
 namespace motet::laws {
 
-// How many numbers are wrong after rows met in a group, whose members all call this. Members may own no row, rows have a stride, and sums are taken in the
-// order of members, so results are known to the bit.
+// How many numbers are wrong after rows met in a group, whose members all call this. Members may own no row,
+// rows have a stride, and sums are taken in the order of members, so results are known to the bit.
 template <class From, class To>
 index wrong_rows(const any_group& group, const sequences& whole, index width, int threads = 1) {
   spread_rows places({.tensor = group.size(), .tensor_member = group.member()}, whole.samples);
@@ -26,7 +26,8 @@ index wrong_rows(const any_group& group, const sequences& whole, index width, in
     for (index c = 0; c < width; ++c) own.at(r, c) = every.at(first + r, c);
   grid<To> all(whole.rows(), width);
   std::vector<grid<To>> partial;
-  for (std::int32_t m = 0; m < group.size(); ++m) partial.push_back(grid<To>(whole.rows(), width).random(static_cast<std::uint64_t>(10 + m)));
+  for (std::int32_t m = 0; m < group.size(); ++m)
+    partial.push_back(grid<To>(whole.rows(), width).random(static_cast<std::uint64_t>(10 + m)));
   const auto residual = grid<From>(rows, width, 2).random(2);
   grid<To> sum(rows, width, 1);
   grid<To> bare(rows, width);
@@ -41,14 +42,18 @@ index wrong_rows(const any_group& group, const sequences& whole, index width, in
   using number = std::conditional_t<sizeof(To) == 8, double, float>;
   index wrong = all.gaps_intact() && sum.gaps_intact() && bare.gaps_intact() ? 0 : 1;
   for (index r = 0; r < whole.rows(); ++r)
-    for (index c = 0; c < width; ++c) wrong += all(r, c) != static_cast<double>(To(static_cast<number>(every.at(r, c)))) ? 1 : 0;
+    for (index c = 0; c < width; ++c)
+      wrong += all(r, c) != static_cast<double>(To(static_cast<number>(every.at(r, c)))) ? 1 : 0;
   for (index r = 0; r < rows; ++r)
     for (index c = 0; c < width; ++c) {
       number want = 0;
       for (const auto& each : partial) want += static_cast<number>(each.at(first + r, c));
       const To rounded(want);
       wrong += bare(r, c) != static_cast<double>(rounded) ? 1 : 0;
-      wrong += sum(r, c) != static_cast<double>(To(static_cast<number>(rounded) + static_cast<number>(residual.at(r, c)))) ? 1 : 0;
+      wrong += sum(r, c) != static_cast<double>(
+                                To(static_cast<number>(rounded) + static_cast<number>(residual.at(r, c))))
+                   ? 1
+                   : 0;
     }
   return wrong;
 }
@@ -57,7 +62,8 @@ index wrong_rows(const any_group& group, const sequences& whole, index width, in
 inline index wrong_rows_of_all_kinds(const any_group& group, int threads = 1) {
   constexpr index ragged[] = {0, 3, 3, 4, 11, 11, 13};
   index wrong = 0;
-  for (const sequences& seq : {sequences{6, 1, ragged}, sequences{7, 2, nullptr}, sequences{1, 5, nullptr}, sequences{0, 4, nullptr}}) {
+  for (const sequences& seq : {sequences{6, 1, ragged}, sequences{7, 2, nullptr}, sequences{1, 5, nullptr},
+                               sequences{0, 4, nullptr}}) {
     wrong += wrong_rows<float, float>(group, seq, 7, threads);
     wrong += wrong_rows<double, double>(group, seq, 33, threads);
     wrong += wrong_rows<float, bf16>(group, seq, 16, threads);

@@ -22,7 +22,8 @@ struct overlapped {
       const int warm_up = least(p.microbatches, p.stages - d);
       for (int m = 0; m < warm_up; ++m) out.play(op::forward, tower, d, m);
       for (int m = 0; m < p.microbatches; ++m) {
-        if (warm_up + m < p.microbatches) out.play_pair(op::forward, d, warm_up + m, op::backward, d, m, tower);
+        if (warm_up + m < p.microbatches)
+          out.play_pair(op::forward, d, warm_up + m, op::backward, d, m, tower);
         else out.play(op::backward, tower, d, m);
       }
     }
@@ -30,8 +31,9 @@ struct overlapped {
   }
 };
 
-// A score's program, made without compile(): each message in a lane of its own, right where its rows are made and used. A score that makes no sense
-// becomes a program that makes none; compile() does not promise that. Sizes must be small, or lanes run out.
+// A score's program, made without compile(): each message in a lane of its own, right where its rows are made
+// and used. A score that makes no sense becomes a program that makes none; compile() does not promise that.
+// Sizes must be small, or lanes run out.
 inline program naive_program(const score& from) {
   program made;
   made.voices = from.voices();
@@ -44,22 +46,28 @@ inline program naive_program(const score& from) {
   for (int r = 0; r < from.ranks(); ++r) {
     std::uint8_t next = lane::first_channel;
     const auto messages_of = [&](const cue& it, bool receives) {
-      if (it.what == op::join || it.voice >= made.voices.size() || it.stage >= made.voices[it.voice].stages) return;
+      if (it.what == op::join || it.voice >= made.voices.size() || it.stage >= made.voices[it.voice].stages)
+        return;
       const voice& of = made.voices[it.voice];
       const auto put = [&](int other, op what) {
         if (other < 0 || other >= of.stages || made.place(of, other) == r) return;
-        made.instructions.push({what, next++, false, it.voice, it.stage, it.microbatch, made.place(of, other)});
+        made.instructions.push(
+            {what, next++, false, it.voice, it.stage, it.microbatch, made.place(of, other)});
       };
       const bool replayed = replays.count({it.voice, it.stage + 1, it.microbatch}) != 0;
       switch (it.what) {
         case op::forward:
-        case op::forward_only: receives ? put(it.stage - 1, op::receive_forward) : put(it.stage + 1, op::send_forward); break;
+        case op::forward_only:
+          receives ? put(it.stage - 1, op::receive_forward) : put(it.stage + 1, op::send_forward);
+          break;
         case op::re_forward:
           if (receives) put(it.stage - 1, op::receive_replay);
           else if (replayed) put(it.stage + 1, op::send_replay);
           break;
         case op::backward:
-        case op::backward_input: receives ? put(it.stage + 1, op::receive_backward) : put(it.stage - 1, op::send_backward); break;
+        case op::backward_input:
+          receives ? put(it.stage + 1, op::receive_backward) : put(it.stage - 1, op::send_backward);
+          break;
         default: break;
       }
     };
@@ -69,8 +77,8 @@ inline program naive_program(const score& from) {
       for (int k = i; k < end; ++k) messages_of(from[k], true);
       for (int k = i; k < end; ++k) {
         const cue it = from[k];
-        made.instructions.push(
-            {it.what, it.aside ? lane::aside : lane::compute, it.paired, it.voice, it.what == op::join ? -1 : it.stage, it.microbatch, -1});
+        made.instructions.push({it.what, it.aside ? lane::aside : lane::compute, it.paired, it.voice,
+                                it.what == op::join ? -1 : it.stage, it.microbatch, -1});
       }
       for (int k = i; k < end; ++k) messages_of(from[k], false);
     }
@@ -79,7 +87,8 @@ inline program naive_program(const score& from) {
   return made;
 }
 
-// A program with everything that compile() leaves to others: loads, what is kept moved out and back, parameters gathered and released.
+// A program with everything that compile() leaves to others: loads, what is kept moved out and back,
+// parameters gathered and released.
 inline program decorated(const program& from, dice& draw) {
   program made = from;
   made.instructions.clear();
@@ -96,9 +105,12 @@ inline program decorated(const program& from, dice& draw) {
       for (end = i + 1; end < role.size() && role[end - 1].paired;) ++end;  // what overlaps stays together
       for (index k = i; k < end && role[k].what <= op::backward_weight; ++k) {
         const instruction& it = role[k];
-        if ((it.what == op::forward || it.what == op::forward_only) && it.stage == 0) put(op::load, lane::copy, it, it.microbatch);
-        if (is_backward(it.what) && moved.erase({it.voice, it.stage, it.microbatch}) != 0) put(op::fetch, lane::copy, it, it.microbatch);
-        if (draw.below(3) == 0 && released.insert({it.voice, it.stage}).second) put(op::release_parameters, lane::reduce, it, -1);
+        if ((it.what == op::forward || it.what == op::forward_only) && it.stage == 0)
+          put(op::load, lane::copy, it, it.microbatch);
+        if (is_backward(it.what) && moved.erase({it.voice, it.stage, it.microbatch}) != 0)
+          put(op::fetch, lane::copy, it, it.microbatch);
+        if (draw.below(3) == 0 && released.insert({it.voice, it.stage}).second)
+          put(op::release_parameters, lane::reduce, it, -1);
         if (released.erase({it.voice, it.stage}) != 0) put(op::gather_parameters, lane::reduce, it, -1);
       }
       for (index k = i; k < end; ++k) made.instructions.push(role[k]);

@@ -13,12 +13,17 @@
 
 // What every transport must obey. A launcher says how ranks come to life:
 //
-//   launcher.run(ranks, messages, meetings, body)   calls body(scene) on every rank, at the same time, and throws what a rank threw; ranks that do not
-//                                                   end in time are an error that names them
-//   scene.end, scene.rank                           the transport's end of this rank, with its first step begun
-//   scene.next_step()                               waits for all ranks and begins the next step
-//   scene.stop()                                    tells all ranks to stop
-//   Launcher::stopped                               what pause() then throws
+//   launcher.run(ranks, messages, meetings, body)
+//       calls body(scene) on every rank, at the same time, and throws what a rank threw; ranks that do not
+//       end in time are an error that names them
+//   scene.end, scene.rank
+//       the transport's end of this rank, with its first step begun
+//   scene.next_step()
+//       waits for all ranks and begins the next step
+//   scene.stop()
+//       tells all ranks to stop
+//   Launcher::stopped
+//       what pause() then throws
 namespace motet::laws {
 
 struct broken_law : std::runtime_error {
@@ -44,7 +49,8 @@ void until(End& end, Try&& attempt) {
 // What message `tag` of a step says: neither its size nor a byte of it is that of another.
 inline std::vector<std::byte> message_text(std::int32_t tag, int step, index bytes) {
   std::vector<std::byte> text(static_cast<std::size_t>(bytes));
-  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<std::byte>(static_cast<std::size_t>(tag * 31 + step * 17) + i * 7 + (i >> 8));
+  for (std::size_t i = 0; i < text.size(); ++i)
+    text[i] = static_cast<std::byte>(static_cast<std::size_t>(tag * 31 + step * 17) + i * 7 + (i >> 8));
   return text;
 }
 template <class End>
@@ -73,7 +79,8 @@ void transport_laws(Launcher launcher) {
       if (scene.rank == 0) {
         std::vector<std::vector<std::byte>> texts;
         for (std::int32_t tag = 0; tag < count; ++tag) texts.push_back(message_text(tag, 0, size(tag)));
-        for (std::int32_t tag = 0; tag < count; ++tag) scene.end.send(tag, 1, texts[static_cast<std::size_t>(tag)].data(), size(tag));
+        for (std::int32_t tag = 0; tag < count; ++tag)
+          scene.end.send(tag, 1, texts[static_cast<std::size_t>(tag)].data(), size(tag));
         for (std::int32_t tag = 0; tag < count; ++tag) until(scene.end, [&] { return scene.end.sent(tag); });
       } else {
         for (std::int32_t tag = count; tag-- > 0;) receive_and_compare(scene.end, tag, 0, 0, size(tag));
@@ -116,7 +123,9 @@ void transport_laws(Launcher launcher) {
           std::vector<std::byte> got(24 * members.size()), wanted;
           for (const std::int32_t each : members)
             for (const std::byte b : message_text(100 * m + each, step, 24)) wanted.push_back(b);
-          until(scene.end, [&] { return scene.end.gather(m, member, own[static_cast<std::size_t>(m)].data(), 24, got.data()); });
+          until(scene.end, [&] {
+            return scene.end.gather(m, member, own[static_cast<std::size_t>(m)].data(), 24, got.data());
+          });
           demand(got == wanted, "a gather brings what the members have");
         }
         // What a gather reads stays as it is until then.
@@ -128,8 +137,11 @@ void transport_laws(Launcher launcher) {
   SUBCASE("an exchange brings each member its own range of what the others have") {
     const meeting_list all{{2, 0, 3}, {0, 1, 2, 3}};
     launcher.run(4, 0, all, [&](auto& scene) {
-      // What member a has for member b: some overlap, some are empty, and where they land is the receiver's choice.
-      const auto range = [](index a, index b, int step) { return byte_range{7 * b, (a * 5 + b * 3 + step) % 4 * 11}; };
+      // What member a has for member b: some overlap, some are empty, and where they land is the receiver's
+      // choice.
+      const auto range = [](index a, index b, int step) {
+        return byte_range{7 * b, (a * 5 + b * 3 + step) % 4 * 11};
+      };
       for (int step = 0; step < 3; ++step) {
         std::vector<std::vector<std::byte>> own;
         std::vector<std::vector<byte_range>> out(all.size()), in(all.size());
@@ -138,7 +150,8 @@ void transport_laws(Launcher launcher) {
           const auto at = static_cast<std::size_t>(m);
           const auto& members = all[at];
           const auto size = static_cast<index>(members.size());
-          const auto member = static_cast<std::int32_t>(std::find(members.begin(), members.end(), scene.rank) - members.begin());
+          const auto member = static_cast<std::int32_t>(
+              std::find(members.begin(), members.end(), scene.rank) - members.begin());
           if (member == size) continue;
           for (index k = 0; k < size; ++k) {
             out[at].push_back(range(member, k, step));
@@ -148,9 +161,12 @@ void transport_laws(Launcher launcher) {
           for (index k = 0; k < size; ++k) {
             const auto text = message_text(100 * m + members[static_cast<std::size_t>(k)], step, 64);
             const byte_range from = range(k, member, step);
-            std::copy_n(text.begin() + from.offset, from.bytes, wanted.begin() + in[at][static_cast<std::size_t>(k)].offset);
+            std::copy_n(text.begin() + from.offset, from.bytes,
+                        wanted.begin() + in[at][static_cast<std::size_t>(k)].offset);
           }
-          until(scene.end, [&] { return scene.end.exchange(m, member, own.back().data(), out[at], got.data(), in[at]); });
+          until(scene.end, [&] {
+            return scene.end.exchange(m, member, own.back().data(), out[at], got.data(), in[at]);
+          });
           demand(got == wanted, "an exchange brings what each member has for this one, and nothing else");
         }
         scene.next_step();
@@ -161,7 +177,9 @@ void transport_laws(Launcher launcher) {
   SUBCASE("an exchange may be asked for from one member at a time, in any order") {
     const meeting_list all{{2, 0, 3}, {0, 1, 2, 3}};
     launcher.run(4, 0, all, [&](auto& scene) {
-      const auto range = [](index a, index b, int step) { return byte_range{5 * b, (a * 3 + b * 5 + step) % 4 * 13}; };
+      const auto range = [](index a, index b, int step) {
+        return byte_range{5 * b, (a * 3 + b * 5 + step) % 4 * 13};
+      };
       for (int step = 0; step < 3; ++step) {
         std::vector<std::vector<std::byte>> own(all.size());
         std::vector<std::vector<byte_range>> out(all.size());
@@ -169,17 +187,20 @@ void transport_laws(Launcher launcher) {
           const auto at = static_cast<std::size_t>(m);
           const auto& members = all[at];
           const auto size = static_cast<std::int32_t>(members.size());
-          const auto member = static_cast<std::int32_t>(std::find(members.begin(), members.end(), scene.rank) - members.begin());
+          const auto member = static_cast<std::int32_t>(
+              std::find(members.begin(), members.end(), scene.rank) - members.begin());
           if (member == size) continue;
           own[at] = message_text(100 * m + scene.rank, step, 64);
           for (std::int32_t k = 0; k < size; ++k) out[at].push_back(range(member, k, step));
           // Who wants nothing still shows what it has.
-          demand(scene.end.fetch(m, member, own[at].data(), out[at], member, nullptr, 0), "showing waits for nobody");
+          demand(scene.end.fetch(m, member, own[at].data(), out[at], member, nullptr, 0),
+                 "showing waits for nobody");
           std::vector<std::byte> kept(2 * 64);  // two at a time
           for (std::int32_t turn = 1; turn < size; ++turn) {
             const auto ask = [&](std::int32_t which) {
               const std::int32_t from = (member + size - which) % size;
-              return scene.end.fetch(m, member, own[at].data(), out[at], from, kept.data() + which % 2 * 64, range(from, member, step).bytes);
+              return scene.end.fetch(m, member, own[at].data(), out[at], from, kept.data() + which % 2 * 64,
+                                     range(from, member, step).bytes);
             };
             if (turn + 1 < size && (step + turn) % 2 == 0) ask(turn + 1);
             if (range((member + size - turn) % size, member, step).bytes == 0) continue;
@@ -187,7 +208,8 @@ void transport_laws(Launcher launcher) {
             const std::int32_t from = (member + size - turn) % size;
             const byte_range wanted = range(from, member, step);
             const auto text = message_text(100 * m + members[static_cast<std::size_t>(from)], step, 64);
-            demand(std::equal(text.begin() + wanted.offset, text.begin() + wanted.offset + wanted.bytes, kept.begin() + turn % 2 * 64),
+            demand(std::equal(text.begin() + wanted.offset, text.begin() + wanted.offset + wanted.bytes,
+                              kept.begin() + turn % 2 * 64),
                    "what is asked for comes from whom it was asked");
           }
         }
@@ -240,7 +262,8 @@ void transport_laws(Launcher launcher) {
       try {
         if (scene.rank == 3) scene.stop();
         // Nobody sends this, and rank 3 does not come to the meeting.
-        if (scene.rank % 2 == 0) until(scene.end, [&] { return scene.end.gather(0, scene.rank, nullptr, 0, nullptr); });
+        if (scene.rank % 2 == 0)
+          until(scene.end, [&] { return scene.end.gather(0, scene.rank, nullptr, 0, nullptr); });
         else until(scene.end, [&] { return scene.end.receive(0, 0, nullptr, 0); });
       } catch (const typename Launcher::stopped&) {
         woken = true;
@@ -258,7 +281,9 @@ void transport_laws(Launcher launcher) {
         return static_cast<std::int32_t>(draws.below(static_cast<std::uint64_t>(4 * tag + which), bound));
       };
       const auto from = [&](std::int32_t tag) { return draw(tag, 0, static_cast<std::uint32_t>(ranks)); };
-      const auto to = [&](std::int32_t tag) { return (from(tag) + 1 + draw(tag, 1, static_cast<std::uint32_t>(ranks - 1))) % ranks; };
+      const auto to = [&](std::int32_t tag) {
+        return (from(tag) + 1 + draw(tag, 1, static_cast<std::uint32_t>(ranks - 1))) % ranks;
+      };
       const auto size = [&](std::int32_t tag) { return index{draw(tag, 2, 700)}; };
       launcher.run(ranks, messages, meeting_list{}, [&](auto& scene) {
         for (int step = 0; step < 3; ++step) {
@@ -267,7 +292,8 @@ void transport_laws(Launcher launcher) {
           for (std::int32_t tag = 0; tag < messages; ++tag)
             if (from(tag) == scene.rank || to(tag) == scene.rank) mine.push_back(tag);
           for (std::size_t i = mine.size(); i > 1; --i)
-            std::swap(mine[i - 1], mine[draws.below(static_cast<std::uint64_t>(5000 + scene.rank * 1000) + i, static_cast<std::uint32_t>(i))]);
+            std::swap(mine[i - 1], mine[draws.below(static_cast<std::uint64_t>(5000 + scene.rank * 1000) + i,
+                                                    static_cast<std::uint32_t>(i))]);
           std::vector<std::vector<std::byte>> got(messages);
           std::size_t left = mine.size();
           std::vector<bool> done(messages, false);
@@ -284,7 +310,8 @@ void transport_laws(Launcher launcher) {
               } else {
                 got[at].resize(static_cast<std::size_t>(size(tag) + 1));
                 done[at] = scene.end.receive(tag, from(tag), got[at].data(), size(tag) + 1);
-                if (done[at]) demand(got[at] == message_text(tag, step, size(tag) + 1), "rows arrive as they left");
+                if (done[at])
+                  demand(got[at] == message_text(tag, step, size(tag) + 1), "rows arrive as they left");
               }
               if (done[at]) --left;
             }

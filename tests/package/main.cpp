@@ -6,8 +6,14 @@
 
 using namespace motet;
 
-using picture = module<"picture", vit<vit_config{.image = 8, .patch = 4, .channels = 1, .width = 16, .layers = 1, .heads = 2, .embedding = 8}>>;
-using caption = module<"caption", text_tower<text_config{.vocabulary = 16, .context = 4, .width = 16, .layers = 1, .heads = 2, .embedding = 8}>>;
+using picture =
+    module<"picture",
+           vit<vit_config{
+               .image = 8, .patch = 4, .channels = 1, .width = 16, .layers = 1, .heads = 2, .embedding = 8}>>;
+using caption =
+    module<"caption",
+           text_tower<text_config{
+               .vocabulary = 16, .context = 4, .width = 16, .layers = 1, .heads = 2, .embedding = 8}>>;
 using clip = model<join<info_nce, picture, caption>>;
 
 int main(int argc, char** argv) {
@@ -17,7 +23,8 @@ int main(int argc, char** argv) {
   std::vector<std::int32_t> ids;  // (samples, 4)
   const random_stream noise(7, "consumer");
   for (motet::index s = 0; s < samples; ++s) {
-    for (std::uint64_t p = 0; p < 64; ++p) pixels.push_back(static_cast<float>(noise.normal(64 * static_cast<std::uint64_t>(s) + p)));
+    for (std::uint64_t p = 0; p < 64; ++p)
+      pixels.push_back(static_cast<float>(noise.normal(64 * static_cast<std::uint64_t>(s) + p)));
     for (const std::int32_t id : {0, static_cast<std::int32_t>(s) + 1, 9, 15}) ids.push_back(id);
   }
   const clip::batch batch{pictures{pixels.data(), samples}, tokens{ids.data(), {samples, 4, nullptr}}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // no GPUs
-// Graphs of attention before the real cuDNN, which is told of chips that are not here: what it refuses, has no kernel for or cannot compile shows.
-// What its kernels compute does not.
+// Graphs of attention before the real cuDNN, which is told of chips that are not here: what it refuses, has
+// no kernel for or cannot compile shows. What its kernels compute does not.
 #include <motet/backend/cuda/attention/attention_plans.hpp>
 #include <motet/backend/cuda/attention/attention_samples.hpp>
 
@@ -28,7 +28,8 @@ struct library {
   explicit library(const chips::properties& of) {
     if (cudnnGetVersion() < 91700) std::exit(77);  // too old for our backend, too
     const std::string json = chips::json(of);
-    chip.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, json.data(), static_cast<std::int64_t>(json.size()));
+    chip.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, json.data(),
+             static_cast<std::int64_t>(json.size()));
     REQUIRE(chip.finish());
   }
   bool takes(const attention_problem& problem, index most_workspace = index(2) << 30) {
@@ -41,8 +42,10 @@ struct library {
                                    {problem.causal, ", causal"},
                                    {problem.ends_meet, " from the ends"}})
       if (is) line += word;
-    line += ", " + size(problem.q_rows) + " x " + size(problem.kv_rows) + ", heads " + size(problem.heads) + " of " + size(problem.kv_heads);
-    MESSAGE(line, ", ", problem.width, " wide: ", plan.usable() ? size(plan.workspace()) + " bytes" : "no plan: " + plan.said());
+    line += ", " + size(problem.q_rows) + " x " + size(problem.kv_rows) + ", heads " + size(problem.heads) +
+            " of " + size(problem.kv_heads);
+    MESSAGE(line, ", ", problem.width,
+            " wide: ", plan.usable() ? size(plan.workspace()) + " bytes" : "no plan: " + plan.said());
     return plan.usable() && plan.workspace() <= most_workspace;
   }
 };
@@ -90,12 +93,14 @@ std::vector<attention_problem> ways(attention_problem of) {
 }
 bool asks_all() { return std::getenv("MOTET_REAL_ALL") != nullptr; }
 
-// A tower's problems: all rows of a sample, and its last block's one row. Samples of one length have no masks of lengths, whatever the length.
+// A tower's problems: all rows of a sample, and its last block's one row. Samples of one length have no masks
+// of lengths, whatever the length.
 struct tower_shapes {
   index rows, heads, width;
   bool causal;
   std::vector<attention_problem> uniform(index samples) const {
-    attention_problem whole = fused(false, samples, rows, heads, heads, width), last = picked(false, samples, rows, heads, width);
+    attention_problem whole = fused(false, samples, rows, heads, heads, width),
+                      last = picked(false, samples, rows, heads, width);
     whole.causal = causal;
     return {whole, last};
   }
@@ -126,12 +131,16 @@ TEST_CASE("Hopper: the largest model of train_clip at 512 pairs, every way") {
 TEST_CASE("Hopper: the other models of train_clip") {
   using namespace train_clip;
   library h200(chips::h200);
-  for (const auto& [picture, caption] :
-       {std::pair{b16_picture, b16_caption}, {quick_picture, quick_caption}, {small_picture, small_caption}, {tiny_picture, tiny_caption}}) {
-    for (const auto& shapes : {tower_of(picture).uniform(512), tower_of(caption).uniform(512), tower_of(caption).of_many_lengths(512)})
+  for (const auto& [picture, caption] : {std::pair{b16_picture, b16_caption},
+                                         {quick_picture, quick_caption},
+                                         {small_picture, small_caption},
+                                         {tiny_picture, tiny_caption}}) {
+    for (const auto& shapes : {tower_of(picture).uniform(512), tower_of(caption).uniform(512),
+                               tower_of(caption).of_many_lengths(512)})
       for (const attention_problem& shape : shapes)
         for (const attention_problem& each : ways(shape)) {
-          const bool asked = each.backward && !each.deterministic && each.q_rows > 1 && each.causal == each.ragged;
+          const bool asked =
+              each.backward && !each.deterministic && each.q_rows > 1 && each.causal == each.ragged;
           if (asked || asks_all()) CHECK(h200.takes(each));
         }
   }
@@ -140,7 +149,8 @@ TEST_CASE("Hopper: the other models of train_clip") {
 TEST_CASE("Hopper: heads of all widths that lie in packs") {
   library h200(chips::h200);
   for (index width = 8; width <= 128; width += 8) {
-    attention_problem even = fused(false, 512, 257, 16, 16, width), many = ragged(fused(false, 512, 77, 16, 16, width));
+    attention_problem even = fused(false, 512, 257, 16, 16, width),
+                      many = ragged(fused(false, 512, 77, 16, 16, width));
     many.causal = true;
     for (const attention_problem& shape : {even, many})
       for (const attention_problem& each : ways(shape)) {
@@ -151,7 +161,8 @@ TEST_CASE("Hopper: heads of all widths that lie in packs") {
 }
 
 // Where a sample's logarithms lie apart: heads of a part of all, rows with room between them.
-TEST_CASE("Hopper: logarithms with room between their rows, gradients that lie apart or over what they are of") {
+TEST_CASE(
+    "Hopper: logarithms with room between their rows, gradients that lie apart or over what they are of") {
   library h200(chips::h200);
   for (const bool backward : {false, true}) {
     attention_problem part = fused(backward, 512, 257, 4, 4, 64);  // a quarter of 16 heads
@@ -217,7 +228,8 @@ TEST_CASE("Hopper: a fixed order of sums is paid for with memory") {
   CHECK(h200.takes(text, 200 << 20));
 }
 
-// Rules of the fake that stands for the library in our other tests (docs/backend/emulation.md): whatever it refuses, the library refuses.
+// Rules of the fake that stands for the library in our other tests (docs/backend/emulation.md): whatever it
+// refuses, the library refuses.
 TEST_CASE("the library refuses what the fake refuses of a descriptor") {
   using cuda::detail::cudnn_object;
   const cudnnDataType_t type = CUDNN_DATA_FLOAT;
@@ -231,12 +243,14 @@ TEST_CASE("the library refuses what the fake refuses of a descriptor") {
   {
     cudnn_object good(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     CHECK(tensor(good).set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, sizes, 4).finish());
-    CHECK_FALSE(good.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, &type).finish());  // it is finished
+    // it is finished
+    CHECK_FALSE(good.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, &type).finish());
   }
   {
     cudnn_object narrow(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     tensor(narrow).set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, sizes, 4);
-    CHECK_FALSE(narrow.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, &number).finish());  // less than an element has
+    // less than an element has
+    CHECK_FALSE(narrow.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, &number).finish());
   }
   {
     cudnn_object without(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -265,7 +279,8 @@ TEST_CASE("the library refuses what the fake refuses of a descriptor") {
     void* const places[] = {nullptr};
     cudnn_object pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, ids, 2);
-    CHECK_FALSE(pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, places).finish());  // one place for two names
+    // one place for two names
+    CHECK_FALSE(pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, places).finish());
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptions of products that linear layers, attention and losses make, before the real cuBLASLt. What they say is judged anywhere: a library
-// refuses attributes that it does not know or of another size. What it offers for them it tells only where there is a GPU; there, whatever our code
-// counts on must be offered, and the rest is listed.
+// The descriptions of products that linear layers, attention and losses make, before the real cuBLASLt. What
+// they say is judged anywhere: a library refuses attributes that it does not know or of another size. What it
+// offers for them it tells only where there is a GPU; there, whatever our code counts on must be offered, and
+// the rest is listed.
 #include <motet/backend/cuda/products/gemm_plans.hpp>
 
 #include <doctest/doctest.h>
@@ -21,35 +22,47 @@ struct asked {
 };
 
 const char* name_of(fused kind) {
-  static const char* const names[] = {"alone", "bias", "gelu", "gelu_bias", "gelu_aux", "gelu_aux_bias", "dgelu", "relu", "relu_bias", "sums_of_a"};
+  static const char* const names[] = {"alone",         "bias",  "gelu", "gelu_bias", "gelu_aux",
+                                      "gelu_aux_bias", "dgelu", "relu", "relu_bias", "sums_of_a"};
   return names[static_cast<int>(kind)];
 }
 bool has_bias(fused kind) {
-  return kind == fused::bias || kind == fused::gelu_bias || kind == fused::gelu_aux_bias || kind == fused::relu_bias || kind == fused::sums_of_a;
+  return kind == fused::bias || kind == fused::gelu_bias || kind == fused::gelu_aux_bias ||
+         kind == fused::relu_bias || kind == fused::sums_of_a;
 }
-bool has_aux(fused kind) { return kind == fused::gelu_aux || kind == fused::gelu_aux_bias || kind == fused::dgelu; }
+bool has_aux(fused kind) {
+  return kind == fused::gelu_aux || kind == fused::gelu_aux_bias || kind == fused::dgelu;
+}
 
 // A product of rows (m, k) by (k, n) that lie packed.
-asked product(dtype a, dtype b, dtype d, bool a_turned, bool b_turned, fused epilogue, bool added, bool needed, bool tf32 = false) {
+asked product(dtype a, dtype b, dtype d, bool a_turned, bool b_turned, fused epilogue, bool added,
+              bool needed, bool tf32 = false) {
   cuda::product_shape s;
-  s.a = a, s.b = b, s.d = d, s.a_transposed = a_turned, s.b_transposed = b_turned, s.epilogue = epilogue, s.added = added, s.tf32 = tf32;
+  s.a = a, s.b = b, s.d = d, s.a_transposed = a_turned, s.b_transposed = b_turned, s.epilogue = epilogue,
+  s.added = added, s.tf32 = tf32;
   s.m = 768, s.n = 3072, s.k = 1536;
   s.a_stride = a_turned ? s.m : s.k, s.b_stride = b_turned ? s.k : s.n, s.d_stride = s.n;
   s.c_stride = added ? s.n : 0, s.aux_stride = has_aux(epilogue) ? s.n : 0;
   s.a_at = s.b_at = s.d_at = 8, s.c_at = added ? 8 : 0;
-  const auto type = [](dtype of) { return of == dtype::bf16 ? "bf16" : of == dtype::f8_e4m3 ? "e4m3" : of == dtype::f8_e5m2 ? "e5m2" : "f32"; };
-  const std::string name = std::string(type(a)) + " " + type(b) + " -> " + type(d) + (a_turned ? " T" : " N") + (b_turned ? "T " : "N ");
+  const auto type = [](dtype of) {
+    return of == dtype::bf16 ? "bf16" : of == dtype::f8_e4m3 ? "e4m3" : of == dtype::f8_e5m2 ? "e5m2" : "f32";
+  };
+  const std::string name = std::string(type(a)) + " " + type(b) + " -> " + type(d) +
+                           (a_turned ? " T" : " N") + (b_turned ? "T " : "N ");
   return {name + name_of(epilogue) + (added ? " added" : "") + (tf32 ? " tf32" : ""), s, needed};
 }
 
 std::vector<asked> all_products() {
   std::vector<asked> all;
   const auto half = dtype::bf16, single = dtype::f32, values = dtype::f8_e4m3, gradients = dtype::f8_e5m2;
-  for (const auto& [a_turned, b_turned] : {std::pair{false, true}, {false, false}, {true, false}, {true, true}})
+  for (const auto& [a_turned, b_turned] :
+       {std::pair{false, true}, {false, false}, {true, false}, {true, true}})
     for (const bool added : {false, true}) {
       for (const auto d : {half, single}) {
-        for (const auto kind : {fused::nothing, fused::bias}) all.push_back(product(half, half, d, a_turned, b_turned, kind, added, true));
-        for (const auto kind : {fused::gelu, fused::gelu_bias, fused::gelu_aux, fused::gelu_aux_bias, fused::dgelu, fused::relu, fused::relu_bias})
+        for (const auto kind : {fused::nothing, fused::bias})
+          all.push_back(product(half, half, d, a_turned, b_turned, kind, added, true));
+        for (const auto kind : {fused::gelu, fused::gelu_bias, fused::gelu_aux, fused::gelu_aux_bias,
+                                fused::dgelu, fused::relu, fused::relu_bias})
           if (!added) all.push_back(product(half, half, d, a_turned, b_turned, kind, added, false));
       }
       for (const bool tf32 : {false, true})
@@ -82,7 +95,8 @@ TEST_CASE("what products say of themselves is known to the library") {
     cuda::detail::product_plan plan(each.shape);
     float scale = 1;
     cuda::product_operands with;
-    void* const somewhere = reinterpret_cast<void*>(std::uintptr_t{1} << 20);  // the library looks at its alignment
+    // the library looks at its alignment
+    void* const somewhere = reinterpret_cast<void*>(std::uintptr_t{1} << 20);
     with.a = with.b = with.c = with.d = somewhere;
     if (has_bias(each.shape.epilogue)) with.bias = somewhere;
     if (has_aux(each.shape.epilogue)) with.aux = somewhere;
@@ -103,9 +117,11 @@ TEST_CASE("the library refuses an attribute of another size") {
   cublasLtMatmulDesc_t made = nullptr;
   REQUIRE(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS);
   const std::int32_t fast = 1;
-  CHECK(cublasLtMatmulDescSetAttribute(made, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof(fast)) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(cublasLtMatmulDescSetAttribute(made, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof(fast)) ==
+        CUBLAS_STATUS_INVALID_VALUE);
   const std::int8_t narrow = 1;
-  CHECK(cublasLtMatmulDescSetAttribute(made, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &narrow, sizeof(narrow)) == CUBLAS_STATUS_SUCCESS);
+  CHECK(cublasLtMatmulDescSetAttribute(made, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &narrow, sizeof(narrow)) ==
+        CUBLAS_STATUS_SUCCESS);
   cublasLtMatmulDescDestroy(made);
 }
 

@@ -35,7 +35,7 @@ FORBIDDEN = {
 }
 HEAVY = {"iostream", "regex", "functional", "thread"}
 HEAVY_BELOW = 4  # floors 0-3
-HEADER_LINES = 400
+HEADER_LINES = 440
 # Tables are tested by the page made from them; a header that only gathers others has nothing of its own.
 # A file .inc is the body of the header that includes it, perhaps several times.
 NO_UNIT_TEST = re.compile(r"(^|/)(messages|fwd)\.hpp$|^(motet|cuda)\.hpp$|\.inc$")

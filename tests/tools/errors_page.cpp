@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// errors_page [FILE]: prints docs/errors.md, or writes it to FILE, from every message table. Two rows with one code are an error.
+// errors_page [FILE]: prints docs/errors.md, or writes it to FILE, from every message table. Two rows with
+// one code are an error.
 #include <errors_tables.hpp>
 
 #include <cstdio>
@@ -30,11 +31,13 @@ int main(int count, char** words) {
   std::map<std::string, motet::message> rows;
   int wrong = 0;
   const auto add_row = [&](const motet::message& row) {
-    const bool nothing = std::strlen(row.cause) == 0 && std::strlen(row.remedy) == 0 && std::strstr(row.code, "00") != nullptr;
+    const bool nothing =
+        std::strlen(row.cause) == 0 && std::strlen(row.remedy) == 0 && std::strstr(row.code, "00") != nullptr;
     if (nothing) return;  // the row of `reason::none`
     const auto [at, fresh] = rows.emplace(row.code, row);
     if (!fresh && std::strcmp(at->second.sentence, row.sentence) != 0) {
-      std::fprintf(stderr, "two rows have the code %s: \"%s\" and \"%s\"\n", row.code, at->second.sentence, row.sentence);
+      std::fprintf(stderr, "two rows have the code %s: \"%s\" and \"%s\"\n", row.code, at->second.sentence,
+                   row.sentence);
       wrong = 1;
     }
     if (std::strlen(row.sentence) == 0 || std::strlen(row.cause) == 0 || std::strlen(row.remedy) == 0) {
@@ -61,7 +64,9 @@ int main(int count, char** words) {
       default: return "Others";
     }
   };
-  std::printf("# Errors\n\nEvery message of motet ends with a code. This page is made from the message tables by `errors_page`; do not edit it.\n");
+  std::printf(
+      "# Errors\n\nEvery message of motet ends with a code. This page is made from the message tables by "
+      "`errors_page`; do not edit it.\n");
   const char* section = "";
   for (const auto& [code, row] : rows) {
     const char* floor = floor_of(code.size() > 3 ? code[3] : '?');
@@ -71,8 +76,8 @@ int main(int count, char** words) {
     } else {
       std::printf("\n");
     }
-    std::printf("### %s\n\n%s\n\n- Cause: %s\n- Remedy: %s\n", row.code, sentence(row.sentence).c_str(), sentence(row.cause).c_str(),
-                sentence(row.remedy).c_str());
+    std::printf("### %s\n\n%s\n\n- Cause: %s\n- Remedy: %s\n", row.code, sentence(row.sentence).c_str(),
+                sentence(row.cause).c_str(), sentence(row.remedy).c_str());
   }
   return wrong;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// hf_to_checkpoint DIR RUN: loads a Hugging Face model into the typed model that this program was built for and saves that as checkpoints, as a training
-// program does: in RUN/one alone, and in RUN/three as three ranks that share the rows of each tensor. hf_parity.py exports both again.
+// hf_to_checkpoint DIR RUN: loads a Hugging Face model into the typed model that this program was built for
+// and saves that as checkpoints, as a training program does: in RUN/one alone, and in RUN/three as three
+// ranks that share the rows of each tensor. hf_parity.py exports both again.
 #include <motet/format/checkpoint_write.hpp>
 #include <motet/format/hf_clip_tensors.hpp>
 #include <motet/model/describe.hpp>
@@ -18,7 +19,8 @@ int main(int count, char** words) {
   std::vector<loaded_tensor> to;
   std::vector<saved_tensor> from;
   for (const parameter& p : model::parameters()) {
-    const auto shape = p.vector ? std::vector<motet::index>{p.width} : std::vector<motet::index>{p.rows, p.width};
+    const auto shape =
+        p.vector ? std::vector<motet::index>{p.width} : std::vector<motet::index>{p.rows, p.width};
     to.push_back({p.name, shape, values.data() + p.offset});
     from.push_back({p.name, shape, values.data() + p.offset});
   }

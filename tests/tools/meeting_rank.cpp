@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a program that a launcher started: meeting_rank HOW SECONDS. It finds out which rank it is, meets the others by TCP, and says what it heard.
-// HOW: `well`, or `die` (rank 1 goes away between two meetings). `meeting_rank port` prints a port of this machine that is free, as is the next one.
+// One rank of a program that a launcher started: meeting_rank HOW SECONDS. It finds out which rank it is,
+// meets the others by TCP, and says what it heard. HOW: `well`, or `die` (rank 1 goes away between two
+// meetings). `meeting_rank port` prints a port of this machine that is free, as is the next one.
 #include <motet/backend/transport/meeting_place.hpp>
 #include <motet/runtime/ranks/rendezvous_of.hpp>
 
@@ -27,7 +28,8 @@ int free_port() {
     sockaddr_in got{};
     socklen_t size = sizeof got;
     ::getsockname(first, reinterpret_cast<sockaddr*>(&got), &size);
-    const int port = ntohs(got.sin_port), second = port < 65535 ? bind_to(static_cast<std::uint16_t>(port + 1)) : -1;
+    const int port = ntohs(got.sin_port),
+              second = port < 65535 ? bind_to(static_cast<std::uint16_t>(port + 1)) : -1;
     ::close(first);
     if (second < 0) continue;
     ::close(second);
@@ -40,11 +42,14 @@ void meet(const std::string& how, double seconds) {
   const motet::environment around = motet::read_environment();
   const motet::launched by = motet::find_launch(around, {.processes = true});
   const motet::meeting_place all(motet::rendezvous_of(by, around, seconds));
-  const auto says = [](std::int32_t rank, int round) { return "rank " + std::to_string(rank) + " in round " + std::to_string(round); };
+  const auto says = [](std::int32_t rank, int round) {
+    return "rank " + std::to_string(rank) + " in round " + std::to_string(round);
+  };
   for (int round = 0; round < 3; ++round) {
     const auto heard = all.all_gather(says(all.rank(), round));
     for (std::int32_t r = 0; r < all.ranks(); ++r)
-      if (heard.size() != static_cast<std::size_t>(all.ranks()) || heard[static_cast<std::size_t>(r)] != says(r, round))
+      if (heard.size() != static_cast<std::size_t>(all.ranks()) ||
+          heard[static_cast<std::size_t>(r)] != says(r, round))
         throw std::runtime_error("heard something else");
     if (how == "die" && round == 1 && all.rank() == 1) std::_Exit(3);
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of MPI of which one fails in the way that the first word says: what the others do is looked at by tests/programs/mpi_failure.sh.
+// Ranks of MPI of which one fails in the way that the first word says: what the others do is looked at by
+// tests/programs/mpi_failure.sh.
 //   mpi_failure HOW                           a ring of messages and a sum in each step
-//   mpi_failure run FOLDER STEPS BOUND [HOW]  a program for three ranks, with checkpoints; goes on from the newest one
+//   mpi_failure run FOLDER STEPS BOUND [HOW]  a program for three ranks, with checkpoints; goes on from the
+//   newest one
 //   mpi_failure verify FOLDER                 looks at every checkpoint there, by one process
 #include <motet/backend/any_group.hpp>
 #include <motet/backend/transport/mpi_group.hpp>
@@ -20,7 +22,8 @@ namespace {
 
 // A ring of messages and a sum in each step, in which rank 1 fails.
 int train(mpi::session& here, std::string_view how) {
-  const std::int32_t ranks = here.ranks(), me = here.rank(), next = (me + 1) % ranks, before = (me + ranks - 1) % ranks;
+  const std::int32_t ranks = here.ranks(), me = here.rank(), next = (me + 1) % ranks,
+                     before = (me + ranks - 1) % ranks;
   std::vector<std::vector<std::int32_t>> all(1);
   for (std::int32_t r = 0; r < ranks; ++r) all[0].push_back(r);
   std::vector<float> sum(100000, 1.0f);
@@ -63,8 +66,9 @@ int train(mpi::session& here, std::string_view how) {
   return 0;
 }
 
-// What runs in three processes: two stages of one module, one of another, which meet in a join and at the end of the step. Each rank holds a third of the
-// weights. What all ranks bring to the end of a step is added to every weight, so a checkpoint of step s has but one right content.
+// What runs in three processes: two stages of one module, one of another, which meet in a join and at the end
+// of the step. Each rank holds a third of the weights. What all ranks bring to the end of a step is added to
+// every weight, so a checkpoint of step s has but one right content.
 class player {
  public:
   static constexpr motet::index rows = 900, width = 64, mine = rows / 3 * width, message_size = 5000;
@@ -79,13 +83,17 @@ class player {
         bound_(bound) {
     std::iota(weights_.begin(), weights_.end(), static_cast<float>(here.rank() * mine));
     const program& of = own_.sheet().of;
-    for (std::int32_t i = of.starts[own_.rank()]; i < of.starts[own_.rank() + 1]; ++i) own_.player(own_.rank()).set(i, {&act, this});
+    for (std::int32_t i = of.starts[own_.rank()]; i < of.starts[own_.rank() + 1]; ++i)
+      own_.player(own_.rank()).set(i, {&act, this});
   }
-  static float weight(motet::index number, std::int64_t step) { return static_cast<float>(number + 6 * step); }
+  static float weight(motet::index number, std::int64_t step) {
+    return static_cast<float>(number + 6 * step);
+  }
 
   int run(const std::filesystem::path& folder, std::int64_t steps) {
     if (latest_checkpoint(folder)) load(folder);
-    std::printf("rank %d pid %d begins at step %lld\n", own_.rank(), static_cast<int>(::getpid()), static_cast<long long>(step_));
+    std::printf("rank %d pid %d begins at step %lld\n", own_.rank(), static_cast<int>(::getpid()),
+                static_cast<long long>(step_));
     std::fflush(stdout);
     while (step_ < steps) {
       own_.run([](std::int32_t) {});
@@ -114,7 +122,9 @@ class player {
     return reinterpret_cast<std::byte*>(of.data());
   }
 
-  static bool act(void* self, const instruction& it, std::int32_t i) { return static_cast<player*>(self)->play(it, i); }
+  static bool act(void* self, const instruction& it, std::int32_t i) {
+    return static_cast<player*>(self)->play(it, i);
+  }
   bool play(const instruction& it, std::int32_t i) {
     const std::int32_t tag = own_.sheet().tags[i];
     mpi::endpoint& end = own_.end(own_.rank());
@@ -145,22 +155,26 @@ class player {
     const std::int32_t members = own_.members(meeting);
     brought_.assign(1, static_cast<float>(1 + own_.rank()));
     met_.resize(static_cast<std::size_t>(members));
-    return own_.end(own_.rank()).gather(meeting, own_.member(meeting, own_.rank()), bytes(brought_), 4, bytes(met_));
+    return own_.end(own_.rank())
+        .gather(meeting, own_.member(meeting, own_.rank()), bytes(brought_), 4, bytes(met_));
   }
 
   void save(const std::filesystem::path& folder) {
     const interval rows_here{own_.rank() * rows / 3, (own_.rank() + 1) * rows / 3};
-    const std::vector<saved_slice> weights{{"weight", {rows, width}, {rows_here, {0, width}}, weights_.data()}};
+    const std::vector<saved_slice> weights{
+        {"weight", {rows, width}, {rows_here, {0, width}}, weights_.data()}};
     write_checkpoint_part(folder, {step_, model, own_.rank(), 3, weights, {}});
     own_.barrier();
-    if (own_.rank() == 0) finish_checkpoint(folder, {.step = step_, .model = model, .parts = 3, .state = json(json::object{})});
+    if (own_.rank() == 0)
+      finish_checkpoint(folder, {.step = step_, .model = model, .parts = 3, .state = json(json::object{})});
     own_.barrier();
     own_.note_checkpoint((folder / ("step " + std::to_string(step_))).string());
   }
   void load(const std::filesystem::path& folder) {
     const checkpoint from(folder);
     const interval rows_here{own_.rank() * rows / 3, (own_.rank() + 1) * rows / 3};
-    const std::vector<loaded_slice> weights{{"weight", {rows, width}, {rows_here, {0, width}}, weights_.data()}};
+    const std::vector<loaded_slice> weights{
+        {"weight", {rows, width}, {rows_here, {0, width}}, weights_.data()}};
     from.load_slices(model, weights, {});
     step_ = from.step();
     own_.note_checkpoint(from.path().string());
@@ -185,7 +199,8 @@ int verify(const std::filesystem::path& folder) {
   const auto look = [&](const std::filesystem::path& at) {
     const checkpoint from(at);
     std::vector<float> weights(3 * player::mine);
-    from.load_weights(player::model, std::vector<loaded_tensor>{{"weight", {player::rows, player::width}, weights.data()}});
+    from.load_weights(player::model,
+                      std::vector<loaded_tensor>{{"weight", {player::rows, player::width}, weights.data()}});
     for (std::size_t i = 0; i < weights.size(); ++i)
       if (weights[i] != player::weight(static_cast<motet::index>(i), from.step()))
         fail(checkpoint_damaged, at.string() + ", weight " + std::to_string(i));
@@ -210,10 +225,12 @@ int main(int count, char** words) {
     if (as.rank == 0) std::printf("%s\n", describe(as).c_str());
     if (how == "run" && count >= 5) {
       const double bound = std::atof(words[4]);
-      return mpi::run({.rank = as.rank, .ranks = as.ranks, .patience = bound / 5},
-                      [&](mpi::session& here) { return player(here, bound, count > 5 ? words[5] : "").run(words[2], std::atoll(words[3])); });
+      return mpi::run({.rank = as.rank, .ranks = as.ranks, .patience = bound / 5}, [&](mpi::session& here) {
+        return player(here, bound, count > 5 ? words[5] : "").run(words[2], std::atoll(words[3]));
+      });
     }
-    return mpi::run({.rank = as.rank, .ranks = as.ranks, .patience = 2}, [&](mpi::session& here) { return train(here, how); });
+    return mpi::run({.rank = as.rank, .ranks = as.ranks, .patience = 2},
+                    [&](mpi::session& here) { return train(here, how); });
   } catch (const error& problem) {
     std::fprintf(stderr, "%s\n", problem.what());
     return 2;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// roofline_page [options of bench_gpu_step --roofline]: the same table without nvcc. A dry run launches nothing, so no kernel is compiled.
+// roofline_page [options of bench_gpu_step --roofline]: the same table without nvcc. A dry run launches
+// nothing, so no kernel is compiled.
 #include <motet/backend/cuda/device/launch.hpp>
 
 #include <cstdlib>

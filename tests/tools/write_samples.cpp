@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes into the folder given: samples.safetensors, with every type and shape that may trip a reader, and checkpoints. read_safetensors.py reads
-// them.
+// Writes into the folder given: samples.safetensors, with every type and shape that may trip a reader, and
+// checkpoints. read_safetensors.py reads them.
 #include <motet/format/checkpoint_write.hpp>
 
 #include <cstdio>
@@ -13,10 +13,13 @@ int main(int count, char** words) {
   using motet::dtype;
   const motet::dtype kinds[] = {dtype::u8,  dtype::i8,  dtype::i16, dtype::f16, dtype::bf16,
                                 dtype::i32, dtype::f32, dtype::i64, dtype::f64, dtype::boolean};
-  std::vector<motet::declared_tensor> declared{
-      {"scalar", dtype::f32, {}}, {"none", dtype::f32, {0, 7}}, {"caf\xc3\xa9 \"quoted\"\n", dtype::f32, {1}}, {"cube", dtype::f32, {2, 3, 4}}};
+  std::vector<motet::declared_tensor> declared{{"scalar", dtype::f32, {}},
+                                               {"none", dtype::f32, {0, 7}},
+                                               {"caf\xc3\xa9 \"quoted\"\n", dtype::f32, {1}},
+                                               {"cube", dtype::f32, {2, 3, 4}}};
   for (const dtype kind : kinds) declared.push_back({"type " + std::string(motet::name_of(kind)), kind, {3}});
-  motet::safetensors_writer writer(folder / "samples.safetensors", declared, {{"format", "pt"}, {"note", "line\nbreak"}});
+  motet::safetensors_writer writer(folder / "samples.safetensors", declared,
+                                   {{"format", "pt"}, {"note", "line\nbreak"}});
   std::vector<float> values(24);
   std::iota(values.begin(), values.end(), 0.5f);
   writer.write("cube", values.data());
@@ -39,7 +42,8 @@ int main(int count, char** words) {
 
   const std::vector<motet::saved_tensor> weights{{"picture.embed.class", {24}, values.data()},
                                                  {"picture.blocks.0.mlp.up.weight", {4, 6}, values.data()}};
-  const std::vector<motet::saved_tensor> moments{{"picture.embed.class.m", {24}, values.data()}, {"picture.embed.class.v", {24}, values.data()}};
+  const std::vector<motet::saved_tensor> moments{{"picture.embed.class.m", {24}, values.data()},
+                                                 {"picture.embed.class.v", {24}, values.data()}};
   motet::save_checkpoint(folder / "run", {7, "sample", motet::json{{"seed", 1}}, weights, moments});
 
   // The same by two ranks: cut within a row.
@@ -47,10 +51,12 @@ int main(int count, char** words) {
   for (const motet::index part : {0, 1}) {
     std::vector<motet::saved_slice> own, moment;
     motet::append_run<const float>(own, "picture.blocks.0.mlp.up.weight", up, motet::matrix_of(up),
-                                   part == 0 ? motet::interval{0, 15} : motet::interval{15, 24}, values.data() + 15 * part);
+                                   part == 0 ? motet::interval{0, 15} : motet::interval{15, 24},
+                                   values.data() + 15 * part);
     if (part == 0) own.push_back({"picture.embed.class", {24}, {{0, 1}, {0, 7}}, values.data()});
     if (part == 1) own.push_back({"picture.embed.class", {24}, {{0, 1}, {7, 24}}, values.data() + 7});
-    if (part == 1) moment.push_back(motet::whole_slice<const float>("picture.embed.class.m", {24}, values.data()));
+    if (part == 1)
+      moment.push_back(motet::whole_slice<const float>("picture.embed.class.m", {24}, values.data()));
     motet::write_checkpoint_part(folder / "parts", {7, "sample", part, 2, own, moment});
   }
   motet::finish_checkpoint(folder / "parts", {7, "sample", 2, motet::json{{"seed", 1}}});

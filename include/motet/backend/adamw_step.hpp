@@ -20,10 +20,12 @@ struct adamw_step {
 };
 
 // What every gradient is multiplied by, so that the whole gradient has at most the norm `clip`.
-MOTET_HOST_DEVICE inline double clip_scale(double norm, double clip) { return clip > 0 && norm > clip ? clip / (norm + 1e-6) : 1; }
+MOTET_HOST_DEVICE inline double clip_scale(double norm, double clip) {
+  return clip > 0 && norm > clip ? clip / (norm + 1e-6) : 1;
+}
 
-// The sums of a step that its update looks at: where one of them is not finite, nothing is updated; else the norm of the gradient decides about
-// clipping.
+// The sums of a step that its update looks at: where one of them is not finite, nothing is updated; else the
+// norm of the gradient decides about clipping.
 struct update_sums {
   double loss = 0;
   double squares = 0;  // of the gradient

@@ -8,7 +8,8 @@
 
 namespace motet::detail {
 
-// The type that arithmetic on elements of these types happens in: double where one of them is double, float otherwise.
+// The type that arithmetic on elements of these types happens in: double where one of them is double, float
+// otherwise.
 template <class... T>
 using arithmetic = std::conditional_t<(std::is_same_v<std::remove_const_t<T>, double> || ...), double, float>;
 

@@ -7,8 +7,9 @@
 
 namespace motet {
 
-// Any collective_group behind one type, so that layers are instantiated once for all transports. Calls return when they are done, as most ranks
-// have nothing to do meanwhile; only exchanges may be begun and finished. One that is empty is a rank by itself.
+// Any collective_group behind one type, so that layers are instantiated once for all transports. Calls return
+// when they are done, as most ranks have nothing to do meanwhile; only exchanges may be begun and finished.
+// One that is empty is a rank by itself.
 class any_group {
  public:
   any_group() = default;
@@ -23,12 +24,17 @@ class any_group {
   bool alone() const { return size_ == 1; }
 
   // `own` may lie in its place within `all`.
-  void all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) const { calls_->gather(self_, own, all, bytes); }
-  void all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to, std::span<const index> to_bytes) const {
+  void all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) const {
+    calls_->gather(self_, own, all, bytes);
+  }
+  void all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
+                  std::span<const index> to_bytes) const {
     finish(begin_all_to_all(from, from_bytes, to, to_bytes));
   }
-  // The same in two halves, with something to compute between them. What is given stays, counts too, until the second half is done.
-  ticket begin_all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to, std::span<const index> to_bytes) const {
+  // The same in two halves, with something to compute between them. What is given stays, counts too, until
+  // the second half is done.
+  ticket begin_all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
+                          std::span<const index> to_bytes) const {
     return calls_->exchange(self_, from, from_bytes, to, to_bytes);
   }
   void finish(ticket which) const { calls_->wait(self_, which); }
@@ -69,15 +75,18 @@ class any_group {
             }};
   }
   template <class G>
-  static constexpr table calls_of{[](void* g, const std::byte* own, std::byte* all, std::span<const index> bytes) {
-                                    auto& one = *static_cast<G*>(g);
-                                    one.wait(one.all_gather(own, all, bytes));
-                                  },
-                                  [](void* g, const std::byte* from, std::span<const index> from_bytes, std::byte* to,
-                                     std::span<const index> to_bytes) { return static_cast<G*>(g)->all_to_all(from, from_bytes, to, to_bytes); },
-                                  [](void* g, ticket which) { static_cast<G*>(g)->wait(which); },
-                                  [](void* g, ticket which) { return static_cast<G*>(g)->test(which); },
-                                  {sums_of<G, float>(), sums_of<G, double>(), sums_of<G, bf16>()}};
+  static constexpr table calls_of{
+      [](void* g, const std::byte* own, std::byte* all, std::span<const index> bytes) {
+        auto& one = *static_cast<G*>(g);
+        one.wait(one.all_gather(own, all, bytes));
+      },
+      [](void* g, const std::byte* from, std::span<const index> from_bytes, std::byte* to,
+         std::span<const index> to_bytes) {
+        return static_cast<G*>(g)->all_to_all(from, from_bytes, to, to_bytes);
+      },
+      [](void* g, ticket which) { static_cast<G*>(g)->wait(which); },
+      [](void* g, ticket which) { return static_cast<G*>(g)->test(which); },
+      {sums_of<G, float>(), sums_of<G, double>(), sums_of<G, bf16>()}};
 
   void* self_ = nullptr;
   const table* calls_ = nullptr;

@@ -8,9 +8,10 @@
 
 namespace motet {
 
-// Some ranks of a program that compute together. All members make the same calls on a group in the same order. A call begins its work and returns at
-// once; what it was given stays as it is, and what it writes is not looked at, until test(ticket) has said true. Parts lie one behind the other, in the
-// order of members, and may be empty; who is given counts keeps them as long.
+// Some ranks of a program that compute together. All members make the same calls on a group in the same
+// order. A call begins its work and returns at once; what it was given stays as it is, and what it writes is
+// not looked at, until test(ticket) has said true. Parts lie one behind the other, in the order of members,
+// and may be empty; who is given counts keeps them as long.
 using ticket = std::uint64_t;
 
 struct group_options {
@@ -27,25 +28,29 @@ concept rank_group = requires(G& g, ticket which) {
   g.wait(which);
 };
 
-// The sum of all members' numbers in everyone's place. Taken in the order of members, bf16 in float: the same bits everywhere, always.
+// The sum of all members' numbers in everyone's place. Taken in the order of members, bf16 in float: the same
+// bits everywhere, always.
 template <class G, class T>
 concept all_reduces = rank_group<G> && requires(G& g, T* numbers, index count) {
   { g.all_reduce_sum(numbers, count) } -> std::same_as<ticket>;
 };
 // Member m gets part m of the sum; `to` may lie in its place within `from`.
 template <class G, class T>
-concept reduce_scatters = rank_group<G> && requires(G& g, const T* from, T* to, std::span<const index> counts) {
-  { g.reduce_scatter_sum(from, to, counts) } -> std::same_as<ticket>;
-};
+concept reduce_scatters =
+    rank_group<G> && requires(G& g, const T* from, T* to, std::span<const index> counts) {
+      { g.reduce_scatter_sum(from, to, counts) } -> std::same_as<ticket>;
+    };
 // Everyone gets all parts; `own` may lie in its place within `all`.
 template <class G>
-concept all_gathers = rank_group<G> && requires(G& g, const std::byte* own, std::byte* all, std::span<const index> bytes) {
-  { g.all_gather(own, all, bytes) } -> std::same_as<ticket>;
-};
+concept all_gathers =
+    rank_group<G> && requires(G& g, const std::byte* own, std::byte* all, std::span<const index> bytes) {
+      { g.all_gather(own, all, bytes) } -> std::same_as<ticket>;
+    };
 // Part p of `from` goes to member p; part p of `to` comes from it.
 template <class G>
 concept all_to_alls =
-    rank_group<G> && requires(G& g, const std::byte* from, std::span<const index> from_bytes, std::byte* to, std::span<const index> to_bytes) {
+    rank_group<G> && requires(G& g, const std::byte* from, std::span<const index> from_bytes, std::byte* to,
+                              std::span<const index> to_bytes) {
       { g.all_to_all(from, from_bytes, to, to_bytes) } -> std::same_as<ticket>;
     };
 template <class G>
@@ -60,7 +65,8 @@ concept has_barrier = rank_group<G> && requires(G& g) {
 
 template <class G>
 concept collective_group =
-    all_reduces<G, float> && all_reduces<G, double> && all_reduces<G, bf16> && reduce_scatters<G, float> && reduce_scatters<G, double> &&
-    reduce_scatters<G, bf16> && all_gathers<G> && all_to_alls<G> && broadcasts<G> && has_barrier<G>;
+    all_reduces<G, float> && all_reduces<G, double> && all_reduces<G, bf16> && reduce_scatters<G, float> &&
+    reduce_scatters<G, double> && reduce_scatters<G, bf16> && all_gathers<G> && all_to_alls<G> &&
+    broadcasts<G> && has_barrier<G>;
 
 }  // namespace motet

@@ -3,8 +3,8 @@
 
 #include <motet/backend/spread.hpp>
 
-// What a back end knows of rows that are cut, by the spread of its context alone. Back ends bring these names into their own namespaces, where layers
-// look for them.
+// What a back end knows of rows that are cut, by the spread of its context alone. Back ends bring these names
+// into their own namespaces, where layers look for them.
 
 namespace motet {
 

@@ -14,7 +14,8 @@ struct adamw_run {
   index count = 0;
   bool decays = false;
   bool only_clears = false;  // others update these: here their gradients are left zero, and that is all
-  bool copied = false;       // products read copies of these weights, which the update writes as well: for a dry run, which finds none
+  // products read copies of these weights, which the update writes as well: for a dry run, which finds none
+  bool copied = false;
 };
 
 template <class T>

@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// Query heads and the key-value heads that they read. `group` query heads read the same one, but a share of the heads may begin in the middle of a
-// group: of the first one it lacks `lead` heads.
+// Query heads and the key-value heads that they read. `group` query heads read the same one, but a share of
+// the heads may begin in the middle of a group: of the first one it lacks `lead` heads.
 struct head_groups {
   index heads = 0;
   index kv_heads = 0;
@@ -16,7 +16,9 @@ struct head_groups {
 
   constexpr head_groups() = default;
   constexpr explicit head_groups(const attention_shape& shape)
-      : heads(shape.heads), kv_heads(shape.kv_heads), group(shape.kv_heads > 0 ? shape.heads / shape.kv_heads : 1) {}
+      : heads(shape.heads),
+        kv_heads(shape.kv_heads),
+        group(shape.kv_heads > 0 ? shape.heads / shape.kv_heads : 1) {}
 
   MOTET_HOST_DEVICE constexpr index kv_of(index head) const { return (head + lead) / group; }
   // The key-value heads that some query heads read.
@@ -38,8 +40,8 @@ struct head_groups {
   constexpr bool even() const { return lead == 0 && heads == kv_heads * group; }
 };
 
-// Where a member of a group has its share of the heads in a row of all of them: queries | keys | values, or queries alone. Where members read the same
-// key-value head, each has it.
+// Where a member of a group has its share of the heads in a row of all of them: queries | keys | values, or
+// queries alone. Where members read the same key-value head, each has it.
 struct head_columns {
   head_groups all;
   index head_width = 1;

@@ -5,9 +5,10 @@
 #include <motet/backend/rows_exchange.hpp>
 #include <motet/nn/core/context_attention.hpp>
 
-// Attention over rows that are cut between the members of the context group, by an exchange of rows for heads (Jacobs et al., "DeepSpeed Ulysses"): a
-// member gets all rows of its share of the heads, computes them as a rank by itself would, and gives the rows back. A back end brings, besides what
-// rows_exchange.hpp asks for and attention itself:
+// Attention over rows that are cut between the members of the context group, by an exchange of rows for heads
+// (Jacobs et al., "DeepSpeed Ulysses"): a member gets all rows of its share of the heads, computes them as a
+// rank by itself would, and gives the rows back. A back end brings, besides what rows_exchange.hpp asks for
+// and attention itself:
 //   heads_to_wire(ctx, wire, x)     copies rows of all heads to wire.part
 //   heads_from_wire(ctx, wire, y)   the way back; y is the sum over the members that have a head
 
@@ -23,7 +24,8 @@ struct heads_transfer {
   matrix<T> part, whole;  // what goes over the wire: by member (each has its own width), and by part
 
   template <class Context>
-  heads_transfer(Context& ctx, const head_columns& columns) : is(*ctx.shared), cut(columns), width(cut.width(is.context.member())) {
+  heads_transfer(Context& ctx, const head_columns& columns)
+      : is(*ctx.shared), cut(columns), width(cut.width(is.context.member())) {
     const index elements = is.part.rows() * cut.width_of_all();
     part = {ctx.memory.template take<T>(elements), 1, elements, elements};
     whole = {ctx.memory.template take<T>(is.whole.rows() * width), is.whole.rows(), width, width};
@@ -65,8 +67,8 @@ void rows_to_heads(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y>
   release(ctx, mark);
 }
 
-// The way back and the transpose: y (rows of the part, all heads) = x (all rows, heads of this member), where a key-value head that several members have
-// is their sum.
+// The way back and the transpose: y (rows of the part, all heads) = x (all rows, heads of this member), where
+// a key-value head that several members have is their sum.
 template <class Context, class X, class Y>
 void heads_to_rows(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y> y) {
   const auto section = enter(ctx, "exchange heads");
@@ -86,7 +88,8 @@ void heads_to_rows(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y>
   release(ctx, mark);
 }
 
-// Calls call(heads, kv heads) for heads that read evenly: all at once, or those of one key-value head after the other.
+// Calls call(heads, kv heads) for heads that read evenly: all at once, or those of one key-value head after
+// the other.
 template <class Call>
 void each_even(const head_groups& groups, Call&& call) {
   if (groups.heads == 0) return;
@@ -102,7 +105,9 @@ struct even_heads {
   matrix<L> lse;
   interval columns;  // of y
 
-  even_heads(const attention_shape& of, const head_groups& mine, const exchanged_heads<V, L>& kept, interval heads, interval kv) : shape(of) {
+  even_heads(const attention_shape& of, const head_groups& mine, const exchanged_heads<V, L>& kept,
+             interval heads, interval kv)
+      : shape(of) {
     const index d = of.head_width, keys_at = mine.heads * d, values_at = keys_at + mine.kv_heads * d;
     shape.heads = heads.size(), shape.kv_heads = kv.size();
     columns = {heads.begin * d, heads.end * d};
@@ -120,7 +125,8 @@ template <class Context, class V, class L>
 void reserve_exchanged(Context& ctx, const attention_shape& shape, exchanged_heads<V, L>& kept) {
   const spread& is = *ctx.shared;
   const head_columns cut{head_groups(shape), shape.head_width, is.context.size(), true};
-  const index rows = is.whole.rows(), width = cut.width(is.context.member()), heads = share(shape.heads, cut.members, is.context.member()).size();
+  const index rows = is.whole.rows(), width = cut.width(is.context.member()),
+              heads = share(shape.heads, cut.members, is.context.member()).size();
   const index mixed = heads * shape.head_width;
   kept.qkv = {ctx.memory.template take<V>(rows * width), rows, width, width};
   kept.mixed = {ctx.memory.template take<V>(rows * mixed), rows, mixed, mixed};
@@ -129,7 +135,8 @@ void reserve_exchanged(Context& ctx, const attention_shape& shape, exchanged_hea
 
 // y (rows of the part) = attention of qkv (rows of the part, queries | keys | values) over all rows.
 template <class Context, class X, class V, class L, class Y>
-void heads_attention_forward(Context& ctx, const attention_shape& shape, matrix<X> qkv, exchanged_heads<V, L>& kept, matrix<Y> y) {
+void heads_attention_forward(Context& ctx, const attention_shape& shape, matrix<X> qkv,
+                             exchanged_heads<V, L>& kept, matrix<Y> y) {
   const spread& is = *ctx.shared;
   const head_groups all(shape);
   const index members = is.context.size();
@@ -144,13 +151,15 @@ void heads_attention_forward(Context& ctx, const attention_shape& shape, matrix<
 
 // dqkv (rows of the part, queries | keys | values) from dy (rows of the part).
 template <class Context, class V, class L, class G, class D>
-void heads_attention_backward(Context& ctx, const attention_shape& shape, exchanged_heads<V, L>& kept, matrix<G> dy, matrix<D> dqkv) {
+void heads_attention_backward(Context& ctx, const attention_shape& shape, exchanged_heads<V, L>& kept,
+                              matrix<G> dy, matrix<D> dqkv) {
   const spread& is = *ctx.shared;
   const head_groups all(shape);
   const index members = is.context.size(), mark = ctx.memory.mark();
   const head_groups mine = all.part(share(all.heads, members, is.context.member()));
   const index width = mine.heads * shape.head_width;
-  const matrix<V> d_mixed{ctx.memory.template take<V>(is.whole.rows() * width), is.whole.rows(), width, width};
+  const matrix<V> d_mixed{ctx.memory.template take<V>(is.whole.rows() * width), is.whole.rows(), width,
+                          width};
   exchanged_heads<V, L> to = kept;
   to.qkv = gradient_place(ctx, kept.qkv);
   detail::rows_to_heads(ctx, {all, shape.head_width, members, false}, dy, d_mixed);

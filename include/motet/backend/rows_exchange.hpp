@@ -10,21 +10,26 @@
 #include <span>
 #include <type_traits>
 
-// Rows change between whole samples, each on one member of the context group, and parts of all samples, on every member. Each element moves once;
-// either way is the other's transpose. A back end brings, found by its context:
-//   host_numbers(ctx, count)         some numbers in memory of the host, as a span or a vector
-//   order_of_parts(ctx, samples)     copies rows of whole samples to where part lies behind part, by to_parts(ctx, samples, packed), and back, by
-//                                    to_samples(ctx, packed, samples)
+// Rows change between whole samples, each on one member of the context group, and parts of all samples, on
+// every member. Each element moves once; either way is the other's transpose. A back end brings, found by its
+// context:
+//   host_numbers(ctx, count)
+//       some numbers in memory of the host, as a span or a vector
+//   order_of_parts(ctx, samples)
+//       copies rows of whole samples to where part lies behind part, by to_parts(ctx, samples, packed), and
+//       back, by to_samples(ctx, packed, samples)
 
 namespace motet {
 namespace detail {
 
-// The bytes that go each way between the order of samples, by part, and the order of parts, by who has the samples.
+// The bytes that go each way between the order of samples, by part, and the order of parts, by who has the
+// samples.
 struct exchange_counts {
   std::span<index> by_part, by_owner;
   // `room` is for two numbers of each member.
   exchange_counts(const spread& is, index row_bytes, std::span<index> room)
-      : by_part(room.first(static_cast<std::size_t>(is.context.size()))), by_owner(room.subspan(by_part.size())) {
+      : by_part(room.first(static_cast<std::size_t>(is.context.size()))),
+        by_owner(room.subspan(by_part.size())) {
     for (std::size_t m = 0; m < by_part.size(); ++m) {
       const interval theirs = share(is.own.samples, is.context.size(), static_cast<index>(m));
       by_part[m] = is.cut.rows_of(is.mine, static_cast<index>(m)) * row_bytes;
@@ -35,9 +40,12 @@ struct exchange_counts {
 
 // Once all threads are there, one of them talks for all.
 template <class Context, class From, class To>
-void all_to_all(Context& ctx, const any_group& group, const From* from, std::span<const index> from_bytes, To* to, std::span<const index> to_bytes) {
+void all_to_all(Context& ctx, const any_group& group, const From* from, std::span<const index> from_bytes,
+                To* to, std::span<const index> to_bytes) {
   synchronize(ctx);
-  if (ctx.thread == 0) group.all_to_all(reinterpret_cast<const std::byte*>(from), from_bytes, reinterpret_cast<std::byte*>(to), to_bytes);
+  if (ctx.thread == 0)
+    group.all_to_all(reinterpret_cast<const std::byte*>(from), from_bytes, reinterpret_cast<std::byte*>(to),
+                     to_bytes);
 }
 
 }  // namespace detail

@@ -7,8 +7,9 @@
 
 namespace motet {
 
-// A place in a group whose other members are not there, to time what one rank computes between its exchanges: calls take and leave numbers as those of a
-// group do, and own numbers stand for the others'. What they cost is moving these within the rank.
+// A place in a group whose other members are not there, to time what one rank computes between its exchanges:
+// calls take and leave numbers as those of a group do, and own numbers stand for the others'. What they cost
+// is moving these within the rank.
 class silent_group {
  public:
   silent_group(std::int32_t size, std::int32_t member) : size_(size), member_(member) {}
@@ -35,9 +36,11 @@ class silent_group {
       if (m != member_) repeat(own, mine, all + before(bytes, m), bytes[static_cast<std::size_t>(m)]);
     return 0;
   }
-  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to, std::span<const index> to_bytes) const {
+  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
+                    std::span<const index> to_bytes) const {
     const std::byte* const own = from + before(from_bytes, member_);
-    for (std::int32_t m = 0; m < size_; ++m) repeat(own, from_bytes[place()], to + before(to_bytes, m), to_bytes[static_cast<std::size_t>(m)]);
+    for (std::int32_t m = 0; m < size_; ++m)
+      repeat(own, from_bytes[place()], to + before(to_bytes, m), to_bytes[static_cast<std::size_t>(m)]);
     return 0;
   }
   ticket broadcast(std::byte*, index, std::int32_t) const { return 0; }
@@ -56,7 +59,8 @@ class silent_group {
       std::fill_n(to, wanted, std::byte{});
       return;
     }
-    for (index done = 0; done < wanted; done += count) std::copy_n(from, std::min(count, wanted - done), to + done);
+    for (index done = 0; done < wanted; done += count)
+      std::copy_n(from, std::min(count, wanted - done), to + done);
   }
 
   std::int32_t size_ = 1, member_ = 0;

@@ -30,8 +30,8 @@ class spread_rows {
   }
   index most_samples() const { return most_; }
 
-  // Everything in `to` but its groups, which are the caller's; holds until the next call, while whole.offsets stays. Allocates nothing, once `to` was
-  // filled before.
+  // Everything in `to` but its groups, which are the caller's; holds until the next call, while whole.offsets
+  // stays. Allocates nothing, once `to` was filled before.
   void fill(const sequences& whole, spread& to) {
     const row_parts cut{at_.context, at_.balanced};
     const interval members = share(whole.samples, at_.tensor, at_.tensor_member);
@@ -59,7 +59,8 @@ class spread_rows {
  private:
   enum which_offsets : std::uint8_t { part, full, own_part, mine_whole, ends_part, kinds };
 
-  // Samples of `whole` with as many rows each as rows_of says; where all have the same in `whole`, they do here.
+  // Samples of `whole` with as many rows each as rows_of says; where all have the same in `whole`, they do
+  // here.
   template <class Rows>
   sequences some(const sequences& whole, interval samples, Rows rows_of, which_offsets kind) {
     if (!whole.offsets) return {samples.size(), rows_of(0), nullptr};
@@ -76,7 +77,8 @@ class spread_rows {
     ends_.tensor_samples.clear();
     index samples = 0;
     for (index t = 0; t < at_.tensor; ++t) {
-      const interval members = share(whole.samples, at_.tensor, t), own = share(members.size(), at_.context, at_.context_member);
+      const interval members = share(whole.samples, at_.tensor, t),
+                     own = share(members.size(), at_.context, at_.context_member);
       index rows = 0;
       for (index s = members.begin + own.begin; s < members.begin + own.end; ++s) {
         rows += whole.rows_of(s);
@@ -87,7 +89,8 @@ class spread_rows {
       ends_.tensor_samples.push_back(own.size());
     }
     ends_.tensor = to.tensor;
-    ends_.part = ends_.whole = whole.offsets ? sequences{samples, 1, offsets.data()} : sequences{samples, whole.length, nullptr};
+    ends_.part = ends_.whole =
+        whole.offsets ? sequences{samples, 1, offsets.data()} : sequences{samples, whole.length, nullptr};
     ends_.own = ends_.full = ends_.mine = to.mine;
     to.ends = &ends_;
   }

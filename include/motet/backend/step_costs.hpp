@@ -36,7 +36,8 @@ struct cost_list {
   const Cost* end() const { return last; }
 };
 
-// Costs by section, and by operation in each section; sections lie inside each other, and each counts what lies in no inner one. Thread 0 alone keeps time.
+// Costs by section, and by operation in each section; sections lie inside each other, and each counts what
+// lies in no inner one. Thread 0 alone keeps time.
 class step_costs {
  public:
   static constexpr int capacity = 64, most_operations = 384;
@@ -85,7 +86,8 @@ class step_costs {
  private:
   static bool same(const char* a, const char* b) { return a == b || std::strcmp(a, b) == 0; }
   static bool alike(const operation_cost& a, const operation_cost& b) {
-    return a.section == b.section && a.kind == b.kind && a.flops == b.flops && a.bytes == b.bytes && same(a.name, b.name);
+    return a.section == b.section && a.kind == b.kind && a.flops == b.flops && a.bytes == b.bytes &&
+           same(a.name, b.name);
   }
   int own(int place) { return place >= 0 ? place : inside(-1, "other"); }
   section_cost costs_[capacity] = {};

@@ -13,8 +13,8 @@
 
 namespace motet {
 
-// What goes on, but slower than it could, or not as it was asked for. It is said on stderr, once in a process for each row and kind of it;
-// MOTET_QUIET=1 says nothing.
+// What goes on, but slower than it could, or not as it was asked for. It is said on stderr, once in a process
+// for each row and kind of it; MOTET_QUIET=1 says nothing.
 class warnings {
  public:
   static warnings& of_process() {
@@ -27,7 +27,8 @@ class warnings {
     if (!kinds_.insert(std::string(row.code) + ' ' + kind).second) return false;
     said_.emplace_back(error(row, detail).what());
     const char* const quiet = std::getenv("MOTET_QUIET");
-    if (quiet == nullptr || std::string_view(quiet) == "0") std::fprintf(stderr, "%s\n", said_.back().c_str());
+    if (quiet == nullptr || std::string_view(quiet) == "0")
+      std::fprintf(stderr, "%s\n", said_.back().c_str());
     return true;
   }
   // Also what MOTET_QUIET kept back.

@@ -16,9 +16,12 @@ struct augment_config {
 };
 
 inline void check(const augment_config& config) {
-  if (!(config.smallest > 0 && config.smallest <= config.largest && config.largest <= 1 && config.aspect >= 1 && config.aspect <= 100))
-    fail(bad_data_option, "crops from " + std::to_string(config.smallest) + " to " + std::to_string(config.largest) + " of the area, aspect " +
-                              std::to_string(config.aspect) + "; wanted 0 < smallest <= largest <= 1 <= aspect <= 100");
+  if (!(config.smallest > 0 && config.smallest <= config.largest && config.largest <= 1 &&
+        config.aspect >= 1 && config.aspect <= 100))
+    fail(bad_data_option, "crops from " + std::to_string(config.smallest) + " to " +
+                              std::to_string(config.largest) + " of the area, aspect " +
+                              std::to_string(config.aspect) +
+                              "; wanted 0 < smallest <= largest <= 1 <= aspect <= 100");
 }
 
 // A mirrored picture makes a lie of a caption that says left, right or clockwise.
@@ -47,10 +50,13 @@ inline crop_box centre_crop(index width, index height) {
   return {(width - side) / 2, (height - side) / 2, side, side, false};
 }
 
-// A box of random area and shape inside the picture, from the draws of this one sample in this one place of the run.
-inline crop_box random_crop(const augment_config& config, index width, index height, bool may_flip, const random_stream& draws) {
+// A box of random area and shape inside the picture, from the draws of this one sample in this one place of
+// the run.
+inline crop_box random_crop(const augment_config& config, index width, index height, bool may_flip,
+                            const random_stream& draws) {
   crop_box box = centre_crop(width, height);
-  const float area = static_cast<float>(width) * static_cast<float>(height), stretch = std::log(config.aspect);
+  const float area = static_cast<float>(width) * static_cast<float>(height),
+              stretch = std::log(config.aspect);
   std::uint64_t at = 1;
   for (int attempt = 0; attempt < 10; ++attempt, at += 4) {
     const float share = config.smallest + (config.largest - config.smallest) * draws.uniform(at);

@@ -30,9 +30,11 @@ struct picture_limits {
 };
 
 inline void check_limits(index width, index height, const picture_limits& limits) {
-  if (width <= 0 || height <= 0 || width > limits.side || height > limits.side || width * height > limits.pixels)
-    fail(damaged_picture, std::to_string(width) + " x " + std::to_string(height) + " pixels, at most " + std::to_string(limits.side) +
-                              " a side and " + std::to_string(limits.pixels) + " in all");
+  if (width <= 0 || height <= 0 || width > limits.side || height > limits.side ||
+      width * height > limits.pixels)
+    fail(damaged_picture, std::to_string(width) + " x " + std::to_string(height) + " pixels, at most " +
+                              std::to_string(limits.side) + " a side and " + std::to_string(limits.pixels) +
+                              " in all");
 }
 
 // Binary PPM (P6, 8 bits): needs no library, so every build can make and read pictures.
@@ -61,12 +63,14 @@ inline void decode_ppm(std::span<const std::uint8_t> bytes, bitmap& into, const 
     if (problem != std::errc{}) fail(damaged_picture, "the PPM header is cut short or holds no number");
     at = next;
   }
-  if (numbers[2] != 255 || at == end || !blank(*at)) fail(damaged_picture, "only PPM pictures with 255 levels are read");
+  if (numbers[2] != 255 || at == end || !blank(*at))
+    fail(damaged_picture, "only PPM pictures with 255 levels are read");
   ++at;
   check_limits(numbers[0], numbers[1], limits);
   const auto wanted = static_cast<std::size_t>(numbers[0] * numbers[1] * bitmap::channels);
   if (static_cast<std::size_t>(end - at) < wanted)
-    fail(damaged_picture, "the PPM holds " + std::to_string(end - at) + " bytes of pixels, wanted " + std::to_string(wanted));
+    fail(damaged_picture,
+         "the PPM holds " + std::to_string(end - at) + " bytes of pixels, wanted " + std::to_string(wanted));
   into.width = numbers[0];
   into.height = numbers[1];
   into.pixels.resize(wanted);

@@ -8,7 +8,8 @@
 
 namespace motet {
 
-// The question of zero-shot classification: one caption for each class, and the class of each held-out picture.
+// The question of zero-shot classification: one caption for each class, and the class of each held-out
+// picture.
 struct class_list {
   std::vector<std::string> names;
   std::vector<std::string> captions;
@@ -22,7 +23,8 @@ struct class_list {
   }
 };
 
-// {"classes": [{"name": ..., "caption": ...}, ...], "samples": {"key": class, ...}}; other members are ignored.
+// {"classes": [{"name": ..., "caption": ...}, ...], "samples": {"key": class, ...}}; other members are
+// ignored.
 inline class_list parse_classes(std::string_view text, const std::string& origin = "classes.json") {
   class_list made;
   try {
@@ -34,7 +36,8 @@ inline class_list parse_classes(std::string_view text, const std::string& origin
     for (const json::member row : file.at("samples").members()) {
       const std::int64_t which = row.value.integer();
       if (which < 0 || which >= made.size())
-        fail(bad_classes, origin + " (sample " + row.name + " is of class " + std::to_string(which) + " of " + std::to_string(made.size()) + ")");
+        fail(bad_classes, origin + " (sample " + row.name + " is of class " + std::to_string(which) + " of " +
+                              std::to_string(made.size()) + ")");
       made.of_sample.emplace(row.name, static_cast<index>(which));
     }
   } catch (const error& problem) {

@@ -7,17 +7,23 @@
 namespace motet {
 
 // By what the bytes say, not by the name: wrong extensions are common.
-inline void decode_picture(std::span<const std::uint8_t> bytes, bitmap& into, const picture_limits& limits = {}) {
+inline void decode_picture(std::span<const std::uint8_t> bytes, bitmap& into,
+                           const picture_limits& limits = {}) {
   const auto starts = [&](std::string_view magic) {
     return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
   };
   if (starts("\x89PNG")) return decode_png(bytes, into, limits);
   if (starts("\xff\xd8")) return decode_jpeg(bytes, into, limits);
   if (starts("P6")) return decode_ppm(bytes, into, limits);
-  fail(damaged_picture, "its " + std::to_string(bytes.size()) + " bytes begin like neither PNG, JPEG nor PPM");
+  fail(damaged_picture,
+       "its " + std::to_string(bytes.size()) + " bytes begin like neither PNG, JPEG nor PPM");
 }
 
-inline bool is_picture_field(std::string_view field) { return field == "png" || field == "jpg" || field == "jpeg" || field == "ppm"; }
-inline bool is_caption_field(std::string_view field) { return field == "txt" || field == "text" || field == "caption"; }
+inline bool is_picture_field(std::string_view field) {
+  return field == "png" || field == "jpg" || field == "jpeg" || field == "ppm";
+}
+inline bool is_caption_field(std::string_view field) {
+  return field == "txt" || field == "text" || field == "caption";
+}
 
 }  // namespace motet

@@ -17,27 +17,33 @@ struct pair_example {
   bool may_flip = true;
 };
 
-// Decoded samples up to a number of bytes. What is in stays in: an epoch visits every sample once, so throwing out would only cost. Any thread may use it.
+// Decoded samples up to a number of bytes. What is in stays in: an epoch visits every sample once, so
+// throwing out would only cost. Any thread may use it.
 class example_cache {
  public:
-  example_cache(index samples, index budget) : slots_(budget > 0 ? static_cast<std::size_t>(samples) : 0), left_(budget) {}
+  example_cache(index samples, index budget)
+      : slots_(budget > 0 ? static_cast<std::size_t>(samples) : 0), left_(budget) {}
   example_cache(const example_cache&) = delete;
   example_cache& operator=(const example_cache&) = delete;
   ~example_cache() {
     for (auto& slot : slots_) delete slot.load();
   }
 
-  const pair_example* find(index i) const { return slots_.empty() ? nullptr : slots_[static_cast<std::size_t>(i)].load(std::memory_order_acquire); }
+  const pair_example* find(index i) const {
+    return slots_.empty() ? nullptr : slots_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
+  }
   void keep(index i, const pair_example& made) {
     if (slots_.empty()) return;
-    const auto bytes = static_cast<index>(sizeof made + made.shot.pixels.size() + made.tokens.size() * sizeof(tokenizer::token) + 48);
+    const auto bytes = static_cast<index>(sizeof made + made.shot.pixels.size() +
+                                          made.tokens.size() * sizeof(tokenizer::token) + 48);
     if (left_.fetch_sub(bytes) < bytes) {
       left_.fetch_add(bytes);
       return;
     }
     const pair_example* expected = nullptr;
     auto copy = std::make_unique<const pair_example>(made);
-    if (slots_[static_cast<std::size_t>(i)].compare_exchange_strong(expected, copy.get(), std::memory_order_release)) {
+    if (slots_[static_cast<std::size_t>(i)].compare_exchange_strong(expected, copy.get(),
+                                                                    std::memory_order_release)) {
       static_cast<void>(copy.release());  // the slot has it
     } else {
       left_.fetch_add(bytes);
@@ -60,24 +66,28 @@ inline void check(const example_config& config) {
   bool good = config.image > 0 && config.image <= 16384 && config.context >= 2;
   for (const float each : config.colours.deviation) good = good && each > 0;
   if (!good)
-    fail(bad_data_option, "picture side " + std::to_string(config.image) + ", context " + std::to_string(config.context) +
+    fail(bad_data_option, "picture side " + std::to_string(config.image) + ", context " +
+                              std::to_string(config.context) +
                               "; wanted a positive side, a context of at least 2 and positive deviations");
 }
 
 // Reads, decodes and tokenizes; one for each thread, so that its memory is reused.
 class example_reader {
  public:
-  example_reader(const pair_source& source, const tokenizer& words, const example_config& config, example_cache* cache = nullptr)
+  example_reader(const pair_source& source, const tokenizer& words, const example_config& config,
+                 example_cache* cache = nullptr)
       : source_(source), words_(words), config_(config), cache_(cache) {
     check(config);
   }
 
-  // Sample i, or null when it is damaged, which is then reported (or thrown, when the source's log is strict). Valid until the next call.
+  // Sample i, or null when it is damaged, which is then reported (or thrown, when the source's log is
+  // strict). Valid until the next call.
   const pair_example* get(index i) {
     if (cache_ != nullptr) {
       if (const pair_example* found = cache_->find(i)) return found;
     }
-    if (!source_.read_picture(i, bytes_)) return leave_out(i, skip::bad_picture, "the shard became shorter, or cannot be read");
+    if (!source_.read_picture(i, bytes_))
+      return leave_out(i, skip::bad_picture, "the shard became shorter, or cannot be read");
     try {
       decode_picture(bytes_, made_.shot, config_.limits);
     } catch (const error& problem) {
@@ -85,7 +95,8 @@ class example_reader {
       if (problem.code() == std::string_view(picture_library_missing.code)) throw;
       return leave_out(i, skip::bad_picture, problem.what());
     }
-    if (!source_.read_caption(i, bytes_)) return leave_out(i, skip::bad_picture, "the shard became shorter, or cannot be read");
+    if (!source_.read_caption(i, bytes_))
+      return leave_out(i, skip::bad_picture, "the shard became shorter, or cannot be read");
     std::string_view caption(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
     constexpr std::string_view blank(" \t\r\n\f\v\0", 7);
     const std::size_t first = caption.find_first_not_of(blank);
@@ -99,12 +110,15 @@ class example_reader {
   }
 
   // Pixels as planes (3, image, image). Without augmentation: the square in the middle.
-  void pixels(const pair_example& from, const augment_config* augment, const random_stream& draws, float* out) {
+  void pixels(const pair_example& from, const augment_config* augment, const random_stream& draws,
+              float* out) {
     resize_(from.shot, box_of(from, augment, draws), config_.image, config_.colours, out);
   }
   // The same part of the picture, packed; returns the bytes that it takes of packed_room(image).
-  index pack(const pair_example& from, const augment_config* augment, const random_stream& draws, std::uint8_t* out, packed_picture& made) {
-    return pack_picture(from.shot, box_of(from, augment, draws), config_.image, config_.colours, resize_, out, made);
+  index pack(const pair_example& from, const augment_config* augment, const random_stream& draws,
+             std::uint8_t* out, packed_picture& made) {
+    return pack_picture(from.shot, box_of(from, augment, draws), config_.image, config_.colours, resize_, out,
+                        made);
   }
   // For evaluation: false when the sample is damaged.
   bool read(index i, float* pixels_out, std::vector<tokenizer::token>& tokens_out) {
@@ -118,7 +132,8 @@ class example_reader {
   const example_config& config() const { return config_; }
 
  private:
-  static crop_box box_of(const pair_example& from, const augment_config* augment, const random_stream& draws) {
+  static crop_box box_of(const pair_example& from, const augment_config* augment,
+                         const random_stream& draws) {
     if (augment == nullptr) return centre_crop(from.shot.width, from.shot.height);
     return random_crop(*augment, from.shot.width, from.shot.height, from.may_flip, draws);
   }

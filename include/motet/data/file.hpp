@@ -30,7 +30,8 @@ class input_file {
     }
     size_ = static_cast<index>(facts.st_size);
   }
-  input_file(input_file&& other) noexcept : handle_(std::exchange(other.handle_, -1)), size_(std::exchange(other.size_, 0)) {}
+  input_file(input_file&& other) noexcept
+      : handle_(std::exchange(other.handle_, -1)), size_(std::exchange(other.size_, 0)) {}
   input_file& operator=(input_file&& other) noexcept {
     std::swap(handle_, other.handle_);
     std::swap(size_, other.size_);
@@ -46,7 +47,8 @@ class input_file {
   index read(index offset, std::span<std::uint8_t> into) const {
     index done = 0;
     while (done < static_cast<index>(into.size())) {
-      const auto got = ::pread(handle_, into.data() + done, into.size() - static_cast<std::size_t>(done), static_cast<off_t>(offset + done));
+      const auto got = ::pread(handle_, into.data() + done, into.size() - static_cast<std::size_t>(done),
+                               static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) break;
       done += static_cast<index>(got);

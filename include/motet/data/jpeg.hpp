@@ -18,8 +18,9 @@ inline constexpr bool has_jpeg = true;
 
 namespace detail {
 
-// libjpeg reports errors by a call that must not return. Exceptions must not cross its C frames, so it jumps back into `jpeg_guarded` below, which
-// holds no object with a destructor; the C++ error is thrown from there.
+// libjpeg reports errors by a call that must not return. Exceptions must not cross its C frames, so it jumps
+// back into `jpeg_guarded` below, which holds no object with a destructor; the C++ error is thrown from
+// there.
 struct jpeg_trouble {
   jpeg_error_mgr base;
   std::jmp_buf back;
@@ -50,7 +51,8 @@ bool jpeg_guarded(Info& info, jpeg_trouble& trouble, bool (*work)(Info&, void*),
 
 }  // namespace detail
 
-inline void decode_jpeg(std::span<const std::uint8_t> bytes, bitmap& into, const picture_limits& limits = {}) {
+inline void decode_jpeg(std::span<const std::uint8_t> bytes, bitmap& into,
+                        const picture_limits& limits = {}) {
   detail::jpeg_trouble trouble;
   jpeg_decompress_struct info{};
   detail::jpeg_arm(trouble);
@@ -68,7 +70,9 @@ inline void decode_jpeg(std::span<const std::uint8_t> bytes, bitmap& into, const
         inner.mem->max_memory_to_use = 512L << 20;
         jpeg_mem_src(&inner, source.data(), static_cast<unsigned long>(source.size()));
         jpeg_read_header(&inner, TRUE);
-        inner.out_color_space = inner.num_components == 1 ? JCS_GRAYSCALE : inner.num_components == 4 ? JCS_CMYK : JCS_RGB;
+        inner.out_color_space = inner.num_components == 1   ? JCS_GRAYSCALE
+                                : inner.num_components == 4 ? JCS_CMYK
+                                                            : JCS_RGB;
         return true;
       },
       &bytes);
@@ -98,11 +102,13 @@ inline void decode_jpeg(std::span<const std::uint8_t> bytes, bitmap& into, const
           JSAMPROW line = inner.output_components == 3 ? out : target.wide;
           jpeg_read_scanlines(&inner, &line, 1);
           if (inner.output_components == 1)
-            for (std::size_t x = 0; x < target.row / 3; ++x) out[3 * x] = out[3 * x + 1] = out[3 * x + 2] = line[x];
+            for (std::size_t x = 0; x < target.row / 3; ++x)
+              out[3 * x] = out[3 * x + 1] = out[3 * x + 2] = line[x];
           else if (inner.output_components == 4)
             // Adobe stores CMYK inverted, and nobody else writes it.
             for (std::size_t x = 0; x < target.row / 3; ++x)
-              for (std::size_t c = 0; c < 3; ++c) out[3 * x + c] = static_cast<std::uint8_t>(line[4 * x + c] * line[4 * x + 3] / 255);
+              for (std::size_t c = 0; c < 3; ++c)
+                out[3 * x + c] = static_cast<std::uint8_t>(line[4 * x + c] * line[4 * x + 3] / 255);
         }
         jpeg_finish_decompress(&inner);
         return true;
@@ -138,8 +144,8 @@ inline std::string encode_jpeg(const bitmap& from, int quality = 92) {
         inner.comp_info[0].h_samp_factor = inner.comp_info[0].v_samp_factor = 1;
         jpeg_start_compress(&inner, TRUE);
         while (inner.next_scanline < inner.image_height) {
-          JSAMPROW line =
-              const_cast<std::uint8_t*>(target.from.pixels.data()) + inner.next_scanline * static_cast<std::size_t>(inner.image_width) * 3;
+          JSAMPROW line = const_cast<std::uint8_t*>(target.from.pixels.data()) +
+                          inner.next_scanline * static_cast<std::size_t>(inner.image_width) * 3;
           jpeg_write_scanlines(&inner, &line, 1);
         }
         jpeg_finish_compress(&inner);
@@ -160,7 +166,9 @@ inline constexpr bool has_jpeg = false;
 inline void decode_jpeg(std::span<const std::uint8_t>, bitmap&, const picture_limits& = {}) {
   fail(picture_library_missing, "JPEG needs libjpeg-turbo");
 }
-inline std::string encode_jpeg(const bitmap&, int = 92) { fail(picture_library_missing, "JPEG needs libjpeg-turbo"); }
+inline std::string encode_jpeg(const bitmap&, int = 92) {
+  fail(picture_library_missing, "JPEG needs libjpeg-turbo");
+}
 #endif
 
 }  // namespace motet

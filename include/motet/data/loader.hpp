@@ -27,7 +27,8 @@ struct loader_config {
   example_config example{};
 };
 
-// Where a run stands in its data: enough to go on exactly, whatever the number of threads and even with another batch size.
+// Where a run stands in its data: enough to go on exactly, whatever the number of threads and even with
+// another batch size.
 struct data_position {
   std::uint64_t seed = 0;
   std::uint64_t fingerprint = 0;  // of the data set
@@ -57,9 +58,10 @@ struct loader_statistics {
   double wait_seconds = 0;  // that `next` made the step wait
 };
 
-// Makes batches ahead of time on its own threads, in slots that are allocated once. The run is the epochs' orders one after another, cut into batches,
-// so a batch may reach over the end of an epoch and all are full. What is in a batch depends on (seed, place) alone; a damaged sample is replaced by one
-// drawn from (seed, place), so even that does not depend on which thread found it, or when.
+// Makes batches ahead of time on its own threads, in slots that are allocated once. The run is the epochs'
+// orders one after another, cut into batches, so a batch may reach over the end of an epoch and all are full.
+// What is in a batch depends on (seed, place) alone; a damaged sample is replaced by one drawn from (seed,
+// place), so even that does not depend on which thread found it, or when.
 class pair_loader {
  public:
   pair_loader(const pair_source& source, const tokenizer& words, const loader_config& config, index start = 0)
@@ -70,21 +72,25 @@ class pair_loader {
         start_(start),
         bad_(static_cast<std::size_t>(source.size())) {
     if (config.batch < 1 || config.threads < 1 || config.ready < 1)
-      fail(bad_data_option, "batch " + std::to_string(config.batch) + ", threads " + std::to_string(config.threads) + ", batches ahead " +
+      fail(bad_data_option, "batch " + std::to_string(config.batch) + ", threads " +
+                                std::to_string(config.threads) + ", batches ahead " +
                                 std::to_string(config.ready) + "; wanted at least one of each");
     if (config.batch > source.size())
-      fail(batch_too_large, "batch " + std::to_string(config.batch) + ", data set of " + std::to_string(source.size()) + " samples");
+      fail(batch_too_large, "batch " + std::to_string(config.batch) + ", data set of " +
+                                std::to_string(source.size()) + " samples");
     if (start < 0) fail(bad_data_state, "place " + std::to_string(start) + " in the data");
     if (config.augment) check(*config.augment);
     check(config.example);
     const index each = config.batch * packed_room(config.example.image);
     memory_ = buffer<std::byte>((config.ready + 1) * each);
     slots_ = std::vector<slot>(static_cast<std::size_t>(config.ready + 1));
-    for (std::size_t s = 0; s < slots_.size(); ++s) slots_[s].prepare(config, memory_.data() + static_cast<index>(s) * each);
+    for (std::size_t s = 0; s < slots_.size(); ++s)
+      slots_[s].prepare(config, memory_.data() + static_cast<index>(s) * each);
     for (int t = 0; t < config.threads; ++t) threads_.emplace_back([this] { work(); });
   }
   // Goes on where `from` was taken; refuses another data set or seed.
-  pair_loader(const pair_source& source, const tokenizer& words, const loader_config& config, const data_position& from)
+  pair_loader(const pair_source& source, const tokenizer& words, const loader_config& config,
+              const data_position& from)
       : pair_loader(source, words, config, checked(source, config, from)) {}
   pair_loader(const pair_loader&) = delete;
   pair_loader& operator=(const pair_loader&) = delete;
@@ -99,7 +105,8 @@ class pair_loader {
 
   // Where the pictures of all batches lie.
   const buffer<std::byte>& memory() const { return memory_; }
-  // The next batch, valid until the next call. Throws what went wrong while it was made, again on every later call.
+  // The next batch, valid until the next call. Throws what went wrong while it was made, again on every later
+  // call.
   const pair_batch& next() {
     std::unique_lock hold(guard_);
     if (holding_) {
@@ -112,7 +119,8 @@ class pair_loader {
     if (own.state != slot::ready) {
       const auto from = std::chrono::steady_clock::now();
       done_.wait(hold, [&] { return own.state == slot::ready; });
-      statistics_.wait_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+      statistics_.wait_seconds +=
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
     }
     if (own.problem) std::rethrow_exception(own.problem);
     holding_ = true;
@@ -127,10 +135,12 @@ class pair_loader {
     return own.state == slot::ready && !own.problem ? &own.batch : nullptr;
   }
 
-  // Behind the batch that `next` gave last: saved with the weights of that step, it resumes with the batch after it.
+  // Behind the batch that `next` gave last: saved with the weights of that step, it resumes with the batch
+  // after it.
   data_position position() const {
     const std::lock_guard hold(guard_);
-    return {config_.seed, source_.fingerprint(), source_.size(), start_ + (delivered_ + (holding_ ? 1 : 0)) * config_.batch};
+    return {config_.seed, source_.fingerprint(), source_.size(),
+            start_ + (delivered_ + (holding_ ? 1 : 0)) * config_.batch};
   }
   loader_statistics statistics() const {
     const std::lock_guard hold(guard_);
@@ -152,7 +162,8 @@ class pair_loader {
     std::exception_ptr problem;
 
     void prepare(const loader_config& config, std::byte* memory) {
-      const auto count = static_cast<std::size_t>(config.batch), context = static_cast<std::size_t>(config.example.context);
+      const auto count = static_cast<std::size_t>(config.batch),
+                 context = static_cast<std::size_t>(config.example.context);
       const index width = 3 * config.example.image * config.example.image;
       pictures = memory;
       batch.count = config.batch;
@@ -169,14 +180,19 @@ class pair_loader {
       tokens.resize(count * context);
       lengths.resize(count);
     }
-    std::uint8_t* room(index at, index image) const { return reinterpret_cast<std::uint8_t*>(pictures) + at * packed_room(image); }
+    std::uint8_t* room(index at, index image) const {
+      return reinterpret_cast<std::uint8_t*>(pictures) + at * packed_room(image);
+    }
   };
 
   static index checked(const pair_source& source, const loader_config& config, const data_position& from) {
     if (from.samples != source.size() || from.fingerprint != source.fingerprint())
-      fail(bad_data_state, "saved with a data set of " + std::to_string(from.samples) + " samples, this one has " + std::to_string(source.size()) +
+      fail(bad_data_state, "saved with a data set of " + std::to_string(from.samples) +
+                               " samples, this one has " + std::to_string(source.size()) +
                                (from.samples == source.size() ? " of other names" : ""));
-    if (from.seed != config.seed) fail(bad_data_state, "saved with seed " + std::to_string(from.seed) + ", now " + std::to_string(config.seed));
+    if (from.seed != config.seed)
+      fail(bad_data_state,
+           "saved with seed " + std::to_string(from.seed) + ", now " + std::to_string(config.seed));
     return from.next;
   }
 
@@ -262,7 +278,8 @@ class pair_loader {
       return false;
     }
     const random_stream draws(config_.seed,
-                              random_stream::hash("augment") + static_cast<std::uint64_t>(own.batch.first + at) * 0x9E3779B97F4A7C15ull);
+                              random_stream::hash("augment") +
+                                  static_cast<std::uint64_t>(own.batch.first + at) * 0x9E3779B97F4A7C15ull);
     const augment_config* const augment = config_.augment ? &*config_.augment : nullptr;
     if (config_.form == picture_form::floats) {
       reader.pixels(*found, augment, draws, own.batch.pixels.row(at));
@@ -275,7 +292,8 @@ class pair_loader {
     return true;
   }
 
-  // Replaces what was damaged, in order, then closes the gaps between the captions, and between packed pictures.
+  // Replaces what was damaged, in order, then closes the gaps between the captions, and between packed
+  // pictures.
   void complete(example_reader& reader, slot& own) {
     pair_batch& batch = own.batch;
     for (index at = 0; at < config_.batch; ++at) {
@@ -291,7 +309,8 @@ class pair_loader {
     index end = 0;
     for (std::size_t at = 0; at < own.packed.size(); ++at) {
       const index size = own.packed[at].at;
-      std::memmove(own.pictures + end, own.room(static_cast<index>(at), config_.example.image), static_cast<std::size_t>(size));
+      std::memmove(own.pictures + end, own.room(static_cast<index>(at), config_.example.image),
+                   static_cast<std::size_t>(size));
       own.packed[at].at = end;
       end += size;
     }
@@ -299,19 +318,24 @@ class pair_loader {
 
   void replace(example_reader& reader, slot& own, index at) {
     const random_stream draws(config_.seed,
-                              random_stream::hash("replacement") + static_cast<std::uint64_t>(own.batch.first + at) * 0x9E3779B97F4A7C15ull);
+                              random_stream::hash("replacement") +
+                                  static_cast<std::uint64_t>(own.batch.first + at) * 0x9E3779B97F4A7C15ull);
     const index count = source_.size();
     auto& chosen = own.batch.samples;
     const auto start = static_cast<index>(draws.block(0)[0]) % count;
-    // A few random tries spread the replacements; then all samples in turn, so that one that is left is found.
+    // A few random tries spread the replacements; then all samples in turn, so that one that is left is
+    // found.
     for (index tried = 0; tried < count + 16; ++tried) {
-      const index sample = tried < 16 ? static_cast<index>(draws.word(static_cast<std::uint64_t>(tried) + 4)) % count : (start + tried) % count;
+      const index sample = tried < 16
+                               ? static_cast<index>(draws.word(static_cast<std::uint64_t>(tried) + 4)) % count
+                               : (start + tried) % count;
       if (std::find(chosen.begin(), chosen.end(), sample) != chosen.end()) continue;
       if (!put(reader, own, at, sample)) continue;
       chosen[static_cast<std::size_t>(at)] = sample;
       return;
     }
-    fail(no_samples, "too few whole samples for a batch of " + std::to_string(config_.batch) + "; skipped: " + source_.skips().summary());
+    fail(no_samples, "too few whole samples for a batch of " + std::to_string(config_.batch) +
+                         "; skipped: " + source_.skips().summary());
   }
 
   const pair_source& source_;

@@ -8,10 +8,12 @@
 
 namespace motet {
 
-// The small letter of a capital of the Latin (up to U+017F), Greek and Cyrillic alphabets; anything else is returned as it is.
+// The small letter of a capital of the Latin (up to U+017F), Greek and Cyrillic alphabets; anything else is
+// returned as it is.
 constexpr std::uint32_t lower_case(std::uint32_t point) {
   const auto within = [&](std::uint32_t low, std::uint32_t high) { return point >= low && point <= high; };
-  if (within('A', 'Z') || (within(0xc0, 0xde) && point != 0xd7) || (within(0x391, 0x3a9) && point != 0x3a2) || within(0x410, 0x42f))
+  if (within('A', 'Z') || (within(0xc0, 0xde) && point != 0xd7) || (within(0x391, 0x3a9) && point != 0x3a2) ||
+      within(0x410, 0x42f))
     return point + 32;
   if (within(0x400, 0x40f)) return point + 80;
   // Here capitals and small letters alternate; U+0130 has no single small letter.

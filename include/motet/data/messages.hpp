@@ -5,44 +5,58 @@
 
 namespace motet {
 
-inline constexpr message data_unreadable{"MT-D01", "the data cannot be read",
-                                         "the path is misspelt, is not a file, or its permissions forbid reading",
-                                         "Check the path and its permissions"};
-inline constexpr message no_shards{"MT-D02", "the data set has no shards", "the folder holds no .tar file, or the list is empty",
-                                   "Give a folder with .tar files, or a pattern such as train-{000..007}.tar"};
-inline constexpr message bad_shard_pattern{"MT-D03", "the shard pattern is not understood",
-                                           "a brace is not closed, a range has no whole-number ends, or the list would be enormous",
-                                           "Write ranges as {000..007} and alternatives as {a,b}"};
-inline constexpr message damaged_tar{"MT-D04", "the shard is damaged", "the tar file was cut short, or its headers were overwritten",
-                                     "Copy or make the shard again, or run without --strict to use what is whole"};
+inline constexpr message data_unreadable{
+    "MT-D01", "the data cannot be read",
+    "the path is misspelt, is not a file, or its permissions forbid reading",
+    "Check the path and its permissions"};
+inline constexpr message no_shards{
+    "MT-D02", "the data set has no shards", "the folder holds no .tar file, or the list is empty",
+    "Give a folder with .tar files, or a pattern such as train-{000..007}.tar"};
+inline constexpr message bad_shard_pattern{
+    "MT-D03", "the shard pattern is not understood",
+    "a brace is not closed, a range has no whole-number ends, or the list would be enormous",
+    "Write ranges as {000..007} and alternatives as {a,b}"};
+inline constexpr message damaged_tar{
+    "MT-D04", "the shard is damaged", "the tar file was cut short, or its headers were overwritten",
+    "Copy or make the shard again, or run without --strict to use what is whole"};
 inline constexpr message damaged_picture{"MT-D05", "the picture cannot be decoded",
                                          "the file is cut short, is no picture, or is larger than the limit",
                                          "Replace the picture, or run without --strict to skip it"};
-inline constexpr message picture_library_missing{"MT-D06", "this build cannot handle this picture format",
-                                                 "the library was not found when the program was configured",
-                                                 "Install the library and configure again, or store the pictures as .ppm"};
-inline constexpr message missing_field{"MT-D07", "a sample lacks its picture or its caption",
-                                       "the members of a sample must follow each other and share the name before the first dot",
-                                       "Add the missing member, or run without --strict to skip the sample"};
-inline constexpr message picture_not_encoded{"MT-D08", "the picture cannot be encoded", "it is empty or larger than the format allows",
+inline constexpr message picture_library_missing{
+    "MT-D06", "this build cannot handle this picture format",
+    "the library was not found when the program was configured",
+    "Install the library and configure again, or store the pictures as .ppm"};
+inline constexpr message missing_field{
+    "MT-D07", "a sample lacks its picture or its caption",
+    "the members of a sample must follow each other and share the name before the first dot",
+    "Add the missing member, or run without --strict to skip the sample"};
+inline constexpr message picture_not_encoded{"MT-D08", "the picture cannot be encoded",
+                                             "it is empty or larger than the format allows",
                                              "Draw a smaller picture, or choose another format"};
-inline constexpr message bad_vocabulary{"MT-D09", "the vocabulary cannot be used",
-                                        "tokenizer.json is missing, damaged, or of a kind other than byte-level BPE",
-                                        "Use the tokenizer.json that was written beside the shards"};
-inline constexpr message no_samples{"MT-D10", "the data set has no usable sample", "every sample lacks a field or is damaged",
+inline constexpr message bad_vocabulary{
+    "MT-D09", "the vocabulary cannot be used",
+    "tokenizer.json is missing, damaged, or of a kind other than byte-level BPE",
+    "Use the tokenizer.json that was written beside the shards"};
+inline constexpr message no_samples{"MT-D10", "the data set has no usable sample",
+                                    "every sample lacks a field or is damaged",
                                     "Look at the counts of skipped samples, and make the data again"};
-inline constexpr message batch_too_large{"MT-D11", "the batch is larger than the data set", "a contrastive batch must hold different samples",
+inline constexpr message batch_too_large{"MT-D11", "the batch is larger than the data set",
+                                         "a contrastive batch must hold different samples",
                                          "Choose a smaller --batch, or use more data"};
-inline constexpr message bad_data_state{"MT-D12", "the saved data position does not fit this data set",
-                                        "the shards, the batch or the seed differ from those of the saved run",
-                                        "Resume with the same data, or start again"};
-inline constexpr message bad_data_option{"MT-D13", "a data option is out of its range", "a size, scale or count is zero, negative or reversed",
+inline constexpr message bad_data_state{
+    "MT-D12", "the saved data position does not fit this data set",
+    "the shards, the batch or the seed differ from those of the saved run",
+    "Resume with the same data, or start again"};
+inline constexpr message bad_data_option{"MT-D13", "a data option is out of its range",
+                                         "a size, scale or count is zero, negative or reversed",
                                          "Correct the option"};
-inline constexpr message bad_classes{"MT-D14", "the class list cannot be used", "classes.json is missing, damaged, or lists other samples",
+inline constexpr message bad_classes{"MT-D14", "the class list cannot be used",
+                                     "classes.json is missing, damaged, or lists other samples",
                                      "Use the classes.json that was written beside the shards"};
 
-inline constexpr message data_messages[] = {data_unreadable,         no_shards,      bad_shard_pattern,   damaged_tar,    damaged_picture,
-                                            picture_library_missing, missing_field,  picture_not_encoded, bad_vocabulary, no_samples,
-                                            batch_too_large,         bad_data_state, bad_data_option,     bad_classes};
+inline constexpr message data_messages[] = {
+    data_unreadable,         no_shards,      bad_shard_pattern,   damaged_tar,    damaged_picture,
+    picture_library_missing, missing_field,  picture_not_encoded, bad_vocabulary, no_samples,
+    batch_too_large,         bad_data_state, bad_data_option,     bad_classes};
 
 }  // namespace motet

@@ -8,15 +8,18 @@
 
 namespace motet {
 
-// An order of [0, count) that depends on (seed, epoch) alone and takes no memory: a Feistel network over the next even power of two, walked until it
-// lands inside. Place i of epoch e can be asked for directly, which is what makes resuming exact and cheap.
+// An order of [0, count) that depends on (seed, epoch) alone and takes no memory: a Feistel network over the
+// next even power of two, walked until it lands inside. Place i of epoch e can be asked for directly, which
+// is what makes resuming exact and cheap.
 class permutation {
  public:
-  constexpr permutation(index count, std::uint64_t seed, std::uint64_t epoch) : count_(static_cast<std::uint64_t>(count)) {
+  constexpr permutation(index count, std::uint64_t seed, std::uint64_t epoch)
+      : count_(static_cast<std::uint64_t>(count)) {
     const auto bits = count_ > 1 ? static_cast<int>(std::bit_width(count_ - 1)) : 1;
     half_ = (bits + 1) / 2;
     const random_stream keys(seed, random_stream::hash("shuffle") + epoch * golden_step);
-    for (std::uint64_t i = 0; i < rounds; ++i) keys_[i] = (std::uint64_t{keys.word(2 * i)} << 32) | keys.word(2 * i + 1);
+    for (std::uint64_t i = 0; i < rounds; ++i)
+      keys_[i] = (std::uint64_t{keys.word(2 * i)} << 32) | keys.word(2 * i + 1);
   }
 
   constexpr index operator()(index place) const {

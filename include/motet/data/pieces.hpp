@@ -8,19 +8,24 @@ namespace motet {
 
 // How a caption is cut before its bytes are merged; merges never cross a cut.
 enum class piece_rule {
-  spaced,  // letters, digits or marks, each with the one space before them; other white space alone. Nothing is lost, so decoding is exact
-  clip,    // OpenAI's CLIP: white space only separates, digits stand alone, 's 't 're 've 'm 'll 'd are cut off
+  // letters, digits or marks, each with the one space before them; other white space alone. Nothing is lost,
+  // so decoding is exact
+  spaced,
+  // OpenAI's CLIP: white space only separates, digits stand alone, 's 't 're 've 'm 'll 'd are cut off
+  clip,
 };
 
 namespace detail {
 
 enum class letter_kind { space, letter, digit, mark };
 
-// All bytes beyond ASCII count as letters: a character is never cut, and no table of Unicode classes is needed.
+// All bytes beyond ASCII count as letters: a character is never cut, and no table of Unicode classes is
+// needed.
 constexpr letter_kind kind_of(char c) {
   const auto byte = static_cast<unsigned char>(c);
   if (byte == ' ' || (byte >= '\t' && byte <= '\r')) return letter_kind::space;
-  if (byte >= 0x80 || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z')) return letter_kind::letter;
+  if (byte >= 0x80 || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z'))
+    return letter_kind::letter;
   return byte >= '0' && byte <= '9' ? letter_kind::digit : letter_kind::mark;
 }
 

@@ -31,7 +31,8 @@ inline void decode_png(std::span<const std::uint8_t> bytes, bitmap& into, const 
   const detail::spng_context context(spng_ctx_new(0));
   if (!context) throw std::bad_alloc();
   spng_ctx* const png = context.get();
-  detail::check_spng(spng_set_image_limits(png, static_cast<std::uint32_t>(limits.side), static_cast<std::uint32_t>(limits.side)));
+  detail::check_spng(spng_set_image_limits(png, static_cast<std::uint32_t>(limits.side),
+                                           static_cast<std::uint32_t>(limits.side)));
   // Text and profile chunks can inflate to any size; a picture needs none of them.
   detail::check_spng(spng_set_chunk_limits(png, std::size_t{1} << 20, std::size_t{1} << 22));
   detail::check_spng(spng_set_png_buffer(png, bytes.data(), bytes.size()));
@@ -40,7 +41,8 @@ inline void decode_png(std::span<const std::uint8_t> bytes, bitmap& into, const 
   check_limits(static_cast<index>(header.width), static_cast<index>(header.height), limits);
   std::size_t size = 0;
   detail::check_spng(spng_decoded_image_size(png, SPNG_FMT_RGB8, &size));
-  if (size != std::size_t{header.width} * header.height * 3) fail(damaged_picture, "PNG: unexpected decoded size");
+  if (size != std::size_t{header.width} * header.height * 3)
+    fail(damaged_picture, "PNG: unexpected decoded size");
   into.width = static_cast<index>(header.width);
   into.height = static_cast<index>(header.height);
   into.pixels.resize(size);
@@ -63,7 +65,8 @@ inline std::string encode_png(const bitmap& from, int level = 1) {
   check(spng_encode_image(png, from.pixels.data(), from.pixels.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE));
   std::size_t size = 0;
   int problem = 0;
-  const std::unique_ptr<void, decltype(&std::free)> out(spng_get_png_buffer(png, &size, &problem), &std::free);
+  const std::unique_ptr<void, decltype(&std::free)> out(spng_get_png_buffer(png, &size, &problem),
+                                                        &std::free);
   check(problem);
   return {static_cast<const char*>(out.get()), size};
 }
@@ -71,7 +74,9 @@ inline std::string encode_png(const bitmap& from, int level = 1) {
 #else
 inline constexpr bool has_png = false;
 
-inline void decode_png(std::span<const std::uint8_t>, bitmap&, const picture_limits& = {}) { fail(picture_library_missing, "PNG needs libspng"); }
+inline void decode_png(std::span<const std::uint8_t>, bitmap&, const picture_limits& = {}) {
+  fail(picture_library_missing, "PNG needs libspng");
+}
 inline std::string encode_png(const bitmap&, int = 1) { fail(picture_library_missing, "PNG needs libspng"); }
 #endif
 

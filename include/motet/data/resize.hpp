@@ -14,8 +14,9 @@ struct crop_box {
   bool flip = false;
 };
 
-// Cuts a box out, resizes it to a square by bilinear interpolation that averages when it shrinks (what torchvision calls antialias), scales the
-// colours and writes planes: red, green, blue. Reused from sample to sample, it stops allocating.
+// Cuts a box out, resizes it to a square by bilinear interpolation that averages when it shrinks (what
+// torchvision calls antialias), scales the colours and writes planes: red, green, blue. Reused from sample to
+// sample, it stops allocating.
 class resampler {
  public:
   struct colours {
@@ -38,7 +39,8 @@ class resampler {
       const taps& down = rows_.of[static_cast<std::size_t>(y)];
       for (index t = 0; t < down.count; ++t) {
         const float weight = rows_.weights[static_cast<std::size_t>(down.weights + t)];
-        const std::uint8_t* const source = from.pixels.data() + ((box.y + down.first + t) * from.width + box.x) * 3;
+        const std::uint8_t* const source =
+            from.pixels.data() + ((box.y + down.first + t) * from.width + box.x) * 3;
         if (t == 0) {
           for (index i = 0; i < length; ++i) line[i] = weight * static_cast<float>(source[i]);
         } else {
@@ -84,7 +86,9 @@ class resampler {
       const double centre = (static_cast<double>(i) + 0.5) * step;
       index low = std::max(index{0}, static_cast<index>(std::floor(centre - support + 0.5)));
       index high = std::min(from, static_cast<index>(std::floor(centre + support + 0.5)));
-      const auto weight = [&](index at) { return std::max(0.0, 1 - std::fabs((static_cast<double>(at) + 0.5 - centre) / support)); };
+      const auto weight = [&](index at) {
+        return std::max(0.0, 1 - std::fabs((static_cast<double>(at) + 0.5 - centre) / support));
+      };
       while (low + 1 < high && weight(low) <= 0) ++low;
       while (low + 1 < high && weight(high - 1) <= 0) --high;
       double sum = 0;

@@ -50,17 +50,20 @@ inline std::vector<std::string_view> split_alternatives(std::string_view text) {
 }
 
 // {000..007} counts up or down and keeps leading zeros.
-inline std::vector<std::string> expand_range(std::string_view pattern, std::string_view inside, std::size_t dots) {
+inline std::vector<std::string> expand_range(std::string_view pattern, std::string_view inside,
+                                             std::size_t dots) {
   const std::string_view first = inside.substr(0, dots), last = inside.substr(dots + 2);
   const auto whole = [&](std::string_view text) {
     index value = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (problem != std::errc{} || end != text.data() + text.size() || value < 0)
-      refuse_pattern(pattern, "\"" + std::string(text) + "\" is not a whole number (in a range {first..last})");
+      refuse_pattern(pattern,
+                     "\"" + std::string(text) + "\" is not a whole number (in a range {first..last})");
     return value;
   };
   const index low = whole(first), high = whole(last);
-  if (static_cast<std::size_t>(high > low ? high - low : low - high) >= most_shards) refuse_pattern(pattern, "more than a million shards");
+  if (static_cast<std::size_t>(high > low ? high - low : low - high) >= most_shards)
+    refuse_pattern(pattern, "more than a million shards");
   const bool padded = (first.size() > 1 && first[0] == '0') || (last.size() > 1 && last[0] == '0');
   const std::size_t width = padded ? std::max(first.size(), last.size()) : 0;
   std::vector<std::string> out;
@@ -85,7 +88,8 @@ inline std::vector<std::string> expand_from(std::string_view whole, std::string_
   const std::string_view inside = text.substr(open + 1, close - open - 1);
   const auto parts = split_alternatives(inside);
   std::vector<std::string> middles;
-  if (const std::size_t dots = inside.find(".."); parts.size() == 1 && dots != std::string_view::npos && inside.find('{') == std::string_view::npos) {
+  if (const std::size_t dots = inside.find("..");
+      parts.size() == 1 && dots != std::string_view::npos && inside.find('{') == std::string_view::npos) {
     middles = expand_range(whole, inside, dots);
   } else if (parts.size() == 1) {
     refuse_pattern(whole, "{" + std::string(inside) + "} is neither a range nor a list");
@@ -107,10 +111,13 @@ inline std::vector<std::string> expand_from(std::string_view whole, std::string_
 }  // namespace detail
 
 // "a/train-{000..007}.tar" and "{a,b}.tar" become lists of paths, in the order of the pattern.
-inline std::vector<std::string> expand_braces(std::string_view pattern) { return detail::expand_from(pattern, pattern, 0); }
+inline std::vector<std::string> expand_braces(std::string_view pattern) {
+  return detail::expand_from(pattern, pattern, 0);
+}
 
-// What --data may be: a pattern, a list of patterns with commas between them, a shard, or a folder, which means its .tar files in order of their names.
-// `split`, if given, keeps of a folder only the files that begin with it, when there are any.
+// What --data may be: a pattern, a list of patterns with commas between them, a shard, or a folder, which
+// means its .tar files in order of their names. `split`, if given, keeps of a folder only the files that
+// begin with it, when there are any.
 inline std::vector<std::string> list_shards(std::string_view what, std::string_view split = {}) {
   std::vector<std::string> shards;
   for (const std::string_view pattern : detail::split_alternatives(what)) {
@@ -118,7 +125,8 @@ inline std::vector<std::string> list_shards(std::string_view what, std::string_v
     for (std::string& path : expand_braces(pattern)) {
       std::error_code problem;
       const auto status = std::filesystem::status(path, problem);
-      if (!std::filesystem::exists(status)) fail(data_unreadable, path + (problem ? " (" + problem.message() + ")" : ""));
+      if (!std::filesystem::exists(status))
+        fail(data_unreadable, path + (problem ? " (" + problem.message() + ")" : ""));
       if (!std::filesystem::is_directory(status)) {
         shards.push_back(std::move(path));
         continue;

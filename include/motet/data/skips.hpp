@@ -15,7 +15,8 @@ namespace motet {
 enum class skip : std::uint8_t { bad_shard, no_picture, no_caption, bad_picture };
 inline constexpr std::size_t skip_kinds = 4;
 
-// Counts what was left out, by reason, with the names of the first few; strict, it throws instead. Any thread may report.
+// Counts what was left out, by reason, with the names of the first few; strict, it throws instead. Any thread
+// may report.
 class skip_log {
  public:
   explicit skip_log(bool strict = false) : strict_(strict) {}
@@ -27,7 +28,8 @@ class skip_log {
     // Two threads, or two epochs, may meet the same sample; a shard may be damaged in several places.
     if (!told_.insert(why == skip::bad_shard ? name + detail : name).second) return;
     ++counts_[which];
-    if (names_[which].size() < shown) names_[which].push_back(name + (detail.empty() ? "" : " (" + detail + ")"));
+    if (names_[which].size() < shown)
+      names_[which].push_back(name + (detail.empty() ? "" : " (" + detail + ")"));
   }
 
   bool strict() const { return strict_; }
@@ -47,8 +49,8 @@ class skip_log {
   }
   // "2 damaged pictures (a, b), 1 sample without caption (c)", or nothing.
   std::string summary() const {
-    static constexpr const char* words[skip_kinds] = {"damaged places in shards", "samples without picture", "samples without caption",
-                                                      "damaged pictures"};
+    static constexpr const char* words[skip_kinds] = {"damaged places in shards", "samples without picture",
+                                                      "samples without caption", "damaged pictures"};
     const std::lock_guard hold(guard_);
     std::string out;
     for (std::size_t i = 0; i < skip_kinds; ++i) {
@@ -62,7 +64,9 @@ class skip_log {
 
  private:
   static constexpr std::size_t shown = 5;
-  static const message& row(skip why) { return why == skip::bad_shard ? damaged_tar : why == skip::bad_picture ? damaged_picture : missing_field; }
+  static const message& row(skip why) {
+    return why == skip::bad_shard ? damaged_tar : why == skip::bad_picture ? damaged_picture : missing_field;
+  }
 
   bool strict_;
   mutable std::mutex guard_;

@@ -11,8 +11,9 @@
 
 namespace motet {
 
-// Pictures with captions in WebDataset shards. One walk over the headers at the start notes where every member lies; from then on any sample can be
-// read at any time by any thread, so a shuffle is nothing but an order of numbers.
+// Pictures with captions in WebDataset shards. One walk over the headers at the start notes where every
+// member lies; from then on any sample can be read at any time by any thread, so a shuffle is nothing but an
+// order of numbers.
 class pair_source {
  public:
   // `skips` outlives the source and learns what is left out here.
@@ -20,7 +21,8 @@ class pair_source {
     for (std::size_t s = 0; s < paths_.size(); ++s) scan(s);
     if (samples_.empty()) {
       const std::string left_out = skips_.summary();
-      fail(no_samples, std::to_string(paths_.size()) + " shards from " + paths_.front() + (left_out.empty() ? "" : "; skipped: " + left_out));
+      fail(no_samples, std::to_string(paths_.size()) + " shards from " + paths_.front() +
+                           (left_out.empty() ? "" : "; skipped: " + left_out));
     }
     fingerprint_ = random_stream::hash(keys_) + static_cast<std::uint64_t>(size());
   }
@@ -35,8 +37,12 @@ class pair_source {
   skip_log& skips() const { return skips_; }
 
   // False when the file gives fewer bytes than it had at the start.
-  bool read_picture(index i, std::vector<std::uint8_t>& into) const { return read(at(i), at(i).picture, into); }
-  bool read_caption(index i, std::vector<std::uint8_t>& into) const { return read(at(i), at(i).caption, into); }
+  bool read_picture(index i, std::vector<std::uint8_t>& into) const {
+    return read(at(i), at(i).picture, into);
+  }
+  bool read_caption(index i, std::vector<std::uint8_t>& into) const {
+    return read(at(i), at(i).caption, into);
+  }
 
  private:
   static constexpr std::size_t most_open = 256;
@@ -89,7 +95,8 @@ class pair_source {
     const std::string where = paths_[made.shard] + ": " + base;
     if (made.picture.offset < 0 || made.picture.size == 0) return skips_.report(skip::no_picture, where);
     if (made.caption.offset < 0 || made.caption.size == 0) return skips_.report(skip::no_caption, where);
-    if (made.picture.size > largest_picture) return skips_.report(skip::bad_picture, where, std::to_string(made.picture.size) + " bytes");
+    if (made.picture.size > largest_picture)
+      return skips_.report(skip::bad_picture, where, std::to_string(made.picture.size) + " bytes");
     made.caption.size = std::min(made.caption.size, longest_caption);
     made.key = keys_.size();
     made.key_size = base.size();

@@ -21,12 +21,14 @@ struct memory_file {
   index size() const { return static_cast<index>(bytes.size()); }
   index read(index offset, std::span<std::uint8_t> into) const {
     if (offset < 0 || offset >= size()) return 0;
-    return static_cast<index>(bytes.copy(reinterpret_cast<char*>(into.data()), into.size(), static_cast<std::size_t>(offset)));
+    return static_cast<index>(
+        bytes.copy(reinterpret_cast<char*>(into.data()), into.size(), static_cast<std::size_t>(offset)));
   }
 };
 
-// Walks over the regular files of a tar: ustar, pax (path, size) and GNU long names. It reads headers only. Nothing in the file can make it fail: what
-// is damaged goes to `damage`, and the walk goes on at the next header that holds its own checksum.
+// Walks over the regular files of a tar: ustar, pax (path, size) and GNU long names. It reads headers only.
+// Nothing in the file can make it fail: what is damaged goes to `damage`, and the walk goes on at the next
+// header that holds its own checksum.
 template <class Source>
 class tar_reader {
  public:
@@ -37,7 +39,8 @@ class tar_reader {
     long_name_.clear();
     long_size_ = -1;
     while (true) {
-      if (at_ >= source_.size()) return finish(source_.size() == 0 ? "is empty" : "ends without the closing blocks");
+      if (at_ >= source_.size())
+        return finish(source_.size() == 0 ? "is empty" : "ends without the closing blocks");
       if (!load(at_)) return finish("ends inside a header");
       if (empty_block()) {
         if (!load(at_ + 512) || empty_block()) return false;
@@ -55,7 +58,8 @@ class tar_reader {
       // Links, devices and folders have no bytes, whatever their size field says.
       if (kind >= '1' && kind <= '6') size = 0;
       if (size > source_.size() - at_ - 512) {
-        if (!recover("has a member of " + std::to_string(size) + " bytes that goes beyond the end")) return false;
+        if (!recover("has a member of " + std::to_string(size) + " bytes that goes beyond the end"))
+          return false;
         continue;
       }
       const index body = at_ + 512;
@@ -64,7 +68,8 @@ class tar_reader {
         found.name = long_name_.empty() ? short_name() : long_name_;
         found.offset = body;
         found.size = size;
-        if (found.name.empty() || found.name.back() != '/') return true;  // else a folder of the oldest format
+        // else a folder of the oldest format
+        if (found.name.empty() || found.name.back() != '/') return true;
       }
       if (kind == 'x' || kind == 'L') {
         extend(kind, body, size);
@@ -113,7 +118,8 @@ class tar_reader {
   std::string short_name() const {
     const bool posix = std::memcmp(block_.data() + 257, "ustar\0", 6) == 0;
     const std::string_view prefix = posix ? field(345, 155) : std::string_view{};
-    return prefix.empty() ? std::string(field(0, 100)) : std::string(prefix) + "/" + std::string(field(0, 100));
+    return prefix.empty() ? std::string(field(0, 100))
+                          : std::string(prefix) + "/" + std::string(field(0, 100));
   }
 
   // Octal digits, or 63 bits in base 256; -1 for anything else, negative numbers included.
@@ -158,9 +164,11 @@ class tar_reader {
   }
 
   void extend(char kind, index body, index size) {
-    if (size > longest_extension) return report("has an extended header of " + std::to_string(size) + " bytes");
+    if (size > longest_extension)
+      return report("has an extended header of " + std::to_string(size) + " bytes");
     std::string text(static_cast<std::size_t>(size), '\0');
-    if (source_.read(body, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}) != size) return report("ends inside an extended header");
+    if (source_.read(body, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}) != size)
+      return report("ends inside an extended header");
     if (kind == 'L') {
       long_name_ = text.substr(0, text.find('\0'));
       return;
@@ -171,7 +179,8 @@ class tar_reader {
       std::size_t length = 0, digits = 0;
       while (digits < rest.size() && digits < 8 && rest[digits] >= '0' && rest[digits] <= '9')
         length = length * 10 + static_cast<std::size_t>(rest[digits++] - '0');
-      if (digits == 0 || digits >= rest.size() || rest[digits] != ' ' || length <= digits + 1 || length > rest.size() || rest[length - 1] != '\n')
+      if (digits == 0 || digits >= rest.size() || rest[digits] != ' ' || length <= digits + 1 ||
+          length > rest.size() || rest[length - 1] != '\n')
         return report("has a damaged extended header");
       const std::string_view record = rest.substr(digits + 1, length - digits - 2);
       rest.remove_prefix(length);

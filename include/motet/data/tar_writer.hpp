@@ -10,8 +10,8 @@
 
 namespace motet {
 
-// Writes ustar, with a pax header in front of members whose name or size does not fit. No dates, no owners: equal members make equal files.
-// The file appears with `commit`, complete; without it, nothing is left.
+// Writes ustar, with a pax header in front of members whose name or size does not fit. No dates, no owners:
+// equal members make equal files. The file appears with `commit`, complete; without it, nothing is left.
 class tar_writer {
  public:
   explicit tar_writer(const std::string& path) : file_(path) { pending_.reserve(chunk + 4096); }

@@ -18,8 +18,9 @@
 
 namespace motet {
 
-// Byte-level byte-pair encoding. Every byte is a token of its own, so there is no unknown text. The last two tokens are the begin and the end of a
-// caption, and the end has the highest number of all, as CLIP's pooling wants it. A constant tokenizer serves any number of threads.
+// Byte-level byte-pair encoding. Every byte is a token of its own, so there is no unknown text. The last two
+// tokens are the begin and the end of a caption, and the end has the highest number of all, as CLIP's pooling
+// wants it. A constant tokenizer serves any number of threads.
 // Training: tokenizer_train.hpp. Files: tokenizer_file.hpp.
 class tokenizer {
  public:
@@ -46,14 +47,17 @@ class tokenizer {
 
   explicit tokenizer(parts from) : parts_(std::move(from)) {
     const auto count = parts_.texts.size();
-    if (count < 258) fail(bad_vocabulary, "it has " + std::to_string(count) + " tokens, but the bytes, begin and end need 258");
+    if (count < 258)
+      fail(bad_vocabulary,
+           "it has " + std::to_string(count) + " tokens, but the bytes, begin and end need 258");
     if (parts_.ends_word.empty()) parts_.ends_word.assign(count, false);
     single_.fill(-1);
     last_.fill(-1);
     for (std::size_t i = 0; i + 2 < count; ++i) {
       if (parts_.texts[i].empty()) fail(bad_vocabulary, "token " + std::to_string(i) + " is empty");
       if (parts_.texts[i].size() == 1)
-        (parts_.ends_word[i] ? last_ : single_)[static_cast<unsigned char>(parts_.texts[i][0])] = static_cast<token>(i);
+        (parts_.ends_word[i] ? last_ : single_)[static_cast<unsigned char>(parts_.texts[i][0])] =
+            static_cast<token>(i);
     }
     if (parts_.rule == piece_rule::spaced) last_ = single_;
     for (int byte = 0; byte < 256; ++byte) {
@@ -85,14 +89,18 @@ class tokenizer {
     for_each_piece(text, parts_.rule, [&](std::string_view piece) { encode_piece(piece, out, work); });
   }
 
-  // Appends begin, text, end; what exceeds `context` is cut from the text, never the end. Returns how many tokens were appended.
+  // Appends begin, text, end; what exceeds `context` is cut from the text, never the end. Returns how many
+  // tokens were appended.
   index encode(std::string_view text, index context, std::vector<token>& out, scratch& work) const {
-    if (context < 2) fail(bad_data_option, "a context of " + std::to_string(context) + " cannot hold the begin and the end of a caption");
+    if (context < 2)
+      fail(bad_data_option,
+           "a context of " + std::to_string(context) + " cannot hold the begin and the end of a caption");
     const auto from = static_cast<index>(out.size());
     out.push_back(begin_token());
     // A token covers at most its own bytes, so far longer texts need not be merged to their end.
     encode_text(clipped(text, context), out, work);
-    if (static_cast<index>(out.size()) > from + context - 1) out.resize(static_cast<std::size_t>(from + context - 1));
+    if (static_cast<index>(out.size()) > from + context - 1)
+      out.resize(static_cast<std::size_t>(from + context - 1));
     out.push_back(end_token());
     return static_cast<index>(out.size()) - from;
   }
@@ -107,7 +115,8 @@ class tokenizer {
   std::string decode(std::span<const token> tokens) const {
     std::string out;
     for (const token t : tokens) {
-      if (t < 0 || t >= size()) fail(bad_vocabulary, "token " + std::to_string(t) + " of a vocabulary of " + std::to_string(size()));
+      if (t < 0 || t >= size())
+        fail(bad_vocabulary, "token " + std::to_string(t) + " of a vocabulary of " + std::to_string(size()));
       if (t >= begin_token()) continue;
       out += parts_.texts[static_cast<std::size_t>(t)];
       if (parts_.ends_word[static_cast<std::size_t>(t)]) out += ' ';
@@ -118,7 +127,8 @@ class tokenizer {
 
  private:
   static std::uint64_t key(pair p) {
-    return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(p.first)) << 32) | static_cast<std::uint32_t>(p.second);
+    return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(p.first)) << 32) |
+           static_cast<std::uint32_t>(p.second);
   }
 
   std::string_view clipped(std::string_view text, index context) const {
@@ -128,7 +138,8 @@ class tokenizer {
     return text.size() > enough ? text.substr(0, enough) : text;
   }
 
-  // Merges the pair of the lowest rank, the leftmost of equals, until none is left; a heap keeps long garbage from taking quadratic time.
+  // Merges the pair of the lowest rank, the leftmost of equals, until none is left; a heap keeps long garbage
+  // from taking quadratic time.
   void encode_piece(std::string_view piece, std::vector<token>& out, scratch& work) const {
     const auto count = static_cast<index>(piece.size());
     auto& [text, symbols, next, before, heap] = work;
@@ -142,14 +153,17 @@ class tokenizer {
       next[at] = i + 1;
       before[at] = i - 1;
     }
-    // Entries are (rank, place) in one number, so that the smallest is the next to do, and the token it makes, which shows whether it is still true.
+    // Entries are (rank, place) in one number, so that the smallest is the next to do, and the token it
+    // makes, which shows whether it is still true.
     const auto offer = [&](index left) {
       if (left < 0) return;
       const index right = next[static_cast<std::size_t>(left)];
       if (right >= count) return;
-      const auto found = ranks_.find(key({symbols[static_cast<std::size_t>(left)], symbols[static_cast<std::size_t>(right)]}));
+      const auto found = ranks_.find(
+          key({symbols[static_cast<std::size_t>(left)], symbols[static_cast<std::size_t>(right)]}));
       if (found == ranks_.end()) return;
-      heap.emplace_back((static_cast<std::int64_t>(found->second) << 32) | left, parts_.merges[static_cast<std::size_t>(found->second)].to);
+      heap.emplace_back((static_cast<std::int64_t>(found->second) << 32) | left,
+                        parts_.merges[static_cast<std::size_t>(found->second)].to);
       std::push_heap(heap.begin(), heap.end(), std::greater<>{});
     };
     for (index i = 0; i + 1 < count; ++i) offer(i);
@@ -169,7 +183,8 @@ class tokenizer {
       offer(before[left]);
       offer(static_cast<index>(left));
     }
-    for (index i = 0; i < count; i = next[static_cast<std::size_t>(i)]) out.push_back(symbols[static_cast<std::size_t>(i)]);
+    for (index i = 0; i < count; i = next[static_cast<std::size_t>(i)])
+      out.push_back(symbols[static_cast<std::size_t>(i)]);
   }
 
   parts parts_;

@@ -11,10 +11,13 @@ namespace motet {
 namespace detail {
 
 // The two ways to cut text, as the regular expressions that stand in tokenizer.json.
-inline constexpr std::string_view spaced_pattern = R"( ?(?:[A-Za-z]|[^\x00-\x7F])+| ?[0-9]+| ?[!-/:-@\[-`{-~\x00-\x08\x0E-\x1F\x7F]+|[ \t\n\r\f\v])";
-inline constexpr std::string_view clip_pattern = R"('s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)";
+inline constexpr std::string_view spaced_pattern =
+    R"( ?(?:[A-Za-z]|[^\x00-\x7F])+| ?[0-9]+| ?[!-/:-@\[-`{-~\x00-\x08\x0E-\x1F\x7F]+|[ \t\n\r\f\v])";
+inline constexpr std::string_view clip_pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)";
 
-// Vocabulary files must be text, so GPT-2 gave every byte a printable character: itself where it is one, else one from U+0100 on.
+// Vocabulary files must be text, so GPT-2 gave every byte a printable character: itself where it is one, else
+// one from U+0100 on.
 struct byte_letters {
   std::array<std::uint32_t, 256> point{};
   constexpr byte_letters() {
@@ -45,7 +48,9 @@ inline std::string from_letters(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_length(text, at);
     const int byte = length == 0 ? -1 : byte_alphabet.byte_of(utf8_decode(text, at, length));
-    if (byte < 0) fail(bad_vocabulary, "the token \"" + std::string(text) + "\" is not written in the letters of byte-level BPE");
+    if (byte < 0)
+      fail(bad_vocabulary,
+           "the token \"" + std::string(text) + "\" is not written in the letters of byte-level BPE");
     out.push_back(static_cast<char>(byte));
     at += length;
   }
@@ -73,10 +78,12 @@ inline tokenizer tokenizer_of(const json& file) {
     fail(bad_vocabulary, "its model is " + type->string() + ", wanted BPE");
   tokenizer::parts made;
   std::string mark;
-  if (const json* suffix = model.find("end_of_word_suffix"); suffix != nullptr && suffix->is_string()) mark = suffix->string();
+  if (const json* suffix = model.find("end_of_word_suffix"); suffix != nullptr && suffix->is_string())
+    mark = suffix->string();
 
   made.lower = false;
-  visit_steps(file.find("normalizer"), "normalizers", [&](const json& step) { made.lower = made.lower || of_type(step, "Lowercase"); });
+  visit_steps(file.find("normalizer"), "normalizers",
+              [&](const json& step) { made.lower = made.lower || of_type(step, "Lowercase"); });
   bool known = false;
   visit_steps(file.find("pre_tokenizer"), "pretokenizers", [&](const json& step) {
     if (!of_type(step, "Split")) return;
@@ -84,8 +91,12 @@ inline tokenizer tokenizer_of(const json& file) {
     known = pattern == spaced_pattern || pattern == clip_pattern;
     made.rule = pattern == clip_pattern ? piece_rule::clip : piece_rule::spaced;
   });
-  if (!known) fail(bad_vocabulary, "it cuts text in a way that is not known here (known: the one written beside the shards, and CLIP's)");
-  if ((made.rule == piece_rule::clip) != !mark.empty()) fail(bad_vocabulary, "the mark of a word's end does not fit the way it cuts text");
+  if (!known)
+    fail(bad_vocabulary,
+         "it cuts text in a way that is not known here (known: the one written beside the shards, and "
+         "CLIP's)");
+  if ((made.rule == piece_rule::clip) != !mark.empty())
+    fail(bad_vocabulary, "the mark of a word's end does not fit the way it cuts text");
 
   const json::object& entries = model.at("vocab").members();
   const auto count = entries.size();
@@ -95,11 +106,13 @@ inline tokenizer tokenizer_of(const json& file) {
   for (const json::member entry : entries) {
     const std::uint64_t id = entry.value.unsigned_integer();
     if (id >= count || seen[id])
-      fail(bad_vocabulary, "the number " + std::to_string(id) + " of \"" + entry.name + "\" is beyond the end or given twice");
+      fail(bad_vocabulary, "the number " + std::to_string(id) + " of \"" + entry.name +
+                               "\" is beyond the end or given twice");
     seen[id] = true;
     if (id + 2 >= count) {
       if (entry.name != (id + 1 == count ? "<|endoftext|>" : "<|startoftext|>"))
-        fail(bad_vocabulary, "the last two tokens must be <|startoftext|> and <|endoftext|>, got \"" + entry.name + "\"");
+        fail(bad_vocabulary,
+             "the last two tokens must be <|startoftext|> and <|endoftext|>, got \"" + entry.name + "\"");
       made.texts[id] = entry.name;
       continue;
     }
@@ -119,7 +132,8 @@ inline tokenizer tokenizer_of(const json& file) {
   for (const json& line : model.at("merges").items()) {
     std::string left, right;
     if (line.is_array()) {
-      if (line.items().size() != 2) fail(bad_vocabulary, "a merge has " + std::to_string(line.items().size()) + " parts");
+      if (line.items().size() != 2)
+        fail(bad_vocabulary, "a merge has " + std::to_string(line.items().size()) + " parts");
       left = line.items()[0].string();
       right = line.items()[1].string();
     } else {
@@ -159,7 +173,8 @@ inline std::string format_tokenizer(const tokenizer& from) {
   for (std::size_t id = 0; id < own.texts.size(); ++id) vocabulary.insert(name(id), json(id));
   json merges(json::array{});
   for (const tokenizer::merge& each : own.merges)
-    merges.push_back(json(json::array{name(static_cast<std::size_t>(each.from.first)), name(static_cast<std::size_t>(each.from.second))}));
+    merges.push_back(json(json::array{name(static_cast<std::size_t>(each.from.first)),
+                                      name(static_cast<std::size_t>(each.from.second))}));
 
   const auto special = [&](tokenizer::token id) {
     return json{{"id", id},
@@ -180,12 +195,17 @@ inline std::string format_tokenizer(const tokenizer& from) {
                    {"pattern", {{"Regex", clip ? detail::clip_pattern : detail::spaced_pattern}}},
                    {"behavior", clip ? "Removed" : "Isolated"},
                    {"invert", clip}};
-  const json byte_level{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
-  const auto piece = [&](tokenizer::token id) { return json{{"SpecialToken", {{"id", name(static_cast<std::size_t>(id))}, {"type_id", 0}}}}; };
+  const json byte_level{
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
+  const auto piece = [&](tokenizer::token id) {
+    return json{{"SpecialToken", {{"id", name(static_cast<std::size_t>(id))}, {"type_id", 0}}}};
+  };
   const auto whole = [](const char* which) { return json{{"Sequence", {{"id", which}, {"type_id", 0}}}}; };
   const auto entry = [&](tokenizer::token id) {
     const std::string text = name(static_cast<std::size_t>(id));
-    return std::pair<std::string, json>{text, json{{"id", text}, {"ids", json(json::array{json(id)})}, {"tokens", json(json::array{json(text)})}}};
+    return std::pair<std::string, json>{
+        text,
+        json{{"id", text}, {"ids", json(json::array{json(id)})}, {"tokens", json(json::array{json(text)})}}};
   };
   const json begin = piece(from.begin_token()), end = piece(from.end_token());
   const json post{{"type", "TemplateProcessing"},
@@ -201,16 +221,20 @@ inline std::string format_tokenizer(const tokenizer& from) {
              {"byte_fallback", false}};
   model.set("vocab", json(std::move(vocabulary)));
   model.set("merges", std::move(merges));
-  return write_json(json{{"version", "1.0"},
-                         {"truncation", nullptr},
-                         {"padding", nullptr},
-                         {"added_tokens", json(json::array{special(from.begin_token()), special(from.end_token())})},
-                         {"normalizer", normalizers.items().empty() ? json() : json{{"type", "Sequence"}, {"normalizers", normalizers}}},
-                         {"pre_tokenizer", json{{"type", "Sequence"}, {"pretokenizers", json(json::array{split, byte_level})}}},
-                         {"post_processor", post},
-                         {"decoder", byte_level},
-                         {"model", std::move(model)}},
-                    1) +
+  return write_json(
+             json{{"version", "1.0"},
+                  {"truncation", nullptr},
+                  {"padding", nullptr},
+                  {"added_tokens", json(json::array{special(from.begin_token()), special(from.end_token())})},
+                  {"normalizer", normalizers.items().empty()
+                                     ? json()
+                                     : json{{"type", "Sequence"}, {"normalizers", normalizers}}},
+                  {"pre_tokenizer",
+                   json{{"type", "Sequence"}, {"pretokenizers", json(json::array{split, byte_level})}}},
+                  {"post_processor", post},
+                  {"decoder", byte_level},
+                  {"model", std::move(model)}},
+             1) +
          "\n";
 }
 

@@ -9,8 +9,9 @@
 
 namespace motet {
 
-// Counts the pieces of captions one after another, then merges the most frequent pair of neighbours until the vocabulary is full or no pair
-// occurs twice. Equal counts are decided by the smaller pair, so equal captions in any order give equal vocabularies.
+// Counts the pieces of captions one after another, then merges the most frequent pair of neighbours until the
+// vocabulary is full or no pair occurs twice. Equal counts are decided by the smaller pair, so equal captions
+// in any order give equal vocabularies.
 class tokenizer_trainer {
  public:
   explicit tokenizer_trainer(bool lower = true) : lower_(lower) {}
@@ -59,7 +60,9 @@ class tokenizer_trainer {
     struct candidate {
       index count;
       pair both;
-      bool operator<(const candidate& other) const { return count != other.count ? count < other.count : both > other.both; }
+      bool operator<(const candidate& other) const {
+        return count != other.count ? count < other.count : both > other.both;
+      }
     };
     std::priority_queue<candidate> queue;
     for (const auto& [both, count] : totals) queue.push({count, both});
@@ -69,7 +72,8 @@ class tokenizer_trainer {
       if (totals[both] != count) continue;
       if (count < 2) break;
       const auto joined = static_cast<token>(made.texts.size());
-      made.texts.push_back(made.texts[static_cast<std::size_t>(both.first)] + made.texts[static_cast<std::size_t>(both.second)]);
+      made.texts.push_back(made.texts[static_cast<std::size_t>(both.first)] +
+                           made.texts[static_cast<std::size_t>(both.second)]);
       made.merges.push_back({both, joined});
       const std::set<index> here = std::move(places[both]);
       std::set<pair> changed;
@@ -79,7 +83,8 @@ class tokenizer_trainer {
         for (std::size_t i = 0; i + 1 < symbols.size(); ++i) changed.insert({symbols[i], symbols[i + 1]});
         std::size_t kept = 0;
         for (std::size_t i = 0; i < symbols.size(); ++i, ++kept) {
-          const bool match = i + 1 < symbols.size() && symbols[i] == both.first && symbols[i + 1] == both.second;
+          const bool match =
+              i + 1 < symbols.size() && symbols[i] == both.first && symbols[i + 1] == both.second;
           symbols[kept] = match ? joined : symbols[i];
           i += match ? 1 : 0;
         }

@@ -5,8 +5,9 @@
 
 namespace motet {
 
-// A directory that appears complete or not at all: fill path(), then commit(). An older directory of that name is replaced only then, in one step
-// where the system can exchange two names. Without commit() everything written is removed.
+// A directory that appears complete or not at all: fill path(), then commit(). An older directory of that
+// name is replaced only then, in one step where the system can exchange two names. Without commit()
+// everything written is removed.
 class atomic_directory {
  public:
   explicit atomic_directory(std::filesystem::path target) : target_(std::move(target)) {
@@ -21,7 +22,8 @@ class atomic_directory {
     }
   }
   // One that others have filled, at a name that they agreed on.
-  atomic_directory(std::filesystem::path target, std::filesystem::path filled) : target_(std::move(target)), path_(std::move(filled)) {}
+  atomic_directory(std::filesystem::path target, std::filesystem::path filled)
+      : target_(std::move(target)), path_(std::move(filled)) {}
   atomic_directory(const atomic_directory&) = delete;
   atomic_directory& operator=(const atomic_directory&) = delete;
   ~atomic_directory() {

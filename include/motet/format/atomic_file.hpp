@@ -26,12 +26,15 @@ namespace detail {
   fail(full ? disk_full : file_unwritable, path.string() + ": " + std::strerror(why));
 }
 
-inline std::filesystem::path folder_of(const std::filesystem::path& path) { return path.has_parent_path() ? path.parent_path() : "."; }
+inline std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
 
 // Unlike any other name of this process, beside the target so that a rename does not cross file systems.
 inline std::filesystem::path temporary_beside(const std::filesystem::path& target) {
   static std::atomic<unsigned> count{0};
-  return folder_of(target) / ("." + target.filename().string() + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
+  return folder_of(target) / ("." + target.filename().string() + ".tmp-" + std::to_string(::getpid()) + "-" +
+                              std::to_string(count++));
 }
 
 // A rename is on the disk only when the folder is.
@@ -46,20 +49,23 @@ inline void sync_folder(const std::filesystem::path& folder) {
 
 }  // namespace detail
 
-// A file that appears complete or not at all. It is written under a temporary name in the same folder; commit() syncs it, renames it over the
-// target and syncs the folder. Without commit() the temporary file is removed and an older target stays as it was.
+// A file that appears complete or not at all. It is written under a temporary name in the same folder;
+// commit() syncs it, renames it over the target and syncs the folder. Without commit() the temporary file is
+// removed and an older target stays as it was.
 // Devices and pipes (/dev/stdout) are written directly.
 class atomic_file {
  public:
   explicit atomic_file(std::filesystem::path target) : target_(std::move(target)) {
     std::error_code ignored;
-    if (std::filesystem::is_symlink(target_, ignored) && std::filesystem::exists(target_, ignored)) target_ = std::filesystem::canonical(target_);
+    if (std::filesystem::is_symlink(target_, ignored) && std::filesystem::exists(target_, ignored))
+      target_ = std::filesystem::canonical(target_);
     const auto status = std::filesystem::status(target_, ignored);
     if (std::filesystem::is_directory(status)) detail::refuse_to_write(target_, EISDIR);
     direct_ = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
     do {
       written_to_ = direct_ ? target_ : detail::temporary_beside(target_);
-      descriptor_ = ::open(written_to_.c_str(), O_WRONLY | O_CLOEXEC | (direct_ ? 0 : O_CREAT | O_EXCL), 0666);
+      descriptor_ =
+          ::open(written_to_.c_str(), O_WRONLY | O_CLOEXEC | (direct_ ? 0 : O_CREAT | O_EXCL), 0666);
     } while (descriptor_ < 0 && errno == EEXIST);
     if (descriptor_ < 0) detail::refuse_to_write(target_, errno);
   }
@@ -74,7 +80,8 @@ class atomic_file {
   // At a place of its own, in any order; what was never written reads as zero.
   void write_at(std::size_t offset, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-      const std::size_t count = advance(::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset)));
+      const std::size_t count =
+          advance(::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset)));
       bytes = bytes.subspan(count);
       offset += count;
     }

@@ -10,12 +10,16 @@
 namespace motet {
 
 // A checkpoint on disk, RUN/step-000123/:
-//   index.json             version, step, model, description of its nets, state (schedule, data position, random numbers: whatever the program resumes from),
-//                          size of each file, checksums, and last its own checksum
-//   model.safetensors      weights under their global names, F32
-//   optimizer.safetensors  its moments under the same names with .m and .v, F32; absent when nothing was given
-// and RUN/latest, a line with the name of the newest one. Of several parts each has files of its own, model-00001-of-00004.safetensors, and the index says
-// which part has which rectangle of each tensor. This header reads; checkpoint_write.hpp and checkpoint_parts.hpp write.
+//   index.json
+//       version, step, model, description of its nets, state (schedule, data position, random numbers:
+//       whatever the program resumes from), size of each file, checksums, and last its own checksum
+//   model.safetensors
+//       weights under their global names, F32
+//   optimizer.safetensors
+//       its moments under the same names with .m and .v, F32; absent when nothing was
+//   given and RUN/latest, a line with the name of the newest one. Of several parts each has files of its own,
+//   model-00001-of-00004.safetensors, and the index says which part has which rectangle of each tensor. This
+//   header reads; checkpoint_write.hpp and checkpoint_parts.hpp write.
 
 // Where a caller wants a tensor to go.
 struct loaded_tensor {
@@ -29,7 +33,8 @@ struct expected_tensor {
   std::vector<index> shape;
 };
 
-// An opened checkpoint, of one part or of many: version, index and sizes are checked on opening, bytes when they are loaded.
+// An opened checkpoint, of one part or of many: version, index and sizes are checked on opening, bytes when
+// they are loaded.
 class checkpoint {
  public:
   // `path` is one checkpoint, or a run of which the newest is taken.
@@ -54,28 +59,41 @@ class checkpoint {
   const std::vector<checkpoint_tensor>& weights() const { return index_.of(tensor_use::weights).tensors; }
   const std::vector<checkpoint_tensor>& optimizer() const { return index_.of(tensor_use::optimizer).tensors; }
   bool has_optimizer() const {
-    return std::ranges::any_of(index_.of(tensor_use::optimizer).files, [](const auto& file) { return file.has_value(); });
+    return std::ranges::any_of(index_.of(tensor_use::optimizer).files,
+                               [](const auto& file) { return file.has_value(); });
   }
 
-  // Compares the lists with the checkpoint: all missing, unexpected and differing tensors are named in one error (MT-R53).
-  void expect(std::string_view model, std::span<const expected_tensor> weights, std::span<const expected_tensor> optimizer) const {
-    refuse(model, differences(tensor_use::weights, weights, true) + differences(tensor_use::optimizer, optimizer, true));
+  // Compares the lists with the checkpoint: all missing, unexpected and differing tensors are named in one
+  // error (MT-R53).
+  void expect(std::string_view model, std::span<const expected_tensor> weights,
+              std::span<const expected_tensor> optimizer) const {
+    refuse(model, differences(tensor_use::weights, weights, true) +
+                      differences(tensor_use::optimizer, optimizer, true));
   }
-  // Fills slices of any tensors, whatever parts wrote them; other tensors may be there. Only the blocks that hold what is wanted are read. Everything is
-  // compared (MT-R53) and checked (MT-R52 with file and tensor) before anything is written to memory.
-  void load_slices(std::string_view model, std::span<const loaded_slice> weights, std::span<const loaded_slice> optimizer) const {
-    refuse(model, differences(tensor_use::weights, weights, false) + differences(tensor_use::optimizer, optimizer, false));
+  // Fills slices of any tensors, whatever parts wrote them; other tensors may be there. Only the blocks that
+  // hold what is wanted are read. Everything is compared (MT-R53) and checked (MT-R52 with file and tensor)
+  // before anything is written to memory.
+  void load_slices(std::string_view model, std::span<const loaded_slice> weights,
+                   std::span<const loaded_slice> optimizer) const {
+    refuse(model, differences(tensor_use::weights, weights, false) +
+                      differences(tensor_use::optimizer, optimizer, false));
     as_damage([&] {
       detail::piece_reader reader(path_, index_);
-      for (const loaded_slice& each : weights) reader.check(tensor_use::weights, *find(tensor_use::weights, each.name), each);
-      for (const loaded_slice& each : optimizer) reader.check(tensor_use::optimizer, *find(tensor_use::optimizer, each.name), each);
-      for (const loaded_slice& each : weights) reader.copy(tensor_use::weights, *find(tensor_use::weights, each.name), each);
-      for (const loaded_slice& each : optimizer) reader.copy(tensor_use::optimizer, *find(tensor_use::optimizer, each.name), each);
+      for (const loaded_slice& each : weights)
+        reader.check(tensor_use::weights, *find(tensor_use::weights, each.name), each);
+      for (const loaded_slice& each : optimizer)
+        reader.check(tensor_use::optimizer, *find(tensor_use::optimizer, each.name), each);
+      for (const loaded_slice& each : weights)
+        reader.copy(tensor_use::weights, *find(tensor_use::weights, each.name), each);
+      for (const loaded_slice& each : optimizer)
+        reader.copy(tensor_use::optimizer, *find(tensor_use::optimizer, each.name), each);
     });
   }
   // All tensors of both lists, and no others must be there.
-  void load(std::string_view model, std::span<const loaded_tensor> weights, std::span<const loaded_tensor> optimizer) const {
-    refuse(model, differences(tensor_use::weights, weights, true) + differences(tensor_use::optimizer, optimizer, true));
+  void load(std::string_view model, std::span<const loaded_tensor> weights,
+            std::span<const loaded_tensor> optimizer) const {
+    refuse(model, differences(tensor_use::weights, weights, true) +
+                      differences(tensor_use::optimizer, optimizer, true));
     load_slices(model, whole_slices(weights), whole_slices(optimizer));
   }
   // The weights alone, for a program that does not train on.
@@ -91,7 +109,8 @@ class checkpoint {
     try {
       work();
     } catch (const error& cause) {
-      if (std::string_view(cause.code()).starts_with("MT-F")) fail(checkpoint_damaged, path_.string() + " (" + cause.what() + ")");
+      if (std::string_view(cause.code()).starts_with("MT-F"))
+        fail(checkpoint_damaged, path_.string() + " (" + cause.what() + ")");
       throw;
     }
   }
@@ -102,10 +121,12 @@ class checkpoint {
     const json whole = read_json(text.text(), name);
     const std::int64_t version = whole.at("version").integer();
     if (version < 1 || version > checkpoint_version) {
-      fail(checkpoint_of_another_version,
-           path_.string() + " has version " + std::to_string(version) + ", this program reads 1 to " + std::to_string(checkpoint_version));
+      fail(checkpoint_of_another_version, path_.string() + " has version " + std::to_string(version) +
+                                              ", this program reads 1 to " +
+                                              std::to_string(checkpoint_version));
     }
-    if (!detail::seal_holds(whole)) fail(checkpoint_damaged, name + " does not have the contents that were written");
+    if (!detail::seal_holds(whole))
+      fail(checkpoint_damaged, name + " does not have the contents that were written");
     index_ = read_checkpoint_index(whole);
     for (const tensor_use use : tensor_uses) {
       for (index part = 0; part < index_.parts; ++part) {
@@ -116,12 +137,14 @@ class checkpoint {
         const auto size = std::filesystem::file_size(file, missing);
         if (missing) fail(checkpoint_damaged, file.string() + " is missing");
         if (size != *wanted) {
-          fail(checkpoint_damaged, file.string() + " has " + std::to_string(size) + " bytes, " + std::to_string(*wanted) + " were written");
+          fail(checkpoint_damaged, file.string() + " has " + std::to_string(size) + " bytes, " +
+                                       std::to_string(*wanted) + " were written");
         }
         if (version == 1) list_whole_tensors(use, file);
       }
       for (const checkpoint_tensor& tensor : index_.of(use).tensors) {
-        if (const std::string fault = detail::tiling_fault(tensor); !fault.empty()) fail(checkpoint_damaged, name + ": tensor " + fault);
+        if (const std::string fault = detail::tiling_fault(tensor); !fault.empty())
+          fail(checkpoint_damaged, name + ": tensor " + fault);
         by_name_[static_cast<std::size_t>(use)].emplace(tensor.name, &tensor);
       }
     }
@@ -130,7 +153,8 @@ class checkpoint {
   void list_whole_tensors(tensor_use use, const std::filesystem::path& path) {
     const safetensors_file file(path);
     for (const stored_tensor& stored : file.tensors()) {
-      checkpoint_tensor& tensor = index_.of(use).tensors.emplace_back(checkpoint_tensor{stored.name, stored.shape, stored.kind, {}});
+      checkpoint_tensor& tensor =
+          index_.of(use).tensors.emplace_back(checkpoint_tensor{stored.name, stored.shape, stored.kind, {}});
       const json* written = index_.checksums.find(stored.name);
       const std::string sum = written != nullptr && written->is_string() ? written->string() : "";
       if (tensor.elements() > 0) tensor.pieces.push_back({0, matrix_of(tensor.shape), {sum}});
@@ -144,7 +168,8 @@ class checkpoint {
   }
   void refuse(std::string_view model, const std::string& differences) const {
     if (differences.empty()) return;
-    fail(checkpoint_mismatch, path_.string() + " (model " + index_.model + ", wanted " + std::string(model) + "):" + differences + "\n");
+    fail(checkpoint_mismatch, path_.string() + " (model " + index_.model + ", wanted " + std::string(model) +
+                                  "):" + differences + "\n");
   }
   template <class Wanted>
   std::string differences(tensor_use use, std::span<const Wanted> wanted, bool all) const {
@@ -160,16 +185,17 @@ class checkpoint {
       if (found == nullptr) {
         say("missing     " + tensor.name + " " + shape_text(tensor.shape));
       } else if (found->shape != tensor.shape || found->kind != dtype::f32) {
-        say("differs     " + tensor.name + " is " + std::string(name_of(found->kind)) + " " + shape_text(found->shape) + ", wanted F32 " +
-            shape_text(tensor.shape));
+        say("differs     " + tensor.name + " is " + std::string(name_of(found->kind)) + " " +
+            shape_text(found->shape) + ", wanted F32 " + shape_text(tensor.shape));
       } else if constexpr (requires { tensor.place; }) {
         if (!tensor.place.empty() && !holds(matrix_of(tensor.shape), tensor.place))
-          say("differs     " + tensor.name + " is " + shape_text(found->shape) + ", wanted " + detail::place_text(tensor.shape, tensor.place) +
-              " of it");
+          say("differs     " + tensor.name + " is " + shape_text(found->shape) + ", wanted " +
+              detail::place_text(tensor.shape, tensor.place) + " of it");
       }
     }
     for (const checkpoint_tensor& tensor : index_.of(use).tensors) {
-      if (all && !named.contains(tensor.name)) say("unexpected  " + tensor.name + " " + shape_text(tensor.shape));
+      if (all && !named.contains(tensor.name))
+        say("unexpected  " + tensor.name + " " + shape_text(tensor.shape));
     }
     return out;
   }

@@ -10,8 +10,9 @@ struct checkpoint_summary {
   std::int64_t step = 0;
   std::string model;  // what tells this model from others, e.g. its name and the hash of its configuration
   index parts = 1;
-  json state;             // whatever the program resumes from
-  json description = {};  // of the nets, as describe<Model>() says it (model/describe.hpp); converters read it
+  json state;  // whatever the program resumes from
+  // of the nets, as describe<Model>() says it (model/describe.hpp); converters read it
+  json description = {};
 };
 
 namespace detail {
@@ -19,13 +20,15 @@ namespace detail {
 inline std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder) {
   std::error_code ignored;
   std::vector<std::filesystem::path> out;
-  for (std::filesystem::directory_iterator it(folder, ignored), end; it != end; it.increment(ignored)) out.push_back(it->path());
+  for (std::filesystem::directory_iterator it(folder, ignored), end; it != end; it.increment(ignored))
+    out.push_back(it->path());
   return out;
 }
 
 }  // namespace detail
 
-// Removes what killed writers left of checkpoints up to `step`. One rank may call it while nobody writes one of those.
+// Removes what killed writers left of checkpoints up to `step`. One rank may call it while nobody writes one
+// of those.
 inline void remove_unfinished_checkpoints(const std::filesystem::path& run, std::int64_t step = INT64_MAX) {
   for (const auto& entry : detail::entries_of(run)) {
     const std::string name = entry.filename().string();
@@ -42,37 +45,47 @@ inline void remove_unfinished_checkpoints(const std::filesystem::path& run, std:
 namespace detail {
 
 // What part `part` says that it wrote, if that is what the others wrote and its files are there.
-inline checkpoint_index read_part_record(const std::filesystem::path& folder, const checkpoint_summary& wanted, index part) {
+inline checkpoint_index read_part_record(const std::filesystem::path& folder,
+                                         const checkpoint_summary& wanted, index part) {
   const std::filesystem::path path = folder / part_record(part);
-  const auto refuse = [&](const std::string& why) { fail(checkpoint_part_absent, path.string() + " " + why); };
+  const auto refuse = [&](const std::string& why) {
+    fail(checkpoint_part_absent, path.string() + " " + why);
+  };
   std::error_code failed;
-  if (!std::filesystem::exists(path, failed)) refuse("is missing; wanted part " + std::to_string(part + 1) + " of " + std::to_string(wanted.parts));
+  if (!std::filesystem::exists(path, failed))
+    refuse("is missing; wanted part " + std::to_string(part + 1) + " of " + std::to_string(wanted.parts));
   checkpoint_index out;
   try {
     const mapped_file text(path);
     const json whole = read_json(text.text(), path.string());
-    if (!seal_holds(whole) || whole.at("part").integer() != part) refuse("does not have the contents that were written");
+    if (!seal_holds(whole) || whole.at("part").integer() != part)
+      refuse("does not have the contents that were written");
     out = read_checkpoint_index(whole);
   } catch (const error& cause) {
     if (std::string_view(cause.code()) == checkpoint_part_absent.code) throw;
     refuse(std::string("cannot be read (") + cause.what() + ")");
   }
-  if (out.parts != wanted.parts) refuse("is of " + std::to_string(out.parts) + " parts, wanted " + std::to_string(wanted.parts));
-  if (out.step != wanted.step) refuse("is of step " + std::to_string(out.step) + ", wanted " + std::to_string(wanted.step));
+  if (out.parts != wanted.parts)
+    refuse("is of " + std::to_string(out.parts) + " parts, wanted " + std::to_string(wanted.parts));
+  if (out.step != wanted.step)
+    refuse("is of step " + std::to_string(out.step) + ", wanted " + std::to_string(wanted.step));
   if (out.model != wanted.model) refuse("is of model " + out.model + ", wanted " + wanted.model);
   for (const tensor_use use : tensor_uses) {
     const auto bytes = out.of(use).files[static_cast<std::size_t>(part)];
     const std::string name = part_file(use, part, out.parts);
     if (!bytes) continue;
     const auto size = std::filesystem::file_size(folder / name, failed);
-    if (failed || size != *bytes) refuse("names " + name + " of " + std::to_string(*bytes) + " bytes, which is missing or of another size");
+    if (failed || size != *bytes)
+      refuse("names " + name + " of " + std::to_string(*bytes) +
+             " bytes, which is missing or of another size");
   }
   return out;
 }
 
 // The parts' tensors together. Every fault is named in one error.
 inline checkpoint_index join_parts(const std::filesystem::path& folder, const checkpoint_summary& wanted) {
-  if (wanted.parts < 1) fail(checkpoint_parts_differ, "a checkpoint of " + std::to_string(wanted.parts) + " parts");
+  if (wanted.parts < 1)
+    fail(checkpoint_parts_differ, "a checkpoint of " + std::to_string(wanted.parts) + " parts");
   checkpoint_index out;
   std::string faults;
   std::unordered_map<std::string, std::size_t> known[2];
@@ -83,15 +96,16 @@ inline checkpoint_index join_parts(const std::filesystem::path& folder, const ch
       auto& all = out.of(use);
       all.files.push_back(own.of(use).files[static_cast<std::size_t>(part)]);
       for (checkpoint_tensor& tensor : own.of(use).tensors) {
-        const auto [found, added] = known[static_cast<std::size_t>(use)].emplace(tensor.name, all.tensors.size());
+        const auto [found, added] =
+            known[static_cast<std::size_t>(use)].emplace(tensor.name, all.tensors.size());
         if (added) {
           all.tensors.push_back(std::move(tensor));
           continue;
         }
         checkpoint_tensor& joined = all.tensors[found->second];
         if (joined.shape != tensor.shape) {
-          faults += "\n  \"" + tensor.name + "\" is " + shape_text(tensor.shape) + " in part " + std::to_string(part + 1) + ", " +
-                    shape_text(joined.shape) + " in one before";
+          faults += "\n  \"" + tensor.name + "\" is " + shape_text(tensor.shape) + " in part " +
+                    std::to_string(part + 1) + ", " + shape_text(joined.shape) + " in one before";
           continue;
         }
         std::ranges::move(tensor.pieces, std::back_inserter(joined.pieces));
@@ -108,8 +122,8 @@ inline checkpoint_index join_parts(const std::filesystem::path& folder, const ch
 }
 
 // The index, then the folder under its name, then RUN/latest; after that older checkpoints go.
-inline std::filesystem::path publish_checkpoint(const std::filesystem::path& run, atomic_directory& folder, const checkpoint_index& whole,
-                                                std::size_t keep) {
+inline std::filesystem::path publish_checkpoint(const std::filesystem::path& run, atomic_directory& folder,
+                                                const checkpoint_index& whole, std::size_t keep) {
   write_file(folder.path() / "index.json", write_checkpoint_index(whole));
   folder.commit();
   const std::string name = step_folder(whole.step);
@@ -132,9 +146,11 @@ inline std::filesystem::path publish_checkpoint(const std::filesystem::path& run
 
 }  // namespace detail
 
-// By one rank, when every part is written. Whatever does not fit together is an error (MT-R54, MT-R55), and the parts are removed then. Keeps the newest
-// `keep` checkpoints (0 keeps all); a checkpoint of the same step is replaced. Returns the new checkpoint's folder.
-inline std::filesystem::path finish_checkpoint(const std::filesystem::path& run, const checkpoint_summary& summary, std::size_t keep = 2) {
+// By one rank, when every part is written. Whatever does not fit together is an error (MT-R54, MT-R55), and
+// the parts are removed then. Keeps the newest `keep` checkpoints (0 keeps all); a checkpoint of the same
+// step is replaced. Returns the new checkpoint's folder.
+inline std::filesystem::path finish_checkpoint(const std::filesystem::path& run,
+                                               const checkpoint_summary& summary, std::size_t keep = 2) {
   atomic_directory folder(run / detail::step_folder(summary.step), detail::shared_folder(run, summary.step));
   checkpoint_index whole = detail::join_parts(folder.path(), summary);
   whole.state = summary.state;
@@ -143,7 +159,8 @@ inline std::filesystem::path finish_checkpoint(const std::filesystem::path& run,
   std::unordered_set<std::string> wanted;
   for (const tensor_use use : tensor_uses) {
     for (index part = 0; part < whole.parts; ++part) {
-      if (whole.of(use).files[static_cast<std::size_t>(part)]) wanted.insert(detail::part_file(use, part, whole.parts));
+      if (whole.of(use).files[static_cast<std::size_t>(part)])
+        wanted.insert(detail::part_file(use, part, whole.parts));
     }
   }
   for (const auto& path : detail::entries_of(folder.path())) {

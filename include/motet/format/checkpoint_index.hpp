@@ -10,7 +10,8 @@
 
 namespace motet {
 
-// One part wrote a checkpoint of version 1, with whole tensors; several wrote one of version 2, with a piece of each tensor for everybody who held some.
+// One part wrote a checkpoint of version 1, with whole tensors; several wrote one of version 2, with a piece
+// of each tensor for everybody who held some.
 inline constexpr int checkpoint_version = 2;
 
 enum class tensor_use : std::uint8_t { weights, optimizer };
@@ -31,7 +32,8 @@ struct checkpoint_tensor {
   index elements() const { return matrix_of(shape).size(); }
 };
 
-// What index.json says. A part that is written says the same of itself alone, until all parts are put together.
+// What index.json says. A part that is written says the same of itself alone, until all parts are put
+// together.
 struct checkpoint_index {
   std::int64_t step = 0;
   std::string model;
@@ -40,7 +42,8 @@ struct checkpoint_index {
   index block = 0;  // bytes that one checksum covers; 0: a whole piece
   struct contents {
     std::vector<checkpoint_tensor> tensors;
-    std::vector<std::optional<std::uint64_t>> files;  // bytes of each part's file; a part that holds nothing has none
+    // bytes of each part's file; a part that holds nothing has none
+    std::vector<std::optional<std::uint64_t>> files;
   };
   std::array<contents, 2> uses;
   json checksums;  // version 1 only: of each tensor
@@ -59,28 +62,40 @@ inline std::string five_digits(index number) {
 }
 inline std::string part_file(tensor_use use, index part, index parts) {
   const std::string stem = use == tensor_use::weights ? "model" : "optimizer";
-  return stem + (parts == 1 ? "" : "-" + five_digits(part + 1) + "-of-" + five_digits(parts)) + ".safetensors";
+  return stem + (parts == 1 ? "" : "-" + five_digits(part + 1) + "-of-" + five_digits(parts)) +
+         ".safetensors";
 }
-constexpr std::string_view use_name(tensor_use use) { return use == tensor_use::weights ? "weights" : "optimizer"; }
+constexpr std::string_view use_name(tensor_use use) {
+  return use == tensor_use::weights ? "weights" : "optimizer";
+}
 
-inline std::string interval_text(interval of) { return std::to_string(of.begin) + ":" + std::to_string(of.end); }
+inline std::string interval_text(interval of) {
+  return std::to_string(of.begin) + ":" + std::to_string(of.end);
+}
 inline std::string place_text(std::span<const index> shape, rectangle place) {
-  return "[" + (shape.size() < 2 ? "" : interval_text(place.rows) + ", ") + interval_text(place.columns) + "]";
+  return "[" + (shape.size() < 2 ? "" : interval_text(place.rows) + ", ") + interval_text(place.columns) +
+         "]";
 }
-constexpr bool is_whole(std::span<const index> shape, rectangle place) { return place.size() == matrix_of(shape).size(); }
+constexpr bool is_whole(std::span<const index> shape, rectangle place) {
+  return place.size() == matrix_of(shape).size();
+}
 
-// What a piece is called in its file, as Python would write it: "up.weight[0:512, 0:768]". A whole tensor has its own name.
+// What a piece is called in its file, as Python would write it: "up.weight[0:512, 0:768]". A whole tensor has
+// its own name.
 inline std::string piece_name(const std::string& name, std::span<const index> shape, rectangle place) {
   return is_whole(shape, place) ? name : name + place_text(shape, place);
 }
 inline std::vector<index> piece_shape(const std::vector<index>& shape, rectangle place) {
   if (is_whole(shape, place)) return shape;
-  return shape.size() < 2 ? std::vector<index>{place.columns.size()} : std::vector<index>{place.rows.size(), place.columns.size()};
+  return shape.size() < 2 ? std::vector<index>{place.columns.size()}
+                          : std::vector<index>{place.rows.size(), place.columns.size()};
 }
 
 // What the file of a part says of itself, so that parts of two checkpoints are not mixed.
 inline std::vector<std::pair<std::string, std::string>> origin_of(const checkpoint_index& of, index part) {
-  return {{"model", of.model}, {"step", std::to_string(of.step)}, {"part", std::to_string(part + 1) + " of " + std::to_string(of.parts)}};
+  return {{"model", of.model},
+          {"step", std::to_string(of.step)},
+          {"part", std::to_string(part + 1) + " of " + std::to_string(of.parts)}};
 }
 
 // Calls visit(block, bytes) for the blocks of a piece that hold any of its bytes [begin, end).
@@ -90,16 +105,19 @@ void each_block(std::span<const std::byte> piece, index block, index begin, inde
   if (block == 0) block = std::max<index>(size, 1);
   for (index k = begin / block; k * block < end; ++k) {
     visit(static_cast<std::size_t>(k),
-          piece.subspan(static_cast<std::size_t>(k * block), static_cast<std::size_t>(std::min(block, size - k * block))));
+          piece.subspan(static_cast<std::size_t>(k * block),
+                        static_cast<std::size_t>(std::min(block, size - k * block))));
   }
 }
 
-// Empty when each element of the tensor is in exactly one piece, else what is wrong. The pieces lie within the tensor.
+// Empty when each element of the tensor is in exactly one piece, else what is wrong. The pieces lie within
+// the tensor.
 inline std::string tiling_fault(const checkpoint_tensor& tensor) {
   std::vector<const checkpoint_piece*> order;
   order.reserve(tensor.pieces.size());
   for (const checkpoint_piece& piece : tensor.pieces) order.push_back(&piece);
-  std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->place.rows.begin < b->place.rows.begin; });
+  std::sort(order.begin(), order.end(),
+            [](const auto* a, const auto* b) { return a->place.rows.begin < b->place.rows.begin; });
   std::vector<const checkpoint_piece*> open;  // those that reach as far down as where we are
   index held = 0;
   for (const checkpoint_piece* piece : order) {
@@ -107,15 +125,17 @@ inline std::string tiling_fault(const checkpoint_tensor& tensor) {
     for (const checkpoint_piece* above : open) {
       const rectangle both = intersection(above->place, piece->place);
       if (both.empty()) continue;
-      return "\"" + tensor.name + "\" " + shape_text(tensor.shape) + ": " + place_text(tensor.shape, both) + " is held by part " +
-             std::to_string(above->part + 1) + " and by part " + std::to_string(piece->part + 1);
+      return "\"" + tensor.name + "\" " + shape_text(tensor.shape) + ": " + place_text(tensor.shape, both) +
+             " is held by part " + std::to_string(above->part + 1) + " and by part " +
+             std::to_string(piece->part + 1);
     }
     open.push_back(piece);
     held += piece->place.size();
   }
   if (held == tensor.elements()) return {};
-  return "\"" + tensor.name + "\" " + shape_text(tensor.shape) + ": " + std::to_string(tensor.elements() - held) + " of " +
-         std::to_string(tensor.elements()) + " elements are held by no part";
+  return "\"" + tensor.name + "\" " + shape_text(tensor.shape) + ": " +
+         std::to_string(tensor.elements() - held) + " of " + std::to_string(tensor.elements()) +
+         " elements are held by no part";
 }
 
 }  // namespace detail

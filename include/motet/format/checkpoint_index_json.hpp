@@ -31,7 +31,8 @@ inline json checksums_json(const checkpoint_index& from) {
   json out{json::object{}};
   for (const auto& use : from.uses) {
     for (const checkpoint_tensor& tensor : use.tensors) {
-      out.set(tensor.name, tensor.pieces.empty() ? checksum_text(checksum(std::string_view())) : tensor.pieces.front().checksums.front());
+      out.set(tensor.name, tensor.pieces.empty() ? checksum_text(checksum(std::string_view()))
+                                                 : tensor.pieces.front().checksums.front());
     }
   }
   return out;
@@ -53,29 +54,38 @@ inline bool seal_holds(const json& whole) {
 // Refuses what is not a count below or at `most`.
 inline index read_count(const json& value, index most, const char* what) {
   const std::int64_t count = value.integer();
-  if (count < 0 || count > most) fail(json_wrong_kind, std::string(what) + " is " + std::to_string(count) + ", wanted 0 to " + std::to_string(most));
+  if (count < 0 || count > most)
+    fail(json_wrong_kind,
+         std::string(what) + " is " + std::to_string(count) + ", wanted 0 to " + std::to_string(most));
   return static_cast<index>(count);
 }
 inline interval read_interval(const json& value, index most, const char* what) {
   if (value.items().size() != 2) fail(json_wrong_kind, std::string(what) + " are not [begin, end]");
   const interval read{read_count(value.items()[0], most, what), read_count(value.items()[1], most, what)};
-  if (read.begin >= read.end) fail(json_wrong_kind, std::string(what) + " end at " + std::to_string(read.end) + ", before they begin");
+  if (read.begin >= read.end)
+    fail(json_wrong_kind, std::string(what) + " end at " + std::to_string(read.end) + ", before they begin");
   return read;
 }
 
-inline checkpoint_tensor read_tensor_pieces(const std::string& name, const json& entry, const checkpoint_index& of) {
+inline checkpoint_tensor read_tensor_pieces(const std::string& name, const json& entry,
+                                            const checkpoint_index& of) {
   checkpoint_tensor out{name, {}, dtype::f32, {}};
-  for (const json& extent : entry.at("shape").items()) out.shape.push_back(read_count(extent, INT64_MAX, "an extent"));
-  if (!tensor_bytes(out.shape, dtype::f32)) fail(json_wrong_kind, shape_text(out.shape) + " is more than 64 bits count");
+  for (const json& extent : entry.at("shape").items())
+    out.shape.push_back(read_count(extent, INT64_MAX, "an extent"));
+  if (!tensor_bytes(out.shape, dtype::f32))
+    fail(json_wrong_kind, shape_text(out.shape) + " is more than 64 bits count");
   const rectangle all = matrix_of(out.shape);
   for (const json& each : entry.at("pieces").items()) {
     checkpoint_piece piece;
     piece.part = read_count(each.at("part"), of.parts - 1, "a part");
-    piece.place = {read_interval(each.at("rows"), all.rows.end, "rows"), read_interval(each.at("columns"), all.columns.end, "columns")};
+    piece.place = {read_interval(each.at("rows"), all.rows.end, "rows"),
+                   read_interval(each.at("columns"), all.columns.end, "columns")};
     for (const json& text : each.at("checksums").items()) piece.checksums.push_back(text.string());
-    const index bytes = 4 * piece.place.size(), wanted = of.block == 0 ? 1 : bytes / of.block + (bytes % of.block != 0 ? 1 : 0);
+    const index bytes = 4 * piece.place.size(),
+                wanted = of.block == 0 ? 1 : bytes / of.block + (bytes % of.block != 0 ? 1 : 0);
     if (std::ssize(piece.checksums) != wanted)
-      fail(json_wrong_kind, std::to_string(piece.checksums.size()) + " checksums of a piece, wanted " + std::to_string(wanted));
+      fail(json_wrong_kind, std::to_string(piece.checksums.size()) + " checksums of a piece, wanted " +
+                                std::to_string(wanted));
     out.pieces.push_back(std::move(piece));
   }
   return out;
@@ -125,8 +135,9 @@ inline void read_files(const json& files, checkpoint_index& out) {
     for (const checkpoint_tensor& tensor : out.of(use).tensors) {
       for (const checkpoint_piece& piece : tensor.pieces) {
         if (!out.of(use).files[static_cast<std::size_t>(piece.part)])
-          fail(checkpoint_damaged,
-               "tensor \"" + tensor.name + "\" is in " + part_file(use, piece.part, out.parts) + ", which the index does not name");
+          fail(checkpoint_damaged, "tensor \"" + tensor.name + "\" is in " +
+                                       part_file(use, piece.part, out.parts) +
+                                       ", which the index does not name");
       }
     }
   }
@@ -155,13 +166,15 @@ inline std::string write_checkpoint_index(const checkpoint_index& from, std::opt
   out.set("block", from.block);
   for (const tensor_use use : tensor_uses) {
     const auto& tensors = from.of(use).tensors;
-    if (use == tensor_use::weights || !tensors.empty()) out.set(detail::use_name(use), detail::tensors_json(tensors));
+    if (use == tensor_use::weights || !tensors.empty())
+      out.set(detail::use_name(use), detail::tensors_json(tensors));
   }
   return detail::sealed(std::move(out));
 }
 
-// What a file says whose seal holds. Of version 1 the tensors are left to their files. Throws MT-F02 or MT-R52 for what makes no sense; whether the pieces
-// make whole tensors is asked of each tensor by who needs it.
+// What a file says whose seal holds. Of version 1 the tensors are left to their files. Throws MT-F02 or
+// MT-R52 for what makes no sense; whether the pieces make whole tensors is asked of each tensor by who needs
+// it.
 inline checkpoint_index read_checkpoint_index(const json& whole) {
   checkpoint_index out;
   out.step = whole.at("step").integer();

@@ -12,7 +12,8 @@ namespace motet {
 //   every rank    write_checkpoint_part(run, part)     its own numbers, into a hidden folder that all share
 //   all           wait for each other
 //   one rank      finish_checkpoint(run, summary)      the index; then the folder appears as RUN/step-000123
-// A rank that stops anywhere in between leaves the checkpoints before as they were; what is left over goes away with the next checkpoint.
+// A rank that stops anywhere in between leaves the checkpoints before as they were; what is left over goes
+// away with the next checkpoint.
 struct checkpoint_part {
   std::int64_t step = 0;
   std::string model;
@@ -38,20 +39,23 @@ inline std::vector<checkpoint_tensor> tensors_of(std::span<const saved_slice> sl
     if (added) out.push_back({slice.name, slice.shape, dtype::f32, {}});
     const rectangle all = matrix_of(slice.shape), &own = slice.place;
     const auto refuse = [&](const std::string& why) {
-      fail(checkpoint_parts_differ, "part " + std::to_string(part + 1) + " holds rows " + interval_text(own.rows) + " and columns " +
-                                        interval_text(own.columns) + " of \"" + slice.name + "\" " + shape_text(slice.shape) + why);
+      fail(checkpoint_parts_differ,
+           "part " + std::to_string(part + 1) + " holds rows " + interval_text(own.rows) + " and columns " +
+               interval_text(own.columns) + " of \"" + slice.name + "\" " + shape_text(slice.shape) + why);
     };
-    if (out[found->second].shape != slice.shape) refuse(", elsewhere " + shape_text(out[found->second].shape));
+    if (out[found->second].shape != slice.shape)
+      refuse(", elsewhere " + shape_text(out[found->second].shape));
     if (own.empty()) continue;
-    if (!holds(all, own)) refuse(", which has rows " + interval_text(all.rows) + " and columns " + interval_text(all.columns));
+    if (!holds(all, own))
+      refuse(", which has rows " + interval_text(all.rows) + " and columns " + interval_text(all.columns));
     out[found->second].pieces.push_back({part, own, {}});
   }
   return out;
 }
 
 // Writes one use's file and notes its size and checksums.
-inline void write_part_file(const std::filesystem::path& folder, tensor_use use, std::span<const saved_slice> slices, index part,
-                            checkpoint_index& out) {
+inline void write_part_file(const std::filesystem::path& folder, tensor_use use,
+                            std::span<const saved_slice> slices, index part, checkpoint_index& out) {
   auto& own = out.of(use);
   own.files.resize(static_cast<std::size_t>(out.parts));
   own.tensors = tensors_of(slices, part);
@@ -60,7 +64,8 @@ inline void write_part_file(const std::filesystem::path& folder, tensor_use use,
   for (const checkpoint_tensor& tensor : own.tensors) {
     if (tensor.elements() == 0) declared.push_back({tensor.name, dtype::f32, tensor.shape});
     for (const checkpoint_piece& piece : tensor.pieces) {
-      declared.push_back({piece_name(tensor.name, tensor.shape, piece.place), dtype::f32, piece_shape(tensor.shape, piece.place)});
+      declared.push_back({piece_name(tensor.name, tensor.shape, piece.place), dtype::f32,
+                          piece_shape(tensor.shape, piece.place)});
     }
   }
   safetensors_writer::metadata about{{"format", "pt"}};
@@ -75,8 +80,10 @@ inline void write_part_file(const std::filesystem::path& folder, tensor_use use,
   for (const saved_slice& slice : slices) {
     if (slice.place.empty()) continue;
     checkpoint_piece& piece = by_name.at(slice.name)->pieces[next[slice.name]++];
-    const std::span bytes(reinterpret_cast<const std::byte*>(slice.data), static_cast<std::size_t>(4 * slice.place.size()));
-    each_block(bytes, out.block, 0, std::ssize(bytes), [&](std::size_t, auto block) { piece.checksums.push_back(checksum_text(checksum(block))); });
+    const std::span bytes(reinterpret_cast<const std::byte*>(slice.data),
+                          static_cast<std::size_t>(4 * slice.place.size()));
+    each_block(bytes, out.block, 0, std::ssize(bytes),
+               [&](std::size_t, auto block) { piece.checksums.push_back(checksum_text(checksum(block))); });
     writer.write(piece_name(slice.name, slice.shape, slice.place), bytes);
   }
   writer.commit();
@@ -86,18 +93,21 @@ inline void write_part_file(const std::filesystem::path& folder, tensor_use use,
 // A part by itself that holds whole tensors only is written as one program alone writes it: version 1.
 inline checkpoint_index write_part_files(const std::filesystem::path& folder, const checkpoint_part& part) {
   if (part.parts < 1 || part.parts > most_parts || part.part < 0 || part.part >= part.parts)
-    fail(checkpoint_parts_differ, "part " + std::to_string(part.part + 1) + " of " + std::to_string(part.parts));
+    fail(checkpoint_parts_differ,
+         "part " + std::to_string(part.part + 1) + " of " + std::to_string(part.parts));
   std::unordered_set<std::string_view> names;
   for (const saved_slice& each : part.weights) names.insert(each.name);
   for (const saved_slice& each : part.optimizer) {
-    if (names.contains(each.name)) fail(safetensors_misuse, "\"" + each.name + "\" is both a weight and optimizer state");
+    if (names.contains(each.name))
+      fail(safetensors_misuse, "\"" + each.name + "\" is both a weight and optimizer state");
   }
   checkpoint_index out;
   out.step = part.step;
   out.model = part.model;
   out.parts = part.parts;
   const auto whole = [](const saved_slice& slice) { return is_whole(slice.shape, slice.place); };
-  const bool alone = part.parts == 1 && std::ranges::all_of(part.weights, whole) && std::ranges::all_of(part.optimizer, whole);
+  const bool alone = part.parts == 1 && std::ranges::all_of(part.weights, whole) &&
+                     std::ranges::all_of(part.optimizer, whole);
   out.block = alone ? 0 : checksum_block;
   write_part_file(folder, tensor_use::weights, part.weights, part.part, out);
   write_part_file(folder, tensor_use::optimizer, part.optimizer, part.part, out);
@@ -106,7 +116,8 @@ inline checkpoint_index write_part_files(const std::filesystem::path& folder, co
 
 }  // namespace detail
 
-// Call from every rank, also from one that holds nothing; an element that several ranks hold is written by one of them.
+// Call from every rank, also from one that holds nothing; an element that several ranks hold is written by
+// one of them.
 inline void write_checkpoint_part(const std::filesystem::path& run, const checkpoint_part& part) {
   const std::filesystem::path folder = detail::shared_folder(run, part.step);
   std::error_code failed;

@@ -8,44 +8,53 @@
 
 namespace motet::detail {
 
-// Reads slices from the pieces of a checkpoint's folder. Files are mapped when they are needed, and only blocks that hold something wanted are looked at,
-// each once. Its errors are MT-R52, or those of the reader of safetensors.
+// Reads slices from the pieces of a checkpoint's folder. Files are mapped when they are needed, and only
+// blocks that hold something wanted are looked at, each once. Its errors are MT-R52, or those of the reader
+// of safetensors.
 class piece_reader {
  public:
-  piece_reader(const std::filesystem::path& folder, const checkpoint_index& index) : folder_(folder), index_(index) {}
+  piece_reader(const std::filesystem::path& folder, const checkpoint_index& index)
+      : folder_(folder), index_(index) {}
 
   // That the files belong here and that what the slice needs of them is undamaged.
   void check(tensor_use use, const checkpoint_tensor& tensor, const loaded_slice& slice) {
     each_piece(tensor, slice, [&](const checkpoint_piece& piece, const rectangle& both) {
       const std::span<const std::byte> bytes = bytes_of(use, tensor, piece);
-      const index begin = at(piece.place, both.rows.begin, both.columns.begin), end = at(piece.place, both.rows.end - 1, both.columns.end);
+      const index begin = at(piece.place, both.rows.begin, both.columns.begin),
+                  end = at(piece.place, both.rows.end - 1, both.columns.end);
       std::vector<bool>& good = good_[&piece];
       good.resize(piece.checksums.size());
-      each_block(bytes, index_.block, 4 * begin, 4 * end, [&](std::size_t k, std::span<const std::byte> block) {
-        if (!good[k] && checksum_text(checksum(block)) != piece.checksums[k]) refuse(use, tensor, piece, "does not have the bytes that were written");
-        good[k] = true;
-      });
+      each_block(bytes, index_.block, 4 * begin, 4 * end,
+                 [&](std::size_t k, std::span<const std::byte> block) {
+                   if (!good[k] && checksum_text(checksum(block)) != piece.checksums[k])
+                     refuse(use, tensor, piece, "does not have the bytes that were written");
+                   good[k] = true;
+                 });
     });
   }
   void copy(tensor_use use, const checkpoint_tensor& tensor, const loaded_slice& slice) {
     each_piece(tensor, slice, [&](const checkpoint_piece& piece, const rectangle& both) {
       const std::byte* const from = bytes_of(use, tensor, piece).data();
       for (index row = both.rows.begin; row < both.rows.end; ++row) {
-        std::memcpy(slice.data + at(slice.place, row, both.columns.begin), from + 4 * at(piece.place, row, both.columns.begin),
+        std::memcpy(slice.data + at(slice.place, row, both.columns.begin),
+                    from + 4 * at(piece.place, row, both.columns.begin),
                     static_cast<std::size_t>(4 * both.columns.size()));
       }
     });
   }
 
  private:
-  static index at(const rectangle& of, index row, index column) { return (row - of.rows.begin) * of.columns.size() + column - of.columns.begin; }
+  static index at(const rectangle& of, index row, index column) {
+    return (row - of.rows.begin) * of.columns.size() + column - of.columns.begin;
+  }
   template <class Visit>
   static void each_piece(const checkpoint_tensor& tensor, const loaded_slice& slice, Visit&& visit) {
     for (const checkpoint_piece& piece : tensor.pieces) {
       if (const rectangle both = intersection(piece.place, slice.place); !both.empty()) visit(piece, both);
     }
   }
-  [[noreturn]] void refuse(tensor_use use, const checkpoint_tensor& tensor, const checkpoint_piece& piece, const std::string& why) const {
+  [[noreturn]] void refuse(tensor_use use, const checkpoint_tensor& tensor, const checkpoint_piece& piece,
+                           const std::string& why) const {
     fail(checkpoint_damaged, (folder_ / part_file(use, piece.part, index_.parts)).string() + ": tensor \"" +
                                  piece_name(tensor.name, tensor.shape, piece.place) + "\" " + why);
   }
@@ -62,16 +71,21 @@ class piece_reader {
       for (const auto& [key, value] : file.metadata()) {
         if (key == what) got = value;
       }
-      if (got != wanted) fail(checkpoint_damaged, file.path() + " is of " + what + " " + got + ", wanted " + wanted);
+      if (got != wanted)
+        fail(checkpoint_damaged, file.path() + " is of " + what + " " + got + ", wanted " + wanted);
     }
     return file;
   }
-  std::span<const std::byte> bytes_of(tensor_use use, const checkpoint_tensor& tensor, const checkpoint_piece& piece) {
-    const stored_tensor* stored = file_of(use, piece.part).find(piece_name(tensor.name, tensor.shape, piece.place));
+  std::span<const std::byte> bytes_of(tensor_use use, const checkpoint_tensor& tensor,
+                                      const checkpoint_piece& piece) {
+    const stored_tensor* stored =
+        file_of(use, piece.part).find(piece_name(tensor.name, tensor.shape, piece.place));
     const std::vector<index> shape = piece_shape(tensor.shape, piece.place);
     if (stored == nullptr) refuse(use, tensor, piece, "is missing");
     if (stored->kind != dtype::f32 || stored->shape != shape) {
-      refuse(use, tensor, piece, "is " + std::string(name_of(stored->kind)) + " " + shape_text(stored->shape) + ", wanted F32 " + shape_text(shape));
+      refuse(use, tensor, piece,
+             "is " + std::string(name_of(stored->kind)) + " " + shape_text(stored->shape) + ", wanted F32 " +
+                 shape_text(shape));
     }
     return stored->bytes;
   }

@@ -21,25 +21,29 @@ inline std::optional<std::int64_t> folder_step(std::string_view name) {
   if (!name.starts_with("step-")) return std::nullopt;
   name.remove_prefix(5);
   const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), step);
-  if (failed != std::errc{} || end != name.data() + name.size() || name.size() < 6 || step < 0) return std::nullopt;
+  if (failed != std::errc{} || end != name.data() + name.size() || name.size() < 6 || step < 0)
+    return std::nullopt;
   return step;
 }
 
 }  // namespace detail
 
-// The newest checkpoint of a run: what `latest` names, else the highest complete step. Nothing when there is none.
+// The newest checkpoint of a run: what `latest` names, else the highest complete step. Nothing when there is
+// none.
 inline std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& run) {
   std::error_code ignored;
   if (std::filesystem::exists(run / "latest", ignored)) {
     const mapped_file pointer(run / "latest");
     const std::string name(pointer.text().substr(0, pointer.text().find('\n')));
-    if (detail::folder_step(name) && std::filesystem::exists(run / name / "index.json", ignored)) return run / name;
+    if (detail::folder_step(name) && std::filesystem::exists(run / name / "index.json", ignored))
+      return run / name;
   }
   std::optional<std::int64_t> best;
   std::filesystem::path found;
   for (std::filesystem::directory_iterator it(run, ignored), end; it != end; it.increment(ignored)) {
     const auto step = detail::folder_step(it->path().filename().string());
-    if (step && (!best || *step > *best) && std::filesystem::exists(it->path() / "index.json", ignored)) best = step, found = it->path();
+    if (step && (!best || *step > *best) && std::filesystem::exists(it->path() / "index.json", ignored))
+      best = step, found = it->path();
   }
   if (!best) return std::nullopt;
   return found;

@@ -37,7 +37,8 @@ class mapped_file {
     }
     ::close(descriptor);
   }
-  mapped_file(mapped_file&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  mapped_file(mapped_file&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   mapped_file& operator=(mapped_file&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);

@@ -11,7 +11,8 @@
 
 namespace motet {
 
-// What config.json of a Hugging Face CLIP model says, with the defaults of the transformers package for absent fields.
+// What config.json of a Hugging Face CLIP model says, with the defaults of the transformers package for
+// absent fields.
 struct hf_tower {
   index width = 0, hidden = 0, layers = 0, heads = 0;
   std::string activation;  // as here: "gelu", "gelu_tanh", "quick_gelu", "relu", "silu"
@@ -26,7 +27,8 @@ struct hf_clip_config {
   double logit_scale = 0;  // the logarithm at the start of training
   bool dropout = false;    // attention_dropout is not zero; features do not depend on it
 
-  // Side of the part of a picture that whole patches cover: a convolution drops the pixels right of and below it.
+  // Side of the part of a picture that whole patches cover: a convolution drops the pixels right of and below
+  // it.
   index covered() const { return image / patch * patch; }
 };
 
@@ -42,7 +44,8 @@ class hf_fields {
   index size(std::string_view name, index otherwise) const {
     const json* value = find(name);
     if (value == nullptr) return otherwise;
-    if (!value->is_integer() || value->number() < 1 || value->number() > 1e9) refuse(name, "is not a positive count: " + described(*value));
+    if (!value->is_integer() || value->number() < 1 || value->number() > 1e9)
+      refuse(name, "is not a positive count: " + described(*value));
     return static_cast<index>(value->integer());
   }
   double real(std::string_view name, double otherwise) const {
@@ -64,8 +67,9 @@ class hf_fields {
  private:
   static std::string described(const json& value) {
     if (value.is_string()) return "\"" + value.string() + "\"";
-    return value.is_integer() || !value.is_number() ? (value.is_integer() ? std::to_string(static_cast<long long>(value.number())) : value.kind())
-                                                    : std::to_string(value.number());
+    return value.is_integer() || !value.is_number()
+               ? (value.is_integer() ? std::to_string(static_cast<long long>(value.number())) : value.kind())
+               : std::to_string(value.number());
   }
   const json* from_;
   std::string where_;
@@ -87,8 +91,9 @@ inline std::string hf_activation(const hf_fields& fields) {
   for (const auto& [theirs, ours] : known) {
     if (theirs == name) return ours;
   }
-  fields.refuse("hidden_act",
-                "is \"" + name + "\"; offered are quick_gelu, gelu, gelu_new, gelu_fast, gelu_accurate, gelu_pytorch_tanh, relu and silu");
+  fields.refuse("hidden_act", "is \"" + name +
+                                  "\"; offered are quick_gelu, gelu, gelu_new, gelu_fast, gelu_accurate, "
+                                  "gelu_pytorch_tanh, relu and silu");
 }
 
 inline hf_tower read_hf_tower(const hf_fields& fields, index width, index hidden, index heads) {
@@ -101,19 +106,24 @@ inline hf_tower read_hf_tower(const hf_fields& fields, index width, index hidden
   tower.epsilon = fields.real("layer_norm_eps", 1e-5);
   if (!(tower.epsilon >= 0) || tower.epsilon > 1) fields.refuse("layer_norm_eps", "is not between 0 and 1");
   if (tower.width % tower.heads != 0) {
-    fields.refuse("num_attention_heads", "is " + std::to_string(tower.heads) + ", which does not divide hidden_size " + std::to_string(tower.width));
+    fields.refuse("num_attention_heads", "is " + std::to_string(tower.heads) +
+                                             ", which does not divide hidden_size " +
+                                             std::to_string(tower.width));
   }
   return tower;
 }
 
 }  // namespace detail
 
-// Reads the text of config.json. A field that asks for what no net here computes is MT-F13 and named. `where` stands in the message.
+// Reads the text of config.json. A field that asks for what no net here computes is MT-F13 and named. `where`
+// stands in the message.
 inline hf_clip_config read_hf_clip_config(std::string_view text, const std::string& where) {
   const json whole = read_json(text, where);
   const detail::hf_fields top(&whole, where);
-  if (const std::string type = top.text("model_type", "clip"); type != "clip") top.refuse("model_type", "is \"" + type + "\", wanted \"clip\"");
-  // Older files repeat the parts as *_config_dict; that package lets these win, with its defaults for what they leave out.
+  if (const std::string type = top.text("model_type", "clip"); type != "clip")
+    top.refuse("model_type", "is \"" + type + "\", wanted \"clip\"");
+  // Older files repeat the parts as *_config_dict; that package lets these win, with its defaults for what
+  // they leave out.
   const auto part = [&](const std::string& name) {
     const json* older = top.find(name + "_dict");
     const bool use_older = older != nullptr && !older->is_null();
@@ -135,7 +145,8 @@ inline hf_clip_config read_hf_clip_config(std::string_view text, const std::stri
   config.context = caption.size("max_position_embeddings", 77);
   config.end_token = 49407;
   if (const json* end = caption.find("eos_token_id")) {
-    if (!end->is_integer()) caption.refuse("eos_token_id", std::string("is ") + end->kind() + ", wanted one token");
+    if (!end->is_integer())
+      caption.refuse("eos_token_id", std::string("is ") + end->kind() + ", wanted one token");
     config.end_token = static_cast<index>(end->integer());
   }
   config.projection = top.size("projection_dim", 512);
@@ -148,9 +159,10 @@ inline hf_clip_config read_hf_clip_config(const std::filesystem::path& folder) {
   return read_hf_clip_config(file.text(), (folder / "config.json").string());
 }
 
-// Where a caption is pooled: the first end token; the first of the highest tokens when the configuration has the end token 2, which stood there by
-// mistake in older files; the first token of all when there is none. The text tower is causal, so what follows that position
-// has no influence and a caption may be cut behind it.
+// Where a caption is pooled: the first end token; the first of the highest tokens when the configuration has
+// the end token 2, which stood there by mistake in older files; the first token of all when there is none.
+// The text tower is causal, so what follows that position has no influence and a caption may be cut behind
+// it.
 template <class Token>
 index hf_end_position(const Token* tokens, index count, index end_token) {
   index found = 0;

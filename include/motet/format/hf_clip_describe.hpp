@@ -5,7 +5,8 @@
 
 namespace motet {
 
-// A model's description (model/describe.hpp) as a Hugging Face CLIP configuration, with the names of its two modules.
+// A model's description (model/describe.hpp) as a Hugging Face CLIP configuration, with the names of its two
+// modules.
 struct hf_described {
   hf_clip_config config;
   std::string picture, caption;
@@ -50,7 +51,8 @@ inline hf_described describe_as_hf_clip(const json& description) {
       if (net.find(field) != nullptr) wanted(module, net, field, value);
     if (t.activation == "none") wrong += "\n  " + module + ".act is none";
     if (net.at("kv_heads").integer() != t.heads) wrong += "\n  " + module + ".kv_heads is not heads";
-    if (net.at("head_width").integer() * t.heads != t.width) wrong += "\n  " + module + ".heads times head_width is not width";
+    if (net.at("head_width").integer() * t.heads != t.width)
+      wrong += "\n  " + module + ".heads times head_width is not width";
     return t;
   };
   if (vit != nullptr) {
@@ -77,14 +79,16 @@ inline hf_described describe_as_hf_clip(const json& description) {
   return out;
 }
 
-// Whether two configurations describe the same function of pictures and tokens. Epsilons are compared as the nets hold them.
+// Whether two configurations describe the same function of pictures and tokens. Epsilons are compared as the
+// nets hold them.
 inline bool same_net(const hf_clip_config& a, const hf_clip_config& b) {
   const auto same_tower = [](const hf_tower& x, const hf_tower& y) {
-    return x.width == y.width && x.hidden == y.hidden && x.layers == y.layers && x.heads == y.heads && x.activation == y.activation &&
-           static_cast<float>(x.epsilon) == static_cast<float>(y.epsilon);
+    return x.width == y.width && x.hidden == y.hidden && x.layers == y.layers && x.heads == y.heads &&
+           x.activation == y.activation && static_cast<float>(x.epsilon) == static_cast<float>(y.epsilon);
   };
-  return same_tower(a.vision, b.vision) && same_tower(a.text, b.text) && a.covered() == b.covered() && a.patch == b.patch &&
-         a.channels == b.channels && a.vocabulary == b.vocabulary && a.context == b.context && a.projection == b.projection;
+  return same_tower(a.vision, b.vision) && same_tower(a.text, b.text) && a.covered() == b.covered() &&
+         a.patch == b.patch && a.channels == b.channels && a.vocabulary == b.vocabulary &&
+         a.context == b.context && a.projection == b.projection;
 }
 
 }  // namespace motet

@@ -23,38 +23,47 @@ inline std::string float_literal(double value) {
 
 // Whether a namespace can be called so.
 constexpr bool is_identifier(std::string_view name) {
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9') || name[0] == '_' || name.find("__") != std::string_view::npos || name == "motet" ||
-      name == "std")
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9') || name[0] == '_' ||
+      name.find("__") != std::string_view::npos || name == "motet" || name == "std")
     return false;
   for (const char c : name) {
-    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')) return false;
+    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'))
+      return false;
   }
   return true;
 }
 
-// The model as a C++ header: the configurations and module types in a namespace. What it holds depends on config.json alone.
+// The model as a C++ header: the configurations and module types in a namespace. What it holds depends on
+// config.json alone.
 inline std::string hf_clip_header(const hf_clip_config& config, std::string_view name) {
   const auto tower = [](const hf_tower& t, index projection) {
-    return "    .width = " + std::to_string(t.width) + ",\n    .layers = " + std::to_string(t.layers) + ",\n    .heads = " + std::to_string(t.heads) +
-           ",\n    .hidden = " + std::to_string(t.hidden) + ",\n    .embedding = " + std::to_string(projection) +
-           ",\n    .act = motet::activation::" + t.activation + ",\n    .epsilon = " + detail::float_literal(t.epsilon) + ",\n";
+    return "    .width = " + std::to_string(t.width) + ",\n    .layers = " + std::to_string(t.layers) +
+           ",\n    .heads = " + std::to_string(t.heads) + ",\n    .hidden = " + std::to_string(t.hidden) +
+           ",\n    .embedding = " + std::to_string(projection) +
+           ",\n    .act = motet::activation::" + t.activation +
+           ",\n    .epsilon = " + detail::float_literal(t.epsilon) + ",\n";
   };
   std::string out =
-      "// A CLIP model in C++, made from its Hugging Face configuration by import_hf.\n#pragma once\n\n#include <motet/motet.hpp>\n\nnamespace ";
+      "// A CLIP model in C++, made from its Hugging Face configuration by import_hf.\n#pragma "
+      "once\n\n#include <motet/motet.hpp>\n\nnamespace ";
   out += std::string(name) + " {\n\ninline constexpr motet::vit_config picture_config{\n";
   if (config.covered() != config.image) {
-    out += "    // Pictures have " + std::to_string(config.image) + " pixels a side; whole patches cover these.\n";
+    out += "    // Pictures have " + std::to_string(config.image) +
+           " pixels a side; whole patches cover these.\n";
   }
-  out += "    .image = " + std::to_string(config.covered()) + ",\n    .patch = " + std::to_string(config.patch) +
+  out += "    .image = " + std::to_string(config.covered()) +
+         ",\n    .patch = " + std::to_string(config.patch) +
          ",\n    .channels = " + std::to_string(config.channels) + ",\n";
   out += tower(config.vision, config.projection) + "    .pre_norm = true,\n};\n";
-  out += "inline constexpr motet::text_config caption_config{\n    .vocabulary = " + std::to_string(config.vocabulary) +
-         ",\n    .context = " + std::to_string(config.context) + ",\n";
+  out += "inline constexpr motet::text_config caption_config{\n    .vocabulary = " +
+         std::to_string(config.vocabulary) + ",\n    .context = " + std::to_string(config.context) + ",\n";
   out += tower(config.text, config.projection) + "};\n\n";
   out +=
-      "using picture = motet::module<\"picture\", motet::vit<picture_config>>;\nusing caption = motet::module<\"caption\", "
+      "using picture = motet::module<\"picture\", motet::vit<picture_config>>;\nusing caption = "
+      "motet::module<\"caption\", "
       "motet::text_tower<caption_config>>;\n";
-  out += "using model = motet::model<motet::join<motet::info_nce, picture, caption>>;\n\n}  // namespace " + std::string(name) + "\n";
+  out += "using model = motet::model<motet::join<motet::info_nce, picture, caption>>;\n\n}  // namespace " +
+         std::string(name) + "\n";
   return out;
 }
 

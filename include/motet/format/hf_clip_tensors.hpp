@@ -9,7 +9,8 @@
 
 namespace motet {
 
-// One of our tensors and the Hugging Face tensors that it holds one after the other: queries, keys and values are one tensor here.
+// One of our tensors and the Hugging Face tensors that it holds one after the other: queries, keys and values
+// are one tensor here.
 struct hf_tensor {
   std::string ours;
   std::vector<std::string> theirs;
@@ -22,23 +23,29 @@ struct hf_tensor {
   }
 };
 
-// All tensors of a CLIP model, by the names that a model has whose modules are called `picture` and `caption`.
-inline std::vector<hf_tensor> hf_clip_tensors(const hf_clip_config& config, const std::string& picture = "picture",
+// All tensors of a CLIP model, by the names that a model has whose modules are called `picture` and
+// `caption`.
+inline std::vector<hf_tensor> hf_clip_tensors(const hf_clip_config& config,
+                                              const std::string& picture = "picture",
                                               const std::string& caption = "caption") {
   std::vector<hf_tensor> out;
-  const auto weight_and_bias = [&](const std::string& ours, const std::string& theirs, std::vector<index> shape) {
+  const auto weight_and_bias = [&](const std::string& ours, const std::string& theirs,
+                                   std::vector<index> shape) {
     out.push_back({ours + ".weight", {theirs + ".weight"}, shape});
     out.push_back({ours + ".bias", {theirs + ".bias"}, {shape[0]}});
   };
   const auto tower = [&](const std::string& ours, const std::string& theirs, const hf_tower& t) {
     for (index i = 0; i < t.layers; ++i) {
-      const std::string block = ours + ".blocks." + std::to_string(i), layer = theirs + ".encoder.layers." + std::to_string(i);
+      const std::string block = ours + ".blocks." + std::to_string(i),
+                        layer = theirs + ".encoder.layers." + std::to_string(i);
       weight_and_bias(block + ".attention.norm", layer + ".layer_norm1", {t.width});
       for (const char* part : {".weight", ".bias"}) {
         std::vector<std::string> fused;
-        for (const char* projection : {".self_attn.q_proj", ".self_attn.k_proj", ".self_attn.v_proj"}) fused.push_back(layer + projection + part);
+        for (const char* projection : {".self_attn.q_proj", ".self_attn.k_proj", ".self_attn.v_proj"})
+          fused.push_back(layer + projection + part);
         const bool matrix = part == std::string_view(".weight");
-        out.push_back({block + ".attention.qkv" + part, fused, matrix ? std::vector<index>{t.width, t.width} : std::vector<index>{t.width}});
+        out.push_back({block + ".attention.qkv" + part, fused,
+                       matrix ? std::vector<index>{t.width, t.width} : std::vector<index>{t.width}});
       }
       weight_and_bias(block + ".attention.out", layer + ".self_attn.out_proj", {t.width, t.width});
       weight_and_bias(block + ".mlp.norm", layer + ".layer_norm2", {t.width});
@@ -48,17 +55,24 @@ inline std::vector<hf_tensor> hf_clip_tensors(const hf_clip_config& config, cons
   };
   const index across = config.image / config.patch;
   const hf_tower &v = config.vision, &t = config.text;
-  out.push_back(
-      {picture + ".embed.patch.weight", {"vision_model.embeddings.patch_embedding.weight"}, {v.width, config.channels, config.patch, config.patch}});
+  out.push_back({picture + ".embed.patch.weight",
+                 {"vision_model.embeddings.patch_embedding.weight"},
+                 {v.width, config.channels, config.patch, config.patch}});
   out.push_back({picture + ".embed.class", {"vision_model.embeddings.class_embedding"}, {v.width}});
-  out.push_back({picture + ".embed.position", {"vision_model.embeddings.position_embedding.weight"}, {across * across + 1, v.width}});
+  out.push_back({picture + ".embed.position",
+                 {"vision_model.embeddings.position_embedding.weight"},
+                 {across * across + 1, v.width}});
   weight_and_bias(picture + ".embed.norm", "vision_model.pre_layrnorm", {v.width});
   tower(picture, "vision_model", v);
   weight_and_bias(picture + ".norm", "vision_model.post_layernorm", {v.width});
   out.push_back({picture + ".projection.weight", {"visual_projection.weight"}, {config.projection, v.width}});
 
-  out.push_back({caption + ".embed.token", {"text_model.embeddings.token_embedding.weight"}, {config.vocabulary, t.width}});
-  out.push_back({caption + ".embed.position", {"text_model.embeddings.position_embedding.weight"}, {config.context, t.width}});
+  out.push_back({caption + ".embed.token",
+                 {"text_model.embeddings.token_embedding.weight"},
+                 {config.vocabulary, t.width}});
+  out.push_back({caption + ".embed.position",
+                 {"text_model.embeddings.position_embedding.weight"},
+                 {config.context, t.width}});
   tower(caption, "text_model", t);
   weight_and_bias(caption + ".norm", "text_model.final_layer_norm", {t.width});
   out.push_back({caption + ".projection.weight", {"text_projection.weight"}, {config.projection, t.width}});
@@ -66,9 +80,10 @@ inline std::vector<hf_tensor> hf_clip_tensors(const hf_clip_config& config, cons
   return out;
 }
 
-// Fills every tensor of `to` from a Hugging Face CLIP model, converting to float. All missing, unexpected and differing tensors are named in one
-// error (MT-R53) before anything is written to memory.
-inline void load_hf_clip(const tensor_set& from, const std::vector<hf_tensor>& map, std::span<const loaded_tensor> to) {
+// Fills every tensor of `to` from a Hugging Face CLIP model, converting to float. All missing, unexpected and
+// differing tensors are named in one error (MT-R53) before anything is written to memory.
+inline void load_hf_clip(const tensor_set& from, const std::vector<hf_tensor>& map,
+                         std::span<const loaded_tensor> to) {
   std::unordered_map<std::string_view, const hf_tensor*> by_name;
   for (const hf_tensor& row : map) by_name.emplace(row.ours, &row);
   std::string differences;
@@ -83,8 +98,8 @@ inline void load_hf_clip(const tensor_set& from, const std::vector<hf_tensor>& m
     }
     const hf_tensor& row = *found->second;
     if (row.elements() != elements) {
-      differences += "\n  differs     " + tensor.name + " " + shape_text(tensor.shape) + " is not made of " + std::to_string(row.theirs.size()) +
-                     " x " + shape_text(row.shape);
+      differences += "\n  differs     " + tensor.name + " " + shape_text(tensor.shape) + " is not made of " +
+                     std::to_string(row.theirs.size()) + " x " + shape_text(row.shape);
     }
     for (const std::string& name : row.theirs) {
       const stored_tensor* stored = from.find(name);
@@ -92,7 +107,8 @@ inline void load_hf_clip(const tensor_set& from, const std::vector<hf_tensor>& m
       if (stored == nullptr) {
         differences += "\n  missing     " + name + " " + shape_text(row.shape);
       } else if (stored->shape != row.shape && !(row.shape.empty() && stored->elements() == 1)) {
-        differences += "\n  differs     " + name + " is " + shape_text(stored->shape) + ", wanted " + shape_text(row.shape);
+        differences += "\n  differs     " + name + " is " + shape_text(stored->shape) + ", wanted " +
+                       shape_text(row.shape);
       }
     }
   }

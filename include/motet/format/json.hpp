@@ -14,8 +14,8 @@
 
 namespace motet {
 
-// A JSON value. Integers stay integers (64 bit, signed or unsigned), objects keep the order of their members, and a name occurs once in an object.
-// Reading: json_read.hpp. Writing: json_write.hpp.
+// A JSON value. Integers stay integers (64 bit, signed or unsigned), objects keep the order of their members,
+// and a name occurs once in an object. Reading: json_read.hpp. Writing: json_write.hpp.
 class json {
  public:
   using array = std::vector<json>;
@@ -24,7 +24,8 @@ class json {
     const json& value;
   };
 
-  // Members in the order of their first insertion. Found by a linear search while few, by a hash table when many.
+  // Members in the order of their first insertion. Found by a linear search while few, by a hash table when
+  // many.
   class object {
    public:
     class iterator {
@@ -84,24 +85,30 @@ class json {
   json(const char* value) : value_(std::string(value)) {}
   json(array value) : value_(std::move(value)) {}
   json(object value) : value_(std::move(value)) {}
-  inline json(std::initializer_list<std::pair<std::string, json>> members);  // an object; a repeated name keeps its first value
+  // an object; a repeated name keeps its first value
+  inline json(std::initializer_list<std::pair<std::string, json>> members);
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   bool is_boolean() const { return std::holds_alternative<bool>(value_); }
-  bool is_integer() const { return std::holds_alternative<std::int64_t>(value_) || std::holds_alternative<std::uint64_t>(value_); }
+  bool is_integer() const {
+    return std::holds_alternative<std::int64_t>(value_) || std::holds_alternative<std::uint64_t>(value_);
+  }
   bool is_number() const { return is_integer() || std::holds_alternative<double>(value_); }
   bool is_string() const { return std::holds_alternative<std::string>(value_); }
   bool is_array() const { return std::holds_alternative<array>(value_); }
   bool is_object() const { return std::holds_alternative<object>(value_); }
   const char* kind() const {
-    constexpr const char* names[] = {"null", "a boolean", "an integer", "an integer", "a number", "a string", "an array", "an object"};
+    constexpr const char* names[] = {"null",     "a boolean", "an integer", "an integer",
+                                     "a number", "a string",  "an array",   "an object"};
     return names[value_.index()];
   }
 
-  // Each of these throws MT-F02 on a value of another kind. An integer is also a number; a number is not an integer, even 2.0.
+  // Each of these throws MT-F02 on a value of another kind. An integer is also a number; a number is not an
+  // integer, even 2.0.
   bool boolean() const { return get<bool>("a boolean"); }
   std::int64_t integer() const {
-    if (const auto* large = std::get_if<std::uint64_t>(&value_)) fail(json_wrong_kind, std::to_string(*large) + " does not fit 64 bits with a sign");
+    if (const auto* large = std::get_if<std::uint64_t>(&value_))
+      fail(json_wrong_kind, std::to_string(*large) + " does not fit 64 bits with a sign");
     return get<std::int64_t>("an integer");
   }
   std::uint64_t unsigned_integer() const {
@@ -130,7 +137,8 @@ class json {
   inline json& push_back(json value);
   inline json& set(std::string_view name, json value);
 
-  bool operator==(const json& other) const { return value_ == other.value_; }  // 1 and 1.0 differ; so does another order of members
+  // 1 and 1.0 differ; so does another order of members
+  bool operator==(const json& other) const { return value_ == other.value_; }
   template <class Visitor>
   decltype(auto) visit(Visitor&& visitor) const {
     return std::visit(std::forward<Visitor>(visitor), value_);
@@ -154,7 +162,8 @@ inline std::size_t json::object::position(std::string_view name) const {
     return none;
   }
   const std::size_t mask = slots_.size() - 1;
-  for (std::size_t slot = std::hash<std::string_view>{}(name)&mask; slots_[slot] != 0; slot = (slot + 1) & mask) {
+  for (std::size_t slot = std::hash<std::string_view>{}(name)&mask; slots_[slot] != 0;
+       slot = (slot + 1) & mask) {
     if (names_[slots_[slot] - 1] == name) return slots_[slot] - 1;
   }
   return none;
@@ -169,7 +178,9 @@ inline const json* json::object::find(std::string_view name) const {
   const std::size_t found = position(name);
   return found == none ? nullptr : &values_[found];
 }
-inline json* json::object::find(std::string_view name) { return const_cast<json*>(std::as_const(*this).find(name)); }
+inline json* json::object::find(std::string_view name) {
+  return const_cast<json*>(std::as_const(*this).find(name));
+}
 inline bool json::object::insert(std::string name, json value) {
   if (position(name) != none) return false;
   names_.push_back(std::move(name));
@@ -183,7 +194,9 @@ inline bool json::object::insert(std::string name, json value) {
   }
   return true;
 }
-inline bool json::object::operator==(const object& other) const { return names_ == other.names_ && values_ == other.values_; }
+inline bool json::object::operator==(const object& other) const {
+  return names_ == other.names_ && values_ == other.values_;
+}
 
 inline json::json(std::initializer_list<std::pair<std::string, json>> members) {
   object built;

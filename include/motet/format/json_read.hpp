@@ -17,7 +17,8 @@ namespace detail {
 
 class json_reader {
  public:
-  json_reader(std::string_view text, std::string_view origin, json_limits limits) : text_(text), origin_(origin), limits_(limits) {}
+  json_reader(std::string_view text, std::string_view origin, json_limits limits)
+      : text_(text), origin_(origin), limits_(limits) {}
 
   json whole() {
     json value = read(0);
@@ -32,11 +33,14 @@ class json_reader {
     for (std::size_t i = 0; i < at_ && i < text_.size(); ++i) {
       if (text_[i] == '\n') ++line, start = i + 1;
     }
-    fail(json_malformed, std::string(origin_) + " line " + std::to_string(line) + " column " + std::to_string(at_ - start + 1) + ": " + why);
+    fail(json_malformed, std::string(origin_) + " line " + std::to_string(line) + " column " +
+                             std::to_string(at_ - start + 1) + ": " + why);
   }
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
   }
   bool take(char wanted) {
     if (at_ >= text_.size() || text_[at_] != wanted) return false;
@@ -103,7 +107,10 @@ class json_reader {
     std::uint32_t value = 0;
     for (int i = 0; i < 4; ++i, ++at_) {
       const char c = peek();
-      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0) refuse("wanted four hexadecimal digits after \\u");
       value = value * 16 + static_cast<std::uint32_t>(digit);
     }
@@ -201,7 +208,8 @@ class json_reader {
     if (std::from_chars(first, last, value).ec == std::errc{}) return json(value);
     // Too small for a double is zero, too large is refused; the wider type tells them apart.
     long double wide = 0;
-    if (std::from_chars(first, last, wide).ec == std::errc{} && std::fabs(wide) < 1) return json(static_cast<double>(wide));
+    if (std::from_chars(first, last, wide).ec == std::errc{} && std::fabs(wide) < 1)
+      return json(static_cast<double>(wide));
     at_ = from;
     refuse("a number beyond the range of 64-bit floating point");
   }
@@ -213,8 +221,8 @@ class json_reader {
 
 }  // namespace detail
 
-// Strict RFC 8259: UTF-8, no comments, no trailing comma, nothing after the value, no name twice in an object.
-// `origin` stands in the message (MT-F01), e.g. the file's path.
+// Strict RFC 8259: UTF-8, no comments, no trailing comma, nothing after the value, no name twice in an
+// object. `origin` stands in the message (MT-F01), e.g. the file's path.
 inline json read_json(std::string_view text, std::string_view origin = "JSON text", json_limits limits = {}) {
   return detail::json_reader(text, origin, limits).whole();
 }

@@ -12,7 +12,8 @@ namespace motet {
 
 inline void append_json_string(std::string& out, std::string_view text) {
   if (const std::size_t bad = utf8_first_bad(text); bad != std::string_view::npos) {
-    fail(json_not_text, "byte " + std::to_string(bad) + " of \"" + std::string(text.substr(0, bad)) + "\"...");
+    fail(json_not_text,
+         "byte " + std::to_string(bad) + " of \"" + std::string(text.substr(0, bad)) + "\"...");
   }
   constexpr char digits[] = "0123456789abcdef";
   out += '"';
@@ -102,8 +103,8 @@ inline void append_json(std::string& out, const json& value, int indentation, in
 
 }  // namespace detail
 
-// On one line, or with `indentation` spaces for each level. Real numbers take the fewest digits that read back to the same value; NaN and
-// infinities, which JSON does not have, become null.
+// On one line, or with `indentation` spaces for each level. Real numbers take the fewest digits that read
+// back to the same value; NaN and infinities, which JSON does not have, become null.
 inline std::string write_json(const json& value, int indentation = 0) {
   std::string out;
   detail::append_json(out, value, indentation, 0);

@@ -21,9 +21,10 @@ struct dtype_name {
   std::string_view name;
 };
 inline constexpr dtype_name safetensors_dtypes[] = {
-    {dtype::boolean, "BOOL"}, {dtype::u8, "U8"},   {dtype::i8, "I8"},   {dtype::u16, "U16"},         {dtype::i16, "I16"},
-    {dtype::u32, "U32"},      {dtype::i32, "I32"}, {dtype::u64, "U64"}, {dtype::i64, "I64"},         {dtype::f16, "F16"},
-    {dtype::bf16, "BF16"},    {dtype::f32, "F32"}, {dtype::f64, "F64"}, {dtype::f8_e4m3, "F8_E4M3"}, {dtype::f8_e5m2, "F8_E5M2"}};
+    {dtype::boolean, "BOOL"}, {dtype::u8, "U8"},           {dtype::i8, "I8"},          {dtype::u16, "U16"},
+    {dtype::i16, "I16"},      {dtype::u32, "U32"},         {dtype::i32, "I32"},        {dtype::u64, "U64"},
+    {dtype::i64, "I64"},      {dtype::f16, "F16"},         {dtype::bf16, "BF16"},      {dtype::f32, "F32"},
+    {dtype::f64, "F64"},      {dtype::f8_e4m3, "F8_E4M3"}, {dtype::f8_e5m2, "F8_E5M2"}};
 
 constexpr std::string_view name_of(dtype kind) {
   for (const dtype_name& row : safetensors_dtypes) {
@@ -66,7 +67,8 @@ inline std::optional<std::uint64_t> tensor_bytes(std::span<const index> shape, d
   }
   if (empty) return 0;
   for (const index extent : shape) {
-    if (static_cast<std::uint64_t>(extent) > static_cast<std::uint64_t>(INT64_MAX) / bytes) return std::nullopt;
+    if (static_cast<std::uint64_t>(extent) > static_cast<std::uint64_t>(INT64_MAX) / bytes)
+      return std::nullopt;
     bytes *= static_cast<std::uint64_t>(extent);
   }
   return bytes;
@@ -78,9 +80,12 @@ struct placed_tensor {
 };
 
 inline placed_tensor read_tensor_entry(const std::string& name, const json& entry, const std::string& where) {
-  const auto refuse = [&](const std::string& why) { fail(safetensors_malformed, where + ": tensor \"" + name + "\" " + why); };
+  const auto refuse = [&](const std::string& why) {
+    fail(safetensors_malformed, where + ": tensor \"" + name + "\" " + why);
+  };
   const auto count = [&](const json& value) {
-    if (!value.is_integer() || value.number() < 0 || value.unsigned_integer() > static_cast<std::uint64_t>(INT64_MAX))
+    if (!value.is_integer() || value.number() < 0 ||
+        value.unsigned_integer() > static_cast<std::uint64_t>(INT64_MAX))
       refuse("has a size that is not a count");
     return value.unsigned_integer();
   };
@@ -90,10 +95,12 @@ inline placed_tensor read_tensor_entry(const std::string& name, const json& entr
   const json *kind = entry.find("dtype"), *shape = entry.find("shape"), *offsets = entry.find("data_offsets");
   if (kind == nullptr || !kind->is_string()) refuse("has no dtype");
   if (shape == nullptr || !shape->is_array()) refuse("has no shape");
-  if (offsets == nullptr || !offsets->is_array() || offsets->items().size() != 2) refuse("has no data_offsets [begin, end]");
-  const auto row =
-      std::find_if(std::begin(safetensors_dtypes), std::end(safetensors_dtypes), [&](const dtype_name& r) { return r.name == kind->string(); });
-  if (row == std::end(safetensors_dtypes)) refuse("has the dtype " + kind->string() + ", which is not known here");
+  if (offsets == nullptr || !offsets->is_array() || offsets->items().size() != 2)
+    refuse("has no data_offsets [begin, end]");
+  const auto row = std::find_if(std::begin(safetensors_dtypes), std::end(safetensors_dtypes),
+                                [&](const dtype_name& r) { return r.name == kind->string(); });
+  if (row == std::end(safetensors_dtypes))
+    refuse("has the dtype " + kind->string() + ", which is not known here");
   placed.tensor.kind = row->kind;
   for (const json& extent : shape->items()) placed.tensor.shape.push_back(static_cast<index>(count(extent)));
   placed.begin = count(offsets->items()[0]);
@@ -102,29 +109,36 @@ inline placed_tensor read_tensor_entry(const std::string& name, const json& entr
   const std::string described = std::string(row->name) + " " + shape_text(placed.tensor.shape);
   if (!bytes) refuse("has a size beyond 64 bits: " + described);
   if (placed.begin > placed.end || placed.end - placed.begin != *bytes) {
-    refuse("takes bytes " + std::to_string(placed.begin) + " to " + std::to_string(placed.end) + ", but " + described + " needs " +
-           std::to_string(*bytes));
+    refuse("takes bytes " + std::to_string(placed.begin) + " to " + std::to_string(placed.end) + ", but " +
+           described + " needs " + std::to_string(*bytes));
   }
   return placed;
 }
 
 }  // namespace detail
 
-// Checks a whole file and says where each tensor lies: the header's length and JSON, every dtype, shape and offset, and that the tensors follow one
-// another without gap or overlap up to the last byte. Throws MT-F07, or MT-F08 when bytes are missing at the end. `where` stands in the message.
+// Checks a whole file and says where each tensor lies: the header's length and JSON, every dtype, shape and
+// offset, and that the tensors follow one another without gap or overlap up to the last byte. Throws MT-F07,
+// or MT-F08 when bytes are missing at the end. `where` stands in the message.
 inline safetensors_contents read_safetensors(std::span<const std::byte> file, const std::string& where) {
-  if (file.size() < 8) fail(safetensors_cut, where + ": " + std::to_string(file.size()) + " bytes, wanted at least 8 for the header's length");
+  if (file.size() < 8)
+    fail(safetensors_cut,
+         where + ": " + std::to_string(file.size()) + " bytes, wanted at least 8 for the header's length");
   std::uint64_t header_bytes = 0;
-  for (std::size_t i = 8; i-- > 0;) header_bytes = (header_bytes << 8) | std::to_integer<std::uint64_t>(file[i]);
+  for (std::size_t i = 8; i-- > 0;)
+    header_bytes = (header_bytes << 8) | std::to_integer<std::uint64_t>(file[i]);
   if (header_bytes > detail::safetensors_header_limit) {
-    fail(safetensors_malformed, where + ": a header of " + std::to_string(header_bytes) + " bytes; at most 100000000 are allowed");
+    fail(safetensors_malformed,
+         where + ": a header of " + std::to_string(header_bytes) + " bytes; at most 100000000 are allowed");
   }
   if (header_bytes > file.size() - 8) {
     fail(safetensors_cut, where + ": the header takes " + std::to_string(header_bytes) + " bytes, " +
                               std::to_string(header_bytes - (file.size() - 8)) + " of them are missing");
   }
-  const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, static_cast<std::size_t>(header_bytes));
-  if (text.empty() || text.front() != '{') fail(safetensors_malformed, where + ": the header does not begin with {");
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8,
+                              static_cast<std::size_t>(header_bytes));
+  if (text.empty() || text.front() != '{')
+    fail(safetensors_malformed, where + ": the header does not begin with {");
   const json header = read_json(text, where + " (header)");
   const std::span<const std::byte> data = file.subspan(8 + static_cast<std::size_t>(header_bytes));
 
@@ -137,28 +151,35 @@ inline safetensors_contents read_safetensors(std::span<const std::byte> file, co
     }
     if (!entry.is_object()) fail(safetensors_malformed, where + ": __metadata__ is not an object");
     for (const auto& [key, value] : entry.members()) {
-      if (!value.is_string()) fail(safetensors_malformed, where + ": __metadata__ \"" + key + "\" is not a string");
+      if (!value.is_string())
+        fail(safetensors_malformed, where + ": __metadata__ \"" + key + "\" is not a string");
       contents.metadata.emplace_back(key, value.string());
     }
   }
-  std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+  std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
   std::uint64_t at = 0;
   for (auto& [tensor, begin, end] : placed) {
     if (begin != at) {
-      fail(safetensors_malformed, where + ": tensor \"" + tensor.name + "\" begins at byte " + std::to_string(begin) + " of the data, " +
+      fail(safetensors_malformed, where + ": tensor \"" + tensor.name + "\" begins at byte " +
+                                      std::to_string(begin) + " of the data, " +
                                       (begin > at ? "after a gap of " : "overlapping the one before by ") +
                                       std::to_string(begin > at ? begin - at : at - begin) + " bytes");
     }
     if (end > data.size()) {
-      fail(safetensors_cut, where + ": tensor \"" + tensor.name + "\" ends at byte " + std::to_string(end) + " of the data, of which there are " +
-                                std::to_string(data.size()) + "; " + std::to_string(placed.back().end - data.size()) +
+      fail(safetensors_cut, where + ": tensor \"" + tensor.name + "\" ends at byte " + std::to_string(end) +
+                                " of the data, of which there are " + std::to_string(data.size()) + "; " +
+                                std::to_string(placed.back().end - data.size()) +
                                 " bytes are missing from the file");
     }
     tensor.bytes = data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
     at = end;
     contents.tensors.push_back(std::move(tensor));
   }
-  if (at != data.size()) fail(safetensors_malformed, where + ": " + std::to_string(data.size() - at) + " bytes follow the last tensor");
+  if (at != data.size())
+    fail(safetensors_malformed,
+         where + ": " + std::to_string(data.size() - at) + " bytes follow the last tensor");
   return contents;
 }
 

@@ -13,13 +13,15 @@ struct declared_tensor {
   std::vector<index> shape;
 };
 
-// Writes a safetensors file: declare all tensors, write each of them once in any order, commit(). Nothing is kept in memory but the header, and the
-// target appears only when it is complete (see atomic_file). Tensors of wider elements come first in the file, so that all of them are aligned.
+// Writes a safetensors file: declare all tensors, write each of them once in any order, commit(). Nothing is
+// kept in memory but the header, and the target appears only when it is complete (see atomic_file). Tensors
+// of wider elements come first in the file, so that all of them are aligned.
 class safetensors_writer {
  public:
   using metadata = std::vector<std::pair<std::string, std::string>>;
 
-  safetensors_writer(const std::filesystem::path& target, std::vector<declared_tensor> tensors, const metadata& about = {})
+  safetensors_writer(const std::filesystem::path& target, std::vector<declared_tensor> tensors,
+                     const metadata& about = {})
       : tensors_(std::move(tensors)), places_(tensors_.size()), file_(target) {
     json header{json::object{}};
     if (!about.empty()) {
@@ -29,27 +31,33 @@ class safetensors_writer {
     }
     std::vector<std::size_t> order(tensors_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return dtype_bytes(tensors_[a].kind) > dtype_bytes(tensors_[b].kind); });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return dtype_bytes(tensors_[a].kind) > dtype_bytes(tensors_[b].kind);
+    });
     std::uint64_t at = 0;
     for (const std::size_t i : order) {
       const declared_tensor& tensor = tensors_[i];
       const auto bytes = detail::tensor_bytes(tensor.shape, tensor.kind);
       if (!bytes || tensor.name == "__metadata__")
         fail(safetensors_misuse, "\"" + tensor.name + "\" " + shape_text(tensor.shape) + " cannot be stored");
-      if (!by_name_.emplace(tensor.name, i).second) fail(safetensors_misuse, "\"" + tensor.name + "\" is declared twice");
+      if (!by_name_.emplace(tensor.name, i).second)
+        fail(safetensors_misuse, "\"" + tensor.name + "\" is declared twice");
       places_[i] = {at, static_cast<std::size_t>(*bytes), false};
       at += *bytes;
       json shape{json::array{}};
       for (const index extent : tensor.shape) shape.push_back(extent);
-      header.set(tensor.name, json{{"dtype", name_of(tensor.kind)}, {"shape", std::move(shape)}, {"data_offsets", json::array{at - *bytes, at}}});
+      header.set(tensor.name, json{{"dtype", name_of(tensor.kind)},
+                                   {"shape", std::move(shape)},
+                                   {"data_offsets", json::array{at - *bytes, at}}});
     }
     std::string text = write_json(header);
     text.append((8 - text.size() % 8) % 8, ' ');
     if (text.size() > detail::safetensors_header_limit)
-      fail(safetensors_misuse, "a header of " + std::to_string(text.size()) + " bytes; at most 100000000 are allowed");
+      fail(safetensors_misuse,
+           "a header of " + std::to_string(text.size()) + " bytes; at most 100000000 are allowed");
     std::string length(8, '\0');
-    for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(static_cast<unsigned char>(text.size() >> (8 * i)));
+    for (std::size_t i = 0; i < 8; ++i)
+      length[i] = static_cast<char>(static_cast<unsigned char>(text.size() >> (8 * i)));
     file_.write(length + text);
     data_begin_ = 8 + text.size();
   }
@@ -59,9 +67,10 @@ class safetensors_writer {
     if (found == by_name_.end()) fail(safetensors_misuse, "\"" + std::string(name) + "\" was not declared");
     place& where = places_[found->second];
     if (where.written || where.bytes != bytes.size()) {
-      fail(safetensors_misuse,
-           "\"" + std::string(name) + "\" " +
-               (where.written ? "is written twice" : "takes " + std::to_string(where.bytes) + " bytes, got " + std::to_string(bytes.size())));
+      fail(safetensors_misuse, "\"" + std::string(name) + "\" " +
+                                   (where.written ? "is written twice"
+                                                  : "takes " + std::to_string(where.bytes) + " bytes, got " +
+                                                        std::to_string(bytes.size())));
     }
     file_.write_at(data_begin_ + static_cast<std::size_t>(where.begin), bytes);
     where.written = true;
@@ -71,15 +80,18 @@ class safetensors_writer {
   void write(std::string_view name, const T* elements) {
     const auto found = by_name_.find(std::string(name));
     if (found != by_name_.end() && tensors_[found->second].kind != dtype_of<T>) {
-      fail(safetensors_misuse, "\"" + std::string(name) + "\" was declared as " + std::string(name_of(tensors_[found->second].kind)) + ", got " +
+      fail(safetensors_misuse, "\"" + std::string(name) + "\" was declared as " +
+                                   std::string(name_of(tensors_[found->second].kind)) + ", got " +
                                    std::string(name_of(dtype_of<T>)));
     }
-    write(name, std::span(reinterpret_cast<const std::byte*>(elements), found == by_name_.end() ? 0 : places_[found->second].bytes));
+    write(name, std::span(reinterpret_cast<const std::byte*>(elements),
+                          found == by_name_.end() ? 0 : places_[found->second].bytes));
   }
 
   void commit() {
     for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (!places_[i].written && places_[i].bytes != 0) fail(safetensors_misuse, "\"" + tensors_[i].name + "\" was declared and never written");
+      if (!places_[i].written && places_[i].bytes != 0)
+        fail(safetensors_misuse, "\"" + tensors_[i].name + "\" was declared and never written");
     }
     file_.commit();
   }

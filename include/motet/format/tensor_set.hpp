@@ -6,7 +6,8 @@
 namespace motet {
 
 // All tensors of one safetensors file, or of a set of files behind an index. Opened on
-//   a file *.safetensors, an index *.json, or a directory that holds model.safetensors or model.safetensors.index.json.
+//   a file *.safetensors, an index *.json, or a directory that holds model.safetensors or
+//   model.safetensors.index.json.
 class tensor_set {
  public:
   explicit tensor_set(const std::filesystem::path& path) : path_(path.string()) {
@@ -36,19 +37,22 @@ class tensor_set {
   }
 
  private:
-  // Moving a safetensors_file leaves its tensors where they are, so the pointers stay good while files_ grows.
+  // Moving a safetensors_file leaves its tensors where they are, so the pointers stay good while files_
+  // grows.
   void open_file(const std::filesystem::path& path) {
     const safetensors_file& file = files_.emplace_back(path);
     for (const stored_tensor& tensor : file.tensors()) {
       if (!by_name_.emplace(tensor.name, &tensor).second)
-        fail(tensor_set_incomplete, path.string() + ": tensor \"" + tensor.name + "\" is in two files of the set");
+        fail(tensor_set_incomplete,
+             path.string() + ": tensor \"" + tensor.name + "\" is in two files of the set");
     }
   }
   void open_index(const std::filesystem::path& path) {
     const mapped_file text(path);
     const json index_file = read_json(text.text(), path.string());
     const json* map = index_file.is_object() ? index_file.find("weight_map") : nullptr;
-    if (map == nullptr || !map->is_object()) fail(tensor_set_incomplete, path.string() + " has no weight_map");
+    if (map == nullptr || !map->is_object())
+      fail(tensor_set_incomplete, path.string() + " has no weight_map");
     std::vector<std::string> names;
     for (const auto& [tensor, file] : map->members()) {
       const std::string& name = file.string();
@@ -60,14 +64,17 @@ class tensor_set {
     std::string missing;
     for (const std::string& name : names) {
       std::error_code ignored;
-      if (!std::filesystem::exists(path.parent_path() / name, ignored)) missing += (missing.empty() ? "" : ", ") + name;
+      if (!std::filesystem::exists(path.parent_path() / name, ignored))
+        missing += (missing.empty() ? "" : ", ") + name;
     }
-    if (!missing.empty()) fail(tensor_set_incomplete, path.string() + " names files that are not beside it: " + missing);
+    if (!missing.empty())
+      fail(tensor_set_incomplete, path.string() + " names files that are not beside it: " + missing);
     files_.reserve(names.size());
     for (const std::string& name : names) open_file(path.parent_path() / name);
     for (const auto& [tensor, file] : map->members()) {
       if (find(tensor) == nullptr)
-        fail(tensor_set_incomplete, "tensor \"" + tensor + "\" is not in " + file.string() + ", where " + path.string() + " says it is");
+        fail(tensor_set_incomplete, "tensor \"" + tensor + "\" is not in " + file.string() + ", where " +
+                                        path.string() + " says it is");
     }
   }
 

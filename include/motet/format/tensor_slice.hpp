@@ -16,14 +16,17 @@ struct rectangle {
   constexpr index size() const { return rows.size() * columns.size(); }
   constexpr bool empty() const { return rows.size() <= 0 || columns.size() <= 0; }
 };
-constexpr rectangle intersection(rectangle a, rectangle b) { return {intersection(a.rows, b.rows), intersection(a.columns, b.columns)}; }
-
-constexpr bool holds(rectangle all, rectangle part) {
-  return part.rows.begin >= all.rows.begin && part.rows.end <= all.rows.end && part.columns.begin >= all.columns.begin &&
-         part.columns.end <= all.columns.end;
+constexpr rectangle intersection(rectangle a, rectangle b) {
+  return {intersection(a.rows, b.rows), intersection(a.columns, b.columns)};
 }
 
-// Every tensor is a matrix too: its last dimension is the columns, all others together the rows. A vector is one row.
+constexpr bool holds(rectangle all, rectangle part) {
+  return part.rows.begin >= all.rows.begin && part.rows.end <= all.rows.end &&
+         part.columns.begin >= all.columns.begin && part.columns.end <= all.columns.end;
+}
+
+// Every tensor is a matrix too: its last dimension is the columns, all others together the rows. A vector is
+// one row.
 constexpr rectangle matrix_of(std::span<const index> shape) {
   rectangle all{{0, 1}, {0, 1}};
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return {};
@@ -50,11 +53,12 @@ tensor_slice<Number> whole_slice(std::string name, std::vector<index> shape, Num
   return {std::move(name), std::move(shape), all, data};
 }
 
-// Of a rectangle's elements, counted row after row, those in `run`, of which the first lies at `data`: the rest of a row, whole rows and the beginning
-// of a row, as far as there are such. This is what cutting a flat buffer anywhere leaves of a tensor.
+// Of a rectangle's elements, counted row after row, those in `run`, of which the first lies at `data`: the
+// rest of a row, whole rows and the beginning of a row, as far as there are such. This is what cutting a flat
+// buffer anywhere leaves of a tensor.
 template <class Number>
-void append_run(std::vector<tensor_slice<Number>>& out, const std::string& name, const std::vector<index>& shape, rectangle of, interval run,
-                Number* data) {
+void append_run(std::vector<tensor_slice<Number>>& out, const std::string& name,
+                const std::vector<index>& shape, rectangle of, interval run, Number* data) {
   const index width = of.columns.size();
   index at = run.begin;
   const auto take = [&](index rows, index columns) {

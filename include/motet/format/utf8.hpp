@@ -8,10 +8,15 @@
 
 namespace motet {
 
-// Bytes of the well-formed character at `at` (1 to 4), or 0: over-long forms, surrogates, values beyond U+10FFFF and cut sequences are not characters.
+// Bytes of the well-formed character at `at` (1 to 4), or 0: over-long forms, surrogates, values beyond
+// U+10FFFF and cut sequences are not characters.
 constexpr std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u; };
-  const auto within = [&](std::size_t i, unsigned low, unsigned high) { return byte(i) >= low && byte(i) <= high; };
+  const auto byte = [&](std::size_t i) {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+  };
+  const auto within = [&](std::size_t i, unsigned low, unsigned high) {
+    return byte(i) >= low && byte(i) <= high;
+  };
   const auto tail = [&](std::size_t i) { return within(i, 0x80, 0xbf); };
   if (at >= text.size()) return 0;
   const unsigned lead = byte(0);
@@ -28,7 +33,9 @@ constexpr std::size_t utf8_length(std::string_view text, std::size_t at) {
 
 // The code point of a character whose length is known to be right.
 constexpr std::uint32_t utf8_decode(std::string_view text, std::size_t at, std::size_t length) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at + i])); };
+  const auto byte = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at + i]));
+  };
   if (length == 1) return byte(0);
   std::uint32_t point = byte(0) & (0xffu >> (length + 1));
   for (std::size_t i = 1; i < length; ++i) point = (point << 6) | (byte(i) & 0x3fu);
@@ -46,7 +53,9 @@ constexpr std::size_t utf8_first_bad(std::string_view text) {
 }
 
 inline void append_utf8(std::string& out, std::uint32_t point) {
-  const auto put = [&](std::uint32_t value) { out.push_back(static_cast<char>(static_cast<unsigned char>(value))); };
+  const auto put = [&](std::uint32_t value) {
+    out.push_back(static_cast<char>(static_cast<unsigned char>(value)));
+  };
   if (point < 0x80) {
     put(point);
   } else if (point < 0x800) {

@@ -7,7 +7,8 @@
 
 namespace motet {
 
-// Makes features of a module's samples on this process's own threads, from weights that lie here whole. Memory grows to the largest input.
+// Makes features of a module's samples on this process's own threads, from weights that lie here whole.
+// Memory grows to the largest input.
 template <class Numbers>
 class embedder {
  public:
@@ -22,18 +23,23 @@ class embedder {
     const index samples = net.of->samples(input), width = net.of->embedding;
     if (samples == 0) return;
     if (!net.of->fits(input, samples))
-      fail(step_too_large, std::string(model_.of->names[module]) + " has a sample longer than " + std::to_string(net.of->longest()));
-    const auto parts = net.of->microbatches({samples, 1, 1, (samples + at_once - 1) / at_once}, 0, {}, {}, {}, 0);
+      fail(step_too_large, std::string(model_.of->names[module]) + " has a sample longer than " +
+                               std::to_string(net.of->longest()));
+    const auto parts =
+        net.of->microbatches({samples, 1, 1, (samples + at_once - 1) / at_once}, 0, {}, {}, {}, 0);
     parts->cut(input);
     const stage_range all{0, net.of->layers};
     const auto infer = [&](cpu::context& ctx, index m) {
       stage_ends<Numbers> ends;
-      ends.features = m == any_microbatches::largest ? matrix<master>{nowhere<master>(), std::min(samples, at_once), width, width}
-                                                     : matrix<master>{out + parts->of(m).begin * width, parts->of(m).size(), width, width};
+      ends.features =
+          m == any_microbatches::largest
+              ? matrix<master>{nowhere<master>(), std::min(samples, at_once), width, width}
+              : matrix<master>{out + parts->of(m).begin * width, parts->of(m).size(), width, width};
       net.infer(ctx, all, motet::weights<Numbers>{weights}, *parts, m, ends);
     };
     device_.prepare(device_.plan([&](cpu::context& ctx) { infer(ctx, any_microbatches::largest); }));
-    for (index m = 0; m < parts->count(); ++m) device_.run([&](cpu::context& ctx) { infer(ctx, m); }, {0, 0, 0, false});
+    for (index m = 0; m < parts->count(); ++m)
+      device_.run([&](cpu::context& ctx) { infer(ctx, m); }, {0, 0, 0, false});
   }
 
  private:

@@ -15,14 +15,18 @@
 
 namespace motet {
 
-// What this process is among the ranks of a run, from launch() to the end of main: alone, with ranks that are its threads, or one of many processes that
-// mpirun, Slurm or torchrun started. MPI runs as long as this lives.
+// What this process is among the ranks of a run, from launch() to the end of main: alone, with ranks that are
+// its threads, or one of many processes that mpirun, Slurm or torchrun started. MPI runs as long as this
+// lives.
 class launched_world {
  public:
-  // threads: of each rank; 0: all processors, shared by the ranks that live here. open: nobody said how many ranks there are, so a plan may.
-  explicit launched_world(launched by, int threads = 0, bool open = false) : by_(std::move(by)), threads_(threads), open_(open) {
+  // threads: of each rank; 0: all processors, shared by the ranks that live here. open: nobody said how many
+  // ranks there are, so a plan may.
+  explicit launched_world(launched by, int threads = 0, bool open = false)
+      : by_(std::move(by)), threads_(threads), open_(open) {
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
-    if (is_one_of_many()) session_ = std::make_unique<mpi::session>(mpi::session_options{by_.rank, by_.ranks});
+    if (is_one_of_many())
+      session_ = std::make_unique<mpi::session>(mpi::session_options{by_.rank, by_.ranks});
 #endif
   }
   launched_world(launched_world&&) = delete;
@@ -48,8 +52,8 @@ class launched_world {
   // A plan for so many ranks fits what was started.
   void require_ranks(std::int32_t ranks) const {
     if (open_ || by_.ranks == ranks) return;
-    fail(plan_of_other_ranks,
-         "the plan is for " + std::to_string(ranks) + " ranks, there are " + std::to_string(by_.ranks) + " (" + describe(by_) + ")");
+    fail(plan_of_other_ranks, "the plan is for " + std::to_string(ranks) + " ranks, there are " +
+                                  std::to_string(by_.ranks) + " (" + describe(by_) + ")");
   }
 
  private:
@@ -64,7 +68,8 @@ class launched_world {
 
 namespace detail {
 
-// The number behind `--name N` or `--name=N` among words of which others may be somebody else's; 0 where it is not there.
+// The number behind `--name N` or `--name=N` among words of which others may be somebody else's; 0 where it
+// is not there.
 inline std::int32_t number_among(int count, const char* const* words, std::string_view name) {
   for (int i = 1; i < count; ++i) {
     std::string_view word = words[i];
@@ -84,8 +89,9 @@ inline std::int32_t number_among(int count, const char* const* words, std::strin
 
 }  // namespace detail
 
-// The first line of main: finds out who started this process, and as what. Of the command line it reads --ranks N (ranks that are threads of this
-// process) and --threads N (of each rank), and leaves the rest alone.
+// The first line of main: finds out who started this process, and as what. Of the command line it reads
+// --ranks N (ranks that are threads of this process) and --threads N (of each rank), and leaves the rest
+// alone.
 inline launched_world launch(int count, const char* const* words) {
   launch_wishes wishes;
   wishes.ranks = detail::number_among(count, words, "--ranks");

@@ -25,11 +25,14 @@ namespace motet {
 
 struct trainer_options {
   index batch = 64;  // samples of a step
-  index parts = 1;   // of a batch, without a plan: each passes through the towers twice, when memory holds fewer; negatives come from all
+  // of a batch, without a plan: each passes through the towers twice, when memory holds fewer; negatives come
+  // from all
+  index parts = 1;
   std::uint64_t seed = 1;
   adamw_settings optimizer{};
-  bool clamp_scale = true;    // keeps the loss's number at or below its limit, such as CLIP's scale below 100
-  double deadline = 600;      // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
+  bool clamp_scale = true;  // keeps the loss's number at or below its limit, such as CLIP's scale below 100
+  // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
+  double deadline = 600;
   resplit_options resplit{};  // whether samples move between replicas by the time that they take, and how far
 };
 
@@ -53,7 +56,8 @@ class ranks_here {
   virtual std::vector<Master> weights() = 0;
   virtual flat_state<Master> state() = 0;
   virtual void set_state(const flat_state<Master>& from) = 0;
-  virtual std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state, json description, std::size_t keep) = 0;
+  virtual std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
+                                     json description, std::size_t keep) = 0;
   virtual void load(const checkpoint& from, const std::string& name) = 0;
 };
 
@@ -62,21 +66,26 @@ class hosted_ranks final : public ranks_here<typename Numbers::master> {
  public:
   using master = typename Numbers::master;
 
-  hosted_ranks(const model_table<cpu::context, Numbers>& model, const score& order, pipeline_config config, const run_identity& same)
+  hosted_ranks(const model_table<cpu::context, Numbers>& model, const score& order, pipeline_config config,
+               const run_identity& same)
       : trained_(model, order, std::move(config)) {
     trained_.ranks().require_same(same);
   }
   const program& of() const override { return trained_.of(); }
   std::vector<rank_memory> memory() const override { return trained_.plan(); }
   void prepare() override { trained_.prepare(); }
-  step_result step(std::span<const void* const> inputs, double rate, timeline* record) override { return trained_.step(inputs, rate, record); }
+  step_result step(std::span<const void* const> inputs, double rate, timeline* record) override {
+    return trained_.step(inputs, rate, record);
+  }
   index updates() const override { return trained_.updates(); }
   const master* whole_module(std::size_t module) const override { return trained_.whole_module(module); }
   std::vector<master> weights() override { return trained_.weights(); }
   flat_state<master> state() override { return trained_.state(); }
   void set_state(const flat_state<master>& from) override { trained_.set_state(from); }
-  std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state, json description, std::size_t keep) override {
-    std::filesystem::path made = motet::save(trained_, run, name, std::move(state), std::move(description), keep);
+  std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
+                             json description, std::size_t keep) override {
+    std::filesystem::path made =
+        motet::save(trained_, run, name, std::move(state), std::move(description), keep);
     trained_.ranks().note_checkpoint(run.string() + ", step " + std::to_string(updates()));
     return made;
   }
@@ -100,9 +109,10 @@ inline plan plan_of_one(const list<module_facts>& facts, index parts) {
 
 }  // namespace detail
 
-// Trains a model on the ranks of a plan, wherever launch() found them: as threads of this process, or one in each of many processes, of which all then
-// make the same calls. Without a plan all modules are on one rank, which has all processors. A plan is proven before anything starts, and any plan gives
-// the loss and gradients of one rank within rounding. After the first step, a step allocates nothing.
+// Trains a model on the ranks of a plan, wherever launch() found them: as threads of this process, or one in
+// each of many processes, of which all then make the same calls. Without a plan all modules are on one rank,
+// which has all processors. A plan is proven before anything starts, and any plan gives the loss and
+// gradients of one rank within rounding. After the first step, a step allocates nothing.
 template <class Model, class Numbers = fp32>
 class trainer {
  public:
@@ -113,7 +123,8 @@ class trainer {
 
   explicit trainer(const launched_world& world, const trainer_options& options = {})
       : trainer(world, detail::plan_of_one(facts_of<Model>(), checked(options).parts), options) {}
-  trainer(const launched_world& world, const plan& how, const trainer_options& options) : main_(world.is_main()) {
+  trainer(const launched_world& world, const plan& how, const trainer_options& options)
+      : main_(world.is_main()) {
     proven_plan proven = require_proven(how, facts_of<Model>(), options.batch);
     plan_ = std::move(proven.value);
     world.require_ranks(plan_.cluster.ranks);
@@ -124,8 +135,8 @@ class trainer {
     same.add("batch", std::to_string(options.batch));
     same.add("seed", std::to_string(options.seed));
     const auto make = [&]<class Host>() {
-      here_ =
-          std::make_unique<detail::hosted_ranks<Numbers, Host>>(table_of_model<Model, cpu::context, Numbers>, proven.order, config_of(options), same);
+      here_ = std::make_unique<detail::hosted_ranks<Numbers, Host>>(
+          table_of_model<Model, cpu::context, Numbers>, proven.order, config_of(options), same);
     };
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
     if (world.is_one_of_many()) make.template operator()<process_rank<mpi::world, mpi::endpoint>>();
@@ -146,14 +157,15 @@ class trainer {
     if (!prepared_) here_->prepare();
     prepared_ = true;
   }
-  // Forward, backward, clipping and one update at this learning rate. When a number is not finite: MT-R01, and the weights are as before.
+  // Forward, backward, clipping and one update at this learning rate. When a number is not finite: MT-R01,
+  // and the weights are as before.
   step_result step(const batch& whole, double rate, timeline* record = nullptr) {
     prepare();
     gathered_.reset();
     return here_->step(inputs_of<Model>(whole), rate, record);
   }
-  // Features of any number of a module's samples, rows of length one. All processes call it; where ranks hold parts of the module, each process brings its
-  // weights together first.
+  // Features of any number of a module's samples, rows of length one. All processes call it; where ranks hold
+  // parts of the module, each process brings its weights together first.
   template <fixed_string Name>
   void embed(const input<Name>& samples, master* out) {
     constexpr std::size_t module = Model::template position<Name>();
@@ -168,7 +180,8 @@ class trainer {
   }
 
   index updates() const { return here_->updates(); }
-  // All weights in the model's flat order (Model::parameters()), and with them what a run needs to go on exactly; called by all processes.
+  // All weights in the model's flat order (Model::parameters()), and with them what a run needs to go on
+  // exactly; called by all processes.
   std::vector<master> weights() {
     prepare();
     return here_->weights();
@@ -182,9 +195,11 @@ class trainer {
     gathered_.reset();
     here_->set_state(from);
   }
-  // A checkpoint of all ranks, of which each writes its part, in a folder of the run; any other plan goes on from it. Called by all processes; returns the
-  // folder on the one that finishes it. `name` is the model's, `state` the program's own.
-  std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state = {}, std::size_t keep = 2) {
+  // A checkpoint of all ranks, of which each writes its part, in a folder of the run; any other plan goes on
+  // from it. Called by all processes; returns the folder on the one that finishes it. `name` is the model's,
+  // `state` the program's own.
+  std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state = {},
+                             std::size_t keep = 2) {
     prepare();
     return here_->save(run, name, std::move(state), describe<Model>(), keep);
   }
@@ -197,7 +212,8 @@ class trainer {
  private:
   static const trainer_options& checked(const trainer_options& options) {
     if (options.batch < 1 || options.parts < 1 || options.parts > options.batch)
-      fail(bad_training_option, "a batch of " + std::to_string(options.batch) + " samples in " + std::to_string(options.parts) + " parts");
+      fail(bad_training_option, "a batch of " + std::to_string(options.batch) + " samples in " +
+                                    std::to_string(options.parts) + " parts");
     return options;
   }
   pipeline_config config_of(const trainer_options& options) const {

@@ -28,6 +28,8 @@ namespace motet {
 // Counts and positions: signed, so that differences and downward loops are plain arithmetic.
 using index = std::ptrdiff_t;
 
-MOTET_HOST_DEVICE constexpr index round_up(index value, index multiple) { return (value + multiple - 1) / multiple * multiple; }
+MOTET_HOST_DEVICE constexpr index round_up(index value, index multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 }  // namespace motet

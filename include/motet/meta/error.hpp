@@ -17,10 +17,12 @@ struct message {
 class error : public std::runtime_error {
  public:
   error(const message& row, const std::string& detail)
-      : std::runtime_error(std::string("motet: ") + row.sentence + (detail.empty() ? "" : ": " + detail) + ". " + row.remedy + " [" + row.code + "]"),
+      : std::runtime_error(std::string("motet: ") + row.sentence + (detail.empty() ? "" : ": " + detail) +
+                           ". " + row.remedy + " [" + row.code + "]"),
         code_(row.code) {}
   // The same error, and where it happened.
-  error(const error& from, const std::string& place) : std::runtime_error(from.what() + (" at " + place)), code_(from.code_) {}
+  error(const error& from, const std::string& place)
+      : std::runtime_error(from.what() + (" at " + place)), code_(from.code_) {}
   const char* code() const noexcept { return code_; }
 
  private:
@@ -28,6 +30,8 @@ class error : public std::runtime_error {
 };
 
 // `detail` says what, where, got and wanted; the row says the rule and the remedy.
-[[noreturn]] inline void fail(const message& row, const std::string& detail = {}) { throw error(row, detail); }
+[[noreturn]] inline void fail(const message& row, const std::string& detail = {}) {
+  throw error(row, detail);
+}
 
 }  // namespace motet

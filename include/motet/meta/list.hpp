@@ -8,8 +8,9 @@
 
 namespace motet {
 
-// A growable array of plain values that costs a compiler little: compilers interpret every call of a constant expression, and one push here is one
-// call where std::vector makes about ten. Loops that must be cheap take data().
+// A growable array of plain values that costs a compiler little: compilers interpret every call of a constant
+// expression, and one push here is one call where std::vector makes about ten. Loops that must be cheap take
+// data().
 template <class T>
 class list {
  public:
@@ -21,7 +22,9 @@ class list {
   }
   constexpr list(const list& from) { append(from.data_, from.size_); }
   constexpr list(list&& from) noexcept
-      : data_(std::exchange(from.data_, nullptr)), size_(std::exchange(from.size_, 0)), capacity_(std::exchange(from.capacity_, 0)) {}
+      : data_(std::exchange(from.data_, nullptr)),
+        size_(std::exchange(from.size_, 0)),
+        capacity_(std::exchange(from.capacity_, 0)) {}
   constexpr list& operator=(list from) noexcept {
     std::swap(data_, from.data_);
     std::swap(size_, from.size_);

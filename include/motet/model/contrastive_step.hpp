@@ -7,9 +7,10 @@
 
 namespace motet {
 
-// Loss and gradients of one step over all its samples. The step may come in parts (microbatches) when memory holds fewer samples than the loss
-// compares: then every part runs forward once to fill the features, the loss sees them all, and every part runs forward again, now keeping what
-// its backward needs. So negatives are never lost to accumulation (Gao et al. 2021, "GradCache").
+// Loss and gradients of one step over all its samples. The step may come in parts (microbatches) when memory
+// holds fewer samples than the loss compares: then every part runs forward once to fill the features, the
+// loss sees them all, and every part runs forward again, now keeping what its backward needs. So negatives
+// are never lost to accumulation (Gao et al. 2021, "GradCache").
 template <class Model>
 struct contrastive_step {
   template <class N>
@@ -25,9 +26,11 @@ struct contrastive_step {
     features<N> f{}, df{};
     for (std::size_t m = 0; m < Model::size; ++m) {
       f[m] = ctx.memory.template take_rows<typename N::master, Model::embedding>(samples);
-      if (!Model::frozen[m]) df[m] = ctx.memory.template take_rows<typename N::master, Model::embedding>(samples);
+      if (!Model::frozen[m])
+        df[m] = ctx.memory.template take_rows<typename N::master, Model::embedding>(samples);
     }
-    const typename C::real loss = parts.size() == 1 ? one_pass(ctx, w, g, parts[0], f, df) : two_passes(ctx, w, g, parts, f, df);
+    const typename C::real loss =
+        parts.size() == 1 ? one_pass(ctx, w, g, parts[0], f, df) : two_passes(ctx, w, g, parts, f, df);
     release(ctx, mark);
     return loss;
   }
@@ -58,7 +61,8 @@ struct contrastive_step {
   }
 
   template <std::size_t I = 0, class C, class N>
-  static void forward(C& ctx, weights<N> w, const batch& part, features<N>& f, typename kept<N>::type& saved) {
+  static void forward(C& ctx, weights<N> w, const batch& part, features<N>& f,
+                      typename kept<N>::type& saved) {
     if constexpr (I < Model::size) {
       if constexpr (Model::frozen[I]) {
         embed<I>(ctx, w, std::get<I>(part), f[I]);
@@ -71,11 +75,13 @@ struct contrastive_step {
     }
   }
   template <std::size_t I = Model::size, class C, class N>
-  static void backward(C& ctx, weights<N> w, const batch& part, features<N>& df, typename kept<N>::type& saved, gradients<N> g) {
+  static void backward(C& ctx, weights<N> w, const batch& part, features<N>& df,
+                       typename kept<N>::type& saved, gradients<N> g) {
     if constexpr (I > 0) {
       if constexpr (!Model::frozen[I - 1]) {
         const auto timed = enter(ctx, Model::names[I - 1].data());
-        net<I - 1>::backward(ctx, w + Model::offsets[I - 1], std::get<I - 1>(part), df[I - 1], std::get<I - 1>(saved), g + Model::offsets[I - 1]);
+        net<I - 1>::backward(ctx, w + Model::offsets[I - 1], std::get<I - 1>(part), df[I - 1],
+                             std::get<I - 1>(saved), g + Model::offsets[I - 1]);
       }
       backward<I - 1>(ctx, w, part, df, saved, g);
     }
@@ -90,15 +96,16 @@ struct contrastive_step {
     for (std::size_t i = 0; i < Model::size; ++i)
       for (std::size_t j = i + 1; j < Model::size; ++j) {
         using rows = matrix<typename N::master>;
-        loss +=
-            Model::loss::pair(ctx, w.data + Model::loss_at, g.data + Model::loss_at, rows(f[i]), rows(f[j]), Model::share, rows(df[i]), rows(df[j]));
+        loss += Model::loss::pair(ctx, w.data + Model::loss_at, g.data + Model::loss_at, rows(f[i]),
+                                  rows(f[j]), Model::share, rows(df[i]), rows(df[j]));
       }
     synchronize(ctx);
     return loss;
   }
 
   template <class C, class N>
-  static typename C::real one_pass(C& ctx, weights<N> w, gradients<N> g, const batch& part, features<N>& f, features<N>& df) {
+  static typename C::real one_pass(C& ctx, weights<N> w, gradients<N> g, const batch& part, features<N>& f,
+                                   features<N>& df) {
     typename kept<N>::type saved;
     const index mark = ctx.memory.mark();
     forward(ctx, w, part, f, saved);
@@ -108,7 +115,8 @@ struct contrastive_step {
     return loss;
   }
   template <class C, class N>
-  static typename C::real two_passes(C& ctx, weights<N> w, gradients<N> g, std::span<const batch> parts, features<N>& f, features<N>& df) {
+  static typename C::real two_passes(C& ctx, weights<N> w, gradients<N> g, std::span<const batch> parts,
+                                     features<N>& f, features<N>& df) {
     index first = 0;
     for (const auto& part : parts) {
       features<N> slice = sliced(f, first, samples_of(part));
@@ -135,7 +143,8 @@ struct contrastive_step {
   }
   // The second forward skips what is frozen: its features are there.
   template <std::size_t I = 0, class C, class N>
-  static void forward_again(C& ctx, weights<N> w, const batch& part, features<N>& f, typename kept<N>::type& saved) {
+  static void forward_again(C& ctx, weights<N> w, const batch& part, features<N>& f,
+                            typename kept<N>::type& saved) {
     if constexpr (I < Model::size) {
       if constexpr (!Model::frozen[I]) {
         const auto timed = enter(ctx, Model::names[I].data());

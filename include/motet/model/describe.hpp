@@ -18,10 +18,13 @@ constexpr const char* name_of(pool_kind pool) {
   return names[static_cast<int>(pool)];
 }
 
-constexpr const char* name_of(gate_kind gates) { return gates == gate_kind::normalised ? "normalised" : "probability"; }
+constexpr const char* name_of(gate_kind gates) {
+  return gates == gate_kind::normalised ? "normalised" : "probability";
+}
 inline json describe(const mixture_config& c) {
-  return json{{"experts", c.experts},   {"hidden", c.hidden},   {"top_k", c.top_k}, {"gates", name_of(c.gates)},
-              {"capacity", c.capacity}, {"balance", c.balance}, {"z", c.z}};
+  return json{
+      {"experts", c.experts},   {"hidden", c.hidden},   {"top_k", c.top_k}, {"gates", name_of(c.gates)},
+      {"capacity", c.capacity}, {"balance", c.balance}, {"z", c.z}};
 }
 namespace detail {
 template <class Config>
@@ -30,7 +33,8 @@ void add_experts(json& net, const Config& c) {
 }
 }  // namespace detail
 
-// The net as data: every field of its configuration that is a fact about the function it computes (how it is computed, e.g. recompute, is not).
+// The net as data: every field of its configuration that is a fact about the function it computes (how it is
+// computed, e.g. recompute, is not).
 inline json describe(const vit_config& c) {
   json out{{"net", "vit"},
            {"image", c.image},
@@ -91,7 +95,8 @@ json describe_model(std::index_sequence<I...>) {
 
 }  // namespace detail
 
-// The modules of a model and their nets. A net of the user's own appears by its module's name alone unless describe() knows its config.
+// The modules of a model and their nets. A net of the user's own appears by its module's name alone unless
+// describe() knows its config.
 template <class Model>
 json describe() {
   return detail::describe_model<Model>(std::make_index_sequence<Model::size>{});

@@ -8,21 +8,28 @@
 
 namespace motet {
 
-// Losses of a join. Each says which numbers it learns and how two towers are compared; all samples of the step are compared with all.
+// Losses of a join. Each says which numbers it learns and how two towers are compared; all samples of the
+// step are compared with all.
 //
-//   pair(ctx, w, g, a, b, share, da, db) -> loss (C::real)          all of it on one rank; g, da, db may be none
+//   pair(ctx, w, g, a, b, share, da, db) -> loss (C::real)
+//       all of it on one rank; g, da, db may be none
 //
 // and how ranks share the work, each for its own rows of one side against all of the other (pair_part.hpp):
 //
-//   tells                                                          whether rows must know one number of each row of the other side first
-//   tell(ctx, w, g, part, share, numbers) -> loss                  if so: writes those of these rows
-//   part(ctx, w, g, part, share, own, others, d_rows) -> loss      the gradients of these rows, from the numbers of both sides. Without `tells` it is
-//                                                                  called for some columns after the others, which pass by
+//   tells
+//       whether rows must know one number of each row of the other side first
+//   tell(ctx, w, g, part, share, numbers) -> loss
+//       if so: writes those of these rows
+//   part(ctx, w, g, part, share, own, others, d_rows) -> loss
+//       the gradients of these rows, from the numbers of both sides. Without `tells` it is called for some
+//       columns after the others, which pass by
 //
-// With `tells`, the loss and the gradients of the loss's numbers come from tell, called for each row of both sides. Otherwise they come from part, where
-// they are taken for the rows of one side only, those of which g is given. In both cases those of all rows make the whole.
+// With `tells`, the loss and the gradients of the loss's numbers come from tell, called for each row of both
+// sides. Otherwise they come from part, where they are taken for the rows of one side only, those of which g
+// is given. In both cases those of all rows make the whole.
 
-// A number of a loss, by its place among them, that an update leaves at or below this (-1: none). A loss that has one says `limit`.
+// A number of a loss, by its place among them, that an update leaves at or below this (-1: none). A loss that
+// has one says `limit`.
 struct number_limit {
   index number = -1;
   double most = 0;
@@ -36,15 +43,17 @@ inline constexpr number_limit limit_of = [] {
   else return number_limit{};
 }();
 
-// Softmax over all pairs in both directions, with a learned temperature (van den Oord et al. 2018; CLIP). A row tells the logarithm of the sum of the
-// exponentials of its logits.
+// Softmax over all pairs in both directions, with a learned temperature (van den Oord et al. 2018; CLIP). A
+// row tells the logarithm of the sum of the exponentials of its logits.
 struct info_nce {
   static constexpr index parameter_size = parameter_space(1);
   static constexpr number_limit limit{0, largest_log_scale};
-  static void parameters(parameter_list& list) { list.vector("log_scale", 1, {fill::constant, 2.6592601f}); }  // ln(1 / 0.07)
+  // ln(1 / 0.07)
+  static void parameters(parameter_list& list) { list.vector("log_scale", 1, {fill::constant, 2.6592601f}); }
 
   template <class C, class M, class S>
-  static typename C::real pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da, matrix<S> db) {
+  static typename C::real pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da,
+                               matrix<S> db) {
     return info_nce_loss(ctx, a, b, w, share, da, db, g);
   }
 
@@ -54,13 +63,15 @@ struct info_nce {
     return info_nce_sums(ctx, of, w, share, numbers, g);
   }
   template <class C, class M, class S>
-  static typename C::real part(C& ctx, const M* w, M*, const pair_part<S>& of, double share, const S* own, const S* others, matrix<S> d_rows) {
+  static typename C::real part(C& ctx, const M* w, M*, const pair_part<S>& of, double share, const S* own,
+                               const S* others, matrix<S> d_rows) {
     info_nce_gradients(ctx, of, w, share, own, others, d_rows);
     return {};
   }
 };
 
-// An independent yes or no for each pair, with a learned scale and bias (Zhai et al., ICCV'23). No pair needs to know of another.
+// An independent yes or no for each pair, with a learned scale and bias (Zhai et al., ICCV'23). No pair needs
+// to know of another.
 struct pairwise_sigmoid {
   static constexpr index bias_at = parameter_space(1);
   static constexpr index parameter_size = 2 * bias_at;
@@ -71,13 +82,15 @@ struct pairwise_sigmoid {
   }
 
   template <class C, class M, class S>
-  static typename C::real pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da, matrix<S> db) {
+  static typename C::real pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da,
+                               matrix<S> db) {
     return pairwise_sigmoid_loss(ctx, a, b, w, w + bias_at, share, da, db, g, g ? g + bias_at : nullptr);
   }
 
   static constexpr bool tells = false;
   template <class C, class M, class S>
-  static typename C::real part(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, const S*, const S*, matrix<S> d_rows) {
+  static typename C::real part(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, const S*,
+                               const S*, matrix<S> d_rows) {
     M* const bias = g ? g + bias_at : nullptr;
     return pairwise_sigmoid_part(ctx, of, w, w + bias_at, share, d_rows, g, bias);
   }
@@ -85,7 +98,8 @@ struct pairwise_sigmoid {
 
 // A loss that ranks can share.
 template <class Loss, class C, class M, class S>
-concept spread_loss = requires(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, S* numbers, const S* told, matrix<S> rows) {
+concept spread_loss = requires(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, S* numbers,
+                               const S* told, matrix<S> rows) {
   requires !Loss::tells || requires {
     { Loss::tell(ctx, w, g, of, share, numbers) } -> std::same_as<typename C::real>;
   };

@@ -17,17 +17,21 @@ constexpr verdict check_join(const join<Loss, Modules...>*) {
   const index widths[] = {Modules::embedding...};
   const std::string_view names[] = {Modules::name...};
   for (std::size_t i = 0; i < size; ++i) {
-    if (widths[i] != widths[0]) return {reason::join_widths_differ, static_cast<index>(i), widths[i], widths[0]};
+    if (widths[i] != widths[0])
+      return {reason::join_widths_differ, static_cast<index>(i), widths[i], widths[0]};
     for (std::size_t j = 0; j < i; ++j)
-      if (names[i] == names[j]) return {reason::duplicate_module, static_cast<index>(i), static_cast<index>(j), static_cast<index>(i)};
+      if (names[i] == names[j])
+        return {reason::duplicate_module, static_cast<index>(i), static_cast<index>(j),
+                static_cast<index>(i)};
   }
   return {};
 }
 
 }  // namespace detail
 
-// Modules and the join in which they meet. One flat buffer holds all parameters: modules that learn in their order, then the numbers of the loss,
-// then frozen modules; gradients and optimizer state cover the first `trainable_size` elements only.
+// Modules and the join in which they meet. One flat buffer holds all parameters: modules that learn in their
+// order, then the numbers of the loss, then frozen modules; gradients and optimizer state cover the first
+// `trainable_size` elements only.
 template <class Join>
 struct model;
 
@@ -76,7 +80,8 @@ struct model<join<Loss, Modules...>> {
       while (i < size && names[i] != Name.view()) ++i;
       return i;
     }();
-    static_assert(require < found < size ? verdict{} : verdict{reason::unknown_module, 0, 0, static_cast<index>(size)} >);
+    static_assert(require < found < size ? verdict{}
+                                         : verdict{reason::unknown_module, 0, 0, static_cast<index>(size)} >);
     return found < size ? found : 0;
   }
 

@@ -5,72 +5,96 @@
 
 namespace motet {
 
-inline constexpr message not_finite{"MT-R01", "training stopped before an update, as a number is not finite",
-                                    "the learning rate is too high, the data holds NaN or infinity, or the precision is too low",
-                                    "Lower --lr, look at the data, or resume from the last checkpoint; the weights are as before this step"};
-inline constexpr message bad_training_option{"MT-R02", "a training option is out of its range", "a count is zero or does not fit the others",
+inline constexpr message not_finite{
+    "MT-R01", "training stopped before an update, as a number is not finite",
+    "the learning rate is too high, the data holds NaN or infinity, or the precision is too low",
+    "Lower --lr, look at the data, or resume from the last checkpoint; the weights are as before this step"};
+inline constexpr message bad_training_option{"MT-R02", "a training option is out of its range",
+                                             "a count is zero or does not fit the others",
                                              "Correct the option"};
-inline constexpr message step_too_large{"MT-R03", "a batch does not fit the trainer", "step() got other samples or longer ones than planned",
+inline constexpr message step_too_large{"MT-R03", "a batch does not fit the trainer",
+                                        "step() got other samples or longer ones than planned",
                                         "Give the largest batch when the trainer is made"};
-inline constexpr message vocabulary_mismatch{"MT-R04", "the vocabulary does not fit the model",
-                                             "tokenizer.json has more tokens than the model, or differs from the one it was trained with",
-                                             "Use the data's own vocabulary with a model made for it"};
-inline constexpr message resume_mismatch{"MT-R05", "the saved run does not fit this command line", "a setting that decides the result was changed",
-                                         "Give the saved run's settings, or start a new run in another --checkpoint folder"};
-inline constexpr message no_held_out{"MT-R06", "there is nothing to test on", "no held-out picture has a class",
+inline constexpr message vocabulary_mismatch{
+    "MT-R04", "the vocabulary does not fit the model",
+    "tokenizer.json has more tokens than the model, or differs from the one it was trained with",
+    "Use the data's own vocabulary with a model made for it"};
+inline constexpr message resume_mismatch{
+    "MT-R05", "the saved run does not fit this command line", "a setting that decides the result was changed",
+    "Give the saved run's settings, or start a new run in another --checkpoint folder"};
+inline constexpr message no_held_out{"MT-R06", "there is nothing to test on",
+                                     "no held-out picture has a class",
                                      "Make the data again, or train without --eval-every"};
 
-inline constexpr message ranks_too_late{"MT-R07", "the ranks did not end their step in time", "one of them hangs or is much slower than planned",
+inline constexpr message ranks_too_late{"MT-R07", "the ranks did not end their step in time",
+                                        "one of them hangs or is much slower than planned",
                                         "See who waits for whom, or give a longer deadline"};
-inline constexpr message ranks_failed_before{"MT-R08", "these ranks failed in an earlier step", "their memory is in an unknown state",
+inline constexpr message ranks_failed_before{"MT-R08", "these ranks failed in an earlier step",
+                                             "their memory is in an unknown state",
                                              "Make them again, from the last checkpoint"};
-inline constexpr message program_does_not_fit{"MT-R09", "the program does not fit the model", "modules, stages or layers differ",
-                                              "Write the score for this model's modules, and give every stage its layers"};
+inline constexpr message program_does_not_fit{
+    "MT-R09", "the program does not fit the model", "modules, stages or layers differ",
+    "Write the score for this model's modules, and give every stage its layers"};
 inline constexpr message reduction_misused{
     "MT-R10", "gradients were reduced out of turn",
-    "an interval was ready twice in a step, a step began before the last one was through, or the groups are not those planned",
+    "an interval was ready twice in a step, a step began before the last one was through, or the groups are "
+    "not those planned",
     "Call begin_step(), ready() once for each element, finish() and gather_weights() until they say true"};
-inline constexpr message join_misfit{"MT-R11", "what ranks bring to a join does not fit", "a sample of a module comes from no rank, or from two",
-                                     "Cut the samples of each module over its ranks so that each has exactly one"};
-inline constexpr message gradients_not_owned{"MT-R12", "gradients are not summed once over exactly the ranks that hold them",
-                                             "groups or buckets were not made from the program, or tensors are cut in two ways",
-                                             "Make groups by stage_groups and buckets by plan_reduction, alike on all ranks"};
-inline constexpr message bridge_misfit{"MT-R13", "a bridge does not fit what it joins",
-                                       "meshes, groups, samples or rows are others than it was made for, or calls come out of turn",
-                                       "Make it from the modules' own meshes, prepare it for the largest step, and receive before gather"};
+inline constexpr message join_misfit{
+    "MT-R11", "what ranks bring to a join does not fit",
+    "a sample of a module comes from no rank, or from two",
+    "Cut the samples of each module over its ranks so that each has exactly one"};
+inline constexpr message gradients_not_owned{
+    "MT-R12", "gradients are not summed once over exactly the ranks that hold them",
+    "groups or buckets were not made from the program, or tensors are cut in two ways",
+    "Make groups by stage_groups and buckets by plan_reduction, alike on all ranks"};
+inline constexpr message bridge_misfit{
+    "MT-R13", "a bridge does not fit what it joins",
+    "meshes, groups, samples or rows are others than it was made for, or calls come out of turn",
+    "Make it from the modules' own meshes, prepare it for the largest step, and receive before gather"};
 
-inline constexpr message runtime_messages[] = {not_finite,  bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
-                                               no_held_out, ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
-                                               join_misfit, gradients_not_owned, bridge_misfit};
+inline constexpr message runtime_messages[] = {
+    not_finite,  bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
+    no_held_out, ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
+    join_misfit, gradients_not_owned, bridge_misfit};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",
                                              "Unset the variable, or start with mpirun -n RANKS PROGRAM"};
-inline constexpr message launchers_disagree{"MT-R21", "two launchers disagree about the ranks",
-                                            "one was started by the other for each rank, or variables of an older run are still set",
-                                            "Use one launcher, or unset the other's variables"};
-inline constexpr message launch_incomplete{"MT-R22", "a launcher said only half of what is needed", "a variable was set by hand, or not passed on",
+inline constexpr message launchers_disagree{
+    "MT-R21", "two launchers disagree about the ranks",
+    "one was started by the other for each rank, or variables of an older run are still set",
+    "Use one launcher, or unset the other's variables"};
+inline constexpr message launch_incomplete{"MT-R22", "a launcher said only half of what is needed",
+                                           "a variable was set by hand, or not passed on",
                                            "Set both rank and number of ranks, or neither"};
-inline constexpr message launcher_missing{"MT-R23", "processes were asked for, but no launcher started this one",
-                                          "the program was started by itself; mpirun may not be installed",
-                                          "Start with mpirun -n RANKS PROGRAM (Debian: openmpi-bin), or take threads: --ranks RANKS"};
-inline constexpr message launch_without_mpi{"MT-R24", "several processes were started, but this program cannot connect them",
-                                            "it was built without MPI",
-                                            "Build with MOTET_MPI=ON (Debian: libopenmpi-dev), or start one process with --ranks RANKS"};
+inline constexpr message launcher_missing{
+    "MT-R23", "processes were asked for, but no launcher started this one",
+    "the program was started by itself; mpirun may not be installed",
+    "Start with mpirun -n RANKS PROGRAM (Debian: openmpi-bin), or take threads: --ranks RANKS"};
+inline constexpr message launch_without_mpi{
+    "MT-R24", "several processes were started, but this program cannot connect them",
+    "it was built without MPI",
+    "Build with MOTET_MPI=ON (Debian: libopenmpi-dev), or start one process with --ranks RANKS"};
 
-inline constexpr message rank_waits_in_vain{"MT-R25", "a rank waits for others in vain",
-                                            "a process is dead, stopped or cut off from the network, or the ranks do not run the same program",
-                                            "Start again from the last checkpoint; where ranks only are slow to answer, give a larger bound"};
-inline constexpr message ranks_do_not_match{"MT-R26", "the ranks do not run the same thing", "other files, options or builds on some machines",
-                                            "Start all ranks from the same program, with the same options and the same files"};
-inline constexpr message rank_elsewhere{"MT-R27", "a rank does not live in this process", "a process has the memory of its own rank alone",
+inline constexpr message rank_waits_in_vain{
+    "MT-R25", "a rank waits for others in vain",
+    "a process is dead, stopped or cut off from the network, or the ranks do not run the same program",
+    "Start again from the last checkpoint; where ranks only are slow to answer, give a larger bound"};
+inline constexpr message ranks_do_not_match{
+    "MT-R26", "the ranks do not run the same thing", "other files, options or builds on some machines",
+    "Start all ranks from the same program, with the same options and the same files"};
+inline constexpr message rank_elsewhere{"MT-R27", "a rank does not live in this process",
+                                        "a process has the memory of its own rank alone",
                                         "Ask for local_ranks() only"};
 
-inline constexpr message checkpoint_failed_elsewhere{"MT-R28", "another rank could not write or read its part of a checkpoint",
-                                                     "its disk is full, its files differ, or it died", "See what that rank says"};
+inline constexpr message checkpoint_failed_elsewhere{
+    "MT-R28", "another rank could not write or read its part of a checkpoint",
+    "its disk is full, its files differ, or it died", "See what that rank says"};
 
-inline constexpr message launch_messages[] = {launch_not_a_number, launchers_disagree, launch_incomplete,
-                                              launcher_missing,    launch_without_mpi, rank_waits_in_vain,
-                                              ranks_do_not_match,  rank_elsewhere,     checkpoint_failed_elsewhere};
+inline constexpr message launch_messages[] = {
+    launch_not_a_number, launchers_disagree, launch_incomplete,
+    launcher_missing,    launch_without_mpi, rank_waits_in_vain,
+    ranks_do_not_match,  rank_elsewhere,     checkpoint_failed_elsewhere};
 
 }  // namespace motet

@@ -6,14 +6,17 @@
 
 namespace motet {
 
-// How the samples of a step belong to the replicas and microbatches of a module: groups first (one for each join), each over the replicas, each part
-// over the microbatches of a group. Uneven counts are fine, and a part may be empty.
+// How the samples of a step belong to the replicas and microbatches of a module: groups first (one for each
+// join), each over the replicas, each part over the microbatches of a group. Uneven counts are fine, and a
+// part may be empty.
 struct sample_split {
   index samples = 0;
   index groups = 1;
   index replicas = 1;
   index microbatches = 1;  // of one replica in one group
-  list<index> bounds{};    // where the replicas' parts begin within a group, and the end: of the larger groups, then of the others. Empty: even parts
+  // where the replicas' parts begin within a group, and the end: of the larger groups, then of the others.
+  // Empty: even parts
+  list<index> bounds{};
 
   constexpr interval of(index group, index replica, index microbatch) const {
     const index begin = share(samples, groups, group).begin;
@@ -28,13 +31,14 @@ struct sample_split {
     return {own[0], own[1]};
   }
 
-  // The same, with replicas that have samples in proportion to their weights: each at least one in a microbatch, where there are enough, and none more
-  // than `most` in a group. Equal weights change nothing.
+  // The same, with replicas that have samples in proportion to their weights: each at least one in a
+  // microbatch, where there are enough, and none more than `most` in a group. Equal weights change nothing.
   constexpr sample_split weighted(const list<index>& weights, index most = share_bounds{}.most) const {
     sample_split out{samples, groups, replicas, microbatches, {}};
     for (const index size : {samples / groups + 1, samples / groups}) {
       out.bounds.push(0);
-      for (const index each : weighted_shares(size, weights, {microbatches, most})) out.bounds.push(out.bounds.back() + each);
+      for (const index each : weighted_shares(size, weights, {microbatches, most}))
+        out.bounds.push(out.bounds.back() + each);
     }
     return out;
   }
@@ -52,7 +56,8 @@ struct bridge_end {
   friend constexpr bool operator==(const bridge_end&, const bridge_end&) = default;
 };
 
-// What one rank sends to another for one microbatch of each: of these samples the rows that both context parts hold, and these columns.
+// What one rank sends to another for one microbatch of each: of these samples the rows that both context
+// parts hold, and these columns.
 struct bridge_message {
   bridge_end from, to;
   interval samples;
@@ -60,14 +65,15 @@ struct bridge_message {
 };
 
 // The rows of a sample of `rows` rows that a message carries, counted within the sample.
-constexpr interval rows_of(const bridge_message& it, const bridge_side& from, const bridge_side& to, index rows) {
+constexpr interval rows_of(const bridge_message& it, const bridge_side& from, const bridge_side& to,
+                           index rows) {
   return intersection(share(rows, from.context, it.from.context), share(rows, to.context, it.to.context));
 }
 
 namespace detail {
 
-// Whether share(n, a, i) and share(n, b, j) have a row in common for some n. Rounding moves a bound by less than a row, so parts whose exact shares do
-// not overlap can meet for few rows only.
+// Whether share(n, a, i) and share(n, b, j) have a row in common for some n. Rounding moves a bound by less
+// than a row, so parts whose exact shares do not overlap can meet for few rows only.
 constexpr bool may_meet(index a, index i, index b, index j) {
   if (i * b < (j + 1) * a && j * a < (i + 1) * b) return true;
   for (index n = 0; n < 2 * a * b; ++n)
@@ -77,9 +83,10 @@ constexpr bool may_meet(index a, index i, index b, index j) {
 
 }  // namespace detail
 
-// The static list of messages that carries `width` columns of every sample from one side to the other, any degrees on both. Senders hold all columns on
-// every tensor rank, so each sends its share; receivers get their share and gather the rest among themselves: every number crosses once. Backward is
-// the same list with the ends exchanged. Receivers find their messages in the order of samples.
+// The static list of messages that carries `width` columns of every sample from one side to the other, any
+// degrees on both. Senders hold all columns on every tensor rank, so each sends its share; receivers get
+// their share and gather the rest among themselves: every number crosses once. Backward is the same list with
+// the ends exchanged. Receivers find their messages in the order of samples.
 constexpr list<bridge_message> make_bridge(const bridge_side& from, const bridge_side& to, index width) {
   list<bridge_message> out;
   // Both sides as intervals in the order of samples; empty ones send nothing.
@@ -98,7 +105,8 @@ constexpr list<bridge_message> make_bridge(const bridge_side& from, const bridge
   const list<piece> senders = pieces(from.split), receivers = pieces(to.split);
   list<std::uint8_t> meets(from.context * to.context, 0);
   for (index a = 0; a < from.context; ++a)
-    for (index b = 0; b < to.context; ++b) meets[a * to.context + b] = detail::may_meet(from.context, a, to.context, b) ? 1 : 0;
+    for (index b = 0; b < to.context; ++b)
+      meets[a * to.context + b] = detail::may_meet(from.context, a, to.context, b) ? 1 : 0;
   for (index s = 0, r = 0; s < senders.size() && r < receivers.size();) {
     const piece &sends = senders[s], &receives = receivers[r];
     const interval both = intersection(sends.samples, receives.samples);
@@ -109,8 +117,10 @@ constexpr list<bridge_message> make_bridge(const bridge_side& from, const bridge
           for (index u = 0; u < to.tensor; ++u) {
             const interval columns = intersection(share(width, from.tensor, t), share(width, to.tensor, u));
             if (columns.size() == 0) continue;
-            out.push(
-                {{sends.group, sends.replica, sends.microbatch, a, t}, {receives.group, receives.replica, receives.microbatch, b, u}, both, columns});
+            out.push({{sends.group, sends.replica, sends.microbatch, a, t},
+                      {receives.group, receives.replica, receives.microbatch, b, u},
+                      both,
+                      columns});
           }
         }
       }

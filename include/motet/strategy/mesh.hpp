@@ -25,11 +25,13 @@ struct mesh_position {
 
 enum class axis : std::uint8_t { stage, data, context, tensor };
 
-// The ranks of one module, in the order stage, replica, context, tensor: neighbours in the list share a tensor group, which talks most.
+// The ranks of one module, in the order stage, replica, context, tensor: neighbours in the list share a
+// tensor group, which talks most.
 class mesh {
  public:
   constexpr mesh() = default;
-  constexpr mesh(degrees split, list<std::int32_t> ranks) : split_(split), ranks_(static_cast<list<std::int32_t>&&>(ranks)) {}
+  constexpr mesh(degrees split, list<std::int32_t> ranks)
+      : split_(split), ranks_(static_cast<list<std::int32_t>&&>(ranks)) {}
   // `size` ranks from `first` on.
   static constexpr mesh from(std::int32_t first, degrees split) {
     list<std::int32_t> ranks;
@@ -40,7 +42,9 @@ class mesh {
   constexpr const degrees& split() const { return split_; }
   constexpr const list<std::int32_t>& ranks() const { return ranks_; }
   constexpr std::int32_t rank(const mesh_position& at) const {
-    return ranks_[((index{at.stage} * split_.data + at.replica) * split_.context + at.context) * split_.tensor + at.tensor];
+    return ranks_[((index{at.stage} * split_.data + at.replica) * split_.context + at.context) *
+                      split_.tensor +
+                  at.tensor];
   }
   constexpr mesh_position position(index place) const {
     mesh_position at;
@@ -61,7 +65,10 @@ class mesh {
   // All ranks that differ from this position along one axis only, in its order.
   constexpr list<std::int32_t> group(axis along, mesh_position at) const {
     list<std::int32_t> members;
-    std::int32_t& moving = along == axis::stage ? at.stage : along == axis::data ? at.replica : along == axis::context ? at.context : at.tensor;
+    std::int32_t& moving = along == axis::stage     ? at.stage
+                           : along == axis::data    ? at.replica
+                           : along == axis::context ? at.context
+                                                    : at.tensor;
     const std::int32_t size = along == axis::stage     ? split_.stages
                               : along == axis::data    ? split_.data
                               : along == axis::context ? split_.context
@@ -81,15 +88,20 @@ struct cluster_shape {
   std::int32_t ranks = 1;
   std::int32_t ranks_per_node = 0;  // 0: one node
   bool tensor_may_cross_nodes = false;
-  constexpr std::int32_t node(std::int32_t rank) const { return ranks_per_node > 0 ? rank / ranks_per_node : 0; }
+  constexpr std::int32_t node(std::int32_t rank) const {
+    return ranks_per_node > 0 ? rank / ranks_per_node : 0;
+  }
   friend constexpr bool operator==(const cluster_shape&, const cluster_shape&) = default;
 };
 
-// Degrees that fit the ranks, every rank once and in the cluster, tensor groups inside nodes. `where` is the place in the list of ranks.
+// Degrees that fit the ranks, every rank once and in the cluster, tensor groups inside nodes. `where` is the
+// place in the list of ranks.
 constexpr verdict check(const mesh& of, const cluster_shape& in) {
   const degrees& split = of.split();
-  if (split.stages < 1 || split.data < 1 || split.context < 1 || split.tensor < 1) return {reason::degree_not_positive, 0, 0, 1};
-  if (split.size() != of.ranks().size()) return {reason::degrees_do_not_multiply, 0, of.ranks().size(), split.size()};
+  if (split.stages < 1 || split.data < 1 || split.context < 1 || split.tensor < 1)
+    return {reason::degree_not_positive, 0, 0, 1};
+  if (split.size() != of.ranks().size())
+    return {reason::degrees_do_not_multiply, 0, of.ranks().size(), split.size()};
   list<std::uint8_t> seen(in.ranks, 0);
   for (index i = 0; i < of.ranks().size(); ++i) {
     const std::int32_t rank = of.ranks()[i];

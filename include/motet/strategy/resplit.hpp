@@ -7,18 +7,22 @@ namespace motet {
 
 // When and how far samples move from replicas that are slow to those that are fast.
 struct resplit_options {
-  index every = 0;         // steps between two moves; 0: none moves by itself
-  double most = 1;         // samples of a replica, times its even share: for so many memory is planned, and none ever has more
-  double step = 0.125;     // what a replica wins or loses in one move, times its even share; always one sample
+  index every = 0;  // steps between two moves; 0: none moves by itself
+  // samples of a replica, times its even share: for so many memory is planned, and none ever has more
+  double most = 1;
+  // what a replica wins or loses in one move, times its even share; always one sample
+  double step = 0.125;
   double smoothing = 0.5;  // the weight of what was measured before the last move
   double worth = 0.02;     // a move must promise to take that part off the time of the slowest
 };
 
 // What a replica may have of a group of so many samples.
-constexpr share_bounds bounds_of(const resplit_options& how, index samples, index replicas, index microbatches) {
+constexpr share_bounds bounds_of(const resplit_options& how, index samples, index replicas,
+                                 index microbatches) {
   const index even = (samples + replicas - 1) / replicas;
   const index least = microbatches < samples / replicas ? microbatches : samples / replicas;
-  const auto allowed = static_cast<index>(how.most * static_cast<double>(samples) / static_cast<double>(replicas) + 1e-9);
+  const auto allowed =
+      static_cast<index>(how.most * static_cast<double>(samples) / static_cast<double>(replicas) + 1e-9);
   const index most = allowed > even ? allowed : even, left = samples - (replicas - 1) * least;
   return {least, most < left ? most : left};
 }
@@ -28,15 +32,19 @@ struct share_place {
   index module = 0, replica = 0, rank = 0;
 };
 
-// Gives each replica of each module as many samples as it has time for. From the seconds that every place computed in a step follow those of a sample
-// there; then, module after module, the shares with which the busiest of its ranks would be through first, where a rank's other work counts too.
-// Moves and shares are bounded. Everything follows from the options and the seconds alone, so that ranks that know the same do the same.
+// Gives each replica of each module as many samples as it has time for. From the seconds that every place
+// computed in a step follow those of a sample there; then, module after module, the shares with which the
+// busiest of its ranks would be through first, where a rank's other work counts too. Moves and shares are
+// bounded. Everything follows from the options and the seconds alone, so that ranks that know the same do the
+// same.
 class share_balancer {
  public:
   share_balancer() = default;
   // split: of each module, as it is. All groups of a step are of one size.
   share_balancer(list<share_place> places, list<sample_split> splits, const resplit_options& how)
-      : how_(how), places_(static_cast<list<share_place>&&>(places)), splits_(static_cast<list<sample_split>&&>(splits)) {
+      : how_(how),
+        places_(static_cast<list<share_place>&&>(places)),
+        splits_(static_cast<list<sample_split>&&>(splits)) {
     for (const sample_split& each : splits_) {
       bounds_.push(bounds_of(how, each.samples / each.groups, each.replicas, each.microbatches));
       shares_.push(list<index>{});
@@ -60,7 +68,8 @@ class share_balancer {
       if (each < within.least || each > within.most) return false;
       sum += each;
     }
-    if (shares.size() != splits_[module].replicas || sum != splits_[module].samples / splits_[module].groups) return false;
+    if (shares.size() != splits_[module].replicas || sum != splits_[module].samples / splits_[module].groups)
+      return false;
     shares_[module] = shares;
     splits_[module] = splits_[module].weighted(shares, within.most);
     return true;
@@ -78,7 +87,8 @@ class share_balancer {
   bool move() {
     if (!noted_) return false;
     for (double& each : busy_) each = 0;
-    for (index p = 0; p < places_.size(); ++p) busy_[places_[p].rank] += rates_[p] * static_cast<double>(share_of(p));
+    for (index p = 0; p < places_.size(); ++p)
+      busy_[places_[p].rank] += rates_[p] * static_cast<double>(share_of(p));
     bool moved = false;
     for (index k = 0; k < splits_.size(); ++k) moved = move(k) || moved;
     return moved;
@@ -100,7 +110,8 @@ class share_balancer {
       const share_place& at = places_[p];
       if (at.module != module) continue;
       index which = 0;
-      while (which < found.size() && (found[which].replica != at.replica || found[which].rank != at.rank)) ++which;
+      while (which < found.size() && (found[which].replica != at.replica || found[which].rank != at.rank))
+        ++which;
       if (which == found.size()) found.push({at.replica, at.rank, 0, busy_[at.rank]});
       found[which].rate += rates_[p];
       found[which].other -= rates_[p] * static_cast<double>(share_of(p));
@@ -122,11 +133,13 @@ class share_balancer {
     const index replicas = now.size(), samples = splits_[module].samples / splits_[module].groups;
     if (replicas < 2) return false;
     list<double> low(replicas, 0.0), high(replicas, 0.0), wanted(replicas, 0.0);
-    const auto allowed = static_cast<index>(how_.step * static_cast<double>(samples) / static_cast<double>(replicas));
+    const auto allowed =
+        static_cast<index>(how_.step * static_cast<double>(samples) / static_cast<double>(replicas));
     const auto step = static_cast<double>(allowed > 1 ? allowed : 1);
     const share_bounds& within = bounds_[module];
     for (index r = 0; r < replicas; ++r) {
-      const auto at = static_cast<double>(now[r]), least = static_cast<double>(within.least), most = static_cast<double>(within.most);
+      const auto at = static_cast<double>(now[r]), least = static_cast<double>(within.least),
+                 most = static_cast<double>(within.most);
       low[r] = at - step > least ? at - step : least;
       high[r] = at + step < most ? at + step : most;
     }
@@ -162,7 +175,8 @@ class share_balancer {
     const list<index> next = weighted_shares(samples, weights, within);
     if (slowest(loads, next) >= (1 - how_.worth) * slowest(loads, now)) return false;
 
-    for (const load& each : loads) busy_[each.rank] += each.rate * static_cast<double>(next[each.replica] - now[each.replica]);
+    for (const load& each : loads)
+      busy_[each.rank] += each.rate * static_cast<double>(next[each.replica] - now[each.replica]);
     return set(module, next);
   }
 

@@ -7,20 +7,23 @@
 
 namespace motet {
 
-// What each owner has at least and at most. Where there is too little or too much for all, the even share is the bound.
+// What each owner has at least and at most. Where there is too little or too much for all, the even share is
+// the bound.
 struct share_bounds {
   index least = 0;
   index most = std::numeric_limits<index>::max();
 };
 
-// `whole` things over owners in proportion to their weights, rounded by the largest remainder: of equal ones the first owner's. Who would have less
-// than `least` or more than `most` has just that, and the others share the rest by their weights. Equal weights give the parts of share(). Weights are not
-// negative; where all are zero, they count as equal. whole * sum of weights must be a number.
+// `whole` things over owners in proportion to their weights, rounded by the largest remainder: of equal ones
+// the first owner's. Who would have less than `least` or more than `most` has just that, and the others share
+// the rest by their weights. Equal weights give the parts of share(). Weights are not negative; where all are
+// zero, they count as equal. whole * sum of weights must be a number.
 constexpr list<index> weighted_shares(index whole, const list<index>& weights, share_bounds within = {}) {
   const index owners = weights.size();
   list<index> found(owners, 0);
   if (owners == 0) return found;
-  const index least = within.least < whole / owners ? within.least : whole / owners, even = (whole + owners - 1) / owners;
+  const index least = within.least < whole / owners ? within.least : whole / owners,
+              even = (whole + owners - 1) / owners;
   const index most = within.most < even ? even : within.most < whole ? within.most : whole;
 
   list<std::uint8_t> settled(owners, 0);
@@ -38,7 +41,8 @@ constexpr list<index> weighted_shares(index whole, const list<index>& weights, s
     equal = sum == 0;
     if (equal) sum = free;
     if (free == 0) break;
-    // What is missing below and what is too much above, in parts of 1 / sum. The larger of both moves the others' shares for sure.
+    // What is missing below and what is too much above, in parts of 1 / sum. The larger of both moves the
+    // others' shares for sure.
     index missing = 0, over = 0;
     for (index i = 0; i < owners; ++i) {
       if (settled[i] != 0) continue;

@@ -11,8 +11,9 @@
 
 namespace motet {
 
-// Hands out memory by moving a mark; gives it back by moving the mark down. It is a value: every thread of a team carries its own copy, takes
-// the same steps and so gets the same addresses, with no lock. With no memory behind it, it only measures.
+// Hands out memory by moving a mark; gives it back by moving the mark down. It is a value: every thread of a
+// team carries its own copy, takes the same steps and so gets the same addresses, with no lock. With no
+// memory behind it, it only measures.
 class arena {
  public:
   static constexpr index alignment = 64;
@@ -28,7 +29,8 @@ class arena {
     peak_ = used_ > peak_ ? used_ : peak_;
     // While measuring, addresses are made up but distinct and never read.
     if (base_ == nullptr) return reinterpret_cast<T*>(static_cast<std::uintptr_t>(4096 + at));
-    if (used_ > capacity_) fail(arena_full, "wanted " + std::to_string(used_) + " bytes, has " + std::to_string(capacity_));
+    if (used_ > capacity_)
+      fail(arena_full, "wanted " + std::to_string(used_) + " bytes, has " + std::to_string(capacity_));
     return reinterpret_cast<T*>(base_ + at);
   }
   template <class T, index Width>
@@ -54,7 +56,8 @@ class buffer {
  public:
   buffer() = default;
   explicit buffer(index count)
-      : data_(count > 0 ? static_cast<T*>(::operator new(bytes_of(count), std::align_val_t{4096})) : nullptr), size_(count) {}
+      : data_(count > 0 ? static_cast<T*>(::operator new(bytes_of(count), std::align_val_t{4096})) : nullptr),
+        size_(count) {}
   T* data() const { return data_.get(); }
   index size() const { return size_; }
   T& operator[](index i) const { return data_.get()[i]; }

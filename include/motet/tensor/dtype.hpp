@@ -14,12 +14,31 @@ struct bf16 {
     const auto raw = __builtin_bit_cast(std::uint32_t, value);
     const bool nan = (raw & 0x7fffffffu) > 0x7f800000u;
     // Round to nearest even; a NaN keeps its sign and stays a NaN.
-    bits = nan ? static_cast<std::uint16_t>((raw >> 16) | 0x40u) : static_cast<std::uint16_t>((raw + 0x7fffu + ((raw >> 16) & 1u)) >> 16);
+    bits = nan ? static_cast<std::uint16_t>((raw >> 16) | 0x40u)
+               : static_cast<std::uint16_t>((raw + 0x7fffu + ((raw >> 16) & 1u)) >> 16);
   }
-  MOTET_HOST_DEVICE constexpr operator float() const { return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16); }
+  MOTET_HOST_DEVICE constexpr operator float() const {
+    return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
+  }
 };
 
-enum class dtype : std::uint8_t { boolean, u8, i8, u16, i16, u32, i32, u64, i64, f16, bf16, f32, f64, f8_e4m3, f8_e5m2 };
+enum class dtype : std::uint8_t {
+  boolean,
+  u8,
+  i8,
+  u16,
+  i16,
+  u32,
+  i32,
+  u64,
+  i64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  f8_e4m3,
+  f8_e5m2
+};
 
 constexpr index dtype_bytes(dtype kind) {
   switch (kind) {
@@ -73,7 +92,9 @@ struct numbers {
 using fp32 = numbers<float, float, float>;
 using mixed_bf16 = numbers<bf16, float, float>;
 using bf16_streams =
-    numbers<bf16, bf16, float>;  // rows between blocks in bf16 as well: half their memory and traffic, three more bits of noise in what they add up
+    // rows between blocks in bf16 as well: half their memory and traffic, three more bits of noise in what
+    // they add up
+    numbers<bf16, bf16, float>;
 using fp64 = numbers<double, double, double>;  // for finite differences
 
 }  // namespace motet

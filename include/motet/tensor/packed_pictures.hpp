@@ -5,8 +5,9 @@
 
 namespace motet {
 
-// A decoded picture, or the part of one that is looked at: rows from the top, the channels of a pixel together. It is resized to the model's square
-// when the model reads it. Or, with pitch 0, what was resized before: floats in planes, scaled and mirrored.
+// A decoded picture, or the part of one that is looked at: rows from the top, the channels of a pixel
+// together. It is resized to the model's square when the model reads it. Or, with pitch 0, what was resized
+// before: floats in planes, scaled and mirrored.
 struct packed_picture {
   std::int64_t at = 0;                 // its first byte among all that were packed together
   std::int32_t pitch = 0;              // bytes from row to row; it takes pitch x height bytes
@@ -14,26 +15,31 @@ struct packed_picture {
   std::int32_t flip = 0;               // not 0: left and right change sides
 };
 
-// The pictures of a batch in one piece of memory, one behind the other, each of a size of its own. Slices of a batch have the same origin. Where
-// `at` and the pitch are multiples of 16, sixteen bytes are read at once.
+// The pictures of a batch in one piece of memory, one behind the other, each of a size of its own. Slices of
+// a batch have the same origin. Where `at` and the pitch are multiples of 16, sixteen bytes are read at once.
 struct packed_pictures {
   static constexpr index most_channels = 4;
   static constexpr index most_line = 8192;  // numbers in a row of a picture that is resized later
 
-  const std::uint8_t* bytes = nullptr;                          // of the picture *origin; null: there are none
+  // of the picture *origin; null: there are none
+  const std::uint8_t* bytes = nullptr;
   const packed_picture* each = nullptr;                         // (samples)
   const packed_picture* origin = nullptr;                       // whose bytes come first
   float factor[most_channels] = {}, shift[most_channels] = {};  // a number is byte x factor + shift
 
-  MOTET_HOST_DEVICE const std::uint8_t* of(index sample) const { return bytes + (each[sample].at - origin->at); }
+  MOTET_HOST_DEVICE const std::uint8_t* of(index sample) const {
+    return bytes + (each[sample].at - origin->at);
+  }
 
   // Memory for a picture in the form that takes most: floats.
-  static constexpr index most_bytes(index channels, index side) { return round_up(channels * side * side * static_cast<index>(sizeof(float)), 16); }
+  static constexpr index most_bytes(index channels, index side) {
+    return round_up(channels * side * side * static_cast<index>(sizeof(float)), 16);
+  }
   static constexpr index pitch_of(index width, index channels) { return round_up(width * channels, 16); }
   // Whether a part of a picture may stay as it is: then it takes no more memory than floats.
   static constexpr bool takes(index width, index height, index channels, index side) {
-    return channels <= most_channels && resize_axis::takes(width, side) && resize_axis::takes(height, side) && width * channels <= most_line &&
-           pitch_of(width, channels) * height <= most_bytes(channels, side);
+    return channels <= most_channels && resize_axis::takes(width, side) && resize_axis::takes(height, side) &&
+           width * channels <= most_line && pitch_of(width, channels) * height <= most_bytes(channels, side);
   }
 };
 

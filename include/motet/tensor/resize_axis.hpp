@@ -5,18 +5,22 @@
 
 namespace motet {
 
-// Bilinear interpolation along one side of a picture, which averages when it shrinks: how much each of `from` pixels counts in pixel i of `to`. Whole
-// numbers, so that all devices weigh alike. As data/resize.hpp weighs: 1 - distance / support, of centres, where that is positive.
+// Bilinear interpolation along one side of a picture, which averages when it shrinks: how much each of `from`
+// pixels counts in pixel i of `to`. Whole numbers, so that all devices weigh alike. As data/resize.hpp
+// weighs: 1 - distance / support, of centres, where that is positive.
 struct resize_axis {
   static constexpr std::int32_t most_to = 8000, most_shrink = 16;  // beyond these, 32 bits are too few
-  static constexpr bool takes(index from, index to) { return from >= 1 && to >= 1 && to <= most_to && from <= most_shrink * to; }
+  static constexpr bool takes(index from, index to) {
+    return from >= 1 && to >= 1 && to <= most_to && from <= most_shrink * to;
+  }
 
   std::int32_t from = 1, to = 1;
 
   struct taps {
     std::int32_t first = 0, count = 0;  // pixels
-    std::int32_t distance = 0;          // from the first one's centre to that of pixel i, in steps of 1 / (2 to)
-    std::int32_t sum = 1;               // of the weights
+    // from the first one's centre to that of pixel i, in steps of 1 / (2 to)
+    std::int32_t distance = 0;
+    std::int32_t sum = 1;  // of the weights
   };
   MOTET_HOST_DEVICE constexpr taps at(std::int32_t i) const {
     const std::int32_t centre = (2 * i + 1) * from, reach = support() + to;
@@ -33,7 +37,8 @@ struct resize_axis {
     return found;
   }
   MOTET_HOST_DEVICE constexpr std::int32_t weight(const taps& of, std::int32_t t) const {
-    const std::int32_t distance = of.distance + 2 * to * t, left = support() - (distance < 0 ? -distance : distance);
+    const std::int32_t distance = of.distance + 2 * to * t,
+                       left = support() - (distance < 0 ? -distance : distance);
     return left > 0 ? left : 0;
   }
 

@@ -5,8 +5,9 @@
 
 namespace motet {
 
-// How the rows of each sample are cut between the members of a group: into one piece for each, or, so that all have equal work under a causal mask, into
-// twice as many, of which part k has k and, from the other end, k again. Any number of rows will do; of few, some parts have none.
+// How the rows of each sample are cut between the members of a group: into one piece for each, or, so that
+// all have equal work under a causal mask, into twice as many, of which part k has k and, from the other end,
+// k again. Any number of rows will do; of few, some parts have none.
 struct row_parts {
   index parts = 1;
   bool balanced = false;

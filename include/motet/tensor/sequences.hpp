@@ -12,23 +12,27 @@ struct interval {
   MOTET_HOST_DEVICE constexpr index size() const { return end - begin; }
 };
 
-// How the rows of a batch belong to its samples: every sample `length` rows, or sample s the rows [offsets[s], offsets[s + 1]).
-// Nothing is padded; a sample may have no rows.
+// How the rows of a batch belong to its samples: every sample `length` rows, or sample s the rows
+// [offsets[s], offsets[s + 1]). Nothing is padded; a sample may have no rows.
 struct sequences {
   index samples = 0;
   index length = 1;                // of each sample, when offsets is null
   const index* offsets = nullptr;  // samples + 1 entries
 
-  MOTET_HOST_DEVICE constexpr index begin(index sample) const { return offsets ? offsets[sample] : sample * length; }
+  MOTET_HOST_DEVICE constexpr index begin(index sample) const {
+    return offsets ? offsets[sample] : sample * length;
+  }
   MOTET_HOST_DEVICE constexpr index end(index sample) const { return begin(sample + 1); }
   MOTET_HOST_DEVICE constexpr index rows() const { return begin(samples); }
   MOTET_HOST_DEVICE constexpr index rows_of(index sample) const { return end(sample) - begin(sample); }
   // The same samples with one row each: what pooling leaves.
   constexpr sequences pooled() const { return {samples, 1, nullptr}; }
 
-  // The samples that belong to part `which` of `parts`: whole samples, rows as even as that allows. Every operation on rows uses this one
-  // split, so that what a thread reads it wrote itself.
-  constexpr interval part(index which, index parts) const { return {boundary(which, parts), boundary(which + 1, parts)}; }
+  // The samples that belong to part `which` of `parts`: whole samples, rows as even as that allows. Every
+  // operation on rows uses this one split, so that what a thread reads it wrote itself.
+  constexpr interval part(index which, index parts) const {
+    return {boundary(which, parts), boundary(which + 1, parts)};
+  }
   constexpr interval part_rows(index which, index parts) const {
     const interval own = part(which, parts);
     return {begin(own.begin), begin(own.end)};

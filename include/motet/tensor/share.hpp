@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// Part `which` of `whole` things over `parts` owners: as even as can be, the first ones larger. 25 heads over 4 are 7, 6, 6, 6; with more owners than
-// things the last have none.
+// Part `which` of `whole` things over `parts` owners: as even as can be, the first ones larger. 25 heads over
+// 4 are 7, 6, 6, 6; with more owners than things the last have none.
 MOTET_HOST_DEVICE constexpr interval share(index whole, index parts, index which) {
   const index least = whole / parts, larger = whole % parts;
   const index begin = which * least + (which < larger ? which : larger);

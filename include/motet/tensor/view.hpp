@@ -18,7 +18,9 @@ struct matrix {
   MOTET_HOST_DEVICE constexpr T* row(index r) const { return data + r * stride; }
   MOTET_HOST_DEVICE constexpr explicit operator bool() const { return data != nullptr; }
   constexpr matrix<T> columns(index first, index count) const { return {data + first, rows, count, stride}; }
-  constexpr matrix<T> slice(index first, index count) const { return {data + first * stride, count, width, stride}; }
+  constexpr matrix<T> slice(index first, index count) const {
+    return {data + first * stride, count, width, stride};
+  }
   template <class U>
     requires(std::is_same_v<U, const T> && !std::is_const_v<T>)
   constexpr operator matrix<U>() const {
@@ -36,7 +38,9 @@ struct view : matrix<T> {
   constexpr operator view<U, Width>() const {
     return {this->data, this->rows, this->stride};
   }
-  constexpr view<T, Width> slice(index first, index count) const { return {this->data + first * this->stride, count, this->stride}; }
+  constexpr view<T, Width> slice(index first, index count) const {
+    return {this->data + first * this->stride, count, this->stride};
+  }
 };
 
 }  // namespace motet

@@ -42,7 +42,8 @@ inline double tick_step(double low, double high, int count) {
 
 inline std::string number_text(double value) {
   char out[32];
-  std::snprintf(out, sizeof out, std::fabs(value) >= 1e5 ? "%.3g" : "%.6g", std::fabs(value) < 1e-12 ? 0.0 : value);
+  std::snprintf(out, sizeof out, std::fabs(value) >= 1e5 ? "%.3g" : "%.6g",
+                std::fabs(value) < 1e-12 ? 0.0 : value);
   return out;
 }
 
@@ -89,8 +90,10 @@ inline std::string chart_svg(const chart_points& all, const chart_config& config
   for (const auto& each : all)
     if (std::isfinite(each.first) && std::isfinite(each.second)) points.push_back(each);
   points = detail::thinned(points, 600);
-  std::string out = "<svg viewBox=\"0 0 640 280\" role=\"img\" aria-label=\"" + escape_html(config.title) + "\">";
-  if (points.empty()) return out + "<text x=\"320\" y=\"140\" class=\"tick\" text-anchor=\"middle\">no values</text></svg>";
+  std::string out =
+      "<svg viewBox=\"0 0 640 280\" role=\"img\" aria-label=\"" + escape_html(config.title) + "\">";
+  if (points.empty())
+    return out + "<text x=\"320\" y=\"140\" class=\"tick\" text-anchor=\"middle\">no values</text></svg>";
   double x0 = points.front().first, x1 = points.back().first, y0 = points[0].second, y1 = y0;
   for (const auto& [x, y] : points) y0 = std::min(y0, y), y1 = std::max(y1, y);
   if (std::isfinite(config.low)) y0 = config.low;
@@ -101,22 +104,29 @@ inline std::string chart_svg(const chart_points& all, const chart_config& config
   if (!std::isfinite(config.high)) y1 = std::ceil(y1 / y_step) * y_step;
   if (y1 <= y0) y1 = y0 + 1;
   const auto at_x = [&](double x) { return left + (x - x0) / (x1 - x0) * (width - left - right); };
-  const auto at_y = [&](double y) { return height - bottom - (std::clamp(y, y0, y1) - y0) / (y1 - y0) * (height - top - bottom); };
+  const auto at_y = [&](double y) {
+    return height - bottom - (std::clamp(y, y0, y1) - y0) / (y1 - y0) * (height - top - bottom);
+  };
   char text[200];
   for (double y = std::ceil(y0 / y_step) * y_step; y <= y1 + y_step * 1e-6; y += y_step) {
-    std::snprintf(text, sizeof text, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>", left, width - right, at_y(y), at_y(y));
+    std::snprintf(text, sizeof text, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>",
+                  left, width - right, at_y(y), at_y(y));
     out += text;
-    std::snprintf(text, sizeof text, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s%s</text>", left - 8, at_y(y) + 4,
-                  detail::number_text(config.percent ? 100 * y : y).c_str(), config.percent ? "%" : "");
+    std::snprintf(text, sizeof text,
+                  "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s%s</text>", left - 8,
+                  at_y(y) + 4, detail::number_text(config.percent ? 100 * y : y).c_str(),
+                  config.percent ? "%" : "");
     out += text;
   }
   for (double x = std::ceil(x0 / x_step) * x_step; x <= x1 + x_step * 1e-6; x += x_step) {
-    std::snprintf(text, sizeof text, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>", at_x(x), height - bottom + 18,
-                  detail::number_text(x).c_str());
+    std::snprintf(text, sizeof text,
+                  "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>", at_x(x),
+                  height - bottom + 18, detail::number_text(x).c_str());
     out += text;
   }
-  std::snprintf(text, sizeof text, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">step</text>", (left + width - right) / 2,
-                height - 4);
+  std::snprintf(text, sizeof text,
+                "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">step</text>",
+                (left + width - right) / 2, height - 4);
   out += text;
   const auto line = [&](const chart_points& of, const char* kind) {
     out += std::string("<polyline class=\"") + kind + "\" points=\"";
@@ -130,8 +140,11 @@ inline std::string chart_svg(const chart_points& all, const chart_config& config
   if (config.smooth) line(detail::smoothed(points), "curve");
   if (config.dots) {
     for (const auto& [x, y] : points) {
-      std::snprintf(text, sizeof text, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"><title>step %s: %s%s</title></circle>", at_x(x),
-                    at_y(y), detail::number_text(x).c_str(), detail::number_text(config.percent ? 100 * y : y).c_str(), config.percent ? "%" : "");
+      std::snprintf(
+          text, sizeof text,
+          "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"><title>step %s: %s%s</title></circle>",
+          at_x(x), at_y(y), detail::number_text(x).c_str(),
+          detail::number_text(config.percent ? 100 * y : y).c_str(), config.percent ? "%" : "");
       out += text;
     }
   }

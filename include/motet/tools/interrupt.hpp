@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// Ctrl-C (SIGINT) and SIGTERM ask a run to stop at the end of its step. A second one ends the program at once, as it would without this.
-// One object at a time; the old handling comes back at its end.
+// Ctrl-C (SIGINT) and SIGTERM ask a run to stop at the end of its step. A second one ends the program at
+// once, as it would without this. One object at a time; the old handling comes back at its end.
 class interrupt {
  public:
   interrupt() {

@@ -15,7 +15,8 @@ namespace motet {
 class metrics_file {
  public:
   metrics_file() = default;  // writes nothing
-  // A run that goes on after step `keep` keeps the lines up to there (those that can be read); -1 starts anew.
+  // A run that goes on after step `keep` keeps the lines up to there (those that can be read); -1 starts
+  // anew.
   explicit metrics_file(const std::filesystem::path& path, std::int64_t keep = -1) : path_(path) {
     std::error_code ignored;
     if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
@@ -23,7 +24,8 @@ class metrics_file {
     if (keep >= 0 && std::filesystem::exists(path, ignored)) {
       for (const json& line : read_metrics(path)) {
         const json* step = line.find("step");
-        if (step != nullptr && step->is_integer() && step->integer() <= keep && line.find("final") == nullptr) kept += write_json(line) + "\n";
+        if (step != nullptr && step->is_integer() && step->integer() <= keep && line.find("final") == nullptr)
+          kept += write_json(line) + "\n";
       }
     }
     write_file(path, kept);

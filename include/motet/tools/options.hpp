@@ -15,13 +15,15 @@
 
 namespace motet {
 
-// The command line of a program: declare each option with the variable that it sets, then parse(). What is not understood is an error (MT-X..)
-// that names the nearest option. --help is known to all.
+// The command line of a program: declare each option with the variable that it sets, then parse(). What is
+// not understood is an error (MT-X..) that names the nearest option. --help is known to all.
 class options {
  public:
   options(std::string program, std::string about) : program_(std::move(program)), about_(std::move(about)) {}
 
-  void flag(std::string name, bool& value, std::string help) { add({std::move(name), "", std::move(help), &value}); }
+  void flag(std::string name, bool& value, std::string help) {
+    add({std::move(name), "", std::move(help), &value});
+  }
   void text(std::string name, std::string& value, std::string unit, std::string help) {
     add({std::move(name), std::move(unit), std::move(help), &value});
   }
@@ -41,7 +43,9 @@ class options {
     made.least = static_cast<double>(least);
     add(std::move(made));
   }
-  void count(std::string name, std::uint64_t& value, std::string help) { add({std::move(name), "N", std::move(help), &value}); }
+  void count(std::string name, std::uint64_t& value, std::string help) {
+    add({std::move(name), "N", std::move(help), &value});
+  }
   void real(std::string name, double& value, double least, double most, std::string help) {
     entry made{std::move(name), "X", std::move(help), &value};
     made.least = least;
@@ -69,12 +73,14 @@ class options {
       }
       found->given = true;
       if (auto* const flag = std::get_if<bool*>(&found->value)) {
-        if (joined) fail(bad_option_value, found->name + " takes no value, got \"" + std::string(value) + "\"");
+        if (joined)
+          fail(bad_option_value, found->name + " takes no value, got \"" + std::string(value) + "\"");
         **flag = true;
         continue;
       }
       if (!joined) {
-        if (i + 1 >= count || (std::string_view(words[i + 1]).starts_with("--"))) fail(option_without_value, found->name + " " + found->unit);
+        if (i + 1 >= count || (std::string_view(words[i + 1]).starts_with("--")))
+          fail(option_without_value, found->name + " " + found->unit);
         value = words[++i];
       }
       set(*found, value);
@@ -82,7 +88,8 @@ class options {
     return true;
   }
   bool given(std::string_view name) const {
-    return std::any_of(entries_.begin(), entries_.end(), [&](const entry& each) { return each.name == name && each.given; });
+    return std::any_of(entries_.begin(), entries_.end(),
+                       [&](const entry& each) { return each.name == name && each.given; });
   }
   void require(std::string_view name) const {
     if (!given(name)) fail(option_missing, std::string(name));
@@ -115,7 +122,9 @@ class options {
     made.standard = standard_of(made);
     entries_.push_back(std::move(made));
   }
-  static std::string left(const entry& each) { return each.name + (each.unit.empty() ? "" : " " + each.unit); }
+  static std::string left(const entry& each) {
+    return each.name + (each.unit.empty() ? "" : " " + each.unit);
+  }
   // The value before parsing is what help shows.
   static std::string standard_of(const entry& each) {
     if (!each.standard.empty()) return each.standard;
@@ -174,8 +183,10 @@ class options {
   }
   static void set(const entry& which, std::string_view value) {
     if (auto* const text = std::get_if<std::string*>(&which.value)) {
-      if (!which.choices.empty() && std::find(which.choices.begin(), which.choices.end(), value) == which.choices.end())
-        fail(bad_option_value, which.name + " wants one of " + which.unit + ", got \"" + std::string(value) + "\"");
+      if (!which.choices.empty() &&
+          std::find(which.choices.begin(), which.choices.end(), value) == which.choices.end())
+        fail(bad_option_value,
+             which.name + " wants one of " + which.unit + ", got \"" + std::string(value) + "\"");
       if (value.empty()) fail(option_without_value, which.name + " " + which.unit);
       **text = value;
     } else if (auto* const several = std::get_if<std::vector<std::string>*>(&which.value)) {
@@ -184,15 +195,17 @@ class options {
     } else if (auto* const whole = std::get_if<index*>(&which.value)) {
       const index got = number<index>(which, value, "a whole number");
       if (static_cast<double>(got) < which.least)
-        fail(bad_option_value, which.name + " wants at least " + std::to_string(static_cast<index>(which.least)) + ", got " + std::to_string(got));
+        fail(bad_option_value, which.name + " wants at least " +
+                                   std::to_string(static_cast<index>(which.least)) + ", got " +
+                                   std::to_string(got));
       **whole = got;
     } else if (auto* const word = std::get_if<std::uint64_t*>(&which.value)) {
       **word = number<std::uint64_t>(which, value, "a whole number that is not negative");
     } else if (auto* const real = std::get_if<double*>(&which.value)) {
       const double got = number<double>(which, value, "a number");
       if (!std::isfinite(got) || got < which.least || got > which.most)
-        fail(bad_option_value,
-             which.name + " wants a number from " + shortest(which.least) + " to " + shortest(which.most) + ", got \"" + std::string(value) + "\"");
+        fail(bad_option_value, which.name + " wants a number from " + shortest(which.least) + " to " +
+                                   shortest(which.most) + ", got \"" + std::string(value) + "\"");
       **real = got;
     }
   }

@@ -19,7 +19,8 @@ inline std::string clock_text(double seconds) {
   if (!(seconds >= 0 && seconds < 1e9)) return "-";
   const auto whole = static_cast<long>(std::lround(seconds));
   char out[48];
-  if (whole >= 3600) std::snprintf(out, sizeof out, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+  if (whole >= 3600)
+    std::snprintf(out, sizeof out, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
   else std::snprintf(out, sizeof out, "%ld:%02ld", whole / 60, whole % 60);
   return out;
 }
@@ -57,11 +58,15 @@ struct step_line {
 
 inline std::string text_of(const step_line& line) {
   char out[256];
-  std::snprintf(out, sizeof out,
-                "step %td/%td %3.0f%%  loss %.4f  norm %.3f  lr %.2e  %.0f ms  %.1f samples/s  MFU %.1f%%  mem %s  data-wait %.1f%%  ETA %s",
-                line.step, line.steps, line.steps > 0 ? 100.0 * static_cast<double>(line.step) / static_cast<double>(line.steps) : 0.0, line.loss,
-                line.gradient_norm, line.rate, line.seconds * 1e3, line.samples_per_second, line.utilisation * 100,
-                bytes_text(static_cast<double>(line.memory)).c_str(), line.data_wait * 100, clock_text(line.left).c_str());
+  std::snprintf(
+      out, sizeof out,
+      "step %td/%td %3.0f%%  loss %.4f  norm %.3f  lr %.2e  %.0f ms  %.1f samples/s  MFU %.1f%%  mem %s  "
+      "data-wait %.1f%%  ETA %s",
+      line.step, line.steps,
+      line.steps > 0 ? 100.0 * static_cast<double>(line.step) / static_cast<double>(line.steps) : 0.0,
+      line.loss, line.gradient_norm, line.rate, line.seconds * 1e3, line.samples_per_second,
+      line.utilisation * 100, bytes_text(static_cast<double>(line.memory)).c_str(), line.data_wait * 100,
+      clock_text(line.left).c_str());
   return out;
 }
 
@@ -106,7 +111,8 @@ class progress {
   }
 
   static std::string bar(double done, int cells) {
-    static constexpr const char* eighths[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
+    static constexpr const char* eighths[] = {"",       "\u258f", "\u258e", "\u258d",
+                                              "\u258c", "\u258b", "\u258a", "\u2589"};
     const int full = static_cast<int>(std::clamp(done, 0.0, 1.0) * cells * 8);
     std::string out = "\u2595";
     for (int i = 0; i < full / 8; ++i) out += "\u2588";

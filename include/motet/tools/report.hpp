@@ -66,40 +66,49 @@ inline std::string render_report(const report_page& page) {
   std::string out =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width,initial-scale=1\"><title>" +
-      escape_html(page.title) + "</title><style>" + detail::report_style + "</style></head><body><main>\n<h1>" + escape_html(page.title) +
-      "</h1><p class=\"sub\">" + escape_html(page.subtitle) + "</p>\n";
+      escape_html(page.title) + "</title><style>" + detail::report_style +
+      "</style></head><body><main>\n<h1>" + escape_html(page.title) + "</h1><p class=\"sub\">" +
+      escape_html(page.subtitle) + "</p>\n";
   char text[160];
   if (!page.headline.empty()) {
     out += "<div class=\"numbers\">";
     for (const report_number& each : page.headline)
-      out += "<div class=\"card\"><div class=\"value\">" + escape_html(each.value) + "</div><div class=\"label\">" + escape_html(each.label) +
-             "</div></div>";
+      out += "<div class=\"card\"><div class=\"value\">" + escape_html(each.value) +
+             "</div><div class=\"label\">" + escape_html(each.label) + "</div></div>";
     out += "</div>\n";
   }
   out += "<div class=\"grid2\">";
   for (const report_curve& each : page.curves)
-    out += "<section class=\"card\"><h2>" + escape_html(each.config.title) + "</h2>" + chart_svg(each.points, each.config) + "</section>\n";
+    out += "<section class=\"card\"><h2>" + escape_html(each.config.title) + "</h2>" +
+           chart_svg(each.points, each.config) + "</section>\n";
   out += "</div>\n";
   if (!page.sections.empty()) {
     double sum = 0, most = 0;
     for (const section_share& each : page.sections) sum += each.seconds, most = std::max(most, each.seconds);
     out += "<section class=\"card\"><h2>Where a step's time goes</h2><div class=\"bars\">";
     for (const section_share& each : page.sections) {
-      std::snprintf(text, sizeof text, "<div class=\"track\"><div class=\"fill\" style=\"width:%.1f%%\"></div></div><span>%.1f%%</span>",
-                    most > 0 ? 100 * each.seconds / most : 0.0, sum > 0 ? 100 * each.seconds / sum : 0.0);
+      std::snprintf(
+          text, sizeof text,
+          "<div class=\"track\"><div class=\"fill\" style=\"width:%.1f%%\"></div></div><span>%.1f%%</span>",
+          most > 0 ? 100 * each.seconds / most : 0.0, sum > 0 ? 100 * each.seconds / sum : 0.0);
       out += "<span>" + escape_html(each.name) + "</span>" + text;
     }
     out += "</div></section>\n";
   }
   if (!page.pictures.empty()) {
-    out += "<section class=\"card\"><h2>Held-out pictures and their best captions</h2><p class=\"sub\">" + escape_html(page.pictures_note) +
-           "</p><div class=\"shots\">";
+    out += "<section class=\"card\"><h2>Held-out pictures and their best captions</h2><p class=\"sub\">" +
+           escape_html(page.pictures_note) + "</p><div class=\"shots\">";
     for (const report_picture& each : page.pictures) {
-      out += "<div class=\"shot\"><img alt=\"" + escape_html(each.caption) + "\" src=\"" + each.source + "\"><div><ol>";
+      out += "<div class=\"shot\"><img alt=\"" + escape_html(each.caption) + "\" src=\"" + each.source +
+             "\"><div><ol>";
       bool first = true;
       for (const report_guess& guess : each.guesses) {
         std::snprintf(text, sizeof text, " %.0f%%</li>", 100 * guess.share);
-        out += std::string("<li class=\"") + (guess.right ? "right" : first ? "wrong" : "later") + "\">" + escape_html(guess.caption) + text;
+        out += std::string("<li class=\"") +
+               (guess.right ? "right"
+                : first     ? "wrong"
+                            : "later") +
+               "\">" + escape_html(guess.caption) + text;
         first = false;
       }
       out += "</ol><div class=\"own\">" + escape_html(each.caption) + "</div></div></div>\n";
@@ -108,7 +117,8 @@ inline std::string render_report(const report_page& page) {
   }
   if (!page.facts.empty()) {
     out += "<section class=\"card\"><h2>The run</h2><table>";
-    for (const auto& [name, value] : page.facts) out += "<tr><td>" + escape_html(name) + "</td><td>" + escape_html(value) + "</td></tr>";
+    for (const auto& [name, value] : page.facts)
+      out += "<tr><td>" + escape_html(name) + "</td><td>" + escape_html(value) + "</td></tr>";
     out += "</table></section>\n";
   }
   return out + "</main></body></html>\n";

@@ -23,7 +23,9 @@ inline double copy_rate() {
   for (int i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();
     std::memcpy(to.data(), from.data(), static_cast<std::size_t>(size));
-    best = std::max(best, static_cast<double>(size) / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    best =
+        std::max(best, static_cast<double>(size) /
+                           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return best;
 }
@@ -40,8 +42,9 @@ constexpr cluster_facts shared_by(cluster_facts machine, std::int32_t ranks) {
   return machine;
 }
 
-// This machine as a cluster of one node, whose ranks are threads: as many as processors, or as told. Rates are measured on a device of one thread,
-// such as cpu::device, which takes about 0.2 s; four fifths of the memory are for ranks.
+// This machine as a cluster of one node, whose ranks are threads: as many as processors, or as told. Rates
+// are measured on a device of one thread, such as cpu::device, which takes about 0.2 s; four fifths of the
+// memory are for ranks.
 template <class Device>
 cluster_facts this_machine(std::int32_t ranks = 0) {
   Device one(1);
@@ -52,8 +55,8 @@ cluster_facts this_machine(std::int32_t ranks = 0) {
   out.device.name = "processor core";
   out.device.single_flops = one.template measure_peak<float>();
   out.device.half_flops = one.template measure_peak<bf16>();
-  out.device.memory_bytes =
-      0.8 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / out.devices_per_node;
+  out.device.memory_bytes = 0.8 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+                            static_cast<double>(::sysconf(_SC_PAGESIZE)) / out.devices_per_node;
   out.device.bytes_per_second = 2 * copied;  // read and written
   out.device.products = {1, 8, 8};           // of what was measured, which is a large product
   out.inside = {5e-6, copied};

@@ -14,13 +14,17 @@ struct zero_shot_result {
   std::vector<index> guess;        // for each picture the class with the nearest caption
   std::vector<index> of_class;     // pictures of each class
   std::vector<index> right_class;  // of these, recognised
-  double accuracy() const { return pictures > 0 ? static_cast<double>(right) / static_cast<double>(pictures) : 0; }
+  double accuracy() const {
+    return pictures > 0 ? static_cast<double>(right) / static_cast<double>(pictures) : 0;
+  }
 };
 
-// Classification without training for it: a picture's class is the one whose caption has the nearest features. Rows have length one; of equally
-// near captions the first wins. `truth` holds the class of each picture.
+// Classification without training for it: a picture's class is the one whose caption has the nearest
+// features. Rows have length one; of equally near captions the first wins. `truth` holds the class of each
+// picture.
 template <class T>
-zero_shot_result zero_shot(matrix<const T> pictures, matrix<const T> captions, const std::vector<index>& truth) {
+zero_shot_result zero_shot(matrix<const T> pictures, matrix<const T> captions,
+                           const std::vector<index>& truth) {
   zero_shot_result out;
   out.pictures = pictures.rows;
   out.guess.resize(static_cast<std::size_t>(pictures.rows));
@@ -31,7 +35,8 @@ zero_shot_result zero_shot(matrix<const T> pictures, matrix<const T> captions, c
     double nearest = -2;
     for (index c = 0; c < captions.rows; ++c) {
       double product = 0;
-      for (index k = 0; k < pictures.width; ++k) product += static_cast<double>(pictures.row(p)[k]) * static_cast<double>(captions.row(c)[k]);
+      for (index k = 0; k < pictures.width; ++k)
+        product += static_cast<double>(pictures.row(p)[k]) * static_cast<double>(captions.row(c)[k]);
       if (product > nearest) {
         nearest = product;
         best = c;

@@ -4,8 +4,11 @@
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
 
-using picture = motet::module<"picture", motet::vit<motet::vit_config{.width = 64, .layers = 1, .heads = 1, .embedding = 32}>>;
-using caption = motet::module<"caption", motet::text_tower<motet::text_config{.width = 64, .layers = 1, .heads = 1, .embedding = 32}>>;
+using picture =
+    motet::module<"picture",
+                  motet::vit<motet::vit_config{.width = 64, .layers = 1, .heads = 1, .embedding = 32}>>;
+using caption = motet::module<
+    "caption", motet::text_tower<motet::text_config{.width = 64, .layers = 1, .heads = 1, .embedding = 32}>>;
 
 #ifdef MOTET_BREAK
 using net = motet::model<motet::join<motet::info_nce, picture>>;

@@ -5,11 +5,12 @@
 #include <motet/nn/towers/vit.hpp>
 
 template <motet::index Embedding>
-using picture =
-    motet::module<"picture", motet::vit<motet::vit_config{.image = 32, .patch = 8, .width = 64, .layers = 2, .heads = 4, .embedding = Embedding}>>;
-using caption =
-    motet::module<"caption",
-                  motet::text_tower<motet::text_config{.vocabulary = 100, .context = 8, .width = 64, .layers = 2, .heads = 4, .embedding = 16}>>;
+using picture = motet::module<
+    "picture", motet::vit<motet::vit_config{
+                   .image = 32, .patch = 8, .width = 64, .layers = 2, .heads = 4, .embedding = Embedding}>>;
+using caption = motet::module<
+    "caption", motet::text_tower<motet::text_config{
+                   .vocabulary = 100, .context = 8, .width = 64, .layers = 2, .heads = 4, .embedding = 16}>>;
 
 using clip = motet::model<motet::join<motet::info_nce, picture<16>, caption>>;
 #ifdef MOTET_BREAK

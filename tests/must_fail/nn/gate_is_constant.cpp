@@ -5,7 +5,8 @@
 #ifdef MOTET_BREAK
 constexpr motet::mixture_config config{.width = 8, .experts = 4, .hidden = 8, .top_k = 1};
 #else
-constexpr motet::mixture_config config{.width = 8, .experts = 4, .hidden = 8, .top_k = 1, .gates = motet::gate_kind::probability};
+constexpr motet::mixture_config config{
+    .width = 8, .experts = 4, .hidden = 8, .top_k = 1, .gates = motet::gate_kind::probability};
 #endif
 
 static_assert(motet::mixture<config>::parameter_size > 0);

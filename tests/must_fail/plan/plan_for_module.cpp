@@ -9,9 +9,11 @@ using namespace motet::strategy;
 
 // The compiler names the module beside the sentence and the numbers.
 #ifdef MOTET_BREAK
-using layout = plan_for<towers, on<"picture", ranks<0, 2>, stages<2>>, on<"caption", ranks<2, 5>, tensor<3>>, by<gpipe, microbatches<2>>>;
+using layout = plan_for<towers, on<"picture", ranks<0, 2>, stages<2>>, on<"caption", ranks<2, 5>, tensor<3>>,
+                        by<gpipe, microbatches<2>>>;
 #else
-using layout = plan_for<towers, on<"picture", ranks<0, 2>, stages<2>>, on<"caption", ranks<2, 4>, tensor<2>>, by<gpipe, microbatches<2>>>;
+using layout = plan_for<towers, on<"picture", ranks<0, 2>, stages<2>>, on<"caption", ranks<2, 4>, tensor<2>>,
+                        by<gpipe, microbatches<2>>>;
 #endif
 
 static_assert(layout::value().modules.size() == 2);

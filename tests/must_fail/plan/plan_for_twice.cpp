@@ -8,7 +8,8 @@ using namespace motet;
 using namespace motet::strategy;
 
 #ifdef MOTET_BREAK
-using layout = plan_for<towers, on<"picture", ranks<0, 1>>, on<"caption", ranks<1, 2>>, on<"picture", ranks<2, 3>>>;
+using layout =
+    plan_for<towers, on<"picture", ranks<0, 1>>, on<"caption", ranks<1, 2>>, on<"picture", ranks<2, 3>>>;
 #else
 using layout = plan_for<towers, on<"picture", ranks<0, 1>>, on<"caption", ranks<1, 2>>>;
 #endif

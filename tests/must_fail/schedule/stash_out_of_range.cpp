@@ -4,9 +4,11 @@
 #include <motet/schedule/write/batch_sync.hpp>
 
 #ifdef MOTET_BREAK
-constexpr motet::batch_sync::shape shape{.towers = {{.stages = 4, .microbatches = 8, .group = 4, .stash = 5}}};
+constexpr motet::batch_sync::shape shape{
+    .towers = {{.stages = 4, .microbatches = 8, .group = 4, .stash = 5}}};
 #else
-constexpr motet::batch_sync::shape shape{.towers = {{.stages = 4, .microbatches = 8, .group = 4, .stash = 2}}};
+constexpr motet::batch_sync::shape shape{
+    .towers = {{.stages = 4, .microbatches = 8, .group = 4, .stash = 2}}};
 #endif
 
 static_assert(motet::proven<motet::batch_sync, shape>);

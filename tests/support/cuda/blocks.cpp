@@ -7,8 +7,9 @@
 #include <numeric>
 #include <vector>
 
-// Blocks run one after another. The threads of a block are fibers: each runs until its next barrier or shuffle. This file is compiled without
-// sanitizers; where the program has one, it is told of the fibers, and the thread sanitizer sees threads that only barriers order.
+// Blocks run one after another. The threads of a block are fibers: each runs until its next barrier or
+// shuffle. This file is compiled without sanitizers; where the program has one, it is told of the fibers, and
+// the thread sanitizer sees threads that only barriers order.
 
 extern "C" {
 #define MOTET_WEAK __attribute__((weak))
@@ -74,7 +75,8 @@ struct stack {
   int thread = -1;
 };
 enum class waits : unsigned char { not_begun, no, block, warp, shuffle, finished };
-const char* const waits_for[] = {"has not begun",      "runs",        "waits at a barrier", "waits at a barrier of its warp",
+const char* const waits_for[] = {"has not begun",      "runs",
+                                 "waits at a barrier", "waits at a barrier of its warp",
                                  "waits at a shuffle", "has finished"};
 }  // namespace
 
@@ -100,13 +102,15 @@ class block_runner {
     const auto size = static_cast<std::size_t>(what.shape.shared);
     // Of exactly this size for the address sanitizer; a mark behind it for all others.
     shared_ = static_cast<unsigned char*>(std::aligned_alloc(16, (size + mark_bytes + 15) / 16 * 16));
-    if (__asan_poison_memory_region) __asan_poison_memory_region(shared_ + size, (size + mark_bytes + 15) / 16 * 16 - size);
+    if (__asan_poison_memory_region)
+      __asan_poison_memory_region(shared_ + size, (size + mark_bytes + 15) / 16 * 16 - size);
     const index blocks = what.shape.blocks;
     const index first = static_cast<index>(random % static_cast<std::uint64_t>(blocks));
     const index step = coprime(static_cast<index>(random >> 20 & 0xffff), blocks);
     for (index b = 0, at = first; b < blocks; ++b, at = (at + step) % blocks)
       run_block(at, random + static_cast<std::uint64_t>(b) * 0x9e3779b97f4a7c15ull);
-    if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(shared_, (size + mark_bytes + 15) / 16 * 16);
+    if (__asan_unpoison_memory_region)
+      __asan_unpoison_memory_region(shared_, (size + mark_bytes + 15) / 16 * 16);
     std::free(shared_);
     call_ = nullptr;
   }
@@ -142,10 +146,11 @@ class block_runner {
     const auto turn = static_cast<std::size_t>(self.taken_++);
     if (turn == taken_.size()) taken_.push_back(bytes);
     if (taken_[turn] != bytes)
-      fault(name() + "thread " + std::to_string(self.thread_) + " takes " + std::to_string(bytes) + " bytes of shared memory where another took " +
-            std::to_string(taken_[turn]));
+      fault(name() + "thread " + std::to_string(self.thread_) + " takes " + std::to_string(bytes) +
+            " bytes of shared memory where another took " + std::to_string(taken_[turn]));
     if (at + bytes > call_->shape.shared)
-      fault(name() + "takes " + std::to_string(at + bytes) + " bytes of shared memory, launched with " + std::to_string(call_->shape.shared));
+      fault(name() + "takes " + std::to_string(at + bytes) + " bytes of shared memory, launched with " +
+            std::to_string(call_->shape.shared));
     return shared_ + at;
   }
   // An instruction that names the memory it is for. Host code may use the same functions.
@@ -153,11 +158,15 @@ class block_runner {
     if (call_ == nullptr) return;
     const auto* const place = static_cast<const unsigned char*>(at);
     const bool shared = place >= shared_ && place < shared_ + call_->shape.shared;
-    if (of == cuda::memory_kind::gpu && shared) fault(name() + "an instruction for the GPU's memory is given the block's shared memory");
-    if (of == cuda::memory_kind::gpu && on_stack(at)) fault(name() + "an instruction for the GPU's memory is given a thread's own memory");
-    if (of == cuda::memory_kind::block && !shared) fault(name() + "an instruction for the block's shared memory is given other memory");
+    if (of == cuda::memory_kind::gpu && shared)
+      fault(name() + "an instruction for the GPU's memory is given the block's shared memory");
+    if (of == cuda::memory_kind::gpu && on_stack(at))
+      fault(name() + "an instruction for the GPU's memory is given a thread's own memory");
+    if (of == cuda::memory_kind::block && !shared)
+      fault(name() + "an instruction for the block's shared memory is given other memory");
     if (reinterpret_cast<std::uintptr_t>(at) % static_cast<unsigned>(bytes) != 0)
-      fault(name() + "an instruction that moves " + std::to_string(bytes) + " bytes at once is given a place that is no multiple of them");
+      fault(name() + "an instruction that moves " + std::to_string(bytes) +
+            " bytes at once is given a place that is no multiple of them");
     if (of == cuda::memory_kind::gpu && watch) watch(at, bytes, true);
   }
   void load(const void* at, int bytes) const {
@@ -189,14 +198,17 @@ class block_runner {
     const auto* const place = static_cast<const char*>(at);
     if (place >= current_->bottom && place < current_->bottom + current_->size) return true;
     void* const fake = __asan_get_current_fake_stack ? __asan_get_current_fake_stack() : nullptr;
-    return fake != nullptr && __asan_addr_is_in_fake_stack(fake, const_cast<void*>(at), nullptr, nullptr) != nullptr;
+    return fake != nullptr &&
+           __asan_addr_is_in_fake_stack(fake, const_cast<void*>(at), nullptr, nullptr) != nullptr;
   }
   static index coprime(index step, index count) {
     step = step % count;
     while (step == 0 || std::gcd(step, count) != 1) ++step;
     return step;
   }
-  std::string name() const { return std::string("kernel ") + call_->name + ", block " + std::to_string(block_) + ": "; }
+  std::string name() const {
+    return std::string("kernel ") + call_->name + ", block " + std::to_string(block_) + ": ";
+  }
 
   void run_block(index block, std::uint64_t random) {
     block_ = block;
@@ -221,14 +233,16 @@ class block_runner {
     used_.clear();
     if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(shared_ + size, mark_bytes);
     for (std::size_t i = 0; i < mark_bytes; ++i)
-      if (shared_[size + i] != 0xff) fault(name() + "wrote behind its shared memory of " + std::to_string(size) + " bytes");
+      if (shared_[size + i] != 0xff)
+        fault(name() + "wrote behind its shared memory of " + std::to_string(size) + " bytes");
     if (__asan_poison_memory_region) __asan_poison_memory_region(shared_ + size, mark_bytes);
   }
 
   void meet(emulated_thread& self, warp_state& warp, waits kind, std::size_t bytes) {
     if (warp.arrived == 0) warp.kind = kind, warp.bytes = bytes;
     if (warp.kind != kind || warp.bytes != bytes)
-      fault(name() + "lanes of warp " + std::to_string(self.warp()) + " meet at different shuffles (thread " + std::to_string(self.thread_) + ")");
+      fault(name() + "lanes of warp " + std::to_string(self.warp()) + " meet at different shuffles (thread " +
+            std::to_string(self.thread_) + ")");
     if (++warp.arrived < cuda::warp_size) return suspend(self, kind);
     warp.arrived = 0;
     const int first = self.warp() * cuda::warp_size;
@@ -260,9 +274,12 @@ class block_runner {
     for (std::size_t kind = 0; kind < std::size(waits_for); ++kind) {
       int first = -1, all = 0;
       for (int i = 0; i < count_; ++i)
-        if (threads_[static_cast<std::size_t>(i)].state == static_cast<waits>(kind)) first = all++ == 0 ? i : first;
+        if (threads_[static_cast<std::size_t>(i)].state == static_cast<waits>(kind))
+          first = all++ == 0 ? i : first;
       if (all == 1) text += " thread " + std::to_string(first) + " " + waits_for[kind] + ";";
-      if (all > 1) text += " " + std::to_string(all) + " threads from " + std::to_string(first) + " on: each " + waits_for[kind] + ";";
+      if (all > 1)
+        text += " " + std::to_string(all) + " threads from " + std::to_string(first) + " on: each " +
+                waits_for[kind] + ";";
     }
     text.pop_back();
     fault(text);
@@ -275,7 +292,8 @@ class block_runner {
       return found;
     }
     auto* const made = new stack;
-    void* const memory = mmap(nullptr, stack_bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const memory = mmap(nullptr, stack_bytes + 4096, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) fault("no memory for stacks");
     mprotect(memory, 4096, PROT_NONE);
     made->bottom = static_cast<char*>(memory) + 4096;
@@ -344,11 +362,14 @@ class block_runner {
       auto& mine = threads_[static_cast<std::size_t>(self.thread_)];
       mine.state = waits::no;
       call_->run(call_->kernel, self);
-      if (self.copies_ > 0) fault(name() + "thread " + std::to_string(self.thread_) + " ends while copies into shared memory are under way");
+      if (self.copies_ > 0)
+        fault(name() + "thread " + std::to_string(self.thread_) +
+              " ends while copies into shared memory are under way");
       mine.state = waits::finished;
       ++finished_;
       if (__tsan_release) __tsan_release(&finished_);
-      if (__tsan_get_current_fiber) return;  // each thread has its own, or what two of them do would seem ordered
+      // each thread has its own, or what two of them do would seem ordered
+      if (__tsan_get_current_fiber) return;
       if (!fresh_first_ && ready_count_ > 0) return;
     }
   }
@@ -374,12 +395,16 @@ class block_runner {
 void emulated_thread::wait_for_block() { block_runner::one().wait_for_block(*this); }
 void emulated_thread::wait_for_warp() { block_runner::one().wait_for_warp(*this); }
 void* emulated_thread::take_shared(index bytes) { return block_runner::one().take_shared(*this, bytes); }
-void emulated_thread::too_many_copies() { fault("a thread has more than " + std::to_string(most_copies) + " copies into shared memory under way"); }
+void emulated_thread::too_many_copies() {
+  fault("a thread has more than " + std::to_string(most_copies) + " copies into shared memory under way");
+}
 void emulated_thread::exchange(const void* value, void* found, std::size_t bytes, int from) {
   block_runner::one().exchange(*this, value, found, bytes, from);
 }
 
-void watch_accesses(std::function<void(const void*, int, bool)> look) { block_runner::watch = std::move(look); }
+void watch_accesses(std::function<void(const void*, int, bool)> look) {
+  block_runner::watch = std::move(look);
+}
 
 void run_blocks(const kernel_call& what, std::uint64_t random) { block_runner::one().run(what, random); }
 
@@ -387,7 +412,9 @@ void run_blocks(const kernel_call& what, std::uint64_t random) { block_runner::o
 
 namespace motet::cuda {
 
-void emulated_access(memory_kind of, const void* at, int bytes) { emulation::block_runner::one().access(of, at, bytes); }
+void emulated_access(memory_kind of, const void* at, int bytes) {
+  emulation::block_runner::one().access(of, at, bytes);
+}
 void emulated_load(const void* at, int bytes) { emulation::block_runner::one().load(at, bytes); }
 
 }  // namespace motet::cuda

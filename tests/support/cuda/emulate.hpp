@@ -2,7 +2,8 @@
 #pragma once
 
 // Included before any header of motet: under nvcc nothing, else kernels run on an emulated GPU. By hand:
-//   g++ -std=c++20 -Iinclude -Itests -Itests/laws -isystem /usr/local/cuda/include TEST.cpp tests/doctest_main.cpp tests/support/cuda/*.cpp -pthread
+//   g++ -std=c++20 -Iinclude -Itests -Itests/laws -isystem /usr/local/cuda/include TEST.cpp
+//   tests/doctest_main.cpp tests/support/cuda/*.cpp -pthread
 
 #if !defined(__CUDACC__)
 
@@ -17,7 +18,8 @@ namespace motet::cuda {
 template <class Kernel>
 struct emulator {
   static void launch(cudaStream_t stream, const grid& shape, const Kernel& kernel) {
-    static_assert(std::is_trivially_copyable_v<Kernel>, "motet: the members of a kernel are copied to the GPU as they are");
+    static_assert(std::is_trivially_copyable_v<Kernel>,
+                  "motet: the members of a kernel are copied to the GPU as they are");
     static_assert(sizeof(Kernel) <= 4096, "arguments of a kernel");
     emulation::kernel_call what;
     what.shape = {shape.blocks, shape.threads, shape.shared};
@@ -29,7 +31,9 @@ struct emulator {
 #endif
     what.kernel = &sent;
     what.bytes = sizeof(Kernel);
-    what.run = [](const void* from, emulation::emulated_thread& self) { (*static_cast<const Kernel*>(from))(self); };
+    what.run = [](const void* from, emulation::emulated_thread& self) {
+      (*static_cast<const Kernel*>(from))(self);
+    };
     emulation::launch(stream, what);
     check(cudaGetLastError(), "launch");
   }

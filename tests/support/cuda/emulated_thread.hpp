@@ -8,8 +8,8 @@
 #include <cstring>
 #include <type_traits>
 
-// The thread of a kernel that an emulated block runs: what gpu_thread of backend/cuda/device/block.hpp offers, on the CPU. What all threads (or all lanes
-// of a warp) must reach together is checked for that.
+// The thread of a kernel that an emulated block runs: what gpu_thread of backend/cuda/device/block.hpp
+// offers, on the CPU. What all threads (or all lanes of a warp) must reach together is checked for that.
 
 namespace motet::emulation {
 
@@ -42,7 +42,8 @@ class emulated_thread {
   }
   template <class T>
   T shuffle(T value, int lane) {
-    static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "a GPU shuffles numbers of 4 or 8 bytes");
+    static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
+                  "a GPU shuffles numbers of 4 or 8 bytes");
     T found;
     exchange(&value, &found, sizeof(T), lane & (cuda::warp_size - 1));
     return found;
@@ -53,13 +54,14 @@ class emulated_thread {
   }
   template <class T>
   T atomic_add(T* place, T value) {
-    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int> || std::is_same_v<T, unsigned> ||
-                  std::is_same_v<T, unsigned long long>);
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int> ||
+                  std::is_same_v<T, unsigned> || std::is_same_v<T, unsigned long long>);
     return std::atomic_ref<T>(*place).fetch_add(value, std::memory_order_relaxed);
   }
   template <class T>
   T atomic_max(T* place, T value) {
-    static_assert(std::is_same_v<T, int> || std::is_same_v<T, unsigned> || std::is_same_v<T, unsigned long long>);
+    static_assert(std::is_same_v<T, int> || std::is_same_v<T, unsigned> ||
+                  std::is_same_v<T, unsigned long long>);
     std::atomic_ref<T> at(*place);
     T seen = at.load(std::memory_order_relaxed);
     while (seen < value && !at.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
@@ -67,8 +69,9 @@ class emulated_thread {
     return seen;
   }
 
-  // Copies into shared memory beside other work (of zeros, where `from` is nothing). A copy arrives when it is awaited, the latest time there is; as it
-  // may begin at once, the place holds from now on what no kernel expects.
+  // Copies into shared memory beside other work (of zeros, where `from` is nothing). A copy arrives when it
+  // is awaited, the latest time there is; as it may begin at once, the place holds from now on what no kernel
+  // expects.
   void copy_later(void* to, const void* from, int bytes) {
     if (copies_ == most_copies) too_many_copies();
     std::memset(to, 0xff, static_cast<std::size_t>(bytes));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt on the emulated GPU, as its documentation (CUDA 13) says: matrices by columns, products with their epilogues, types and alignments that
-// are supported, and refusals of all others. Written to be stricter than the library where the documentation leaves a choice.
+// cuBLASLt on the emulated GPU, as its documentation (CUDA 13) says: matrices by columns, products with their
+// epilogues, types and alignments that are supported, and refusals of all others. Written to be stricter than
+// the library where the documentation leaves a choice.
 #include "support/cuda/fake_cublaslt.hpp"
 
 #include "support/cuda/machine.hpp"
@@ -21,7 +22,8 @@ using std::int32_t, std::int64_t, std::uint32_t, std::uint64_t, std::uint8_t;
 
 struct description {
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
-  int32_t scale_type = CUDA_R_32F, pointer_mode = CUBLASLT_POINTER_MODE_HOST, a_op = CUBLAS_OP_N, b_op = CUBLAS_OP_N, c_op = CUBLAS_OP_N;
+  int32_t scale_type = CUDA_R_32F, pointer_mode = CUBLASLT_POINTER_MODE_HOST, a_op = CUBLAS_OP_N,
+          b_op = CUBLAS_OP_N, c_op = CUBLAS_OP_N;
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   void *bias = nullptr, *aux = nullptr;
   int64_t aux_ld = 0;
@@ -109,9 +111,12 @@ struct problem {
     return false;
   }
   bool biased() const {
-    return epilogue_is({CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_GELU_BIAS, CUBLASLT_EPILOGUE_GELU_AUX_BIAS});
+    return epilogue_is({CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_GELU_BIAS,
+                        CUBLASLT_EPILOGUE_GELU_AUX_BIAS});
   }
-  bool summed() const { return epilogue_is({CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_EPILOGUE_BGRADB, CUBLASLT_EPILOGUE_DGELU_BGRAD}); }
+  bool summed() const {
+    return epilogue_is({CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_EPILOGUE_BGRADB, CUBLASLT_EPILOGUE_DGELU_BGRAD});
+  }
   bool keeps() const { return epilogue_is({CUBLASLT_EPILOGUE_GELU_AUX, CUBLASLT_EPILOGUE_GELU_AUX_BIAS}); }
   bool derives() const { return epilogue_is({CUBLASLT_EPILOGUE_DGELU, CUBLASLT_EPILOGUE_DGELU_BGRAD}); }
   cudaDataType bias_type() const { return small_float(a.type) && biased() ? CUDA_R_16BF : d.type; }
@@ -119,8 +124,9 @@ struct problem {
   uint64_t number() const {
     uint64_t all = 0;
     for (const int64_t part :
-         {m, n, k, a.ld, b.ld, c.ld, d.ld, static_cast<int64_t>(a.type), static_cast<int64_t>(b.type), static_cast<int64_t>(d.type),
-          static_cast<int64_t>(what.epilogue), static_cast<int64_t>(what.a_op), static_cast<int64_t>(what.b_op), static_cast<int64_t>(what.compute),
+         {m, n, k, a.ld, b.ld, c.ld, d.ld, static_cast<int64_t>(a.type), static_cast<int64_t>(b.type),
+          static_cast<int64_t>(d.type), static_cast<int64_t>(what.epilogue), static_cast<int64_t>(what.a_op),
+          static_cast<int64_t>(what.b_op), static_cast<int64_t>(what.compute),
           static_cast<int64_t>(what.processors), what.aux_ld})
       all = (all ^ static_cast<uint64_t>(part)) * 0x100000001b3ull + 0x9e3779b97f4a7c15ull;
     return all;
@@ -129,36 +135,46 @@ struct problem {
 
 cublasStatus_t look(problem& p, const uint32_t (&align)[4]) {
   const auto& w = p.what;
-  if (w.c_op != CUBLAS_OP_N || w.pointer_mode != CUBLASLT_POINTER_MODE_HOST) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (w.c_op != CUBLAS_OP_N || w.pointer_mode != CUBLASLT_POINTER_MODE_HOST)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   const bool a_turned = w.a_op == CUBLAS_OP_T, b_turned = w.b_op == CUBLAS_OP_T;
-  p.m = static_cast<int64_t>(a_turned ? p.a.columns : p.a.rows), p.k = static_cast<int64_t>(a_turned ? p.a.rows : p.a.columns);
+  p.m = static_cast<int64_t>(a_turned ? p.a.columns : p.a.rows),
+  p.k = static_cast<int64_t>(a_turned ? p.a.rows : p.a.columns);
   p.n = static_cast<int64_t>(b_turned ? p.b.rows : p.b.columns);
   if (static_cast<int64_t>(b_turned ? p.b.columns : p.b.rows) != p.k) return CUBLAS_STATUS_INVALID_VALUE;
   for (const layout* each : {&p.c, &p.d})
-    if (static_cast<int64_t>(each->rows) != p.m || static_cast<int64_t>(each->columns) != p.n) return CUBLAS_STATUS_INVALID_VALUE;
+    if (static_cast<int64_t>(each->rows) != p.m || static_cast<int64_t>(each->columns) != p.n)
+      return CUBLAS_STATUS_INVALID_VALUE;
   for (const layout* each : {&p.a, &p.b, &p.c, &p.d})
-    if (each->ld < static_cast<int64_t>(each->rows) || each->rows == 0 || each->columns == 0) return CUBLAS_STATUS_INVALID_VALUE;
+    if (each->ld < static_cast<int64_t>(each->rows) || each->rows == 0 || each->columns == 0)
+      return CUBLAS_STATUS_INVALID_VALUE;
 
   // The table of types.
   const bool fp8 = small_float(p.a.type) || small_float(p.b.type);
   if (fp8) {
-    if (!small_float(p.a.type) || !small_float(p.b.type) || (p.a.type == CUDA_R_8F_E5M2 && p.b.type == CUDA_R_8F_E5M2))
+    if (!small_float(p.a.type) || !small_float(p.b.type) ||
+        (p.a.type == CUDA_R_8F_E5M2 && p.b.type == CUDA_R_8F_E5M2))
       return CUBLAS_STATUS_NOT_SUPPORTED;
     if (w.compute != CUBLAS_COMPUTE_32F || w.scale_type != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (!a_turned || b_turned) return CUBLAS_STATUS_NOT_SUPPORTED;
-    // Of A, which comes transposed, and of B the rows in memory are p.k, of D p.m: these are whole pieces of 16 bytes. How many columns B and D have is
-    // free; PyTorch's scaled products, which are this call, rely on it.
+    // Of A, which comes transposed, and of B the rows in memory are p.k, of D p.m: these are whole pieces of
+    // 16 bytes. How many columns B and D have is free; PyTorch's scaled products, which are this call, rely
+    // on it.
     if (p.m % 16 != 0 || p.k % 16 != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if ((p.d.type != CUDA_R_16BF && p.d.type != CUDA_R_32F) || p.c.type != p.d.type) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (!p.epilogue_is({CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS}))
+    if ((p.d.type != CUDA_R_16BF && p.d.type != CUDA_R_32F) || p.c.type != p.d.type)
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!p.epilogue_is({CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU,
+                        CUBLASLT_EPILOGUE_RELU_BIAS}))
       return CUBLAS_STATUS_NOT_SUPPORTED;
   } else {
-    if (w.a_scale != nullptr || w.b_scale != nullptr || w.c_scale != nullptr || w.d_scale != nullptr || w.d_amax != nullptr)
+    if (w.a_scale != nullptr || w.b_scale != nullptr || w.c_scale != nullptr || w.d_scale != nullptr ||
+        w.d_amax != nullptr)
       return CUBLAS_STATUS_INVALID_VALUE;
     if (p.a.type != p.b.type || p.c.type != p.d.type) return CUBLAS_STATUS_NOT_SUPPORTED;
-    const bool half = p.a.type == CUDA_R_16BF && (p.d.type == CUDA_R_16BF || p.d.type == CUDA_R_32F) && w.compute == CUBLAS_COMPUTE_32F;
-    const bool single =
-        p.a.type == CUDA_R_32F && p.d.type == CUDA_R_32F && (w.compute == CUBLAS_COMPUTE_32F || w.compute == CUBLAS_COMPUTE_32F_FAST_TF32);
+    const bool half = p.a.type == CUDA_R_16BF && (p.d.type == CUDA_R_16BF || p.d.type == CUDA_R_32F) &&
+                      w.compute == CUBLAS_COMPUTE_32F;
+    const bool single = p.a.type == CUDA_R_32F && p.d.type == CUDA_R_32F &&
+                        (w.compute == CUBLAS_COMPUTE_32F || w.compute == CUBLAS_COMPUTE_32F_FAST_TF32);
     const bool twice = p.a.type == CUDA_R_64F && p.d.type == CUDA_R_64F && w.compute == CUBLAS_COMPUTE_64F;
     if (!half && !single && !twice) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (w.scale_type != (twice ? CUDA_R_64F : CUDA_R_32F)) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -166,8 +182,8 @@ cublasStatus_t look(problem& p, const uint32_t (&align)[4]) {
     // Sums besides the product are made by kernels of 16-bit operands.
     if (p.summed() && !half) return CUBLAS_STATUS_NOT_SUPPORTED;
   }
-  if (!p.epilogue_is({CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU}) && !p.biased() && !p.summed() && !p.keeps() && !p.derives() &&
-      !p.epilogue_is({CUBLASLT_EPILOGUE_GELU}))
+  if (!p.epilogue_is({CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU}) && !p.biased() && !p.summed() &&
+      !p.keeps() && !p.derives() && !p.epilogue_is({CUBLASLT_EPILOGUE_GELU}))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (p.biased() || p.summed()) {
     if (w.bias == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
@@ -183,23 +199,28 @@ cublasStatus_t look(problem& p, const uint32_t (&align)[4]) {
   int which = 0;
   for (const layout* each : {&p.a, &p.b, &p.c, &p.d}) {
     const std::size_t least = fp8 ? 16 : 4;
-    if (align[which++] < (width_of(each->type) > least ? width_of(each->type) : least)) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (static_cast<std::size_t>(each->ld) * width_of(each->type) % least != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (align[which++] < (width_of(each->type) > least ? width_of(each->type) : least))
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (static_cast<std::size_t>(each->ld) * width_of(each->type) % least != 0)
+      return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   return CUBLAS_STATUS_SUCCESS;
 }
 
-double gelu(double x) { return 0.5 * x * (1 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x))); }
+double gelu(double x) {
+  return 0.5 * x * (1 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+}
 double gelu_slope(double x) {
   const double t = std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x));
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * 0.79788456080286535588 * (1 + 3 * 0.044715 * x * x);
 }
 
-void compute(const problem& p, double alpha, const void* a, const void* b, double beta, const void* c, void* d, void* workspace,
-             uint64_t workspace_size) {
+void compute(const problem& p, double alpha, const void* a, const void* b, double beta, const void* c,
+             void* d, void* workspace, uint64_t workspace_size) {
   if (workspace_size > 0) std::memset(workspace, 0xff, static_cast<std::size_t>(workspace_size));
   const auto& w = p.what;
-  const bool a_turned = w.a_op == CUBLAS_OP_T, b_turned = w.b_op == CUBLAS_OP_T, tf32 = w.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  const bool a_turned = w.a_op == CUBLAS_OP_T, b_turned = w.b_op == CUBLAS_OP_T,
+             tf32 = w.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   const auto of_a = [&](int64_t i, int64_t l) {
     const double v = read(a, p.a.type, a_turned ? i * p.a.ld + l : l * p.a.ld + i);
     return tf32 ? as_tf32(v) : v;
@@ -208,8 +229,11 @@ void compute(const problem& p, double alpha, const void* a, const void* b, doubl
     const double v = read(b, p.b.type, b_turned ? l * p.b.ld + j : j * p.b.ld + l);
     return tf32 ? as_tf32(v) : v;
   };
-  const auto scale = [](const void* at) { return at != nullptr ? static_cast<double>(*static_cast<const float*>(at)) : 1.0; };
-  const double by = alpha * scale(w.a_scale) * scale(w.b_scale), by_c = beta * scale(w.c_scale), by_d = scale(w.d_scale);
+  const auto scale = [](const void* at) {
+    return at != nullptr ? static_cast<double>(*static_cast<const float*>(at)) : 1.0;
+  };
+  const double by = alpha * scale(w.a_scale) * scale(w.b_scale), by_c = beta * scale(w.c_scale),
+               by_d = scale(w.d_scale);
   std::vector<double> left(static_cast<std::size_t>(p.m * p.k)), right(static_cast<std::size_t>(p.n * p.k));
   for (int64_t i = 0; i < p.m; ++i)
     for (int64_t l = 0; l < p.k; ++l) left[static_cast<std::size_t>(i * p.k + l)] = of_a(i, l);
@@ -228,7 +252,8 @@ void compute(const problem& p, double alpha, const void* a, const void* b, doubl
   for (int64_t j = 0; j < p.n; ++j)
     for (int64_t i = 0; i < p.m; ++i) {
       double v = 0;
-      for (int64_t l = 0; l < p.k; ++l) v += left[static_cast<std::size_t>(i * p.k + l)] * right[static_cast<std::size_t>(j * p.k + l)];
+      for (int64_t l = 0; l < p.k; ++l)
+        v += left[static_cast<std::size_t>(i * p.k + l)] * right[static_cast<std::size_t>(j * p.k + l)];
       v = by * v + (beta != 0 ? by_c * read(c, p.c.type, j * p.c.ld + i) : 0);
       if (p.biased()) v += read(w.bias, p.bias_type(), i);
       if (p.keeps()) write(w.aux, p.d.type, j * w.aux_ld + i, v);
@@ -267,10 +292,13 @@ bytes_between reach(const void* data, const layout& of) {
 // Columns of a matrix may lie between those of another.
 bool meets(const void* x, const layout& of_x, const void* y, const layout& of_y) {
   if (!reach(x, of_x).meets(reach(y, of_y))) return false;
-  const auto bytes_x = of_x.ld * static_cast<int64_t>(width_of(of_x.type)), bytes_y = of_y.ld * static_cast<int64_t>(width_of(of_y.type));
+  const auto bytes_x = of_x.ld * static_cast<int64_t>(width_of(of_x.type)),
+             bytes_y = of_y.ld * static_cast<int64_t>(width_of(of_y.type));
   if (bytes_x != bytes_y) return true;
-  const int64_t apart = ((static_cast<const char*>(y) - static_cast<const char*>(x)) % bytes_x + bytes_x) % bytes_x;
-  const auto own_x = static_cast<int64_t>(of_x.rows * width_of(of_x.type)), own_y = static_cast<int64_t>(of_y.rows * width_of(of_y.type));
+  const int64_t apart =
+      ((static_cast<const char*>(y) - static_cast<const char*>(x)) % bytes_x + bytes_x) % bytes_x;
+  const auto own_x = static_cast<int64_t>(of_x.rows * width_of(of_x.type)),
+             own_y = static_cast<int64_t>(of_y.rows * width_of(of_y.type));
   return apart < own_x || apart + own_y > bytes_x;
 }
 
@@ -301,10 +329,13 @@ const char* CUBLASWINAPI cublasLtGetStatusName(cublasStatus_t status) {
     default: return "CUBLAS_STATUS_OTHER";
   }
 }
-const char* CUBLASWINAPI cublasLtGetStatusString(cublasStatus_t status) { return cublasLtGetStatusName(status); }
+const char* CUBLASWINAPI cublasLtGetStatusString(cublasStatus_t status) {
+  return cublasLtGetStatusName(status);
+}
 size_t CUBLASWINAPI cublasLtGetVersion() { return 130000; }
 
-cublasStatus_t CUBLASWINAPI cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* to, cublasComputeType_t compute_type, cudaDataType_t scale) {
+cublasStatus_t CUBLASWINAPI cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* to,
+                                                     cublasComputeType_t compute_type, cudaDataType_t scale) {
   auto* const made = new description;
   made->compute = compute_type, made->scale_type = scale;
   *to = reinterpret_cast<cublasLtMatmulDesc_t>(made);
@@ -314,8 +345,9 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t which
   delete real(which);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t CUBLASWINAPI cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t which, cublasLtMatmulDescAttributes_t what, const void* from,
-                                                           size_t bytes) {
+cublasStatus_t CUBLASWINAPI cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t which,
+                                                           cublasLtMatmulDescAttributes_t what,
+                                                           const void* from, size_t bytes) {
   description& to = *real(which);
   switch (what) {
     case CUBLASLT_MATMUL_DESC_POINTER_MODE: return set(to.pointer_mode, from, bytes);
@@ -339,7 +371,8 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t 
   }
 }
 
-cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* to, cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld) {
+cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* to, cudaDataType type,
+                                                       uint64_t rows, uint64_t cols, int64_t ld) {
   if (width_of(type) == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
   *to = reinterpret_cast<cublasLtMatrixLayout_t>(new layout{type, rows, cols, ld});
   return CUBLAS_STATUS_SUCCESS;
@@ -357,7 +390,8 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulPreferenceDestroy(cublasLtMatmulPrefer
   delete real(which);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t CUBLASWINAPI cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t which, cublasLtMatmulPreferenceAttributes_t what,
+cublasStatus_t CUBLASWINAPI cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t which,
+                                                                 cublasLtMatmulPreferenceAttributes_t what,
                                                                  const void* from, size_t bytes) {
   preference& to = *real(which);
   switch (what) {
@@ -370,9 +404,11 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulP
   }
 }
 
-cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a,
-                                                           cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                                           cublasLtMatmulPreference_t want, int most, cublasLtMatmulHeuristicResult_t found[],
+cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t what,
+                                                           cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                                           cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                                           cublasLtMatmulPreference_t want, int most,
+                                                           cublasLtMatmulHeuristicResult_t found[],
                                                            int* count) {
   if (count == nullptr || most <= 0) return CUBLAS_STATUS_INVALID_VALUE;
   *count = 0;
@@ -394,8 +430,10 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cub
   return *count > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                                    cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algo,
+cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t what,
+                                                    cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                                    cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                                    const cublasLtMatmulAlgo_t* algo,
                                                     cublasLtMatmulHeuristicResult_t* found) {
   if (algo == nullptr || found == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   problem p{*real(what), *real(a), *real(b), *real(c), *real(d)};
@@ -411,17 +449,21 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMa
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t which, cublasLtMatmulDesc_t what, const void* alpha, const void* a,
-                                           cublasLtMatrixLayout_t of_a, const void* b, cublasLtMatrixLayout_t of_b, const void* beta, const void* c,
-                                           cublasLtMatrixLayout_t of_c, void* d, cublasLtMatrixLayout_t of_d, const cublasLtMatmulAlgo_t* algo,
+cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t which, cublasLtMatmulDesc_t what,
+                                           const void* alpha, const void* a, cublasLtMatrixLayout_t of_a,
+                                           const void* b, cublasLtMatrixLayout_t of_b, const void* beta,
+                                           const void* c, cublasLtMatrixLayout_t of_c, void* d,
+                                           cublasLtMatrixLayout_t of_d, const cublasLtMatmulAlgo_t* algo,
                                            void* workspace, size_t workspace_size, cudaStream_t stream) {
   if (which == nullptr || reinterpret_cast<handle*>(which)->alive != 1) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (is_refused("cublasLtMatmul")) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (alpha == nullptr || beta == nullptr || a == nullptr || b == nullptr || c == nullptr || d == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  if (alpha == nullptr || beta == nullptr || a == nullptr || b == nullptr || c == nullptr || d == nullptr)
+    return CUBLAS_STATUS_INVALID_VALUE;
   problem p{*real(what), *real(of_a), *real(of_b), *real(of_c), *real(of_d)};
   const void* const at[4] = {a, b, c, d};
   uint32_t align[4];
-  for (int i = 0; i < 4; ++i) align[i] = 1u << __builtin_ctzll(reinterpret_cast<std::uintptr_t>(at[i]) | 256u);
+  for (int i = 0; i < 4; ++i)
+    align[i] = 1u << __builtin_ctzll(reinterpret_cast<std::uintptr_t>(at[i]) | 256u);
   if (const auto status = look(p, align); status != CUBLAS_STATUS_SUCCESS) return status;
   if (algo != nullptr) {
     algorithm chosen;
@@ -432,13 +474,17 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t which, cublasLtMatmu
     if (chosen.workspace > workspace_size) return CUBLAS_STATUS_INVALID_VALUE;
     workspace_size = chosen.workspace;
   }
-  if (workspace_size > 0 && (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)) return CUBLAS_STATUS_INVALID_VALUE;
-  for (const void* each : {at[0], at[1], at[2], at[3], static_cast<const void*>(p.biased() || p.summed() ? p.what.bias : d),
-                           static_cast<const void*>(p.keeps() || p.derives() ? p.what.aux : d)})
+  if (workspace_size > 0 && (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  for (const void* each :
+       {at[0], at[1], at[2], at[3], static_cast<const void*>(p.biased() || p.summed() ? p.what.bias : d),
+        static_cast<const void*>(p.keeps() || p.derives() ? p.what.aux : d)})
     if (place_of(each) == place::pageable) fault("cublasLtMatmul is given memory that a GPU cannot reach");
   if (meets(a, p.a, d, p.d) || meets(b, p.b, d, p.d)) fault("cublasLtMatmul writes over its operands");
-  const double x = p.what.scale_type == CUDA_R_64F ? *static_cast<const double*>(alpha) : static_cast<double>(*static_cast<const float*>(alpha));
-  const double y = p.what.scale_type == CUDA_R_64F ? *static_cast<const double*>(beta) : static_cast<double>(*static_cast<const float*>(beta));
+  const double x = p.what.scale_type == CUDA_R_64F ? *static_cast<const double*>(alpha)
+                                                   : static_cast<double>(*static_cast<const float*>(alpha));
+  const double y = p.what.scale_type == CUDA_R_64F ? *static_cast<const double*>(beta)
+                                                   : static_cast<double>(*static_cast<const float*>(beta));
   if (y != 0) {
     if (c == d ? p.c.ld != p.d.ld : meets(c, p.c, d, p.d)) fault("cublasLtMatmul: C overlaps D and is not D");
   }

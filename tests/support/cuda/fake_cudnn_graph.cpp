@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs of cuDNN's operations, read strictly and computed one operation after the other, each by its definition, in double. A number that an
-// operation leaves undefined, such as what a product has beyond the lengths of a sample, is known as such: it may be selected away, but is never
-// written.
+// Graphs of cuDNN's operations, read strictly and computed one operation after the other, each by its
+// definition, in double. A number that an operation leaves undefined, such as what a product has beyond the
+// lengths of a sample, is known as such: it may be selected away, but is never written.
 #include "fake_cudnn.hpp"
 #include "support/cuda/machine.hpp"
 
@@ -51,12 +51,13 @@ struct reader {
       made.size[i] = from->get<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS, 0, i);
       made.stride[i] = from->get<int64_t>(CUDNN_ATTR_TENSOR_STRIDES, 0, i);
     }
-    if (made.by_value && (made.count() != 1 || made.is_virtual)) return refuse("a number by value is one number");
+    if (made.by_value && (made.count() != 1 || made.is_virtual))
+      return refuse("a number by value is one number");
     if (const object* const offsets = from->link(CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC)) {
       if (!read_tensor(offsets, made.offsets)) return false;
       const tensor& at = to.tensors.at(made.offsets);
-      if (at.is_virtual || at.by_value || (at.type != CUDNN_DATA_INT32 && at.type != CUDNN_DATA_INT64) || at.size[0] != made.size[0] + 1 ||
-          at.count() != at.size[0])
+      if (at.is_virtual || at.by_value || (at.type != CUDNN_DATA_INT32 && at.type != CUDNN_DATA_INT64) ||
+          at.size[0] != made.size[0] + 1 || at.count() != at.size[0])
         return refuse("offsets of samples are one more than samples, of whole numbers");
     }
     to.tensors[id] = made;
@@ -64,7 +65,9 @@ struct reader {
   }
   bool read_optional(const object* from, int64_t& id) { return from == nullptr || read_tensor(from, id); }
   const tensor& at(int64_t id) const { return to.tensors.at(id); }
-  bool is_float(int64_t id) const { return at(id).type == CUDNN_DATA_FLOAT || at(id).type == CUDNN_DATA_BFLOAT16; }
+  bool is_float(int64_t id) const {
+    return at(id).type == CUDNN_DATA_FLOAT || at(id).type == CUDNN_DATA_BFLOAT16;
+  }
   bool is_whole(int64_t id) const { return at(id).type == CUDNN_DATA_INT32; }
   bool is_truth(int64_t id) const { return at(id).type == CUDNN_DATA_BOOLEAN; }
   // Whether b is spread over x.
@@ -80,7 +83,8 @@ struct reader {
   }
 
   bool product(const object& from, step& now) {
-    if (!read_tensor(from.link(CUDNN_ATTR_OPERATION_MATMUL_ADESC), now.x) || !read_tensor(from.link(CUDNN_ATTR_OPERATION_MATMUL_BDESC), now.b) ||
+    if (!read_tensor(from.link(CUDNN_ATTR_OPERATION_MATMUL_ADESC), now.x) ||
+        !read_tensor(from.link(CUDNN_ATTR_OPERATION_MATMUL_BDESC), now.b) ||
         !read_tensor(from.link(CUDNN_ATTR_OPERATION_MATMUL_CDESC), now.y) ||
         !read_optional(from.link(CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC), now.rows) ||
         !read_optional(from.link(CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC), now.columns) ||
@@ -88,15 +92,19 @@ struct reader {
       return false;
     const object& how = *from.link(CUDNN_ATTR_OPERATION_MATMUL_DESC);
     now.zeros = how.has(CUDNN_ATTR_MATMUL_PADDING_VALUE);
-    if (now.zeros && how.get<double>(CUDNN_ATTR_MATMUL_PADDING_VALUE) != 0) return refuse("a product is filled up with zeros");
-    if (how.get<cudnnDataType_t>(CUDNN_ATTR_MATMUL_COMP_TYPE) != CUDNN_DATA_FLOAT) return refuse("products are summed in float");
+    if (now.zeros && how.get<double>(CUDNN_ATTR_MATMUL_PADDING_VALUE) != 0)
+      return refuse("a product is filled up with zeros");
+    if (how.get<cudnnDataType_t>(CUDNN_ATTR_MATMUL_COMP_TYPE) != CUDNN_DATA_FLOAT)
+      return refuse("products are summed in float");
     const tensor &a = at(now.x), &b = at(now.b), &c = at(now.y);
-    if (a.size[0] != b.size[0] || a.size[0] != c.size[0] || a.size[1] != c.size[1] || b.size[1] < 1 || a.size[1] % b.size[1] != 0 ||
-        a.size[2] != c.size[2] || a.size[3] != b.size[2] || b.size[3] != c.size[3])
+    if (a.size[0] != b.size[0] || a.size[0] != c.size[0] || a.size[1] != c.size[1] || b.size[1] < 1 ||
+        a.size[1] % b.size[1] != 0 || a.size[2] != c.size[2] || a.size[3] != b.size[2] ||
+        b.size[3] != c.size[3])
       return refuse("sizes of a product");
     if (!is_float(now.x) || !is_float(now.b) || !is_float(now.y)) return refuse("types of a product");
     for (const int64_t each : {now.rows, now.columns, now.inner})
-      if (!lengths(each) || (each != 0 && at(each).size[0] != a.size[0])) return refuse("lengths of a product");
+      if (!lengths(each) || (each != 0 && at(each).size[0] != a.size[0]))
+        return refuse("lengths of a product");
     return true;
   }
   bool pointwise(const object& from, step& now) {
@@ -108,11 +116,14 @@ struct reader {
     const object& how = *from.link(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
     now.mode = how.get<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
     now.axis = how.get<int64_t>(CUDNN_ATTR_POINTWISE_AXIS, -1);
-    if (!at(now.x).same_size(at(now.y)) || (now.b != 0 && !spreads(now.b, now.x)) || (now.t != 0 && !spreads(now.t, now.x)))
+    if (!at(now.x).same_size(at(now.y)) || (now.b != 0 && !spreads(now.b, now.x)) ||
+        (now.t != 0 && !spreads(now.t, now.x)))
       return refuse("sizes of a pointwise operation");
     const auto type = how.get<cudnnDataType_t>(CUDNN_ATTR_POINTWISE_MATH_PREC);
-    const bool floats = is_float(now.x) && is_float(now.y) && (now.b == 0 || is_float(now.b)) && type == CUDNN_DATA_FLOAT;
-    const bool wholes = is_whole(now.x) && is_whole(now.y) && (now.b == 0 || is_whole(now.b)) && type == CUDNN_DATA_INT32;
+    const bool floats =
+        is_float(now.x) && is_float(now.y) && (now.b == 0 || is_float(now.b)) && type == CUDNN_DATA_FLOAT;
+    const bool wholes =
+        is_whole(now.x) && is_whole(now.y) && (now.b == 0 || is_whole(now.b)) && type == CUDNN_DATA_INT32;
     bool good = false;
     switch (now.mode) {
       case CUDNN_POINTWISE_MUL:
@@ -122,34 +133,44 @@ struct reader {
       case CUDNN_POINTWISE_EXP:
       case CUDNN_POINTWISE_LOG:
       case CUDNN_POINTWISE_IDENTITY: good = now.b == 0 && now.t == 0 && floats; break;
-      case CUDNN_POINTWISE_GEN_INDEX: good = now.b == 0 && now.t == 0 && is_whole(now.y) && now.axis >= 0 && now.axis < 4; break;
+      case CUDNN_POINTWISE_GEN_INDEX:
+        good = now.b == 0 && now.t == 0 && is_whole(now.y) && now.axis >= 0 && now.axis < 4;
+        break;
       case CUDNN_POINTWISE_CMP_LT:
-      case CUDNN_POINTWISE_CMP_GE: good = now.b != 0 && now.t == 0 && is_whole(now.x) && is_whole(now.b) && is_truth(now.y); break;
-      case CUDNN_POINTWISE_LOGICAL_AND: good = now.b != 0 && now.t == 0 && is_truth(now.x) && is_truth(now.b) && is_truth(now.y); break;
+      case CUDNN_POINTWISE_CMP_GE:
+        good = now.b != 0 && now.t == 0 && is_whole(now.x) && is_whole(now.b) && is_truth(now.y);
+        break;
+      case CUDNN_POINTWISE_LOGICAL_AND:
+        good = now.b != 0 && now.t == 0 && is_truth(now.x) && is_truth(now.b) && is_truth(now.y);
+        break;
       case CUDNN_POINTWISE_BINARY_SELECT: good = now.b != 0 && now.t != 0 && floats && is_truth(now.t); break;
       default: return refuse("a pointwise mode that attention has no use for");
     }
     return good || refuse("arguments of a pointwise operation, mode " + std::to_string(now.mode));
   }
   bool reduction(const object& from, step& now) {
-    if (!read_tensor(from.link(CUDNN_ATTR_OPERATION_REDUCTION_XDESC), now.x) || !read_tensor(from.link(CUDNN_ATTR_OPERATION_REDUCTION_YDESC), now.y))
+    if (!read_tensor(from.link(CUDNN_ATTR_OPERATION_REDUCTION_XDESC), now.x) ||
+        !read_tensor(from.link(CUDNN_ATTR_OPERATION_REDUCTION_YDESC), now.y))
       return false;
     const object& how = *from.link(CUDNN_ATTR_OPERATION_REDUCTION_DESC);
     now.by = how.get<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR);
-    if ((now.by != CUDNN_REDUCE_TENSOR_ADD && now.by != CUDNN_REDUCE_TENSOR_MAX) || !is_float(now.x) || !is_float(now.y) ||
-        how.get<cudnnDataType_t>(CUDNN_ATTR_REDUCTION_COMP_TYPE) != CUDNN_DATA_FLOAT)
+    if ((now.by != CUDNN_REDUCE_TENSOR_ADD && now.by != CUDNN_REDUCE_TENSOR_MAX) || !is_float(now.x) ||
+        !is_float(now.y) || how.get<cudnnDataType_t>(CUDNN_ATTR_REDUCTION_COMP_TYPE) != CUDNN_DATA_FLOAT)
       return refuse("a reduction");
     for (int i = 0; i < 4; ++i)
-      if (at(now.y).size[i] < 1 || at(now.x).size[i] % at(now.y).size[i] != 0) return refuse("sizes of a reduction");
+      if (at(now.y).size[i] < 1 || at(now.x).size[i] % at(now.y).size[i] != 0)
+        return refuse("sizes of a reduction");
     return true;
   }
   bool turn(const object& from, step& now) {
-    if (!read_tensor(from.link(CUDNN_ATTR_OPERATION_RESHAPE_XDESC), now.x) || !read_tensor(from.link(CUDNN_ATTR_OPERATION_RESHAPE_YDESC), now.y))
+    if (!read_tensor(from.link(CUDNN_ATTR_OPERATION_RESHAPE_XDESC), now.x) ||
+        !read_tensor(from.link(CUDNN_ATTR_OPERATION_RESHAPE_YDESC), now.y))
       return false;
     const tensor &x = at(now.x), &y = at(now.y);
     const int other[] = {0, 1, 3, 2};
     for (int i = 0; i < 4; ++i)
-      if (x.size[i] != y.size[other[i]] || x.stride[i] != y.stride[other[i]]) return refuse("a reshape is a transposition here");
+      if (x.size[i] != y.size[other[i]] || x.stride[i] != y.stride[other[i]])
+        return refuse("a reshape is a transposition here");
     return (y.is_virtual && x.offsets == y.offsets) || refuse("a reshape of samples that lie elsewhere");
   }
 };
@@ -170,14 +191,17 @@ struct run {
   int64_t length(int64_t id, int64_t sample, int64_t otherwise) const {
     if (id == 0) return otherwise;
     const int64_t here = static_cast<const std::int32_t*>(places.at(id))[sample];
-    if (here < 1 || here > otherwise) fault("cuDNN: a sample has " + std::to_string(here) + " rows, of at most " + std::to_string(otherwise));
+    if (here < 1 || here > otherwise)
+      fault("cuDNN: a sample has " + std::to_string(here) + " rows, of at most " + std::to_string(otherwise));
     return here;
   }
   int64_t offset(int64_t id, int64_t sample) const {
-    return of.tensors.at(id).type == CUDNN_DATA_INT64 ? static_cast<const int64_t*>(places.at(id))[sample]
-                                                      : static_cast<const std::int32_t*>(places.at(id))[sample];
+    return of.tensors.at(id).type == CUDNN_DATA_INT64
+               ? static_cast<const int64_t*>(places.at(id))[sample]
+               : static_cast<const std::int32_t*>(places.at(id))[sample];
   }
-  // Calls with each element that lies in memory: its number and its place there. Rows of ragged samples end where the next one begins.
+  // Calls with each element that lies in memory: its number and its place there. Rows of ragged samples end
+  // where the next one begins.
   template <class Each>
   void in_memory(const tensor& t, Each each) const {
     for (int64_t b = 0; b < t.size[0]; ++b) {
@@ -197,7 +221,8 @@ struct run {
   }
   static double rounded(cudnnDataType_t type, double x) {
     if (type == CUDNN_DATA_FLOAT) return static_cast<double>(static_cast<float>(x));
-    if (type == CUDNN_DATA_BFLOAT16) return static_cast<double>(static_cast<float>(bf16(static_cast<float>(x))));
+    if (type == CUDNN_DATA_BFLOAT16)
+      return static_cast<double>(static_cast<float>(bf16(static_cast<float>(x))));
     return x;
   }
   const values& read(int64_t id) {
@@ -208,9 +233,10 @@ struct run {
     made.of.assign(count, std::nan("")), made.known.assign(count, 0);
     const void* const from = places.at(id);
     in_memory(t, [&](std::size_t to, int64_t at) {
-      made.of[to] = t.type == CUDNN_DATA_FLOAT   ? static_cast<double>(static_cast<const float*>(from)[at])
-                    : t.type == CUDNN_DATA_INT32 ? static_cast<double>(static_cast<const std::int32_t*>(from)[at])
-                                                 : static_cast<double>(static_cast<float>(static_cast<const bf16*>(from)[at]));
+      made.of[to] = t.type == CUDNN_DATA_FLOAT ? static_cast<double>(static_cast<const float*>(from)[at])
+                    : t.type == CUDNN_DATA_INT32
+                        ? static_cast<double>(static_cast<const std::int32_t*>(from)[at])
+                        : static_cast<double>(static_cast<float>(static_cast<const bf16*>(from)[at]));
       made.known[to] = 1;
     });
     return made;
@@ -239,7 +265,8 @@ struct run {
     values c = none(tc);
     const int64_t group = ta.size[1] / tb.size[1];
     for (int64_t s = 0; s < tc.size[0]; ++s) {
-      const int64_t rows = length(now.rows, s, tc.size[2]), columns = length(now.columns, s, tc.size[3]), inner = length(now.inner, s, ta.size[3]);
+      const int64_t rows = length(now.rows, s, tc.size[2]), columns = length(now.columns, s, tc.size[3]),
+                    inner = length(now.inner, s, ta.size[3]);
       for (int64_t h = 0; h < tc.size[1]; ++h)
         for (int64_t i = 0; i < tc.size[2]; ++i)
           for (int64_t j = 0; j < tc.size[3]; ++j) {
@@ -263,8 +290,8 @@ struct run {
   void pointwise(const step& now) {
     const tensor& t = of.tensors.at(now.x);
     // Numbers of rows and columns are made of the sizes alone.
-    const values x = now.mode == CUDNN_POINTWISE_GEN_INDEX ? none(t) : read(now.x), b = now.b != 0 ? read(now.b) : values{},
-                 c = now.t != 0 ? read(now.t) : values{};
+    const values x = now.mode == CUDNN_POINTWISE_GEN_INDEX ? none(t) : read(now.x),
+                 b = now.b != 0 ? read(now.b) : values{}, c = now.t != 0 ? read(now.t) : values{};
     values y = none(t);
     const auto spread = [&](int64_t id, const int64_t(&at)[4]) {
       const tensor& from = of.tensors.at(id);
@@ -323,7 +350,8 @@ struct run {
                               to = place(ty, k[0] / part[0], k[1] / part[1], k[2] / part[2], k[3] / part[3]);
             if (begun[to] == 0) y.of[to] = x.of[from], y.known[to] = x.known[from];
             else {
-              y.of[to] = now.by == CUDNN_REDUCE_TENSOR_ADD ? y.of[to] + x.of[from] : std::max(y.of[to], x.of[from]);
+              y.of[to] =
+                  now.by == CUDNN_REDUCE_TENSOR_ADD ? y.of[to] + x.of[from] : std::max(y.of[to], x.of[from]);
               y.known[to] = static_cast<char>(y.known[to] != 0 && x.known[from] != 0);
             }
             begun[to] = 1;
@@ -359,9 +387,15 @@ std::shared_ptr<const graph> read_graph(const std::vector<const object*>& operat
         now.kind = step_kind::product, good = from.product(*each, now), ++products;
         if (good) made->scores = std::max(made->scores, 2 * made->tensors.at(now.y).count());
         break;
-      case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR: now.kind = step_kind::pointwise, good = from.pointwise(*each, now); break;
-      case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR: now.kind = step_kind::reduction, good = from.reduction(*each, now); break;
-      case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR: now.kind = step_kind::turn, good = from.turn(*each, now); break;
+      case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+        now.kind = step_kind::pointwise, good = from.pointwise(*each, now);
+        break;
+      case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+        now.kind = step_kind::reduction, good = from.reduction(*each, now);
+        break;
+      case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+        now.kind = step_kind::turn, good = from.turn(*each, now);
+        break;
       default: why = "an operation that attention has no use for";
     }
     if (!good) return nullptr;
@@ -373,14 +407,16 @@ std::shared_ptr<const graph> read_graph(const std::vector<const object*>& operat
     for (const int64_t id : {now.x, now.b, now.t, now.rows, now.columns, now.inner})
       if (id != 0) {
         read.insert(id);
-        if (made->tensors.at(id).is_virtual && written.count(id) == 0) why = "virtual tensor " + std::to_string(id) + " is read before it is made";
+        if (made->tensors.at(id).is_virtual && written.count(id) == 0)
+          why = "virtual tensor " + std::to_string(id) + " is read before it is made";
       }
     if (!written.insert(now.y).second || (!made->tensors.at(now.y).is_virtual && read.count(now.y) > 0))
       why = "tensor " + std::to_string(now.y) + " is made twice, or after it was read";
     if (made->tensors.at(now.y).by_value) why = "a number by value is made";
   }
   for (const auto& [id, each] : made->tensors)
-    if (each.is_virtual && (written.count(id) == 0 || read.count(id) == 0)) why = "virtual tensor " + std::to_string(id) + " is not used";
+    if (each.is_virtual && (written.count(id) == 0 || read.count(id) == 0))
+      why = "virtual tensor " + std::to_string(id) + " is not used";
   if (!why.empty() || products < 2) return nullptr;
   made->backward = products > 2;
   return made;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI's record of activity, of work that the emulated GPUs did. Records lie in buffers of the caller, as there: asked for one at a time, given back
-// when they are full or flushed.
+// CUPTI's record of activity, of work that the emulated GPUs did. Records lie in buffers of the caller, as
+// there: asked for one at a time, given back when they are full or flushed.
 #if __has_include(<cupti.h>)
 
 #include "support/cuda/machine.hpp"
@@ -41,7 +41,8 @@ struct tracer {
     if (wanted.count(kind) == 0) return;
     auto known = std::find(names.begin(), names.end(), name);
     if (known == names.end()) known = names.insert(names.end(), name);
-    made.push_back({kind, known->c_str(), static_cast<std::uint64_t>(from * 1e9), static_cast<std::uint64_t>(to * 1e9)});
+    made.push_back(
+        {kind, known->c_str(), static_cast<std::uint64_t>(from * 1e9), static_cast<std::uint64_t>(to * 1e9)});
   }
 };
 
@@ -63,12 +64,14 @@ Record& begun(std::uint8_t* at, const tracer::record& from) {
 
 extern "C" {
 
-CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc room, CUpti_BuffersCallbackCompleteFunc take) {
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc room,
+                                           CUpti_BuffersCallbackCompleteFunc take) {
   if (room == nullptr || take == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   auto& own = tracer::one();
   own.room = room;
   own.take = take;
-  motet::emulation::watch_work([](const std::string& name, double from, double to) { tracer::one().note(name, from, to); });
+  motet::emulation::watch_work(
+      [](const std::string& name, double from, double to) { tracer::one().note(name, from, to); });
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
@@ -98,7 +101,8 @@ CUptiResult cuptiActivityFlushAll(uint32_t) {
       for (; !own.made.empty() && used + each_bytes <= size; used += each_bytes) {
         const auto next = own.made.front();
         own.made.pop_front();
-        if (next.kind == CUPTI_ACTIVITY_KIND_MEMCPY) begun<CUpti_ActivityMemcpy6>(buffer + used, next).copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN;
+        if (next.kind == CUPTI_ACTIVITY_KIND_MEMCPY)
+          begun<CUpti_ActivityMemcpy6>(buffer + used, next).copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN;
         else if (next.kind == CUPTI_ACTIVITY_KIND_MEMSET) begun<CUpti_ActivityMemset4>(buffer + used, next);
         else begun<CUpti_ActivityKernel10>(buffer + used, next).name = next.name;
       }

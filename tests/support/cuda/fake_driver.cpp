@@ -6,8 +6,8 @@
 #include <bitset>
 #include <cstring>
 
-// The calls of the CUDA driver that share a GPU's multiprocessors out (green contexts), of a GPU with 132 of them in steps of 8. The runtime
-// hands them out, as a program that links no driver gets them.
+// The calls of the CUDA driver that share a GPU's multiprocessors out (green contexts), of a GPU with 132 of
+// them in steps of 8. The runtime hands them out, as a program that links no driver gets them.
 
 using namespace motet::emulation;
 
@@ -94,7 +94,8 @@ constexpr named names[] = {
     {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
     {CUDA_ERROR_INVALID_RESOURCE_TYPE, "CUDA_ERROR_INVALID_RESOURCE_TYPE", "invalid resource type"},
-    {CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION", "invalid resource configuration"},
+    {CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION",
+     "invalid resource configuration"},
 };
 }  // namespace
 
@@ -165,15 +166,17 @@ CUresult cuDeviceGetDevResource(CUdevice gpu, CUdevResource* found, CUdevResourc
   *found = resource_of(processor_set().set(), 0, gpu);
   return CUDA_SUCCESS;
 }
-CUresult cuDevSmResourceSplitByCount(CUdevResource* result, unsigned* groups, const CUdevResource* input, CUdevResource* remaining, unsigned flags,
-                                     unsigned least) {
+CUresult cuDevSmResourceSplitByCount(CUdevResource* result, unsigned* groups, const CUdevResource* input,
+                                     CUdevResource* remaining, unsigned flags, unsigned least) {
   ENTER(cuDevSmResourceSplitByCount);
   resource_mark mark;
   processor_set set;
   if (groups == nullptr || input == nullptr || !read(*input, mark, set)) return CUDA_ERROR_INVALID_VALUE;
-  if (mark.split != 0) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;  // what a split gave is first made a context of
+  // what a split gave is first made a context of
+  if (mark.split != 0) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
   const unsigned by = (flags & CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING) != 0 ? 2 : step;
-  const unsigned size = std::max((least + by - 1) / by * by, by), fit = static_cast<unsigned>(set.count()) / size;
+  const unsigned size = std::max((least + by - 1) / by * by, by),
+                 fit = static_cast<unsigned>(set.count()) / size;
   if (result == nullptr) {
     *groups = fit;
     return CUDA_SUCCESS;
@@ -205,7 +208,8 @@ CUresult cuDevResourceGenerateDesc(CUdevResourceDesc* found, CUdevResource* reso
     if (!read(resources[i], mark, set)) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
     if (i == 0) first = mark;
     // All of one call that split, and none twice.
-    if (mark.split != first.split || mark.gpu != first.gpu || (set & made->of).any()) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+    if (mark.split != first.split || mark.gpu != first.gpu || (set & made->of).any())
+      return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     made->of |= set;
   }
   made->gpu = first.gpu;
@@ -216,7 +220,8 @@ CUresult cuDevResourceGenerateDesc(CUdevResourceDesc* found, CUdevResource* reso
 CUresult cuGreenCtxCreate(CUgreenCtx* found, CUdevResourceDesc from, CUdevice gpu, unsigned flags) {
   ENTER(cuGreenCtxCreate);
   auto* const description = reinterpret_cast<share*>(from);
-  if ((flags & CU_GREEN_CTX_DEFAULT_STREAM) == 0 || driver().descriptions.count(description) == 0 || description->gpu != gpu)
+  if ((flags & CU_GREEN_CTX_DEFAULT_STREAM) == 0 || driver().descriptions.count(description) == 0 ||
+      description->gpu != gpu)
     return CUDA_ERROR_INVALID_VALUE;
   auto* const made = new share(*description);
   driver().shares.insert(made);
@@ -251,7 +256,9 @@ CUresult cuGreenCtxGetDevResource(CUgreenCtx context, CUdevResource* found, CUde
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetDevResource(CUcontext context, CUdevResource* found, CUdevResourceType type) {
-  if (is_primary(context)) return cuDeviceGetDevResource(static_cast<int>(reinterpret_cast<std::uintptr_t>(context)) - 1, found, type);
+  if (is_primary(context))
+    return cuDeviceGetDevResource(static_cast<int>(reinterpret_cast<std::uintptr_t>(context)) - 1, found,
+                                  type);
   return cuGreenCtxGetDevResource(reinterpret_cast<CUgreenCtx>(context), found, type);
 }
 CUresult cuGreenCtxStreamCreate(CUstream* found, CUgreenCtx context, unsigned flags, int priority) {
@@ -292,8 +299,8 @@ CUresult cuStreamGetGreenCtx(CUstream stream, CUgreenCtx* found) {
 }
 
 // ---- of the runtime: where the driver's calls are ----
-cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** found, unsigned version, unsigned long long,
-                                             cudaDriverEntryPointQueryResult* result) {
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** found, unsigned version,
+                                             unsigned long long, cudaDriverEntryPointQueryResult* result) {
   static const std::map<std::string, void*> all = {
 #define ENTRY(name) {#name, reinterpret_cast<void*>(&name)}
       ENTRY(cuModuleGetLoadingMode),
@@ -320,14 +327,17 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** found, uns
 #undef ENTRY
   };
   *found = nullptr;
-  if (const cudaError_t early = entering("cudaGetDriverEntryPointByVersion"); early != cudaSuccess) return early;
+  if (const cudaError_t early = entering("cudaGetDriverEntryPointByVersion"); early != cudaSuccess)
+    return early;
   const auto at = all.find(name);
   const bool there = at != all.end();
   // The runtime has begun the driver.
   driver().begun = true;
   if (there && version >= 12040) *found = at->second;
   if (result != nullptr)
-    *result = !there ? cudaDriverEntryPointSymbolNotFound : version >= 12040 ? cudaDriverEntryPointSuccess : cudaDriverEntryPointVersionNotSufficent;
+    *result = !there             ? cudaDriverEntryPointSymbolNotFound
+              : version >= 12040 ? cudaDriverEntryPointSuccess
+                                 : cudaDriverEntryPointVersionNotSufficent;
   return cudaSuccess;
 }
 }

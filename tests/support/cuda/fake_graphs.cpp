@@ -41,7 +41,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* found) {
   if (!on->capture) return said(cudaErrorIllegalState);
   const auto capture = on->capture;
   if (capture->origin != on) return said(cudaErrorStreamCaptureUnmatched);
-  if (capture->mode != cudaStreamCaptureModeRelaxed && capture->by != std::this_thread::get_id()) return said(cudaErrorStreamCaptureWrongThread);
+  if (capture->mode != cudaStreamCaptureModeRelaxed && capture->by != std::this_thread::get_id())
+    return said(cudaErrorStreamCaptureWrongThread);
   // Everything must lie before the end of the stream that began.
   std::vector<bool> before(capture->made.size());
   std::vector<std::size_t> open(on->tips.begin(), on->tips.end());
@@ -71,7 +72,9 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
   const machine::lock held(m.guard);
   auto* const on = m.stream_of(stream);
   if (on == nullptr) return said(cudaErrorInvalidResourceHandle);
-  *found = !on->capture ? cudaStreamCaptureStatusNone : on->capture->broken ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+  *found = !on->capture          ? cudaStreamCaptureStatusNone
+           : on->capture->broken ? cudaStreamCaptureStatusInvalidated
+                                 : cudaStreamCaptureStatusActive;
   return cudaSuccess;
 }
 
@@ -88,10 +91,12 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* found, cudaGraph_t graph, unsi
   *found = handle_of<cudaGraphExec_t>(made);
   return cudaSuccess;
 }
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* found, cudaGraph_t graph, unsigned long long flags) {
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* found, cudaGraph_t graph,
+                                          unsigned long long flags) {
   return cudaGraphInstantiate(found, graph, flags);
 }
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* result) {
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* result) {
   ENTER(cudaGraphExecUpdate);
   auto& m = all();
   const machine::lock held(m.guard);
@@ -101,7 +106,8 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
   *result = {};
   bool same = to->made->size() == from->made->size();
   for (std::size_t i = 0; same && i < to->made->size(); ++i)
-    same = (*to->made)[i].after == (*from->made)[i].after && std::strcmp((*to->made)[i].what.name, (*from->made)[i].what.name) == 0;
+    same = (*to->made)[i].after == (*from->made)[i].after &&
+           std::strcmp((*to->made)[i].what.name, (*from->made)[i].what.name) == 0;
   if (!same) {
     result->result = cudaGraphExecUpdateErrorTopologyChanged;
     return said(cudaErrorGraphExecUpdateFailure);
@@ -152,7 +158,8 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* found, std::si
   if (m.graphs.count(what) == 0) return said(cudaErrorInvalidValue);
   if (found == nullptr) *count = what->made->size();
   else
-    for (std::size_t i = 0; i < *count; ++i) found[i] = i < what->made->size() ? reinterpret_cast<cudaGraphNode_t>(i + 1) : nullptr;
+    for (std::size_t i = 0; i < *count; ++i)
+      found[i] = i < what->made->size() ? reinterpret_cast<cudaGraphNode_t>(i + 1) : nullptr;
   return cudaSuccess;
 }
 }

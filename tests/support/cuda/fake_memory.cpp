@@ -22,7 +22,8 @@ cudaError_t take(machine& m, void** found, std::size_t bytes, int gpu) {
   if (bytes == 0) return cudaSuccess;
   const std::size_t rounded = (bytes + 255) / 256 * 256, mapped = (rounded + page - 1) / page * page;
   if (rounded > m.memory || m.used[gpu] > m.memory - rounded) return cudaErrorMemoryAllocation;
-  void* const at = mmap(nullptr, mapped + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const at =
+      mmap(nullptr, mapped + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return cudaErrorMemoryAllocation;
   mprotect(at, mapped, PROT_READ | PROT_WRITE);
   std::memset(at, 0xff, std::min(mapped, most_filled));
@@ -53,16 +54,18 @@ cudaError_t give(machine& m, void* at) {
 bool on_gpu(machine& m, const void* at, std::size_t bytes, const char* call) {
   const allocation* const found = m.find(at);
   if (found == nullptr) return false;
-  const char* const end = found->mapped + found->mapped_bytes - (found->bytes + 255) / 256 * 256 + found->bytes;
+  const char* const end =
+      found->mapped + found->mapped_bytes - (found->bytes + 255) / 256 * 256 + found->bytes;
   if (static_cast<const char*>(at) + bytes > end)
-    fault(std::string(call) + ": " + std::to_string(bytes) + " bytes, of which " + std::to_string(end - static_cast<const char*>(at)) +
-          " lie in the buffer");
+    fault(std::string(call) + ": " + std::to_string(bytes) + " bytes, of which " +
+          std::to_string(end - static_cast<const char*>(at)) + " lie in the buffer");
   return true;
 }
 bool is_pinned(machine& m, const void* at) {
   for (const auto* map : {&m.pinned, &m.registered}) {
     auto next = map->upper_bound(reinterpret_cast<std::uintptr_t>(at));
-    if (next != map->begin() && (--next, reinterpret_cast<std::uintptr_t>(at) < next->first + next->second)) return true;
+    if (next != map->begin() && (--next, reinterpret_cast<std::uintptr_t>(at) < next->first + next->second))
+      return true;
   }
   return false;
 }
@@ -74,30 +77,37 @@ struct rectangle {
   std::size_t from_pitch, width, height;
   void move() const {
     for (std::size_t row = 0; row < height; ++row)
-      std::memmove(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
+      std::memmove(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch,
+                   width);
   }
 };
 
-cudaError_t copy(const rectangle& what, cudaMemcpyKind kind, cudaStream_t stream, bool host_waits, const char* call) {
+cudaError_t copy(const rectangle& what, cudaMemcpyKind kind, cudaStream_t stream, bool host_waits,
+                 const char* call) {
   auto& m = machine::one();
   machine::lock held(m.guard);
   auto* const on = m.stream_of(stream);
   if (on == nullptr) return cudaErrorInvalidResourceHandle;
   if (what.width == 0 || what.height == 0) return cudaSuccess;
-  if (what.height > 1 && (what.width > what.to_pitch || what.width > what.from_pitch)) return cudaErrorInvalidPitchValue;
-  const std::size_t read = (what.height - 1) * what.from_pitch + what.width, written = (what.height - 1) * what.to_pitch + what.width;
+  if (what.height > 1 && (what.width > what.to_pitch || what.width > what.from_pitch))
+    return cudaErrorInvalidPitchValue;
+  const std::size_t read = (what.height - 1) * what.from_pitch + what.width,
+                    written = (what.height - 1) * what.to_pitch + what.width;
   const bool from_gpu = on_gpu(m, what.from, read, call), to_gpu = on_gpu(m, what.to, written, call);
   const bool fits = kind == cudaMemcpyDefault || (kind == cudaMemcpyHostToDevice && !from_gpu && to_gpu) ||
-                    (kind == cudaMemcpyDeviceToHost && from_gpu && !to_gpu) || (kind == cudaMemcpyDeviceToDevice && from_gpu && to_gpu) ||
+                    (kind == cudaMemcpyDeviceToHost && from_gpu && !to_gpu) ||
+                    (kind == cudaMemcpyDeviceToDevice && from_gpu && to_gpu) ||
                     (kind == cudaMemcpyHostToHost && !from_gpu && !to_gpu);
   if (!fits) return cudaErrorInvalidValue;
-  const bool pageable_from = !from_gpu && !is_pinned(m, what.from), pageable_to = !to_gpu && !is_pinned(m, what.to);
+  const bool pageable_from = !from_gpu && !is_pinned(m, what.from),
+             pageable_to = !to_gpu && !is_pinned(m, what.to);
   if (on->capture && (host_waits || pageable_from || pageable_to)) {
     on->capture->broken = true;
     return cudaErrorStreamCaptureUnsupported;
   }
   ++m.told.copies;
-  // What is pageable is staged: its bytes are those of the moment of the call, or are there when the call returns.
+  // What is pageable is staged: its bytes are those of the moment of the call, or are there when the call
+  // returns.
   std::function<void()> run;
   if (pageable_from && !from_gpu) {
     auto staged = std::make_shared<std::vector<char>>(read);
@@ -117,8 +127,8 @@ cudaError_t copy(const rectangle& what, cudaMemcpyKind kind, cudaStream_t stream
   return cudaSuccess;
 }
 
-cudaError_t fill(void* at, std::size_t pitch, int value, std::size_t width, std::size_t height, cudaStream_t stream, bool host_waits,
-                 const char* call) {
+cudaError_t fill(void* at, std::size_t pitch, int value, std::size_t width, std::size_t height,
+                 cudaStream_t stream, bool host_waits, const char* call) {
   auto& m = machine::one();
   machine::lock held(m.guard);
   auto* const on = m.stream_of(stream);
@@ -126,7 +136,8 @@ cudaError_t fill(void* at, std::size_t pitch, int value, std::size_t width, std:
   if (width == 0 || height == 0) return cudaSuccess;
   if (!on_gpu(m, at, (height - 1) * pitch + width, call) && !is_pinned(m, at)) return cudaErrorInvalidValue;
   const auto run = [=] {
-    for (std::size_t row = 0; row < height; ++row) std::memset(static_cast<char*>(at) + row * pitch, value, width);
+    for (std::size_t row = 0; row < height; ++row)
+      std::memset(static_cast<char*>(at) + row * pitch, value, width);
   };
   tick_ref done;
   const cudaError_t status = m.queue(held, *on, {call, run, {}, false}, {}, &done);
@@ -222,7 +233,8 @@ cudaError_t cudaHostRegister(void* at, std::size_t bytes, unsigned) {
   ENTER(cudaHostRegister);
   auto& m = machine::one();
   const machine::lock held(m.guard);
-  if (!m.registered.emplace(reinterpret_cast<std::uintptr_t>(at), bytes).second) return said(cudaErrorHostMemoryAlreadyRegistered);
+  if (!m.registered.emplace(reinterpret_cast<std::uintptr_t>(at), bytes).second)
+    return said(cudaErrorHostMemoryAlreadyRegistered);
   return cudaSuccess;
 }
 cudaError_t cudaHostUnregister(void* at) {
@@ -230,7 +242,9 @@ cudaError_t cudaHostUnregister(void* at) {
   auto& m = machine::one();
   machine::lock held(m.guard);
   m.drain(held, -1);
-  return said(m.registered.erase(reinterpret_cast<std::uintptr_t>(at)) == 1 ? cudaSuccess : cudaErrorHostMemoryNotRegistered);
+  return said(m.registered.erase(reinterpret_cast<std::uintptr_t>(at)) == 1
+                  ? cudaSuccess
+                  : cudaErrorHostMemoryNotRegistered);
 }
 cudaError_t cudaHostGetDevicePointer(void** found, void* at, unsigned) {
   ENTER(cudaHostGetDevicePointer);
@@ -267,7 +281,8 @@ cudaError_t cudaMemGetInfo(std::size_t* left, std::size_t* all) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   ENTER(cudaMemcpyAsync);
   return said(copy({to, bytes, from, bytes, bytes, 1}, kind, stream, false, "cudaMemcpyAsync"));
 }
@@ -276,20 +291,24 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   UNLESS_CAPTURED;
   return said(copy({to, bytes, from, bytes, bytes, 1}, kind, nullptr, true, "cudaMemcpy"));
 }
-cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width, std::size_t height,
-                              cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                              std::size_t width, std::size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream) {
   ENTER(cudaMemcpy2DAsync);
-  return said(copy({to, to_pitch, from, from_pitch, width, height}, kind, stream, false, "cudaMemcpy2DAsync"));
+  return said(
+      copy({to, to_pitch, from, from_pitch, width, height}, kind, stream, false, "cudaMemcpy2DAsync"));
 }
-cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width, std::size_t height,
-                         cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                         std::size_t width, std::size_t height, cudaMemcpyKind kind) {
   ENTER(cudaMemcpy2D);
   UNLESS_CAPTURED;
   return said(copy({to, to_pitch, from, from_pitch, width, height}, kind, nullptr, true, "cudaMemcpy2D"));
 }
-cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes, cudaStream_t stream) {
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
+                                cudaStream_t stream) {
   ENTER(cudaMemcpyPeerAsync);
-  return said(copy({to, bytes, from, bytes, bytes, 1}, cudaMemcpyDeviceToDevice, stream, false, "cudaMemcpyPeerAsync"));
+  return said(copy({to, bytes, from, bytes, bytes, 1}, cudaMemcpyDeviceToDevice, stream, false,
+                   "cudaMemcpyPeerAsync"));
 }
 cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t stream) {
   ENTER(cudaMemsetAsync);
@@ -300,7 +319,8 @@ cudaError_t cudaMemset(void* at, int value, std::size_t bytes) {
   UNLESS_CAPTURED;
   return said(fill(at, bytes, value, bytes, 1, nullptr, true, "cudaMemset"));
 }
-cudaError_t cudaMemset2DAsync(void* at, std::size_t pitch, int value, std::size_t width, std::size_t height, cudaStream_t stream) {
+cudaError_t cudaMemset2DAsync(void* at, std::size_t pitch, int value, std::size_t width, std::size_t height,
+                              cudaStream_t stream) {
   ENTER(cudaMemset2DAsync);
   return said(fill(at, pitch, value, width, height, stream, false, "cudaMemset2DAsync"));
 }
@@ -311,7 +331,9 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* found, int gpu) {
   *found = reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(gpu + 1));
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* found, int gpu) { return cudaDeviceGetDefaultMemPool(found, gpu); }
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* found, int gpu) {
+  return cudaDeviceGetDefaultMemPool(found, gpu);
+}
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
   ENTER(cudaMemPoolSetAttribute);
   return cudaSuccess;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL for ranks that are threads of one process, each with an emulated GPU. What one rank begins waits on its stream until the others come; communicators
-// of several ranks are made while all of them look (ncclInProgress until then). Calls that do not match, which would hang or be undefined, end the program.
+// NCCL for ranks that are threads of one process, each with an emulated GPU. What one rank begins waits on
+// its stream until the others come; communicators of several ranks are made while all of them look
+// (ncclInProgress until then). Calls that do not match, which would hang or be undefined, end the program.
 #include "support/cuda/machine.hpp"
 
 #include <motet/tensor/dtype.hpp>
@@ -100,7 +101,8 @@ void sum_as(const std::vector<const void*>& parts, std::size_t count, std::size_
   }
   if (count > 0) std::memcpy(to, sum.data(), count * sizeof(T));
 }
-void sum(ncclDataType_t type, const std::vector<const void*>& parts, std::size_t count, std::size_t first, void* to) {
+void sum(ncclDataType_t type, const std::vector<const void*>& parts, std::size_t count, std::size_t first,
+         void* to) {
   switch (type) {
     case ncclFloat32: return sum_as<float>(parts, count, first, to);
     case ncclFloat64: return sum_as<double>(parts, count, first, to);
@@ -111,7 +113,8 @@ void sum(ncclDataType_t type, const std::vector<const void*>& parts, std::size_t
 }
 
 void require_gpu(const void* memory, std::size_t bytes) {
-  if (bytes > 0 && emulation::place_of(memory) == emulation::place::pageable) emulation::fault("NCCL was given pageable memory of the host");
+  if (bytes > 0 && emulation::place_of(memory) == emulation::place::pageable)
+    emulation::fault("NCCL was given pageable memory of the host");
 }
 
 // All communicators with memory that they were told of.
@@ -127,13 +130,15 @@ bool is_registered(const ncclComm& comm, const void* at) {
 }
 void forget(ncclComm* comm, bool may_know) {
   const std::lock_guard lock(mutex);
-  if (!may_know && !comm->registered.empty()) emulation::fault("NCCL: a communicator is destroyed that still knows memory");
+  if (!may_know && !comm->registered.empty())
+    emulation::fault("NCCL: a communicator is destroyed that still knows memory");
   tellers().erase(comm);
 }
 
 // Runs `all(from, to)` once, when all ranks have come to their collective of this number.
 template <class All>
-ncclResult_t collect(ncclComm_t comm, cudaStream_t stream, const std::string& what, const void* from, void* to, All all) {
+ncclResult_t collect(ncclComm_t comm, cudaStream_t stream, const std::string& what, const void* from,
+                     void* to, All all) {
   const std::size_t number = comm->next_collective++;
   const bool registered = is_registered(*comm, from);
   const auto of = comm->of;
@@ -164,7 +169,8 @@ ncclResult_t collect(ncclComm_t comm, cudaStream_t stream, const std::string& wh
         const auto me = static_cast<std::size_t>(rank);
         if (!it.here[me]) {
           if (it.what != what) emulation::fault("NCCL: one rank calls " + it.what + ", another " + what);
-          if (it.registered != registered) emulation::fault("NCCL: in " + what + " some ranks bring registered memory, some other");
+          if (it.registered != registered)
+            emulation::fault("NCCL: in " + what + " some ranks bring registered memory, some other");
           it.here[me] = true;
           it.time = std::max(it.time, emulation::could_begin());
           it.from[me] = from;
@@ -176,7 +182,8 @@ ncclResult_t collect(ncclComm_t comm, cudaStream_t stream, const std::string& wh
   return ncclSuccess;
 }
 std::string named(const char* call, std::size_t count, ncclDataType_t type, int root = -1) {
-  return std::string(call) + " of " + std::to_string(count) + " x " + std::to_string(static_cast<int>(type)) + ", root " + std::to_string(root);
+  return std::string(call) + " of " + std::to_string(count) + " x " + std::to_string(static_cast<int>(type)) +
+         ", root " + std::to_string(root);
 }
 
 struct half {
@@ -193,7 +200,8 @@ thread_local int depth = 0;
 thread_local std::vector<half> halves;
 
 message& message_of(const half& it) {
-  auto& list = it.comm->of->messages[it.sends ? std::pair{it.comm->rank, it.peer} : std::pair{it.peer, it.comm->rank}];
+  auto& list =
+      it.comm->of->messages[it.sends ? std::pair{it.comm->rank, it.peer} : std::pair{it.peer, it.comm->rank}];
   if (list.size() <= it.number) list.resize(it.number + 1);
   return list[it.number];
 }
@@ -221,12 +229,14 @@ void begin(std::vector<half> together) {
         for (const half& each : *shared) {
           message& it = message_of(each);
           if ((it.sent || it.wanted) && it.bytes != each.bytes)
-            emulation::fault("NCCL: a message of " + std::to_string(it.bytes) + " bytes meets one of " + std::to_string(each.bytes));
+            emulation::fault("NCCL: a message of " + std::to_string(it.bytes) + " bytes meets one of " +
+                             std::to_string(each.bytes));
           it.bytes = each.bytes;
           if ((it.sent || it.wanted) && it.bytes > 0 && it.registered != each.registered)
             emulation::fault("NCCL: one end of a message brings registered memory, the other does not");
           it.registered = each.registered;
-          if (bool& here = each.sends ? it.sent : it.wanted; !std::exchange(here, true)) it.time = std::max(it.time, emulation::could_begin());
+          if (bool& here = each.sends ? it.sent : it.wanted; !std::exchange(here, true))
+            it.time = std::max(it.time, emulation::could_begin());
           if (each.sends) it.from = each.data;
           else it.to = each.data;
           all = all && it.sent && it.wanted;
@@ -249,7 +259,9 @@ ncclResult_t add(half it) {
 extern "C" {
 
 ncclResult_t ncclGetVersion(int* version) { return *version = NCCL_VERSION_CODE, ncclSuccess; }
-const char* ncclGetErrorString(ncclResult_t result) { return result == ncclSuccess ? "no error" : "an error of the fake"; }
+const char* ncclGetErrorString(ncclResult_t result) {
+  return result == ncclSuccess ? "no error" : "an error of the fake";
+}
 const char* ncclGetLastError(ncclComm_t) { return "nothing more is known"; }
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   static int next = 0;
@@ -258,8 +270,10 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   std::snprintf(id->internal, sizeof id->internal, "world %d", next++);
   return ncclSuccess;
 }
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
-  if (config->magic != 0xcafebeef || config->blocking != 0) emulation::fault("NCCL: a config that was not initialised, or blocks");
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+  if (config->magic != 0xcafebeef || config->blocking != 0)
+    emulation::fault("NCCL: a config that was not initialised, or blocks");
   const std::lock_guard lock(mutex);
   auto& all = worlds()[std::string(id.internal)];
   if (!all) all = std::make_shared<common>(ranks);
@@ -343,7 +357,8 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void* at, size_t bytes, voi
   *handle = nullptr;
   if (emulation::is_refused("ncclCommRegister")) return ncclInternalError;
   const auto* const first = static_cast<const std::byte*>(at);
-  if (bytes == 0 || emulation::place_of(first) != emulation::place::gpu || emulation::place_of(first + bytes - 1) != emulation::place::gpu)
+  if (bytes == 0 || emulation::place_of(first) != emulation::place::gpu ||
+      emulation::place_of(first + bytes - 1) != emulation::place::gpu)
     emulation::fault("NCCL is told of memory that is none of a GPU");
   static std::once_flag once;
   std::call_once(once, [] {
@@ -352,7 +367,8 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void* at, size_t bytes, voi
       const auto begin = reinterpret_cast<std::uintptr_t>(gone);
       for (const ncclComm* each : tellers())
         for (const auto& [known, range] : each->registered)
-          if (range.first < begin + size && begin < range.first + range.second) emulation::fault("memory goes away that NCCL still knows");
+          if (range.first < begin + size && begin < range.first + range.second)
+            emulation::fault("memory goes away that NCCL still knows");
     });
   });
   const std::lock_guard lock(mutex);
@@ -373,47 +389,65 @@ ncclResult_t ncclGroupEnd() {
   if (--depth == 0) begin(std::exchange(halves, {}));
   return ncclSuccess;
 }
-ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
   return add({comm, true, const_cast<void*>(from), count * bytes_of(type), peer, 0, stream});
 }
-ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
   return add({comm, false, to, count * bytes_of(type), peer, 0, stream});
 }
 
-ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t,
+                           ncclComm_t comm, cudaStream_t stream) {
   require_gpu(from, count);
-  return collect(comm, stream, named("ncclAllReduce", count, type), from, to, [=](const auto& parts, const auto& outs) {
-    std::vector<std::byte> found(count * bytes_of(type));
-    sum(type, parts, count, 0, found.data());
-    for (void* each : outs) std::memcpy(each, found.data(), found.size());
-  });
+  return collect(comm, stream, named("ncclAllReduce", count, type), from, to,
+                 [=](const auto& parts, const auto& outs) {
+                   std::vector<std::byte> found(count * bytes_of(type));
+                   sum(type, parts, count, 0, found.data());
+                   for (void* each : outs) std::memcpy(each, found.data(), found.size());
+                 });
 }
-ncclResult_t ncclReduce(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t, int root, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclReduce(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t, int root,
+                        ncclComm_t comm, cudaStream_t stream) {
   require_gpu(from, count);
   return collect(comm, stream, named("ncclReduce", count, type, root), from, to,
-                 [=](const auto& parts, const auto& outs) { sum(type, parts, count, 0, outs[static_cast<std::size_t>(root)]); });
+                 [=](const auto& parts, const auto& outs) {
+                   sum(type, parts, count, 0, outs[static_cast<std::size_t>(root)]);
+                 });
 }
-ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t,
+                               ncclComm_t comm, cudaStream_t stream) {
   require_gpu(from, count);
-  return collect(comm, stream, named("ncclReduceScatter", count, type), from, to, [=](const auto& parts, const auto& outs) {
-    // Outs may lie in their places within the parts.
-    std::vector<std::vector<std::byte>> found(outs.size(), std::vector<std::byte>(count * bytes_of(type)));
-    for (std::size_t r = 0; r < outs.size(); ++r) sum(type, parts, count, r * count, found[r].data());
-    for (std::size_t r = 0; r < outs.size(); ++r) std::memcpy(outs[r], found[r].data(), found[r].size());
-  });
+  return collect(comm, stream, named("ncclReduceScatter", count, type), from, to,
+                 [=](const auto& parts, const auto& outs) {
+                   // Outs may lie in their places within the parts.
+                   std::vector<std::vector<std::byte>> found(outs.size(),
+                                                             std::vector<std::byte>(count * bytes_of(type)));
+                   for (std::size_t r = 0; r < outs.size(); ++r)
+                     sum(type, parts, count, r * count, found[r].data());
+                   for (std::size_t r = 0; r < outs.size(); ++r)
+                     std::memcpy(outs[r], found[r].data(), found[r].size());
+                 });
 }
-ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
   require_gpu(from, count);
-  return collect(comm, stream, named("ncclAllGather", count, type), from, to, [=](const auto& parts, const auto& outs) {
-    const std::size_t bytes = count * bytes_of(type);
-    for (void* each : outs)
-      for (std::size_t r = 0; r < parts.size(); ++r) std::memmove(static_cast<std::byte*>(each) + r * bytes, parts[r], bytes);
-  });
+  return collect(comm, stream, named("ncclAllGather", count, type), from, to,
+                 [=](const auto& parts, const auto& outs) {
+                   const std::size_t bytes = count * bytes_of(type);
+                   for (void* each : outs)
+                     for (std::size_t r = 0; r < parts.size(); ++r)
+                       std::memmove(static_cast<std::byte*>(each) + r * bytes, parts[r], bytes);
+                 });
 }
-ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream) {
-  return collect(comm, stream, named("ncclBroadcast", count, type, root), from, to, [=](const auto& parts, const auto& outs) {
-    for (void* each : outs) std::memmove(each, parts[static_cast<std::size_t>(root)], count * bytes_of(type));
-  });
+ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return collect(comm, stream, named("ncclBroadcast", count, type, root), from, to,
+                 [=](const auto& parts, const auto& outs) {
+                   for (void* each : outs)
+                     std::memmove(each, parts[static_cast<std::size_t>(root)], count * bytes_of(type));
+                 });
 }
 
 }  // extern "C"

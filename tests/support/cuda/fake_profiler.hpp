@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-// A profiler that NVTX finds in the program itself: it keeps the ranges of all threads, each with those around it.
+// A profiler that NVTX finds in the program itself: it keeps the ranges of all threads, each with those
+// around it.
 
 namespace motet::emulation {
 
@@ -54,7 +55,9 @@ class fake_profiler {
     const auto* const callbacks = static_cast<const NvtxExportTableCallbacks*>(tables(NVTX_ETID_CALLBACKS));
     NvtxFunctionTable functions = nullptr;
     unsigned size = 0;
-    if (callbacks == nullptr || callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE, &functions, &size) == 0) return 0;
+    if (callbacks == nullptr ||
+        callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE, &functions, &size) == 0)
+      return 0;
     *functions[NVTX_CBID_CORE_RangePushA] = reinterpret_cast<NvtxFunctionPointer>(&push);
     *functions[NVTX_CBID_CORE_RangePop] = reinterpret_cast<NvtxFunctionPointer>(&pop);
     return 1;

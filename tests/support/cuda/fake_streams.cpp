@@ -65,7 +65,9 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
 }
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
   ENTER(cudaStreamGetFlags);
-  return ask(stream, [&](const stream_state& on) { *flags = on.blocking || on.number == 0 ? 0 : cudaStreamNonBlocking; });
+  return ask(stream, [&](const stream_state& on) {
+    *flags = on.blocking || on.number == 0 ? 0 : cudaStreamNonBlocking;
+  });
 }
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* number) {
   ENTER(cudaStreamGetId);
@@ -119,7 +121,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     on->capture->broken = true;
     return said(cudaErrorStreamCaptureIsolation);
   }
-  if (what->last && !what->last->done) return said(m.queue(held, *on, {"cudaStreamWaitEvent", {}, {}, false}, {what->last}));
+  if (what->last && !what->last->done)
+    return said(m.queue(held, *on, {"cudaStreamWaitEvent", {}, {}, false}, {what->last}));
   return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* with) {
@@ -204,7 +207,8 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEven
   auto& m = all();
   const machine::lock held(m.guard);
   auto *const a = m.event_of(from), *const b = m.event_of(to);
-  if (a == nullptr || b == nullptr || !a->timing || !b->timing || !a->last || !b->last) return said(cudaErrorInvalidResourceHandle);
+  if (a == nullptr || b == nullptr || !a->timing || !b->timing || !a->last || !b->last)
+    return said(cudaErrorInvalidResourceHandle);
   if (!a->last->done || !b->last->done) return said(cudaErrorNotReady);
   *milliseconds = static_cast<float>((b->last->time - a->last->time) * 1e3);
   return cudaSuccess;

@@ -36,7 +36,8 @@ ended in_child(Work&& work, bool to_the_end = false) {
   }
   close(ends[1]);
   char bytes[4096];
-  for (ssize_t count = 0; (count = read(ends[0], bytes, sizeof bytes)) > 0;) found.said.append(bytes, static_cast<std::size_t>(count));
+  for (ssize_t count = 0; (count = read(ends[0], bytes, sizeof bytes)) > 0;)
+    found.said.append(bytes, static_cast<std::size_t>(count));
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);

@@ -14,7 +14,9 @@
 namespace motet::emulation {
 
 namespace {
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // After everything of the program that ends by itself.
 __attribute__((destructor)) void report_leaks() {
@@ -22,7 +24,8 @@ __attribute__((destructor)) void report_leaks() {
   std::size_t bytes = 0;
   for (const auto& [at, each] : m.held) bytes += each.bytes;
   std::string found;
-  if (!m.held.empty()) found += " " + std::to_string(m.held.size()) + " buffers of " + std::to_string(bytes) + " bytes,";
+  if (!m.held.empty())
+    found += " " + std::to_string(m.held.size()) + " buffers of " + std::to_string(bytes) + " bytes,";
   if (!m.pinned.empty()) found += " " + std::to_string(m.pinned.size()) + " pinned buffers,";
   std::size_t streams = 0;
   for (const auto* each : m.streams) streams += !each->destroyed && each->number != 0;
@@ -99,14 +102,17 @@ const allocation* machine::find(const void* at) const {
 
 void machine::protect(bool now_open) {
   if (open == now_open) return;
-  // Each buffer is a call of the system, the dearest thing here: a few are closed whenever they can be, many now and then.
+  // Each buffer is a call of the system, the dearest thing here: a few are closed whenever they can be, many
+  // now and then.
   constexpr std::uint64_t few = 8;
   if (!now_open && held.size() > few && draw() % held.size() >= few) return;
   open = now_open;
-  for (const auto& [at, each] : held) mprotect(each.mapped, each.mapped_bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+  for (const auto& [at, each] : held)
+    mprotect(each.mapped, each.mapped_bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
-cudaError_t machine::queue(lock& held_lock, stream_state& on, work what, std::vector<tick_ref> after, tick_ref* done) {
+cudaError_t machine::queue(lock& held_lock, stream_state& on, work what, std::vector<tick_ref> after,
+                           tick_ref* done) {
   if (on.capture) {
     auto& capture = *on.capture;
     if (capture.broken) return cudaErrorStreamCaptureInvalidated;
@@ -129,7 +135,8 @@ void machine::finish_queued(lock& held_lock, stream_state& on, queued piece) {
     for (auto* each : streams)
       if (each->gpu == on.gpu && each->blocking && each->last) piece.after.push_back(each->last);
   } else if (on.blocking) {
-    if (const auto found = legacy.find(on.gpu); found != legacy.end() && found->second->last) piece.after.push_back(found->second->last);
+    if (const auto found = legacy.find(on.gpu); found != legacy.end() && found->second->last)
+      piece.after.push_back(found->second->last);
   }
   piece.since = now();
   on.last = piece.done;
@@ -226,7 +233,8 @@ bool machine::step(lock& held_lock) {
   const auto paced = pace.find(chosen.on->gpu);
   const double seconds = !what.run ? 0 : paced != pace.end() && !what.on_host ? paced->second : now() - began;
   double end = std::max(begin, no_sooner) + seconds;
-  if (head.graph) end = begin + (head.graph->seconds = std::max(head.graph->seconds, no_sooner - begin) + seconds);
+  if (head.graph)
+    end = begin + (head.graph->seconds = std::max(head.graph->seconds, no_sooner - begin) + seconds);
   if (watch && what.run && !what.on_host) watch(what.name, end - seconds, end);
   if (chosen.node != whole) {
     head.graph->done[chosen.node] = true;
@@ -259,10 +267,12 @@ void machine::wait(lock& held_lock, const std::function<bool()>& until) {
     if (step(held_lock)) continue;
     // Another thread runs something, or will queue it.
     if (!running) protect(false);
-    if (changed.wait_for(held_lock, std::chrono::seconds(60)) == std::cv_status::timeout && !running && !until()) {
+    if (changed.wait_for(held_lock, std::chrono::seconds(60)) == std::cv_status::timeout && !running &&
+        !until()) {
       std::string text = "nothing can run, and the host waits; at the heads of streams:";
       for (const auto* each : streams)
-        if (!each->queue.empty()) text += " " + std::to_string(each->number) + ": " + each->queue.front().what.name + ";";
+        if (!each->queue.empty())
+          text += " " + std::to_string(each->number) + ": " + each->queue.front().what.name + ";";
       fault(text);
     }
   }
@@ -286,7 +296,8 @@ bool machine::unsafe() {
   for (auto* each : streams) {
     if (!each->capture || each->capture->mode == cudaStreamCaptureModeRelaxed) continue;
     const bool own = each->capture->by == std::this_thread::get_id();
-    const bool others = each->capture->mode == cudaStreamCaptureModeGlobal && mine.mode == cudaStreamCaptureModeGlobal;
+    const bool others =
+        each->capture->mode == cudaStreamCaptureModeGlobal && mine.mode == cudaStreamCaptureModeGlobal;
     if (own || others) found = each->capture->broken = true;
   }
   return found;
@@ -377,7 +388,8 @@ place place_of(const void* at) {
   if (m.find(at) != nullptr) return place::gpu;
   for (const auto* map : {&m.pinned, &m.registered}) {
     auto next = map->upper_bound(reinterpret_cast<std::uintptr_t>(at));
-    if (next != map->begin() && (--next, reinterpret_cast<std::uintptr_t>(at) <= next->first + next->second)) return place::pinned;
+    if (next != map->begin() && (--next, reinterpret_cast<std::uintptr_t>(at) <= next->first + next->second))
+      return place::pinned;
   }
   return place::pageable;
 }
@@ -388,20 +400,27 @@ void call(cudaStream_t stream, std::function<void()> run, std::function<bool()> 
   auto* const on = m.stream_of(stream);
   if (on == nullptr) fault("a call on a stream that is none");
   ++m.told.host_calls;
-  if (const cudaError_t status = m.queue(held, *on, {"call", std::move(run), std::move(ready), false}); status != cudaSuccess) said(status);
+  if (const cudaError_t status = m.queue(held, *on, {"call", std::move(run), std::move(ready), false});
+      status != cudaSuccess)
+    said(status);
 }
 
 namespace {
-// Words of the arguments that are addresses of memory here must be such that a GPU could use them. False where it is not sure.
+// Words of the arguments that are addresses of memory here must be such that a GPU could use them. False
+// where it is not sure.
 void look_at_arguments(const kernel_call& what) {
   const long page = sysconf(_SC_PAGESIZE);
   for (std::size_t at = 0; at + 8 <= what.bytes; at += 8) {
     std::uintptr_t word = 0;
     std::memcpy(&word, static_cast<const char*>(what.kernel) + at, 8);
-    if (word < 0x500000000000ull || word >= 0xffffffffffffull) continue;  // pairs of numbers; programs, heaps and stacks lie between
+    if (word < 0x500000000000ull || word >= 0xffffffffffffull)
+      continue;  // pairs of numbers; programs, heaps and stacks lie between
     if (place_of(reinterpret_cast<const void*>(word)) != place::pageable) continue;
     unsigned char core = 0;
-    if (mincore(reinterpret_cast<void*>(word / static_cast<unsigned long>(page) * static_cast<unsigned long>(page)), 1, &core) != 0) continue;
+    if (mincore(reinterpret_cast<void*>(word / static_cast<unsigned long>(page) *
+                                        static_cast<unsigned long>(page)),
+                1, &core) != 0)
+      continue;
     fault(std::string("kernel ") + what.name + ": its argument at byte " + std::to_string(at) +
           " points to pageable host memory, or to memory that was freed");
   }
@@ -411,12 +430,14 @@ void look_at_arguments(const kernel_call& what) {
 void launch(cudaStream_t stream, const kernel_call& what) {
   if (entering("cudaLaunchKernel") != cudaSuccess) return;
   const auto& shape = what.shape;
-  if (shape.blocks <= 0 || shape.blocks > 0x7fffffff || shape.threads <= 0 || shape.threads > 1024 || shape.shared < 0) {
+  if (shape.blocks <= 0 || shape.blocks > 0x7fffffff || shape.threads <= 0 || shape.threads > 1024 ||
+      shape.shared < 0) {
     said(cudaErrorInvalidConfiguration);
     return;
   }
   if (shape.threads % cuda::warp_size != 0)
-    fault(std::string("kernel ") + what.name + ": " + std::to_string(shape.threads) + " threads are no whole warps");
+    fault(std::string("kernel ") + what.name + ": " + std::to_string(shape.threads) +
+          " threads are no whole warps");
   if (shape.threads > what.most_threads) {
     said(cudaErrorLaunchOutOfResources);
     return;
@@ -445,5 +466,7 @@ void launch(cudaStream_t stream, const kernel_call& what) {
 }  // namespace motet::emulation
 
 namespace motet::cuda {
-void emulated_call(cudaStream_t stream, std::function<void()> work) { emulation::call(stream, std::move(work)); }
+void emulated_call(cudaStream_t stream, std::function<void()> work) {
+  emulation::call(stream, std::move(work));
+}
 }  // namespace motet::cuda

@@ -9,16 +9,19 @@
 #include <memory>
 #include <string>
 
-// The machine that the fake CUDA runtime plays: GPUs without a GPU. Work on streams is queued and runs when the host waits for something, in
-// any order that streams and events allow; which one is drawn from a seed, so a missing dependency shows sooner or later. The host cannot
-// touch memory of a GPU, nor a kernel memory of the host that is not pinned. What a real GPU would answer with an error is answered so; what
-// would be undefined there ends the program with a line on stderr that begins with `emulated GPU:`.
+// The machine that the fake CUDA runtime plays: GPUs without a GPU. Work on streams is queued and runs when
+// the host waits for something, in any order that streams and events allow; which one is drawn from a seed,
+// so a missing dependency shows sooner or later. The host cannot touch memory of a GPU, nor a kernel memory
+// of the host that is not pinned. What a real GPU would answer with an error is answered so; what would be
+// undefined there ends the program with a line on stderr that begins with `emulated GPU:`.
 //
-// Environment: MOTET_FAKE_SEED (order of work), MOTET_FAKE_GPUS (how many), MOTET_FAKE_MEMORY (bytes of each).
+// Environment: MOTET_FAKE_SEED (order of work), MOTET_FAKE_GPUS (how many), MOTET_FAKE_MEMORY (bytes of
+// each).
 
 namespace motet::emulation {
 
-// Draws other orders from now on. Of three seeds in turn, work runs as late as it may, at any time, and as soon as it may.
+// Draws other orders from now on. Of three seeds in turn, work runs as late as it may, at any time, and as
+// soon as it may.
 void seed(std::uint64_t number);
 void set_gpus(int count);
 void set_memory(std::size_t bytes);  // of each GPU
@@ -26,7 +29,8 @@ void set_memory(std::size_t bytes);  // of each GPU
 void refuse(const std::string& function, cudaError_t status, int passed = 0);
 // Whether this call of a library's fake is refused so.
 bool is_refused(const std::string& function);
-// Called before memory of a GPU goes away, for fakes of libraries that were told of it. It may not call the runtime.
+// Called before memory of a GPU goes away, for fakes of libraries that were told of it. It may not call the
+// runtime.
 void watch_frees(std::function<void(const void* at, std::size_t bytes)> look);
 // What was done so far.
 struct tally {
@@ -35,8 +39,9 @@ struct tally {
 tally done_so_far();
 // The kernels, calls and copies that a graph holds.
 std::size_t nodes_of(cudaGraph_t graph);
-// Times of events are those of a machine whose streams run beside each other: a piece of work begins when it was queued, its stream is free and all that it
-// waits for is done, and takes as long as it took here. Or, on this GPU, so many seconds each; 0: no longer.
+// Times of events are those of a machine whose streams run beside each other: a piece of work begins when it
+// was queued, its stream is free and all that it waits for is done, and takes as long as it took here. Or, on
+// this GPU, so many seconds each; 0: no longer.
 void pace(int gpu, double seconds);
 // Multiprocessors that kernels of this stream run on.
 int processors_of(cudaStream_t stream);
@@ -46,8 +51,9 @@ bool meet(cudaStream_t one, cudaStream_t other);
 // Ends the program: what a GPU leaves undefined was done.
 [[noreturn]] void fault(const std::string& what);
 
-// Queues a function of the host that may touch memory of the GPU, as a kernel may: for fakes of libraries. It runs, in the stream's order, no sooner
-// than ready() holds (if given), which is asked often and must not wait; other streams go on meanwhile. In a graph, it runs at each replay.
+// Queues a function of the host that may touch memory of the GPU, as a kernel may: for fakes of libraries. It
+// runs, in the stream's order, no sooner than ready() holds (if given), which is asked often and must not
+// wait; other streams go on meanwhile. In a graph, it runs at each replay.
 void call(cudaStream_t stream, std::function<void()> work, std::function<bool()> ready = {});
 // Within ready(): the time at which the work could begin. Within work(): it began no sooner than that.
 double could_begin();
@@ -56,10 +62,11 @@ void began_no_sooner(double time);
 enum class place { gpu, pinned, pageable };
 place place_of(const void* at);
 
-// Called after each piece of work that a stream has done, with its kernel or call and the seconds at which it began and ended: for fakes of tracers.
+// Called after each piece of work that a stream has done, with its kernel or call and the seconds at which it
+// began and ended: for fakes of tracers.
 void watch_work(std::function<void(const std::string& name, double from, double to)> look);
-// Called for each load of a run and each whole store that a kernel makes in the GPU's memory. Single numbers, which kernels read plainly, are not seen.
-// For programs where one thread waits for the GPU.
+// Called for each load of a run and each whole store that a kernel makes in the GPU's memory. Single numbers,
+// which kernels read plainly, are not seen. For programs where one thread waits for the GPU.
 void watch_accesses(std::function<void(const void* at, int bytes, bool stores)> look);
 
 struct kernel_call {

@@ -136,8 +136,10 @@ struct machine {
   std::uint64_t draw();
   stream_state* stream_of(cudaStream_t handle);  // null when there is no such
   event_state* event_of(cudaEvent_t handle);
-  // In a capture, a node. Else `done`, if given, is set to when it will be done; the lock may be open for a while.
-  cudaError_t queue(lock& held_lock, stream_state& on, work what, std::vector<tick_ref> after = {}, tick_ref* done = nullptr);
+  // In a capture, a node. Else `done`, if given, is set to when it will be done; the lock may be open for a
+  // while.
+  cudaError_t queue(lock& held_lock, stream_state& on, work what, std::vector<tick_ref> after = {},
+                    tick_ref* done = nullptr);
   cudaError_t queue_graph(lock& held_lock, stream_state& on, exec_state& what);
   bool step(lock& held_lock);
   void wait(lock& held_lock, const std::function<bool()>& until);

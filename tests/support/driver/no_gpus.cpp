@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver of GPUs for machines that have none: it starts, says that there are no devices, and does nothing else. cuDNN plans for chips that it is
-// told of (chips.hpp), but loads the driver to do so. This is built as libcuda.so.1 and stands first on the path of tests that ask real libraries.
+// A driver of GPUs for machines that have none: it starts, says that there are no devices, and does nothing
+// else. cuDNN plans for chips that it is told of (chips.hpp), but loads the driver to do so. This is built as
+// libcuda.so.1 and stands first on the path of tests that ask real libraries.
 
 extern "C" {
 
@@ -10,8 +11,12 @@ constexpr int success = 0, no_device = 100;
 MOTET_DRIVER_FUNCTION cuInit(unsigned) { return success; }
 MOTET_DRIVER_FUNCTION cuDriverGetVersion(int* version) { return *version = 13000, success; }
 MOTET_DRIVER_FUNCTION cuDeviceGetCount(int* count) { return *count = 0, success; }
-MOTET_DRIVER_FUNCTION cuGetErrorName(int, const char** name) { return *name = "an error of a driver without devices", success; }
-MOTET_DRIVER_FUNCTION cuGetErrorString(int, const char** text) { return *text = "an error of a driver without devices", success; }
+MOTET_DRIVER_FUNCTION cuGetErrorName(int, const char** name) {
+  return *name = "an error of a driver without devices", success;
+}
+MOTET_DRIVER_FUNCTION cuGetErrorString(int, const char** text) {
+  return *text = "an error of a driver without devices", success;
+}
 
 // What is looked up, but cannot be called where there is no device.
 #define MOTET_WITHOUT_DEVICE(name) \

@@ -8,7 +8,8 @@
 
 TEST_CASE("what is not finite allows no update, and clipping scales to the norm and never up") {
   using motet::update_sums;
-  const double infinite = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinite = std::numeric_limits<double>::infinity(),
+               nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(update_sums{}.allow());
   CHECK(update_sums{-3, 1e300}.allow());
   for (const double bad : {infinite, -infinite, nan}) {

@@ -42,7 +42,8 @@ template <class T>
 int wrong_sums(const any_group& group) {
   const index size = group.size(), me = group.member();
   int wrong = 0;
-  std::vector<T> numbers(7, T(static_cast<float>(me + 1))), part(2, T(0.0f)), all(static_cast<std::size_t>(2 * size), T(static_cast<float>(me)));
+  std::vector<T> numbers(7, T(static_cast<float>(me + 1))), part(2, T(0.0f)),
+      all(static_cast<std::size_t>(2 * size), T(static_cast<float>(me)));
   group.all_reduce_sum(numbers.data(), 7);
   for (const T each : numbers) wrong += static_cast<float>(each) != static_cast<float>(size * (size + 1) / 2);
   const std::vector<index> counts(static_cast<std::size_t>(size), 2);

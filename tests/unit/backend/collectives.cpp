@@ -23,7 +23,10 @@ struct whole : bare {
     return 0;
   }
   ticket all_gather(const std::byte*, std::byte*, std::span<const motet::index>) { return 0; }
-  ticket all_to_all(const std::byte*, std::span<const motet::index>, std::byte*, std::span<const motet::index>) { return 0; }
+  ticket all_to_all(const std::byte*, std::span<const motet::index>, std::byte*,
+                    std::span<const motet::index>) {
+    return 0;
+  }
   ticket broadcast(std::byte*, motet::index, std::int32_t) { return 0; }
   ticket barrier() { return 0; }
 };
@@ -53,9 +56,11 @@ static_assert(rank_group<bare> && !collective_group<bare>);
 static_assert(collective_group<whole>);
 static_assert(!rank_group<unsized>);
 static_assert(!rank_group<cannot_test> && !has_barrier<cannot_test>);
-static_assert(all_reduces<sums_float_alone, float> && !all_reduces<sums_float_alone, bf16> && !collective_group<sums_float_alone>);
+static_assert(all_reduces<sums_float_alone, float> && !all_reduces<sums_float_alone, bf16> &&
+              !collective_group<sums_float_alone>);
 static_assert(!has_barrier<blocks> && broadcasts<blocks> && !collective_group<blocks>);
-static_assert(!all_gathers<gathers_evenly> && all_to_alls<gathers_evenly> && !collective_group<gathers_evenly>);
+static_assert(!all_gathers<gathers_evenly> && all_to_alls<gathers_evenly> &&
+              !collective_group<gathers_evenly>);
 static_assert(!broadcasts<everyone_is_root> && reduce_scatters<everyone_is_root, double>);
 
 TEST_CASE("several calls may be under way, and memory is asked for when it is needed") {

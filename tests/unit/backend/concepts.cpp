@@ -43,12 +43,14 @@ struct model {
   {
     return true;
   }
-  bool exchange(std::int32_t, std::int32_t, const std::byte*, std::span<const byte_range>, std::byte*, std::span<const byte_range>)
+  bool exchange(std::int32_t, std::int32_t, const std::byte*, std::span<const byte_range>, std::byte*,
+                std::span<const byte_range>)
     requires(Lacks != 10)
   {
     return true;
   }
-  bool fetch(std::int32_t, std::int32_t, const std::byte*, std::span<const byte_range>, std::int32_t, std::byte*, motet::index)
+  bool fetch(std::int32_t, std::int32_t, const std::byte*, std::span<const byte_range>, std::int32_t,
+             std::byte*, motet::index)
     requires(Lacks != 11)
   {
     return true;
@@ -76,7 +78,8 @@ constexpr bool each_is_needed(std::integer_sequence<int, Lacks...>) {
 }
 
 static_assert(transport<model<0>>, "motet: a type with every member is a transport");
-static_assert(each_is_needed(std::make_integer_sequence<int, 11>{}), "motet: a transport needs each of its members");
+static_assert(each_is_needed(std::make_integer_sequence<int, 11>{}),
+              "motet: a transport needs each of its members");
 static_assert(!transport<counts_by_int>, "motet: observe() counts in 32 bits without a sign");
 static_assert(!transport<receives_blindly>, "motet: receive() says whether something was there");
 

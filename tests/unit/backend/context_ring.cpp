@@ -19,7 +19,8 @@ TEST_CASE("in each step members see different parts, and in the end all have see
     for (index members = 1; members <= 5; ++members) {
       CAPTURE(members);
       double pairs = 0, wanted = 0;
-      std::vector<std::vector<int>> seen(static_cast<std::size_t>(members), std::vector<int>(static_cast<std::size_t>(members)));
+      std::vector<std::vector<int>> seen(static_cast<std::size_t>(members),
+                                         std::vector<int>(static_cast<std::size_t>(members)));
       for (index me = 0; me < members; ++me) {
         spread_rows rows({1, 0, members, me, balanced}, whole.samples);
         spread is;
@@ -41,7 +42,8 @@ TEST_CASE("in each step members see different parts, and in the end all have see
       }
       for (const auto& step : seen)
         for (const int times : step) CHECK(times == 1);
-      for (index s = 0; s < whole.samples; ++s) wanted += static_cast<double>(whole.rows_of(s) * whole.rows_of(s));
+      for (index s = 0; s < whole.samples; ++s)
+        wanted += static_cast<double>(whole.rows_of(s) * whole.rows_of(s));
       CHECK(pairs == wanted);
     }
 }
@@ -50,13 +52,16 @@ TEST_CASE("in each step members see different parts, and in the end all have see
 struct host {
   int thread = 0;
 };
-std::vector<index> host_numbers(host&, index count) { return std::vector<index>(static_cast<std::size_t>(count)); }
+std::vector<index> host_numbers(host&, index count) {
+  return std::vector<index>(static_cast<std::size_t>(count));
+}
 
 TEST_CASE("what each has goes round once, and thread 0 alone sends it") {
   std::atomic<int> wrong{0};
   const std::string thrown = laws::run_shards(1, 4, true, whole, [&](spread& is, const spread_place&) {
     const context_ring ring(is);
-    std::vector<int> here(static_cast<std::size_t>(ring.most_rows()), static_cast<int>(ring.me)), next(here.size(), -1);
+    std::vector<int> here(static_cast<std::size_t>(ring.most_rows()), static_cast<int>(ring.me)),
+        next(here.size(), -1);
     host ctx, other{1};
     ring_shift shift(ctx, is);
     shift.finish();

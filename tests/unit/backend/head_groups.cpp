@@ -6,7 +6,9 @@
 namespace motet {
 namespace {
 
-constexpr head_groups of(index heads, index kv_heads) { return head_groups(attention_shape{heads, kv_heads, 8, mask_kind::full, 0}); }
+constexpr head_groups of(index heads, index kv_heads) {
+  return head_groups(attention_shape{heads, kv_heads, 8, mask_kind::full, 0});
+}
 
 static_assert(of(6, 2).kv_of(2) == 0 && of(6, 2).kv_of(3) == 1);
 // Six heads that read two, over four members: 2, 2, 1, 1. The second member has a head of each group.
@@ -36,7 +38,8 @@ TEST_CASE("a share of the heads reads what the whole reads") {
           if (part.heads == 0) CHECK(part.even());
           // A share of a share.
           const interval half = share(part.heads, 2, 1);
-          const head_groups again = part.part(half), direct = all.part({own.begin + half.begin, own.begin + half.end});
+          const head_groups again = part.part(half),
+                            direct = all.part({own.begin + half.begin, own.begin + half.end});
           CHECK(again.kv_heads == direct.kv_heads);
           CHECK((again.heads == 0 || again.lead == direct.lead));
         }

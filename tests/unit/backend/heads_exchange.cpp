@@ -24,7 +24,8 @@ TEST_CASE("what a member sends is what the other one expects, and all of it move
         CAPTURE(heads);
         CAPTURE(members);
         const auto count = static_cast<std::size_t>(members);
-        const head_columns cut{head_groups(attention_shape{heads, heads / 2, 8, mask_kind::causal, 0}), 8, members, keys};
+        const head_columns cut{head_groups(attention_shape{heads, heads / 2, 8, mask_kind::causal, 0}), 8,
+                               members, keys};
         std::deque<spread_rows> rows;
         std::vector<spread> all(count);
         std::vector<std::vector<index>> room(count, std::vector<index>(2 * count));
@@ -37,8 +38,9 @@ TEST_CASE("what a member sends is what the other one expects, and all of it move
           dry ctx{{}, &all[m]};
           wires.emplace_back(ctx, cut);
           CHECK(wires.back().width == cut.width(static_cast<index>(m)));
-          CHECK(ctx.memory.mark() == round_up(2 * wires.back().part.width, arena::alignment) +
-                                         round_up(2 * wires.back().whole.rows * wires.back().whole.width, arena::alignment));
+          CHECK(ctx.memory.mark() ==
+                round_up(2 * wires.back().part.width, arena::alignment) +
+                    round_up(2 * wires.back().whole.rows * wires.back().whole.width, arena::alignment));
           counts.emplace_back(wires.back(), room[m]);
         }
         for (std::size_t a = 0; a < count; ++a) {
@@ -58,7 +60,9 @@ TEST_CASE("heads that read unevenly are computed one key-value head after the ot
   const head_groups all(attention_shape{6, 2, 8, mask_kind::full, 0});
   const auto calls = [](const head_groups& groups) {
     std::vector<index> out;
-    detail::each_even(groups, [&](interval heads, interval kv) { out.insert(out.end(), {heads.begin, heads.end, kv.begin, kv.end}); });
+    detail::each_even(groups, [&](interval heads, interval kv) {
+      out.insert(out.end(), {heads.begin, heads.end, kv.begin, kv.end});
+    });
     return out;
   };
   CHECK(calls(all) == std::vector<index>{0, 6, 0, 2});
@@ -68,7 +72,8 @@ TEST_CASE("heads that read unevenly are computed one key-value head after the ot
   const index d = 4;
   std::vector<float> qkv(2 * 28), mixed(2 * 12), lse(2 * 3);
   const head_groups mine = all.part({2, 5});
-  exchanged_heads<float, float> kept{{qkv.data(), 2, 28, 28}, {mixed.data(), 2, 12, 12}, {lse.data(), 2, 3, 3}};
+  exchanged_heads<float, float> kept{
+      {qkv.data(), 2, 28, 28}, {mixed.data(), 2, 12, 12}, {lse.data(), 2, 3, 3}};
   const detail::even_heads some(attention_shape{6, 2, d, mask_kind::full, 0}, mine, kept, {1, 3}, {1, 2});
   CHECK(some.shape.heads == 2);
   CHECK(some.shape.kv_heads == 1);

@@ -67,7 +67,9 @@ struct told_section {
 told_section enter(told& ctx, const char*) { return {&++ctx.open}; }
 void synchronize(told&) {}
 void release(told& ctx, index mark) { ctx.memory.release(mark); }
-std::vector<index> host_numbers(told&, index count) { return std::vector<index>(static_cast<std::size_t>(count)); }
+std::vector<index> host_numbers(told&, index count) {
+  return std::vector<index>(static_cast<std::size_t>(count));
+}
 told_order order_of_parts(told& ctx, const sequences&) {
   ++ctx.orders;
   ctx.scratch.take<char>(100);

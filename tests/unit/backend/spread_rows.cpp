@@ -21,12 +21,15 @@ using held_rows = std::vector<held>;
 std::vector<index> ragged(index samples, std::uint64_t seed) {
   const random_stream draw(seed, "rows");
   std::vector<index> offsets{0};
-  for (index s = 0; s < samples; ++s) offsets.push_back(offsets.back() + static_cast<index>(draw.word(static_cast<std::uint64_t>(s)) % 12));
+  for (index s = 0; s < samples; ++s)
+    offsets.push_back(offsets.back() + static_cast<index>(draw.word(static_cast<std::uint64_t>(s)) % 12));
   return offsets;
 }
 
-// Each row of a sequence, by its place in the batch, as the list of samples and the cut say; checks the counts on the way.
-held_rows rows_of(const sequences& seq, const std::vector<index>& samples, const sequences& whole, const row_parts* cut, index part) {
+// Each row of a sequence, by its place in the batch, as the list of samples and the cut say; checks the
+// counts on the way.
+held_rows rows_of(const sequences& seq, const std::vector<index>& samples, const sequences& whole,
+                  const row_parts* cut, index part) {
   held_rows out;
   REQUIRE(seq.samples == static_cast<index>(samples.size()));
   for (index i = 0; i < seq.samples; ++i) {
@@ -85,7 +88,8 @@ void check_all(const sequences& whole, index tensor, index context, bool balance
       index mine_before = 0;
       for (index m = 0; m < tensor; ++m) {
         const interval theirs = share(whole.samples, tensor, m), part_of = share(theirs.size(), context, c);
-        for (index s = theirs.begin + part_of.begin; s < theirs.begin + part_of.end; ++s) gathered.push_back(s);
+        for (index s = theirs.begin + part_of.begin; s < theirs.begin + part_of.end; ++s)
+          gathered.push_back(s);
         mine_before += m < t ? is.ends->tensor_rows[static_cast<std::size_t>(m)] : 0;
       }
       const auto at_ends = rows_of(is.ends->part, gathered, whole, nullptr, 0);
@@ -119,7 +123,8 @@ TEST_CASE("samples of equal length keep no offsets") {
   spread_rows rows({2, 1, 2, 0, true}, 8);
   spread is;
   rows.fill({8, 10, nullptr}, is);
-  for (const sequences& each : {is.whole, is.part, is.own, is.full, is.mine, is.ends->part}) CHECK(each.offsets == nullptr);
+  for (const sequences& each : {is.whole, is.part, is.own, is.full, is.mine, is.ends->part})
+    CHECK(each.offsets == nullptr);
   CHECK(is.own.length == 5);
   CHECK(is.mine.samples == 2);
 }
@@ -127,7 +132,8 @@ TEST_CASE("samples of equal length keep no offsets") {
 TEST_CASE("one object serves many microbatches and allocates for none of them") {
   spread_rows rows({2, 0, 2, 1, false}, 9);
   std::vector<std::vector<index>> batches;
-  for (index samples = 0; samples <= 9; ++samples) batches.push_back(ragged(samples, static_cast<std::uint64_t>(samples)));
+  for (index samples = 0; samples <= 9; ++samples)
+    batches.push_back(ragged(samples, static_cast<std::uint64_t>(samples)));
   spread is;
   rows.fill({0, 1, nullptr}, is);
   std::vector<index> part_rows;

@@ -73,12 +73,16 @@ TEST_CASE("too many sections share the last") {
   CHECK(costs.end() - costs.begin() == step_costs::capacity);
 }
 
-TEST_CASE("a table of floors: the longer of FLOPs and bytes, inputs behind the step, and no operation without a kind") {
+TEST_CASE(
+    "a table of floors: the longer of FLOPs and bytes, inputs behind the step, and no operation without a "
+    "kind") {
   const bench::chip slow{.gemm = 100, .bandwidth = 10, .link = 1, .launch = 0.5};
   step_costs costs;
   const int mlp = costs.inside(-1, "mlp");
-  for (int i = 0; i < 2; ++i) costs.note(mlp, "linear_forward", 400, 30, flops_of::products);  // 4 s by FLOPs, 3 s by bytes
-  costs.note(mlp, "norm_forward", 1e6, 20);                                                    // FLOPs of elements bind nothing
+  // 4 s by FLOPs, 3 s by bytes
+  for (int i = 0; i < 2; ++i) costs.note(mlp, "linear_forward", 400, 30, flops_of::products);
+  // FLOPs of elements bind nothing
+  costs.note(mlp, "norm_forward", 1e6, 20);
   costs.note(mlp, "adamw", 0, 88);
   costs.note(-1, "bring", 0, 40);
   const bench::step_roofline found("tiny", 8, "fp32", slow, costs);
@@ -89,19 +93,22 @@ TEST_CASE("a table of floors: the longer of FLOPs and bytes, inputs behind the s
   CHECK(found.rows[1].floor == doctest::Approx(2));
   CHECK(found.rows[1].expected == doctest::Approx(2 / found.rows[1].family().of_bandwidth + 0.5));
   CHECK(found.rows[3].floor == 0);
-  CHECK(found.rows[3].expected == doctest::Approx(40 - found.rows[0].expected - found.rows[1].expected - found.rows[2].expected));
+  CHECK(found.rows[3].expected ==
+        doctest::Approx(40 - found.rows[0].expected - found.rows[1].expected - found.rows[2].expected));
   CHECK(found.expected() == doctest::Approx(40));
   CHECK(found.floor() == doctest::Approx(8 + 2 + 8.8));
   CHECK(found.launches() == 4);
   CHECK(found.gemm_flops() == 800);
 
-  CHECK(std::string(bench::kind_of_kernel("sum_of_chunks<float, all_rows, add_sums<float>>")->name) == "norm_backward_weight");
+  CHECK(std::string(bench::kind_of_kernel("sum_of_chunks<float, all_rows, add_sums<float>>")->name) ==
+        "norm_backward_weight");
   CHECK(bench::kind_of_kernel("nvjet_hsh_128x256") == nullptr);
   costs.note(mlp, "fold", 1, 2);
   CHECK_THROWS_WITH(bench::step_roofline("tiny", 8, "fp32", slow, costs),
                     "the operation fold has no kind: name it in operation_kinds of bench/gpu/roofline.hpp");
   for (int i = 0; i < step_costs::most_operations; ++i) costs.note(mlp, "zero", 0, i);
-  CHECK_THROWS_WITH(bench::step_roofline("tiny", 8, "fp32", slow, costs), "5 calls found no place: raise step_costs::most_operations");
+  CHECK_THROWS_WITH(bench::step_roofline("tiny", 8, "fp32", slow, costs),
+                    "5 calls found no place: raise step_costs::most_operations");
 }
 
 }  // namespace motet

@@ -8,12 +8,13 @@
 using namespace motet;
 
 TEST_CASE("captions that name a side are not mirrored") {
-  for (const char* text :
-       {"a red circle on the left", "RIGHT of it", "the top-left corner", "leftmost", "turning clockwise", "a lefthand glove", "anticlockwise"}) {
+  for (const char* text : {"a red circle on the left", "RIGHT of it", "the top-left corner", "leftmost",
+                           "turning clockwise", "a lefthand glove", "anticlockwise"}) {
     CAPTURE(text);
     CHECK(!caption_allows_flip(text));
   }
-  for (const char* text : {"a red circle", "a bright light", "copyright", "", "cleft rock", "an upright box", "...", "\xff\xfe left\xc3"}) {
+  for (const char* text : {"a red circle", "a bright light", "copyright", "", "cleft rock", "an upright box",
+                           "...", "\xff\xfe left\xc3"}) {
     CAPTURE(text);
     CHECK(caption_allows_flip(text) == (std::string_view(text).find(" left") == std::string_view::npos));
   }
@@ -61,7 +62,8 @@ TEST_CASE("crops stay inside and within what was asked") {
 
 TEST_CASE("pictures of one pixel and of one line") {
   for (std::uint64_t i = 0; i < 50; ++i) {
-    const crop_box dot = random_crop({}, 1, 1, true, random_stream(1, i)), line = random_crop({}, 200, 1, true, random_stream(1, i));
+    const crop_box dot = random_crop({}, 1, 1, true, random_stream(1, i)),
+                   line = random_crop({}, 200, 1, true, random_stream(1, i));
     CHECK(dot.width == 1);
     CHECK(dot.height == 1);
     CHECK(line.height == 1);

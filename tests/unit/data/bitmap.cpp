@@ -29,8 +29,9 @@ TEST_CASE("damaged PPM is refused, at every cut") {
     const std::string cut = whole.substr(0, length);
     CHECK(code_of([&] { decode_ppm(bytes_of(cut), read); }) == "MT-D05");
   }
-  for (const char* bad : {"P5 1 1 255\nabc", "P6 1 1 65535\nabcdef", "P6 -1 1 255\nabc", "P6 0 1 255\n", "P6 1 x 255\n",
-                          "P6 99999999999999999999 1 255\n", "P6 100000 100000 255\n", "P6 1 1 255"}) {
+  for (const char* bad :
+       {"P5 1 1 255\nabc", "P6 1 1 65535\nabcdef", "P6 -1 1 255\nabc", "P6 0 1 255\n", "P6 1 x 255\n",
+        "P6 99999999999999999999 1 255\n", "P6 100000 100000 255\n", "P6 1 1 255"}) {
     CAPTURE(bad);
     CHECK(code_of([&] { decode_ppm(bytes_of(bad), read); }) == "MT-D05");
   }

@@ -10,7 +10,8 @@
 using namespace motet;
 
 namespace {
-const std::string good = R"({"made_by": "x", "classes": [{"name": "red", "caption": "a red one"}, {"name": "blue", "caption": "a blue one"}],
+const std::string good =
+    R"({"made_by": "x", "classes": [{"name": "red", "caption": "a red one"}, {"name": "blue", "caption": "a blue one"}],
                              "samples": {"k0": 0, "k1": 1, "k2": 1}})";
 }
 
@@ -24,7 +25,8 @@ TEST_CASE("names, captions and the classes of samples") {
 }
 
 TEST_CASE("what is no list of classes is refused") {
-  for (const char* bad : {"", "{}", "[]", R"({"classes": []})", R"({"classes": [], "samples": {}})", R"({"classes": [{"name": "a"}], "samples": {}})",
+  for (const char* bad : {"", "{}", "[]", R"({"classes": []})", R"({"classes": [], "samples": {}})",
+                          R"({"classes": [{"name": "a"}], "samples": {}})",
                           R"({"classes": [{"name": "a", "caption": "b"}], "samples": {"k": 1}})",
                           R"({"classes": [{"name": "a", "caption": "b"}], "samples": {"k": -1}})",
                           R"({"classes": [{"name": "a", "caption": "b"}], "samples": {"k": 0.5}})"}) {

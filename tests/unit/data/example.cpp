@@ -32,11 +32,12 @@ TEST_CASE("pixels and tokens of one sample, the same every time") {
 
 TEST_CASE("damaged pictures and blank captions are left out, or thrown") {
   const scratch folder;
-  const std::vector<std::string> shards{write_pairs(folder, "a.tar", 0, 4, [](motet::index i, made_sample& made) {
-    if (i == 1) made.picture.resize(30);
-    if (i == 2) made.caption = " \n\t";
-    if (i == 3) made.caption = "\n two words \n";
-  })};
+  const std::vector<std::string> shards{
+      write_pairs(folder, "a.tar", 0, 4, [](motet::index i, made_sample& made) {
+        if (i == 1) made.picture.resize(30);
+        if (i == 2) made.caption = " \n\t";
+        if (i == 3) made.caption = "\n two words \n";
+      })};
   const tokenizer words = pairs_tokenizer();
   skip_log skips, strict(true);
   const pair_source source(shards, skips), strict_source(shards, strict);
@@ -54,8 +55,10 @@ TEST_CASE("damaged pictures and blank captions are left out, or thrown") {
 TEST_CASE("a picture that no library can read stops the run instead of emptying it") {
   const scratch folder;
   skip_log skips;
-  const pair_source source({write_pairs(folder, "a.tar", 0, 2, [](motet::index, made_sample& made) { made.picture = "\x89PNG, or so it says"; })},
-                           skips);
+  const pair_source source(
+      {write_pairs(folder, "a.tar", 0, 2,
+                   [](motet::index, made_sample& made) { made.picture = "\x89PNG, or so it says"; })},
+      skips);
   const tokenizer words = pairs_tokenizer();
   example_reader reader(source, words, {.image = 4});
   if (has_png) {

@@ -24,7 +24,8 @@ TEST_CASE("reads at any place, and says how much there was") {
 
 TEST_CASE("what cannot be read is named") {
   const scratch folder;
-  CHECK_THROWS_WITH_AS(input_file((folder / "none").string()), doctest::Contains("none (No such file or directory)"), error);
+  CHECK_THROWS_WITH_AS(input_file((folder / "none").string()),
+                       doctest::Contains("none (No such file or directory)"), error);
   CHECK_THROWS_WITH_AS(input_file(folder.path().string()), doctest::Contains("not a regular file"), error);
   write_file(folder / "f", "0123456789");
   CHECK_THROWS_WITH_AS(read_text((folder / "f").string(), 9), doctest::Contains("MT-D01"), error);

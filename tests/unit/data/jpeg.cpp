@@ -11,7 +11,8 @@ TEST_CASE("JPEG there and nearly back, or a word about the library") {
   bitmap made{40, 24, {}};
   for (motet::index y = 0; y < 24; ++y) {
     for (motet::index x = 0; x < 40; ++x) {
-      for (const motet::index value : {x * 6, y * 10, motet::index{90}}) made.pixels.push_back(static_cast<std::uint8_t>(value));
+      for (const motet::index value : {x * 6, y * 10, motet::index{90}})
+        made.pixels.push_back(static_cast<std::uint8_t>(value));
     }
   }
   bitmap read;
@@ -25,10 +26,12 @@ TEST_CASE("JPEG there and nearly back, or a word about the library") {
   REQUIRE(read.width == 40);
   REQUIRE(read.height == 24);
   int worst = 0;
-  for (std::size_t i = 0; i < made.pixels.size(); ++i) worst = std::max(worst, std::abs(int{made.pixels[i]} - int{read.pixels[i]}));
+  for (std::size_t i = 0; i < made.pixels.size(); ++i)
+    worst = std::max(worst, std::abs(int{made.pixels[i]} - int{read.pixels[i]}));
   CHECK(worst < 16);
   CHECK(bytes == encode_jpeg(made));
-  for (std::size_t length = 0; length < bytes.size() - 2; ++length) {  // the last two bytes say only that the file ends
+  // the last two bytes say only that the file ends
+  for (std::size_t length = 0; length < bytes.size() - 2; ++length) {
     const std::string cut = bytes.substr(0, length);
     CAPTURE(length);
     REQUIRE(code_of([&] { decode_jpeg(bytes_of(cut), read); }) == "MT-D05");

@@ -26,7 +26,10 @@ struct taken {
 };
 
 taken copy(const pair_batch& batch) {
-  return {batch.samples, {batch.pixels.data, batch.pixels.data + batch.pixels.rows * batch.pixels.width}, batch.tokens, batch.offsets};
+  return {batch.samples,
+          {batch.pixels.data, batch.pixels.data + batch.pixels.rows * batch.pixels.width},
+          batch.tokens,
+          batch.offsets};
 }
 
 std::vector<taken> batches(pair_loader& from, motet::index count) {
@@ -79,7 +82,9 @@ TEST_CASE("the same batches with one thread and with three, cached or not, damag
   }
 }
 
-TEST_CASE("packed pictures are those of the floats: the same order, boxes and mirrors, whatever the threads, damaged or not") {
+TEST_CASE(
+    "packed pictures are those of the floats: the same order, boxes and mirrors, whatever the threads, "
+    "damaged or not") {
   for (const bool damaged : {false, true}) {
     const pairs_set set(damaged ? damage : std::function<void(motet::index, made_sample&)>{});
     skip_log skips;
@@ -104,10 +109,12 @@ TEST_CASE("packed pictures are those of the floats: the same order, boxes and mi
         std::vector<float> made(static_cast<std::size_t>(12 * 3 * image * image));
         const sequences rows{12, 1, nullptr};
         laws::cpu_run(1, 64, [&](cpu::context& ctx) {
-          patches(ctx, rows, patch_geometry{3, image, image, 0}, batch.packed, matrix<float>{made.data(), 12, 3 * image * image, 3 * image * image});
+          patches(ctx, rows, patch_geometry{3, image, image, 0}, batch.packed,
+                  matrix<float>{made.data(), 12, 3 * image * image, 3 * image * image});
         });
         float worst = 0;
-        for (std::size_t i = 0; i < made.size(); ++i) worst = std::max(worst, std::fabs(made[i] - want.pixels.data[i]));
+        for (std::size_t i = 0; i < made.size(); ++i)
+          worst = std::max(worst, std::fabs(made[i] - want.pixels.data[i]));
         CHECK(worst < 4e-6f);
         std::int64_t end = 0;
         for (motet::index s = 0; s < 12; ++s) {
@@ -115,7 +122,8 @@ TEST_CASE("packed pictures are those of the floats: the same order, boxes and mi
           CHECK(one.at == end);  // without gaps
           CHECK(one.at % 16 == 0);
           CHECK(two.at == one.at);
-          const motet::index size = one.pitch > 0 ? static_cast<motet::index>(one.pitch) * one.height : 12 * image * image;
+          const motet::index size =
+              one.pitch > 0 ? static_cast<motet::index>(one.pitch) * one.height : 12 * image * image;
           CHECK(std::equal(batch.packed.of(s), batch.packed.of(s) + size, other.packed.of(s)));
           end += size;
           as_floats += one.pitch == 0 ? 1 : 0;
@@ -162,8 +170,8 @@ TEST_CASE("captions are ragged and belong to their pictures") {
       std::vector<tokenizer::token> tokens;
       REQUIRE(reader.read(batch.samples[static_cast<std::size_t>(s)], pixels.data(), tokens));
       CHECK(std::equal(pixels.begin(), pixels.end(), batch.pixels.row(s)));
-      CHECK(
-          std::equal(tokens.begin(), tokens.end(), batch.tokens.begin() + batch.captions().begin(s), batch.tokens.begin() + batch.captions().end(s)));
+      CHECK(std::equal(tokens.begin(), tokens.end(), batch.tokens.begin() + batch.captions().begin(s),
+                       batch.tokens.begin() + batch.captions().end(s)));
       CHECK(tokens.back() == set.words.end_token());
     }
   }
@@ -315,5 +323,6 @@ TEST_CASE("without a shuffle the order is that of the shards") {
   config.shuffle = false;
   pair_loader loader(source, set.words, config);
   const auto found = batches(loader, 3);
-  for (motet::index i = 0; i < 48; ++i) CHECK(found[static_cast<std::size_t>(i / 16)].samples[static_cast<std::size_t>(i % 16)] == i % 40);
+  for (motet::index i = 0; i < 48; ++i)
+    CHECK(found[static_cast<std::size_t>(i / 16)].samples[static_cast<std::size_t>(i % 16)] == i % 40);
 }

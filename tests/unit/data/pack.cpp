@@ -36,7 +36,8 @@ TEST_CASE("a box that floats are smaller than comes as floats") {
   const crop_box box{1, 0, 11, 12, true};
   resize(shot, box, 4, colours, want.data());
   packed_picture made;
-  CHECK(pack_picture(shot, box, 4, colours, resize, reinterpret_cast<std::uint8_t*>(got.data()), made) == 4 * 3 * 16);
+  CHECK(pack_picture(shot, box, 4, colours, resize, reinterpret_cast<std::uint8_t*>(got.data()), made) ==
+        4 * 3 * 16);
   CHECK(made.pitch == 0);
   CHECK(got == want);
 }

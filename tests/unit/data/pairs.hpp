@@ -25,12 +25,14 @@ struct made_sample {
 };
 
 // `change` may damage a sample before it is written; an empty picture or caption is left out.
-inline std::string write_pairs(const scratch& folder, const std::string& name, motet::index first, motet::index count,
+inline std::string write_pairs(const scratch& folder, const std::string& name, motet::index first,
+                               motet::index count,
                                const std::function<void(motet::index, made_sample&)>& change = {}) {
   const std::string path = (folder / name).string();
   motet::tar_writer tar(path);
   for (motet::index i = first; i < first + count; ++i) {
-    made_sample made{"pair" + std::to_string(i), motet::encode_ppm(noise_picture(9 + i % 3, 8, static_cast<std::uint64_t>(i))),
+    made_sample made{"pair" + std::to_string(i),
+                     motet::encode_ppm(noise_picture(9 + i % 3, 8, static_cast<std::uint64_t>(i))),
                      "a picture of number " + std::to_string(i) + (i % 4 == 0 ? " on the left" : "")};
     if (change) change(i, made);
     if (!made.picture.empty()) tar.add(made.key + ".ppm", made.picture);
@@ -57,4 +59,6 @@ inline std::string code_of(const std::function<void()>& work) {
   return {};
 }
 
-inline std::span<const std::uint8_t> bytes_of(std::string_view text) { return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}; }
+inline std::span<const std::uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}

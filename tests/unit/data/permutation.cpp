@@ -52,7 +52,8 @@ TEST_CASE("places and numbers look unrelated") {
     sum += (static_cast<double>(i) - 4999.5) * (static_cast<double>(order(i)) - 4999.5);
     if (i > 0 && std::abs(order(i) - order(i - 1)) == 1) ++neighbours;
   }
-  const double correlation = sum / (static_cast<double>(count) * (static_cast<double>(count) * static_cast<double>(count) - 1) / 12);
+  const double correlation =
+      sum / (static_cast<double>(count) * (static_cast<double>(count) * static_cast<double>(count) - 1) / 12);
   CHECK(std::abs(correlation) < 0.05);
   CHECK(neighbours < 12);  // expected 2
 }

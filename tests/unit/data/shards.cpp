@@ -27,8 +27,9 @@ TEST_CASE("several braces, lists, and braces within") {
 }
 
 TEST_CASE("what is no pattern is refused") {
-  for (const char* bad : {"{0..1", "0..1}", "{a..b}", "{single}", "{}", "a}b{0..1}", "{0..}", "{..3}", "{-1..3}", "{0..99999999}",
-                          "{0..9999}{0..9999}", "{1..2..3}", "{0..99999999999999999999}"}) {
+  for (const char* bad :
+       {"{0..1", "0..1}", "{a..b}", "{single}", "{}", "a}b{0..1}", "{0..}", "{..3}", "{-1..3}",
+        "{0..99999999}", "{0..9999}{0..9999}", "{1..2..3}", "{0..99999999999999999999}"}) {
     CAPTURE(bad);
     CHECK_THROWS_WITH_AS(expand_braces(bad), doctest::Contains("MT-D03"), error);
   }
@@ -37,13 +38,16 @@ TEST_CASE("what is no pattern is refused") {
 
 TEST_CASE("a folder means its shards in order, a split those of its name") {
   const scratch folder;
-  for (const char* name : {"train-001.tar", "train-000.tar", "test-000.tar", "notes.txt"}) write_file(folder / name, "");
+  for (const char* name : {"train-001.tar", "train-000.tar", "test-000.tar", "notes.txt"})
+    write_file(folder / name, "");
   const std::string at = folder.path().string() + "/";
-  CHECK(list_shards(folder.path().string()) == list{at + "test-000.tar", at + "train-000.tar", at + "train-001.tar"});
+  CHECK(list_shards(folder.path().string()) ==
+        list{at + "test-000.tar", at + "train-000.tar", at + "train-001.tar"});
   CHECK(list_shards(folder.path().string(), "train") == list{at + "train-000.tar", at + "train-001.tar"});
   CHECK(list_shards(folder.path().string(), "other").size() == 3);
   CHECK(list_shards(at + "train-{000..001}.tar") == list{at + "train-000.tar", at + "train-001.tar"});
-  CHECK(list_shards(at + "train-001.tar," + at + "test-{000..000}.tar") == list{at + "train-001.tar", at + "test-000.tar"});
+  CHECK(list_shards(at + "train-001.tar," + at + "test-{000..000}.tar") ==
+        list{at + "train-001.tar", at + "test-000.tar"});
 }
 
 TEST_CASE("missing and empty sets are told apart") {

@@ -19,7 +19,8 @@ TEST_CASE("counts by reason, names the first few, and a sample once") {
   CHECK(log.count() == 10);
   CHECK(log.names(skip::bad_picture).size() == 5);
   CHECK(log.summary() ==
-        "2 damaged places in shards (s (here), s (there)), 1 samples without caption (c), 7 damaged pictures (p0, p1, p2, p3, p4, ...)");
+        "2 damaged places in shards (s (here), s (there)), 1 samples without caption (c), 7 damaged pictures "
+        "(p0, p1, p2, p3, p4, ...)");
 }
 
 TEST_CASE("strict throws the message of the reason") {

@@ -12,7 +12,8 @@ using namespace motet;
 
 TEST_CASE("every pair of every shard, read at will") {
   const scratch folder;
-  const std::vector<std::string> shards{write_pairs(folder, "a.tar", 0, 5), write_pairs(folder, "b.tar", 5, 4)};
+  const std::vector<std::string> shards{write_pairs(folder, "a.tar", 0, 5),
+                                        write_pairs(folder, "b.tar", 5, 4)};
   skip_log skips;
   const pair_source source(shards, skips);
   REQUIRE(source.size() == 9);
@@ -32,10 +33,11 @@ TEST_CASE("every pair of every shard, read at will") {
 
 TEST_CASE("members without a part are counted and named, strict or not") {
   const scratch folder;
-  const std::vector<std::string> shards{write_pairs(folder, "a.tar", 0, 6, [](motet::index i, made_sample& made) {
-    if (i == 2) made.picture.clear();
-    if (i == 4) made.caption.clear();
-  })};
+  const std::vector<std::string> shards{
+      write_pairs(folder, "a.tar", 0, 6, [](motet::index i, made_sample& made) {
+        if (i == 2) made.picture.clear();
+        if (i == 4) made.caption.clear();
+      })};
   skip_log skips;
   const pair_source source(shards, skips);
   CHECK(source.size() == 4);
@@ -91,8 +93,8 @@ TEST_CASE("a shard cut at any block keeps its whole samples") {
 TEST_CASE("the fingerprint changes with the names") {
   const scratch folder;
   skip_log skips;
-  const pair_source one({write_pairs(folder, "a.tar", 0, 5)}, skips), same({write_pairs(folder, "b.tar", 0, 5)}, skips),
-      other({write_pairs(folder, "c.tar", 1, 5)}, skips);
+  const pair_source one({write_pairs(folder, "a.tar", 0, 5)}, skips),
+      same({write_pairs(folder, "b.tar", 0, 5)}, skips), other({write_pairs(folder, "c.tar", 1, 5)}, skips);
   CHECK(one.fingerprint() == same.fingerprint());
   CHECK(one.fingerprint() != other.fingerprint());
 }

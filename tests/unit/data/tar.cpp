@@ -39,7 +39,8 @@ std::string header(const std::string& name, const std::string& size_field, char 
   return out;
 }
 std::string member(const std::string& name, const std::string& bytes, char kind = '0') {
-  return header(name, octal(bytes.size(), 11), kind) + bytes + std::string((512 - bytes.size() % 512) % 512, '\0');
+  return header(name, octal(bytes.size(), 11), kind) + bytes +
+         std::string((512 - bytes.size() % 512) % 512, '\0');
 }
 const std::string closing(1024, '\0');
 
@@ -52,7 +53,8 @@ struct walk {
     tar_reader reader(file);
     for (tar_member found; reader.next(found);) {
       members.push_back(found);
-      contents.push_back(bytes.substr(static_cast<std::size_t>(found.offset), static_cast<std::size_t>(found.size)));
+      contents.push_back(
+          bytes.substr(static_cast<std::size_t>(found.offset), static_cast<std::size_t>(found.size)));
     }
     damage = reader.damage();
   }
@@ -61,7 +63,8 @@ struct walk {
 }  // namespace
 
 TEST_CASE("members come in order with their bytes") {
-  const walk read(member("a.txt", "hello") + member("folder/", "", '5') + member("b.png", std::string(700, 'x')) + member("empty.txt", "") + closing);
+  const walk read(member("a.txt", "hello") + member("folder/", "", '5') +
+                  member("b.png", std::string(700, 'x')) + member("empty.txt", "") + closing);
   REQUIRE(read.members.size() == 3);
   CHECK(read.members[0].name == "a.txt");
   CHECK(read.contents[0] == "hello");
@@ -78,8 +81,10 @@ TEST_CASE("names: prefix, pax, GNU long names, and the format before ustar") {
                                      "00",
                                      8),
                          "some/folder") +
-                  member("PaxHeader", record, 'x') + member("cut", "pax") + member("PaxHeader", "18 comment=global\n", 'g') +
-                  member("././@LongLink", long_name + std::string(1, '\0'), 'L') + member("cut", "gnu") + header("old.txt", octal(0, 11), '\0', "") +
+                  member("PaxHeader", record, 'x') + member("cut", "pax") +
+                  member("PaxHeader", "18 comment=global\n", 'g') +
+                  member("././@LongLink", long_name + std::string(1, '\0'), 'L') + member("cut", "gnu") +
+                  header("old.txt", octal(0, 11), '\0', "") +
                   header("gnu.txt", octal(0, 11), '0', "ustar  ", "12345670") + closing);
   REQUIRE(read.members.size() == 5);
   CHECK(read.members[0].name == "some/folder/file.txt");
@@ -93,15 +98,16 @@ TEST_CASE("names: prefix, pax, GNU long names, and the format before ustar") {
 }
 
 TEST_CASE("a pax name belongs to one member") {
-  const walk read(member("PaxHeader", "14 path=x.txt\n", 'x') + member("cut", "1") + member("own.txt", "2") + closing);
+  const walk read(member("PaxHeader", "14 path=x.txt\n", 'x') + member("cut", "1") + member("own.txt", "2") +
+                  closing);
   REQUIRE(read.members.size() == 2);
   CHECK(read.members[0].name == "x.txt");
   CHECK(read.members[1].name == "own.txt");
 }
 
 TEST_CASE("sizes: pax, base 256, negative, huge") {
-  const walk pax(member("PaxHeader", "9 size=4\n", 'x') + header("a", octal(0, 11), '0') + "four" + std::string(508, '\0') + member("b", "!") +
-                 closing);
+  const walk pax(member("PaxHeader", "9 size=4\n", 'x') + header("a", octal(0, 11), '0') + "four" +
+                 std::string(508, '\0') + member("b", "!") + closing);
   REQUIRE(pax.members.size() == 2);
   CHECK(pax.contents[0] == "four");
   std::string binary(12, '\0');
@@ -110,7 +116,8 @@ TEST_CASE("sizes: pax, base 256, negative, huge") {
   const walk base256(header("a", binary, '0') + "four" + std::string(508, '\0') + member("b", "!") + closing);
   REQUIRE(base256.members.size() == 2);
   CHECK(base256.contents[0] == "four");
-  for (const std::string& bad : {std::string(12, '\xff'), "\x80" + std::string(11, '\xff'), std::string("77777777777"), std::string("12x")}) {
+  for (const std::string& bad : {std::string(12, '\xff'), "\x80" + std::string(11, '\xff'),
+                                 std::string("77777777777"), std::string("12x")}) {
     const walk read(header("a", bad, '0') + member("b", "!") + closing);
     CAPTURE(bad);
     REQUIRE(read.members.size() == 1);  // what follows is found again
@@ -118,7 +125,8 @@ TEST_CASE("sizes: pax, base 256, negative, huge") {
     CHECK(read.damage.size() == 1);
   }
   const walk far(member("PaxHeader", "34 size=99999999999999999999999999\n", 'x') + member("a", "1") +
-                 member("PaxHeader", "28 size=9223372036854775800\n", 'x') + member("b", "2") + member("c", "3") + closing);
+                 member("PaxHeader", "28 size=9223372036854775800\n", 'x') + member("b", "2") +
+                 member("c", "3") + closing);
   CHECK(far.damage.size() >= 2);
   CHECK(far.members.back().name == "c");
 }
@@ -134,8 +142,8 @@ TEST_CASE("damage in the middle loses one member, not the rest") {
 }
 
 TEST_CASE("cut at every byte: whole members are found, the cut is told") {
-  const std::string bytes =
-      member("a.txt", "hello") + member("PaxHeader", "14 path=b.txt\n", 'x') + member("cut", std::string(600, 'b')) + member("c", "3") + closing;
+  const std::string bytes = member("a.txt", "hello") + member("PaxHeader", "14 path=b.txt\n", 'x') +
+                            member("cut", std::string(600, 'b')) + member("c", "3") + closing;
   const walk whole(bytes);
   REQUIRE(whole.members.size() == 3);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
@@ -153,7 +161,8 @@ TEST_CASE("cut at every byte: whole members are found, the cut is told") {
 
 TEST_CASE("the writer's files read back, long names and all") {
   const scratch folder;
-  std::vector<std::string> names{"a.txt", std::string(100, 'x'), std::string(101, 'y'), std::string(300, 'z')};
+  std::vector<std::string> names{"a.txt", std::string(100, 'x'), std::string(101, 'y'),
+                                 std::string(300, 'z')};
   for (std::size_t length = 85; length < 120; ++length) names.push_back("d/" + std::string(length, 'n'));
   for (int round = 0; round < 2; ++round) {
     tar_writer tar((folder / ("t" + std::to_string(round) + ".tar")).string());
@@ -174,9 +183,10 @@ TEST_CASE("the writer's files read back, long names and all") {
 }
 
 TEST_CASE("mutations never crash the reader") {
-  const std::vector<std::string> seeds{member("a.txt", "hello") + member("b.png", std::string(700, 'x')) + closing,
-                                       member("PaxHeader", "14 path=x.txt\n9 size=3\n", 'x') + member("cut", "abc") + closing,
-                                       member("././@LongLink", std::string(200, 'n'), 'L') + member("cut", "gnu") + closing};
+  const std::vector<std::string> seeds{
+      member("a.txt", "hello") + member("b.png", std::string(700, 'x')) + closing,
+      member("PaxHeader", "14 path=x.txt\n9 size=3\n", 'x') + member("cut", "abc") + closing,
+      member("././@LongLink", std::string(200, 'n'), 'L') + member("cut", "gnu") + closing};
   for (const std::string& seed : seeds) CHECK(fuzz_tar(seed));
   motet::index refused = 0;
   for (std::uint64_t run = 0; run < 20000; ++run) refused += fuzz_tar(mutated(seeds, run)) ? 0 : 1;

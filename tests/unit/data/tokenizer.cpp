@@ -64,7 +64,8 @@ TEST_CASE("the same as the textbook way on random words") {
   tokenizer::scratch work;
   for (std::uint64_t run = 0; run < 500; ++run) {
     std::string piece;
-    for (std::uint64_t i = 0; i < 1 + run % 30; ++i) piece.push_back("abcaabnumberofpictu"[draws.below(run * 64 + i, 19)]);
+    for (std::uint64_t i = 0; i < 1 + run % 30; ++i)
+      piece.push_back("abcaabnumberofpictu"[draws.below(run * 64 + i, 19)]);
     for (const tokenizer* words : {&small, &trained}) {
       tokens out;
       words->encode_text(piece, out, work);
@@ -80,7 +81,8 @@ TEST_CASE("any bytes come back") {
   const random_stream draws(4, "bytes");
   for (std::uint64_t run = 0; run < 300; ++run) {
     std::string text;
-    for (std::uint64_t i = 0; i < run; ++i) text.push_back(static_cast<char>(draws.below(run * 512 + i, run % 2 == 0 ? 256 : 128)));
+    for (std::uint64_t i = 0; i < run; ++i)
+      text.push_back(static_cast<char>(draws.below(run * 512 + i, run % 2 == 0 ? 256 : 128)));
     text += " picture of the number ";
     REQUIRE(words.decode(words.encode(text, 100000)) == text);
   }

@@ -39,7 +39,8 @@ TEST_CASE("written and read again, it gives the same tokens") {
     const tokenizer again = parse_tokenizer(file);
     CHECK(format_tokenizer(again) == file);
     CHECK(again.size() == words.size());
-    for (const char* text : {"a picture of number 7 on the left", "ab aba", "", "  \xff\x01 é", "WE'LL see 12"})
+    for (const char* text :
+         {"a picture of number 7 on the left", "ab aba", "", "  \xff\x01 é", "WE'LL see 12"})
       CHECK(again.encode(text) == words.encode(text));
   }
 }
@@ -73,10 +74,12 @@ TEST_CASE("what is wrong with a file is said") {
   const std::string end = std::to_string(pairs_tokenizer().end_token());
   CHECK(refusal("").find("here.json") != std::string::npos);
   CHECK(refusal(file.substr(0, file.size() / 2)).find("here.json") != std::string::npos);
-  CHECK(refusal(replaced(file, "\"type\": \"BPE\"", "\"type\": \"Unigram\"")).find("Unigram") != std::string::npos);
+  CHECK(refusal(replaced(file, "\"type\": \"BPE\"", "\"type\": \"Unigram\"")).find("Unigram") !=
+        std::string::npos);
   CHECK(refusal(replaced(file, "\"Regex\": \" ?", "\"Regex\": \" *")).find("cuts text") != std::string::npos);
   CHECK(refusal(replaced(file, "\"Regex\": \"", "\"Other\": \"")).find("Regex") != std::string::npos);
-  CHECK(refusal(replaced(file, "\"<|endoftext|>\": " + end, "\"<|end|>\": " + end)).find("<|end|>") != std::string::npos);
+  CHECK(refusal(replaced(file, "\"<|endoftext|>\": " + end, "\"<|end|>\": " + end)).find("<|end|>") !=
+        std::string::npos);
   CHECK(refusal(replaced(file, "\"!\": 33", "\"!\": 34")).find("twice") != std::string::npos);
   CHECK(refusal(replaced(file, "\"!\": 33", "\"!\": 99999")).find("99999") != std::string::npos);
   CHECK(refusal(replaced(file, "\"!\": 33", "\"!\": -1")).find("-1") != std::string::npos);

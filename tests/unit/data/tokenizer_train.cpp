@@ -10,9 +10,10 @@ using namespace motet;
 
 namespace {
 
-const std::vector<std::string> captions{"a red circle",        "a red square",    "two red circles", "a blue circle on the left",
-                                        "An emerald box",      "banana bandana",  "aaaa aaaaaa",     "a photo of a b",
-                                        "a photo of a\nphoto", "the red the red", "ééé éé"};
+const std::vector<std::string> captions{
+    "a red circle",        "a red square",    "two red circles", "a blue circle on the left",
+    "An emerald box",      "banana bandana",  "aaaa aaaaaa",     "a photo of a b",
+    "a photo of a\nphoto", "the red the red", "ééé éé"};
 
 // The definition: count all pairs anew for every merge.
 std::vector<tokenizer::merge> slow(motet::index vocabulary) {
@@ -60,7 +61,8 @@ std::vector<tokenizer::merge> slow(motet::index vocabulary) {
 
 tokenizer trained(motet::index vocabulary, bool backwards = false) {
   tokenizer_trainer trainer;
-  for (std::size_t i = 0; i < captions.size(); ++i) trainer.add(captions[backwards ? captions.size() - 1 - i : i]);
+  for (std::size_t i = 0; i < captions.size(); ++i)
+    trainer.add(captions[backwards ? captions.size() - 1 - i : i]);
   return trainer.train(vocabulary);
 }
 
@@ -80,7 +82,9 @@ TEST_CASE("the merges are those of the definition") {
   }
 }
 
-TEST_CASE("the order of the captions does not matter") { CHECK(format_tokenizer(trained(300)) == format_tokenizer(trained(300, true))); }
+TEST_CASE("the order of the captions does not matter") {
+  CHECK(format_tokenizer(trained(300)) == format_tokenizer(trained(300, true)));
+}
 
 TEST_CASE("frequent words become one token") {
   const tokenizer words = trained(1000);

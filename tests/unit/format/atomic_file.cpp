@@ -68,7 +68,8 @@ TEST_CASE("a full disk is an error and removes the temporary file") {
   }
   const scratch folder;
   motet::write_file(folder / "result", "old");
-  // A limit of the process stands for the end of the disk; the signal that comes with it is ignored as programs do.
+  // A limit of the process stands for the end of the disk; the signal that comes with it is ignored as
+  // programs do.
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
@@ -89,7 +90,8 @@ TEST_CASE("a full disk is an error and removes the temporary file") {
 
 TEST_CASE("a place that cannot be written is refused at once") {
   const scratch folder;
-  CHECK_THROWS_WITH_AS(motet::atomic_file(folder / "absent" / "file"), doctest::Contains("[MT-F05]"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::atomic_file(folder / "absent" / "file"), doctest::Contains("[MT-F05]"),
+                       motet::error);
   CHECK_THROWS_WITH_AS(motet::atomic_file(folder.path()), doctest::Contains("Is a directory"), motet::error);
 }
 

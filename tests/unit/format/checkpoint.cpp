@@ -19,13 +19,15 @@ namespace {
 const std::vector<float> a{1, 2, 3, 4, 5, 6}, b{7, 8}, m{9};
 
 void save(const std::filesystem::path& run, std::int64_t step) {
-  const std::vector<saved_tensor> weights{{"a", {2, 3}, a.data()}, {"b", {2}, b.data()}}, moments{{"b.m", {1}, m.data()}};
+  const std::vector<saved_tensor> weights{{"a", {2, 3}, a.data()}, {"b", {2}, b.data()}},
+      moments{{"b.m", {1}, m.data()}};
   motet::save_checkpoint(run, {step, "tiny 0123", json{{"rate", 0.1}, {"epoch", 3}}, weights, moments}, 0);
 }
 
 struct room {
   std::vector<float> a = std::vector<float>(6), b = std::vector<float>(2), m = std::vector<float>(1);
-  std::vector<loaded_tensor> weights{{"a", {2, 3}, a.data()}, {"b", {2}, b.data()}}, moments{{"b.m", {1}, m.data()}};
+  std::vector<loaded_tensor> weights{{"a", {2, 3}, a.data()}, {"b", {2}, b.data()}},
+      moments{{"b.m", {1}, m.data()}};
 };
 
 std::string refusal(const std::filesystem::path& path, room& to) {
@@ -38,8 +40,12 @@ std::string refusal(const std::filesystem::path& path, room& to) {
 }
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-std::string read_all(const std::filesystem::path& path) { return std::string(motet::mapped_file(path).text()); }
-void write_all(const std::filesystem::path& path, std::string_view text) { std::ofstream(path, std::ios::binary) << text; }
+std::string read_all(const std::filesystem::path& path) {
+  return std::string(motet::mapped_file(path).text());
+}
+void write_all(const std::filesystem::path& path, std::string_view text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
 
 }  // namespace
 
@@ -127,7 +133,8 @@ TEST_CASE("each damaged byte of each file is noticed") {
       const std::string said = refusal(folder.path(), to);
       const bool noticed = contains(said, "[MT-R5");
       // Space between JSON values carries nothing, and neither does the header's metadata.
-      const bool harmless = text ? !noticed && to.a == a : !noticed && to.a == a && to.b == b && to.m == m && at < good.find("F32");
+      const bool harmless = text ? !noticed && to.a == a
+                                 : !noticed && to.a == a && to.b == b && to.m == m && at < good.find("F32");
       CHECK((noticed || harmless));
     }
     write_all(path, good);
@@ -174,15 +181,17 @@ void save_parts(const std::filesystem::path& run, std::int64_t step) {
   const motet::rectangle all = motet::matrix_of(std::vector<motet::index>{2, 3});
   for (const motet::index part : {0, 1}) {
     std::vector<motet::saved_slice> own, moment;
-    motet::append_run<const float>(own, "a", {2, 3}, all, part == 0 ? motet::interval{0, 4} : motet::interval{4, 6}, a.data() + 4 * part);
+    motet::append_run<const float>(own, "a", {2, 3}, all,
+                                   part == 0 ? motet::interval{0, 4} : motet::interval{4, 6},
+                                   a.data() + 4 * part);
     if (part == 1) own.push_back(motet::whole_slice("b", {2}, b.data()));
     if (part == 0) moment.push_back(motet::whole_slice("b.m", {1}, m.data()));
     motet::write_checkpoint_part(run, {step, "tiny 0123", part, 2, own, moment});
   }
   motet::finish_checkpoint(run, {step, "tiny 0123", 2, json{{"rate", 0.1}, {"epoch", 3}}}, 0);
 }
-const char* const part_names[] = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "optimizer-00001-of-00002.safetensors",
-                                  "index.json"};
+const char* const part_names[] = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+                                  "optimizer-00001-of-00002.safetensors", "index.json"};
 
 }  // namespace
 
@@ -219,16 +228,23 @@ TEST_CASE("slices are compared with what is there; the rest of the model may be 
   const std::vector<motet::loaded_slice> column{{"a", {2, 3}, {{0, 2}, {1, 2}}, to.data()}};
   saved.load_slices("tiny 0123", column, {});
   CHECK(to == std::vector<float>{2, 5});
-  const std::vector<motet::loaded_slice> other{{"a", {2, 4}, {{0, 2}, {1, 2}}, to.data()}, {"c", {1}, {{0, 1}, {0, 1}}, to.data()}};
-  CHECK_THROWS_WITH_AS(saved.load_slices("tiny 0123", other, {}), doctest::Contains("missing     c [1]"), motet::error);
-  CHECK_THROWS_WITH_AS(saved.load_slices("tiny 0123", other, {}), doctest::Contains("a is F32 [2, 3], wanted F32 [2, 4]"), motet::error);
+  const std::vector<motet::loaded_slice> other{{"a", {2, 4}, {{0, 2}, {1, 2}}, to.data()},
+                                               {"c", {1}, {{0, 1}, {0, 1}}, to.data()}};
+  CHECK_THROWS_WITH_AS(saved.load_slices("tiny 0123", other, {}), doctest::Contains("missing     c [1]"),
+                       motet::error);
+  CHECK_THROWS_WITH_AS(saved.load_slices("tiny 0123", other, {}),
+                       doctest::Contains("a is F32 [2, 3], wanted F32 [2, 4]"), motet::error);
   const std::vector<motet::loaded_slice> outside{{"a", {2, 3}, {{1, 3}, {1, 2}}, to.data()}};
-  CHECK_THROWS_WITH_AS(saved.load_slices("tiny 0123", outside, {}), doctest::Contains("wanted [1:3, 1:2] of it"), motet::error);
+  CHECK_THROWS_WITH_AS(saved.load_slices("tiny 0123", outside, {}),
+                       doctest::Contains("wanted [1:3, 1:2] of it"), motet::error);
   CHECK(to == std::vector<float>{2, 5});
-  const std::vector<motet::expected_tensor> weights{{"a", {2, 3}}, {"b", {2}}}, moments{{"b.m", {1}}}, more{{"b.m", {1}}, {"b.v", {1}}};
+  const std::vector<motet::expected_tensor> weights{{"a", {2, 3}}, {"b", {2}}}, moments{{"b.m", {1}}},
+      more{{"b.m", {1}}, {"b.v", {1}}};
   saved.expect("tiny 0123", weights, moments);
-  CHECK_THROWS_WITH_AS(saved.expect("tiny 0123", weights, more), doctest::Contains("missing     b.v [1]"), motet::error);
-  CHECK_THROWS_WITH_AS(saved.expect("tiny 0123", weights, {}), doctest::Contains("unexpected  b.m [1]"), motet::error);
+  CHECK_THROWS_WITH_AS(saved.expect("tiny 0123", weights, more), doctest::Contains("missing     b.v [1]"),
+                       motet::error);
+  CHECK_THROWS_WITH_AS(saved.expect("tiny 0123", weights, {}), doctest::Contains("unexpected  b.m [1]"),
+                       motet::error);
 }
 
 TEST_CASE("each damaged byte and each cut of each part is noticed") {
@@ -248,14 +264,16 @@ TEST_CASE("each damaged byte and each cut of each part is noticed") {
       const std::string said = refusal(folder.path(), to);
       // Space carries nothing, nor does what the metadata says about other programs.
       harmless += said.empty() ? 1 : 0;
-      CHECK((contains(said, "[MT-R5") ? to.a == std::vector<float>(6) && to.b == std::vector<float>(2) : to.a == a && to.b == b && to.m == m));
+      CHECK((contains(said, "[MT-R5") ? to.a == std::vector<float>(6) && to.b == std::vector<float>(2)
+                                      : to.a == a && to.b == b && to.m == m));
       if (at + 1 == good.size()) continue;
       write_all(path, std::string_view(good).substr(0, at));
       CHECK(contains(refusal(folder.path(), to), "[MT-R52]"));
     }
     std::filesystem::remove(path);
     room to;
-    CHECK(contains(refusal(folder.path(), to), name == std::string_view("index.json") ? "[MT-R50]" : "is missing"));
+    CHECK(contains(refusal(folder.path(), to),
+                   name == std::string_view("index.json") ? "[MT-R50]" : "is missing"));
     write_all(path, good);
   }
   CHECK(harmless < changes / 2);

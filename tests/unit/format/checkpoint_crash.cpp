@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Dies at every call that changes the disk, one after the other, while several ranks write a checkpoint. These definitions stand before the C library's.
+// Dies at every call that changes the disk, one after the other, while several ranks write a checkpoint.
+// These definitions stand before the C library's.
 #include <motet/format/checkpoint_write.hpp>
 
 #include <sys/syscall.h>
@@ -58,7 +59,9 @@ int renameat2(int, const char* from, int, const char* to, unsigned how) noexcept
 }
 int mkdir(const char* path, mode_t mode) noexcept { return static_cast<int>(call(SYS_mkdir, path, mode)); }
 int unlink(const char* path) noexcept { return static_cast<int>(call(SYS_unlink, path)); }
-int unlinkat(int folder, const char* path, int how) noexcept { return static_cast<int>(call(SYS_unlinkat, folder, path, how)); }
+int unlinkat(int folder, const char* path, int how) noexcept {
+  return static_cast<int>(call(SYS_unlinkat, folder, path, how));
+}
 }
 
 #include <doctest/doctest.h>
@@ -96,7 +99,8 @@ struct net {
     for (const auto* list : {&weights, &moments}) {
       for (const whole_tensor& each : *list) {
         auto& numbers = memory.emplace_back();
-        for (motet::index i = 0; i < each.all().size(); ++i) numbers.push_back(each.first + static_cast<float>(i));
+        for (motet::index i = 0; i < each.all().size(); ++i)
+          numbers.push_back(each.first + static_cast<float>(i));
         tensors[list == &moments ? 1 : 0].push_back({each.name, each.shape, numbers.data()});
       }
     }
@@ -112,7 +116,8 @@ struct net {
       }
       const bool of_moments = list == &moments;
       saved.load_slices("net", of_moments ? std::span<const motet::loaded_slice>() : all.slices,
-                        of_moments ? std::span<const motet::loaded_slice>(all.slices) : std::span<const motet::loaded_slice>());
+                        of_moments ? std::span<const motet::loaded_slice>(all.slices)
+                                   : std::span<const motet::loaded_slice>());
       sum += wrong_elements(*list, all);
     }
     return sum;
@@ -137,7 +142,8 @@ int in_another_process(int dies_at, Work&& work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Dies at each call in turn while `second` is written over a run that holds `first`; after each death one of them is there, whole, and the run goes on.
+// Dies at each call in turn while `second` is written over a run that holds `first`; after each death one of
+// them is there, whole, and the run goes on.
 template <class Save>
 void dies_everywhere(std::int64_t second_step, Save&& save) {
   const net first(1), second(2), third(3);
@@ -170,11 +176,15 @@ void dies_everywhere(std::int64_t second_step, Save&& save) {
 }  // namespace
 
 TEST_CASE("a rank that dies anywhere leaves the checkpoint before or the new one") {
-  dies_everywhere(20, [](const net& what, const std::filesystem::path& run, std::int64_t step) { what.save(run, step); });
+  dies_everywhere(
+      20, [](const net& what, const std::filesystem::path& run, std::int64_t step) { what.save(run, step); });
 }
 TEST_CASE("the same while a step is written again") {
-  dies_everywhere(10, [](const net& what, const std::filesystem::path& run, std::int64_t step) { what.save(run, step); });
+  dies_everywhere(
+      10, [](const net& what, const std::filesystem::path& run, std::int64_t step) { what.save(run, step); });
 }
 TEST_CASE("the same for one program alone") {
-  dies_everywhere(20, [](const net& what, const std::filesystem::path& run, std::int64_t step) { what.save_whole(run, step); });
+  dies_everywhere(20, [](const net& what, const std::filesystem::path& run, std::int64_t step) {
+    what.save_whole(run, step);
+  });
 }

@@ -18,9 +18,11 @@ const std::vector<float> numbers{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 // Row `part` of three, of which the last rank has its own in two runs.
 std::vector<saved_slice> rows_of(motet::index part) {
   if (part < 2) return {{"up", {3, 4}, {{part, part + 1}, {0, 4}}, numbers.data() + part}};
-  return {{"up", {3, 4}, {{2, 3}, {0, 1}}, numbers.data() + 2}, {"up", {3, 4}, {{2, 3}, {1, 4}}, numbers.data() + 3}};
+  return {{"up", {3, 4}, {{2, 3}, {0, 1}}, numbers.data() + 2},
+          {"up", {3, 4}, {{2, 3}, {1, 4}}, numbers.data() + 3}};
 }
-void write(const std::filesystem::path& run, std::int64_t step, motet::index part, const std::string& model = "net", motet::index of = parts) {
+void write(const std::filesystem::path& run, std::int64_t step, motet::index part,
+           const std::string& model = "net", motet::index of = parts) {
   const auto rows = rows_of(part);
   motet::write_checkpoint_part(run, {step, model, part, of, rows, {}});
 }
@@ -47,7 +49,8 @@ const std::string hidden = ".step-000009.tmp-parts";
 TEST_CASE("parts become a checkpoint that keeps what the program said") {
   const scratch folder;
   for (motet::index part = 0; part < parts; ++part) write(folder.path(), 9, part);
-  CHECK(motet::finish_checkpoint(folder.path(), {9, "net", parts, motet::json{{"epoch", 3}}, motet::json{{"modules", 1}}}) == folder / "step-000009");
+  CHECK(motet::finish_checkpoint(folder.path(), {9, "net", parts, motet::json{{"epoch", 3}},
+                                                 motet::json{{"modules", 1}}}) == folder / "step-000009");
   const motet::checkpoint saved(folder.path());
   CHECK(saved.step() == 9);
   CHECK(saved.model() == "net");
@@ -67,7 +70,8 @@ TEST_CASE("a part that is not there is named, and the checkpoint before stays") 
       if (part != absent) write(folder.path(), 9, part);
     }
     const std::string said = refusal(folder);
-    CHECK(contains(said, "part-0000" + std::to_string(absent + 1) + ".json is missing; wanted part " + std::to_string(absent + 1) + " of 3"));
+    CHECK(contains(said, "part-0000" + std::to_string(absent + 1) + ".json is missing; wanted part " +
+                             std::to_string(absent + 1) + " of 3"));
     CHECK(contains(said, "[MT-R55]"));
     CHECK(folder.names() == names{"latest", "step-000008"});
     CHECK(read(folder.path()) == wanted);
@@ -76,7 +80,8 @@ TEST_CASE("a part that is not there is named, and the checkpoint before stays") 
 
 TEST_CASE("a checkpoint has at least one part") {
   const scratch folder;
-  CHECK_THROWS_WITH_AS(motet::finish_checkpoint(folder.path(), {9, "net", 0, {}}), doctest::Contains("[MT-R54]"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::finish_checkpoint(folder.path(), {9, "net", 0, {}}),
+                       doctest::Contains("[MT-R54]"), motet::error);
   CHECK(folder.names().empty());
 }
 
@@ -116,7 +121,8 @@ TEST_CASE("a part of something else is refused") {
                  "part-00003.json cannot be read"));
   CHECK(contains(all_but_step_10([&] {
                    write(folder.path(), 9, 2);
-                   std::filesystem::rename(folder / (hidden + "/part-00001.json"), folder / (hidden + "/part-00003.json"));
+                   std::filesystem::rename(folder / (hidden + "/part-00001.json"),
+                                           folder / (hidden + "/part-00003.json"));
                    write(folder.path(), 9, 0);
                  }),
                  "part-00003.json does not have the contents that were written"));
@@ -159,8 +165,9 @@ TEST_CASE("leavings of earlier attempts go, those of later steps stay") {
   for (motet::index part = 0; part < parts; ++part) write(folder.path(), 9, part);
   motet::finish_checkpoint(folder.path(), {9, "net", parts, {}});
   CHECK(folder.names() == names{".step-000012.tmp-parts", "latest", "step-000009"});
-  CHECK(folder.names("step-000009") ==
-        names{"index.json", "model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors", "model-00003-of-00003.safetensors"});
+  CHECK(folder.names("step-000009") == names{"index.json", "model-00001-of-00003.safetensors",
+                                             "model-00002-of-00003.safetensors",
+                                             "model-00003-of-00003.safetensors"});
   motet::remove_unfinished_checkpoints(folder.path());
   CHECK(folder.names() == names{"latest", "step-000009"});
   CHECK(read(folder.path()) == wanted);

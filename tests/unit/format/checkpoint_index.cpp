@@ -31,7 +31,8 @@ TEST_CASE("pieces that hold each element once are a tensor") {
     checkpoint_tensor tensor{whole.name, whole.shape, motet::dtype::f32, {}};
     const auto parts = cut_between(from, {&whole, 1}, 3);
     for (std::size_t part = 0; part < parts.size(); ++part) {
-      for (const auto& slice : parts[part].slices) tensor.pieces.push_back({static_cast<motet::index>(part), slice.place, {}});
+      for (const auto& slice : parts[part].slices)
+        tensor.pieces.push_back({static_cast<motet::index>(part), slice.place, {}});
     }
     REQUIRE(motet::detail::tiling_fault(tensor) == "");
     CAPTURE(seed);
@@ -47,10 +48,12 @@ TEST_CASE("pieces that hold each element once are a tensor") {
 }
 
 TEST_CASE("what is held twice or not at all is named") {
-  const checkpoint_tensor twice{"up", {4, 6}, motet::dtype::f32, {{0, {{0, 3}, {0, 6}}, {}}, {4, {{2, 4}, {0, 6}}, {}}}};
+  const checkpoint_tensor twice{
+      "up", {4, 6}, motet::dtype::f32, {{0, {{0, 3}, {0, 6}}, {}}, {4, {{2, 4}, {0, 6}}, {}}}};
   CHECK(motet::detail::tiling_fault(twice) == "\"up\" [4, 6]: [2:3, 0:6] is held by part 1 and by part 5");
   // As many elements as the tensor has, but not the same.
-  const checkpoint_tensor less{"up", {4, 6}, motet::dtype::f32, {{0, {{0, 2}, {0, 6}}, {}}, {1, {{2, 4}, {0, 5}}, {}}}};
+  const checkpoint_tensor less{
+      "up", {4, 6}, motet::dtype::f32, {{0, {{0, 2}, {0, 6}}, {}}, {1, {{2, 4}, {0, 5}}, {}}}};
   CHECK(motet::detail::tiling_fault(less) == "\"up\" [4, 6]: 2 of 24 elements are held by no part");
 }
 
@@ -58,7 +61,8 @@ TEST_CASE("the blocks of some bytes are those that hold any of them") {
   const std::vector<std::byte> bytes(25);
   const auto blocks = [&](motet::index block, motet::index begin, motet::index end) {
     std::vector<std::pair<std::size_t, std::size_t>> out;
-    motet::detail::each_block(bytes, block, begin, end, [&](std::size_t k, auto some) { out.emplace_back(k, some.size()); });
+    motet::detail::each_block(bytes, block, begin, end,
+                              [&](std::size_t k, auto some) { out.emplace_back(k, some.size()); });
     return out;
   };
   using found = std::vector<std::pair<std::size_t, std::size_t>>;

@@ -19,10 +19,12 @@ checkpoint_index example() {
   out.state = json{{"epoch", 3}};
   out.parts = 2;
   out.block = 16;
-  out.of(tensor_use::weights) = {{{"up", {4, 2}, motet::dtype::f32, {{0, {{0, 3}, {0, 2}}, {"a", "b"}}, {1, {{3, 4}, {0, 2}}, {"c"}}}},
-                                  {"bias", {3}, motet::dtype::f32, {{1, {{0, 1}, {0, 3}}, {"d"}}}}},
-                                 {100, 200}};
-  out.of(tensor_use::optimizer) = {{{"up.m", {4, 2}, motet::dtype::f32, {{1, {{0, 4}, {0, 2}}, {"e", "f"}}}}}, {std::nullopt, 300}};
+  out.of(tensor_use::weights) = {
+      {{"up", {4, 2}, motet::dtype::f32, {{0, {{0, 3}, {0, 2}}, {"a", "b"}}, {1, {{3, 4}, {0, 2}}, {"c"}}}},
+       {"bias", {3}, motet::dtype::f32, {{1, {{0, 1}, {0, 3}}, {"d"}}}}},
+      {100, 200}};
+  out.of(tensor_use::optimizer) = {{{"up.m", {4, 2}, motet::dtype::f32, {{1, {{0, 4}, {0, 2}}, {"e", "f"}}}}},
+                                   {std::nullopt, 300}};
   return out;
 }
 std::string refusal(std::string text, std::string_view part, std::string_view by) {
@@ -79,10 +81,11 @@ TEST_CASE("a file's name tells whose it is") {
         CHECK(owner_of_file(motet::detail::part_file(use, part, parts), parts) == std::pair(use, part));
     }
   }
-  for (const char* name :
-       {"", "model", "model.safetensors", "model-", "model-00000-of-00002.safetensors", "model-00003-of-00002.safetensors",
-        "model-00001-of-00003.safetensors", "model-1-of-00002.safetensors", "model--0001-of-00002.safetensors", "models-00001-of-00002.safetensors",
-        "model-00001-of-00002.safetensors/..", "model-99999999999999999999-of-00002.safetensors"})
+  for (const char* name : {"", "model", "model.safetensors", "model-", "model-00000-of-00002.safetensors",
+                           "model-00003-of-00002.safetensors", "model-00001-of-00003.safetensors",
+                           "model-1-of-00002.safetensors", "model--0001-of-00002.safetensors",
+                           "models-00001-of-00002.safetensors", "model-00001-of-00002.safetensors/..",
+                           "model-99999999999999999999-of-00002.safetensors"})
     CHECK_FALSE(owner_of_file(name, 2));
   CHECK_FALSE(owner_of_file("model-00001-of-00001.safetensors", 1));
 }
@@ -115,12 +118,14 @@ TEST_CASE("what makes no sense is refused with its tensor's name") {
   says("\"parts\": 2", "\"parts\": 100000", "wanted 0 to 99999");
   says("\"parts\": 2", "\"parts\": 3", "unknown file model-00001-of-00002.safetensors");
   says("model-00001-of-00002.safetensors", "../../../etc/passwd", "unknown file ../../../etc/passwd");
-  says("\"model-00001-of-00002.safetensors\": 100, ", "", "\"up\" is in model-00001-of-00002.safetensors, which the index does not name");
+  says("\"model-00001-of-00002.safetensors\": 100, ", "",
+       "\"up\" is in model-00001-of-00002.safetensors, which the index does not name");
 }
 
 TEST_CASE("any damage is refused or read as an index") {
-  std::vector<std::string> seeds{motet::write_checkpoint_index(example()),
-                                 motet::write_json(motet::read_json(motet::write_checkpoint_index(example())))};
+  std::vector<std::string> seeds{
+      motet::write_checkpoint_index(example()),
+      motet::write_json(motet::read_json(motet::write_checkpoint_index(example())))};
   checkpoint_index one = example();
   one.block = 0;
   one.parts = 1;

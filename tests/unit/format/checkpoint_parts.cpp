@@ -19,9 +19,11 @@ namespace {
 
 using slices = std::vector<held_slices<const float>>;
 
-void write(const std::filesystem::path& run, std::int64_t step, const slices& weights, const slices& moments, motet::index part) {
+void write(const std::filesystem::path& run, std::int64_t step, const slices& weights, const slices& moments,
+           motet::index part) {
   const auto at = static_cast<std::size_t>(part);
-  motet::write_checkpoint_part(run, {step, "net", part, std::ssize(weights), weights[at].slices, moments[at].slices});
+  motet::write_checkpoint_part(
+      run, {step, "net", part, std::ssize(weights), weights[at].slices, moments[at].slices});
 }
 std::string refusal(motet::checkpoint_part part) {
   const scratch folder;
@@ -45,7 +47,8 @@ TEST_CASE("what any ranks wrote any other ranks read") {
       drawn from(static_cast<std::uint64_t>(10 * writers + readers));
       const auto weights = random_tensors(from, 6), moments = random_tensors(from, 4, ".m");
       const scratch folder;
-      const slices own = cut_between(from, weights, writers), own_moments = cut_between(from, moments, writers);
+      const slices own = cut_between(from, weights, writers),
+                   own_moments = cut_between(from, moments, writers);
       for (motet::index part = 0; part < writers; ++part) write(folder.path(), 3, own, own_moments, part);
       motet::finish_checkpoint(folder.path(), {3, "net", writers, {}});
       CHECK(folder.names() == names{"latest", "step-000003"});
@@ -103,7 +106,8 @@ TEST_CASE("ranks write and read at the same time") {
 TEST_CASE("each part has its files, and none where it holds nothing") {
   const scratch folder;
   const std::vector<float> numbers{1, 2, 3, 4, 5, 6};
-  const std::vector<saved_slice> first{{"up", {3, 2}, {{0, 2}, {0, 2}}, numbers.data()}}, last{{"up", {3, 2}, {{2, 3}, {0, 2}}, numbers.data() + 4}},
+  const std::vector<saved_slice> first{{"up", {3, 2}, {{0, 2}, {0, 2}}, numbers.data()}},
+      last{{"up", {3, 2}, {{2, 3}, {0, 2}}, numbers.data() + 4}},
       moment{motet::whole_slice("b.m", {2}, numbers.data())};
   motet::write_checkpoint_part(folder.path(), {5, "net", 0, 3, first, {}});
   motet::write_checkpoint_part(folder.path(), {5, "net", 2, 3, last, moment});
@@ -111,8 +115,9 @@ TEST_CASE("each part has its files, and none where it holds nothing") {
   CHECK(folder.names() == names{".step-000005.tmp-parts"});
   CHECK_FALSE(motet::latest_checkpoint(folder.path()));
   motet::finish_checkpoint(folder.path(), {5, "net", 3, {}});
-  CHECK(folder.names("step-000005") ==
-        names{"index.json", "model-00001-of-00003.safetensors", "model-00003-of-00003.safetensors", "optimizer-00003-of-00003.safetensors"});
+  CHECK(folder.names("step-000005") == names{"index.json", "model-00001-of-00003.safetensors",
+                                             "model-00003-of-00003.safetensors",
+                                             "optimizer-00003-of-00003.safetensors"});
   const motet::safetensors_file file(folder / "step-000005/model-00001-of-00003.safetensors");
   CHECK(file.at("up[0:2, 0:2]").shape == std::vector<motet::index>{2, 2});
   CHECK(std::pair<std::string, std::string>("part", "1 of 3") == file.metadata().back());
@@ -123,24 +128,30 @@ TEST_CASE("one part with whole tensors is what one program alone writes") {
   const std::vector<float> numbers{1, 2, 3, 4, 5, 6};
   const std::vector<motet::saved_tensor> weights{{"up", {3, 2}, numbers.data()}, {"none", {0, 4}, nullptr}},
       moments{{"up.m", {3, 2}, numbers.data()}};
-  motet::save_checkpoint(one.path(), {5, "net", motet::json{{"epoch", 1}}, weights, moments, motet::json{{"modules", 2}}});
-  const std::vector<saved_slice> whole{motet::whole_slice("up", {3, 2}, numbers.data()), motet::whole_slice<const float>("none", {0, 4}, nullptr)},
+  motet::save_checkpoint(
+      one.path(), {5, "net", motet::json{{"epoch", 1}}, weights, moments, motet::json{{"modules", 2}}});
+  const std::vector<saved_slice> whole{motet::whole_slice("up", {3, 2}, numbers.data()),
+                                       motet::whole_slice<const float>("none", {0, 4}, nullptr)},
       whole_moments{motet::whole_slice("up.m", {3, 2}, numbers.data())};
   motet::write_checkpoint_part(other.path(), {5, "net", 0, 1, whole, whole_moments});
-  motet::finish_checkpoint(other.path(), {5, "net", 1, motet::json{{"epoch", 1}}, motet::json{{"modules", 2}}});
+  motet::finish_checkpoint(other.path(),
+                           {5, "net", 1, motet::json{{"epoch", 1}}, motet::json{{"modules", 2}}});
   CHECK(one.names("step-000005") == other.names("step-000005"));
   for (const std::string& name : one.names("step-000005")) {
     CAPTURE(name);
-    CHECK(motet::mapped_file(one / ("step-000005/" + name)).text() == motet::mapped_file(other / ("step-000005/" + name)).text());
+    CHECK(motet::mapped_file(one / ("step-000005/" + name)).text() ==
+          motet::mapped_file(other / ("step-000005/" + name)).text());
   }
 }
 
 TEST_CASE("a part that cannot be is refused before anything is finished") {
   const std::vector<float> numbers(12);
-  const std::vector<saved_slice> good{{"up", {3, 2}, {{0, 2}, {0, 2}}, numbers.data()}}, outside{{"up", {3, 2}, {{2, 4}, {0, 2}}, numbers.data()}},
-      twice{good[0], good[0]}, two_shapes{good[0], {"up", {3, 3}, {{2, 3}, {0, 2}}, numbers.data()}};
+  const std::vector<saved_slice> good{{"up", {3, 2}, {{0, 2}, {0, 2}}, numbers.data()}},
+      outside{{"up", {3, 2}, {{2, 4}, {0, 2}}, numbers.data()}}, twice{good[0], good[0]},
+      two_shapes{good[0], {"up", {3, 3}, {{2, 3}, {0, 2}}, numbers.data()}};
   CHECK(refusal({1, "net", 1, 2, good, {}}) == "");
-  CHECK(contains(refusal({1, "net", 1, 2, outside, {}}), "part 2 holds rows 2:4 and columns 0:2 of \"up\" [3, 2], which has rows 0:3"));
+  CHECK(contains(refusal({1, "net", 1, 2, outside, {}}),
+                 "part 2 holds rows 2:4 and columns 0:2 of \"up\" [3, 2], which has rows 0:3"));
   CHECK(contains(refusal({1, "net", 1, 2, two_shapes, {}}), "\"up\" [3, 3], elsewhere [3, 2]"));
   CHECK(contains(refusal({1, "net", 1, 2, twice, {}}), "\"up[0:2, 0:2]\" is declared twice"));
   CHECK(contains(refusal({1, "net", 1, 2, good, good}), "\"up\" is both a weight and optimizer state"));

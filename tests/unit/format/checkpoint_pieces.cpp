@@ -38,12 +38,14 @@ std::string read(const std::filesystem::path& path, motet::interval of) {
     return problem.what();
   }
   motet::index wrong = 0;
-  for (std::size_t i = 0; i < numbers.size(); ++i) wrong += numbers[i] != static_cast<float>(of.begin * width) + static_cast<float>(i) ? 1 : 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    wrong += numbers[i] != static_cast<float>(of.begin * width) + static_cast<float>(i) ? 1 : 0;
   CHECK(wrong == 0);
   return "";
 }
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-const std::string upper_file = "model-00001-of-00002.safetensors", lower_file = "model-00002-of-00002.safetensors";
+const std::string upper_file = "model-00001-of-00002.safetensors",
+                  lower_file = "model-00002-of-00002.safetensors";
 
 }  // namespace
 
@@ -61,7 +63,8 @@ TEST_CASE("only what is wanted is looked at") {
   CHECK(read(folder.path(), {590, 1100}) == "");
   for (const motet::interval of : {motet::interval{1190, 1191}, {0, rows}}) {
     const std::string said = read(folder.path(), of);
-    CHECK(contains(said, lower_file + ": tensor \"up[600:1200, 0:1000]\" does not have the bytes that were written"));
+    CHECK(contains(
+        said, lower_file + ": tensor \"up[600:1200, 0:1000]\" does not have the bytes that were written"));
   }
 }
 
@@ -70,7 +73,8 @@ TEST_CASE("a part of another checkpoint is noticed") {
   save(folder.path(), 1);
   save(folder.path(), 2, 1);
   const auto swap_in = [&](const std::filesystem::path& from) {
-    std::filesystem::copy_file(from, folder / ("step-000001/" + lower_file), std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(from, folder / ("step-000001/" + lower_file),
+                               std::filesystem::copy_options::overwrite_existing);
   };
   swap_in(folder / ("step-000002/" + lower_file));
   CHECK(contains(read(folder / "step-000001", {599, 601}), lower_file + " is of step 2, wanted 1"));
@@ -100,13 +104,16 @@ TEST_CASE("a file whose pieces are not those of the index is damaged") {
   std::ofstream(path, std::ios::binary) << bytes;
   std::vector<float> to(64);
   const std::vector<loaded_slice> all{motet::whole_slice("up", {8, 8}, to.data())};
-  CHECK_THROWS_WITH_AS(checkpoint(folder.path()).load_slices("net", all, {}), doctest::Contains("tensor \"up[4:8, 0:8]\" is missing"), motet::error);
+  CHECK_THROWS_WITH_AS(checkpoint(folder.path()).load_slices("net", all, {}),
+                       doctest::Contains("tensor \"up[4:8, 0:8]\" is missing"), motet::error);
   bytes.replace(bytes.find("up[5:8"), 6, "up[4:8");
   bytes.replace(bytes.find("[4, 8]"), 6, "[8, 4]");
   std::ofstream(path, std::ios::binary) << bytes;
-  CHECK_THROWS_WITH_AS(checkpoint(folder.path()).load_slices("net", all, {}), doctest::Contains("is F32 [8, 4], wanted F32 [4, 8]"), motet::error);
+  CHECK_THROWS_WITH_AS(checkpoint(folder.path()).load_slices("net", all, {}),
+                       doctest::Contains("is F32 [8, 4], wanted F32 [4, 8]"), motet::error);
   // A header that is no header.
   bytes[8] = 'x';
   std::ofstream(path, std::ios::binary) << bytes;
-  CHECK_THROWS_WITH_AS(checkpoint(folder.path()).load_slices("net", all, {}), doctest::Contains("[MT-R52]"), motet::error);
+  CHECK_THROWS_WITH_AS(checkpoint(folder.path()).load_slices("net", all, {}), doctest::Contains("[MT-R52]"),
+                       motet::error);
 }

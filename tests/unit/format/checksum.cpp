@@ -7,7 +7,8 @@ TEST_CASE("published values of XXH64") {
   CHECK(motet::checksum_text(motet::checksum("")) == "ef46db3751d8e999");
   CHECK(motet::checksum_text(motet::checksum("a")) == "d24ec4f1a98c6e5b");
   CHECK(motet::checksum_text(motet::checksum("abc")) == "44bc2cf5ad770999");
-  CHECK(motet::checksum_text(motet::checksum("Nobody inspects the spammish repetition")) == "fbcea83c8a378bf1");
+  CHECK(motet::checksum_text(motet::checksum("Nobody inspects the spammish repetition")) ==
+        "fbcea83c8a378bf1");
 }
 
 TEST_CASE("every single damaged bit is noticed, at any length") {

@@ -8,7 +8,8 @@
 namespace {
 
 template <class T>
-motet::stored_tensor stored(motet::dtype kind, const std::vector<T>& values, std::vector<motet::index> shape = {}) {
+motet::stored_tensor stored(motet::dtype kind, const std::vector<T>& values,
+                            std::vector<motet::index> shape = {}) {
   if (shape.empty()) shape = {static_cast<motet::index>(values.size())};
   return {"t", kind, shape, std::as_bytes(std::span(values))};
 }
@@ -32,8 +33,11 @@ TEST_CASE("half precision is read exactly") {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const int exponent = static_cast<int>((bits >> 10) & 31), fraction = static_cast<int>(bits & 1023);
     if (exponent == 31) continue;
-    const double size = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-    if (static_cast<double>(motet::float_of_f16(static_cast<std::uint16_t>(bits))) != (bits & 0x8000 ? -size : size)) FAIL("bits " << bits);
+    const double size =
+        exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+    if (static_cast<double>(motet::float_of_f16(static_cast<std::uint16_t>(bits))) !=
+        (bits & 0x8000 ? -size : size))
+      FAIL("bits " << bits);
   }
 }
 
@@ -50,8 +54,8 @@ TEST_CASE("real types become float and double") {
   CHECK(out == std::vector<float>{1, -2});
   motet::copy_elements(stored<std::uint16_t>(motet::dtype::bf16, {0x3f80, 0xc040}), out.data());
   CHECK(out == std::vector<float>{1, -3});
-  CHECK_THROWS_WITH_AS(motet::copy_elements(stored<std::int32_t>(motet::dtype::i32, {1, 2}), out.data()), doctest::Contains("\"t\" holds I32"),
-                       motet::error);
+  CHECK_THROWS_WITH_AS(motet::copy_elements(stored<std::int32_t>(motet::dtype::i32, {1, 2}), out.data()),
+                       doctest::Contains("\"t\" holds I32"), motet::error);
 }
 
 TEST_CASE("integers are read when they fit") {
@@ -60,12 +64,14 @@ TEST_CASE("integers are read when they fit") {
   CHECK(out == std::vector<std::int32_t>{1, -7});
   motet::copy_elements(stored<std::uint8_t>(motet::dtype::u8, {200, 7}), out.data());
   CHECK(out == std::vector<std::int32_t>{200, 7});
-  CHECK_THROWS_WITH_AS(motet::copy_elements(stored<std::int64_t>(motet::dtype::i64, {1, INT64_MAX}), out.data()),
-                       doctest::Contains("9223372036854775807"), motet::error);
-  CHECK_THROWS_WITH_AS(motet::copy_elements(stored<float>(motet::dtype::f32, {1, 2}), out.data()), doctest::Contains("wanted integers"),
-                       motet::error);
+  CHECK_THROWS_WITH_AS(
+      motet::copy_elements(stored<std::int64_t>(motet::dtype::i64, {1, INT64_MAX}), out.data()),
+      doctest::Contains("9223372036854775807"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::copy_elements(stored<float>(motet::dtype::f32, {1, 2}), out.data()),
+                       doctest::Contains("wanted integers"), motet::error);
   std::vector<std::uint64_t> counts(2);
-  CHECK_THROWS_AS(motet::copy_elements(stored<std::int64_t>(motet::dtype::i64, {1, -7}), counts.data()), motet::error);
+  CHECK_THROWS_AS(motet::copy_elements(stored<std::int64_t>(motet::dtype::i64, {1, -7}), counts.data()),
+                  motet::error);
 }
 
 TEST_CASE("elements need no alignment, shapes must agree") {
@@ -77,7 +83,8 @@ TEST_CASE("elements need no alignment, shapes must agree") {
   const motet::index right[] = {2, 2}, wrong[] = {4};
   motet::copy_elements(tensor, std::span<const motet::index>(right), out.data());
   CHECK(out == std::vector<double>{1, 2, 3, 4});
-  CHECK_THROWS_WITH_AS(motet::copy_elements(tensor, std::span<const motet::index>(wrong), out.data()), doctest::Contains("[2, 2], wanted [4]"),
-                       motet::error);
-  motet::copy_elements(motet::stored_tensor{"none", motet::dtype::f32, {0}, {}}, static_cast<float*>(nullptr));
+  CHECK_THROWS_WITH_AS(motet::copy_elements(tensor, std::span<const motet::index>(wrong), out.data()),
+                       doctest::Contains("[2, 2], wanted [4]"), motet::error);
+  motet::copy_elements(motet::stored_tensor{"none", motet::dtype::f32, {0}, {}},
+                       static_cast<float*>(nullptr));
 }

@@ -21,6 +21,7 @@ TEST_CASE("a mapped file shows the bytes of the file") {
 
 TEST_CASE("what cannot be read is refused with its path and the reason") {
   const scratch folder;
-  CHECK_THROWS_WITH_AS(motet::mapped_file(folder / "absent"), doctest::Contains("absent: No such file"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::mapped_file(folder / "absent"), doctest::Contains("absent: No such file"),
+                       motet::error);
   CHECK_THROWS_WITH_AS(motet::mapped_file(folder.path()), doctest::Contains("Is a directory"), motet::error);
 }

@@ -53,9 +53,10 @@ TEST_CASE("every field is read, and what has no influence on features is passed 
 }
 
 TEST_CASE("the older *_config_dict wins whole, with defaults for what it leaves out") {
-  const auto c = read_hf_clip_config(R"({"text_config": {"hidden_size": 64, "num_attention_heads": 4}, "text_config_dict": {"hidden_size": 128},
+  const auto c = read_hf_clip_config(
+      R"({"text_config": {"hidden_size": 64, "num_attention_heads": 4}, "text_config_dict": {"hidden_size": 128},
                                          "vision_config": {"hidden_size": 24}, "vision_config_dict": null})",
-                                     "config.json");
+      "config.json");
   CHECK(c.text.width == 128);
   CHECK(c.text.heads == 8);
   CHECK(c.vision.width == 24);
@@ -80,13 +81,16 @@ TEST_CASE("what cannot be computed here is refused by the field's name") {
   };
   refused(R"({"model_type": "siglip"})", "model_type is \"siglip\"");
   refused(R"({"vision_config": {"hidden_act": "mish"}})", "vision_config.hidden_act is \"mish\"");
-  refused(R"({"text_config": {"num_attention_heads": 7}})", "text_config.num_attention_heads is 7, which does not divide hidden_size 512");
-  refused(R"({"vision_config": {"image_size": [224, 224]}})", "vision_config.image_size is not a positive count: an array");
+  refused(R"({"text_config": {"num_attention_heads": 7}})",
+          "text_config.num_attention_heads is 7, which does not divide hidden_size 512");
+  refused(R"({"vision_config": {"image_size": [224, 224]}})",
+          "vision_config.image_size is not a positive count: an array");
   refused(R"({"vision_config": {"patch_size": 0}})", "vision_config.patch_size is not a positive count: 0");
   refused(R"({"vision_config": {"patch_size": 300}})", "vision_config.patch_size is larger than image_size");
   refused(R"({"vision_config": {"hidden_size": -1}})", "vision_config.hidden_size");
   refused(R"({"vision_config": {"hidden_size": 1e300}})", "vision_config.hidden_size");
-  refused(R"({"vision_config": {"layer_norm_eps": null}})", "vision_config.layer_norm_eps is not a number: null");
+  refused(R"({"vision_config": {"layer_norm_eps": null}})",
+          "vision_config.layer_norm_eps is not a number: null");
   refused(R"({"vision_config": {"layer_norm_eps": -1}})", "vision_config.layer_norm_eps");
   refused(R"({"text_config": {"eos_token_id": [1, 2]}})", "text_config.eos_token_id is an array");
   refused(R"({"text_config": 7})", "text_config is not an object");

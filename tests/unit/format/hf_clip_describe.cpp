@@ -16,8 +16,8 @@ constexpr const char* text =
   "embedding": 24, "act": "gelu_tanh", "epsilon": 1e-05, "pool": "last", "mask": "causal", "rotary": 0.0})";
 
 json described(const json& picture, const json& caption) {
-  return json{
-      {"modules", json::array{json{{"name", "p"}, {"frozen", false}, {"net", picture}}, json{{"name", "c"}, {"frozen", true}, {"net", caption}}}}};
+  return json{{"modules", json::array{json{{"name", "p"}, {"frozen", false}, {"net", picture}},
+                                      json{{"name", "c"}, {"frozen", true}, {"net", caption}}}}};
 }
 std::string refusal(const json& description) {
   try {
@@ -52,11 +52,15 @@ TEST_CASE("a vit and a text tower become a configuration") {
 
 TEST_CASE("everything without a counterpart is named at once") {
   json picture = motet::read_json(vit), caption = motet::read_json(text);
-  picture.set("pre_norm", false).set("pool", "mean").set("kv_heads", 2).set("position", "sine").set("patch_bias", true);
+  picture.set("pre_norm", false)
+      .set("pool", "mean")
+      .set("kv_heads", 2)
+      .set("position", "sine")
+      .set("patch_bias", true);
   caption.set("mask", "full").set("rotary", 1e4).set("head_width", 9).set("pool", "mean").set("act", "none");
   const std::string said = refusal(described(picture, caption));
-  for (const char* part :
-       {"p.pre_norm", "p.pool", "p.kv_heads", "p.position", "p.patch_bias", "c.mask", "c.rotary", "c.heads times", "c.pool", "c.act", "[MT-F14]"}) {
+  for (const char* part : {"p.pre_norm", "p.pool", "p.kv_heads", "p.position", "p.patch_bias", "c.mask",
+                           "c.rotary", "c.heads times", "c.pool", "c.act", "[MT-F14]"}) {
     CAPTURE(part);
     CHECK(contains(said, part));
   }

@@ -8,7 +8,8 @@ TEST_CASE("the header holds the configuration, field by field") {
     "vision_config": {"hidden_size": 48, "intermediate_size": 100, "num_hidden_layers": 3, "num_attention_heads": 4, "image_size": 37, "patch_size": 7, "layer_norm_eps": 1},
     "text_config": {"hidden_size": 40, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 5, "vocab_size": 99, "max_position_embeddings": 11, "hidden_act": "silu"}})",
                                                  "c");
-  CHECK(motet::hf_clip_header(config, "my_clip") == R"(// A CLIP model in C++, made from its Hugging Face configuration by import_hf.
+  CHECK(motet::hf_clip_header(config, "my_clip") ==
+        R"(// A CLIP model in C++, made from its Hugging Face configuration by import_hf.
 #pragma once
 
 #include <motet/motet.hpp>
@@ -51,5 +52,6 @@ using model = motet::model<motet::join<motet::info_nce, picture, caption>>;
 
 TEST_CASE("only identifiers name a namespace") {
   for (const char* good : {"a", "my_clip", "Model2"}) CHECK(motet::is_identifier(good));
-  for (const char* bad : {"", "2a", "a-b", "a b", "_a", "a__b", "motet", "std", "a\n", "\xc3\xa9"}) CHECK_FALSE(motet::is_identifier(bad));
+  for (const char* bad : {"", "2a", "a-b", "a b", "_a", "a__b", "motet", "std", "a\n", "\xc3\xa9"})
+    CHECK_FALSE(motet::is_identifier(bad));
 }

@@ -11,7 +11,8 @@
 
 namespace {
 
-// The tensors that the transformers package writes for this configuration, each filled with a number of its own.
+// The tensors that the transformers package writes for this configuration, each filled with a number of its
+// own.
 std::vector<motet::declared_tensor> theirs(const motet::hf_clip_config& config) {
   std::vector<motet::declared_tensor> out;
   for (const auto& row : motet::hf_clip_tensors(config)) {
@@ -39,25 +40,26 @@ TEST_CASE("names and shapes are those of the transformers package") {
   std::map<std::string, std::vector<motet::index>> found;
   for (const auto& tensor : theirs(small_clip())) CHECK(found.emplace(tensor.name, tensor.shape).second);
   // As printed by CLIPModel(config).state_dict() for this configuration.
-  const std::map<std::string, std::vector<motet::index>> some{{"logit_scale", {}},
-                                                              {"text_model.embeddings.token_embedding.weight", {9, 4}},
-                                                              {"text_model.embeddings.position_embedding.weight", {5, 4}},
-                                                              {"text_model.encoder.layers.0.self_attn.k_proj.weight", {4, 4}},
-                                                              {"text_model.encoder.layers.0.self_attn.q_proj.bias", {4}},
-                                                              {"text_model.encoder.layers.0.self_attn.out_proj.weight", {4, 4}},
-                                                              {"text_model.encoder.layers.0.layer_norm1.weight", {4}},
-                                                              {"text_model.encoder.layers.0.mlp.fc1.weight", {7, 4}},
-                                                              {"text_model.encoder.layers.0.mlp.fc2.weight", {4, 7}},
-                                                              {"text_model.encoder.layers.0.layer_norm2.bias", {4}},
-                                                              {"text_model.final_layer_norm.weight", {4}},
-                                                              {"vision_model.embeddings.class_embedding", {6}},
-                                                              {"vision_model.embeddings.patch_embedding.weight", {6, 3, 2, 2}},
-                                                              {"vision_model.embeddings.position_embedding.weight", {5, 6}},
-                                                              {"vision_model.pre_layrnorm.weight", {6}},
-                                                              {"vision_model.encoder.layers.1.self_attn.v_proj.weight", {6, 6}},
-                                                              {"vision_model.post_layernorm.bias", {6}},
-                                                              {"visual_projection.weight", {3, 6}},
-                                                              {"text_projection.weight", {3, 4}}};
+  const std::map<std::string, std::vector<motet::index>> some{
+      {"logit_scale", {}},
+      {"text_model.embeddings.token_embedding.weight", {9, 4}},
+      {"text_model.embeddings.position_embedding.weight", {5, 4}},
+      {"text_model.encoder.layers.0.self_attn.k_proj.weight", {4, 4}},
+      {"text_model.encoder.layers.0.self_attn.q_proj.bias", {4}},
+      {"text_model.encoder.layers.0.self_attn.out_proj.weight", {4, 4}},
+      {"text_model.encoder.layers.0.layer_norm1.weight", {4}},
+      {"text_model.encoder.layers.0.mlp.fc1.weight", {7, 4}},
+      {"text_model.encoder.layers.0.mlp.fc2.weight", {4, 7}},
+      {"text_model.encoder.layers.0.layer_norm2.bias", {4}},
+      {"text_model.final_layer_norm.weight", {4}},
+      {"vision_model.embeddings.class_embedding", {6}},
+      {"vision_model.embeddings.patch_embedding.weight", {6, 3, 2, 2}},
+      {"vision_model.embeddings.position_embedding.weight", {5, 6}},
+      {"vision_model.pre_layrnorm.weight", {6}},
+      {"vision_model.encoder.layers.1.self_attn.v_proj.weight", {6, 6}},
+      {"vision_model.post_layernorm.bias", {6}},
+      {"visual_projection.weight", {3, 6}},
+      {"text_projection.weight", {3, 4}}};
   for (const auto& [name, shape] : some) {
     CAPTURE(name);
     REQUIRE(found.contains(name));
@@ -80,7 +82,8 @@ TEST_CASE("queries, keys and values come one after the other") {
     motet::index at = 0;
     for (const char* part : {"q", "k", "v"}) {
       std::vector<float> own(16);
-      motet::copy_elements(set.at(std::string("text_model.encoder.layers.0.self_attn.") + part + "_proj.weight"), own.data());
+      motet::copy_elements(
+          set.at(std::string("text_model.encoder.layers.0.self_attn.") + part + "_proj.weight"), own.data());
       CHECK(std::equal(own.begin(), own.end(), tensor.data + at));
       at += 16;
     }
@@ -91,7 +94,8 @@ TEST_CASE("every tensor that lacks, differs or is too many is named") {
   const scratch folder;
   const auto config = small_clip();
   auto tensors = theirs(config);
-  tensors.push_back({"text_model.embeddings.position_ids", motet::dtype::f32, {1, 5}});  // older files have it
+  // older files have it
+  tensors.push_back({"text_model.embeddings.position_ids", motet::dtype::f32, {1, 5}});
   write(folder / "model.safetensors", tensors);
   std::vector<std::vector<float>> values;
   auto to = small_clip_room(values);
@@ -111,8 +115,9 @@ TEST_CASE("every tensor that lacks, differs or is too many is named") {
     said = problem.what();
   }
   for (const char* part :
-       {"missing     text_model.encoder.layers.0.mlp.fc1.bias [7]", "differs     visual_projection.weight is [6, 3], wanted [3, 6]",
-        "unexpected  classifier.weight [2]", "unexpected  elsewhere [7]", "missing     join.bias", "[MT-R53]"}) {
+       {"missing     text_model.encoder.layers.0.mlp.fc1.bias [7]",
+        "differs     visual_projection.weight is [6, 3], wanted [3, 6]", "unexpected  classifier.weight [2]",
+        "unexpected  elsewhere [7]", "missing     join.bias", "[MT-R53]"}) {
     CAPTURE(part);
     CHECK(said.find(part) != std::string::npos);
   }

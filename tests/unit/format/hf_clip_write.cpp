@@ -37,10 +37,12 @@ TEST_CASE("weights read back as they were written") {
   motet::save_hf_clip(folder / "made/here", small_clip(), saved);
   CHECK(folder.names("made/here") == std::set<std::string>{"config.json", "model.safetensors"});
   const auto to = small_clip_room(again);
-  motet::load_hf_clip(motet::tensor_set(folder / "made/here"), motet::hf_clip_tensors(motet::read_hf_clip_config(folder / "made/here")), to);
+  motet::load_hf_clip(motet::tensor_set(folder / "made/here"),
+                      motet::hf_clip_tensors(motet::read_hf_clip_config(folder / "made/here")), to);
   CHECK(values == again);
   // What later versions of the package insist on.
-  CHECK(motet::safetensors_file(folder / "made/here/model.safetensors").metadata()[0] == std::pair<std::string, std::string>("format", "pt"));
+  CHECK(motet::safetensors_file(folder / "made/here/model.safetensors").metadata()[0] ==
+        std::pair<std::string, std::string>("format", "pt"));
 }
 
 TEST_CASE("a model that lacks a tensor is refused, a loss's own numbers are left out") {
@@ -52,8 +54,10 @@ TEST_CASE("a model that lacks a tensor is refused, a loss's own numbers are left
   saved.push_back({"own.weight", {1}, values[0].data()});
   saved[0].shape[0] += 1;
   saved.erase(saved.begin() + 1);
-  CHECK_THROWS_WITH_AS(motet::save_hf_clip(folder.path(), small_clip(), saved), doctest::Contains("missing     picture.embed.class"), motet::error);
-  CHECK_THROWS_WITH_AS(motet::save_hf_clip(folder.path(), small_clip(), saved), doctest::Contains("unexpected  own.weight [1]"), motet::error);
-  CHECK_THROWS_WITH_AS(motet::save_hf_clip(folder.path(), small_clip(), saved), doctest::Contains("differs     picture.embed.patch.weight"),
-                       motet::error);
+  CHECK_THROWS_WITH_AS(motet::save_hf_clip(folder.path(), small_clip(), saved),
+                       doctest::Contains("missing     picture.embed.class"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::save_hf_clip(folder.path(), small_clip(), saved),
+                       doctest::Contains("unexpected  own.weight [1]"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::save_hf_clip(folder.path(), small_clip(), saved),
+                       doctest::Contains("differs     picture.embed.patch.weight"), motet::error);
 }

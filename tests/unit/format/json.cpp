@@ -27,12 +27,14 @@ TEST_CASE("integers keep all their bits and reals stay apart") {
   CHECK(json(std::uint64_t{5}) == json(5));
   CHECK_FALSE(json(1) == json(1.0));
   CHECK(json(9007199254740993).number() == 9007199254740992.0);
-  CHECK_THROWS_WITH_AS(json(UINT64_MAX).integer(), doctest::Contains("18446744073709551615 does not fit"), motet::error);
+  CHECK_THROWS_WITH_AS(json(UINT64_MAX).integer(), doctest::Contains("18446744073709551615 does not fit"),
+                       motet::error);
   CHECK_THROWS_WITH_AS(json(-1).unsigned_integer(), doctest::Contains("got -1"), motet::error);
 }
 
 TEST_CASE("another kind than wanted is refused by name") {
-  CHECK_THROWS_WITH_AS(json(1.5).integer(), doctest::Contains("wanted an integer, got a number"), motet::error);
+  CHECK_THROWS_WITH_AS(json(1.5).integer(), doctest::Contains("wanted an integer, got a number"),
+                       motet::error);
   CHECK_THROWS_WITH_AS(json("1").number(), doctest::Contains("wanted a number, got a string"), motet::error);
   CHECK_THROWS_WITH_AS(json().members(), doctest::Contains("wanted an object, got null"), motet::error);
   const json object{{"present", 1}};

@@ -106,14 +106,17 @@ TEST_CASE("everything else is refused, with its place") {
   }
   CHECK_THROWS_AS(read_json(std::string_view("\"a\0\"", 4)), motet::error);
   CHECK_THROWS_AS(read_json(std::string_view("1\0", 2)), motet::error);
-  CHECK_THROWS_WITH_AS(read_json("{\n \"a\": 1,\n \"b\" 2}", "x.json"), doctest::Contains("x.json line 3 column 6: wanted :"), motet::error);
-  CHECK_THROWS_WITH_AS(read_json("{\"a\":1,\n\"a\":2}", "x.json"), doctest::Contains("line 2 column 1: the member \"a\" occurs twice"), motet::error);
+  CHECK_THROWS_WITH_AS(read_json("{\n \"a\": 1,\n \"b\" 2}", "x.json"),
+                       doctest::Contains("x.json line 3 column 6: wanted :"), motet::error);
+  CHECK_THROWS_WITH_AS(read_json("{\"a\":1,\n\"a\":2}", "x.json"),
+                       doctest::Contains("line 2 column 1: the member \"a\" occurs twice"), motet::error);
 }
 
 TEST_CASE("nesting is bounded") {
   const std::string deep(127, '['), shut(127, ']');
   CHECK_NOTHROW(read_json(deep + shut));
-  CHECK_THROWS_WITH_AS(read_json(std::string(1'000'000, '[')), doctest::Contains("nested deeper"), motet::error);
+  CHECK_THROWS_WITH_AS(read_json(std::string(1'000'000, '[')), doctest::Contains("nested deeper"),
+                       motet::error);
   CHECK_THROWS_AS(read_json("[[[1]]]", "x", {.depth = 2}), motet::error);
   CHECK_NOTHROW(read_json("[[1]]", "x", {.depth = 2}));
 }
@@ -123,7 +126,9 @@ namespace {
 // Small draws from one counter-based stream.
 struct draws {
   std::uint64_t seed, count = 0;
-  std::uint64_t below(std::uint64_t limit) { return motet::mixed_bits((seed * motet::golden_step) + (++count) * 0xbf58476d1ce4e5b9u) % limit; }
+  std::uint64_t below(std::uint64_t limit) {
+    return motet::mixed_bits((seed * motet::golden_step) + (++count) * 0xbf58476d1ce4e5b9u) % limit;
+  }
 };
 
 std::string any_text(draws& draw) {
@@ -155,7 +160,8 @@ json any_value(draws& draw, int depth) {
     }
     default: {
       json::object members;
-      for (std::uint64_t i = draw.below(13); i > 0; --i) members.insert(any_text(draw), any_value(draw, depth - 1));
+      for (std::uint64_t i = draw.below(13); i > 0; --i)
+        members.insert(any_text(draw), any_value(draw, depth - 1));
       return json(std::move(members));
     }
   }
@@ -172,12 +178,14 @@ TEST_CASE("what is written reads back the same, and every cut of it is refused")
     REQUIRE(read_json(line) == value);
     REQUIRE(read_json(lines) == value);
     if (round % 20 != 0 || (!value.is_array() && !value.is_object() && !value.is_string())) continue;
-    for (std::size_t length = 0; length < line.size(); ++length) REQUIRE_THROWS_AS(read_json(std::string_view(line).substr(0, length)), motet::error);
+    for (std::size_t length = 0; length < line.size(); ++length)
+      REQUIRE_THROWS_AS(read_json(std::string_view(line).substr(0, length)), motet::error);
   }
 }
 
 TEST_CASE("damaged text is read or refused, nothing else") {
-  const std::string good = R"({"name":"\u00e9\ud83d\ude00","list":[1,-2.5e-3,true,null,{"x":[]}],"large":18446744073709551615})";
+  const std::string good =
+      R"({"name":"\u00e9\ud83d\ude00","list":[1,-2.5e-3,true,null,{"x":[]}],"large":18446744073709551615})";
   draws draw{11};
   int refused = 0;
   for (int round = 0; round < 20000; ++round) {

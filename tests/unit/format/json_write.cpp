@@ -22,13 +22,16 @@ TEST_CASE("numbers take the fewest digits that read back") {
 }
 
 TEST_CASE("strings are escaped where they must be") {
-  CHECK(write_json("a\"b\\c\n\r\t\x01\x1f\x7f/\xc3\xa9") == "\"a\\\"b\\\\c\\n\\r\\t\\u0001\\u001f\x7f/\xc3\xa9\"");
+  CHECK(write_json("a\"b\\c\n\r\t\x01\x1f\x7f/\xc3\xa9") ==
+        "\"a\\\"b\\\\c\\n\\r\\t\\u0001\\u001f\x7f/\xc3\xa9\"");
   CHECK_THROWS_WITH_AS(write_json("ab\xff"), doctest::Contains("byte 2 of \"ab\""), motet::error);
   CHECK_THROWS_AS(write_json(json{{"\xc3", 1}}), motet::error);
 }
 
 TEST_CASE("one line or indented") {
-  const json value{{"a", json::array{1, json{{"b", true}}}}, {"c", json::array{}}, {"d", json(json::object{})}};
+  const json value{
+      {"a", json::array{1, json{{"b", true}}}}, {"c", json::array{}}, {"d", json(json::object{})}};
   CHECK(write_json(value) == R"({"a": [1, {"b": true}], "c": [], "d": {}})");
-  CHECK(write_json(value, 2) == "{\n  \"a\": [\n    1,\n    {\n      \"b\": true\n    }\n  ],\n  \"c\": [],\n  \"d\": {}\n}");
+  CHECK(write_json(value, 2) ==
+        "{\n  \"a\": [\n    1,\n    {\n      \"b\": true\n    }\n  ],\n  \"c\": [],\n  \"d\": {}\n}");
 }

@@ -6,13 +6,16 @@
 
 #include <deque>
 
-// Tensors of random shapes whose numbers are all different, cut at random between ranks: into rectangles, and these into runs of elements.
+// Tensors of random shapes whose numbers are all different, cut at random between ranks: into rectangles, and
+// these into runs of elements.
 
 struct drawn {
   motet::random_stream draws;
   std::uint64_t at = 0;
   explicit drawn(std::uint64_t seed) : draws(seed, "parts") {}
-  motet::index below(motet::index bound) { return static_cast<motet::index>(draws.below(at++, static_cast<std::uint32_t>(bound))); }
+  motet::index below(motet::index bound) {
+    return static_cast<motet::index>(draws.below(at++, static_cast<std::uint32_t>(bound)));
+  }
   motet::interval within(motet::interval all) {
     const motet::index begin = all.begin + below(all.size());
     return {begin, begin + 1 + below(all.end - begin)};
@@ -24,7 +27,9 @@ struct whole_tensor {
   std::vector<motet::index> shape;
   float first = 0;
   motet::rectangle all() const { return motet::matrix_of(shape); }
-  float value(motet::index row, motet::index column) const { return first + static_cast<float>(row * all().columns.size() + column); }
+  float value(motet::index row, motet::index column) const {
+    return first + static_cast<float>(row * all().columns.size() + column);
+  }
 };
 inline std::vector<whole_tensor> random_tensors(drawn& from, int count, const std::string& suffix = "") {
   std::vector<whole_tensor> out;
@@ -55,7 +60,8 @@ inline void cut_further(drawn& from, motet::rectangle of, std::vector<motet::rec
 }
 
 // Each element of each tensor once, in one of the parts; some parts may have nothing.
-inline std::vector<held_slices<const float>> cut_between(drawn& from, std::span<const whole_tensor> tensors, motet::index parts) {
+inline std::vector<held_slices<const float>> cut_between(drawn& from, std::span<const whole_tensor> tensors,
+                                                         motet::index parts) {
   std::vector<held_slices<const float>> out(static_cast<std::size_t>(parts));
   for (const whole_tensor& tensor : tensors) {
     std::vector<motet::rectangle> pieces;
@@ -66,8 +72,10 @@ inline std::vector<held_slices<const float>> cut_between(drawn& from, std::span<
         auto& part = out[static_cast<std::size_t>(from.below(parts))];
         auto& memory = part.memory.emplace_back();
         for (motet::index i = at; i < end; ++i)
-          memory.push_back(tensor.value(piece.rows.begin + i / piece.columns.size(), piece.columns.begin + i % piece.columns.size()));
-        motet::append_run<const float>(part.slices, tensor.name, tensor.shape, piece, {at, end}, memory.data());
+          memory.push_back(tensor.value(piece.rows.begin + i / piece.columns.size(),
+                                        piece.columns.begin + i % piece.columns.size()));
+        motet::append_run<const float>(part.slices, tensor.name, tensor.shape, piece, {at, end},
+                                       memory.data());
         at = end;
       }
     }
@@ -92,7 +100,8 @@ inline held_slices<float> drawn_slices(drawn& from, std::span<const whole_tensor
 inline motet::index wrong_elements(std::span<const whole_tensor> tensors, const held_slices<float>& held) {
   motet::index wrong = 0;
   for (const auto& slice : held.slices) {
-    const auto tensor = std::find_if(tensors.begin(), tensors.end(), [&](const whole_tensor& each) { return each.name == slice.name; });
+    const auto tensor = std::find_if(tensors.begin(), tensors.end(),
+                                     [&](const whole_tensor& each) { return each.name == slice.name; });
     const float* at = slice.data;
     for (motet::index row = slice.place.rows.begin; row < slice.place.rows.end; ++row) {
       for (motet::index column = slice.place.columns.begin; column < slice.place.columns.end; ++column)

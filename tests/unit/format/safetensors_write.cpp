@@ -66,7 +66,8 @@ TEST_CASE("random sets of tensors round-trip") {
   const scratch folder;
   std::uint64_t state = 3;
   const auto draw = [&](std::size_t limit) {
-    return static_cast<std::size_t>((state = state * 6364136223846793005u + 1442695040888963407u) >> 33) % limit;
+    return static_cast<std::size_t>((state = state * 6364136223846793005u + 1442695040888963407u) >> 33) %
+           limit;
   };
   for (int round = 0; round < 50; ++round) {
     std::vector<declared_tensor> declared;
@@ -75,13 +76,15 @@ TEST_CASE("random sets of tensors round-trip") {
       const dtype kind = static_cast<dtype>(draw(15));
       std::vector<motet::index> shape;
       motet::index elements = 1;
-      for (std::size_t d = draw(4); d > 0; --d) elements *= shape.emplace_back(static_cast<motet::index>(draw(5)));
+      for (std::size_t d = draw(4); d > 0; --d)
+        elements *= shape.emplace_back(static_cast<motet::index>(draw(5)));
       declared.push_back({"tensor " + std::to_string(i), kind, shape});
       auto& bytes = contents.emplace_back(static_cast<std::size_t>(elements * motet::dtype_bytes(kind)));
       for (auto& byte : bytes) byte = static_cast<std::uint8_t>(draw(256));
     }
     safetensors_writer writer(folder / "x", declared);
-    for (std::size_t i = declared.size(); i-- > 0;) writer.write(declared[i].name, std::as_bytes(std::span(contents[i])));
+    for (std::size_t i = declared.size(); i-- > 0;)
+      writer.write(declared[i].name, std::as_bytes(std::span(contents[i])));
     writer.commit();
     const motet::safetensors_file file(folder / "x");
     REQUIRE(file.tensors().size() == declared.size());
@@ -98,19 +101,24 @@ TEST_CASE("the header and the calls must agree") {
   const scratch folder;
   const float values[4] = {};
   const auto path = folder / "x";
-  CHECK_THROWS_WITH_AS(safetensors_writer(path, {{"a", dtype::f32, {1}}, {"a", dtype::f32, {1}}}), doctest::Contains("declared twice"), motet::error);
+  CHECK_THROWS_WITH_AS(safetensors_writer(path, {{"a", dtype::f32, {1}}, {"a", dtype::f32, {1}}}),
+                       doctest::Contains("declared twice"), motet::error);
   CHECK_THROWS_AS(safetensors_writer(path, {{"__metadata__", dtype::f32, {1}}}), motet::error);
   CHECK_THROWS_AS(safetensors_writer(path, {{"a", dtype::f32, {motet::index{1} << 62, 4}}}), motet::error);
   CHECK_THROWS_AS(safetensors_writer(path, {{"\xff", dtype::f32, {1}}}), motet::error);
   {
     safetensors_writer writer(path, {{"a", dtype::f32, {2}}, {"b", dtype::f32, {2}}});
-    CHECK_THROWS_WITH_AS(writer.write("c", values), doctest::Contains("\"c\" was not declared"), motet::error);
-    CHECK_THROWS_WITH_AS(writer.write("a", std::as_bytes(std::span(values))), doctest::Contains("takes 8 bytes, got 16"), motet::error);
+    CHECK_THROWS_WITH_AS(writer.write("c", values), doctest::Contains("\"c\" was not declared"),
+                         motet::error);
+    CHECK_THROWS_WITH_AS(writer.write("a", std::as_bytes(std::span(values))),
+                         doctest::Contains("takes 8 bytes, got 16"), motet::error);
     const double wide[2] = {};
-    CHECK_THROWS_WITH_AS(writer.write("a", wide), doctest::Contains("declared as F32, got F64"), motet::error);
+    CHECK_THROWS_WITH_AS(writer.write("a", wide), doctest::Contains("declared as F32, got F64"),
+                         motet::error);
     writer.write("a", values);
     CHECK_THROWS_WITH_AS(writer.write("a", values), doctest::Contains("twice"), motet::error);
-    CHECK_THROWS_WITH_AS(writer.commit(), doctest::Contains("\"b\" was declared and never written"), motet::error);
+    CHECK_THROWS_WITH_AS(writer.commit(), doctest::Contains("\"b\" was declared and never written"),
+                         motet::error);
   }
   CHECK(folder.names().empty());
 }

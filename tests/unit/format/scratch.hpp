@@ -25,7 +25,8 @@ class scratch {
   // Names in the folder, hidden ones too.
   std::set<std::string> names(const std::string& below = "") const {
     std::set<std::string> out;
-    for (const auto& entry : std::filesystem::directory_iterator(path_ / below)) out.insert(entry.path().filename().string());
+    for (const auto& entry : std::filesystem::directory_iterator(path_ / below))
+      out.insert(entry.path().filename().string());
     return out;
   }
 

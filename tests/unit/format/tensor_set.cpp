@@ -17,7 +17,8 @@ void write_shard(const std::filesystem::path& path, const std::vector<std::strin
   writer.commit();
 }
 void write_index(const scratch& folder, const std::string& map) {
-  motet::write_file(folder / "model.safetensors.index.json", "{\"metadata\":{\"total_size\":12},\"weight_map\":" + map + "}");
+  motet::write_file(folder / "model.safetensors.index.json",
+                    "{\"metadata\":{\"total_size\":12},\"weight_map\":" + map + "}");
 }
 
 }  // namespace
@@ -35,7 +36,9 @@ TEST_CASE("a set of files behind an index") {
   const scratch folder;
   write_shard(folder / "model-00001-of-00002.safetensors", {"a", "b"});
   write_shard(folder / "model-00002-of-00002.safetensors", {"c"});
-  write_index(folder, R"({"a":"model-00001-of-00002.safetensors","c":"model-00002-of-00002.safetensors","b":"model-00001-of-00002.safetensors"})");
+  write_index(
+      folder,
+      R"({"a":"model-00001-of-00002.safetensors","c":"model-00002-of-00002.safetensors","b":"model-00001-of-00002.safetensors"})");
   const motet::tensor_set set(folder.path());
   CHECK(set.size() == 3);
   CHECK(set.files().size() == 2);
@@ -43,21 +46,26 @@ TEST_CASE("a set of files behind an index") {
   CHECK(motet::tensor_set(folder / "model.safetensors.index.json").size() == 3);
 
   std::filesystem::remove(folder / "model-00002-of-00002.safetensors");
-  CHECK_THROWS_WITH_AS(motet::tensor_set(folder.path()), doctest::Contains("not beside it: model-00002-of-00002.safetensors"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::tensor_set(folder.path()),
+                       doctest::Contains("not beside it: model-00002-of-00002.safetensors"), motet::error);
 }
 
 TEST_CASE("a set that contradicts its index is refused") {
   const scratch folder;
   CHECK_THROWS_WITH_AS(motet::tensor_set(folder.path()), doctest::Contains("holds neither"), motet::error);
-  CHECK_THROWS_WITH_AS(motet::tensor_set(folder / "absent.safetensors"), doctest::Contains("No such file"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::tensor_set(folder / "absent.safetensors"), doctest::Contains("No such file"),
+                       motet::error);
   write_shard(folder / "one", {"a"});
   write_shard(folder / "two", {"a", "b"});
   write_index(folder, R"({"a":"one","b":"one"})");
-  CHECK_THROWS_WITH_AS(motet::tensor_set(folder.path()), doctest::Contains("\"b\" is not in one"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::tensor_set(folder.path()), doctest::Contains("\"b\" is not in one"),
+                       motet::error);
   write_index(folder, R"({"a":"one","b":"two"})");
-  CHECK_THROWS_WITH_AS(motet::tensor_set(folder.path()), doctest::Contains("\"a\" is in two files"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::tensor_set(folder.path()), doctest::Contains("\"a\" is in two files"),
+                       motet::error);
   write_index(folder, R"({"a":"../one"})");
-  CHECK_THROWS_WITH_AS(motet::tensor_set(folder.path()), doctest::Contains("not the name of a file"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::tensor_set(folder.path()), doctest::Contains("not the name of a file"),
+                       motet::error);
   write_index(folder, R"({"a":7})");
   CHECK_THROWS_AS(motet::tensor_set(folder.path()), motet::error);
   write_index(folder, "[]");

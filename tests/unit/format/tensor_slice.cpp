@@ -34,7 +34,8 @@ TEST_CASE("any run of a rectangle is at most three rectangles, in its order") {
       const rectangle of{{2, 2 + rows}, {5, 5 + columns}};
       std::vector<float> numbers;  // each element's place in the tensor
       for (index row = 2; row < 2 + rows; ++row) {
-        for (index column = 5; column < 5 + columns; ++column) numbers.push_back(static_cast<float>(row * 11 + column));
+        for (index column = 5; column < 5 + columns; ++column)
+          numbers.push_back(static_cast<float>(row * 11 + column));
       }
       for (index begin = 0; begin <= of.size(); ++begin) {
         for (index end = begin; end <= of.size(); ++end) {

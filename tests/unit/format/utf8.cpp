@@ -8,7 +8,8 @@ TEST_CASE("every code point is encoded, measured and decoded back") {
     if (point >= 0xd800 && point < 0xe000) continue;
     std::string text;
     motet::append_utf8(text, point);
-    if (motet::utf8_length(text, 0) != text.size() || motet::utf8_decode(text, 0, text.size()) != point) FAIL("code point " << point);
+    if (motet::utf8_length(text, 0) != text.size() || motet::utf8_decode(text, 0, text.size()) != point)
+      FAIL("code point " << point);
   }
 }
 
@@ -23,8 +24,9 @@ TEST_CASE("no other sequence is a character") {
       if ((motet::utf8_length({two, 2}, 0) == 2) != good) FAIL("bytes " << a << " " << b);
     }
   }
-  for (const char* bad : {"\xe0\x9f\xbf", "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82",
-                          "\xf0\x9f\x98", "\xe2\x28\xa1"}) {
+  for (const char* bad :
+       {"\xe0\x9f\xbf", "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80", "\xe2\x82", "\xf0\x9f\x98", "\xe2\x28\xa1"}) {
     CHECK(motet::utf8_length(bad, 0) == 0);
   }
   CHECK(motet::utf8_first_bad("ab\xc3\xa9") == std::string_view::npos);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linked with motet::compiled_ranks: what trains a model is elsewhere, under every number type, and trains models that it never saw.
+// Linked with motet::compiled_ranks: what trains a model is elsewhere, under every number type, and trains
+// models that it never saw.
 #include <motet/front/compiled.hpp>
 
 #include "unit/runtime/small_model.hpp"

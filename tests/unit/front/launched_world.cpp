@@ -36,7 +36,8 @@ TEST_CASE("ranks and threads are read where they stand among other words") {
   CHECK(world.by().threads == 3);
   CHECK(world.threads(3) == 2);
   world.require_ranks(3);
-  CHECK_THROWS_WITH_AS(world.require_ranks(4), doctest::Contains("the plan is for 4 ranks, there are 3"), error);
+  CHECK_THROWS_WITH_AS(world.require_ranks(4), doctest::Contains("the plan is for 4 ranks, there are 3"),
+                       error);
   CHECK_THROWS_WITH_AS(world.require_ranks(1), doctest::Contains("MT-P74"), error);
 }
 
@@ -44,7 +45,8 @@ TEST_CASE("whoever asks for one rank gets one") {
   const char* const words[] = {"program", "--ranks=1"};
   const launched_world world = launch(2, words);
   world.require_ranks(1);
-  CHECK_THROWS_WITH_AS(world.require_ranks(3), doctest::Contains("the plan is for 3 ranks, there are 1"), error);
+  CHECK_THROWS_WITH_AS(world.require_ranks(3), doctest::Contains("the plan is for 3 ranks, there are 1"),
+                       error);
 }
 
 TEST_CASE("numbers that are none are refused") {

@@ -17,8 +17,8 @@ using namespace motet::strategy;
 
 namespace {
 
-using layout =
-    plan_for<small_model, on<"picture", ranks<0, 2>, stages<2>>, on<"caption", ranks<1, 3>, data<2>>, by<batch_sync, strategy::microbatches<2>>>;
+using layout = plan_for<small_model, on<"picture", ranks<0, 2>, stages<2>>,
+                        on<"caption", ranks<1, 3>, data<2>>, by<batch_sync, strategy::microbatches<2>>>;
 
 launched_world alone() {
   const char* const words[] = {"program", "--threads", "2"};
@@ -85,7 +85,8 @@ TEST_CASE("a batch in parts has the same loss and gradients, in less memory") {
   trainer<small_model> whole(world, {.batch = 8}), parts(world, {.batch = 8, .parts = 4});
   compare(parts, wanted(), 1e-5);
   CHECK(parts.memory()[0].stages.slots < whole.memory()[0].stages.slots);
-  CHECK_THROWS_WITH_AS(trainer<small_model>(world, {.batch = 3, .parts = 4}), doctest::Contains("a batch of 3 samples in 4 parts"), error);
+  CHECK_THROWS_WITH_AS(trainer<small_model>(world, {.batch = 3, .parts = 4}),
+                       doctest::Contains("a batch of 3 samples in 4 parts"), error);
 }
 
 TEST_CASE("a plan over three ranks trains and embeds as one rank does") {
@@ -98,7 +99,8 @@ TEST_CASE("a plan over three ranks trains and embeds as one rank does") {
 
 TEST_CASE("what one plan saved another goes on from") {
   const launched_world world = alone();
-  const std::filesystem::path run = std::filesystem::temp_directory_path() / ("motet-front-" + std::to_string(::getpid()));
+  const std::filesystem::path run =
+      std::filesystem::temp_directory_path() / ("motet-front-" + std::to_string(::getpid()));
   const small_batch data(8);
   trainer<small_model> one(world, {.batch = 8});
   one.step(data.get(), 1e-3);
@@ -136,7 +138,8 @@ TEST_CASE("plans that do not fit the model, the batch or the ranks are refused b
   CHECK(refusal(layout::value(), {.batch = 3}).find("a batch of 3 samples in 4 parts") != std::string::npos);
   const char* const words[] = {"program", "--ranks", "2"};
   const launched_world two = launch(3, words);
-  CHECK_THROWS_WITH_AS(trainer<small_model>(two, layout::value(), {.batch = 8}), doctest::Contains("the plan is for 3 ranks, there are 2"), error);
+  CHECK_THROWS_WITH_AS(trainer<small_model>(two, layout::value(), {.batch = 8}),
+                       doctest::Contains("the plan is for 3 ranks, there are 2"), error);
 }
 
 TEST_CASE("what is not finite is named, and the weights stay") {
@@ -145,7 +148,8 @@ TEST_CASE("what is not finite is named, and the weights stay") {
   small_batch data(8);
   const std::vector<float> before = train.weights();
   data.pixels[5 * 3 * 64 + 1] = std::numeric_limits<float>::quiet_NaN();
-  CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3), doctest::Contains("the input of \"picture\", sample 5"), error);
+  CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3), doctest::Contains("the input of \"picture\", sample 5"),
+                       error);
   CHECK(train.weights() == before);
   data.pixels[5 * 3 * 64 + 1] = 0;
   CHECK(std::isfinite(train.step(data.get(), 1e-3).loss));

@@ -13,11 +13,13 @@ constexpr motet::message row{"MT-Z99", "the kettle is empty", "nobody filled it"
 
 TEST_CASE("an error says the rule, the detail, the remedy and the code, in this order") {
   CHECK_THROWS_WITH_AS(motet::fail(row, "kettle 3: got 0 l, wanted 1 l"),
-                       "motet: the kettle is empty: kettle 3: got 0 l, wanted 1 l. fill the kettle [MT-Z99]", motet::error);
+                       "motet: the kettle is empty: kettle 3: got 0 l, wanted 1 l. fill the kettle [MT-Z99]",
+                       motet::error);
 }
 
 TEST_CASE("without a detail there is no empty one") {
-  CHECK_THROWS_WITH_AS(motet::fail(row), "motet: the kettle is empty. fill the kettle [MT-Z99]", motet::error);
+  CHECK_THROWS_WITH_AS(motet::fail(row), "motet: the kettle is empty. fill the kettle [MT-Z99]",
+                       motet::error);
 }
 
 TEST_CASE("a program can tell errors apart by their code") {
@@ -36,7 +38,8 @@ TEST_CASE("a place can be added to an error, which stays what it was") {
       throw motet::error(found, "table 7");
     }
   } catch (const motet::error& found) {
-    CHECK(std::string(found.what()) == "motet: the kettle is empty: kettle 3. fill the kettle [MT-Z99] at table 7");
+    CHECK(std::string(found.what()) ==
+          "motet: the kettle is empty: kettle 3. fill the kettle [MT-Z99] at table 7");
     CHECK(std::string(found.code()) == "MT-Z99");
   }
 }

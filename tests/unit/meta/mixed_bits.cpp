@@ -16,7 +16,8 @@ TEST_CASE("a bit more or less changes half of the bits") {
   for (int bit = 0; bit < 64; ++bit) {
     int changed = 0;
     for (std::uint64_t i = 1; i <= 200; ++i)
-      changed += std::popcount(mixed_bits(i * golden_step) ^ mixed_bits((i * golden_step) ^ (std::uint64_t{1} << bit)));
+      changed += std::popcount(mixed_bits(i * golden_step) ^
+                               mixed_bits((i * golden_step) ^ (std::uint64_t{1} << bit)));
     CHECK(changed > 200 * 30);
     CHECK(changed < 200 * 34);
   }

@@ -10,8 +10,10 @@ using namespace motet;
 
 namespace {
 
-using picture_net = vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 2, .heads = 2, .embedding = 12}>;
-using caption_net = text_tower<text_config{.vocabulary = 17, .context = 6, .width = 12, .layers = 2, .heads = 2, .embedding = 12}>;
+using picture_net =
+    vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 2, .heads = 2, .embedding = 12}>;
+using caption_net = text_tower<text_config{
+    .vocabulary = 17, .context = 6, .width = 12, .layers = 2, .heads = 2, .embedding = 12}>;
 using picture = module<"picture", picture_net>;
 using caption = module<"caption", caption_net>;
 template <class Loss>
@@ -33,7 +35,8 @@ pair_batch random_batch(const std::vector<motet::index>& lengths, std::string_vi
   const random_stream draw(3, name);
   out.offsets.push_back(0);
   for (const motet::index length : lengths) out.offsets.push_back(out.offsets.back() + length);
-  for (std::uint64_t i = 0; i < lengths.size() * 3 * 8 * 8; ++i) out.pixels.push_back(static_cast<float>(draw.normal(i)));
+  for (std::uint64_t i = 0; i < lengths.size() * 3 * 8 * 8; ++i)
+    out.pixels.push_back(static_cast<float>(draw.normal(i)));
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(out.offsets.back()); ++i)
     out.ids.push_back(static_cast<std::int32_t>(draw.below(1000 + i, 17)));
   return out;
@@ -53,7 +56,8 @@ step_outcome run_step(const std::vector<typename Model::batch>& parts, int threa
   step_outcome out;
   const auto body = [&](cpu::context& ctx) {
     const double loss =
-        contrastive_step<Model>::run(ctx, weights<N>{weight.data()}, gradients<N>{gradient.data()}, std::span<const typename Model::batch>(parts));
+        contrastive_step<Model>::run(ctx, weights<N>{weight.data()}, gradients<N>{gradient.data()},
+                                     std::span<const typename Model::batch>(parts));
     if (ctx.thread == 0 && !ctx.measuring()) {
       out.loss = loss;
       out.used = ctx.memory.peak();
@@ -68,13 +72,16 @@ step_outcome run_step(const std::vector<typename Model::batch>& parts, int threa
   return out;
 }
 
-// All gradients together, and each tensor by itself; in bf16 a tensor may be as far off as PyTorch's own bf16 gradient is.
-void check_gradients(const laws::golden_file& file, const std::string& name, const std::vector<parameter>& list, const laws::reals& got,
-                     const laws::reals& want, double tolerance) {
+// All gradients together, and each tensor by itself; in bf16 a tensor may be as far off as PyTorch's own bf16
+// gradient is.
+void check_gradients(const laws::golden_file& file, const std::string& name,
+                     const std::vector<parameter>& list, const laws::reals& got, const laws::reals& want,
+                     double tolerance) {
   CHECK_LE(laws::apart(got, want), tolerance);
   for (const parameter& p : list) {
     INFO(name << " " << p.name);
-    CHECK_LE(laws::apart(laws::piece(got, p), laws::piece(want, p)), laws::allowed_error(file, name, p, tolerance));
+    CHECK_LE(laws::apart(laws::piece(got, p), laws::piece(want, p)),
+             laws::allowed_error(file, name, p, tolerance));
   }
 }
 
@@ -84,20 +91,26 @@ void check_training(const std::string& name, double tolerance) {
   using model_type = clip<Loss>;
   const laws::golden_file file("training");
   const auto list = model_type::parameters();
-  const auto read = [&](const char* part) { return file.flat(list, model_type::parameter_size, name + part); };
+  const auto read = [&](const char* part) {
+    return file.flat(list, model_type::parameter_size, name + part);
+  };
   std::vector<float> weight = laws::narrowed<float>(read("/start/"));
-  const laws::reals first_gradient = read("/g/"), end = read("/end/"), losses = file.at(name + "/losses"), norms = file.at(name + "/norms");
+  const laws::reals first_gradient = read("/g/"), end = read("/end/"), losses = file.at(name + "/losses"),
+                    norms = file.at(name + "/norms");
   const std::size_t size = weight.size();
   std::vector<float> gradient(size), first(size), second(size);
   for (std::size_t step = 0; step < losses.size(); ++step) {
     const std::string at = name + "/batch/" + std::to_string(step);
     const auto stored = file.values<std::int64_t>(at + "/offsets");
-    const pair_batch batch{file.values<float>(at + "/pixels"), file.values<std::int32_t>(at + "/ids"), {stored.begin(), stored.end()}};
+    const pair_batch batch{file.values<float>(at + "/pixels"),
+                           file.values<std::int32_t>(at + "/ids"),
+                           {stored.begin(), stored.end()}};
     const typename model_type::batch part = batch.view();
     const double t = static_cast<double>(step) + 1;
     double loss = 0, norm = 0;
     const auto body = [&](cpu::context& ctx) {
-      const double found = contrastive_step<model_type>::run(ctx, weights<N>{weight.data()}, gradients<N>{gradient.data()}, std::span(&part, 1));
+      const double found = contrastive_step<model_type>::run(
+          ctx, weights<N>{weight.data()}, gradients<N>{gradient.data()}, std::span(&part, 1));
       const double length = std::sqrt(sum_of_squares(ctx, gradient.data(), static_cast<motet::index>(size)));
       synchronize(ctx);
       if (ctx.thread == 0 && !ctx.measuring()) {
@@ -107,9 +120,16 @@ void check_training(const std::string& name, double tolerance) {
       }
       synchronize(ctx);
       for (const parameter& p : list) {
-        const cpu::adamw_step settings{
-            5e-4, 0.9, 0.98, 1e-6, p.decay ? 0.2 : 0.0, std::min(1.0, 1 / (length + 1e-6)), 1 - std::pow(0.9, t), 1 - std::pow(0.98, t)};
-        adamw(ctx, weight.data() + p.offset, gradient.data() + p.offset, first.data() + p.offset, second.data() + p.offset, p.size(), settings, true);
+        const cpu::adamw_step settings{5e-4,
+                                       0.9,
+                                       0.98,
+                                       1e-6,
+                                       p.decay ? 0.2 : 0.0,
+                                       std::min(1.0, 1 / (length + 1e-6)),
+                                       1 - std::pow(0.9, t),
+                                       1 - std::pow(0.98, t)};
+        adamw(ctx, weight.data() + p.offset, gradient.data() + p.offset, first.data() + p.offset,
+              second.data() + p.offset, p.size(), settings, true);
       }
     };
     cpu::context plan;
@@ -122,7 +142,8 @@ void check_training(const std::string& name, double tolerance) {
   }
   for (const parameter& p : list) {
     laws::reals got = laws::piece(laws::widened(weight), p), want = laws::piece(end, p);
-    // Softmax does not see a number added to all keys, so the gradient of their bias is rounding alone, which AdamW blows up to full steps.
+    // Softmax does not see a number added to all keys, so the gradient of their bias is rounding alone, which
+    // AdamW blows up to full steps.
     if (p.name.ends_with("qkv.bias"))
       for (std::size_t i = want.size() / 3; i < want.size() / 3 * 2; ++i) got[i] = want[i];
     INFO(name << " " << p.name);
@@ -130,8 +151,8 @@ void check_training(const std::string& name, double tolerance) {
   }
 }
 
-// With this machine's kernels, and with those that round the operands of products to bf16. All others are too slow for a whole training, and single
-// layers and towers are compared under every kernel.
+// With this machine's kernels, and with those that round the operands of products to bf16. All others are too
+// slow for a whole training, and single layers and towers are compared under every kernel.
 template <class Check>
 void with_bf16_kernels(Check check) {
   const cpu::kernel_kind usual = cpu::current_kernel();
@@ -170,7 +191,8 @@ TEST_CASE("a step in parts is the step at once, and threads change nothing") {
   for (std::size_t p = 0; p < 3; ++p) {
     const auto first = starts[p], last = starts[p + 1];
     pair_batch part;
-    part.pixels.assign(all.pixels.begin() + static_cast<std::ptrdiff_t>(first * 192), all.pixels.begin() + static_cast<std::ptrdiff_t>(last * 192));
+    part.pixels.assign(all.pixels.begin() + static_cast<std::ptrdiff_t>(first * 192),
+                       all.pixels.begin() + static_cast<std::ptrdiff_t>(last * 192));
     part.ids.assign(all.ids.begin() + all.offsets[first], all.ids.begin() + all.offsets[last]);
     for (std::size_t s = first; s <= last; ++s) part.offsets.push_back(all.offsets[s] - all.offsets[first]);
     cut.push_back(part);
@@ -187,8 +209,12 @@ TEST_CASE("a step in parts is the step at once, and threads change nothing") {
   }
 }
 
-TEST_CASE("gradients of the whole step agree with finite differences, in a join of three with a frozen module") {
-  using sound = module<"sound", vit<vit_config{.image = 4, .patch = 2, .channels = 3, .width = 6, .layers = 1, .heads = 1, .embedding = 12}>>;
+TEST_CASE(
+    "gradients of the whole step agree with finite differences, in a join of three with a frozen module") {
+  using sound = module<
+      "sound",
+      vit<vit_config{
+          .image = 4, .patch = 2, .channels = 3, .width = 6, .layers = 1, .heads = 1, .embedding = 12}>>;
   using model_type = model<join<pairwise_sigmoid, module<"caption", frozen<caption_net>>, picture, sound>>;
   const auto list = model_type::parameters();
   laws::reals w = laws::random_weights(list, model_type::parameter_size);
@@ -202,7 +228,8 @@ TEST_CASE("gradients of the whole step agree with finite differences, in a join 
   std::uint64_t draw = 0;
   for (const parameter& p : list) {
     if (p.offset >= model_type::trainable_size) continue;
-    const std::size_t at = static_cast<std::size_t>(p.offset) + choose.below(draw++, static_cast<std::uint32_t>(p.size()));
+    const std::size_t at =
+        static_cast<std::size_t>(p.offset) + choose.below(draw++, static_cast<std::uint32_t>(p.size()));
     const double here = w[at], step = 1e-5;
     w[at] = here + step;
     const double high = run_step<model_type, fp64>(parts, 1, w).loss;

@@ -20,8 +20,14 @@ constexpr vit_config picture_net{.image = 12,
                                  .act = activation::quick_gelu,
                                  .pre_norm = true,
                                  .recompute = true};
-constexpr text_config caption_net{
-    .vocabulary = 50, .context = 7, .width = 16, .layers = 2, .heads = 2, .embedding = 8, .act = activation::gelu_tanh, .epsilon = 1e-6f};
+constexpr text_config caption_net{.vocabulary = 50,
+                                  .context = 7,
+                                  .width = 16,
+                                  .layers = 2,
+                                  .heads = 2,
+                                  .embedding = 8,
+                                  .act = activation::gelu_tanh,
+                                  .epsilon = 1e-6f};
 using picture = module<"picture", vit<picture_net>>;
 using caption = module<"caption", frozen<text_tower<caption_net>>>;
 using clip = model<join<info_nce, picture, caption>>;
@@ -57,7 +63,8 @@ TEST_CASE("each parameter of a CLIP model has its Hugging Face tensors, of its s
   CHECK(map.size() == parameters.size());
   for (const parameter& own : parameters) {
     CAPTURE(own.name);
-    const auto row = std::find_if(map.begin(), map.end(), [&](const hf_tensor& r) { return r.ours == own.name; });
+    const auto row =
+        std::find_if(map.begin(), map.end(), [&](const hf_tensor& r) { return r.ours == own.name; });
     REQUIRE(row != map.end());
     CHECK(row->elements() == own.size());
   }

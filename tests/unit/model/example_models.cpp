@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models that train_clip offers are legal and have the sizes that are known of them, also those that a build leaves out (MOTET_MODELS).
+// The models that train_clip offers are legal and have the sizes that are known of them, also those that a
+// build leaves out (MOTET_MODELS).
 #include <motet/model/model.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
@@ -22,9 +23,12 @@ constexpr motet::index held(motet::index count) { return (count + 15) / 16 * 16;
 
 TEST_CASE("models of the example programs have the parameters that are known of them") {
   using namespace train_clip;
-  // As released (Radford et al., 2021): ViT-B/16 and ViT-L/14, with their text towers and the logarithm of the temperature.
+  // As released (Radford et al., 2021): ViT-B/16 and ViT-L/14, with their text towers and the logarithm of
+  // the temperature.
   CHECK(clip<b16_picture, b16_caption>::parameter_size == held(149620737));
   CHECK(clip<l14_picture, l14_caption>::parameter_size == held(427616513));
-  CHECK(clip<small_picture, small_caption>::parameter_size > clip<tiny_picture, tiny_caption>::parameter_size);
-  CHECK(clip<tiny_picture, tiny_caption>::parameter_size > clip<quick_picture, quick_caption>::parameter_size);
+  CHECK(clip<small_picture, small_caption>::parameter_size >
+        clip<tiny_picture, tiny_caption>::parameter_size);
+  CHECK(clip<tiny_picture, tiny_caption>::parameter_size >
+        clip<quick_picture, quick_caption>::parameter_size);
 }

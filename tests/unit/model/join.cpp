@@ -45,7 +45,8 @@ loss_outcome<T> run_loss(const laws::golden_file& file, const std::string& name,
   loss_outcome<T> out{0, std::vector<T>(a.size()), std::vector<T>(b.size()), std::vector<T>(w.size())};
   const auto body = [&](cpu::context& ctx) {
     const auto rows = [&](std::vector<T>& of) { return matrix<T>{of.data(), samples, width, width}; };
-    const double loss = Loss::pair(ctx, w.data(), out.numbers.data(), rows(a), rows(b), share, rows(out.da), rows(out.db));
+    const double loss =
+        Loss::pair(ctx, w.data(), out.numbers.data(), rows(a), rows(b), share, rows(out.da), rows(out.db));
     if (ctx.thread == 0) out.loss = loss;
   };
   cpu::context plan;
@@ -70,10 +71,12 @@ void check_loss(const std::string& name) {
       CHECK_LE(laws::apart({got.loss}, file.at(at + "/loss"), floor), 1e-5);
       CHECK_LE(laws::apart(laws::widened(got.da), file.at(at + "/da"), floor), 1e-5);
       CHECK_LE(laws::apart(laws::widened(got.db), file.at(at + "/db"), floor), 1e-5);
-      for (const parameter& p : list) CHECK_LE(laws::apart(laws::piece(laws::widened(got.numbers), p), laws::piece(g, p), floor), 1e-5);
+      for (const parameter& p : list)
+        CHECK_LE(laws::apart(laws::piece(laws::widened(got.numbers), p), laws::piece(g, p), floor), 1e-5);
     }
     // The share scales the loss and every gradient.
-    const auto one = run_loss<Loss, double>(file, at, 1, 1), third = run_loss<Loss, double>(file, at, 2, 1.0 / 3);
+    const auto one = run_loss<Loss, double>(file, at, 1, 1),
+               third = run_loss<Loss, double>(file, at, 2, 1.0 / 3);
     CHECK_LE(std::abs(third.loss - one.loss / 3), 1e-12 * (1 + one.loss));
     laws::reals scaled = one.da;
     for (double& d : scaled) d /= 3;
@@ -84,7 +87,9 @@ void check_loss(const std::string& name) {
 }  // namespace
 
 TEST_CASE("InfoNCE agrees with PyTorch") { check_loss<info_nce>("info_nce"); }
-TEST_CASE("the pairwise sigmoid loss agrees with PyTorch") { check_loss<pairwise_sigmoid>("pairwise_sigmoid"); }
+TEST_CASE("the pairwise sigmoid loss agrees with PyTorch") {
+  check_loss<pairwise_sigmoid>("pairwise_sigmoid");
+}
 
 TEST_CASE("temperatures and biases start as their papers say, and do not decay") {
   const auto softmax = layer::parameters_of<info_nce>("join");

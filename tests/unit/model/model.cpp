@@ -12,12 +12,20 @@ using namespace motet;
 
 namespace {
 
-using picture = module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 12, .layers = 2, .heads = 2, .embedding = 8}>>;
-using caption_net = text_tower<text_config{.vocabulary = 17, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>;
+using picture =
+    module<"picture",
+           vit<vit_config{.image = 8, .patch = 4, .width = 12, .layers = 2, .heads = 2, .embedding = 8}>>;
+using caption_net = text_tower<text_config{
+    .vocabulary = 17, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>;
 using caption = module<"caption", caption_net>;
 using fixed_caption = module<"caption", frozen<caption_net>>;
-using sound = module<"sound", vit<vit_config{.image = 4, .patch = 2, .channels = 1, .width = 6, .layers = 1, .heads = 1, .embedding = 8}>>;
-using wide = module<"wide", vit<vit_config{.image = 4, .patch = 2, .width = 6, .layers = 1, .heads = 1, .embedding = 9}>>;
+using sound =
+    module<"sound",
+           vit<vit_config{
+               .image = 4, .patch = 2, .channels = 1, .width = 6, .layers = 1, .heads = 1, .embedding = 8}>>;
+using wide =
+    module<"wide",
+           vit<vit_config{.image = 4, .patch = 2, .width = 6, .layers = 1, .heads = 1, .embedding = 9}>>;
 
 using two = model<join<info_nce, picture, caption>>;
 using three = model<join<pairwise_sigmoid, fixed_caption, picture, sound>>;
@@ -75,11 +83,13 @@ TEST_CASE("names are global and say where a tensor belongs") {
   std::set<std::string> names;
   for (const parameter& p : two::parameters()) names.insert(p.name);
   for (const char* name :
-       {"picture.embed.patch.weight", "picture.embed.class", "picture.blocks.0.attention.qkv.weight", "picture.blocks.1.mlp.down.bias",
-        "picture.norm.weight", "picture.projection.weight", "caption.embed.token", "caption.blocks.1.attention.norm.bias", "join.log_scale"})
+       {"picture.embed.patch.weight", "picture.embed.class", "picture.blocks.0.attention.qkv.weight",
+        "picture.blocks.1.mlp.down.bias", "picture.norm.weight", "picture.projection.weight",
+        "caption.embed.token", "caption.blocks.1.attention.norm.bias", "join.log_scale"})
     CHECK_MESSAGE(names.contains(name), std::string(name));
 }
 
 TEST_CASE("frozen modules lie behind what learns") {
-  for (const parameter& p : three::parameters()) CHECK_EQ(p.name.starts_with("caption."), p.offset >= three::trainable_size);
+  for (const parameter& p : three::parameters())
+    CHECK_EQ(p.name.starts_with("caption."), p.offset >= three::trainable_size);
 }

@@ -51,29 +51,34 @@ TEST_CASE("forwards ahead hide the loss, one microbatch of memory each") {
   const model_shape clip = named("b16");
   constexpr motet::index pairs = 8192;
   const auto ahead = [&](int forwards, int losses) {
-    plan how = two(on_ranks("picture", 0, {.stages = 4, .data = 14}, 16 * losses), on_ranks("caption", 56, {.stages = 4, .data = 2}, 16 * losses));
+    plan how = two(on_ranks("picture", 0, {.stages = 4, .data = 14}, 16 * losses),
+                   on_ranks("caption", 56, {.stages = 4, .data = 2}, 16 * losses));
     for (module_plan& each : how.modules) {
       each.group = 16;
       each.ahead = forwards;
     }
     return play(how, clip, v100(), pairs * losses).step_seconds;
   };
-  const plan how = two(on_ranks("picture", 0, {.stages = 4, .data = 14}), on_ranks("caption", 56, {.stages = 4, .data = 2}));
+  const plan how = two(on_ranks("picture", 0, {.stages = 4, .data = 14}),
+                       on_ranks("caption", 56, {.stages = 4, .data = 2}));
   const join_cost join = join_of(how, clip, v100(), {}, pairs);
   const double sync = join.compute + join.exchange;
   CHECK(sync > 0);
-  // Of four syncs all but what the first and the last lack of forwards beside them; messages between stages have more time as well.
+  // Of four syncs all but what the first and the last lack of forwards beside them; messages between stages
+  // have more time as well.
   CHECK(ahead(0, 4) - ahead(2, 4) > 1.9 * sync);
   CHECK(ahead(0, 1) == doctest::Approx(ahead(2, 1)));
 }
 
-TEST_CASE("sums of rows instead of gradients of features: half of DistMM's traffic, a quarter of a local loss's") {
+TEST_CASE(
+    "sums of rows instead of gradients of features: half of DistMM's traffic, a quarter of a local loss's") {
   const model_shape clip = named("clip-1.1b");
   const plan apart = two(on_ranks("vision", 0, {.data = 56}), on_ranks("text", 56, {.data = 8}));
   const plan together = two(on_ranks("vision", 0, {.data = 64}), on_ranks("text", 0, {.data = 64}));
   estimate_options gradients;
   gradients.exchange_gradients = true;
-  const double here = join_of(apart, clip, v100(), {}, 32768).bytes, distmm = join_of(apart, clip, v100(), {}, 32768, gradients).bytes,
+  const double here = join_of(apart, clip, v100(), {}, 32768).bytes,
+               distmm = join_of(apart, clip, v100(), {}, 32768, gradients).bytes,
                local = join_of(together, clip, v100(), {}, 32768, gradients).bytes;
   CHECK(here == doctest::Approx(32768 * (1024 + 1) * 4.0));
   CHECK(distmm / here == doctest::Approx(2).epsilon(0.01));

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-// Collective operations message by message: what every rank holds after each round, and how long the round's slowest wire was busy. The closed forms
-// know nothing of this.
+// Collective operations message by message: what every rank holds after each round, and how long the round's
+// slowest wire was busy. The closed forms know nothing of this.
 
 struct played_message {
   int from, to;
@@ -24,7 +24,8 @@ auto& at(Vector& of, int i) {
 class collective_player {
  public:
   // As many parts as ranks, fewer than 64; rank m * per_node + i is place i of node m.
-  collective_player(double bytes, motet::group_layout of, const motet::cluster_facts& on) : of_(of), on_(on), part_(bytes / of.ranks()) {
+  collective_player(double bytes, motet::group_layout of, const motet::cluster_facts& on)
+      : of_(of), on_(on), part_(bytes / of.ranks()) {
     sent_.assign(static_cast<std::size_t>(of.nodes), 0);
   }
   double seconds() const { return seconds_; }
@@ -49,8 +50,8 @@ class collective_player {
     const std::uint64_t all = (std::uint64_t{1} << n) - 1;
     return legal && std::all_of(held.begin(), held.end(), [all](std::uint64_t own) { return own == all; });
   }
-  // The same rounds from the last to the first, every message the other way with what its sender has summed: true when rank r has the sum of part r,
-  // and nothing was summed twice.
+  // The same rounds from the last to the first, every message the other way with what its sender has summed:
+  // true when rank r has the sum of part r, and nothing was summed twice.
   bool reduces(const std::vector<played_round>& rounds) {
     const int n = of_.ranks();
     std::vector<std::vector<std::uint64_t>> sums(static_cast<std::size_t>(n));  // whose terms are in it
@@ -82,7 +83,8 @@ class collective_player {
       double out = 0, in = 0;
       double most() const { return std::max(out, in); }
     };
-    std::vector<load> inside(static_cast<std::size_t>(n)), across(inside), nodes(static_cast<std::size_t>(of_.nodes));
+    std::vector<load> inside(static_cast<std::size_t>(n)), across(inside),
+        nodes(static_cast<std::size_t>(of_.nodes));
     for (const played_message& each : round) {
       const double bytes = part_ * static_cast<double>(each.parts.size());
       const int here = each.from / of_.per_node, there = each.to / of_.per_node;
@@ -96,11 +98,15 @@ class collective_player {
     }
     double slowest = 0;
     for (const load& each : inside)
-      if (each.most() > 0) slowest = std::max(slowest, on_.inside.latency + each.most() / on_.inside.bytes_per_second);
+      if (each.most() > 0)
+        slowest = std::max(slowest, on_.inside.latency + each.most() / on_.inside.bytes_per_second);
     for (const load& each : across)
-      if (each.most() > 0 && on_.of_device > 0) slowest = std::max(slowest, on_.between.latency + each.most() / on_.of_device);
+      if (each.most() > 0 && on_.of_device > 0)
+        slowest = std::max(slowest, on_.between.latency + each.most() / on_.of_device);
     for (const load& each : nodes)
-      if (each.most() > 0) slowest = std::max(slowest, on_.between.latency + each.most() * of_.sharers / on_.between.bytes_per_second);
+      if (each.most() > 0)
+        slowest =
+            std::max(slowest, on_.between.latency + each.most() * of_.sharers / on_.between.bytes_per_second);
     seconds_ += slowest;
   }
 
@@ -127,14 +133,16 @@ inline std::vector<played_round> hierarchical_rounds(motet::group_layout of) {
   for (int t = 0; t + 1 < of.nodes; ++t) {
     played_round& round = rounds.emplace_back();
     for (int m = 0; m < of.nodes; ++m)
-      for (int i = 0; i < of.per_node; ++i) round.push_back({rank(m, i), rank((m + 1) % of.nodes, i), {rank((m - t + of.nodes) % of.nodes, i)}});
+      for (int i = 0; i < of.per_node; ++i)
+        round.push_back({rank(m, i), rank((m + 1) % of.nodes, i), {rank((m - t + of.nodes) % of.nodes, i)}});
   }
   for (int t = 0; t + 1 < of.per_node; ++t) {
     played_round& round = rounds.emplace_back();
     for (int m = 0; m < of.nodes; ++m) {
       for (int i = 0; i < of.per_node; ++i) {
         std::vector<int> column;
-        for (int from = 0; from < of.nodes; ++from) column.push_back(rank(from, (i - t + of.per_node) % of.per_node));
+        for (int from = 0; from < of.nodes; ++from)
+          column.push_back(rank(from, (i - t + of.per_node) % of.per_node));
         round.push_back({rank(m, i), rank(m, (i + 1) % of.per_node), column});
       }
     }
@@ -148,12 +156,14 @@ inline std::vector<played_round> tree_rounds(motet::group_layout of) {
   std::vector<played_round> rounds;
   for (int reached = 1; reached < of.nodes; reached *= 2) {
     played_round& round = rounds.emplace_back();
-    for (int m = 0; m < reached && m + reached < of.nodes; ++m) round.push_back({m * of.per_node, (m + reached) * of.per_node, all});
+    for (int m = 0; m < reached && m + reached < of.nodes; ++m)
+      round.push_back({m * of.per_node, (m + reached) * of.per_node, all});
   }
   for (int reached = 1; reached < of.per_node; reached *= 2) {
     played_round& round = rounds.emplace_back();
     for (int m = 0; m < of.nodes; ++m)
-      for (int i = 0; i < reached && i + reached < of.per_node; ++i) round.push_back({m * of.per_node + i, m * of.per_node + i + reached, all});
+      for (int i = 0; i < reached && i + reached < of.per_node; ++i)
+        round.push_back({m * of.per_node + i, m * of.per_node + i + reached, all});
   }
   return rounds;
 }

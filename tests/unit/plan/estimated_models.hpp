@@ -8,7 +8,9 @@
 // Models and clusters of the tests of costs: round numbers, so that closed forms can be followed by hand.
 
 // Seconds are small, so only ratios count: doctest::Approx alone takes 0 and 1e-6 for equal.
-inline doctest::Approx about(double value, double part = 1e-9) { return doctest::Approx(value).epsilon(part).scale(0); }
+inline doctest::Approx about(double value, double part = 1e-9) {
+  return doctest::Approx(value).epsilon(part).scale(0);
+}
 
 // A cluster whose wires cost nothing unless told otherwise, and whose products run at the peak.
 inline motet::cluster_facts plain_cluster(std::int32_t nodes, std::int32_t devices_per_node) {
@@ -31,7 +33,8 @@ inline motet::cluster_facts wired_cluster(std::int32_t nodes, std::int32_t devic
   return on;
 }
 
-inline motet::tower_outline tower_of_layers(const char* name, motet::index layers, motet::index width, motet::index tokens) {
+inline motet::tower_outline tower_of_layers(const char* name, motet::index layers, motet::index width,
+                                            motet::index tokens) {
   motet::tower_outline of;
   of.name = name;
   of.layers = layers;
@@ -48,8 +51,10 @@ inline motet::model_shape pictures_and_captions() {
   return of;
 }
 
-inline motet::plan_estimate estimated(const motet::plan& of, const motet::model_shape& model, const motet::cluster_facts& on, motet::index samples,
-                                      const motet::estimate_options& options = {}, const motet::training_bytes& bytes = {}) {
+inline motet::plan_estimate estimated(const motet::plan& of, const motet::model_shape& model,
+                                      const motet::cluster_facts& on, motet::index samples,
+                                      const motet::estimate_options& options = {},
+                                      const motet::training_bytes& bytes = {}) {
   motet::plan_estimate out;
   const motet::verdict found = motet::estimate(of, model, on, bytes, samples, out, options);
   REQUIRE_MESSAGE(found.ok(), motet::reason_messages[static_cast<int>(found.why)].sentence);

@@ -8,8 +8,8 @@
 
 #include <map>
 
-// The tables of the paper on DistMM (Huang et al., NSDI'24), by simulation: one set of constants for all of them. docs/plan/published.md justifies
-// it.
+// The tables of the paper on DistMM (Huang et al., NSDI'24), by simulation: one set of constants for all of
+// them. docs/plan/published.md justifies it.
 
 namespace {
 
@@ -29,15 +29,20 @@ const both& found(const char* model, motet::index samples) {
   options.bytes = on.bytes;
   const model_shape shape = find_model(model)->make();
   const auto best = [](const search_result& of) { return of.plans[0]; };
-  return known.emplace(key, both{best(search_megatron(shape, on, samples, options)), best(search_distmm(shape, on, samples, options))}).first->second;
+  return known
+      .emplace(key, both{best(search_megatron(shape, on, samples, options)),
+                         best(search_distmm(shape, on, samples, options))})
+      .first->second;
 }
 
 // The share of the peak at which a tower's own forwards and backwards run, which is how the paper counts.
 double utilisation(const ranked_plan& of, motet::index k, motet::index samples) {
   const module_plan& own = of.how.modules[k];
   const module_estimate& gives = of.gives.modules[k];
-  const auto microbatch = static_cast<double>(own.split(samples).of(0, 0, 0).size());  // the largest, of which the times are
-  const double flops = gives.flops / static_cast<double>(samples) * microbatch / own.shards() / own.on.split().stages;
+  // the largest, of which the times are
+  const auto microbatch = static_cast<double>(own.split(samples).of(0, 0, 0).size());
+  const double flops =
+      gives.flops / static_cast<double>(samples) * microbatch / own.shards() / own.on.split().stages;
   return flops / (gives.forward_seconds + gives.backward_seconds) / find_cluster("v100")->device.half_flops;
 }
 
@@ -46,8 +51,9 @@ struct row {
   double gain;
 };
 // 3.27 is the largest of the gains in the paper's abstract; no other model's is so large.
-constexpr row published[] = {{"clip-1.1b", 1.39},  {"clip-9.3b", 1.48}, {"clip-19.7b", 2.70}, {"coca-1.5b", 1.32},
-                             {"coca-13.4b", 1.60}, {"coca-26b", 2.80},  {"lit-19.7b", 3.27}};
+constexpr row published[] = {{"clip-1.1b", 1.39}, {"clip-9.3b", 1.48},  {"clip-19.7b", 2.70},
+                             {"coca-1.5b", 1.32}, {"coca-13.4b", 1.60}, {"coca-26b", 2.80},
+                             {"lit-19.7b", 3.27}};
 constexpr motet::index batches[] = {512, 1024, 2048, 4096};
 
 }  // namespace
@@ -67,8 +73,9 @@ TEST_CASE("the published gains come out within 15 % each, whatever the batch") {
 TEST_CASE("gains of the models that a node no longer holds are the largest, and LiT gains most there") {
   for (const motet::index samples : batches) {
     CAPTURE(samples);
-    for (const auto& [one, node, many] :
-         {std::tuple{"clip-1.1b", "clip-9.3b", "clip-19.7b"}, {"coca-1.5b", "coca-13.4b", "coca-26b"}, {"lit-1.1b", "lit-9.4b", "lit-19.7b"}}) {
+    for (const auto& [one, node, many] : {std::tuple{"clip-1.1b", "clip-9.3b", "clip-19.7b"},
+                                          {"coca-1.5b", "coca-13.4b", "coca-26b"},
+                                          {"lit-1.1b", "lit-9.4b", "lit-19.7b"}}) {
       CHECK(found(many, samples).gain() > 1.4 * found(node, samples).gain());
       CHECK(found(many, samples).gain() > 1.4 * found(one, samples).gain());
     }
@@ -85,7 +92,8 @@ TEST_CASE("the layouts are the published ones") {
   for (const auto& [model, monolith, vision, text] : {std::tuple{"clip-1.1b", degrees{1, 64, 1, 1}, 1, 1},
                                                       {"coca-1.5b", degrees{1, 64, 1, 1}, 1, 1},
                                                       {"lit-1.1b", degrees{1, 64, 1, 1}, 1, 1},
-                                                      // Text from 8 tensor parts to 4, and both towers equally cut where they are equal.
+                                                      // Text from 8 tensor parts to 4, and both towers
+                                                      // equally cut where they are equal.
                                                       {"clip-9.3b", degrees{1, 8, 1, 8}, 8, 4},
                                                       {"coca-13.4b", degrees{1, 8, 1, 8}, 8, 8},
                                                       {"lit-9.4b", degrees{1, 8, 1, 8}, 4, 8},

@@ -15,11 +15,13 @@ inline motet::list<motet::module_facts> tower_facts() {
           {.name = "sound", .layers = 3, .key_heads = 4}};
 }
 
-inline motet::plan random_plan(motet::laws::dice& roll, const motet::list<motet::module_facts>& facts, int most_ranks = 16) {
+inline motet::plan random_plan(motet::laws::dice& roll, const motet::list<motet::module_facts>& facts,
+                               int most_ranks = 16) {
   using namespace motet;
   plan out;
   out.cluster.ranks = roll.between(1, most_ranks);
-  constexpr const char* names[] = {"gpipe", "1f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "dualpipe_v", "zb_auto"};
+  constexpr const char* names[] = {"gpipe", "1f1b", "interleaved", "zb_h1",
+                                   "zb_h2", "zb_v", "dualpipe_v",  "zb_auto"};
   if (roll.below(2) == 0) out.schedule = names[roll.below(8)];
   const bool syncs = out.schedule.view() == "batch_sync", at_once = !syncs && out.schedule.view() != "gpipe";
   const bool vee = out.schedule.view() == "zb_v" || out.schedule.view() == "dualpipe_v";
@@ -38,7 +40,8 @@ inline motet::plan random_plan(motet::laws::dice& roll, const motet::list<motet:
     draw(split.context, 2);
     std::vector<std::int32_t> all;
     for (int r = 0; r < ranks; ++r) all.push_back(r);
-    for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[static_cast<std::size_t>(roll.below(static_cast<motet::index>(i)))]);
+    for (std::size_t i = all.size(); i > 1; --i)
+      std::swap(all[i - 1], all[static_cast<std::size_t>(roll.below(static_cast<motet::index>(i)))]);
     list<std::int32_t> own_ranks;
     for (int i = 0; i < split.size(); ++i) own_ranks.push(all[static_cast<std::size_t>(i)]);
     own.on = mesh(split, own_ranks);

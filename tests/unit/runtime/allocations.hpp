@@ -14,7 +14,8 @@ std::atomic<long> page_bytes{0};  // of what is aligned to a page: motet::buffer
 void* counted(std::size_t bytes, std::size_t alignment) {
   allocations.fetch_add(1);
   if (alignment >= 4096) page_bytes.fetch_add(static_cast<long>(bytes));
-  void* p = alignment > 16 ? std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment) : std::malloc(bytes > 0 ? bytes : 1);
+  void* p = alignment > 16 ? std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment)
+                           : std::malloc(bytes > 0 ? bytes : 1);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
@@ -23,8 +24,12 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 
 [[gnu::noinline]] void* operator new(std::size_t bytes) { return counted(bytes, 0); }
 [[gnu::noinline]] void* operator new[](std::size_t bytes) { return counted(bytes, 0); }
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
-[[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
 // Whoever asks without wanting to hear of failure (std::stable_sort does) gives it back by the same delete.
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   try {
@@ -33,7 +38,9 @@ void* counted(std::size_t bytes, std::size_t alignment) {
     return nullptr;
   }
 }
-[[gnu::noinline]] void* operator new[](std::size_t bytes, const std::nothrow_t& quiet) noexcept { return operator new(bytes, quiet); }
+[[gnu::noinline]] void* operator new[](std::size_t bytes, const std::nothrow_t& quiet) noexcept {
+  return operator new(bytes, quiet);
+}
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }

@@ -79,7 +79,8 @@ TEST_CASE("one program alone and spread ranks read each other's") {
   save_spread(folder.path(), {2, 2, true}, 12);
   CHECK(load(alone, checkpoint(folder.path()), "net") == 12);
   for (const parameter& each : model) {
-    for (motet::index i = 0; i < each.size(); ++i) CHECK(weights[static_cast<std::size_t>(each.offset + i)] == spread_net::number(each, i));
+    for (motet::index i = 0; i < each.size(); ++i)
+      CHECK(weights[static_cast<std::size_t>(each.offset + i)] == spread_net::number(each, i));
     for (motet::index i = 0; i < each.size() && each.offset < trainable; ++i)
       CHECK(second[static_cast<std::size_t>(each.offset + i)] == spread_net::number(each, i) + 0.5f);
   }
@@ -107,8 +108,9 @@ TEST_CASE("every rank finds that another model's checkpoint does not fit, and no
     } catch (const error& problem) {
       const std::string text = problem.what();
       CHECK(std::string_view(problem.code()) == "MT-R53");
-      for (const char* part : {"(model net, wanted other)", "output.weight is F32 [5, 4], wanted F32 [5, 3]", "missing     normal [5]",
-                               "unexpected  norm.scale [5]", "output.weight.v is F32", "unexpected  norm.scale.m"}) {
+      for (const char* part : {"(model net, wanted other)", "output.weight is F32 [5, 4], wanted F32 [5, 3]",
+                               "missing     normal [5]", "unexpected  norm.scale [5]",
+                               "output.weight.v is F32", "unexpected  norm.scale.m"}) {
         CAPTURE(part);
         CHECK(text.find(part) != std::string::npos);
       }

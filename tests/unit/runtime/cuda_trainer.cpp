@@ -28,7 +28,8 @@ namespace {
 
 // A caption tower that drops a quarter of its features.
 struct wet_captions {
-  using tower = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 1, .heads = 2, .embedding = 8}>;
+  using tower = text_tower<text_config{
+      .vocabulary = 20, .context = 6, .width = 8, .layers = 1, .heads = 2, .embedding = 8}>;
   static constexpr auto config = tower::config;
   static constexpr idx embedding = 8, parameter_size = tower::parameter_size;
   using input = tokens;
@@ -45,7 +46,8 @@ struct wet_captions {
     dropout_apply(ctx, sequences{x.rows, 1, nullptr}, 0.25, 77, view<const T, 8>(x), x);
   }
   template <class C, class N>
-  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, 8> features, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, 8> features,
+                      saved<N>& s) {
     tower::forward(ctx, w, batch, features, s);
     drop(ctx, features);
   }
@@ -55,7 +57,8 @@ struct wet_captions {
     drop(ctx, features);
   }
   template <class C, class N>
-  static void backward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, 8> d_features, saved<N>& s, gradients<N> g) {
+  static void backward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, 8> d_features,
+                       saved<N>& s, gradients<N> g) {
     drop(ctx, d_features);
     tower::backward(ctx, w, batch, d_features, s, g);
   }
@@ -95,14 +98,17 @@ course follow(Trainer& train, const std::vector<small_batch>& from, int steps, d
   return out;
 }
 // At its worst step, whose number a failed check prints.
-laws::deviation apart(const std::vector<double>& a, const std::vector<double>& b) { return laws::off_by(a, b, true); }
+laws::deviation apart(const std::vector<double>& a, const std::vector<double>& b) {
+  return laws::off_by(a, b, true);
+}
 
 struct both_courses {
   course cpu, gpu;
 };
 // The same steps on both, on the GPU kernel by kernel and as graphs; these two are the same to the last bit.
 template <class Model, class Numbers = fp32>
-both_courses compare(const trainer_config& config, const std::vector<small_batch>& from, int steps, double close, int replays, double rate = 2e-3) {
+both_courses compare(const trainer_config& config, const std::vector<small_batch>& from, int steps,
+                     double close, int replays, double rate = 2e-3) {
   cpu::device host(1);
   on_cpu<Model, Numbers> wanted(host, config);
   wanted.prepare();
@@ -133,8 +139,9 @@ TEST_CASE("fifty steps give the losses of the CPU") {
   compare<small_model>({.batch = 6}, batches(6, 2, false), 50, 1e-4, 48);
 }
 
-// In larger steps rows of eight numbers go other ways soon: where a loss falls by a half in one step, what bf16 rounds decides which half. In fp8 are the
-// products of the picture tower; the caption tower is too narrow.
+// In larger steps rows of eight numbers go other ways soon: where a loss falls by a half in one step, what
+// bf16 rounds decides which half. In fp8 are the products of the picture tower; the caption tower is too
+// narrow.
 TEST_CASE("fifty small steps with captions of equal and unequal length, in fp32, bf16 and fp8") {
   std::vector<small_batch> from = batches(6, 1, false);
   for (small_batch& each : batches(6, 2, true)) from.push_back(std::move(each));
@@ -156,7 +163,8 @@ TEST_CASE("fifty small steps with captions of equal and unequal length, in fp32,
   CHECK(in_fp8.losses.back() < 0.5 * in_fp8.losses.front());
 }
 
-// What bf16 moves the gradient of such narrow towers by, and why: docs/precision.md. It is as often too long as too short.
+// What bf16 moves the gradient of such narrow towers by, and why: docs/precision.md. It is as often too long
+// as too short.
 TEST_CASE("the gradient's norm in bf16 is off by chance and not to one side") {
   constexpr int seeds = 8;
   double sum = 0, squares = 0;
@@ -188,27 +196,40 @@ TEST_CASE("captions of unequal length are recorded when the same lengths come ag
   compare<small_model>({.batch = 3}, batches(3, 10, true), 25, 1e-4, 25 - 13);
 }
 
-TEST_CASE("a batch in parts") { compare<small_model>({.batch = 7, .parts = 3}, batches(7, 2, true), 10, 1e-4, 7); }
+TEST_CASE("a batch in parts") {
+  compare<small_model>({.batch = 7, .parts = 3}, batches(7, 2, true), 10, 1e-4, 7);
+}
 
-TEST_CASE("dropout draws anew in each step, recorded or not") { compare<wet_model>({.batch = 6}, batches(6, 1, true), 12, 1e-4, 10); }
+TEST_CASE("dropout draws anew in each step, recorded or not") {
+  compare<wet_model>({.batch = 6}, batches(6, 1, true), 12, 1e-4, 10);
+}
 
-TEST_CASE("the sigmoid loss") { compare<sigmoid_model>({.batch = 5, .clamp_scale = false}, batches(5, 1, true), 10, 1e-4, 8); }
+TEST_CASE("the sigmoid loss") {
+  compare<sigmoid_model>({.batch = 5, .clamp_scale = false}, batches(5, 1, true), 10, 1e-4, 8);
+}
 
 TEST_CASE("products in bf16") {
-  // An operation agrees to 2e-2; here each step's rounding, which attention by a library does elsewhere, moves the next.
+  // An operation agrees to 2e-2; here each step's rounding, which attention by a library does elsewhere,
+  // moves the next.
   compare<small_model, mixed_bf16>({.batch = 6}, batches(6, 1, true), 8, 5e-2, 6);
   compare<small_model, mixed_bf16>({.batch = 6, .parts = 2}, batches(6, 1, true), 6, 5e-2, 4);
 }
-TEST_CASE("rows between blocks in bf16") { compare<small_model, bf16_streams>({.batch = 6}, batches(6, 1, true), 8, 5e-2, 6); }
+TEST_CASE("rows between blocks in bf16") {
+  compare<small_model, bf16_streams>({.batch = 6}, batches(6, 1, true), 8, 5e-2, 6);
+}
 
 #if !defined(__CUDACC__)
 TEST_CASE("a step launches what its dry run lists, operation by operation, and moves as many bytes") {
-  using picture =
-      motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 2, .embedding = 8, .pre_norm = true}>>;
-  using caption =
-      motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 40, .width = 16, .layers = 2, .heads = 2, .embedding = 8}>>;
+  using picture = motet::module<
+      "picture",
+      vit<vit_config{
+          .image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 2, .embedding = 8, .pre_norm = true}>>;
+  using caption = motet::module<
+      "caption", text_tower<text_config{
+                     .vocabulary = 20, .context = 40, .width = 16, .layers = 2, .heads = 2, .embedding = 8}>>;
   using net = model<join<info_nce, picture, caption>>;
-  if (!motet::cuda::detail::has_library_attention || MOTET_CUBLASLT == 0) return;  // dry runs count the libraries' ways
+  // dry runs count the libraries' ways
+  if (!motet::cuda::detail::has_library_attention || MOTET_CUBLASLT == 0) return;
   constexpr idx samples = 5;
   const small_batch data(samples);
   const std::vector<std::int32_t> ids(samples * 40, 7);
@@ -220,15 +241,18 @@ TEST_CASE("a step launches what its dry run lists, operation by operation, and m
   train.step(batch, 1e-3);  // clears gradients, which later ones do not
   gpu.finish();
   std::map<std::string, long> ran, listed;
-  std::map<std::string, double> moved, noted;     // bytes
-  std::unordered_set<std::uintptr_t> touched[2];  // by the kernel under way: pairs of bytes that it loads, and stores
+  std::map<std::string, double> moved, noted;  // bytes
+  // by the kernel under way: pairs of bytes that it loads, and stores
+  std::unordered_set<std::uintptr_t> touched[2];
   emulation::watch_accesses([&](const void* at, int bytes, bool stores) {
-    for (int i = 0; i < bytes; i += 2) touched[stores].insert(reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(i));
+    for (int i = 0; i < bytes; i += 2)
+      touched[stores].insert(reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(i));
   });
   emulation::watch_work([&](const std::string& name, double, double) {
     const bench::operation_kind* const kind = bench::kind_of_kernel(bench::readable_name(name));
     ++ran[kind != nullptr ? kind->name : name];
-    moved[kind != nullptr ? kind->name : name] += 2 * static_cast<double>(touched[0].size() + touched[1].size());
+    moved[kind != nullptr ? kind->name : name] +=
+        2 * static_cast<double>(touched[0].size() + touched[1].size());
     for (auto& each : touched) each.clear();
   });
   train.step(batch, 1e-3);
@@ -239,15 +263,17 @@ TEST_CASE("a step launches what its dry run lists, operation by operation, and m
   CHECK(costs.unlisted() == 0);
   for (const operation_cost& each : costs.operations()) {
     const std::string name = each.name;
-    const bool library = name == "linear_forward" || name == "linear_backward_input" || name == "linear_backward_weight" ||
-                         name == "attention_forward" || name == "attention_backward";
+    const bool library = name == "linear_forward" || name == "linear_backward_input" ||
+                         name == "linear_backward_weight" || name == "attention_forward" ||
+                         name == "attention_backward";
     listed[library ? "call" : name == "bring" ? "cudaMemcpyAsync" : name] += each.calls;
     noted[name] += static_cast<double>(each.calls) * each.bytes;
   }
   // What is read and written in runs, each byte once for each kernel.
   for (const char* const name :
-       {"activation_backward", "activation_forward", "adamw", "cast", "class_token_backward_weight", "copy", "info_nce_loss", "normalize_backward",
-        "normalize_forward", "patches", "pick_backward", "pick_forward", "position_backward_weight", "sum_of_squares", "zero"})
+       {"activation_backward", "activation_forward", "adamw", "cast", "class_token_backward_weight", "copy",
+        "info_nce_loss", "normalize_backward", "normalize_forward", "patches", "pick_backward",
+        "pick_forward", "position_backward_weight", "sum_of_squares", "zero"})
     CHECK_MESSAGE(moved[name] == noted[name], name);
   // Statistics are single numbers; gains and biases, a row or two of each kernel, are not noted.
   for (const char* const name : {"norm_forward", "norm_backward_input"})
@@ -318,7 +344,8 @@ TEST_CASE("what is not finite is named, and the weights stay") {
   };
   const std::vector<float> before = weights_now();
   data.pixels[3 * 64 + 5] = std::numeric_limits<float>::quiet_NaN();
-  CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3), doctest::Contains("the input of \"picture\", sample 1"), error);
+  CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3), doctest::Contains("the input of \"picture\", sample 1"),
+                       error);
   CHECK(weights_now() == before);
   CHECK(train.updates() == 3);
   data.pixels[3 * 64 + 5] = 0;
@@ -329,14 +356,16 @@ TEST_CASE("what is not finite is named, and the weights stay") {
                                [](const parameter& p) { return p.name == "caption.blocks.0.mlp.up.weight"; });
   spoilt.weights[at->offset + 3] = std::numeric_limits<float>::infinity();
   train.set_state(spoilt);
-  CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3), doctest::Contains("weight caption.blocks.0.mlp.up.weight, element 3 is inf"), error);
+  CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3),
+                       doctest::Contains("weight caption.blocks.0.mlp.up.weight, element 3 is inf"), error);
 }
 
 TEST_CASE("the temperature stops at ln 100") {
   motet::cuda::device gpu;
   on_gpu<small_model> train(gpu, {.batch = 4});
   train.prepare();
-  const auto at = std::find_if(train.parameters().begin(), train.parameters().end(), [](const parameter& p) { return p.name == "join.log_scale"; });
+  const auto at = std::find_if(train.parameters().begin(), train.parameters().end(),
+                               [](const parameter& p) { return p.name == "join.log_scale"; });
   trained_state hot = train.state();
   hot.weights[at->offset] = 10;
   train.set_state(hot);
@@ -348,7 +377,8 @@ TEST_CASE("after a refused step the temperature is as before, too") {
   motet::cuda::device gpu;
   on_gpu<small_model> train(gpu, {.batch = 4});
   train.prepare();
-  const auto at = std::find_if(train.parameters().begin(), train.parameters().end(), [](const parameter& p) { return p.name == "join.log_scale"; });
+  const auto at = std::find_if(train.parameters().begin(), train.parameters().end(),
+                               [](const parameter& p) { return p.name == "join.log_scale"; });
   trained_state hot = train.state();
   hot.weights[at->offset] = 10;
   train.set_state(hot);
@@ -376,9 +406,9 @@ TEST_CASE("steps write the copies that products take, and who writes weights oth
       const trained_state now = train.state();
       std::vector<bf16> there(static_cast<std::size_t>(now.size));
       gpu.finish();
-      motet::cuda::check(
-          cudaMemcpy(there.data(), copies.copy_of(static_cast<const float*>(train.weights())), there.size() * sizeof(bf16), cudaMemcpyDeviceToHost),
-          "cudaMemcpy");
+      motet::cuda::check(cudaMemcpy(there.data(), copies.copy_of(static_cast<const float*>(train.weights())),
+                                    there.size() * sizeof(bf16), cudaMemcpyDeviceToHost),
+                         "cudaMemcpy");
       const std::vector<float> weights_now(now.weights, now.weights + now.size);
       return laws::off_by(laws::bits_of(there), laws::bits_of(laws::rounded(weights_now)));
     };
@@ -445,13 +475,15 @@ TEST_CASE("a batch that was told comes during the step before: the same steps, w
   on_gpu<small_model> plain(plain_gpu, {.batch = 6}), train(gpu, {.batch = 6, .ahead = true});
   CHECK(train.plan().inputs == 2 * plain.plan().inputs);
   CHECK(train.plan().total() == plain.plan().total() + plain.plan().inputs);
-  CHECK_THROWS_WITH_AS(plain.expect(from[0].get()), doctest::Contains("expect() without trainer_config::ahead"), motet::error);
+  CHECK_THROWS_WITH_AS(plain.expect(from[0].get()),
+                       doctest::Contains("expect() without trainer_config::ahead"), motet::error);
   plain.prepare();
   train.prepare();
   for (std::size_t k = 0; k < 12; ++k) {
     // Now and then nothing is told, or what does not come.
     if (k % 5 != 3) train.expect(from[(k + (k % 7 == 6 ? 0 : 1)) % 2].get());
-    const step_result right = plain.step(from[k % 2].get(), 2e-3), found = train.step(from[k % 2].get(), 2e-3);
+    const step_result right = plain.step(from[k % 2].get(), 2e-3),
+                      found = train.step(from[k % 2].get(), 2e-3);
     CHECK(found.loss == right.loss);
     CHECK(found.gradient_norm == right.gradient_norm);
   }

@@ -10,14 +10,19 @@
 #include "nccl_ranks.hpp"
 #include "unit/runtime/single_rank.hpp"
 
-// One of three ranks, each with a GPU of its own, goes away in the middle of a run: NCCL alone would let the others wait for ever.
+// One of three ranks, each with a GPU of its own, goes away in the middle of a run: NCCL alone would let the
+// others wait for ever.
 namespace {
 
-using picture = motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
+using picture = motet::module<
+    "picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
 using caption =
-    motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
+    motet::module<"caption",
+                  text_tower<text_config{
+                      .vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
 using towers = model<join<info_nce, picture, caption>>;
-using with_nccl = pipeline_trainer<towers, motet::cuda::device, fp32, process_rank<nccl::world, nccl::endpoint>>;
+using with_nccl =
+    pipeline_trainer<towers, motet::cuda::device, fp32, process_rank<nccl::world, nccl::endpoint>>;
 
 // What the other two say when rank 1 makes one step only, and then leaves by leave().
 template <class Leave>

@@ -16,11 +16,15 @@
 // Records of steps over several GPUs, and samples that move by what is measured there.
 namespace {
 
-using picture = motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
+using picture = motet::module<
+    "picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
 using caption =
-    motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
+    motet::module<"caption",
+                  text_tower<text_config{
+                      .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
 using towers = model<join<info_nce, picture, caption>>;
-using with_nccl = pipeline_trainer<towers, motet::cuda::device, fp32, process_rank<nccl::world, nccl::endpoint>>;
+using with_nccl =
+    pipeline_trainer<towers, motet::cuda::device, fp32, process_rank<nccl::world, nccl::endpoint>>;
 
 using laws::of;
 
@@ -38,14 +42,16 @@ struct paced {
   }
   int gpus;
 };
-// Steps on all ranks, after one at the usual pace: what each of them has as a record of the last one, and rank 0's shares of module 0 after it.
+// Steps on all ranks, after one at the usual pace: what each of them has as a record of the last one, and
+// rank 0's shares of module 0 after it.
 struct recorded {
   score order;
   std::vector<timeline> when;
   std::vector<motet::index> shares;
   program all;
 };
-recorded record(const plan& order_of, motet::index samples, const std::vector<double>& paces, resplit_options resplit = {}) {
+recorded record(const plan& order_of, motet::index samples, const std::vector<double>& paces,
+                resplit_options resplit = {}) {
   recorded found;
   std::optional<paced> clocks;
   REQUIRE(write_plan(order_of, facts_of<towers>(), found.order).ok());
@@ -78,7 +84,8 @@ recorded record(const plan& order_of, motet::index samples, const std::vector<do
 }  // namespace
 
 TEST_CASE("a record has times of the GPUs' work, the same on all ranks") {
-  module_plan pictures = on_ranks("picture", 0, {2, 1, 1, 1}, 2), captions = on_ranks("caption", 0, {2, 1, 1, 1}, 2);
+  module_plan pictures = on_ranks("picture", 0, {2, 1, 1, 1}, 2),
+              captions = on_ranks("caption", 0, {2, 1, 1, 1}, 2);
   pictures.group = captions.group = 1;
   const recorded found = record(of(2, "1f1b", {pictures, captions}), 8, {1, 1});
   if (found.all.instructions.size() == 0) return;  // too few GPUs
@@ -100,24 +107,29 @@ TEST_CASE("a record has times of the GPUs' work, the same on all ranks") {
     }
     if (!is_receive(it.what)) continue;
     for (const std::int32_t each : sheet.graph.waits_of(i))
-      if (each >= 0 && is_send(found.all.instructions[each].what)) CHECK(when.finish[i] >= when.start[each] - apart);
+      if (each >= 0 && is_send(found.all.instructions[each].what))
+        CHECK(when.finish[i] >= when.start[each] - apart);
   }
   CHECK(when.makespan > longest);
 #if !defined(__CUDACC__)
   for (std::int32_t i = 0; i < found.all.instructions.size(); ++i)
-    if (is_forward(found.all.instructions[i].what) || is_backward(found.all.instructions[i].what)) CHECK(when.finish[i] - when.start[i] > 5);
+    if (is_forward(found.all.instructions[i].what) || is_backward(found.all.instructions[i].what))
+      CHECK(when.finish[i] - when.start[i] > 5);
 #endif
 }
 
 TEST_CASE("sums of gradients begin where the first one does, not where their turn is") {
-  const recorded found = record(of(2, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 0, {1, 2, 1, 1}, 2)}), 8, {1, 1});
+  const recorded found = record(
+      of(2, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 0, {1, 2, 1, 1}, 2)}),
+      8, {1, 1});
   if (found.all.instructions.size() == 0) return;
   for (std::int32_t i = 0; i < found.all.instructions.size(); ++i) {
     const instruction& it = found.all.instructions[i];
     if (it.what != op::reduce_gradient) continue;
     double end = 0;
     for (std::int32_t b = 0; b < found.all.instructions.size(); ++b)
-      if (found.all.instructions[b].voice == it.voice && is_backward(found.all.instructions[b].what)) end = std::max(end, found.when[0].finish[b]);
+      if (found.all.instructions[b].voice == it.voice && is_backward(found.all.instructions[b].what))
+        end = std::max(end, found.when[0].finish[b]);
     CHECK(found.when[0].start[i] <= end + 0.01 * found.when[0].makespan);
     CHECK(found.when[0].finish[i] >= end);
   }
@@ -125,13 +137,15 @@ TEST_CASE("sums of gradients begin where the first one does, not where their tur
 
 #if !defined(__CUDACC__)
 TEST_CASE("a slow GPU is seen as slow, in records and by shares that move") {
-  const plan order = of(3, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)});
+  const plan order =
+      of(3, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)});
   const recorded found = record(order, 12, {1, 3, 1});
   double spent[2] = {};
   for (std::int32_t i = 0; i < found.all.instructions.size(); ++i) {
     const instruction& it = found.all.instructions[i];
     const std::int32_t rank = found.all.rank_of(i);
-    if (rank < 2 && (is_forward(it.what) || is_backward(it.what))) spent[rank] += found.when[0].finish[i] - found.when[0].start[i];
+    if (rank < 2 && (is_forward(it.what) || is_backward(it.what)))
+      spent[rank] += found.when[0].finish[i] - found.when[0].start[i];
   }
   CHECK(spent[0] > 10);
   CHECK(spent[1] / spent[0] > 2.9);

@@ -11,22 +11,28 @@
 #include "nccl_ranks.hpp"
 #include "unit/runtime/single_rank.hpp"
 
-// Plans of several ranks, each with a GPU of its own, train as one rank on the CPU does. Here they are threads; what one finds is compared when all are through.
+// Plans of several ranks, each with a GPU of its own, train as one rank on the CPU does. Here they are
+// threads; what one finds is compared when all are through.
 namespace {
 
-using picture = motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
+using picture = motet::module<
+    "picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
 using caption =
-    motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
+    motet::module<"caption",
+                  text_tower<text_config{
+                      .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
 using towers = model<join<info_nce, picture, caption>>;
 using sigmoid_towers = model<join<pairwise_sigmoid, picture, caption>>;
 
 template <class Model>
-using with_nccl = pipeline_trainer<Model, motet::cuda::device, fp32, process_rank<nccl::world, nccl::endpoint>>;
+using with_nccl =
+    pipeline_trainer<Model, motet::cuda::device, fp32, process_rank<nccl::world, nccl::endpoint>>;
 
 using laws::of;
 
 template <class Model = towers>
-void follow(const plan& order_of, motet::index samples, int steps, const char* registered = "are registered with NCCL", bool again = false) {
+void follow(const plan& order_of, motet::index samples, int steps,
+            const char* registered = "are registered with NCCL", bool again = false) {
   score order;
   REQUIRE(write_plan(order_of, facts_of<Model>(), order).ok());
   pipeline_config config;
@@ -74,26 +80,31 @@ void follow(const plan& order_of, motet::index samples, int steps, const char* r
 }  // namespace
 
 TEST_CASE("a pipeline over two GPUs, one forward one backward") {
-  module_plan pictures = on_ranks("picture", 0, {2, 1, 1, 1}, 2), captions = on_ranks("caption", 0, {2, 1, 1, 1}, 2);
+  module_plan pictures = on_ranks("picture", 0, {2, 1, 1, 1}, 2),
+              captions = on_ranks("caption", 0, {2, 1, 1, 1}, 2);
   pictures.group = captions.group = 1;
   follow(of(2, "1f1b", {pictures, captions}), 8, 10);
 }
 
 TEST_CASE("eight GPUs: pipelines of two stages, each of two that share tensors, twice") {
-  module_plan pictures = on_ranks("picture", 0, {2, 2, 1, 2}, 2), captions = on_ranks("caption", 0, {2, 2, 1, 2}, 2);
+  module_plan pictures = on_ranks("picture", 0, {2, 2, 1, 2}, 2),
+              captions = on_ranks("caption", 0, {2, 2, 1, 2}, 2);
   pictures.group = captions.group = 1;
   follow(of(8, "1f1b", {pictures, captions}), 8, 2);
 }
 
 TEST_CASE("memory is registered anew with each preparation") {
-  follow(of(2, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2)}), 8, 1, " buffers of ", true);
+  follow(
+      of(2, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2)}),
+      8, 1, " buffers of ", true);
 }
 
 #if !defined(__CUDACC__)
 TEST_CASE("memory that NCCL refuses on one rank is registered on none, and all goes on") {
   emulation::refuse("ncclCommRegister", cudaErrorUnknown, 3);
-  follow(of(2, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2)}), 8, 2,
-         "no memory is registered with NCCL");
+  follow(
+      of(2, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2)}),
+      8, 2, "no memory is registered with NCCL");
 }
 #endif
 
@@ -107,9 +118,12 @@ TEST_CASE("replicas, tensor groups and context groups") {
   module_plan shares = on_ranks("picture", 0, {1, 2, 1, 1}, 2);
   shares.zero = 1;
   follow(of(3, "batch_sync", {shares, on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
-  follow(of(4, "batch_sync", {on_ranks("picture", 0, {1, 1, 2, 2}), on_ranks("caption", 0, {2, 1, 2, 1})}), 8, 2);
+  follow(of(4, "batch_sync", {on_ranks("picture", 0, {1, 1, 2, 2}), on_ranks("caption", 0, {2, 1, 2, 1})}), 8,
+         2);
 }
 
 TEST_CASE("the sigmoid loss, whose rows pass by") {
-  follow<sigmoid_towers>(of(3, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
+  follow<sigmoid_towers>(
+      of(3, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}),
+      8, 3);
 }

@@ -16,15 +16,18 @@
 
 #include <doctest/doctest.h>
 
-// Training from the bytes that a loader packs goes the way of training from the floats that it makes: on the CPU, on a GPU, over ranks that share
-// one.
+// Training from the bytes that a loader packs goes the way of training from the floats that it makes: on the
+// CPU, on a GPU, over ranks that share one.
 
 namespace {
 using idx = motet::index;
 
-using plan_picture = motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
+using plan_picture = motet::module<
+    "picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
 using plan_caption =
-    motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
+    motet::module<"caption",
+                  text_tower<text_config{
+                      .vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
 using towers = model<join<info_nce, plan_picture, plan_caption>>;
 
 // Pictures of many sizes, small and large, in a shard; captions of four words, which belong to the samples.
@@ -50,7 +53,8 @@ class pair_data {
         for (idx k = 0; k < 4; ++k) ids.push_back(static_cast<std::int32_t>((sample * 7 + k * k) % 20));
       const idx count = made.size();
       for (idx s = 0; packed && s < count; ++s) as_floats += made.packed.each[s].pitch == 0 ? 1 : 0;
-      return {packed ? pictures{nullptr, count, made.packed} : pictures{made.pixels.data, count}, tokens{ids.data(), {count, 4, nullptr}}};
+      return {packed ? pictures{nullptr, count, made.packed} : pictures{made.pixels.data, count},
+              tokens{ids.data(), {count, 4, nullptr}}};
     }
   };
   feed open(bool packed) {
@@ -78,12 +82,13 @@ laws::deviation follow(One& one, Other& other, pair_data& data, int steps, idx& 
   pair_data::feed floats = data.open(false), bytes = data.open(true);
   laws::deviation worst;
   for (int step = 0; step < steps; ++step) {
-    const step_result want = one.step(floats.template next<Batch>(), 1e-3), found = other.step(bytes.template next<Batch>(), 1e-3);
+    const step_result want = one.step(floats.template next<Batch>(), 1e-3),
+                      found = other.step(bytes.template next<Batch>(), 1e-3);
     worst.add(std::abs(found.loss - want.loss) / std::max(1.0, std::abs(want.loss)), found.loss, want.loss,
               [&] { return "the loss of step " + std::to_string(step); });
     if (step == 0)
-      worst.add(std::abs(found.gradient_norm - want.gradient_norm) / want.gradient_norm, found.gradient_norm, want.gradient_norm,
-                [] { return std::string("the gradient's norm"); });
+      worst.add(std::abs(found.gradient_norm - want.gradient_norm) / want.gradient_norm, found.gradient_norm,
+                want.gradient_norm, [] { return std::string("the gradient's norm"); });
   }
   as_floats += bytes.as_floats;
   return worst;
@@ -95,7 +100,8 @@ TEST_CASE("a trainer on the CPU, whole batches and in parts") {
   for (const idx parts : {1, 3}) {
     pair_data data(7);
     cpu::device first(1), second(2);
-    device_trainer<small_model, cpu::device, fp32> one(first, {.batch = 7, .parts = parts}), other(second, {.batch = 7, .parts = parts});
+    device_trainer<small_model, cpu::device, fp32> one(first, {.batch = 7, .parts = parts}),
+        other(second, {.batch = 7, .parts = parts});
     one.prepare();
     other.prepare();
     idx as_floats = 0;
@@ -137,7 +143,8 @@ TEST_CASE("features of packed pictures") {
 }
 
 TEST_CASE("ranks with microbatches that share a GPU, stages, replicas, and members of a tensor group") {
-  const auto run = [](std::int32_t ranks, const char* schedule, module_plan pictures_on, module_plan captions_on) {
+  const auto run = [](std::int32_t ranks, const char* schedule, module_plan pictures_on,
+                      module_plan captions_on) {
     plan made;
     made.cluster.ranks = ranks;
     made.schedule = schedule;
@@ -149,7 +156,8 @@ TEST_CASE("ranks with microbatches that share a GPU, stages, replicas, and membe
     config.batch = 8;
     config.modules = choices_of(made);
     config.deadline = 240;
-    pipeline_trainer<towers, motet::cuda::device, fp32, thread_ranks<shared_gpu::world, shared_gpu::endpoint>> many(order, config);
+    pipeline_trainer<towers, motet::cuda::device, fp32, thread_ranks<shared_gpu::world, shared_gpu::endpoint>>
+        many(order, config);
     many.prepare();
     single_rank<towers, fp32> one(8, order.voices()[0].joins());
     pair_data data(8);
@@ -157,7 +165,8 @@ TEST_CASE("ranks with microbatches that share a GPU, stages, replicas, and membe
     CHECK(follow<towers::batch>(one, many, data, 6, as_floats) < 1e-4);
     CHECK(as_floats > 0);
   };
-  module_plan first = on_ranks("picture", 0, {2, 1, 1, 1}, 2), second = on_ranks("caption", 0, {2, 1, 1, 1}, 2);
+  module_plan first = on_ranks("picture", 0, {2, 1, 1, 1}, 2),
+              second = on_ranks("caption", 0, {2, 1, 1, 1}, 2);
   first.group = second.group = 1;
   run(2, "1f1b", first, second);
   run(3, "batch_sync", on_ranks("picture", 0, {1, 1, 1, 2}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2));

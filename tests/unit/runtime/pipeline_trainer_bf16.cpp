@@ -9,22 +9,33 @@
 
 namespace {
 
-using picture = motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 2, .embedding = 8}>>;
+using picture = motet::module<
+    "picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 2, .embedding = 8}>>;
 using caption =
-    motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
+    motet::module<"caption",
+                  text_tower<text_config{
+                      .vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
 using towers = model<join<info_nce, picture, caption>>;
 
 std::vector<score> orders() {
   const auto both = [](const char* name, int groups) {
-    return joined(beside(write_schedule(name, {.stages = 3, .microbatches = 4}), write_schedule(name, {.stages = 2, .microbatches = 4})), groups);
+    return joined(beside(write_schedule(name, {.stages = 3, .microbatches = 4}),
+                         write_schedule(name, {.stages = 2, .microbatches = 4})),
+                  groups);
   };
   return {both("gpipe", 2), both("zb_h2", 4), batch_sync::write({{{3, 8, 4, 1}, {2, 4, 2, 0, 1}}, 2})};
 }
 
 // Wide enough that roundings are many and their sum is small beside the gradient.
 using wide_towers = model<
-    join<info_nce, motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 64, .layers = 2, .heads = 4, .embedding = 64}>>,
-         motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 64, .layers = 2, .heads = 4, .embedding = 64}>>>>;
+    join<info_nce,
+         motet::module<
+             "picture",
+             vit<vit_config{.image = 8, .patch = 4, .width = 64, .layers = 2, .heads = 4, .embedding = 64}>>,
+         motet::module<
+             "caption",
+             text_tower<text_config{
+                 .vocabulary = 20, .context = 6, .width = 64, .layers = 2, .heads = 4, .embedding = 64}>>>>;
 template <class Numbers>
 double first_norm(std::uint64_t seed) {
   const test_data data(32, seed);
@@ -50,4 +61,6 @@ TEST_CASE("bf16 values, float sums") {
   for (const score& order : orders()) compare_with_single_rank<towers, mixed_bf16>(order, 12, 1e-4);
 }
 // Rows that go from stage to stage are those that a single rank keeps, too.
-TEST_CASE("bf16 values and streams, messages of half the bytes") { compare_with_single_rank<towers, bf16_streams>(orders()[0], 12, 1e-4); }
+TEST_CASE("bf16 values and streams, messages of half the bytes") {
+  compare_with_single_rank<towers, bf16_streams>(orders()[0], 12, 1e-4);
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
-// Models of all kinds by pipeline_trainer: frozen modules, three modules, another loss, recomputed blocks, dropout.
+// Models of all kinds by pipeline_trainer: frozen modules, three modules, another loss, recomputed blocks,
+// dropout.
 #include <motet/runtime/train/pipeline_trainer.hpp>
 #include <motet/schedule/write/schedules.hpp>
 
@@ -8,8 +9,16 @@
 
 namespace {
 
-using eye = vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 2, .embedding = 8, .pool = pool_kind::mean, .recompute = true}>;
-using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>;
+using eye = vit<vit_config{.image = 8,
+                           .patch = 4,
+                           .width = 16,
+                           .layers = 3,
+                           .heads = 2,
+                           .embedding = 8,
+                           .pool = pool_kind::mean,
+                           .recompute = true}>;
+using ear = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>;
 
 // Dropout, for compilers that take no floating point number as a template argument.
 struct drops {
@@ -24,14 +33,16 @@ struct drops {
     dropout_apply(ctx, seq, 0.25, 77, x, y);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, 8>, view<DY, 8> dy, view<DX, 8> dx, saved<N>&) {
+  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, 8>, view<DY, 8> dy,
+                             view<DX, 8> dx, saved<N>&) {
     dropout_apply(ctx, seq, 0.25, 77, dy, dx);
   }
 };
 
 // A tower whose blocks drop numbers.
 struct wet_tower {
-  static constexpr text_config config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 1, .embedding = 8};
+  static constexpr text_config config{
+      .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 1, .embedding = 8};
   static constexpr motet::index width = 8, layers = 4, embedding = 8;
   using embed = token_embedding<config.tokens()>;
   using input = tokens;
@@ -56,7 +67,8 @@ struct wet_tower {
     stage::template reserve<N>(ctx, whole, batch, s);
   }
   template <class C, class N>
-  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, embedding> features, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, embedding> features,
+                      saved<N>& s) {
     typename stage::template ends<N> e;
     e.features = features;
     stage::forward(ctx, whole, w, batch, e, s);
@@ -68,7 +80,8 @@ struct wet_tower {
     stage::infer(ctx, whole, w, batch, e);
   }
   template <class C, class N>
-  static void backward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, embedding> d_features, saved<N>& s, gradients<N> g) {
+  static void backward(C& ctx, weights<N> w, const input& batch,
+                       view<typename N::stream, embedding> d_features, saved<N>& s, gradients<N> g) {
     typename stage::template ends<N> e;
     e.d_features = d_features;
     stage::backward(ctx, whole, w, batch, e, s, g);
@@ -76,18 +89,22 @@ struct wet_tower {
 };
 
 score three(const char* name, int microbatches, int groups) {
-  const auto one = [&](int stages) { return write_schedule(name, {.stages = stages, .microbatches = microbatches}); };
+  const auto one = [&](int stages) {
+    return write_schedule(name, {.stages = stages, .microbatches = microbatches});
+  };
   return joined(beside(beside(one(2), one(1)), one(2)), groups);
 }
 
 }  // namespace
 
 TEST_CASE("three modules meet pair by pair, one of them recomputes its blocks and one drops numbers") {
-  using model_type = model<join<info_nce, motet::module<"wet", wet_tower>, motet::module<"picture", eye>, motet::module<"caption", ear>>>;
+  using model_type = model<join<info_nce, motet::module<"wet", wet_tower>, motet::module<"picture", eye>,
+                                motet::module<"caption", ear>>>;
   compare_with_single_rank<model_type, fp32>(three("gpipe", 4, 1), 8, 1e-5);
   compare_with_single_rank<model_type, fp32>(three("gpipe", 4, 2), 12, 1e-5, {{1, 3}, {}, {}});
   compare_with_single_rank<model_type, fp32>(three("zb_h2", 4, 4), 16, 1e-5);
-  compare_with_single_rank<model_type, fp32>(batch_sync::write({{{4, 8, 8, 3}, {2, 4, 4, 0}, {1, 8, 8, 1, 1}}, 3}), 16, 1e-5);
+  compare_with_single_rank<model_type, fp32>(
+      batch_sync::write({{{4, 8, 8, 3}, {2, 4, 4, 0}, {1, 8, 8, 1, 1}}, 3}), 16, 1e-5);
 }
 
 TEST_CASE("dropout draws by the rows of the whole step, anew in every step") {
@@ -112,8 +129,10 @@ TEST_CASE("dropout draws by the rows of the whole step, anew in every step") {
 }
 
 TEST_CASE("a frozen module goes forward only, and meets the others by another loss") {
-  using model_type = model<join<pairwise_sigmoid, motet::module<"picture", frozen<eye>>, motet::module<"caption", ear>>>;
-  for (const score& both : {batch_sync::write({{{3, 4, 4, 1}, {2, 4, 4, 2}}, 2}), joined(beside(gpipe::write({2, 4}), zb_h1::write({2, 4})), 4)}) {
+  using model_type =
+      model<join<pairwise_sigmoid, motet::module<"picture", frozen<eye>>, motet::module<"caption", ear>>>;
+  for (const score& both : {batch_sync::write({{{3, 4, 4, 1}, {2, 4, 4, 2}}, 2}),
+                            joined(beside(gpipe::write({2, 4}), zb_h1::write({2, 4})), 4)}) {
     const score order = without_backward(both, 0);
     compare_with_single_rank<model_type, fp32>(order, 8, 1e-5);
     pipeline_config config;
@@ -131,13 +150,15 @@ TEST_CASE("a frozen module goes forward only, and meets the others by another lo
     const motet::index groups = order.voices()[0].joins();
     single_rank<model_type, fp32> one(8, groups);
     for (int k = 0; k < 3; ++k) {
-      const step_result wanted = one.step(data.batch<model_type>(), 1e-3), found = train.step(data.batch<model_type>(), 1e-3);
+      const step_result wanted = one.step(data.batch<model_type>(), 1e-3),
+                        found = train.step(data.batch<model_type>(), 1e-3);
       CHECK(found.loss == doctest::Approx(wanted.loss).epsilon(1e-5));
       CHECK(found.gradient_norm == doctest::Approx(wanted.gradient_norm).epsilon(1e-5));
     }
     // The frozen tower is as it was, the other is not.
     const std::vector<float> after = train.weights();
-    const auto at = static_cast<std::ptrdiff_t>(model_type::offsets[0]), size = static_cast<std::ptrdiff_t>(model_type::sizes[0]);
+    const auto at = static_cast<std::ptrdiff_t>(model_type::offsets[0]),
+               size = static_cast<std::ptrdiff_t>(model_type::sizes[0]);
     CHECK(std::equal(before.begin() + at, before.begin() + at + size, after.begin() + at));
     CHECK(before != after);
     CHECK(after[static_cast<std::size_t>(model_type::loss_at)] ==
@@ -147,7 +168,8 @@ TEST_CASE("a frozen module goes forward only, and meets the others by another lo
 
 TEST_CASE("two frozen modules: their pair counts for the numbers of the loss") {
   using model_type =
-      model<join<info_nce, motet::module<"wet", wet_tower>, motet::module<"picture", frozen<eye>>, motet::module<"caption", frozen<ear>>>>;
+      model<join<info_nce, motet::module<"wet", wet_tower>, motet::module<"picture", frozen<eye>>,
+                 motet::module<"caption", frozen<ear>>>>;
   const score order = without_backward(without_backward(three("gpipe", 4, 2), 1), 2);
   compare_with_single_rank<model_type, fp32>(order, 8, 1e-5);
   // The learned scale follows, step by step.

@@ -20,8 +20,9 @@ using trainer_type = pipeline_trainer<towers, cpu::device, fp32, ranks_type>;
 class odd_ranks : public ranks_type {
  public:
   using ranks_type::ranks_type;
-  std::function<double(const instruction&)> wait;                    // milliseconds
-  std::function<double(const voice&, std::int32_t stage)> pretends;  // seconds of a step; empty: the clock is right
+  std::function<double(const instruction&)> wait;  // milliseconds
+  // seconds of a step; empty: the clock is right
+  std::function<double(const voice&, std::int32_t stage)> pretends;
 
   struct odd_player {
     odd_ranks& all;
@@ -29,7 +30,8 @@ class odd_ranks : public ranks_type {
     void set(std::int32_t number, action what) {
       auto& own = all.actions_.emplace_back(std::make_unique<slowed>(slowed{&all, what}));
       const op kind = all.sheet().of.instructions[number].what;
-      all.ranks_type::player(rank).set(number, is_forward(kind) || is_backward(kind) ? action{&run_slowed, own.get()} : what);
+      all.ranks_type::player(rank).set(
+          number, is_forward(kind) || is_backward(kind) ? action{&run_slowed, own.get()} : what);
     }
     void clock(double* seconds) {
       all.clock_ = seconds;
@@ -53,7 +55,8 @@ class odd_ranks : public ranks_type {
   };
   static bool run_slowed(void* self, const instruction& it, std::int32_t number) {
     const slowed& own = *static_cast<slowed*>(self);
-    if (own.all->wait) std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(own.all->wait(it)));
+    if (own.all->wait)
+      std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(own.all->wait(it)));
     return own.what.run(own.what.stage, it, number);
   }
   std::vector<std::unique_ptr<slowed>> actions_;
@@ -63,8 +66,10 @@ using odd_trainer = pipeline_trainer<towers, cpu::device, fp32, odd_ranks>;
 
 // Pictures on so many replicas, captions on the rank behind them; two microbatches each, one loss.
 score replicas(int count) {
-  return placed(joined(beside(gpipe::write({1, 2}), gpipe::write({1, 2})), 1), {{count, 1}, {1, 1}}, count + 1,
-                [count](std::int32_t voice, std::int32_t replica, std::int32_t, std::int32_t) { return voice == 0 ? replica : count; });
+  return placed(joined(beside(gpipe::write({1, 2}), gpipe::write({1, 2})), 1), {{count, 1}, {1, 1}},
+                count + 1, [count](std::int32_t voice, std::int32_t replica, std::int32_t, std::int32_t) {
+                  return voice == 0 ? replica : count;
+                });
 }
 pipeline_config quick(motet::index batch, const resplit_options& how) {
   pipeline_config config;
@@ -116,7 +121,8 @@ TEST_CASE("memory is planned for the largest share, and none is taken in a step"
       for (int k = 0; k < 3; ++k) train.step(whole, 1e-3);
       CHECK(allocations.load() == allocated);
       // Who has most fills its slots to the byte.
-      CHECK(train.used_of_slots()[static_cast<std::size_t>(r)] == planned[static_cast<std::size_t>(r)].stages.slots);
+      CHECK(train.used_of_slots()[static_cast<std::size_t>(r)] ==
+            planned[static_cast<std::size_t>(r)].stages.slots);
     }
     CHECK(page_bytes.load() - before == bytes);
   }
@@ -126,7 +132,8 @@ TEST_CASE("samples leave a slow replica until the bounds") {
   odd_trainer train(replicas(2), quick(16, {.every = 2, .most = 1.25, .step = 0.25}));
   train.ranks().wait = [&](const instruction& it) {
     const voice& sings = train.of().voices[it.voice];
-    const interval mine = share(train.shares(sings.module)[sings.replica], sings.group, it.microbatch % sings.group);
+    const interval mine =
+        share(train.shares(sings.module)[sings.replica], sings.group, it.microbatch % sings.group);
     return static_cast<double>(mine.size()) * (sings.module == 0 && sings.replica == 0 ? 2 : 0.25);
   };
   train.prepare();
@@ -147,7 +154,8 @@ TEST_CASE("samples leave a slow replica until the bounds") {
 }
 
 TEST_CASE("shares come to where all replicas are through at the same time, and follow when that changes") {
-  odd_trainer train(replicas(3), quick(24, {.every = 3, .most = 2, .step = 0.25, .smoothing = 0, .worth = 0}));
+  odd_trainer train(replicas(3),
+                    quick(24, {.every = 3, .most = 2, .step = 0.25, .smoothing = 0, .worth = 0}));
   std::vector<double> rates{1, 2, 2};
   train.ranks().pretends = [&](const voice& sings, std::int32_t) {
     const auto mine = static_cast<double>(train.shares(sings.module)[sings.replica]);
@@ -178,7 +186,8 @@ TEST_CASE("shares come to where all replicas are through at the same time, and f
 }
 
 TEST_CASE("shares are not in a checkpoint: a run goes on with even ones") {
-  const std::filesystem::path run = std::filesystem::temp_directory_path() / ("motet_resplit_" + std::to_string(::getpid()));
+  const std::filesystem::path run =
+      std::filesystem::temp_directory_path() / ("motet_resplit_" + std::to_string(::getpid()));
   const test_data data(24);
   const auto whole = data.batch<towers>();
   single_rank<towers, fp32> one(24, 1);
@@ -203,23 +212,32 @@ TEST_CASE("shares are not in a checkpoint: a run goes on with even ones") {
     rest.first = one.first;
     rest.second = one.second;
     rest.updates = one.updates;
-    for (int k = 0; k < 2; ++k) CHECK(next.step(whole, 1e-3).loss == doctest::Approx(rest.step(whole, 1e-3).loss).epsilon(1e-4));
+    for (int k = 0; k < 2; ++k)
+      CHECK(next.step(whole, 1e-3).loss == doctest::Approx(rest.step(whole, 1e-3).loss).epsilon(1e-4));
     CHECK(way_apart(next.weights(), rest.weights, start) < 1e-3);
   }
   std::filesystem::remove_all(run);
 }
 
 TEST_CASE("bad options and shares are refused with what is wanted") {
-  const auto made = [&](const resplit_options& how) { return refusal([&] { trainer_type(replicas(2), quick(16, how)); }); };
-  CHECK(made({.every = -1}).find("resplit: every is -1, must be a number of steps, or 0 for never") != std::string::npos);
+  const auto made = [&](const resplit_options& how) {
+    return refusal([&] { trainer_type(replicas(2), quick(16, how)); });
+  };
+  CHECK(made({.every = -1}).find("resplit: every is -1, must be a number of steps, or 0 for never") !=
+        std::string::npos);
   CHECK(made({.every = 5}).find("resplit: most is 1.0") != std::string::npos);
   trainer_type train(replicas(2), quick(16, {.every = 0, .most = 1.25}));
-  CHECK(refusal([&] { train.set_shares(0, {8, 8}); }).find("set_shares() before prepare()") != std::string::npos);
+  CHECK(refusal([&] {
+          train.set_shares(0, {8, 8});
+        }).find("set_shares() before prepare()") != std::string::npos);
   train.prepare();
   CHECK(refusal([&] {
           train.set_shares(0, {4, 12});
-        }).find("shares of picture are 4, 12; its 2 replicas share 16 samples of a group, each has 2 to 10 of them") != std::string::npos);
-  CHECK(refusal([&] { train.set_shares(2, {16}); }).find("resplit: module is 2, must be one of 2") != std::string::npos);
+        })
+            .find("shares of picture are 4, 12; its 2 replicas share 16 samples of a group, each has 2 to 10 "
+                  "of them") != std::string::npos);
+  CHECK(refusal([&] { train.set_shares(2, {16}); }).find("resplit: module is 2, must be one of 2") !=
+        std::string::npos);
   CHECK(train.shares(0) == list<motet::index>{8, 8});
   trainer_type even(replicas(2), quick(16, {}));
   even.prepare();

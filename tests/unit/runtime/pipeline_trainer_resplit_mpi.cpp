@@ -46,7 +46,8 @@ pipeline_config config_of(motet::index batch, const resplit_options& how) {
   return config;
 }
 score replicas(int ranks) {
-  return placed(joined(beside(gpipe::write({1, 2}), gpipe::write({1, 2})), 1), {{ranks, 1}, {ranks, 1}}, ranks,
+  return placed(joined(beside(gpipe::write({1, 2}), gpipe::write({1, 2})), 1), {{ranks, 1}, {ranks, 1}},
+                ranks,
                 [](std::int32_t, std::int32_t replica, std::int32_t, std::int32_t) { return replica; });
 }
 
@@ -56,7 +57,8 @@ TEST_CASE("any shares over processes give the single rank's loss, gradients and 
   const int ranks = motet::tests::mpi_session().ranks();
   if (ranks == 1) return;
   plan_maker maker(8, ranks, 2, ranks);
-  for (std::uint64_t i = 0; i < 4; ++i) compare_any_shares<process_rank<mpi::world, mpi::endpoint>>(make_with_replicas(maker), i);
+  for (std::uint64_t i = 0; i < 4; ++i)
+    compare_any_shares<process_rank<mpi::world, mpi::endpoint>>(make_with_replicas(maker), i);
 }
 
 TEST_CASE("processes agree on the shares that each of them measures a part of") {
@@ -88,7 +90,8 @@ TEST_CASE("ranks with other options are told") {
   std::string text;
   try {
     const resplit_options how{.every = 10, .most = here.rank() == 0 ? 1.5 : 1.25};
-    pipeline_trainer<towers, cpu::device, fp32, process_rank<mpi::world, mpi::endpoint>>(replicas(here.ranks()), config_of(12 * here.ranks(), how));
+    pipeline_trainer<towers, cpu::device, fp32, process_rank<mpi::world, mpi::endpoint>>(
+        replicas(here.ranks()), config_of(12 * here.ranks(), how));
   } catch (const error& problem) {
     text = problem.what();
   }

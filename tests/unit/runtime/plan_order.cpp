@@ -59,13 +59,18 @@ plan of_eight(module_plan picture, module_plan caption) {
   return out;
 }
 std::vector<candidate> candidates() {
-  const auto picture = [](std::int32_t first, degrees split, int microbatches = 1) { return on_ranks("picture", first, split, microbatches); };
-  const auto caption = [](std::int32_t first, degrees split, int microbatches = 1) { return on_ranks("caption", first, split, microbatches); };
+  const auto picture = [](std::int32_t first, degrees split, int microbatches = 1) {
+    return on_ranks("picture", first, split, microbatches);
+  };
+  const auto caption = [](std::int32_t first, degrees split, int microbatches = 1) {
+    return on_ranks("caption", first, split, microbatches);
+  };
   module_plan remade = picture(0, {.stages = 2, .data = 2});
   remade.remade.resize(2, 1);
   return {{"replicas side by side", of_eight(picture(0, {.data = 6}), caption(6, {.data = 2}))},
           {"a tensor group for each", of_eight(picture(0, {.tensor = 4}), caption(4, {.tensor = 4}))},
-          {"a pipeline of four and four replicas", of_eight(picture(0, {.stages = 4}, 4), caption(4, {.data = 4}))},
+          {"a pipeline of four and four replicas",
+           of_eight(picture(0, {.stages = 4}, 4), caption(4, {.data = 4}))},
           {"two pipelines that run forward again", of_eight(remade, caption(4, {.stages = 2}, 2))},
           {"a rank each", of_eight(picture(0, {}), caption(1, {}))}};
 }
@@ -89,25 +94,29 @@ TEST_CASE("simulated order of five plans equals their measured order on the time
     each.simulated = when.makespan;
     if (least == 0 || when.makespan < least) least = when.makespan;
   }
-  std::sort(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.simulated < b.simulated; });
+  std::sort(all.begin(), all.end(),
+            [](const candidate& a, const candidate& b) { return a.simulated < b.simulated; });
   // Far enough apart that a machine need not be still to tell them apart.
   for (std::size_t i = 1; i < all.size(); ++i) REQUIRE(all[i].simulated > 1.2 * all[i - 1].simulated);
 
-  // The fastest takes a sixth of a second. Waiting never ends early, so of several runs the shortest is the least disturbed; a machine that was busy
-  // for a while gets more of them.
+  // The fastest takes a sixth of a second. Waiting never ends early, so of several runs the shortest is the
+  // least disturbed; a machine that was busy for a while gets more of them.
   const double unit = 0.16 / least;
   bool ordered = false;
   for (int round = 0; round < 5 && !ordered; ++round) {
     for (candidate& each : all) {
       const program of = program_of(each.how);
-      stand_in<local::world, local::endpoint> ranks(of, plan_costs(of, each.how, model, eight(), {}, samples), unit, 60);
+      stand_in<local::world, local::endpoint> ranks(of, plan_costs(of, each.how, model, eight(), {}, samples),
+                                                    unit, 60);
       const double took = ranks.run().seconds;
       CHECK(took >= each.simulated * unit * (1 - 1e-9));
       if (each.measured == 0 || took < each.measured) each.measured = took;
     }
-    ordered = std::is_sorted(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.measured < b.measured; });
+    ordered = std::is_sorted(all.begin(), all.end(),
+                             [](const candidate& a, const candidate& b) { return a.measured < b.measured; });
   }
   for (const candidate& each : all)
-    MESSAGE(std::string(each.what) << ": simulated " << each.simulated * unit << " s, measured " << each.measured << " s");
+    MESSAGE(std::string(each.what) << ": simulated " << each.simulated * unit << " s, measured "
+                                   << each.measured << " s");
   CHECK(ordered);
 }

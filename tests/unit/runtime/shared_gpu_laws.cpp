@@ -43,7 +43,8 @@ std::string run_ranks(shared_gpu::world& world, Rank rank) {
 }
 
 void check_sums(std::uint64_t seed, bool ring) {
-  const laws::made_ranks ranks{1 + static_cast<std::int32_t>(seed % 3), 1 + static_cast<std::int32_t>(seed / 3 % 2)};
+  const laws::made_ranks ranks{1 + static_cast<std::int32_t>(seed % 3),
+                               1 + static_cast<std::int32_t>(seed / 3 % 2)};
   shared_gpu::world world(ranks.size(), 0, {});
   const auto lists = ranks.groups();
   shared_gpu::group_set set(world, lists);
@@ -51,8 +52,12 @@ void check_sums(std::uint64_t seed, bool ring) {
   CHECK(run_ranks(world, [&](shared_gpu::endpoint& end) {
           laws::shared_gpu_place place(end);
           shared_gpu::group cut(set, end.rank() % ranks.tensor, end), shared(set, ranks.tensor, end);
-          shared_gpu::group *const one = ranks.replicas > 1 ? &cut : nullptr, *const other = ranks.size() > 1 ? &shared : nullptr;
-          if (ring) wrong += laws::check_ring(place, ranks, end.rank(), one, other, end, seed, 1 + static_cast<std::int32_t>(seed % 3));
+          shared_gpu::group *const one = ranks.replicas > 1 ? &cut : nullptr, *const other = ranks.size() > 1
+                                                                                                 ? &shared
+                                                                                                 : nullptr;
+          if (ring)
+            wrong += laws::check_ring(place, ranks, end.rank(), one, other, end, seed,
+                                      1 + static_cast<std::int32_t>(seed % 3));
           else wrong += laws::check_reduction(place, ranks, end.rank(), one, other, end, seed, seed % 2 == 0);
         }) == "");
   CHECK(wrong == 0);
@@ -77,7 +82,8 @@ void check_bridge(const laws::bridge_problem& problem) {
               groups[side].emplace(set, number, end);
               tensor[side] = any_group(*groups[side]);
             }
-          laws::bridge_rank<T, shared_gpu::endpoint, laws::shared_gpu_place> player(problem, end, 0, tensor[0], tensor[1]);
+          laws::bridge_rank<T, shared_gpu::endpoint, laws::shared_gpu_place> player(problem, end, 0,
+                                                                                    tensor[0], tensor[1]);
           for (std::size_t step = 0; step < problem.steps.size(); ++step) {
             end.begin_step();
             const std::string found = player.step(step);

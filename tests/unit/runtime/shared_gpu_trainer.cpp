@@ -13,16 +13,22 @@
 // Plans of several ranks that share a GPU train as one rank on the CPU does.
 namespace {
 
-using picture = motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
+using picture = motet::module<
+    "picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
 using caption =
-    motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
+    motet::module<"caption",
+                  text_tower<text_config{
+                      .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
 using towers = model<join<info_nce, picture, caption>>;
 using sigmoid_towers = model<join<pairwise_sigmoid, picture, caption>>;
-using fixed_picture = motet::module<"picture", frozen<vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>>;
+using fixed_picture = motet::module<
+    "picture",
+    frozen<vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>>;
 using half_frozen = model<join<info_nce, fixed_picture, caption>>;
 
 template <class Model>
-using on_gpu = pipeline_trainer<Model, motet::cuda::device, fp32, thread_ranks<shared_gpu::world, shared_gpu::endpoint>>;
+using on_gpu =
+    pipeline_trainer<Model, motet::cuda::device, fp32, thread_ranks<shared_gpu::world, shared_gpu::endpoint>>;
 
 using laws::in_groups;
 using laws::of;
@@ -49,9 +55,10 @@ void follow(const plan& order_of, motet::index samples, int steps, const std::ve
     const test_data data(samples, static_cast<std::uint64_t>(1 + step % 3));
     const auto whole = data.batch<Model>();
     const step_result wanted = one.step(whole, rate), found = many.step(whole, rate);
-    worst.add(std::abs(found.loss - wanted.loss) / std::max(1.0, std::abs(wanted.loss)), found.loss, wanted.loss,
-              [&] { return "step " + std::to_string(step); });
-    if (step == 0) CHECK(laws::off_by(found.gradient_norm, wanted.gradient_norm) <= 1e-5 * wanted.gradient_norm);
+    worst.add(std::abs(found.loss - wanted.loss) / std::max(1.0, std::abs(wanted.loss)), found.loss,
+              wanted.loss, [&] { return "step " + std::to_string(step); });
+    if (step == 0)
+      CHECK(laws::off_by(found.gradient_norm, wanted.gradient_norm) <= 1e-5 * wanted.gradient_norm);
   }
   CHECK(worst < 1e-4);
 }
@@ -59,47 +66,73 @@ void follow(const plan& order_of, motet::index samples, int steps, const std::ve
 }  // namespace
 
 TEST_CASE("1F1B over two ranks: fifty steps give the losses of one rank on the CPU") {
-  follow(of(2, "1f1b", {in_groups(1, on_ranks("picture", 0, {2, 1, 1, 1}, 2)), in_groups(1, on_ranks("caption", 0, {2, 1, 1, 1}, 2))}), 8, 50);
+  follow(of(2, "1f1b",
+            {in_groups(1, on_ranks("picture", 0, {2, 1, 1, 1}, 2)),
+             in_groups(1, on_ranks("caption", 0, {2, 1, 1, 1}, 2))}),
+         8, 50);
 }
 
 TEST_CASE("1F1B over four ranks") {
-  follow(of(4, "1f1b", {in_groups(1, on_ranks("picture", 0, {4, 1, 1, 1}, 4)), in_groups(1, on_ranks("caption", 0, {4, 1, 1, 1}, 4))}), 8, 3);
+  follow(of(4, "1f1b",
+            {in_groups(1, on_ranks("picture", 0, {4, 1, 1, 1}, 4)),
+             in_groups(1, on_ranks("caption", 0, {4, 1, 1, 1}, 4))}),
+         8, 3);
 }
 
 TEST_CASE("one loss for the whole batch, forwards that come again, and backwards in two parts") {
   module_plan stashes = on_ranks("picture", 0, {2, 1, 1, 1}, 4);
   stashes.stash = 1;
   follow(of(4, "batch_sync", {stashes, on_ranks("caption", 2, {2, 1, 1, 1}, 2)}), 8, 3);
-  follow(of(3, "zb_h1", {in_groups(1, on_ranks("picture", 0, {2, 1, 1, 1}, 3)), in_groups(1, on_ranks("caption", 2, {1, 1, 1, 1}, 3))}), 6, 3);
+  follow(of(3, "zb_h1",
+            {in_groups(1, on_ranks("picture", 0, {2, 1, 1, 1}, 3)),
+             in_groups(1, on_ranks("caption", 2, {1, 1, 1, 1}, 3))}),
+         6, 3);
 }
 
 TEST_CASE("tensor groups and context groups") {
-  follow(of(3, "batch_sync", {on_ranks("picture", 0, {1, 1, 1, 2}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
-  follow(of(4, "batch_sync", {on_ranks("picture", 0, {1, 1, 2, 2}), on_ranks("caption", 0, {2, 1, 2, 1})}), 8, 2);
+  follow(
+      of(3, "batch_sync", {on_ranks("picture", 0, {1, 1, 1, 2}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}),
+      8, 3);
+  follow(of(4, "batch_sync", {on_ranks("picture", 0, {1, 1, 2, 2}), on_ranks("caption", 0, {2, 1, 2, 1})}), 8,
+         2);
 }
 
-TEST_CASE("replicas with sums of gradients, which share the optimizer's work or keep no gradients but their own") {
+TEST_CASE(
+    "replicas with sums of gradients, which share the optimizer's work or keep no gradients but their own") {
   for (const int zero : {0, 1, 2}) {
     CAPTURE(zero);
-    follow(of(3, "batch_sync", {with_zero(zero, on_ranks("picture", 0, {1, 2, 1, 1}, 2)), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
+    follow(of(3, "batch_sync",
+              {with_zero(zero, on_ranks("picture", 0, {1, 2, 1, 1}, 2)),
+               on_ranks("caption", 2, {1, 1, 1, 1}, 2)}),
+           8, 3);
   }
 }
 
 TEST_CASE("a frozen module, and the sigmoid loss, whose rows pass by") {
-  follow<half_frozen>(of(3, "batch_sync", {on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
-  follow<sigmoid_towers>(of(3, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
+  follow<half_frozen>(
+      of(3, "batch_sync", {on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}),
+      8, 3);
+  follow<sigmoid_towers>(
+      of(3, "batch_sync", {on_ranks("picture", 0, {1, 2, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}),
+      8, 3);
 }
 
 TEST_CASE("each rank on its own share of the multiprocessors") {
-  follow(of(4, "batch_sync", {on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 2, {2, 1, 1, 1}, 2)}), 8, 2, {32});
+  follow(
+      of(4, "batch_sync", {on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 2, {2, 1, 1, 1}, 2)}),
+      8, 2, {32});
 }
 
 TEST_CASE("a rank with more to do on more of them") {
-  follow(of(3, "batch_sync", {on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 2, {56, 48, 24});
+  follow(
+      of(3, "batch_sync", {on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}),
+      8, 2, {56, 48, 24});
 }
 
 TEST_CASE("times are of the GPU's work, and a record has them for every instruction") {
-  const plan two = of(2, "1f1b", {in_groups(1, on_ranks("picture", 0, {2, 1, 1, 1}, 2)), in_groups(1, on_ranks("caption", 0, {2, 1, 1, 1}, 2))});
+  const plan two = of(2, "1f1b",
+                      {in_groups(1, on_ranks("picture", 0, {2, 1, 1, 1}, 2)),
+                       in_groups(1, on_ranks("caption", 0, {2, 1, 1, 1}, 2))});
   score order;
   REQUIRE(write_plan(two, facts_of<towers>(), order).ok());
   pipeline_config config;
@@ -119,7 +152,8 @@ TEST_CASE("times are of the GPU's work, and a record has them for every instruct
 }
 
 TEST_CASE("a checkpoint of these ranks goes on on the CPU, and back") {
-  const plan two = of(2, "batch_sync", {on_ranks("picture", 0, {1, 1, 1, 1}, 2), on_ranks("caption", 1, {1, 1, 1, 1}, 2)});
+  const plan two =
+      of(2, "batch_sync", {on_ranks("picture", 0, {1, 1, 1, 1}, 2), on_ranks("caption", 1, {1, 1, 1, 1}, 2)});
   score order;
   REQUIRE(write_plan(two, facts_of<towers>(), order).ok());
   pipeline_config config;

@@ -8,15 +8,20 @@
 
 #include "unit/runtime/single_rank.hpp"
 
-// Products in bf16 on ranks: the copies of weights that they take follow the weights, also those that other ranks update.
+// Products in bf16 on ranks: the copies of weights that they take follow the weights, also those that other
+// ranks update.
 namespace {
 
 // Pictures wide enough that sums of their layers are shared, too.
-using picture = motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 24, .layers = 2, .heads = 2, .embedding = 8}>>;
+using picture = motet::module<
+    "picture", vit<vit_config{.image = 8, .patch = 4, .width = 24, .layers = 2, .heads = 2, .embedding = 8}>>;
 using caption =
-    motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
+    motet::module<"caption",
+                  text_tower<text_config{
+                      .vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
 using towers = model<join<info_nce, picture, caption>>;
-using on_gpu = pipeline_trainer<towers, motet::cuda::device, mixed_bf16, thread_ranks<shared_gpu::world, shared_gpu::endpoint>>;
+using on_gpu = pipeline_trainer<towers, motet::cuda::device, mixed_bf16,
+                                thread_ranks<shared_gpu::world, shared_gpu::endpoint>>;
 
 }  // namespace
 
@@ -50,7 +55,8 @@ TEST_CASE("steps are those of ranks that make all copies again before each step"
       const step_result found = one.step(whole, 1e-2), wanted = other.step(whole, 1e-2);
       CHECK(found.loss == wanted.loss);
       CHECK(found.gradient_norm == wanted.gradient_norm);
-      // A rank that updates all that it holds has its copies by then; who gets weights from others makes them at the next step.
+      // A rank that updates all that it holds has its copies by then; who gets weights from others makes them
+      // at the next step.
       CHECK(stale(one, 2) == 0);
       CHECK((stale(one, 0) > 0) == (zero > 0));
     }

@@ -25,10 +25,13 @@ struct test_data {
 
   explicit test_data(motet::index count, std::uint64_t seed = 1, bool full = false) : samples(count) {
     const random_stream normal(seed, "pixels"), lengths(seed, "lengths"), words(seed, "words");
-    for (motet::index i = 0; i < count * 3 * 64; ++i) pixels.push_back(static_cast<float>(normal.normal(static_cast<std::uint64_t>(i))));
+    for (motet::index i = 0; i < count * 3 * 64; ++i)
+      pixels.push_back(static_cast<float>(normal.normal(static_cast<std::uint64_t>(i))));
     for (motet::index s = 0; s < count; ++s) {
-      const auto length = full ? 6 : static_cast<motet::index>(1 + lengths.below(static_cast<std::uint64_t>(s), 6));
-      for (motet::index k = 0; k < length; ++k) ids.push_back(static_cast<std::int32_t>(words.below(ids.size(), 20)));
+      const auto length =
+          full ? 6 : static_cast<motet::index>(1 + lengths.below(static_cast<std::uint64_t>(s), 6));
+      for (motet::index k = 0; k < length; ++k)
+        ids.push_back(static_cast<std::int32_t>(words.below(ids.size(), 20)));
       offsets.push_back(static_cast<motet::index>(ids.size()));
     }
   }
@@ -53,8 +56,13 @@ class single_rank {
  public:
   using master = typename Numbers::master;
 
-  single_rank(motet::index samples, motet::index groups, const adamw_settings& settings = {}, std::uint64_t seed = 1)
-      : groups_(groups), settings_(settings), seed_(seed), parts_(samples, groups), parameters_(Model::parameters()) {
+  single_rank(motet::index samples, motet::index groups, const adamw_settings& settings = {},
+              std::uint64_t seed = 1)
+      : groups_(groups),
+        settings_(settings),
+        seed_(seed),
+        parts_(samples, groups),
+        parameters_(Model::parameters()) {
     weights.resize(static_cast<std::size_t>(Model::parameter_size));
     initialise(parameters_, seed, weights.data(), Model::parameter_size);
     gradients.resize(static_cast<std::size_t>(Model::trainable_size));
@@ -74,7 +82,8 @@ class single_rank {
       std::fill(gradients.begin(), gradients.end(), master(0));
       const draw_key_type draws{seed_, static_cast<std::uint64_t>(updates), row};
       device_.run([&](auto& ctx) { loss += contrast(ctx, part) / static_cast<double>(groups_); }, draws);
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<double>(gradients[i]) / static_cast<double>(groups_);
+      for (std::size_t i = 0; i < sum.size(); ++i)
+        sum[i] += static_cast<double>(gradients[i]) / static_cast<double>(groups_);
       row += Model::template module_at<0>::net::rows(std::get<0>(part)).rows();
     }
     for (std::size_t i = 0; i < sum.size(); ++i) gradients[i] = static_cast<master>(sum[i]);
@@ -83,14 +92,15 @@ class single_rank {
   step_result step(const typename Model::batch& whole, double rate) {
     step_result result;
     result.loss = differentiate(whole);
-    for (const master each : gradients) result.gradient_norm += static_cast<double>(each) * static_cast<double>(each);
+    for (const master each : gradients)
+      result.gradient_norm += static_cast<double>(each) * static_cast<double>(each);
     result.gradient_norm = std::sqrt(result.gradient_norm);
     const double scale = clip_scale(result.gradient_norm, settings_.clip);
     device_.run([&](auto& ctx) {
       for (const parameter_run& run : decay_runs(parameters_, Model::trainable_size)) {
         const auto own = adamw_step_for<cpu::adamw_step>(settings_, updates + 1, rate, scale, run.decay);
-        adamw(ctx, weights.data() + run.offset, gradients.data() + run.offset, first.data() + run.offset, second.data() + run.offset, run.size, own,
-              false);
+        adamw(ctx, weights.data() + run.offset, gradients.data() + run.offset, first.data() + run.offset,
+              second.data() + run.offset, run.size, own, false);
       }
     });
     master& log_scale = weights[static_cast<std::size_t>(Model::loss_at)];
@@ -106,7 +116,8 @@ class single_rank {
   using draw_key_type = cpu::draw_key;
   template <class C>
   double contrast(C& ctx, const typename Model::batch& part) {
-    return contrastive_step<Model>::run(ctx, motet::weights<Numbers>{weights.data()}, motet::gradients<Numbers>{gradients.data()},
+    return contrastive_step<Model>::run(ctx, motet::weights<Numbers>{weights.data()},
+                                        motet::gradients<Numbers>{gradients.data()},
                                         std::span<const typename Model::batch>(&part, 1));
   }
 
@@ -118,8 +129,8 @@ class single_rank {
   cpu::device device_{1};
 };
 
-// The largest distance of a tensor from what it should be, relative to its size. What is a ten-thousandth of the whole or less (the gradient of a key's
-// bias is zero but for rounding) is compared with that.
+// The largest distance of a tensor from what it should be, relative to its size. What is a ten-thousandth of
+// the whole or less (the gradient of a key's bias is zero but for rounding) is compared with that.
 template <class Model, class Master>
 laws::deviation apart(const std::vector<Master>& found, const std::vector<Master>& wanted) {
   REQUIRE(found.size() == wanted.size());
@@ -143,12 +154,14 @@ laws::deviation apart(const std::vector<Master>& found, const std::vector<Master
   return worst;
 }
 
-// How far two runs are apart, relative to the way that they went. Not by tensors: rounding turns the sign of a gradient that is zero but for it, and Adam
-// makes a step of that.
-inline laws::deviation way_apart(const std::vector<float>& found, const std::vector<float>& wanted, const std::vector<float>& start) {
+// How far two runs are apart, relative to the way that they went. Not by tensors: rounding turns the sign of
+// a gradient that is zero but for it, and Adam makes a step of that.
+inline laws::deviation way_apart(const std::vector<float>& found, const std::vector<float>& wanted,
+                                 const std::vector<float>& start) {
   double off = 0, way = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const double a = static_cast<double>(found[i]), b = static_cast<double>(wanted[i]), from = static_cast<double>(start[i]);
+    const double a = static_cast<double>(found[i]), b = static_cast<double>(wanted[i]),
+                 from = static_cast<double>(start[i]);
     off += (a - b) * (a - b);
     way += (b - from) * (b - from);
   }
@@ -157,7 +170,8 @@ inline laws::deviation way_apart(const std::vector<float>& found, const std::vec
 
 // Loss and every gradient of a pipeline beside the single rank's.
 template <class Model, class Numbers>
-void compare_with_single_rank(const score& order, motet::index samples, double tolerance, std::vector<std::vector<motet::index>> layers = {}) {
+void compare_with_single_rank(const score& order, motet::index samples, double tolerance,
+                              std::vector<std::vector<motet::index>> layers = {}) {
   const test_data data(samples);
   const auto whole = data.batch<Model>();
   const motet::index groups = order.voices()[0].joins();

@@ -7,10 +7,13 @@
 // Towers that train in milliseconds, and a batch for them with captions of unequal length.
 
 using small_picture =
-    motet::module<"picture", motet::vit<motet::vit_config{.image = 8, .patch = 4, .width = 16, .layers = 2, .heads = 2, .embedding = 8}>>;
+    motet::module<"picture",
+                  motet::vit<motet::vit_config{
+                      .image = 8, .patch = 4, .width = 16, .layers = 2, .heads = 2, .embedding = 8}>>;
 using small_caption =
     motet::module<"caption",
-                  motet::text_tower<motet::text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
+                  motet::text_tower<motet::text_config{
+                      .vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
 using small_model = motet::model<motet::join<motet::info_nce, small_picture, small_caption>>;
 
 struct small_batch {
@@ -20,10 +23,12 @@ struct small_batch {
 
   explicit small_batch(motet::index samples, std::uint64_t seed = 1) : pixels(samples * 3 * 8 * 8) {
     const motet::random_stream normal(seed, "pixels"), lengths(seed, "lengths"), words(seed, "words");
-    for (motet::index i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(normal.normal(static_cast<std::uint64_t>(i)));
+    for (motet::index i = 0; i < pixels.size(); ++i)
+      pixels[i] = static_cast<float>(normal.normal(static_cast<std::uint64_t>(i)));
     for (motet::index s = 0; s < samples; ++s) {
       const auto length = static_cast<motet::index>(1 + lengths.below(static_cast<std::uint64_t>(s), 6));
-      for (motet::index k = 0; k < length; ++k) ids.push_back(static_cast<std::int32_t>(words.below(ids.size(), 20)));
+      for (motet::index k = 0; k < length; ++k)
+        ids.push_back(static_cast<std::int32_t>(words.below(ids.size(), 20)));
       offsets.push_back(static_cast<motet::index>(ids.size()));
     }
   }

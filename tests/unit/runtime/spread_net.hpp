@@ -5,7 +5,8 @@
 
 #include <array>
 
-// A net of a few tensors as one rank of tensor x replicas holds it, with numbers that tell where in the whole tensors they belong.
+// A net of a few tensors as one rank of tensor x replicas holds it, with numbers that tell where in the whole
+// tensors they belong.
 struct spread_net {
   struct places {
     std::int32_t tensor = 1, replicas = 1;
@@ -23,8 +24,8 @@ struct spread_net {
     using motet::interval;
     std::vector<motet::parameter> out;
     size = 0;
-    const auto add = [&](const char* name, motet::index rows, motet::index width, bool vector, std::vector<interval> held_rows,
-                         std::vector<interval> held_columns) {
+    const auto add = [&](const char* name, motet::index rows, motet::index width, bool vector,
+                         std::vector<interval> held_rows, std::vector<interval> held_columns) {
       motet::parameter made;
       made.name = name;
       made.rows = rows;
@@ -51,7 +52,8 @@ struct spread_net {
     return out;
   }
   static float number(const motet::parameter& of, motet::index element) {
-    return static_cast<float>(1000 * static_cast<int>(of.name[0]) + 100 * static_cast<int>(of.name.size()) + element);
+    return static_cast<float>(1000 * static_cast<int>(of.name[0]) + 100 * static_cast<int>(of.name.size()) +
+                              element);
   }
 
   spread_net(places of, std::int32_t rank) {
@@ -59,8 +61,11 @@ struct spread_net {
     parameters = held({of.tensor, shard}, size);
     std::vector<motet::interval> shared;
     for (const auto& each : parameters)
-      if (each.shared && of.tensor > 1) shared.push_back({each.offset, each.offset + motet::parameter_space(each.held())});
-    share = motet::plan_reduction(size, shared, {of.replicas, replica}, {of.ranks(), rank}, {64, 20, of.shards}).share;
+      if (each.shared && of.tensor > 1)
+        shared.push_back({each.offset, each.offset + motet::parameter_space(each.held())});
+    share =
+        motet::plan_reduction(size, shared, {of.replicas, replica}, {of.ranks(), rank}, {64, 20, of.shards})
+            .share;
     for (auto* each : {&weights, &still}) each->assign(static_cast<std::size_t>(size), -1);
     for (auto* each : {&first, &second}) each->assign(static_cast<std::size_t>(share.moments), -1);
     // What does not learn is written by the first that holds it.

@@ -9,7 +9,8 @@
 
 #include <doctest/doctest.h>
 
-// What plans take a tower to do, against dry runs of its type: the formulas of plan/tower_steps.hpp are no bookkeeping of their own.
+// What plans take a tower to do, against dry runs of its type: the formulas of plan/tower_steps.hpp are no
+// bookkeeping of their own.
 namespace motet::dry_runs {
 
 inline constexpr index samples = 12;
@@ -21,14 +22,16 @@ struct counted {
 template <class Net, class Numbers>
 counted dry_run(stage_range range, const spread_place& place) {
   const auto number = [](index from) { return static_cast<std::int32_t>(from); };
-  const any_group tensor(number(place.tensor), number(place.tensor_member)), context(number(place.context), number(place.context_member));
+  const any_group tensor(number(place.tensor), number(place.tensor_member)),
+      context(number(place.context), number(place.context_member));
   const replica_microbatches<Net> parts({samples, 1, 1, 1}, 0, place, tensor, context);
   stage_position at;
   at.range = range;
   at.cut = {number(place.tensor), number(place.tensor_member)};
   counted out;
   out.work = work_of_stage(table_of_net<Net, cpu::context, Numbers>, at, parts, place);
-  out.parameters = static_cast<double>(Net::stage::parameter_end(range, at.cut) - Net::stage::parameter_begin(range, at.cut));
+  out.parameters = static_cast<double>(Net::stage::parameter_end(range, at.cut) -
+                                       Net::stage::parameter_begin(range, at.cut));
   const stage_needs needs = measure_stage(table_of_net<Net, cpu::context, Numbers>, at, parts);
   // A later stage reads the rows that came in from where they arrived.
   out.kept_bytes = static_cast<double>(needs.slot) + (range.first > 0 ? out.work.boundary_bytes : 0);
@@ -37,10 +40,13 @@ counted dry_run(stage_range range, const spread_place& place) {
 }
 
 // How far two numbers are apart.
-inline double apart(double made, double wanted) { return wanted == 0 ? made : made > wanted ? made / wanted - 1 : 1 - made / wanted; }
+inline double apart(double made, double wanted) {
+  return wanted == 0 ? made : made > wanted ? made / wanted - 1 : 1 - made / wanted;
+}
 
 template <class Net, class Numbers = fp32>
-void check_range(const tower_outline& of, stage_range range, degrees split, double flops_apart, double kept_apart) {
+void check_range(const tower_outline& of, stage_range range, degrees split, double flops_apart,
+                 double kept_apart) {
   CAPTURE(range.first);
   CAPTURE(range.last);
   CAPTURE(split.tensor);
@@ -51,7 +57,8 @@ void check_range(const tower_outline& of, stage_range range, degrees split, doub
   CHECK(apart(samples * told.forward_flops, real.work.forward) < flops_apart);
   CHECK(apart(samples * told.input_flops, real.work.backward_input) < flops_apart);
   CHECK(apart(samples * told.weight_flops, real.work.backward_weight) < flops_apart);
-  const double bytes = (told.kept - told.kept_stream) * sizeof(typename Numbers::value) + told.kept_stream * sizeof(typename Numbers::stream);
+  const double bytes = (told.kept - told.kept_stream) * sizeof(typename Numbers::value) +
+                       told.kept_stream * sizeof(typename Numbers::stream);
   CHECK(apart(samples * bytes, real.kept_bytes) < kept_apart);
 }
 

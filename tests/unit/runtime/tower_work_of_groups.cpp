@@ -5,17 +5,28 @@ using namespace motet;
 using namespace motet::dry_runs;
 
 TEST_CASE("towers of experts, where dispatch keeps small tables that are not counted") {
-  using sparse = text_tower<text_config{
-      .vocabulary = 50, .context = 16, .width = 32, .layers = 3, .heads = 4, .embedding = 16, .mix = {.experts = 4, .hidden = 48, .top_k = 2}}>;
+  using sparse = text_tower<text_config{.vocabulary = 50,
+                                        .context = 16,
+                                        .width = 32,
+                                        .layers = 3,
+                                        .heads = 4,
+                                        .embedding = 16,
+                                        .mix = {.experts = 4, .hidden = 48, .top_k = 2}}>;
   const tower_outline of = outline_of<sparse>("sparse");
   CHECK(parameters_of(of) == sparse::parameter_size);
-  for (const stage_range range : {stage_range{0, 3}, stage_range{1, 2}}) check_range<sparse>(of, range, {}, 0.01, 0.02);
+  for (const stage_range range : {stage_range{0, 3}, stage_range{1, 2}})
+    check_range<sparse>(of, range, {}, 0.01, 0.02);
   check_range<sparse>(of, {0, 3}, {.tensor = 2}, 0.01, 0.05);
 }
 
 TEST_CASE("context groups, where rows and heads go round evenly") {
-  using heads =
-      text_tower<text_config{.vocabulary = 50, .context = 16, .width = 32, .layers = 3, .heads = 4, .embedding = 16, .pool = pool_kind::mean}>;
+  using heads = text_tower<text_config{.vocabulary = 50,
+                                       .context = 16,
+                                       .width = 32,
+                                       .layers = 3,
+                                       .heads = 4,
+                                       .embedding = 16,
+                                       .pool = pool_kind::mean}>;
   using ring = text_tower<text_config{.vocabulary = 50,
                                       .context = 16,
                                       .width = 32,
@@ -31,21 +42,30 @@ TEST_CASE("context groups, where rows and heads go round evenly") {
 }
 
 TEST_CASE("numbers that groups exchange") {
-  using net =
-      text_tower<text_config{.vocabulary = 50, .context = 16, .width = 32, .layers = 3, .heads = 4, .embedding = 16, .pool = pool_kind::mean}>;
+  using net = text_tower<text_config{.vocabulary = 50,
+                                     .context = 16,
+                                     .width = 32,
+                                     .layers = 3,
+                                     .heads = 4,
+                                     .embedding = 16,
+                                     .pool = pool_kind::mean}>;
   const tower_outline of = outline_of<net>("net");
   for (const std::int32_t tensor : {2, 4}) {
     const counted real = dry_run<net, fp32>({1, 2}, {.tensor = tensor});
     const part_work told = work_of_layers(of, 1, 2, {.tensor = tensor});
-    // Of what all have in the end a member gets what it did not have itself. Dry runs know it within a tenth: not whether a sum has a residual.
+    // Of what all have in the end a member gets what it did not have itself. Dry runs know it within a tenth:
+    // not whether a sum has a residual.
     const double others = static_cast<double>(tensor - 1) / tensor;
-    CHECK(samples * 4 * told.group_numbers * others == doctest::Approx(real.work.forward_group_bytes).epsilon(0.01));
-    CHECK(samples * 4 * told.backward_group_numbers * others == doctest::Approx(real.work.backward_group_bytes).epsilon(0.1));
+    CHECK(samples * 4 * told.group_numbers * others ==
+          doctest::Approx(real.work.forward_group_bytes).epsilon(0.01));
+    CHECK(samples * 4 * told.backward_group_numbers * others ==
+          doctest::Approx(real.work.backward_group_bytes).epsilon(0.1));
   }
 }
 
 TEST_CASE("mixed numbers keep the stream in 4 bytes, the rest in 2") {
-  using net = vit<vit_config{.image = 20, .patch = 5, .width = 40, .layers = 3, .heads = 4, .embedding = 16, .pre_norm = true}>;
+  using net = vit<vit_config{
+      .image = 20, .patch = 5, .width = 40, .layers = 3, .heads = 4, .embedding = 16, .pre_norm = true}>;
   for (const stage_range range : {stage_range{0, 3}, stage_range{1, 2}, stage_range{2, 3}})
     check_range<net, mixed_bf16>(outline_of<net>("mixed"), range, {}, 0.005, 0.01);
 }

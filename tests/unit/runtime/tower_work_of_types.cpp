@@ -12,7 +12,8 @@ namespace {
 struct draws {
   std::uint64_t state;
   constexpr motet::index between(motet::index least, motet::index most) {
-    return least + static_cast<motet::index>(motet::mixed_bits(state += motet::golden_step) % static_cast<std::uint64_t>(most - least + 1));
+    return least + static_cast<motet::index>(motet::mixed_bits(state += motet::golden_step) %
+                                             static_cast<std::uint64_t>(most - least + 1));
   }
   constexpr bool coin() { return between(0, 1) == 1; }
 };
@@ -63,7 +64,8 @@ void check_tower(const char* name) {
   const tower_outline of = outline_of<Net>(name);
   REQUIRE(check(of).ok());
   CHECK(parameters_of(of) == Net::parameter_size);
-  for (const stage_range range : {stage_range{0, of.layers}, stage_range{0, 1}, stage_range{1, of.layers}, stage_range{of.layers - 1, of.layers}}) {
+  for (const stage_range range : {stage_range{0, of.layers}, stage_range{0, 1}, stage_range{1, of.layers},
+                                  stage_range{of.layers - 1, of.layers}}) {
     // Nothing is rounded but places in memory, to 64 bytes.
     check_range<Net>(of, range, {}, 0.005, 0.01);
   }
@@ -71,7 +73,8 @@ void check_tower(const char* name) {
   for (const std::int32_t tensor : {2, 3})
     if (tensor <= of.keyed_heads()) check_range<Net>(of, {0, of.layers}, {.tensor = tensor}, 0.02, 0.02);
   // An estimate.
-  const double working = samples * 4 * working_numbers(of), measured = dry_run<Net, fp32>({0, of.layers}, {}).working_bytes;
+  const double working = samples * 4 * working_numbers(of),
+               measured = dry_run<Net, fp32>({0, of.layers}, {}).working_bytes;
   CAPTURE(working);
   CAPTURE(measured);
   CHECK(working > 0.8 * measured);

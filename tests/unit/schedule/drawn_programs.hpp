@@ -17,9 +17,11 @@ struct drawn_program {
   motet::timeline when;
 };
 
-inline drawn_program played(motet::program made, const motet::cost_table& costs, motet::delivery how = motet::delivery::buffered) {
+inline drawn_program played(motet::program made, const motet::cost_table& costs,
+                            motet::delivery how = motet::delivery::buffered) {
   drawn_program out{std::move(made), {}};
-  if (!motet::simulate(out.program, costs, out.when, how).ok()) throw std::runtime_error("the program of a test is not legal");
+  if (!motet::simulate(out.program, costs, out.when, how).ok())
+    throw std::runtime_error("the program of a test is not legal");
   return out;
 }
 inline drawn_program played(const motet::score& from, double join = 0) {
@@ -28,7 +30,8 @@ inline drawn_program played(const motet::score& from, double join = 0) {
   return played(std::move(made), costs);
 }
 // Messages take a quarter of a unit on the wire and a tenth to get there.
-inline drawn_program played_with_wires(const motet::score& from, motet::delivery how = motet::delivery::buffered, double join = 1) {
+inline drawn_program played_with_wires(const motet::score& from,
+                                       motet::delivery how = motet::delivery::buffered, double join = 1) {
   motet::program made = motet::compile(from);
   motet::cost_table costs = motet::even_costs(made, {1, 1, 1, 0, 1, 1}, join);
   costs.wires.inside = {0.1, 4};

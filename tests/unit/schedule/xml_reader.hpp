@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-// A small reader of XML that refuses what is not well-formed; enough for the drawings, which have neither DTD nor comments.
+// A small reader of XML that refuses what is not well-formed; enough for the drawings, which have neither DTD
+// nor comments.
 struct xml_element {
   std::string name;
   std::map<std::string, std::string> attributes;
@@ -17,7 +18,8 @@ struct xml_element {
   double number(const std::string& attribute) const { return std::stod(attributes.at(attribute)); }
   bool has_class(const std::string& kind) const {
     const auto found = attributes.find("class");
-    return found != attributes.end() && (" " + found->second + " ").find(" " + kind + " ") != std::string::npos;
+    return found != attributes.end() &&
+           (" " + found->second + " ").find(" " + kind + " ") != std::string::npos;
   }
 };
 
@@ -39,15 +41,23 @@ class xml_reader {
   void check_letters() {
     for (at_ = 0; at_ < text_.size();) {
       const auto byte = static_cast<unsigned char>(text_[at_]);
-      const std::size_t size = byte < 0x80 ? 1 : byte < 0xc2 ? 0 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : byte < 0xf5 ? 4 : 0;
-      if (size == 0 || at_ + size > text_.size() || (byte < 0x20 && byte != '\n' && byte != '\t')) refuse("a bad letter");
+      const std::size_t size = byte < 0x80   ? 1
+                               : byte < 0xc2 ? 0
+                               : byte < 0xe0 ? 2
+                               : byte < 0xf0 ? 3
+                               : byte < 0xf5 ? 4
+                                             : 0;
+      if (size == 0 || at_ + size > text_.size() || (byte < 0x20 && byte != '\n' && byte != '\t'))
+        refuse("a bad letter");
       for (std::size_t k = 1; k < size; ++k)
         if ((static_cast<unsigned char>(text_[at_ + k]) & 0xc0) != 0x80) refuse("a cut letter");
       at_ += size;
     }
     at_ = 0;
   }
-  bool space() const { return at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t'); }
+  bool space() const {
+    return at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t');
+  }
   void skip_space() {
     while (space()) ++at_;
   }
@@ -61,8 +71,12 @@ class xml_reader {
   }
   std::string word() {
     const std::size_t first = at_;
-    const auto good = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == ':'; };
-    while (at_ < text_.size() && (good(text_[at_]) || (at_ > first && text_[at_] >= '0' && text_[at_] <= '9'))) ++at_;
+    const auto good = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == ':';
+    };
+    while (at_ < text_.size() &&
+           (good(text_[at_]) || (at_ > first && text_[at_] >= '0' && text_[at_] <= '9')))
+      ++at_;
     if (at_ == first) refuse("wanted a name");
     return std::string(text_.substr(first, at_ - first));
   }

@@ -12,9 +12,10 @@ using namespace motet;
 
 namespace {
 
-// The laws of a bridge, by playing it over samples of these lengths (in rows): each number of the edge arrives at each receiver that needs it once, in
-// order, from somebody who holds it, and crosses once in all.
-void check_laws(const bridge_side& from, const bridge_side& to, motet::index width, const std::vector<motet::index>& lengths) {
+// The laws of a bridge, by playing it over samples of these lengths (in rows): each number of the edge
+// arrives at each receiver that needs it once, in order, from somebody who holds it, and crosses once in all.
+void check_laws(const bridge_side& from, const bridge_side& to, motet::index width,
+                const std::vector<motet::index>& lengths) {
   const list<bridge_message> forward = make_bridge(from, to, width);
   std::map<std::tuple<motet::index, motet::index, motet::index>, int> arrived;  // sample, row, column
   motet::index last_sample = 0, crossed = 0, wanted = 0;
@@ -25,7 +26,8 @@ void check_laws(const bridge_side& from, const bridge_side& to, motet::index wid
     CHECK_LE(each.samples.end, std::min(sent.end, taken.end));
     CHECK_GE(each.samples.begin, last_sample);
     last_sample = each.samples.begin;
-    const interval sender_columns = share(width, from.tensor, each.from.tensor), receiver_columns = share(width, to.tensor, each.to.tensor);
+    const interval sender_columns = share(width, from.tensor, each.from.tensor),
+                   receiver_columns = share(width, to.tensor, each.to.tensor);
     CHECK_GE(each.columns.begin, std::max(sender_columns.begin, receiver_columns.begin));
     CHECK_LE(each.columns.end, std::min(sender_columns.end, receiver_columns.end));
     for (motet::index s = each.samples.begin; s < each.samples.end; ++s) {
@@ -43,14 +45,16 @@ void check_laws(const bridge_side& from, const bridge_side& to, motet::index wid
 std::vector<motet::index> random_lengths(motet::index samples, motet::index longest, unsigned seed) {
   std::mt19937 draw(seed);
   std::vector<motet::index> lengths;
-  for (motet::index i = 0; i < samples; ++i) lengths.push_back(static_cast<motet::index>(draw() % static_cast<unsigned>(longest + 1)));
+  for (motet::index i = 0; i < samples; ++i)
+    lengths.push_back(static_cast<motet::index>(draw() % static_cast<unsigned>(longest + 1)));
   return lengths;
 }
 
 }  // namespace
 
 TEST_CASE("bridges between the degrees that others refuse") {
-  const auto side = [](motet::index samples, motet::index data, motet::index microbatches, motet::index context, motet::index tensor) {
+  const auto side = [](motet::index samples, motet::index data, motet::index microbatches,
+                       motet::index context, motet::index tensor) {
     return bridge_side{{samples, 1, data, microbatches}, context, tensor};
   };
   const std::vector<motet::index> lengths = random_lengths(12, 9, 1);
@@ -58,7 +62,8 @@ TEST_CASE("bridges between the degrees that others refuse") {
   check_laws(side(12, 2, 1, 1, 1), side(12, 3, 4, 1, 1), 5, lengths);  // 2 -> 3
   check_laws(side(12, 1, 1, 1, 1), side(12, 4, 2, 1, 1), 5, lengths);  // 1 -> n
   check_laws(side(12, 1, 2, 2, 1), side(12, 1, 2, 1, 4), 6, lengths);  // context 2 -> tensor 4
-  check_laws(side(12, 1, 2, 3, 2), side(12, 2, 1, 2, 3), 7, lengths);  // all at once, widths that do not divide
+  // all at once, widths that do not divide
+  check_laws(side(12, 1, 2, 3, 2), side(12, 2, 1, 2, 3), 7, lengths);
 }
 
 TEST_CASE("empty samples, more microbatches than samples, more tensor ranks than columns") {
@@ -124,7 +129,9 @@ TEST_CASE("random degrees and weights on both sides") {
 
 TEST_CASE("a bridge is made by the compiler too, and grows with what it joins, not with the product") {
   static_assert(make_bridge({{12, 1, 3, 2}, 1, 1}, {{12, 1, 2, 3}, 1, 1}, 8).size() == 6);
-  static_assert(make_bridge({sample_split{12, 1, 2, 1, {}}.weighted({1, 3}), 1, 1}, {{12, 1, 2, 1}, 1, 1}, 8).size() == 3);
+  static_assert(
+      make_bridge({sample_split{12, 1, 2, 1, {}}.weighted({1, 3}), 1, 1}, {{12, 1, 2, 1}, 1, 1}, 8).size() ==
+      3);
   const bridge_side from{{4096 * 4, 1, 4096, 4}, 1, 1}, to{{4096 * 4, 1, 3000, 5}, 1, 1};
   const list<bridge_message> all = make_bridge(from, to, 64);
   CHECK_LE(all.size(), 4096 * 4 + 3000 * 5);

@@ -8,7 +8,8 @@
 using namespace motet;
 
 static_assert(check(mesh::from(0, degrees{.stages = 2, .data = 3}), cluster_shape{.ranks = 6}).ok());
-static_assert(check(mesh::from(2, degrees{.tensor = 4}), cluster_shape{.ranks = 8, .ranks_per_node = 4}).why == reason::tensor_crosses_nodes);
+static_assert(check(mesh::from(2, degrees{.tensor = 4}), cluster_shape{.ranks = 8, .ranks_per_node = 4})
+                  .why == reason::tensor_crosses_nodes);
 
 TEST_CASE("places and positions are each other's inverse, and tensor neighbours stand side by side") {
   const mesh all = mesh::from(10, degrees{.stages = 3, .data = 2, .context = 2, .tensor = 4});
@@ -53,6 +54,8 @@ TEST_CASE("what does not fit is named") {
   CHECK(twice.why == reason::rank_twice);
   CHECK_EQ(twice.where, 2);
   CHECK(check(mesh(degrees{.tensor = 2}, {3, 4}), eight).why == reason::tensor_crosses_nodes);
-  CHECK(check(mesh(degrees{.tensor = 2}, {3, 4}), cluster_shape{.ranks = 8, .ranks_per_node = 4, .tensor_may_cross_nodes = true}).ok());
+  CHECK(check(mesh(degrees{.tensor = 2}, {3, 4}),
+              cluster_shape{.ranks = 8, .ranks_per_node = 4, .tensor_may_cross_nodes = true})
+            .ok());
   CHECK(check(mesh(degrees{.data = 2}, {3, 4}), eight).ok());
 }

@@ -21,12 +21,17 @@ struct machine {
   std::vector<double> rates;
   share_balancer balancer;
 
-  machine(list<share_place> at, list<sample_split> by, std::vector<double> seconds, const resplit_options& how = quick)
-      : places(std::move(at)), splits(std::move(by)), rates(std::move(seconds)), balancer(places, splits, how) {}
+  machine(list<share_place> at, list<sample_split> by, std::vector<double> seconds,
+          const resplit_options& how = quick)
+      : places(std::move(at)),
+        splits(std::move(by)),
+        rates(std::move(seconds)),
+        balancer(places, splits, how) {}
   std::vector<double> seconds() const {
     std::vector<double> all;
     for (motet::index p = 0; p < places.size(); ++p)
-      all.push_back(rates[static_cast<std::size_t>(p)] * static_cast<double>(balancer.shares(places[p].module)[places[p].replica]));
+      all.push_back(rates[static_cast<std::size_t>(p)] *
+                    static_cast<double>(balancer.shares(places[p].module)[places[p].replica]));
     return all;
   }
   bool step() {
@@ -37,13 +42,15 @@ struct machine {
   double slowest() const {
     std::vector<double> busy(64, 0.0);
     const std::vector<double> all = seconds();
-    for (std::size_t p = 0; p < all.size(); ++p) busy[static_cast<std::size_t>(places[static_cast<motet::index>(p)].rank)] += all[p];
+    for (std::size_t p = 0; p < all.size(); ++p)
+      busy[static_cast<std::size_t>(places[static_cast<motet::index>(p)].rank)] += all[p];
     return *std::max_element(busy.begin(), busy.end());
   }
 };
 machine replicas(std::vector<double> rates, motet::index samples, const resplit_options& how = quick) {
   list<share_place> at;
-  for (std::size_t r = 0; r < rates.size(); ++r) at.push({0, static_cast<motet::index>(r), static_cast<motet::index>(r)});
+  for (std::size_t r = 0; r < rates.size(); ++r)
+    at.push({0, static_cast<motet::index>(r), static_cast<motet::index>(r)});
   const auto count = static_cast<motet::index>(rates.size());
   return {at, {{samples, 1, count, 2, {}}}, std::move(rates), how};
 }
@@ -51,7 +58,8 @@ machine replicas(std::vector<double> rates, motet::index samples, const resplit_
 }  // namespace
 
 TEST_CASE("bounds leave a sample for each microbatch, and never less room than even shares need") {
-  const auto bounds = [](double most, motet::index samples, motet::index replicas, motet::index microbatches) {
+  const auto bounds = [](double most, motet::index samples, motet::index replicas,
+                         motet::index microbatches) {
     return bounds_of({.most = most}, samples, replicas, microbatches);
   };
   CHECK(bounds(1.25, 64, 4, 4).least == 4);
@@ -77,7 +85,8 @@ TEST_CASE("replicas end with samples by their speed") {
 }
 
 TEST_CASE("a move and all moves are bounded") {
-  machine slow = replicas({5, 1, 1, 1}, 64, {.every = 1, .most = 1.25, .step = 0.125, .smoothing = 0, .worth = 0});
+  machine slow =
+      replicas({5, 1, 1, 1}, 64, {.every = 1, .most = 1.25, .step = 0.125, .smoothing = 0, .worth = 0});
   // At most two samples of sixteen in a move, and none has more than twenty.
   CHECK(slow.step());
   CHECK(slow.balancer.shares(0)[0] == 14);
@@ -91,7 +100,9 @@ TEST_CASE("a move and all moves are bounded") {
 }
 
 TEST_CASE("equal speeds, small gains and nothing measured move nothing") {
-  machine even = replicas({1, 1, 1}, 12), nearly = replicas({1.03, 1}, 100, {.every = 1, .most = 1.5, .step = 1, .smoothing = 0, .worth = 0.05});
+  machine even = replicas({1, 1, 1}, 12),
+          nearly =
+              replicas({1.03, 1}, 100, {.every = 1, .most = 1.5, .step = 1, .smoothing = 0, .worth = 0.05});
   CHECK(!even.balancer.move());
   CHECK(!even.step());
   CHECK(!nearly.step());
@@ -112,7 +123,8 @@ TEST_CASE("what is known already weighs against a single slow step") {
 }
 
 TEST_CASE("a rank's other work counts, a replica is as fast as its slowest rank") {
-  // Module 0 with a replica on each of the ranks 0 and 1; module 1, one replica, on rank 0: there 8 seconds are gone.
+  // Module 0 with a replica on each of the ranks 0 and 1; module 1, one replica, on rank 0: there 8 seconds
+  // are gone.
   machine shared({{0, 0, 0}, {0, 1, 1}, {1, 0, 0}}, {{32, 1, 2, 2, {}}, {32, 1, 1, 1, {}}}, {1, 1, 0.25});
   CHECK(shared.step());
   CHECK(shared.balancer.shares(0) == numbers{12, 20});
@@ -126,7 +138,8 @@ TEST_CASE("a rank's other work counts, a replica is as fast as its slowest rank"
 TEST_CASE("modules on the same ranks do not both make up for the same") {
   // Rank 0 is half as fast: 4 + 4 seconds to 2 + 2. The first module that moves takes all of it.
   const list<share_place> at{{0, 0, 0}, {0, 1, 1}, {1, 0, 0}, {1, 1, 1}};
-  machine both(at, {{24, 1, 2, 1, {}}, {24, 1, 2, 1, {}}}, {2, 1, 2, 1}, {.every = 1, .most = 2, .step = 1, .smoothing = 0, .worth = 0});
+  machine both(at, {{24, 1, 2, 1, {}}, {24, 1, 2, 1, {}}}, {2, 1, 2, 1},
+               {.every = 1, .most = 2, .step = 1, .smoothing = 0, .worth = 0});
   CHECK(both.slowest() == 48);
   CHECK(both.step());
   CHECK(both.slowest() <= 34);
@@ -139,10 +152,12 @@ TEST_CASE("random machines never get slower, and end within a sample of the best
   std::mt19937 draw(11);
   const auto unit = [&] { return static_cast<double>(draw() % 1000) / 1000; };
   for (int turn = 0; turn < 300; ++turn) {
-    const motet::index count = 2 + static_cast<motet::index>(draw() % 5), samples = count * (8 + static_cast<motet::index>(draw() % 20));
+    const motet::index count = 2 + static_cast<motet::index>(draw() % 5),
+                       samples = count * (8 + static_cast<motet::index>(draw() % 20));
     std::vector<double> rates;
     for (motet::index r = 0; r < count; ++r) rates.push_back(1 + unit());
-    machine one = replicas(rates, samples, {.every = 1, .most = 2.5, .step = 0.2, .smoothing = 0, .worth = 0});
+    machine one =
+        replicas(rates, samples, {.every = 1, .most = 2.5, .step = 0.2, .smoothing = 0, .worth = 0});
     double before = one.slowest();
     for (int k = 0; one.step(); ++k) {
       CHECK(one.slowest() < before + 1e-9);
@@ -151,7 +166,8 @@ TEST_CASE("random machines never get slower, and end within a sample of the best
     }
     double speed = 0;
     for (const double each : rates) speed += 1 / each;
-    CHECK(before <= static_cast<double>(samples) / speed + *std::max_element(rates.begin(), rates.end()) + 1e-9);
+    CHECK(before <=
+          static_cast<double>(samples) / speed + *std::max_element(rates.begin(), rates.end()) + 1e-9);
   }
 }
 

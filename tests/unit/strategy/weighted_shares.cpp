@@ -46,7 +46,8 @@ TEST_CASE("random weights and bounds: all is given, within bounds, more weight n
     numbers weights;
     for (motet::index i = 0; i < owners; ++i) weights.push(below(5) == 0 ? 0 : below(1000));
     const numbers found = weighted_shares(whole, weights, {least, most});
-    const motet::index low = std::min(least, whole / owners), high = std::max(most, (whole + owners - 1) / owners);
+    const motet::index low = std::min(least, whole / owners),
+                       high = std::max(most, (whole + owners - 1) / owners);
     motet::index sum = 0;
     for (motet::index i = 0; i < owners; ++i) {
       sum += found[i];
@@ -60,7 +61,9 @@ TEST_CASE("random weights and bounds: all is given, within bounds, more weight n
     motet::index all = 0;
     for (const motet::index each : weights) all += each;
     bool free = all > 0;
-    for (const motet::index each : weights) free = free && whole * each >= low * all && whole * each <= high * all;
-    for (motet::index i = 0; free && i < owners; ++i) CHECK(std::abs(found[i] * all - whole * weights[i]) < all);
+    for (const motet::index each : weights)
+      free = free && whole * each >= low * all && whole * each <= high * all;
+    for (motet::index i = 0; free && i < owners; ++i)
+      CHECK(std::abs(found[i] * all - whole * weights[i]) < all);
   }
 }

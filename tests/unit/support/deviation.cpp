@@ -34,7 +34,8 @@ TEST_CASE("lists tell the worst element, and how many differ") {
   CHECK(printed(found) == "5 (got 9, wanted 4, at element 3 of 4; 2 of 4 differ)");
   CHECK(laws::off_by(std::vector<int>{1, 3, 3, 9}, wanted, true) == 1);
   CHECK(std::isinf(laws::off_by(std::vector<int>{1}, wanted)));
-  CHECK(printed(laws::off_by(std::vector<int>{1}, wanted)) == "inf (got 1, wanted 4, at the number of elements)");
+  CHECK(printed(laws::off_by(std::vector<int>{1}, wanted)) ==
+        "inf (got 1, wanted 4, at the number of elements)");
 }
 
 TEST_CASE("what is no number is never near, wherever it stands") {
@@ -67,7 +68,8 @@ TEST_CASE("matrices tell row and column") {
   CHECK(printed(got.gaps_intact()) == "intact");
   got.data[6] = 9;
   CHECK_FALSE(got.gaps_intact());
-  CHECK(printed(laws::all_intact({wanted.gaps_intact(), got.gaps_intact()})) == "9.000000 at 6, outside of 3 rows of 5 that begin 7 apart");
+  CHECK(printed(laws::all_intact({wanted.gaps_intact(), got.gaps_intact()})) ==
+        "9.000000 at 6, outside of 3 rows of 5 that begin 7 apart");
 }
 
 }  // namespace

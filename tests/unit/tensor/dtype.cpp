@@ -10,7 +10,8 @@
 static_assert(sizeof(motet::bf16) == 2);
 static_assert(static_cast<float>(motet::bf16(1.0f)) == 1.0f);
 static_assert(motet::bf16(-2.5f).bits == 0xc020);
-static_assert(motet::dtype_of<float> == motet::dtype::f32 && motet::dtype_of<motet::bf16> == motet::dtype::bf16);
+static_assert(motet::dtype_of<float> == motet::dtype::f32 &&
+              motet::dtype_of<motet::bf16> == motet::dtype::bf16);
 static_assert(motet::dtype_bytes(motet::dtype_of<double>) == sizeof(double) &&
               motet::dtype_bytes(motet::dtype_of<motet::bf16>) == sizeof(motet::bf16));
 static_assert(motet::dtype_bytes(motet::dtype::f8_e4m3) == 1 && motet::dtype_bytes(motet::dtype::i64) == 8);

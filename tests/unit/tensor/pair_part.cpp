@@ -25,5 +25,6 @@ TEST_CASE("a part names its rows, and columns in pieces that are numbered throug
   CHECK(part.count() == 3);
   CHECK(part.first == 0);
   CHECK(pair_part<float>{}.count() == 0);
-  for (motet::index i = 0; i < part.rows.rows; ++i) CHECK(starts[static_cast<std::size_t>(part.matches[i])] == 10.0f + 20.0f * static_cast<float>(i));
+  for (motet::index i = 0; i < part.rows.rows; ++i)
+    CHECK(starts[static_cast<std::size_t>(part.matches[i])] == 10.0f + 20.0f * static_cast<float>(i));
 }

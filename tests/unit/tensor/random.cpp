@@ -9,8 +9,10 @@
 using motet::random_stream;
 
 // The published test vectors of Philox 4x32-10 (Random123, kat_vectors): counter words, key words, result.
-static_assert(random_stream(0, std::uint64_t{0}).block(0) == random_stream::words{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u});
-static_assert(random_stream(~0ull, ~0ull).block(~0ull) == random_stream::words{0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu});
+static_assert(random_stream(0, std::uint64_t{0}).block(0) ==
+              random_stream::words{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u});
+static_assert(random_stream(~0ull, ~0ull).block(~0ull) ==
+              random_stream::words{0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu});
 static_assert(random_stream(0x299f31d0a4093822ull, 0x0370734413198a2eull).block(0x85a308d3243f6a88ull) ==
               random_stream::words{0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u});
 
@@ -23,7 +25,8 @@ TEST_CASE("a value depends on seed, name and position alone") {
   const random_stream a(1, "weights"), b(1, "weights"), other_seed(2, "weights"), other_name(1, "bias");
   for (std::uint64_t i = 100; i-- > 0;) CHECK_EQ(a.word(i), b.word(i));
   int equal = 0;
-  for (std::uint64_t i = 0; i < 1000; ++i) equal += (a.word(i) == other_seed.word(i)) + (a.word(i) == other_name.word(i));
+  for (std::uint64_t i = 0; i < 1000; ++i)
+    equal += (a.word(i) == other_seed.word(i)) + (a.word(i) == other_name.word(i));
   CHECK(equal <= 1);
 }
 
@@ -42,7 +45,8 @@ TEST_CASE("uniform numbers fill the unit interval evenly") {
   // Five standard deviations.
   CHECK(std::abs(sum / count - 0.5) < 5 * 0.2887 / std::sqrt(count));
   double chi_squared = 0;
-  for (const int n : histogram) chi_squared += (n - 1.0 * count / bins) * (n - 1.0 * count / bins) / (1.0 * count / bins);
+  for (const int n : histogram)
+    chi_squared += (n - 1.0 * count / bins) * (n - 1.0 * count / bins) / (1.0 * count / bins);
   CHECK(chi_squared < 60);  // 19 degrees of freedom: exceeded once in 4 million
 }
 

@@ -7,7 +7,9 @@
 
 namespace motet {
 
-TEST_CASE("weights fall with the distance between centres, reach as far as a pixel of the smaller picture, and their sum is told") {
+TEST_CASE(
+    "weights fall with the distance between centres, reach as far as a pixel of the smaller picture, and "
+    "their sum is told") {
   for (const int to : {1, 2, 5, 16, 37})
     for (int from = 1; from <= 16 * to; from += from < 3 * to ? 1 : 3 * to / 2 + 1) {
       const resize_axis axis{from, to};
@@ -15,7 +17,8 @@ TEST_CASE("weights fall with the distance between centres, reach as far as a pix
       CAPTURE(to);
       for (int i = 0; i < to; ++i) {
         const resize_axis::taps taps = axis.at(i);
-        const double step = static_cast<double>(from) / to, support = std::max(1.0, step), centre = (i + 0.5) * step;
+        const double step = static_cast<double>(from) / to, support = std::max(1.0, step),
+                     centre = (i + 0.5) * step;
         REQUIRE(taps.first >= 0);
         REQUIRE(taps.count >= 1);
         REQUIRE(taps.first + taps.count <= from);
@@ -37,7 +40,8 @@ TEST_CASE("weights fall with the distance between centres, reach as far as a pix
 
 TEST_CASE("the largest sizes stay within 32 bits") {
   constexpr resize_axis axis{16 * 8000, 8000};
-  static_assert(resize_axis::takes(16 * 8000, 8000) && !resize_axis::takes(16 * 8000 + 1, 8000) && !resize_axis::takes(1, 8001));
+  static_assert(resize_axis::takes(16 * 8000, 8000) && !resize_axis::takes(16 * 8000 + 1, 8000) &&
+                !resize_axis::takes(1, 8001));
   const resize_axis::taps last = axis.at(7999);
   CHECK(last.first + last.count == 16 * 8000);
   CHECK(last.first == 16 * 7999 + 8 - 16);

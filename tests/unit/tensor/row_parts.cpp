@@ -11,7 +11,8 @@ using motet::sequences;
 
 // 16 rows over two: in two halves, or the first and last quarter against both in the middle.
 static_assert(row_parts{2, false}.piece(16, 1, 0).begin == 8);
-static_assert(row_parts{2, true}.piece(16, 0, 1).begin == 12 && row_parts{2, true}.piece(16, 1, 0).begin == 4);
+static_assert(row_parts{2, true}.piece(16, 0, 1).begin == 12 &&
+              row_parts{2, true}.piece(16, 1, 0).begin == 4);
 static_assert(row_parts{2, true}.position(16, 0, 4) == 12);
 static_assert(row_parts{}.rows_of(7, 0) == 7);
 

@@ -60,10 +60,13 @@ TEST_CASE("ragged samples, empty ones too, are shared out whole, and rows as eve
       offsets.push_back(offsets.back() + length);
     }
     const sequences seq{samples, 0, offsets.data()};
-    for (index s = 0; s < samples; ++s) CHECK_EQ(seq.rows_of(s), offsets[static_cast<std::size_t>(s) + 1] - offsets[static_cast<std::size_t>(s)]);
+    for (index s = 0; s < samples; ++s)
+      CHECK_EQ(seq.rows_of(s),
+               offsets[static_cast<std::size_t>(s) + 1] - offsets[static_cast<std::size_t>(s)]);
     for (index parts = 1; parts <= 5; ++parts) {
       check_parts(seq, parts);
-      for (index p = 0; p < parts; ++p) CHECK(seq.part_rows(p, parts).size() <= seq.rows() / parts + 1 + longest);
+      for (index p = 0; p < parts; ++p)
+        CHECK(seq.part_rows(p, parts).size() <= seq.rows() / parts + 1 + longest);
     }
   }
 }

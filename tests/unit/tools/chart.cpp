@@ -14,7 +14,12 @@ std::size_t count(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("a chart is one well-formed drawing, whatever the numbers") {
-  const chart_points cases[] = {{}, {{1, 2}}, {{1, 3}, {2, 3}}, {{1, NAN}, {2, 1}, {3, INFINITY}}, {{1, -1e30}, {2, 1e30}}, {{1, 1e-30}, {2, 2e-30}}};
+  const chart_points cases[] = {{},
+                                {{1, 2}},
+                                {{1, 3}, {2, 3}},
+                                {{1, NAN}, {2, 1}, {3, INFINITY}},
+                                {{1, -1e30}, {2, 1e30}},
+                                {{1, 1e-30}, {2, 2e-30}}};
   for (const chart_points& each : cases) {
     const std::string svg = chart_svg(each, {"a < b", "y"});
     CHECK(svg.starts_with("<svg"));
@@ -38,7 +43,8 @@ TEST_CASE("a long run becomes a short line that keeps its ends' values") {
 }
 
 TEST_CASE("a curve's first point is where the axes say") {
-  const std::string svg = chart_svg({{0, 0}, {10, 1}}, {.title = "t", .y = "y", .low = 0, .high = 1, .dots = true, .percent = true});
+  const std::string svg = chart_svg(
+      {{0, 0}, {10, 1}}, {.title = "t", .y = "y", .low = 0, .high = 1, .dots = true, .percent = true});
   CHECK(svg.find("points=\"56.0,242.0 626.0,16.0 \"") != std::string::npos);
   CHECK(svg.find(">100%<") != std::string::npos);
   CHECK(count(svg, "<circle") == 2);

@@ -40,7 +40,8 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 
 TEST_CASE("options set their variables") {
   all_kinds all;
-  CHECK(all.parse({"--fast", "--name", "me", "--kind=b", "--count", "12", "--seed", "18446744073709551615", "--rate", "2.5e-1"}));
+  CHECK(all.parse({"--fast", "--name", "me", "--kind=b", "--count", "12", "--seed", "18446744073709551615",
+                   "--rate", "2.5e-1"}));
   CHECK(all.fast);
   CHECK(all.name == "me");
   CHECK(all.kind == "b");

@@ -26,8 +26,8 @@ TEST_CASE("in a pipe every step is a plain line") {
   const std::string text = written(false);
   CHECK(text.find('\r') == std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);
-  CHECK(text.find("step 1/4  25%  loss 0.5000  norm 1.250  lr 1.00e-03  100 ms  640.0 samples/s  MFU 50.0%  mem 1 MB  data-wait 1.0%  ETA 1:05\n") ==
-        0);
+  CHECK(text.find("step 1/4  25%  loss 0.5000  norm 1.250  lr 1.00e-03  100 ms  640.0 samples/s  MFU 50.0%  "
+                  "mem 1 MB  data-wait 1.0%  ETA 1:05\n") == 0);
   CHECK(text.find("\nnews\n") != std::string::npos);
   CHECK(text.find("ETA 1:01:40") != std::string::npos);
 }

@@ -16,7 +16,8 @@ TEST_CASE("a page is whole, closed and needs nothing from elsewhere") {
   page.headline = {{"97 %", "accuracy"}};
   page.curves = {{{"Loss", "loss"}, {{1, 2}, {2, 1}}}};
   page.sections = {{"blocks", 3}, {"loss", 1}};
-  page.pictures = {{"data:image/png;base64,AAAA", "a & b", {{"a photo", 0.75, true}, {"no photo", 0.25, false}}}};
+  page.pictures = {
+      {"data:image/png;base64,AAAA", "a & b", {{"a photo", 0.75, true}, {"no photo", 0.25, false}}}};
   page.facts = {{"machine", "this \"one\""}};
   write_report(folder / "report" / "index.html", page);
   const mapped_file file(folder / "report" / "index.html");
@@ -29,7 +30,8 @@ TEST_CASE("a page is whole, closed and needs nothing from elsewhere") {
   CHECK(text.find("class=\"right\">a photo 75%") != std::string::npos);
   CHECK(text.find("http") == std::string::npos);
   CHECK(text.find("<script") == std::string::npos);
-  for (const char* tag : {"div", "section", "ol", "li", "table", "tr", "td", "svg", "main", "body", "style", "text"}) {
+  for (const char* tag :
+       {"div", "section", "ol", "li", "table", "tr", "td", "svg", "main", "body", "style", "text"}) {
     std::size_t opened = 0, closed = 0;
     for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) {
       const std::string name = text.substr(at + 1, text.find_first_of(" >", at) - at - 1);

@@ -5,13 +5,14 @@
 #include <motet/backend/cpu/products/gemm.hpp>
 #include <motet/backend/cpu/rows/norm.hpp>
 
-// The kernels that every tower needs, by number type: MOTET_KERNELS_FLOAT(extern) says that another file has them, MOTET_KERNELS_FLOAT() makes this
-// file have them. They are most of what a program of towers compiles, so a program of several files, or one that is built often, defines
-// MOTET_COMPILED_KERNELS everywhere and compiles the three files of compiled/ once (with CMake: link motet::compiled). Nothing else changes.
+// The kernels that every tower needs, by number type: MOTET_KERNELS_FLOAT(extern) says that another file has
+// them, MOTET_KERNELS_FLOAT() makes this file have them. They are most of what a program of towers compiles,
+// so a program of several files, or one that is built often, defines MOTET_COMPILED_KERNELS everywhere and
+// compiles the three files of compiled/ once (with CMake: link motet::compiled). Nothing else changes.
 
-#define MOTET_KERNELS_GEMM(KEYWORD, COMPUTE, A, B, OUT, EPILOGUE)                                                                               \
-  KEYWORD template void gemm<COMPUTE, A, B, OUT, EPILOGUE>(index, index, index, gemm_operand<A>, gemm_operand<B>, OUT*, index, const EPILOGUE&, \
-                                                           std::byte*);
+#define MOTET_KERNELS_GEMM(KEYWORD, COMPUTE, A, B, OUT, EPILOGUE) \
+  KEYWORD template void gemm<COMPUTE, A, B, OUT, EPILOGUE>(       \
+      index, index, index, gemm_operand<A>, gemm_operand<B>, OUT*, index, const EPILOGUE&, std::byte*);
 
 // All modes of a product that ends in activations.
 #define MOTET_KERNELS_LINEAR(KEYWORD, COMPUTE, A, B, OUT, SUM)                                           \
@@ -26,23 +27,28 @@
   KEYWORD template void pack_transposed<T, FROM>(index, index, const FROM*, index, T*, index);  \
   KEYWORD template void unpack<T, FROM>(index, index, const T*, index, const T*, FROM*, index); \
   KEYWORD template void dot_rows<T, FROM>(index, index, const T*, index, const FROM*, index, T*);
-#define MOTET_KERNELS_TILES(KEYWORD, T)                                                                                           \
-  KEYWORD template void multiply<T>(index, index, index, const T*, index, index, const T*, index, T*, index, bool);               \
-  KEYWORD template void unpack_add<T>(index, index, const T*, index, T*, index);                                                  \
-  KEYWORD template void scale_rows<T>(index, index, const T*, T*, index);                                                         \
-  KEYWORD template void times_vector<T>(index, index, const T*, index, const T*, T*, index);                                      \
-  KEYWORD template void softmax<T>(index, index, cpu::detail::visible_columns, T, T*, index, T*, T*, T*);                         \
-  KEYWORD template void softmax_backward<T>(index, index, cpu::detail::visible_columns, T, T, const T*, const T*, T*, T*, index); \
+#define MOTET_KERNELS_TILES(KEYWORD, T)                                                                      \
+  KEYWORD template void multiply<T>(index, index, index, const T*, index, index, const T*, index, T*, index, \
+                                    bool);                                                                   \
+  KEYWORD template void unpack_add<T>(index, index, const T*, index, T*, index);                             \
+  KEYWORD template void scale_rows<T>(index, index, const T*, T*, index);                                    \
+  KEYWORD template void times_vector<T>(index, index, const T*, index, const T*, T*, index);                 \
+  KEYWORD template void softmax<T>(index, index, cpu::detail::visible_columns, T, T*, index, T*, T*, T*);    \
+  KEYWORD template void softmax_backward<T>(index, index, cpu::detail::visible_columns, T, T, const T*,      \
+                                            const T*, T*, T*, index);                                        \
   MOTET_KERNELS_CONVERT(KEYWORD, T, T)
 
 // Norms over rows of X, with statistics and weights of T and results of Y.
-#define MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, R) \
-  KEYWORD template void norm_backward_input(context&, const sequences&, norm_kind, matrix<X>, const T*, matrix<T>, matrix<Y>, matrix<R>, matrix<T>);
-#define MOTET_KERNELS_NORM(KEYWORD, T, X, Y)                                                                                              \
-  KEYWORD template void norm_forward(context&, const sequences&, norm_kind, matrix<X>, const T*, const T*, double, matrix<Y>, matrix<T>); \
-  KEYWORD template void norm_replay(context&, const sequences&, norm_kind, matrix<X>, const T*, const T*, matrix<T>, matrix<Y>);          \
-  KEYWORD template void norm_backward_weight(context&, norm_kind, matrix<X>, matrix<T>, matrix<Y>, T*, T*);                               \
-  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, T)                                                                                            \
+#define MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, R)                                                    \
+  KEYWORD template void norm_backward_input(context&, const sequences&, norm_kind, matrix<X>, const T*, \
+                                            matrix<T>, matrix<Y>, matrix<R>, matrix<T>);
+#define MOTET_KERNELS_NORM(KEYWORD, T, X, Y)                                                                \
+  KEYWORD template void norm_forward(context&, const sequences&, norm_kind, matrix<X>, const T*, const T*,  \
+                                     double, matrix<Y>, matrix<T>);                                         \
+  KEYWORD template void norm_replay(context&, const sequences&, norm_kind, matrix<X>, const T*, const T*,   \
+                                    matrix<T>, matrix<Y>);                                                  \
+  KEYWORD template void norm_backward_weight(context&, norm_kind, matrix<X>, matrix<T>, matrix<Y>, T*, T*); \
+  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, T)                                                              \
   MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, const T)
 #define MOTET_KERNELS_NORMS(KEYWORD, T, Y) \
   MOTET_KERNELS_NORM(KEYWORD, T, T, Y)     \

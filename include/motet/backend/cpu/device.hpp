@@ -14,7 +14,8 @@ namespace motet::cpu {
 
 using motet::step_plan;
 
-// The threads of this process with the memory of a step. Nothing is allocated between prepare() and the next prepare().
+// The threads of this process with the memory of a step. Nothing is allocated between prepare() and the next
+// prepare().
 class device {
  public:
   using context = cpu::context;
@@ -27,8 +28,10 @@ class device {
   static constexpr const char* peak_product = "1024 x 768 x 3072";
 
   // No more threads than processors by default: shares are even, so a step is as fast as its slowest thread.
-  explicit device(int threads = 0) : team_(threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))) {
-    current_kernel();  // a refusal of MOTET_KERNELS is heard here; on a thread of the team nobody would catch it
+  explicit device(int threads = 0)
+      : team_(threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))) {
+    // a refusal of MOTET_KERNELS is heard here; on a thread of the team nobody would catch it
+    current_kernel();
   }
   device(const device&) = delete;
   device& operator=(const device&) = delete;
@@ -97,14 +100,17 @@ class device {
       // An arena without memory would measure; an empty one must refuse.
       ctx.memory = memory_.size() > 0 ? arena(memory_.data(), memory_.size()) : arena(&nothing_, 0);
       const auto own = static_cast<std::size_t>(t);
-      ctx.scratch = own < scratch_.size() && scratch_[own].size() > 0 ? arena(scratch_[own].data(), scratch_[own].size()) : arena(&nothing_, 0);
+      ctx.scratch = own < scratch_.size() && scratch_[own].size() > 0
+                        ? arena(scratch_[own].data(), scratch_[own].size())
+                        : arena(&nothing_, 0);
       ctx.costs = &costs_;
       ctx.draws = draws;
       function(ctx);
     });
   }
 
-  // Calls then(ctx, first(ctx)) likewise. A device that records work replays first() where what shape() tells is as before.
+  // Calls then(ctx, first(ctx)) likewise. A device that records work replays first() where what shape() tells
+  // is as before.
   template <class Shape, class First, class Then>
   void run_step(Shape&&, First&& first, Then&& then, const draw_key& draws = {}) {
     run([&](context& ctx) { then(ctx, first(ctx)); }, draws);
@@ -114,7 +120,8 @@ class device {
   const profile& costs() const { return costs_; }
   void clear_costs() { costs_.clear(); }
 
-  // The best rate of a product of the size that these nets have, in FLOP/s: what utilisation is compared with. Takes about 50 ms.
+  // The best rate of a product of the size that these nets have, in FLOP/s: what utilisation is compared
+  // with. Takes about 50 ms.
   template <class Value>
   double measure_peak() {
     constexpr index rows = 1024, in = 768, out = 3072;
@@ -125,12 +132,15 @@ class device {
     const sequences seq{rows, 1, nullptr};
     // As in a net: master weights, values of the run's precision.
     const auto product = [&](context& ctx) {
-      linear_forward(ctx, seq, matrix<const Value>{x.data(), rows, in, in}, matrix<const float>{w.data(), out, in, in}, nullptr,
+      linear_forward(ctx, seq, matrix<const Value>{x.data(), rows, in, in},
+                     matrix<const float>{w.data(), out, in, in}, nullptr,
                      matrix<Value>{y.data(), rows, out, out});
     };
     prepare(plan(product));
     using clock = std::chrono::steady_clock;
-    const auto since = [](clock::time_point from) { return std::chrono::duration<double>(clock::now() - from).count(); };
+    const auto since = [](clock::time_point from) {
+      return std::chrono::duration<double>(clock::now() - from).count();
+    };
     const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
     double best = 0;
     const auto started = clock::now();
@@ -144,7 +154,9 @@ class device {
   }
 
   // "Intel(R) Xeon(R) ...: avx2 avx512, L2 2048 KiB, kernels avx512; 2 threads".
-  std::string describe() const { return describe_cpu() + "; " + std::to_string(threads()) + (threads() == 1 ? " thread" : " threads"); }
+  std::string describe() const {
+    return describe_cpu() + "; " + std::to_string(threads()) + (threads() == 1 ? " thread" : " threads");
+  }
 
  private:
   buffer<std::byte> memory_;

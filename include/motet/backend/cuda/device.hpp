@@ -14,8 +14,8 @@ namespace motet::cuda {
 
 using motet::step_plan;
 
-// A GPU with the memory of a step, and one thread that gives it work. It is looked for when first needed: dry runs do without. Nothing is allocated
-// between prepare() and the next prepare().
+// A GPU with the memory of a step, and one thread that gives it work. It is looked for when first needed: dry
+// runs do without. Nothing is allocated between prepare() and the next prepare().
 class device {
  public:
   using context = cuda::context;
@@ -32,7 +32,8 @@ class device {
   device(const device&) = delete;
   device& operator=(const device&) = delete;
 
-  // Linear layers in fp8 where they would be in bf16 (fp8.hpp), from the next plan() and prepare() on, which refuses a chip that has none.
+  // Linear layers in fp8 where they would be in bf16 (fp8.hpp), from the next plan() and prepare() on, which
+  // refuses a chip that has none.
   void set_fp8(bool wanted) { fp8_ = wanted; }
   bool fp8() const { return fp8_; }
 
@@ -68,7 +69,9 @@ class device {
   // Takes the memory of a step. `foretold`: bytes of the whole run by its plan, which an error names.
   void prepare(const step_plan& plan, index foretold = 0) {
     if (foretold > 0) foretold_ = foretold;
-    if (fp8_) require_fp8(capability(cudaDevAttrComputeCapabilityMajor), capability(cudaDevAttrComputeCapabilityMinor));
+    if (fp8_)
+      require_fp8(capability(cudaDevAttrComputeCapabilityMajor),
+                  capability(cudaDevAttrComputeCapabilityMinor));
     // Records hold addresses of what is given back here or by the caller.
     if (engine_) {
       engine_->finish();
@@ -92,20 +95,22 @@ class device {
       if (std::string_view(problem.code()) != gpu_memory_full.code) throw;
       std::size_t left = 0, all = 0;
       check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
-      std::string text = std::string(what) + " of " + std::to_string(count * static_cast<index>(sizeof(T))) + " bytes; " + std::to_string(left) +
-                         " of " + std::to_string(all) + " are free";
+      std::string text = std::string(what) + " of " + std::to_string(count * static_cast<index>(sizeof(T))) +
+                         " bytes; " + std::to_string(left) + " of " + std::to_string(all) + " are free";
       if (foretold_ > 0) text += ", the plan foretold " + std::to_string(foretold_) + " for the whole run";
       fail(gpu_memory_full, text);
     }
   }
 
-  // Memory that batches will lie in is read without a copy in between while the result lives, which ends before that memory does.
+  // Memory that batches will lie in is read without a copy in between while the result lives, which ends
+  // before that memory does.
   std::shared_ptr<void> pin(const void* at, std::size_t bytes) {
     on();
     return bytes == 0 ? nullptr : std::make_shared<pinned_memory>(at, bytes);
   }
 
-  // Copies of these weights in the precision of products, where that is another one; refresh_weights() makes them follow.
+  // Copies of these weights in the precision of products, where that is another one; refresh_weights() makes
+  // them follow.
   template <class Value, class Master>
   index weight_copy_bytes(index count) const {
     if (!std::is_same_v<Value, bf16> || !std::is_same_v<Master, float>) return 0;
@@ -130,8 +135,9 @@ class device {
     context ctx = context_for(draws);
     function(ctx);
   }
-  // Calls then(ctx, first(ctx)). What first() gives the GPU depends on nothing but the numbers that shape(numbers) appends to a std::vector<index>, and on
-  // memory that draws, copies and the step are read from; so it is recorded as a graph when such a shape comes again, and replayed from then on.
+  // Calls then(ctx, first(ctx)). What first() gives the GPU depends on nothing but the numbers that
+  // shape(numbers) appends to a std::vector<index>, and on memory that draws, copies and the step are read
+  // from; so it is recorded as a graph when such a shape comes again, and replayed from then on.
   template <class Shape, class First, class Then>
   void run_step(Shape&& shape, First&& first, Then&& then, const draw_key& draws = {}) {
     context ctx = context_for(draws);
@@ -156,7 +162,8 @@ class device {
   // The best rate of a large product, in FLOP/s: what utilisation is compared with. Takes about 50 ms.
   template <class Value>
   double measure_peak(index rows = 8192, index in = 4096, index out = 4096) {
-    buffer<Value> x = take<Value>("input of a product", rows * in), y = take<Value>("output of a product", rows * out);
+    buffer<Value> x = take<Value>("input of a product", rows * in),
+                  y = take<Value>("output of a product", rows * out);
     buffer<float> w = take<float>("weights of a product", in * out);
     // Numbers as random as in training: a chip draws less power, and runs faster, on equal ones.
     draw(x, 1);
@@ -164,7 +171,8 @@ class device {
     keep_weights<Value>(w.data(), w.size());
     const sequences seq{rows, 1, nullptr};
     const auto product = [&](context& ctx) {
-      linear_forward(ctx, seq, matrix<const Value>{x.data(), rows, in, in}, matrix<const float>{w.data(), out, in, in}, nullptr,
+      linear_forward(ctx, seq, matrix<const Value>{x.data(), rows, in, in},
+                     matrix<const float>{w.data(), out, in, in}, nullptr,
                      matrix<Value>{y.data(), rows, out, out});
     };
     prepare(plan(product));
@@ -190,7 +198,9 @@ class device {
   }
 
   // Which way each operation took so far, and why.
-  std::vector<taken_path> paths() const { return engine_ ? engine_->part<taken_paths>().list() : std::vector<taken_path>(); }
+  std::vector<taken_path> paths() const {
+    return engine_ ? engine_->part<taken_paths>().list() : std::vector<taken_path>();
+  }
 
   // "NVIDIA H200, sm_90, 132 multiprocessors, 139 GiB, driver 13.0, runtime 13.0, ...".
   std::string describe() const {
@@ -206,10 +216,13 @@ class device {
     int driver = 0, runtime = 0;
     check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
     check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-    const auto version = [](int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); };
-    return std::string(found.name) + ", sm_" + std::to_string(found.major) + std::to_string(found.minor) + ", " +
-           std::to_string(found.multiProcessorCount) + " multiprocessors, " + std::to_string(found.totalGlobalMem >> 30) + " GiB, driver " +
-           version(driver) + ", runtime " + version(runtime) + ", " + libraries() + products() + ways();
+    const auto version = [](int number) {
+      return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+    };
+    return std::string(found.name) + ", sm_" + std::to_string(found.major) + std::to_string(found.minor) +
+           ", " + std::to_string(found.multiProcessorCount) + " multiprocessors, " +
+           std::to_string(found.totalGlobalMem >> 30) + " GiB, driver " + version(driver) + ", runtime " +
+           version(runtime) + ", " + libraries() + products() + ways();
   }
 
  private:
@@ -251,7 +264,8 @@ class device {
   // What was built in.
   static std::string libraries() {
     [[maybe_unused]] const auto version = [](std::size_t number) {
-      return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
+      return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
+             std::to_string(number % 100);
     };
     std::string text = "own products (no cuBLASLt)";
 #if MOTET_CUBLASLT
@@ -285,7 +299,8 @@ class device {
     constexpr index pattern = 65537;  // a prime, so rows differ
     std::vector<T> some(static_cast<std::size_t>(pattern));
     const random_stream draws(seed, "peak");
-    for (index i = 0; i < pattern; ++i) some[static_cast<std::size_t>(i)] = T(static_cast<float>(draws.normal(static_cast<std::uint64_t>(i))));
+    for (index i = 0; i < pattern; ++i)
+      some[static_cast<std::size_t>(i)] = T(static_cast<float>(draws.normal(static_cast<std::uint64_t>(i))));
     for (index at = 0; at < into.size(); at += pattern) {
       const auto bytes = static_cast<std::size_t>(std::min(pattern, into.size() - at)) * sizeof(T);
       check(cudaMemcpy(into.data() + at, some.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");

@@ -7,7 +7,14 @@
 
 namespace motet::transports {
 
-enum class call_kind : std::uint8_t { barrier, all_reduce, reduce_scatter, all_gather, all_to_all, broadcast };
+enum class call_kind : std::uint8_t {
+  barrier,
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  broadcast
+};
 
 // One call on a group, as plain data: what every transport does with it is its own business.
 struct call {
@@ -22,17 +29,19 @@ struct call {
 };
 
 inline std::string describe(const call& it) {
-  constexpr const char* names[] = {"barrier", "all_reduce_sum", "reduce_scatter_sum", "all_gather", "all_to_all", "broadcast"};
+  constexpr const char* names[] = {"barrier",    "all_reduce_sum", "reduce_scatter_sum",
+                                   "all_gather", "all_to_all",     "broadcast"};
   std::string text = names[static_cast<int>(it.what)];
-  if (it.what != call_kind::barrier && it.what != call_kind::all_to_all) text += " of " + std::to_string(it.count);
+  if (it.what != call_kind::barrier && it.what != call_kind::all_to_all)
+    text += " of " + std::to_string(it.count);
   if (it.element > 1) text += " x " + std::to_string(it.element);
   if (it.what != call_kind::barrier) text += " bytes";
   if (it.what == call_kind::broadcast) text += " from member " + std::to_string(it.root);
   return text;
 }
 
-// The calls of a group, made of what a transport gives: size(), end(), start(call), test(ticket), and withdraw(), after which nobody reads or writes
-// the memory of this member's calls any more.
+// The calls of a group, made of what a transport gives: size(), end(), start(call), test(ticket), and
+// withdraw(), after which nobody reads or writes the memory of this member's calls any more.
 template <class Group>
 class group_calls {
  public:
@@ -54,15 +63,22 @@ class group_calls {
     it.count = total(bytes);
     return self().start(it);
   }
-  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to, std::span<const index> to_bytes) {
+  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
+                    std::span<const index> to_bytes) {
     total(from_bytes);
     total(to_bytes);
-    return self().start({.what = call_kind::all_to_all, .from = from, .to = to, .from_parts = from_bytes, .to_parts = to_bytes});
+    return self().start({.what = call_kind::all_to_all,
+                         .from = from,
+                         .to = to,
+                         .from_parts = from_bytes,
+                         .to_parts = to_bytes});
   }
   ticket broadcast(std::byte* data, index bytes, std::int32_t root) {
     if (root < 0 || root >= self().size())
-      fail(group_disagrees, "broadcast from member " + std::to_string(root) + " of a group of " + std::to_string(self().size()));
-    return self().start({.what = call_kind::broadcast, .from = data, .to = data, .count = bytes, .root = root});
+      fail(group_disagrees, "broadcast from member " + std::to_string(root) + " of a group of " +
+                                std::to_string(self().size()));
+    return self().start(
+        {.what = call_kind::broadcast, .from = data, .to = data, .count = bytes, .root = root});
   }
   ticket barrier() { return self().start({}); }
 
@@ -92,7 +108,8 @@ class group_calls {
   }
   index total(std::span<const index> parts) {
     if (parts.size() != static_cast<std::size_t>(self().size()))
-      fail(group_disagrees, std::to_string(parts.size()) + " counts for a group of " + std::to_string(self().size()));
+      fail(group_disagrees,
+           std::to_string(parts.size()) + " counts for a group of " + std::to_string(self().size()));
     index sum = 0;
     for (const index each : parts) {
       if (each < 0) fail(group_disagrees, "a count is " + std::to_string(each));

@@ -17,8 +17,9 @@ namespace motet::local {
 class group;
 class group_set;
 
-// What the ranks of one process share: a mailbox for each message, a board for each meeting, a bell for each rank. The receiver copies straight from
-// the sender's rows. Counts go up by step, so nothing is cleared between steps.
+// What the ranks of one process share: a mailbox for each message, a board for each meeting, a bell for each
+// rank. The receiver copies straight from the sender's rows. Counts go up by step, so nothing is cleared
+// between steps.
 class world {
  public:
   using group = local::group;
@@ -28,7 +29,9 @@ class world {
 
   // meetings[m] are the ranks that take part in meeting m.
   world(std::int32_t ranks, std::int32_t messages, std::span<const std::vector<std::int32_t>> meetings)
-      : ranks_(ranks), bells_(new bell[static_cast<std::size_t>(ranks)]), boxes_(new mailbox[static_cast<std::size_t>(messages)]) {
+      : ranks_(ranks),
+        bells_(new bell[static_cast<std::size_t>(ranks)]),
+        boxes_(new mailbox[static_cast<std::size_t>(messages)]) {
     for (const auto& members : meetings) boards_.push_back(std::make_unique<board>(members));
     // With more ranks than processors, one that spins keeps another from what it waits for.
     spins_ = static_cast<unsigned>(ranks) <= std::thread::hardware_concurrency() ? 2000 : 0;
@@ -64,7 +67,8 @@ class world {
     const std::byte* rows = nullptr;
   };
   struct board {
-    explicit board(std::vector<std::int32_t> who) : members(std::move(who)), posts(members.size()), ranges(members.size()), posted(members.size()) {}
+    explicit board(std::vector<std::int32_t> who)
+        : members(std::move(who)), posts(members.size()), ranges(members.size()), posted(members.size()) {}
     std::vector<std::int32_t> members;
     std::vector<const std::byte*> posts;
     std::vector<const byte_range*> ranges;  // of each member's post, what each member gets
@@ -73,7 +77,9 @@ class world {
   };
 
   static std::int64_t now() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
   }
 
   std::int32_t ranks_;
@@ -99,7 +105,9 @@ class endpoint {
     box.state.store(2 * step_ + 1, std::memory_order_release);
     world_.ring(peer);
   }
-  bool sent(std::int32_t tag) const { return box_of(tag).state.load(std::memory_order_acquire) == 2 * step_ + 2; }
+  bool sent(std::int32_t tag) const {
+    return box_of(tag).state.load(std::memory_order_acquire) == 2 * step_ + 2;
+  }
   bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
     if (!is_there(tag)) return false;
     if (bytes > 0) std::memcpy(to, rows_of(tag), static_cast<std::size_t>(bytes));
@@ -110,21 +118,23 @@ class endpoint {
     world::board& board = board_of(meeting);
     if (!meet(board, member, own, nullptr)) return false;
     for (std::size_t m = 0; m < board.members.size(); ++m)
-      if (bytes > 0) std::memcpy(all + static_cast<index>(m) * bytes, board.posts[m], static_cast<std::size_t>(bytes));
+      if (bytes > 0)
+        std::memcpy(all + static_cast<index>(m) * bytes, board.posts[m], static_cast<std::size_t>(bytes));
     return true;
   }
-  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* all,
-                std::span<const byte_range> in) {
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
+                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
     world::board& board = board_of(meeting);
     if (!meet(board, member, own, out.data())) return false;
     for (std::size_t m = 0; m < board.members.size(); ++m) {
       const byte_range& from = board.ranges[m][member];
-      if (from.bytes > 0) std::memcpy(all + in[m].offset, board.posts[m] + from.offset, static_cast<std::size_t>(from.bytes));
+      if (from.bytes > 0)
+        std::memcpy(all + in[m].offset, board.posts[m] + from.offset, static_cast<std::size_t>(from.bytes));
     }
     return true;
   }
-  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::int32_t from, std::byte* to,
-             index bytes) {
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
+             std::int32_t from, std::byte* to, index bytes) {
     world::board& board = board_of(meeting);
     const bool all = meet(board, member, own, out.data());
     if (from == member || bytes == 0) return true;
@@ -134,7 +144,9 @@ class endpoint {
     return true;
   }
 
-  std::uint32_t observe() const { return world_.bells_[static_cast<std::size_t>(rank_)].count.load(std::memory_order_acquire); }
+  std::uint32_t observe() const {
+    return world_.bells_[static_cast<std::size_t>(rank_)].count.load(std::memory_order_acquire);
+  }
   void pause(std::uint32_t seen) {
     // Who saw the bell of the stop already will hear no other.
     if (world_.is_stopped()) throw world::stopped{};
@@ -155,14 +167,19 @@ class endpoint {
 
  protected:
   // Of a message to this rank: whether it is there, what was sent, and that it was taken.
-  bool is_there(std::int32_t tag) const { return box_of(tag).state.load(std::memory_order_acquire) == 2 * step_ + 1; }
+  bool is_there(std::int32_t tag) const {
+    return box_of(tag).state.load(std::memory_order_acquire) == 2 * step_ + 1;
+  }
   const std::byte* rows_of(std::int32_t tag) const { return box_of(tag).rows; }
   void take(std::int32_t tag, std::int32_t peer) {
     box_of(tag).state.store(2 * step_ + 2, std::memory_order_release);
     world_.ring(peer);
   }
-  // Of a meeting: whether this member has shown what it brings; does so, and says whether all have; and then what a member shows this one.
-  bool has_shown(std::int32_t meeting, std::int32_t member) const { return board_of(meeting).posted[static_cast<std::size_t>(member)] == step_; }
+  // Of a meeting: whether this member has shown what it brings; does so, and says whether all have; and then
+  // what a member shows this one.
+  bool has_shown(std::int32_t meeting, std::int32_t member) const {
+    return board_of(meeting).posted[static_cast<std::size_t>(member)] == step_;
+  }
   bool meet(std::int32_t meeting, std::int32_t member, const std::byte* own, const byte_range* ranges) {
     return meet(board_of(meeting), member, own, ranges);
   }
@@ -175,7 +192,9 @@ class endpoint {
 
  private:
   world::mailbox& box_of(std::int32_t tag) const { return world_.boxes_[static_cast<std::size_t>(tag)]; }
-  world::board& board_of(std::int32_t meeting) const { return *world_.boards_[static_cast<std::size_t>(meeting)]; }
+  world::board& board_of(std::int32_t meeting) const {
+    return *world_.boards_[static_cast<std::size_t>(meeting)];
+  }
   // Shows what this member brings; whether all are there.
   bool meet(world::board& board, std::int32_t member, const std::byte* own, const byte_range* ranges) {
     const auto me = static_cast<std::size_t>(member);

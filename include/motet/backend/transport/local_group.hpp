@@ -13,7 +13,8 @@ class group_set : public transports::posted_groups<group, world, transports::cal
   using posted_groups::posted_groups;
 };
 
-// One member's end. Data goes straight from the memory of one thread to that of another; of a sum each member takes a slice.
+// One member's end. Data goes straight from the memory of one thread to that of another; of a sum each member
+// takes a slice.
 class group : public transports::posted_group<group, world, endpoint, transports::call> {
  public:
   group(group_set& set, std::int32_t number, endpoint& own) : posted_group(set, number, own) {}
@@ -30,8 +31,9 @@ class group : public transports::posted_group<group, world, endpoint, transports
       case transports::call_kind::barrier: break;
       case transports::call_kind::all_reduce:
       case transports::call_kind::reduce_scatter:
-        the_sum(posts,
-                [&](const std::byte* const* parts, std::byte* const* outs, index count, interval at) { own.sum(parts, size(), outs, count, at); });
+        the_sum(posts, [&](const std::byte* const* parts, std::byte* const* outs, index count, interval at) {
+          own.sum(parts, size(), outs, count, at);
+        });
         break;
       default:
         each_copy(posts, [](std::byte* to, const std::byte* from, index bytes) {

@@ -11,14 +11,17 @@
 
 namespace motet {
 
-// Where all processes of a program tell each other a few words outside of its steps, however they were started: by rendezvous, or by what a launcher
-// brought along (MPI). All ranks make the same calls in the same order.
+// Where all processes of a program tell each other a few words outside of its steps, however they were
+// started: by rendezvous, or by what a launcher brought along (MPI). All ranks make the same calls in the
+// same order.
 class meeting_place {
  public:
   using all_gather_function = std::function<std::vector<std::string>(const std::string&)>;
 
-  meeting_place(std::int32_t rank, std::int32_t ranks, all_gather_function by) : rank_(rank), ranks_(ranks), by_(std::move(by)) {}
-  explicit meeting_place(const rendezvous_options& options) : meeting_place(std::make_shared<rendezvous>(options)) {}
+  meeting_place(std::int32_t rank, std::int32_t ranks, all_gather_function by)
+      : rank_(rank), ranks_(ranks), by_(std::move(by)) {}
+  explicit meeting_place(const rendezvous_options& options)
+      : meeting_place(std::make_shared<rendezvous>(options)) {}
 
   std::int32_t rank() const { return rank_; }
   std::int32_t ranks() const { return ranks_; }
@@ -27,7 +30,8 @@ class meeting_place {
 
  private:
   explicit meeting_place(const std::shared_ptr<rendezvous>& at)
-      : meeting_place(at->rank(), at->ranks(), [at](const std::string& own) { return at->all_gather(own); }) {}
+      : meeting_place(at->rank(), at->ranks(), [at](const std::string& own) { return at->all_gather(own); }) {
+  }
   std::int32_t rank_, ranks_;
   all_gather_function by_;
 };
@@ -77,14 +81,16 @@ class meeting_group {
  private:
   static void require(index got, index wanted, std::size_t member) {
     if (got != wanted)
-      fail(group_disagrees,
-           "member " + std::to_string(member) + " brings " + std::to_string(got) + " bytes, " + std::to_string(wanted) + " were wanted");
+      fail(group_disagrees, "member " + std::to_string(member) + " brings " + std::to_string(got) +
+                                " bytes, " + std::to_string(wanted) + " were wanted");
   }
   // Of each member `wanted` bytes, where that is not negative.
   std::vector<std::string> meet(const void* own, index bytes, index wanted) const {
     std::vector<std::string> all =
-        at_.all_gather(bytes > 0 ? std::string(static_cast<const char*>(own), static_cast<std::size_t>(bytes)) : std::string());
-    for (std::size_t m = 0; m < all.size() && wanted >= 0; ++m) require(static_cast<index>(all[m].size()), wanted, m);
+        at_.all_gather(bytes > 0 ? std::string(static_cast<const char*>(own), static_cast<std::size_t>(bytes))
+                                 : std::string());
+    for (std::size_t m = 0; m < all.size() && wanted >= 0; ++m)
+      require(static_cast<index>(all[m].size()), wanted, m);
     return all;
   }
   const meeting_place& at_;

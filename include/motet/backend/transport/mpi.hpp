@@ -15,7 +15,8 @@ namespace motet::mpi {
 class group;
 class group_set;
 
-// The ranks of a program, one in each process, which all make it at once and alike. A rank that fails tells the others, and they stop at their next wait.
+// The ranks of a program, one in each process, which all make it at once and alike. A rank that fails tells
+// the others, and they stop at their next wait.
 class world {
  public:
   using stopped = mpi::stopped;
@@ -23,11 +24,14 @@ class world {
   using group_set = mpi::group_set;
 
   // meetings[m] are the ranks that take part in meeting m.
-  world(std::int32_t ranks, std::int32_t messages, std::span<const std::vector<std::int32_t>> meetings, MPI_Comm among = MPI_COMM_WORLD)
+  world(std::int32_t ranks, std::int32_t messages, std::span<const std::vector<std::int32_t>> meetings,
+        MPI_Comm among = MPI_COMM_WORLD)
       : messages_(messages), members_(meetings.size()) {
     ranks_ = size_of(among);
     MPI_Comm_rank(among, &rank_);
-    if (ranks_ != ranks) fail(mpi_ranks_differ, "the program has " + std::to_string(ranks) + " ranks, MPI started " + std::to_string(ranks_));
+    if (ranks_ != ranks)
+      fail(mpi_ranks_differ,
+           "the program has " + std::to_string(ranks) + " ranks, MPI started " + std::to_string(ranks_));
     for (MPI_Comm* each : {&rows_, &groups_, &control_}) {
       check(MPI_Comm_dup(among, each), "MPI_Comm_dup");
       MPI_Comm_set_errhandler(*each, MPI_ERRORS_RETURN);
@@ -70,8 +74,8 @@ class world {
   }
   std::int32_t rank() const { return rank_; }
   std::int32_t ranks() const { return ranks_; }
-  // While the rank waits for others, watch(seconds) is called now and then on its own thread, with how long nothing has come; watch(0) when something
-  // did. It may stop().
+  // While the rank waits for others, watch(seconds) is called now and then on its own thread, with how long
+  // nothing has come; watch(0) when something did. It may stop().
   void watch_waits(std::function<void(double seconds)> watch) { watch_ = std::move(watch); }
   // For whom this rank waits; on its own thread.
   std::vector<std::int32_t> lacking() const { return under_way_.lacking(); }
@@ -80,7 +84,8 @@ class world {
     const std::lock_guard lock(mutex_);
     return why_;
   }
-  // Ends the waits of all ranks. Asked for by another thread than the one that uses MPI, it takes effect when that one next waits.
+  // Ends the waits of all ranks. Asked for by another thread than the one that uses MPI, it takes effect when
+  // that one next waits.
   void stop(const std::string& reason = "of an error that it tells itself") {
     note("rank " + std::to_string(rank_) + " stopped because " + reason);
     if (user_.load() == std::this_thread::get_id()) tell();
@@ -121,7 +126,8 @@ class world {
     int known = 0;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &known);
     if (known != 0 && wanted > *static_cast<int*>(most))
-      fail(mpi_not_ready, std::to_string(wanted) + " tags are needed, MPI has " + std::to_string(*static_cast<int*>(most)));
+      fail(mpi_not_ready,
+           std::to_string(wanted) + " tags are needed, MPI has " + std::to_string(*static_cast<int*>(most)));
   }
   void progress() {
     try {
@@ -150,15 +156,19 @@ class world {
     const std::string words = why().substr(0, sizeof(text_) - 1);
     std::vector<MPI_Request> letters(static_cast<std::size_t>(ranks_), MPI_REQUEST_NULL);
     for (int r = 0; r < ranks_; ++r)
-      if (r != rank_) MPI_Isend(words.c_str(), static_cast<int>(words.size()), MPI_BYTE, r, 0, control_, &letters[static_cast<std::size_t>(r)]);
+      if (r != rank_)
+        MPI_Isend(words.c_str(), static_cast<int>(words.size()), MPI_BYTE, r, 0, control_,
+                  &letters[static_cast<std::size_t>(r)]);
     const auto begin = std::chrono::steady_clock::now();
     backoff wait(0);
-    for (int done = 0; done == 0 && std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500); wait())
+    for (int done = 0; done == 0 && std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500);
+         wait())
       MPI_Testall(ranks_, letters.data(), &done, MPI_STATUSES_IGNORE);
     for (MPI_Request& each : letters)
       if (each != MPI_REQUEST_NULL) MPI_Request_free(&each);
   }
-  // Looks until good(), or until the ranks were told to stop; then MPI lets go of all memory before anything goes away.
+  // Looks until good(), or until the ranks were told to stop; then MPI lets go of all memory before anything
+  // goes away.
   template <class Good>
   void wait_until(Good&& good) {
     wait_clock watched(watch_);
@@ -177,7 +187,8 @@ class world {
   void leave(Good&& good) noexcept {
     const auto begin = std::chrono::steady_clock::now();
     try {
-      wait_until([&] { return good() || std::chrono::steady_clock::now() - begin > std::chrono::seconds(10); });
+      wait_until(
+          [&] { return good() || std::chrono::steady_clock::now() - begin > std::chrono::seconds(10); });
       if (good()) return;
       stop("others did not take all that it sent");
     } catch (...) {
@@ -204,14 +215,20 @@ class world {
   index group_tags_ = 0;  // that sets of groups have taken
 };
 
-// This process's end; a transport. Messages are matched by their tag and by whether the step is even, and never overtake each other, so a rank may be a
-// step ahead of another. A receive or gather that was asked for keeps its memory until it is done or the step ends.
+// This process's end; a transport. Messages are matched by their tag and by whether the step is even, and
+// never overtake each other, so a rank may be a step ahead of another. A receive or gather that was asked for
+// keeps its memory until it is done or the step ends.
 class endpoint {
  public:
   endpoint(world& all, std::int32_t rank)
-      : world_(all), sends_(static_cast<std::size_t>(all.messages_)), receives_(sends_.size()), visits_(all.members_.size()) {
+      : world_(all),
+        sends_(static_cast<std::size_t>(all.messages_)),
+        receives_(sends_.size()),
+        visits_(all.members_.size()) {
     for (const auto& members : all.members_) fetches_.emplace_back(members.size());
-    if (rank != all.rank_) fail(mpi_ranks_differ, "this process is rank " + std::to_string(all.rank_) + ", not " + std::to_string(rank));
+    if (rank != all.rank_)
+      fail(mpi_ranks_differ,
+           "this process is rank " + std::to_string(all.rank_) + ", not " + std::to_string(rank));
   }
   endpoint(const endpoint&) = delete;
   endpoint& operator=(const endpoint&) = delete;
@@ -227,7 +244,8 @@ class endpoint {
     finish_step();
     ++step_;
   }
-  // Waits until the others took all that was sent, and forgets what was asked for in vain: then memory may be given back.
+  // Waits until the others took all that was sent, and forgets what was asked for in vain: then memory may be
+  // given back.
   void finish_step() {
     world_.user_.store(std::this_thread::get_id());
     world_.wait_until([&] { return open_sends_ == 0; });
@@ -236,11 +254,14 @@ class endpoint {
 
   void send(std::int32_t tag, std::int32_t peer, const std::byte* from, index bytes) {
     begin(sends_, tag);
-    world_.under_way_.send(world_.rows_, peer, number(tag), from, bytes, sends_[at(tag)].pending, &open_sends_);
+    world_.under_way_.send(world_.rows_, peer, number(tag), from, bytes, sends_[at(tag)].pending,
+                           &open_sends_);
   }
   bool sent(std::int32_t tag) { return is_done(sends_, tag); }
   bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
-    if (begin(receives_, tag)) world_.under_way_.receive(world_.rows_, peer, number(tag), to, bytes, receives_[at(tag)].pending, &open_receives_);
+    if (begin(receives_, tag))
+      world_.under_way_.receive(world_.rows_, peer, number(tag), to, bytes, receives_[at(tag)].pending,
+                                &open_receives_);
     return is_done(receives_, tag);
   }
   bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, index bytes, std::byte* all) {
@@ -254,13 +275,14 @@ class endpoint {
           return byte_range{m * bytes, bytes};
         });
   }
-  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* all,
-                std::span<const byte_range> in) {
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
+                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
     return meet(
-        meeting, member, own, [out](std::int32_t m) { return out[at(m)]; }, all, [in](std::int32_t m) { return in[at(m)]; });
+        meeting, member, own, [out](std::int32_t m) { return out[at(m)]; }, all,
+        [in](std::int32_t m) { return in[at(m)]; });
   }
-  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::int32_t from, std::byte* to,
-             index bytes) {
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
+             std::int32_t from, std::byte* to, index bytes) {
     // Nobody asks for nothing.
     if (begin(visits_, meeting))
       show(
@@ -268,8 +290,9 @@ class endpoint {
     if (from == member || bytes == 0) return true;
     std::vector<item>& each = fetches_[at(meeting)];
     if (begin(each, from))
-      world_.under_way_.receive(world_.rows_, world_.members_[at(meeting)][at(from)], number(world_.messages_ + meeting), to, bytes,
-                                each[at(from)].pending, &open_receives_);
+      world_.under_way_.receive(world_.rows_, world_.members_[at(meeting)][at(from)],
+                                number(world_.messages_ + meeting), to, bytes, each[at(from)].pending,
+                                &open_receives_);
     return is_done(each, from);
   }
 
@@ -298,12 +321,13 @@ class endpoint {
       for (std::int32_t step = 1; step < size; ++step) {
         const std::int32_t m = (member + step) % size;
         const byte_range to = in(m);
-        world_.under_way_.receive(world_.rows_, members[at(m)], number(world_.messages_ + meeting), all + to.offset, to.bytes,
-                                  visits_[at(meeting)].pending, &open_receives_);
+        world_.under_way_.receive(world_.rows_, members[at(m)], number(world_.messages_ + meeting),
+                                  all + to.offset, to.bytes, visits_[at(meeting)].pending, &open_receives_);
       }
       show(meeting, member, own, out, true);
       const byte_range mine = out(member);
-      if (mine.bytes > 0) std::memcpy(all + in(member).offset, own + mine.offset, static_cast<std::size_t>(mine.bytes));
+      if (mine.bytes > 0)
+        std::memcpy(all + in(member).offset, own + mine.offset, static_cast<std::size_t>(mine.bytes));
     }
     return is_done(visits_, meeting);
   }
@@ -315,10 +339,13 @@ class endpoint {
       const std::int32_t m = (member + step) % size;
       const byte_range from = out(m);
       if (from.bytes > 0 || also_nothing)
-        world_.under_way_.send(world_.rows_, members[at(m)], number(world_.messages_ + meeting), own + from.offset, from.bytes, open_sends_);
+        world_.under_way_.send(world_.rows_, members[at(m)], number(world_.messages_ + meeting),
+                               own + from.offset, from.bytes, open_sends_);
     }
   }
-  bool begin(std::vector<item>& all, std::int32_t which) { return std::exchange(all[at(which)].step, step_) != step_; }
+  bool begin(std::vector<item>& all, std::int32_t which) {
+    return std::exchange(all[at(which)].step, step_) != step_;
+  }
   bool is_done(std::vector<item>& all, std::int32_t which) {
     if (all[at(which)].step == step_ && all[at(which)].pending > 0) world_.progress();
     return all[at(which)].step == step_ && all[at(which)].pending == 0 && !world_.is_stopped();

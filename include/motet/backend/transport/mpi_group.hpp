@@ -6,17 +6,21 @@
 
 namespace motet::mpi {
 
-// Some groups of a program; all ranks make it at once and alike. A rank keeps the members of its own groups alone, and when it looks at one group of the
-// world it works for all, so members may wait in any order.
+// Some groups of a program; all ranks make it at once and alike. A rank keeps the members of its own groups
+// alone, and when it looks at one group of the world it works for all, so members may wait in any order.
 class group_set {
  public:
   group_set(world& all, std::span<const std::vector<std::int32_t>> groups, group_options options = {})
-      : world_(all), options_(options), members_(groups.size()), first_tag_(static_cast<int>(all.group_tags_)) {
+      : world_(all),
+        options_(options),
+        members_(groups.size()),
+        first_tag_(static_cast<int>(all.group_tags_)) {
     const index tags = all.group_tags_ + 2 * static_cast<index>(groups.size()) * options.in_flight;
     all.check_tags(tags);
     all.group_tags_ = tags;
     for (std::size_t g = 0; g < groups.size(); ++g)
-      if (std::find(groups[g].begin(), groups[g].end(), all.rank()) != groups[g].end()) members_[g] = groups[g];
+      if (std::find(groups[g].begin(), groups[g].end(), all.rank()) != groups[g].end())
+        members_[g] = groups[g];
   }
 
  private:
@@ -27,8 +31,9 @@ class group_set {
   int first_tag_;
 };
 
-// One member's end. Every call is one or two rounds in which each member talks to each directly: as few bytes as can be, few moments at which someone must
-// look, and sums in the order of members, so that the bits are those of every other transport.
+// One member's end. Every call is one or two rounds in which each member talks to each directly: as few bytes
+// as can be, few moments at which someone must look, and sums in the order of members, so that the bits are
+// those of every other transport.
 class group : public transports::group_calls<group> {
  public:
   group(group_set& set, std::int32_t number, endpoint& own)
@@ -39,7 +44,9 @@ class group : public transports::group_calls<group> {
         calls_(static_cast<std::size_t>(set.options_.in_flight)) {
     for (std::size_t m = 0; m < members_.size(); ++m)
       if (members_[m] == own.rank()) member_ = static_cast<std::int32_t>(m);
-    if (member_ < 0) fail(group_disagrees, "rank " + std::to_string(own.rank()) + " is no member of group " + std::to_string(number));
+    if (member_ < 0)
+      fail(group_disagrees,
+           "rank " + std::to_string(own.rank()) + " is no member of group " + std::to_string(number));
     first_tag_ = set.first_tag_ + 2 * number * set.options_.in_flight;
     parts_.resize(members_.size());
     world_.under_way_.reserve(2 * size() * set.options_.in_flight);
@@ -91,7 +98,8 @@ class group : public transports::group_calls<group> {
     call it;
     int tag = 0, round = rounds;
     std::int32_t pending = 0;
-    std::vector<std::byte> others;  // of a sum: the part that this member adds up, as each of the others has it
+    // of a sum: the part that this member adds up, as each of the others has it
+    std::vector<std::byte> others;
   };
 
   void work() {
@@ -131,13 +139,17 @@ class group : public transports::group_calls<group> {
         const auto from = [&](std::int32_t m) { return part_of(it.from_parts, m, 1); };
         each_other([&](std::int32_t m) { receive(state, m, it.to, part_of(it.to_parts, m, 1)); });
         each_other([&](std::int32_t m) { send(state, m, it.from, from(m)); });
-        copy(it.to + part_of(it.to_parts, member_, 1).begin, it.from + from(member_).begin, from(member_).size());
+        copy(it.to + part_of(it.to_parts, member_, 1).begin, it.from + from(member_).begin,
+             from(member_).size());
         break;
       }
       case call_kind::broadcast:
         // Much data goes out in pieces, which the others then exchange: the root sends everything once.
         if (member_ != it.root) receive(state, it.root, it.to, in_pieces(it) ? own : interval{0, it.count});
-        if (member_ == it.root) each_other([&](std::int32_t m) { send(state, m, it.to, in_pieces(it) ? part(it, m) : interval{0, it.count}); });
+        if (member_ == it.root)
+          each_other([&](std::int32_t m) {
+            send(state, m, it.to, in_pieces(it) ? part(it, m) : interval{0, it.count});
+          });
         break;
     }
   }
@@ -150,7 +162,9 @@ class group : public transports::group_calls<group> {
     if (it.sum != nullptr && own.size() > 0) {
       parts_[static_cast<std::size_t>(member_)] = it.from + own.begin;
       const std::byte* theirs = state.others.data();
-      each_other([&](std::int32_t m) { parts_[static_cast<std::size_t>(m)] = std::exchange(theirs, theirs + own.size()); });
+      each_other([&](std::int32_t m) {
+        parts_[static_cast<std::size_t>(m)] = std::exchange(theirs, theirs + own.size());
+      });
       std::byte* const to = it.what == call_kind::all_reduce ? it.to + own.begin : it.to;
       it.sum(parts_.data(), size(), &to, 1, {0, own.size() / it.element});
     }
@@ -170,17 +184,24 @@ class group : public transports::group_calls<group> {
   void each_other(Each&& each) const {
     for (std::int32_t step = 1; step < size(); ++step) each((member_ + step) % size());
   }
-  // Empty parts are not sent; both sides know. The root of a broadcast, which waits for nobody else, waits until its data is asked for.
-  void send(call_state& state, std::int32_t to, const std::byte* from, interval bytes, bool though_empty = false) {
+  // Empty parts are not sent; both sides know. The root of a broadcast, which waits for nobody else, waits
+  // until its data is asked for.
+  void send(call_state& state, std::int32_t to, const std::byte* from, interval bytes,
+            bool though_empty = false) {
     if (bytes.size() == 0 && !though_empty) return;
     const std::int32_t peer = members_[static_cast<std::size_t>(to)];
     if (state.it.what == call_kind::broadcast)
-      world_.under_way_.send(world_.groups_, peer, state.tag, from + bytes.begin, bytes.size(), state.pending);
-    else world_.under_way_.send_in_haste(world_.groups_, peer, state.tag, from + bytes.begin, bytes.size(), state.pending);
+      world_.under_way_.send(world_.groups_, peer, state.tag, from + bytes.begin, bytes.size(),
+                             state.pending);
+    else
+      world_.under_way_.send_in_haste(world_.groups_, peer, state.tag, from + bytes.begin, bytes.size(),
+                                      state.pending);
   }
-  void receive(call_state& state, std::int32_t from, std::byte* to, interval bytes, bool though_empty = false) {
+  void receive(call_state& state, std::int32_t from, std::byte* to, interval bytes,
+               bool though_empty = false) {
     if (bytes.size() > 0 || though_empty)
-      world_.under_way_.receive(world_.groups_, members_[static_cast<std::size_t>(from)], state.tag, to + bytes.begin, bytes.size(), state.pending);
+      world_.under_way_.receive(world_.groups_, members_[static_cast<std::size_t>(from)], state.tag,
+                                to + bytes.begin, bytes.size(), state.pending);
   }
   static void copy(std::byte* to, const std::byte* from, index bytes) {
     if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<std::size_t>(bytes));
@@ -193,10 +214,12 @@ class group : public transports::group_calls<group> {
   bool in_pieces(const call& it) const { return size() > 2 && it.count > 32768; }
   // The bytes that member m adds up, has, or passes on.
   interval part(const call& it, std::int32_t m) const {
-    if (it.what == call_kind::reduce_scatter || it.what == call_kind::all_gather) return part_of(it.from_parts, m, it.element);
+    if (it.what == call_kind::reduce_scatter || it.what == call_kind::all_gather)
+      return part_of(it.from_parts, m, it.element);
     interval own{0, 0};
     if (it.what == call_kind::all_reduce) own = transports::slice_of(it.count, it.element, size(), m);
-    if (it.what == call_kind::broadcast && m != it.root) own = transports::slice_of(it.count, 1, size() - 1, (m - it.root - 1 + size()) % size());
+    if (it.what == call_kind::broadcast && m != it.root)
+      own = transports::slice_of(it.count, 1, size() - 1, (m - it.root - 1 + size()) % size());
     return {own.begin * it.element, own.end * it.element};
   }
 

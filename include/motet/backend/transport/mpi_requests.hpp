@@ -38,7 +38,8 @@ class byte_type {
   int count_;
 };
 
-// All that is under way on this rank, in one array that MPI looks at in one call. A request counts down a number of its owner's when it is done.
+// All that is under way on this rank, in one array that MPI looks at in one call. A request counts down a
+// number of its owner's when it is done.
 class requests {
  public:
   // Room for so many more at a time, so that nothing is allocated later.
@@ -49,22 +50,31 @@ class requests {
     ready_.reserve(room_);
     statuses_.reserve(room_);
   }
-  // `also` is counted down beside `pending`. A send counts as done when its receiver asked for it; one in haste, as soon as its memory is free.
-  void send(MPI_Comm by, int peer, int tag, const std::byte* from, index bytes, std::int32_t& pending, std::int32_t* also = nullptr) {
+  // `also` is counted down beside `pending`. A send counts as done when its receiver asked for it; one in
+  // haste, as soon as its memory is free.
+  void send(MPI_Comm by, int peer, int tag, const std::byte* from, index bytes, std::int32_t& pending,
+            std::int32_t* also = nullptr) {
     const byte_type as(bytes);
-    check(MPI_Issend(from, as.count(), as.type(), peer, tag, by, add({nothing, &pending, also, peer})), "MPI_Issend");
+    check(MPI_Issend(from, as.count(), as.type(), peer, tag, by, add({nothing, &pending, also, peer})),
+          "MPI_Issend");
   }
-  void send_in_haste(MPI_Comm by, int peer, int tag, const std::byte* from, index bytes, std::int32_t& pending) {
+  void send_in_haste(MPI_Comm by, int peer, int tag, const std::byte* from, index bytes,
+                     std::int32_t& pending) {
     const byte_type as(bytes);
-    check(MPI_Isend(from, as.count(), as.type(), peer, tag, by, add({nothing, &pending, nullptr, peer})), "MPI_Isend");
+    check(MPI_Isend(from, as.count(), as.type(), peer, tag, by, add({nothing, &pending, nullptr, peer})),
+          "MPI_Isend");
   }
-  void receive(MPI_Comm by, int peer, int tag, std::byte* to, index bytes, std::int32_t& pending, std::int32_t* also = nullptr) {
+  void receive(MPI_Comm by, int peer, int tag, std::byte* to, index bytes, std::int32_t& pending,
+               std::int32_t* also = nullptr) {
     const byte_type as(bytes);
-    check(MPI_Irecv(to, as.count(), as.type(), peer, tag, by, add({bytes, &pending, also, peer})), "MPI_Irecv");
+    check(MPI_Irecv(to, as.count(), as.type(), peer, tag, by, add({bytes, &pending, also, peer})),
+          "MPI_Irecv");
   }
   // One that may be shorter than `bytes`, or never come.
   void expect(MPI_Comm by, std::byte* to, index bytes, std::int32_t& pending) {
-    check(MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, by, add({anything, &pending})), "MPI_Irecv");
+    check(MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, by,
+                    add({anything, &pending})),
+          "MPI_Irecv");
   }
 
   // Lets MPI work and counts down for what is done.
@@ -73,7 +83,8 @@ class requests {
     ready_.resize(under_way_.size());
     statuses_.resize(under_way_.size());
     int done = 0;
-    const int code = MPI_Testsome(static_cast<int>(under_way_.size()), under_way_.data(), &done, ready_.data(), statuses_.data());
+    const int code = MPI_Testsome(static_cast<int>(under_way_.size()), under_way_.data(), &done,
+                                  ready_.data(), statuses_.data());
     if (done == MPI_UNDEFINED || (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS)) {
       check(code, "MPI_Testsome");
       return;
@@ -81,10 +92,12 @@ class requests {
     for (int d = 0; d < done; ++d) {
       const MPI_Status& status = statuses_[static_cast<std::size_t>(d)];
       const owner& own = owners_[static_cast<std::size_t>(ready_[static_cast<std::size_t>(d)])];
-      if (code == MPI_ERR_IN_STATUS) check(status.MPI_ERROR, own.bytes < 0 ? "a request" : describe(own, status).c_str());
+      if (code == MPI_ERR_IN_STATUS)
+        check(status.MPI_ERROR, own.bytes < 0 ? "a request" : describe(own, status).c_str());
       MPI_Count got = own.bytes;
       if (own.bytes >= 0) MPI_Get_elements_x(&status, MPI_BYTE, &got);
-      if (got != own.bytes) fail(mpi_failed, describe(own, status) + ", but " + std::to_string(got) + " came");
+      if (got != own.bytes)
+        fail(mpi_failed, describe(own, status) + ", but " + std::to_string(got) + " came");
     }
     // From the back, as the last takes the place of one that is done.
     std::sort(ready_.begin(), ready_.begin() + done);
@@ -93,7 +106,8 @@ class requests {
   }
   // Goes up with everything that is done.
   std::uint32_t done() const { return done_; }
-  // From whom something is to come; or, where nothing is, who did not yet take what was sent. Each once, in order.
+  // From whom something is to come; or, where nothing is, who did not yet take what was sent. Each once, in
+  // order.
   std::vector<std::int32_t> lacking() const {
     std::vector<std::int32_t> found;
     for (const bool sends : {false, true}) {
@@ -106,8 +120,8 @@ class requests {
     return found;
   }
 
-  // Gives up all that is under way, or what counts down `also`. A message that has begun to come is waited for, within a bound: its memory will soon
-  // serve others.
+  // Gives up all that is under way, or what counts down `also`. A message that has begun to come is waited
+  // for, within a bound: its memory will soon serve others.
   void drop(const std::int32_t* also = nullptr) noexcept {
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t r = under_way_.size(); r-- > 0;) {
@@ -117,7 +131,9 @@ class requests {
       backoff wait(0);
       for (int over = 0; under_way_[r] != MPI_REQUEST_NULL; wait()) {
         MPI_Test(&under_way_[r], &over, MPI_STATUS_IGNORE);
-        if (over == 0 && (!receives || std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(500))) MPI_Request_free(&under_way_[r]);
+        if (over == 0 &&
+            (!receives || std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(500)))
+          MPI_Request_free(&under_way_[r]);
       }
       remove(r);
     }
@@ -148,8 +164,8 @@ class requests {
     owners_.pop_back();
   }
   static std::string describe(const owner& own, const MPI_Status& status) {
-    return "a message from rank " + std::to_string(status.MPI_SOURCE) + " with tag " + std::to_string(status.MPI_TAG) + " should have " +
-           std::to_string(own.bytes) + " bytes";
+    return "a message from rank " + std::to_string(status.MPI_SOURCE) + " with tag " +
+           std::to_string(status.MPI_TAG) + " should have " + std::to_string(own.bytes) + " bytes";
   }
 
   std::size_t room_ = 0;

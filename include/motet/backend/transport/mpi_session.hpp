@@ -5,7 +5,8 @@
 #include <motet/meta/config.hpp>
 
 #if !__has_include(<mpi.h>)
-#error "motet: the MPI transport needs mpi.h (Debian: libopenmpi-dev openmpi-bin); CMake looks for it unless MOTET_MPI=OFF"
+#error \
+    "motet: the MPI transport needs mpi.h (Debian: libopenmpi-dev openmpi-bin); CMake looks for it unless MOTET_MPI=OFF"
 #endif
 // Not the C++ calls that MPI dropped.
 #ifndef OMPI_SKIP_MPICXX
@@ -39,7 +40,8 @@ inline void check(int code, const char* what) {
   fail(mpi_failed, std::string(what) + " says " + text);
 }
 
-// How to wait without keeping a processor from those that are waited for: look again, then let others run, then sleep, longer each time.
+// How to wait without keeping a processor from those that are waited for: look again, then let others run,
+// then sleep, longer each time.
 class backoff {
  public:
   explicit backoff(int spins) : spins_(spins) {}
@@ -61,7 +63,8 @@ struct session_options {
   double patience = 2;                 // seconds that the other ranks have to end after a failure
 };
 
-// MPI from here to the end of the scope. After a failure the ranks wait for each other for a bounded time only; then MPI ends them all.
+// MPI from here to the end of the scope. After a failure the ranks wait for each other for a bounded time
+// only; then MPI ends them all.
 class session {
  public:
   explicit session(session_options wanted = {}) : patience_(wanted.patience) {
@@ -73,10 +76,14 @@ class session {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    const auto said = [&] { return "MPI says rank " + std::to_string(rank_) + " of " + std::to_string(ranks_); };
+    const auto said = [&] {
+      return "MPI says rank " + std::to_string(rank_) + " of " + std::to_string(ranks_);
+    };
     std::string wrong;
-    if (wanted.ranks >= 0 && wanted.ranks != ranks_) wrong = said() + ", the launcher said " + std::to_string(wanted.ranks) + " ranks";
-    if (wanted.rank >= 0 && wanted.rank != rank_) wrong = said() + ", the launcher said rank " + std::to_string(wanted.rank);
+    if (wanted.ranks >= 0 && wanted.ranks != ranks_)
+      wrong = said() + ", the launcher said " + std::to_string(wanted.ranks) + " ranks";
+    if (wanted.rank >= 0 && wanted.rank != rank_)
+      wrong = said() + ", the launcher said rank " + std::to_string(wanted.rank);
     if (support < MPI_THREAD_FUNNELED || !wrong.empty()) {
       // No destructor runs for what was not made. All ranks come here, or MPI is told to end them.
       if (began_ && ranks_ == 1) MPI_Finalize();
@@ -120,7 +127,8 @@ class session {
   // By SIGALRM; 0: not after all.
   static void end_within(double seconds) {
     const auto whole = static_cast<time_t>(seconds);
-    const itimerval once{{0, 0}, {whole, static_cast<suseconds_t>((seconds - static_cast<double>(whole)) * 1e6)}};
+    const itimerval once{{0, 0},
+                         {whole, static_cast<suseconds_t>((seconds - static_cast<double>(whole)) * 1e6)}};
     ::setitimer(ITIMER_REAL, &once, nullptr);
   }
   bool all_are_here() {
@@ -131,7 +139,9 @@ class session {
     for (int done = 0;; wait()) {
       if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
       if (done != 0) return true;
-      if (has_failed() && std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > patience_) return false;
+      if (has_failed() &&
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > patience_)
+        return false;
     }
   }
 
@@ -141,7 +151,8 @@ class session {
   MPI_Comm farewell_ = MPI_COMM_NULL;
 };
 
-// The body of main: calls body(session), and turns what it throws into a message and status 1, on this rank and on those that it stops.
+// The body of main: calls body(session), and turns what it throws into a message and status 1, on this rank
+// and on those that it stops.
 template <class Body>
 int run(const session_options& wanted, Body&& body) {
   try {

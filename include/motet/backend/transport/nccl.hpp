@@ -30,8 +30,9 @@ struct group_moments {
   }
 };
 
-// The ranks of a program, each with a GPU of its own, which all make it at once and alike; nccl::session lives on the thread that makes it. What ranks begin
-// is ordered on their streams, so a host runs ahead of its GPU; it waits at the end of a step. A rank that fails aborts its communicators.
+// The ranks of a program, each with a GPU of its own, which all make it at once and alike; nccl::session
+// lives on the thread that makes it. What ranks begin is ordered on their streams, so a host runs ahead of
+// its GPU; it waits at the end of a step. A rank that fails aborts its communicators.
 class world {
  public:
   using stopped = nccl::stopped;
@@ -40,10 +41,15 @@ class world {
   using meeting = meeting_group;  // for words of the host
 
   // messages[t] are the ends of message t, meetings[m] the ranks that take part in meeting m.
-  world(std::int32_t ranks, std::span<const message_ends> messages, std::span<const std::vector<std::int32_t>> meetings)
-      : session_(session::here()), ends_(messages.begin(), messages.end()), channels_(session_, messages), meetings_(session_, meetings) {
+  world(std::int32_t ranks, std::span<const message_ends> messages,
+        std::span<const std::vector<std::int32_t>> meetings)
+      : session_(session::here()),
+        ends_(messages.begin(), messages.end()),
+        channels_(session_, messages),
+        meetings_(session_, meetings) {
     if (ranks != session_.place().ranks())
-      fail(meeting_refused, "the program has " + std::to_string(ranks) + " ranks, " + std::to_string(session_.place().ranks()) + " met");
+      fail(meeting_refused, "the program has " + std::to_string(ranks) + " ranks, " +
+                                std::to_string(session_.place().ranks()) + " met");
     engine_.watch_waits([this] { look(); });
   }
   world(const world&) = delete;
@@ -66,14 +72,16 @@ class world {
   // Of what NCCL was told that messages and sums use.
   kept_memory& memory() { return memory_; }
 
-  // While the rank waits, watch(seconds) is called now and then, with how long nothing has moved; watch(0) when something did. It may stop().
+  // While the rank waits, watch(seconds) is called now and then, with how long nothing has moved; watch(0)
+  // when something did. It may stop().
   void watch_waits(std::function<void(double)> watch) { watch_ = std::move(watch); }
   std::vector<std::int32_t> lacking() const {
     std::vector<std::int32_t> found;
     channels_.lacking(found, ends_);
     meetings_.lacking(found);
     for (const open_group& each : open_groups_)
-      if (each.calls != nullptr && each.calls->lacking()) found.insert(found.end(), each.members->begin(), each.members->end());
+      if (each.calls != nullptr && each.calls->lacking())
+        found.insert(found.end(), each.members->begin(), each.members->end());
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
     std::erase(found, rank());
@@ -151,11 +159,14 @@ class world {
 // This process's end; a transport. What it is given lies on the GPU, but for gather.
 class endpoint : public cuda::timed_end<endpoint> {
  public:
-  // Nobody can ask for one member's rows alone: who calls fetch() takes more memory than who has room for an exchange.
+  // Nobody can ask for one member's rows alone: who calls fetch() takes more memory than who has room for an
+  // exchange.
   static constexpr bool brings_all = true;
 
   endpoint(world& all, std::int32_t rank) : world_(all) {
-    if (rank != all.rank()) fail(meeting_refused, "this process is rank " + std::to_string(all.rank()) + ", not " + std::to_string(rank));
+    if (rank != all.rank())
+      fail(meeting_refused,
+           "this process is rank " + std::to_string(all.rank()) + ", not " + std::to_string(rank));
   }
   endpoint(const endpoint&) = delete;
   endpoint& operator=(const endpoint&) = delete;
@@ -186,10 +197,12 @@ class endpoint : public cuda::timed_end<endpoint> {
     world_.goes_on();
   }
 
-  // Memory that messages leave from, or come to, on all ranks alike; NCCL is told while what is returned lives.
+  // Memory that messages leave from, or come to, on all ranks alike; NCCL is told while what is returned
+  // lives.
   std::vector<std::shared_ptr<void>> keep(bool leaving, const void* data, index bytes) {
     std::vector<std::shared_ptr<void>> kept;
-    world_.channels_.each_way(leaving, [&](const communicator& by) { kept.push_back(world_.memory_.keep(by, data, bytes)); });
+    world_.channels_.each_way(
+        leaving, [&](const communicator& by) { kept.push_back(world_.memory_.keep(by, data, bytes)); });
     return kept;
   }
 
@@ -207,7 +220,8 @@ class endpoint : public cuda::timed_end<endpoint> {
     hold(tag);
     return ++moved_ > 0;
   }
-  // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be read.
+  // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be
+  // read.
   bool receive_ahead(std::int32_t tag, std::int32_t, std::byte* to, index bytes) {
     place& own = places_[to];
     if (!world_.channels_.ask(tag, to, bytes, compute(), marks_, &own.free)) return false;
@@ -224,14 +238,14 @@ class endpoint : public cuda::timed_end<endpoint> {
   bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, index bytes, std::byte* all) {
     return world_.meetings_.gather(meeting, member, own, bytes, all);
   }
-  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* all,
-                std::span<const byte_range> in) {
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
+                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
     const bool there = world_.meetings_.exchange(meeting, member, own, out, all, in, compute());
     marks_.begin_again(compute());
     return there;
   }
-  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::int32_t from, std::byte* to,
-             index bytes) {
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
+             std::int32_t from, std::byte* to, index bytes) {
     return world_.meetings_.fetch(meeting, member, own, out, from, to, bytes, compute());
   }
 

@@ -9,12 +9,14 @@
 
 namespace motet::nccl {
 
-// The messages of a program over communicators of two ranks, one for each pair and direction. NCCL matches by order, a program by tags: so both ends of a
-// pair begin its messages in the order of their tags, and one that is asked for early waits for those before it. No stream waits for two ranks, so no
-// message keeps another pair's back.
+// The messages of a program over communicators of two ranks, one for each pair and direction. NCCL matches by
+// order, a program by tags: so both ends of a pair begin its messages in the order of their tags, and one
+// that is asked for early waits for those before it. No stream waits for two ranks, so no message keeps
+// another pair's back.
 class channels {
  public:
-  channels(const session& all, std::span<const message_ends> messages) : me_(all.place().rank()), all_(all), items_(messages.size()) {
+  channels(const session& all, std::span<const message_ends> messages)
+      : me_(all.place().rank()), all_(all), items_(messages.size()) {
     std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> numbers;
     std::vector<std::vector<std::int32_t>> pairs;
     for (std::size_t tag = 0; tag < messages.size(); ++tag) {
@@ -24,9 +26,11 @@ class channels {
       items_[tag].of = at->second;
     }
     std::vector<communicator> made = all.split(pairs, 2);
-    for (std::size_t p = 0; p < pairs.size(); ++p) channels_.push_back({std::move(made[p]), pairs[p][0] == me_, {}, 0});
+    for (std::size_t p = 0; p < pairs.size(); ++p)
+      channels_.push_back({std::move(made[p]), pairs[p][0] == me_, {}, 0});
     for (std::size_t tag = 0; tag < messages.size(); ++tag) {
-      if (messages[tag].from == me_ || messages[tag].to == me_) channels_[items_[tag].of].order.push_back(static_cast<std::int32_t>(tag));
+      if (messages[tag].from == me_ || messages[tag].to == me_)
+        channels_[items_[tag].of].order.push_back(static_cast<std::int32_t>(tag));
     }
   }
 
@@ -40,9 +44,10 @@ class channels {
     for (const channel& each : channels_)
       if (each.by && each.sends == leaving) visit(each.by);
   }
-  // Asks for a message; it is begun after what `compute` has begun until then, or after `free` where that is given. Says whether it is begun. Whoever keeps
-  // times gets those of the message.
-  bool ask(std::int32_t tag, std::byte* data, index bytes, cudaStream_t compute, cuda::time_marks& marks, const cuda::event* free = nullptr) {
+  // Asks for a message; it is begun after what `compute` has begun until then, or after `free` where that is
+  // given. Says whether it is begun. Whoever keeps times gets those of the message.
+  bool ask(std::int32_t tag, std::byte* data, index bytes, cudaStream_t compute, cuda::time_marks& marks,
+           const cuda::event* free = nullptr) {
     item& own = items_[static_cast<std::size_t>(tag)];
     if (!own.asked) {
       own.asked = true;
@@ -66,7 +71,8 @@ class channels {
       if (each.begun && !each.done.is_past()) return false;
     return true;
   }
-  // The ranks that keep back what is begun here, while all before it is done: so it is they that this one waits for.
+  // The ranks that keep back what is begun here, while all before it is done: so it is they that this one
+  // waits for.
   void lacking(std::vector<std::int32_t>& into, std::span<const message_ends> messages) const {
     for (std::size_t tag = 0; tag < items_.size(); ++tag)
       if (const item& it = items_[tag]; it.begun && it.before.is_past() && !it.done.is_past())

@@ -5,7 +5,8 @@
 #include <motet/backend/cuda/device/event.hpp>
 
 #if !__has_include(<nccl.h>)
-#error "motet: the NCCL transport needs nccl.h (NVIDIA's packages libnccl2 libnccl-dev); without it ranks of one process share a GPU by shared_gpu"
+#error \
+    "motet: the NCCL transport needs nccl.h (NVIDIA's packages libnccl2 libnccl-dev); without it ranks of one process share a GPU by shared_gpu"
 #endif
 #include <nccl.h>
 
@@ -20,11 +21,13 @@ namespace motet::nccl {
 
 inline void check(ncclResult_t status, const char* call) {
   if (status != ncclSuccess && status != ncclInProgress)
-    fail(gpu_library_failed, std::string("NCCL's ") + call + ": " + ncclGetErrorString(status) + "; " + ncclGetLastError(nullptr));
+    fail(gpu_library_failed, std::string("NCCL's ") + call + ": " + ncclGetErrorString(status) + "; " +
+                                 ncclGetLastError(nullptr));
 }
 // "2.28.9".
 inline std::string version_text(int number) {
-  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
+  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
+         std::to_string(number % 100);
 }
 inline int version() {
   int number = 0;
@@ -37,14 +40,18 @@ struct waiting {
   std::function<void()> meanwhile{};  // called now and then; may throw, and then the communicator is aborted
 };
 
-// Ranks that do collectives together, with a stream of their own. Calls never block: who waits polls, and an error of another rank ends the wait.
+// Ranks that do collectives together, with a stream of their own. Calls never block: who waits polls, and an
+// error of another rank ends the wait.
 class communicator {
  public:
   communicator() = default;
-  // All of `ranks` make it at once, from the id that one of them drew. Begun as an empty one, so that one given up is aborted by the destructor.
-  communicator(const ncclUniqueId& id, std::int32_t rank, std::int32_t ranks, const waiting& patience) : communicator() {
+  // All of `ranks` make it at once, from the id that one of them drew. Begun as an empty one, so that one
+  // given up is aborted by the destructor.
+  communicator(const ncclUniqueId& id, std::int32_t rank, std::int32_t ranks, const waiting& patience)
+      : communicator() {
     ncclConfig_t config = options();
-    make("ncclCommInitRankConfig", patience, [&] { return ncclCommInitRankConfig(&handle_, ranks, id, rank, &config); });
+    make("ncclCommInitRankConfig", patience,
+         [&] { return ncclCommInitRankConfig(&handle_, ranks, id, rank, &config); });
   }
   communicator(communicator&& from) noexcept { swap(from); }
   communicator& operator=(communicator&& from) noexcept {
@@ -62,14 +69,18 @@ class communicator {
     if (!aborted_) ncclCommDestroy(handle_);
   }
 
-  // Of `members` (in this communicator's ranks) a communicator of their own, in their order, empty on others. All ranks make the call; sets of one call
-  // are disjoint, and `mine` is this rank's, or negative. channels: at most so many blocks of the GPU (0: as NCCL likes).
+  // Of `members` (in this communicator's ranks) a communicator of their own, in their order, empty on others.
+  // All ranks make the call; sets of one call are disjoint, and `mine` is this rank's, or negative. channels:
+  // at most so many blocks of the GPU (0: as NCCL likes).
   communicator split(std::int32_t mine, std::int32_t place, int channels, const waiting& patience) const {
     ncclConfig_t config = options();
     if (channels > 0) config.maxCTAs = channels;
     communicator made;
     made.make(
-        "ncclCommSplit", patience, [&] { return ncclCommSplit(handle_, mine < 0 ? NCCL_SPLIT_NOCOLOR : mine, place, &made.handle_, &config); },
+        "ncclCommSplit", patience,
+        [&] {
+          return ncclCommSplit(handle_, mine < 0 ? NCCL_SPLIT_NOCOLOR : mine, place, &made.handle_, &config);
+        },
         handle_, mine >= 0);
     return made;
   }
@@ -77,8 +88,10 @@ class communicator {
   communicator shrunk(std::vector<int> failed, const waiting& patience) const {
     ncclConfig_t config = options();
     communicator made;
-    made.make("ncclCommShrink", patience,
-              [&] { return ncclCommShrink(handle_, failed.data(), static_cast<int>(failed.size()), &made.handle_, &config, NCCL_SHRINK_ABORT); });
+    made.make("ncclCommShrink", patience, [&] {
+      return ncclCommShrink(handle_, failed.data(), static_cast<int>(failed.size()), &made.handle_, &config,
+                            NCCL_SHRINK_ABORT);
+    });
     return made;
   }
 
@@ -138,18 +151,21 @@ class communicator {
       if (found == ncclSuccess) return;
       if (patience.meanwhile) patience.meanwhile();
       if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > patience.seconds)
-        fail(gpu_library_failed, std::string("NCCL's ") + call + " is not done after " + std::to_string(patience.seconds) + " s; a rank is missing");
+        fail(gpu_library_failed, std::string("NCCL's ") + call + " is not done after " +
+                                     std::to_string(patience.seconds) + " s; a rank is missing");
       if (turn > 100) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }
   // `by`: whose call it is; the new one's own where it has no parent.
   template <class Call>
-  void make(const char* name, const waiting& patience, Call&& call, ncclComm_t by = nullptr, bool wanted = true) {
+  void make(const char* name, const waiting& patience, Call&& call, ncclComm_t by = nullptr,
+            bool wanted = true) {
     check(call(), name);
     if (by != nullptr) settle(by, name, patience);
     if (!wanted) return;
     settle(handle_, name, patience);
-    cuda::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, highest_priority()), "cudaStreamCreateWithPriority");
+    cuda::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, highest_priority()),
+                "cudaStreamCreateWithPriority");
   }
   // Messages are short, and somebody waits for them.
   static int highest_priority() {
@@ -168,16 +184,20 @@ class communicator {
   bool aborted_ = false;
 };
 
-// Of each of these sets of ranks a communicator, empty where this rank is no member. Sets without common ranks are split off together.
-inline std::vector<communicator> split_off(const communicator& from, std::int32_t rank, const std::vector<std::vector<std::int32_t>>& sets,
-                                           int channels, const waiting& patience) {
+// Of each of these sets of ranks a communicator, empty where this rank is no member. Sets without common
+// ranks are split off together.
+inline std::vector<communicator> split_off(const communicator& from, std::int32_t rank,
+                                           const std::vector<std::vector<std::int32_t>>& sets, int channels,
+                                           const waiting& patience) {
   std::vector<communicator> made(sets.size());
   std::vector<bool> done(sets.size(), false);
   for (std::size_t left = sets.size(); left > 0;) {
     std::vector<std::int32_t> busy;
     std::int32_t mine = -1, place = 0;
     for (std::size_t s = 0; s < sets.size(); ++s) {
-      const auto is_busy = [&](std::int32_t each) { return std::find(busy.begin(), busy.end(), each) != busy.end(); };
+      const auto is_busy = [&](std::int32_t each) {
+        return std::find(busy.begin(), busy.end(), each) != busy.end();
+      };
       if (done[s] || std::any_of(sets[s].begin(), sets[s].end(), is_busy)) continue;
       done[s] = true;
       --left;

@@ -10,14 +10,19 @@ namespace motet::nccl {
 class group_set {
  public:
   group_set(world& all, std::span<const std::vector<std::int32_t>> groups, group_options options = {})
-      : world_(all), in_flight_(options.in_flight), members_(groups.begin(), groups.end()), made_(all.session_.split(members_)) {
+      : world_(all),
+        in_flight_(options.in_flight),
+        members_(groups.begin(), groups.end()),
+        made_(all.session_.split(members_)) {
     for (std::size_t g = 0; g < made_.size(); ++g)
       if (made_[g]) world_.open_groups_.push_back({&made_[g], &members_[g]});
   }
   group_set(const group_set&) = delete;
   group_set& operator=(const group_set&) = delete;
   ~group_set() {
-    std::erase_if(world_.open_groups_, [&](const auto& each) { return each.by >= made_.data() && each.by < made_.data() + made_.size(); });
+    std::erase_if(world_.open_groups_, [&](const auto& each) {
+      return each.by >= made_.data() && each.by < made_.data() + made_.size();
+    });
   }
 
  private:
@@ -28,7 +33,8 @@ class group_set {
   std::vector<communicator> made_;
 };
 
-// One member's end; all that it is given lies on the GPU. Sums are as NCCL takes them: the same bits on all members, in an order of NCCL's own.
+// One member's end; all that it is given lies on the GPU. Sums are as NCCL takes them: the same bits on all
+// members, in an order of NCCL's own.
 class group : public transports::group_calls<group> {
  public:
   group(group_set& set, std::int32_t number, endpoint& own)
@@ -39,7 +45,9 @@ class group : public transports::group_calls<group> {
     size_ = static_cast<std::int32_t>(members.size());
     for (std::size_t m = 0; m < members.size(); ++m)
       if (members[m] == own.rank()) member_ = static_cast<std::int32_t>(m);
-    if (member_ < 0) fail(group_disagrees, "rank " + std::to_string(own.rank()) + " is no member of group " + std::to_string(number));
+    if (member_ < 0)
+      fail(group_disagrees,
+           "rank " + std::to_string(own.rank()) + " is no member of group " + std::to_string(number));
     tell_world(&calls_);
   }
   group(const group&) = delete;
@@ -85,14 +93,19 @@ class group : public transports::group_calls<group> {
     const auto me = static_cast<std::size_t>(member_);
     switch (it.what) {
       case transports::call_kind::barrier:
-        return check(ncclAllReduce(nothing_.data(), nothing_.data(), 1, ncclUint8, ncclMax, handle, stream), "ncclAllReduce");
+        return check(ncclAllReduce(nothing_.data(), nothing_.data(), 1, ncclUint8, ncclMax, handle, stream),
+                     "ncclAllReduce");
       case transports::call_kind::all_reduce:
         if (it.count == 0) return;
-        return check(ncclAllReduce(it.from, it.to, static_cast<std::size_t>(it.count), type, ncclSum, handle, stream), "ncclAllReduce");
+        return check(
+            ncclAllReduce(it.from, it.to, static_cast<std::size_t>(it.count), type, ncclSum, handle, stream),
+            "ncclAllReduce");
       case transports::call_kind::reduce_scatter:
         if (even(it.from_parts)) {
           const auto each = static_cast<std::size_t>(it.from_parts[0]);
-          if (each > 0) check(ncclReduceScatter(it.from, it.to, each, type, ncclSum, handle, stream), "ncclReduceScatter");
+          if (each > 0)
+            check(ncclReduceScatter(it.from, it.to, each, type, ncclSum, handle, stream),
+                  "ncclReduceScatter");
           return;
         }
         return each_part(it.from_parts, it.element, [&](int m, index offset, std::size_t count) {
@@ -101,7 +114,8 @@ class group : public transports::group_calls<group> {
       case transports::call_kind::all_gather:
         if (even(it.to_parts)) {
           const auto each = static_cast<std::size_t>(it.to_parts[0]);
-          if (each > 0) check(ncclAllGather(it.from, it.to, each, ncclUint8, handle, stream), "ncclAllGather");
+          if (each > 0)
+            check(ncclAllGather(it.from, it.to, each, ncclUint8, handle, stream), "ncclAllGather");
           return;
         }
         return each_part(it.to_parts, 1, [&](int m, index offset, std::size_t count) {
@@ -109,15 +123,19 @@ class group : public transports::group_calls<group> {
         });
       case transports::call_kind::all_to_all:
         each_part(it.from_parts, 1, [&](int m, index offset, std::size_t count) {
-          if (static_cast<std::size_t>(m) != me) check(ncclSend(it.from + offset, count, ncclUint8, m, handle, stream), "ncclSend");
+          if (static_cast<std::size_t>(m) != me)
+            check(ncclSend(it.from + offset, count, ncclUint8, m, handle, stream), "ncclSend");
         });
         each_part(it.to_parts, 1, [&](int m, index offset, std::size_t count) {
-          if (static_cast<std::size_t>(m) != me) check(ncclRecv(it.to + offset, count, ncclUint8, m, handle, stream), "ncclRecv");
+          if (static_cast<std::size_t>(m) != me)
+            check(ncclRecv(it.to + offset, count, ncclUint8, m, handle, stream), "ncclRecv");
         });
         return copy_own(it);
       case transports::call_kind::broadcast:
         if (it.count == 0) return;
-        return check(ncclBroadcast(it.from, it.to, static_cast<std::size_t>(it.count), ncclUint8, it.root, handle, stream), "ncclBroadcast");
+        return check(ncclBroadcast(it.from, it.to, static_cast<std::size_t>(it.count), ncclUint8, it.root,
+                                   handle, stream),
+                     "ncclBroadcast");
     }
   }
   // part(member, offset in bytes, elements), of those that are not empty.
@@ -135,7 +153,8 @@ class group : public transports::group_calls<group> {
       to += it.to_parts[m];
     }
     if (it.from_parts[me] > 0)
-      cuda::check(cudaMemcpyAsync(it.to + to, it.from + from, static_cast<std::size_t>(it.from_parts[me]), cudaMemcpyDeviceToDevice, by_.stream()),
+      cuda::check(cudaMemcpyAsync(it.to + to, it.from + from, static_cast<std::size_t>(it.from_parts[me]),
+                                  cudaMemcpyDeviceToDevice, by_.stream()),
                   "cudaMemcpyAsync");
   }
 

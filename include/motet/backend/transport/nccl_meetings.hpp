@@ -5,7 +5,8 @@
 
 namespace motet::nccl {
 
-// The meetings of a program: of each set of ranks that meet a communicator, on which its meetings follow each other.
+// The meetings of a program: of each set of ranks that meet a communicator, on which its meetings follow each
+// other.
 class meetings {
  public:
   meetings(const session& all, std::span<const std::vector<std::int32_t>> of) : all_(all), items_(of.size()) {
@@ -41,8 +42,9 @@ class meetings {
     if (bytes > 0) std::memcpy(to, it.host.here.data(), static_cast<std::size_t>(bytes * size_of(it)));
     return true;
   }
-  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* to,
-                std::span<const byte_range> in, cudaStream_t compute) {
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
+                std::span<const byte_range> out, std::byte* to, std::span<const byte_range> in,
+                cudaStream_t compute) {
     item& it = of(meeting);
     if (it.now == doing::nothing) {
       it.now = doing::rows;
@@ -52,8 +54,8 @@ class meetings {
     return true;
   }
   // All rows come at once into memory here, as who brings them cannot wait to be asked; first their sizes.
-  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::int32_t from, std::byte* to,
-             index bytes, cudaStream_t compute) {
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
+             std::int32_t from, std::byte* to, index bytes, cudaStream_t compute) {
     item& it = of(meeting);
     if (it.now == doing::nothing) {
       it.member = member;
@@ -71,9 +73,10 @@ class meetings {
     if (it.now != doing::rows) return false;
     const byte_range& there = it.in[static_cast<std::size_t>(from)];
     if (there.bytes != bytes)
-      fail(group_disagrees,
-           "member " + std::to_string(from) + " brings " + std::to_string(there.bytes) + " bytes, " + std::to_string(bytes) + " were wanted");
-    cuda::check(cudaMemcpyAsync(to, it.rows.data() + there.offset, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, compute),
+      fail(group_disagrees, "member " + std::to_string(from) + " brings " + std::to_string(there.bytes) +
+                                " bytes, " + std::to_string(bytes) + " were wanted");
+    cuda::check(cudaMemcpyAsync(to, it.rows.data() + there.offset, static_cast<std::size_t>(bytes),
+                                cudaMemcpyDeviceToDevice, compute),
                 "cudaMemcpyAsync");
     return true;
   }
@@ -92,7 +95,8 @@ class meetings {
   // As of channels.
   void lacking(std::vector<std::int32_t>& into) const {
     for (const item& each : items_)
-      if (each.now != doing::nothing && each.members.size() > 1 && each.before.is_past() && !each.done.is_past())
+      if (each.now != doing::nothing && each.members.size() > 1 && each.before.is_past() &&
+          !each.done.is_past())
         into.insert(into.end(), each.members.begin(), each.members.end());
   }
   void look() const {
@@ -136,12 +140,19 @@ class meetings {
   void begin_gather(item& it, std::int32_t member, index bytes) {
     const communicator& one = by(it);
     it.before = {};
-    const auto size = static_cast<std::size_t>(bytes), all = size * it.members.size(), mine = static_cast<std::size_t>(member) * size;
-    cuda::check(cudaMemcpyAsync(it.host.there.data() + mine, it.host.here.data() + mine, size, cudaMemcpyHostToDevice, one.stream()),
+    const auto size = static_cast<std::size_t>(bytes), all = size * it.members.size(),
+               mine = static_cast<std::size_t>(member) * size;
+    cuda::check(cudaMemcpyAsync(it.host.there.data() + mine, it.host.here.data() + mine, size,
+                                cudaMemcpyHostToDevice, one.stream()),
                 "cudaMemcpyAsync");
-    if (size > 0) check(ncclAllGather(it.host.there.data() + mine, it.host.there.data(), size, ncclUint8, one.get(), one.stream()), "ncclAllGather");
+    if (size > 0)
+      check(ncclAllGather(it.host.there.data() + mine, it.host.there.data(), size, ncclUint8, one.get(),
+                          one.stream()),
+            "ncclAllGather");
     one.settle("ncclAllGather", all_.patience());
-    cuda::check(cudaMemcpyAsync(it.host.here.data(), it.host.there.data(), all, cudaMemcpyDeviceToHost, one.stream()), "cudaMemcpyAsync");
+    cuda::check(
+        cudaMemcpyAsync(it.host.here.data(), it.host.there.data(), all, cudaMemcpyDeviceToHost, one.stream()),
+        "cudaMemcpyAsync");
     it.done.mark(one.stream());
   }
   bool move(item& it, cudaStream_t compute) {
@@ -163,13 +174,14 @@ class meetings {
     it.now = doing::rows;
     return true;
   }
-  void pass(item& it, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* to, std::span<const byte_range> in,
-            cudaStream_t compute) {
+  void pass(item& it, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
+            std::byte* to, std::span<const byte_range> in, cudaStream_t compute) {
     const auto me = static_cast<std::size_t>(member);
     const auto copy = [&](cudaStream_t stream) {
       if (out[me].bytes > 0)
         cuda::check(
-            cudaMemcpyAsync(to + in[me].offset, own + out[me].offset, static_cast<std::size_t>(out[me].bytes), cudaMemcpyDeviceToDevice, stream),
+            cudaMemcpyAsync(to + in[me].offset, own + out[me].offset, static_cast<std::size_t>(out[me].bytes),
+                            cudaMemcpyDeviceToDevice, stream),
             "cudaMemcpyAsync");
     };
     if (size_of(it) < 2) {
@@ -184,9 +196,13 @@ class meetings {
         if (m == me) continue;
         const int peer = static_cast<int>(m);
         if (out[m].bytes > 0)
-          check(ncclSend(own + out[m].offset, static_cast<std::size_t>(out[m].bytes), ncclUint8, peer, handle, one.stream()), "ncclSend");
+          check(ncclSend(own + out[m].offset, static_cast<std::size_t>(out[m].bytes), ncclUint8, peer, handle,
+                         one.stream()),
+                "ncclSend");
         if (in[m].bytes > 0)
-          check(ncclRecv(to + in[m].offset, static_cast<std::size_t>(in[m].bytes), ncclUint8, peer, handle, one.stream()), "ncclRecv");
+          check(ncclRecv(to + in[m].offset, static_cast<std::size_t>(in[m].bytes), ncclUint8, peer, handle,
+                         one.stream()),
+                "ncclRecv");
       }
     });
     copy(one.stream());

@@ -14,16 +14,18 @@ struct session_options {
   waiting patience{};
 };
 
-// NCCL from here to the end of the scope: this rank's GPU, and the communicator of all ranks, of which others are split. Made by all ranks at once, on the
-// thread that then makes worlds.
+// NCCL from here to the end of the scope: this rank's GPU, and the communicator of all ranks, of which others
+// are split. Made by all ranks at once, on the thread that then makes worlds.
 class session {
  public:
-  session(meeting_place at, session_options wanted) : place_(std::move(at)), patience_(std::move(wanted.patience)) {
+  session(meeting_place at, session_options wanted)
+      : place_(std::move(at)), patience_(std::move(wanted.patience)) {
     load_kernels_first();
     const int gpus = cuda::require_gpus();
     cuda::warn_of_late_kernels();
     if (wanted.local_rank >= gpus)
-      fail(gpu_taken_twice, "rank " + std::to_string(place_.rank()) + " is number " + std::to_string(wanted.local_rank) + " on this machine, where " +
+      fail(gpu_taken_twice, "rank " + std::to_string(place_.rank()) + " is number " +
+                                std::to_string(wanted.local_rank) + " on this machine, where " +
                                 std::to_string(gpus) + (gpus == 1 ? " GPU is" : " GPUs are") + " visible");
     cuda::check(cudaSetDevice(wanted.local_rank), "cudaSetDevice");
     compare_with_others(wanted.local_rank);
@@ -47,14 +49,17 @@ class session {
   const meeting_place& place() const { return place_; }
   const communicator& all() const { return all_; }
   const waiting& patience() const { return patience_; }
-  // Of each of these sets of ranks a communicator, empty where this rank is no member. All ranks make the call.
-  std::vector<communicator> split(const std::vector<std::vector<std::int32_t>>& sets, int channels = 0) const {
+  // Of each of these sets of ranks a communicator, empty where this rank is no member. All ranks make the
+  // call.
+  std::vector<communicator> split(const std::vector<std::vector<std::int32_t>>& sets,
+                                  int channels = 0) const {
     return split_off(all_, place_.rank(), sets, channels, patience_);
   }
 
   // The one of this thread.
   static session& here() {
-    if (current() == nullptr) fail(meeting_refused, "no nccl::session is alive on this thread; make one first");
+    if (current() == nullptr)
+      fail(meeting_refused, "no nccl::session is alive on this thread; make one first");
     return *current();
   }
 
@@ -73,13 +78,15 @@ class session {
     for (std::size_t a = 0; a < seats.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
         if (seats[a] == seats[b])
-          fail(gpu_taken_twice, "ranks " + std::to_string(b) + " and " + std::to_string(a) + " both have the GPU at " +
-                                    seats[a].substr(seats[a].find(' ') + 1) + " of one machine");
+          fail(gpu_taken_twice, "ranks " + std::to_string(b) + " and " + std::to_string(a) +
+                                    " both have the GPU at " + seats[a].substr(seats[a].find(' ') + 1) +
+                                    " of one machine");
     const std::string own = version_text(version());
     const std::vector<std::string> versions = place_.all_gather(own);
     for (std::size_t r = 0; r < versions.size(); ++r)
       if (versions[r] != versions[0])
-        fail(gpu_library_versions_differ, "NCCL is " + versions[0] + " on rank 0 and " + versions[r] + " on rank " + std::to_string(r));
+        fail(gpu_library_versions_differ,
+             "NCCL is " + versions[0] + " on rank 0 and " + versions[r] + " on rank " + std::to_string(r));
   }
 
   meeting_place place_;

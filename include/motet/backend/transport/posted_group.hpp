@@ -11,8 +11,9 @@
 
 namespace motet::transports {
 
-// The groups of one process: for each some boards, one for each call under way, where members post what they have. Counts only go up, so nothing is
-// cleared between calls. A rank that looks at one group of a set works for all of them, so members may wait in any order.
+// The groups of one process: for each some boards, one for each call under way, where members post what they
+// have. Counts only go up, so nothing is cleared between calls. A rank that looks at one group of a set works
+// for all of them, so members may wait in any order.
 template <class Group, class World, class Post>
 class posted_groups {
  public:
@@ -20,7 +21,8 @@ class posted_groups {
       : world_(all), in_flight_(options.in_flight), groups_of_(static_cast<std::size_t>(all.ranks())) {
     for (const auto& members : groups) {
       rows_.push_back({members, std::make_unique<board[]>(static_cast<std::size_t>(in_flight_))});
-      for (std::int32_t b = 0; b < in_flight_; ++b) rows_.back().boards[static_cast<std::size_t>(b)].posts.resize(members.size());
+      for (std::int32_t b = 0; b < in_flight_; ++b)
+        rows_.back().boards[static_cast<std::size_t>(b)].posts.resize(members.size());
     }
   }
 
@@ -42,7 +44,8 @@ class posted_groups {
   std::vector<std::vector<Group*>> groups_of_;  // of each rank, for that rank alone
 };
 
-// One member's end of a group whose members share memory. Group says what is done with what they posted (a Post is a call, and what it adds):
+// One member's end of a group whose members share memory. Group says what is done with what they posted (a
+// Post is a call, and what it adds):
 //   posts(own)       before the others see own post
 //   perform(posts)   this member's part, when all have come
 //   performed(own)   before the others see that it was done
@@ -62,7 +65,9 @@ class posted_group : public group_calls<Group> {
         completed_(worked_.size()) {
     for (std::size_t m = 0; m < row_.members.size(); ++m)
       if (row_.members[m] == own.rank()) member_ = static_cast<std::int32_t>(m);
-    if (member_ < 0) fail(group_disagrees, "rank " + std::to_string(own.rank()) + " is no member of group " + std::to_string(number));
+    if (member_ < 0)
+      fail(group_disagrees,
+           "rank " + std::to_string(own.rank()) + " is no member of group " + std::to_string(number));
     parts_.resize(row_.members.size());
     outs_.resize(row_.members.size());
     siblings_.push_back(static_cast<Group*>(this));
@@ -82,7 +87,9 @@ class posted_group : public group_calls<Group> {
     Post& own = board.posts[static_cast<std::size_t>(member_)];
     static_cast<call&>(own) = it;
     self().posts(own);
-    if (board.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == row_.members.size() * (now / in_flight + 1)) ring();
+    if (board.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+        row_.members.size() * (now / in_flight + 1))
+      ring();
     test(now);
     return now;
   }
@@ -96,7 +103,8 @@ class posted_group : public group_calls<Group> {
     }
     return which < open_ || completes(which);
   }
-  // Before this rank's memory goes away, after a failure. Where not all have come, nobody will begin; where they have, they are let finish.
+  // Before this rank's memory goes away, after a failure. Where not all have come, nobody will begin; where
+  // they have, they are let finish.
   void withdraw() noexcept {
     for (Group* const each : siblings_) each->leave();
   }
@@ -122,13 +130,15 @@ class posted_group : public group_calls<Group> {
     const call& own = posts[me];
     for (std::size_t m = 0; m < posts.size(); ++m) {
       const call& theirs = posts[m];
-      bool same = own.what == theirs.what && own.element == theirs.element && own.sum == theirs.sum && own.root == theirs.root;
+      bool same = own.what == theirs.what && own.element == theirs.element && own.sum == theirs.sum &&
+                  own.root == theirs.root;
       if (same && own.what == call_kind::all_to_all) same = theirs.from_parts[me] == own.to_parts[m];
       else if (same) same = own.count == theirs.count && own.to_parts.size() == theirs.to_parts.size();
-      for (std::size_t p = 0; same && own.what != call_kind::all_to_all && p < own.to_parts.size(); ++p) same = own.to_parts[p] == theirs.to_parts[p];
+      for (std::size_t p = 0; same && own.what != call_kind::all_to_all && p < own.to_parts.size(); ++p)
+        same = own.to_parts[p] == theirs.to_parts[p];
       if (!same)
-        fail(group_disagrees,
-             "member " + std::to_string(member_) + " calls " + describe(own) + ", member " + std::to_string(m) + " calls " + describe(theirs));
+        fail(group_disagrees, "member " + std::to_string(member_) + " calls " + describe(own) + ", member " +
+                                  std::to_string(m) + " calls " + describe(theirs));
     }
   }
   // The copies of a call that moves bytes: copy(to, from, bytes).
@@ -136,7 +146,8 @@ class posted_group : public group_calls<Group> {
   void each_copy(const std::vector<Post>& posts, Copy&& copy) const {
     const index members = size(), me = member_;
     const call& own = posts[static_cast<std::size_t>(me)];
-    if (own.what == call_kind::broadcast) return copy(own.to, posts[static_cast<std::size_t>(own.root)].from, own.count);
+    if (own.what == call_kind::broadcast)
+      return copy(own.to, posts[static_cast<std::size_t>(own.root)].from, own.count);
     for (index m = 0, at = 0; m < members; at += own.to_parts[static_cast<std::size_t>(m)], ++m) {
       const call& theirs = posts[static_cast<std::size_t>(m)];
       const index before = own.what == call_kind::all_to_all ? sum_of(theirs.from_parts, me) : 0;
@@ -153,7 +164,9 @@ class posted_group : public group_calls<Group> {
       parts_[m] = posts[m].from + before;
       outs_[m] = posts[m].to;
     }
-    if (all) sum(parts_.data(), outs_.data(), static_cast<index>(size()), slice_of(own.count, own.element, size(), member_));
+    if (all)
+      sum(parts_.data(), outs_.data(), static_cast<index>(size()),
+          slice_of(own.count, own.element, size(), member_));
     else sum(parts_.data(), &own.to, index{1}, interval{0, own.to_parts[static_cast<std::size_t>(member_)]});
   }
 
@@ -196,7 +209,8 @@ class posted_group : public group_calls<Group> {
       auto& board = board_of(open_);
       std::uint64_t arrived = board.arrived.load(std::memory_order_acquire);
       while ((arrived & withdrawn) == 0 && arrived < goal(open_))
-        if (board.arrived.compare_exchange_weak(arrived, arrived | withdrawn, std::memory_order_acq_rel)) arrived |= withdrawn;
+        if (board.arrived.compare_exchange_weak(arrived, arrived | withdrawn, std::memory_order_acq_rel))
+          arrived |= withdrawn;
       if ((arrived & withdrawn) != 0) continue;
       if (worked_[open_ % worked_.size()] <= open_) {
         worked_[open_ % worked_.size()] = open_ + 1;
@@ -214,7 +228,8 @@ class posted_group : public group_calls<Group> {
   std::int32_t member_ = -1;
   std::vector<Group*>& siblings_;
   ticket open_ = 0, next_ = 0;  // calls under way
-  std::vector<ticket> worked_;  // of each board: one more than the last call in which this member did its part
+  // of each board: one more than the last call in which this member did its part
+  std::vector<ticket> worked_;
   std::vector<ticket> completed_;
   std::vector<const std::byte*> parts_;
   std::vector<std::byte*> outs_;

@@ -12,17 +12,19 @@
 
 namespace motet {
 
-// All ranks connect to rank 0 by TCP. Rank 0 listens at the named address alone, and both sides prove that they know the token without saying it. Meetings
-// are few and small: what is large goes by other ways.
+// All ranks connect to rank 0 by TCP. Rank 0 listens at the named address alone, and both sides prove that
+// they know the token without saying it. Meetings are few and small: what is large goes by other ways.
 class rendezvous {
  public:
   explicit rendezvous(rendezvous_options options) : options_(std::move(options)) {
     if (options_.ranks < 1 || options_.rank < 0 || options_.rank >= options_.ranks)
-      fail(meeting_refused, "rank " + std::to_string(options_.rank) + " of " + std::to_string(options_.ranks));
+      fail(meeting_refused,
+           "rank " + std::to_string(options_.rank) + " of " + std::to_string(options_.ranks));
     if (options_.ranks == 1) return;
     if (!tcp::is_loopback(options_.address, options_.port) && options_.token.size() < 16)
-      fail(meeting_refused, where() + " is no loopback address, so a token of at least 16 characters is wanted, got " +
-                                std::to_string(options_.token.size()) + " (MOTET_TOKEN)");
+      fail(meeting_refused,
+           where() + " is no loopback address, so a token of at least 16 characters is wanted, got " +
+               std::to_string(options_.token.size()) + " (MOTET_TOKEN)");
     const tcp::deadline until(options_.seconds);
     if (options_.rank == 0) welcome_all(until);
     else join(until);
@@ -31,7 +33,8 @@ class rendezvous {
   std::int32_t rank() const { return options_.rank; }
   std::int32_t ranks() const { return options_.ranks; }
 
-  // What each rank brings, in their order. All ranks come to the same meetings in the same order. When one does not come, all are told which.
+  // What each rank brings, in their order. All ranks come to the same meetings in the same order. When one
+  // does not come, all are told which.
   std::vector<std::string> all_gather(const std::string& own) {
     std::vector<std::string> all(static_cast<std::size_t>(ranks()));
     all[static_cast<std::size_t>(rank())] = own;
@@ -42,7 +45,8 @@ class rendezvous {
       for (std::size_t r = 1; r < all.size(); ++r) try {
           all[r] = peers_[r].receive(until, who(r));
         } catch (const error&) {
-          tell_others(std::string(1, failed) + "rank 0 at " + where() + " heard nothing from rank " + std::to_string(r));
+          tell_others(std::string(1, failed) + "rank 0 at " + where() + " heard nothing from rank " +
+                      std::to_string(r));
           throw;
         }
       std::string together(1, heard);
@@ -64,7 +68,8 @@ class rendezvous {
       if (gone) std::rethrow_exception(gone);
       throw;
     }
-    if (together.empty() || together[0] != heard) fail(meeting_refused, together.empty() ? who(0) + " says nothing" : together.substr(1));
+    if (together.empty() || together[0] != heard)
+      fail(meeting_refused, together.empty() ? who(0) + " says nothing" : together.substr(1));
     std::size_t at = 1;
     for (std::string& each : all) each = part(together, at);
     return all;
@@ -85,7 +90,8 @@ class rendezvous {
   // That `role` knows the token, for these two numbers, which nobody can have seen before.
   std::string proof(const std::string& role, const std::string& asked, const std::string& own) const {
     const std::string text = "motet " + role + " of " + std::to_string(options_.ranks) + '\n' + asked + own;
-    const digest made = keyed_digest(options_.token, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+    const digest made =
+        keyed_digest(options_.token, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
     return {reinterpret_cast<const char*>(made.data()), made.size()};
   }
   static bool matches(const std::string& a, const std::string& b) {
@@ -125,7 +131,8 @@ class rendezvous {
   void join(const tcp::deadline& until) {
     peers_.resize(1);
     peers_[0] = tcp::connect(options_.address, options_.port, until);
-    const std::string asked = peers_[0].receive(until, where(), 256), own = fresh(), name = std::to_string(options_.rank);
+    const std::string asked = peers_[0].receive(until, where(), 256), own = fresh(),
+                      name = std::to_string(options_.rank);
     std::string said;
     append(said, name);
     append(said, own);
@@ -138,8 +145,11 @@ class rendezvous {
       fail(meeting_refused, where() + " did not let rank " + name + " of " + std::to_string(options_.ranks) +
                                 " in (another token, or another run): " + problem.what());
     }
-    if (answer == "taken") fail(meeting_refused, "there are two ranks " + name + " of " + std::to_string(options_.ranks) + " at " + where());
-    if (!matches(answer, proof("host", own, asked))) fail(meeting_refused, where() + " does not know the token of this run");
+    if (answer == "taken")
+      fail(meeting_refused,
+           "there are two ranks " + name + " of " + std::to_string(options_.ranks) + " at " + where());
+    if (!matches(answer, proof("host", own, asked)))
+      fail(meeting_refused, where() + " does not know the token of this run");
   }
   // Whoever still listens.
   void tell_others(const std::string& text) const {

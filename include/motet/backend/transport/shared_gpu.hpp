@@ -16,15 +16,18 @@ namespace motet::shared_gpu {
 class group;
 class group_set;
 
-// Ranks of one process that share one GPU, each with streams of its own. They meet as ranks of the local world do, but who finds that something is there
-// only begins to copy it: streams wait for each other's points, and the host runs ahead.
+// Ranks of one process that share one GPU, each with streams of its own. They meet as ranks of the local
+// world do, but who finds that something is there only begins to copy it: streams wait for each other's
+// points, and the host runs ahead.
 class world : public local::world {
  public:
   using group = shared_gpu::group;
   using group_set = shared_gpu::group_set;
 
   world(std::int32_t ranks, std::int32_t messages, std::span<const std::vector<std::int32_t>> meetings)
-      : local::world(ranks, messages, meetings), sent_(static_cast<std::size_t>(messages)), taken_(static_cast<std::size_t>(messages)) {
+      : local::world(ranks, messages, meetings),
+        sent_(static_cast<std::size_t>(messages)),
+        taken_(static_cast<std::size_t>(messages)) {
     for (const auto& members : meetings) shown_.emplace_back(members.size());
     if (ranks > 1) load_kernels_first();
   }
@@ -32,13 +35,17 @@ class world : public local::world {
     if (clock_ != nullptr) cudaStreamDestroy(clock_);
   }
 
-  // Each rank computes on so many multiprocessors of its own; 0: all ranks on all of them. Before anybody computes.
-  void share(int processors) { wanted_.assign(processors > 0 ? static_cast<std::size_t>(ranks()) : 0, processors); }
+  // Each rank computes on so many multiprocessors of its own; 0: all ranks on all of them. Before anybody
+  // computes.
+  void share(int processors) {
+    wanted_.assign(processors > 0 ? static_cast<std::size_t>(ranks()) : 0, processors);
+  }
   // The same with a number for each rank; one alone is for all.
   void share(std::vector<int> processors) {
     if (processors.size() == 1) return share(processors.front());
     if (!processors.empty() && processors.size() != static_cast<std::size_t>(ranks()))
-      fail(gpu_share_refused, std::to_string(processors.size()) + " shares were given, there are " + std::to_string(ranks()) + " ranks");
+      fail(gpu_share_refused, std::to_string(processors.size()) + " shares were given, there are " +
+                                  std::to_string(ranks()) + " ranks");
     wanted_ = std::move(processors);
   }
   // For records: where the seconds of a step begin. Called on the host while no rank runs.
@@ -122,7 +129,8 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
   cudaStream_t beside() {
     on();
     if (beside_ == nullptr && shares_) beside_ = shares_->make_stream(rank());
-    else if (beside_ == nullptr) cuda::check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
+    else if (beside_ == nullptr)
+      cuda::check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
     return beside_;
   }
 
@@ -147,7 +155,8 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     take(tag, peer);
     return true;
   }
-  // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be read.
+  // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be
+  // read.
   bool receive_ahead(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
     if (!is_there(tag)) return false;
     place& own = places_[to];
@@ -172,15 +181,15 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
   }
   void freed(const void* at) { places_[at].free.mark(on().stream()); }
 
-  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* all,
-                std::span<const byte_range> in) {
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
+                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
     if (!show(meeting, member, own, out)) return false;
     for (std::size_t m = 0; m < members_of(meeting); ++m) bring(meeting, m, member, all + in[m].offset);
     begin_again();
     return true;
   }
-  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::int32_t from, std::byte* to,
-             index bytes) {
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
+             std::int32_t from, std::byte* to, index bytes) {
     const bool all = show(meeting, member, own, out);
     if (from == member || bytes == 0) return true;
     if (!all) return false;
@@ -195,10 +204,15 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
   };
 
   static void copy(const std::byte* from, std::byte* to, index bytes, cudaStream_t stream) {
-    if (bytes > 0) cuda::check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream), "cudaMemcpyAsync");
+    if (bytes > 0)
+      cuda::check(
+          cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream),
+          "cudaMemcpyAsync");
   }
-  bool show(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out) {
-    if (!has_shown(meeting, member)) world_.shown_[static_cast<std::size_t>(meeting)][static_cast<std::size_t>(member)].mark(on().stream());
+  bool show(std::int32_t meeting, std::int32_t member, const std::byte* own,
+            std::span<const byte_range> out) {
+    if (!has_shown(meeting, member))
+      world_.shown_[static_cast<std::size_t>(meeting)][static_cast<std::size_t>(member)].mark(on().stream());
     return meet(meeting, member, own, out.data());
   }
   void bring(std::int32_t meeting, std::size_t from, std::int32_t member, std::byte* to) {

@@ -8,10 +8,13 @@ namespace motet::shared_gpu {
 
 namespace detail {
 
-// Begins to add numbers [at.begin, at.end) of the parts, in their order, and to write the sum to each of `outs`.
-using sum_launch = void (*)(cudaStream_t, const std::byte* const* parts, index part_count, std::byte* const* outs, index out_count, interval at);
+// Begins to add numbers [at.begin, at.end) of the parts, in their order, and to write the sum to each of
+// `outs`.
+using sum_launch = void (*)(cudaStream_t, const std::byte* const* parts, index part_count,
+                            std::byte* const* outs, index out_count, interval at);
 
-// An out may be a part: whoever reads an element of all parts then writes it. Moves each byte once; 16 at a time.
+// An out may be a part: whoever reads an element of all parts then writes it. Moves each byte once; 16 at a
+// time.
 template <class T>
 struct sum_members {
   static constexpr index most = 32;
@@ -52,16 +55,20 @@ struct sum_members {
   }
 };
 template <class T>
-void begin_sum(cudaStream_t stream, const std::byte* const* parts, index part_count, std::byte* const* outs, index out_count, interval at) {
+void begin_sum(cudaStream_t stream, const std::byte* const* parts, index part_count, std::byte* const* outs,
+               index out_count, interval at) {
   if (at.size() <= 0) return;
   if (part_count > sum_members<T>::most)
-    fail(group_disagrees, std::to_string(part_count) + " members share a GPU, sums are of " + std::to_string(sum_members<T>::most) + " at most");
+    fail(group_disagrees, std::to_string(part_count) + " members share a GPU, sums are of " +
+                              std::to_string(sum_members<T>::most) + " at most");
   sum_members<T> all{};
   all.part_count = static_cast<int>(part_count);
   all.out_count = static_cast<int>(out_count);
   all.at = at;
   all.packs = true;
-  const auto lies_well = [&](const T* data) { all.packs = all.packs && reinterpret_cast<std::uintptr_t>(data + at.begin) % 16 == 0; };
+  const auto lies_well = [&](const T* data) {
+    all.packs = all.packs && reinterpret_cast<std::uintptr_t>(data + at.begin) % 16 == 0;
+  };
   for (index p = 0; p < part_count; ++p) lies_well(all.parts[p] = reinterpret_cast<const T*>(parts[p]));
   for (index o = 0; o < out_count; ++o) lies_well(all.outs[o] = reinterpret_cast<T*>(outs[o]));
   cuda::launch(stream, {cuda::blocks_for(at.size(), 256 * cuda::pack<T>::size), 256, 0}, all);
@@ -80,8 +87,9 @@ class group_set : public transports::posted_groups<group, world, detail::post> {
   using posted_groups::posted_groups;
 };
 
-// One member's end. A call is done when every member's part was given to its stream, and then what this member computes next sees it; the host waits for
-// nothing else. Of a group that went beside, what is computed sees it after see(), and does not wait before.
+// One member's end. A call is done when every member's part was given to its stream, and then what this
+// member computes next sees it; the host waits for nothing else. Of a group that went beside, what is
+// computed sees it after see(), and does not wait before.
 class group : public transports::posted_group<group, world, endpoint, detail::post> {
   using base = transports::posted_group<group, world, endpoint, detail::post>;
 
@@ -134,7 +142,9 @@ class group : public transports::posted_group<group, world, endpoint, detail::po
       default:
         each_copy(posts, [&](std::byte* to, const std::byte* from, index bytes) {
           if (bytes > 0 && to != from)
-            cuda::check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream()), "cudaMemcpyAsync");
+            cuda::check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
+                                        stream()),
+                        "cudaMemcpyAsync");
         });
     }
   }

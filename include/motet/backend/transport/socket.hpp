@@ -27,7 +27,9 @@ namespace motet::tcp {
 class deadline {
  public:
   explicit deadline(double seconds)
-      : end_(clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds))), seconds_(seconds) {}
+      : end_(clock::now() +
+             std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds))),
+        seconds_(seconds) {}
   bool over() const { return clock::now() >= end_; }
   int milliseconds() const {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - clock::now()).count() + 1;
@@ -56,14 +58,18 @@ inline sockaddr_in address_of(const std::string& name, std::uint16_t port) {
     wanted.ai_family = AF_INET;
     wanted.ai_socktype = SOCK_STREAM;
     const int failed = ::getaddrinfo(name.c_str(), nullptr, &wanted, &list);
-    if (failed != 0) fail(meeting_refused, "\"" + name + "\" is neither an address nor an interface: " + ::gai_strerror(failed));
+    if (failed != 0)
+      fail(meeting_refused,
+           "\"" + name + "\" is neither an address nor an interface: " + ::gai_strerror(failed));
     std::memcpy(&found, list->ai_addr, sizeof found);
     ::freeaddrinfo(list);
   }
   found.sin_port = htons(port);
   return found;
 }
-inline bool is_loopback(const std::string& name, std::uint16_t port) { return ntohl(address_of(name, port).sin_addr.s_addr) >> 24 == 127; }
+inline bool is_loopback(const std::string& name, std::uint16_t port) {
+  return ntohl(address_of(name, port).sin_addr.s_addr) >> 24 == 127;
+}
 
 // One end of a connection; messages are whole texts.
 class connection {
@@ -89,10 +95,13 @@ class connection {
     move(const_cast<char*>(text.data()), text.size(), POLLOUT, until, to);
   }
   // `most` bounds what a stranger may make us take.
-  std::string receive(const deadline& until, const std::string& from, std::uint64_t most = std::uint64_t{1} << 30) const {
+  std::string receive(const deadline& until, const std::string& from,
+                      std::uint64_t most = std::uint64_t{1} << 30) const {
     std::uint64_t size = 0;
     move(reinterpret_cast<char*>(&size), sizeof size, POLLIN, until, from);
-    if (size > most) fail(meeting_refused, from + " sends " + std::to_string(size) + " bytes, at most " + std::to_string(most) + " are taken");
+    if (size > most)
+      fail(meeting_refused, from + " sends " + std::to_string(size) + " bytes, at most " +
+                                std::to_string(most) + " are taken");
     std::string text(static_cast<std::size_t>(size), '\0');
     move(text.data(), text.size(), POLLIN, until, from);
     return text;
@@ -103,12 +112,16 @@ class connection {
     while (left > 0) {
       pollfd watched{socket_, way, 0};
       const int ready = ::poll(&watched, 1, until.milliseconds());
-      if (ready == 0 && until.over()) fail(meeting_refused, other + " did not " + (way == POLLIN ? "answer" : "listen") + " in " + until.describe());
+      if (ready == 0 && until.over())
+        fail(meeting_refused,
+             other + " did not " + (way == POLLIN ? "answer" : "listen") + " in " + until.describe());
       if (ready <= 0) continue;
       // A long text would fill what the other end's machine takes, and this wait would have no end.
-      const ssize_t moved = way == POLLIN ? ::recv(socket_, at, left, MSG_DONTWAIT) : ::send(socket_, at, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t moved = way == POLLIN ? ::recv(socket_, at, left, MSG_DONTWAIT)
+                                          : ::send(socket_, at, left, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (moved == 0) fail(meeting_refused, other + " closed the connection");
-      if (moved < 0 && errno != EINTR && errno != EAGAIN) fail(meeting_refused, other + ": " + std::strerror(errno));
+      if (moved < 0 && errno != EINTR && errno != EAGAIN)
+        fail(meeting_refused, other + ": " + std::strerror(errno));
       if (moved < 0) continue;
       at += moved;
       left -= static_cast<std::size_t>(moved);
@@ -120,11 +133,14 @@ class connection {
 // Waits for guests at one address of this machine.
 class listener {
  public:
-  listener(const std::string& name, std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  listener(const std::string& name, std::uint16_t port)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const int on = 1;
     ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     const sockaddr_in here = address_of(name, port);
-    if (::bind(socket_, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0 && ::listen(socket_, 1024) == 0) return;
+    if (::bind(socket_, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0 &&
+        ::listen(socket_, 1024) == 0)
+      return;
     const std::string why = std::strerror(errno);
     ::close(socket_);
     fail(meeting_refused, "rank 0 cannot listen at " + name + ":" + std::to_string(port) + ": " + why);
@@ -139,7 +155,8 @@ class listener {
     for (;;) {
       pollfd watched{socket_, POLLIN, 0};
       if (::poll(&watched, 1, until.milliseconds()) > 0)
-        if (const int guest = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC); guest >= 0) return connection(guest);
+        if (const int guest = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC); guest >= 0)
+          return connection(guest);
       if (until.over()) fail(meeting_refused, missing() + ", in " + until.describe());
     }
   }
@@ -148,13 +165,14 @@ class listener {
   int socket_;
 };
 
-// Whether both ends are one: what asks for a port of its own machine, where nobody listens, may be given that very port, and meets itself.
+// Whether both ends are one: what asks for a port of its own machine, where nobody listens, may be given that
+// very port, and meets itself.
 inline bool meets_itself(int socket) {
   sockaddr_in own{}, other{};
   socklen_t size = sizeof own, other_size = sizeof other;
   return ::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
-         ::getpeername(socket, reinterpret_cast<sockaddr*>(&other), &other_size) == 0 && own.sin_port == other.sin_port &&
-         own.sin_addr.s_addr == other.sin_addr.s_addr;
+         ::getpeername(socket, reinterpret_cast<sockaddr*>(&other), &other_size) == 0 &&
+         own.sin_port == other.sin_port && own.sin_addr.s_addr == other.sin_addr.s_addr;
 }
 
 // Tries again until somebody listens there.
@@ -166,7 +184,9 @@ inline connection connect(const std::string& name, std::uint16_t port, const dea
     const std::string why = std::strerror(reached ? ECONNREFUSED : errno);
     if (reached && !meets_itself(socket)) return connection(socket);
     ::close(socket);
-    if (until.over()) fail(meeting_refused, "nobody listens at " + name + ":" + std::to_string(port) + " for " + until.describe() + ": " + why);
+    if (until.over())
+      fail(meeting_refused, "nobody listens at " + name + ":" + std::to_string(port) + " for " +
+                                until.describe() + ": " + why);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }

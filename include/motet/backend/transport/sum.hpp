@@ -9,23 +9,26 @@
 
 namespace motet::transports {
 
-// Of the sum of `count` numbers the part that one member takes. Parts end where cache lines do, so that two threads never write to one.
+// Of the sum of `count` numbers the part that one member takes. Parts end where cache lines do, so that two
+// threads never write to one.
 constexpr interval slice_of(index count, index element_bytes, index members, index member) {
   const index each = round_up((count + members - 1) / members, 64 / element_bytes);
   const index begin = member * each < count ? member * each : count;
   return {begin, begin + each < count ? begin + each : count};
 }
 
-// Adds numbers [at.begin, at.end) of the parts, in their order, and writes the sum to each of `outs`. An out may be a part: a block is written when it
-// was read from all of them.
-using sum_function = void (*)(const std::byte* const* parts, index part_count, std::byte* const* outs, index out_count, interval at);
+// Adds numbers [at.begin, at.end) of the parts, in their order, and writes the sum to each of `outs`. An out
+// may be a part: a block is written when it was read from all of them.
+using sum_function = void (*)(const std::byte* const* parts, index part_count, std::byte* const* outs,
+                              index out_count, interval at);
 
 namespace detail {
 
 inline constexpr index sum_block = 4096;
 
 template <class T, class Size>
-MOTET_ALWAYS_INLINE void add_block(const std::byte* const* parts, index part_count, std::byte* const* outs, index out_count, index from, Size size) {
+MOTET_ALWAYS_INLINE void add_block(const std::byte* const* parts, index part_count, std::byte* const* outs,
+                                   index out_count, index from, Size size) {
   constexpr bool rounds = std::is_same_v<T, bf16>;
   using accumulator = std::conditional_t<rounds, float, T>;
   accumulator sum[sum_block];
@@ -36,7 +39,8 @@ MOTET_ALWAYS_INLINE void add_block(const std::byte* const* parts, index part_cou
   if (part_count == 1)
     for (index i = 0; i < size; ++i) sum[i] = static_cast<accumulator>(first[i]);
   else
-    for (index i = 0; i < size; ++i) sum[i] = static_cast<accumulator>(first[i]) + static_cast<accumulator>(second[i]);
+    for (index i = 0; i < size; ++i)
+      sum[i] = static_cast<accumulator>(first[i]) + static_cast<accumulator>(second[i]);
   for (index p = 2; p < part_count; ++p) {
     const T* const next = reinterpret_cast<const T*>(parts[p]) + from;
     for (index i = 0; i < size; ++i) sum[i] += static_cast<accumulator>(next[i]);
@@ -47,10 +51,12 @@ MOTET_ALWAYS_INLINE void add_block(const std::byte* const* parts, index part_cou
     result = rounded;
   }
   const index bytes = size * static_cast<index>(sizeof(T));
-  for (index o = 0; o < out_count; ++o) std::memcpy(outs[o] + from * static_cast<index>(sizeof(T)), result, static_cast<std::size_t>(bytes));
+  for (index o = 0; o < out_count; ++o)
+    std::memcpy(outs[o] + from * static_cast<index>(sizeof(T)), result, static_cast<std::size_t>(bytes));
 }
 template <class T>
-MOTET_ALWAYS_INLINE void add_parts(const std::byte* const* parts, index part_count, std::byte* const* outs, index out_count, interval at) {
+MOTET_ALWAYS_INLINE void add_parts(const std::byte* const* parts, index part_count, std::byte* const* outs,
+                                   index out_count, interval at) {
   for (; at.begin + sum_block <= at.end; at.begin += sum_block)
     add_block<T>(parts, part_count, outs, out_count, at.begin, std::integral_constant<index, sum_block>{});
   if (at.begin < at.end) add_block<T>(parts, part_count, outs, out_count, at.begin, at.end - at.begin);
@@ -59,8 +65,8 @@ MOTET_ALWAYS_INLINE void add_parts(const std::byte* const* parts, index part_cou
 // The same additions in the same order, more of them at a time: no bit differs.
 #if defined(__x86_64__) && defined(__GNUC__)
 template <class T>
-__attribute__((target("avx2"))) void add_parts_wide(const std::byte* const* parts, index part_count, std::byte* const* outs, index out_count,
-                                                    interval at) {
+__attribute__((target("avx2"))) void add_parts_wide(const std::byte* const* parts, index part_count,
+                                                    std::byte* const* outs, index out_count, interval at) {
   add_parts<T>(parts, part_count, outs, out_count, at);
 }
 inline bool is_wide() { return __builtin_cpu_supports("avx2") != 0; }
@@ -73,7 +79,8 @@ inline bool is_wide() { return false; }
 }  // namespace detail
 
 template <class T>
-void sum_parts(const std::byte* const* parts, index part_count, std::byte* const* outs, index out_count, interval at) {
+void sum_parts(const std::byte* const* parts, index part_count, std::byte* const* outs, index out_count,
+               interval at) {
   if (detail::is_wide()) detail::add_parts_wide<T>(parts, part_count, outs, out_count, at);
   else detail::add_parts<T>(parts, part_count, outs, out_count, at);
 }

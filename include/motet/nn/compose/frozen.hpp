@@ -5,7 +5,8 @@
 
 namespace motet {
 
-// A net whose weights stay as they are: it has no gradient and no optimizer state, and it runs forward without keeping anything.
+// A net whose weights stay as they are: it has no gradient and no optimizer state, and it runs forward
+// without keeping anything.
 template <class Net>
 struct frozen : Net {
   static constexpr bool is_frozen = true;

@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// Keeps only a layer's input and runs its forward again in backward: memory for time. Parameters and names are the layer's own, so a net with and
-// without it shares checkpoints.
+// Keeps only a layer's input and runs its forward again in backward: memory for time. Parameters and names
+// are the layer's own, so a net with and without it shares checkpoints.
 template <class L>
 struct recompute {
   static constexpr index in = L::in, out = L::out;
@@ -27,16 +27,19 @@ struct recompute {
     layer::infer<L>(ctx, layer::part<L>(w), seq, x, y);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx,
+                             saved<N>& s) {
     replay(ctx, w, seq, x, s);
     L::backward_input(ctx, layer::part<L>(w), seq, x, dy, dx, s.inner);
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, saved<N>& s,
+                              gradients<N> g) {
     layer::backward_weight<L>(ctx, layer::part<L>(w), seq, x, dy, s.inner, layer::part<L>(g));
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s, gradients<N> g) {
+  static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s,
+                       gradients<N> g) {
     const index mark = ctx.memory.mark();
     replay(ctx, w, seq, x, s);
     layer::backward<L>(ctx, layer::part<L>(w), seq, x, dy, dx, s.inner, layer::part<L>(g));

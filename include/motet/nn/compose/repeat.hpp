@@ -7,11 +7,13 @@
 
 namespace motet {
 
-// The same layer Count times with weights of its own each: one instantiation and a loop, so code does not grow with depth.
+// The same layer Count times with weights of its own each: one instantiation and a loop, so code does not
+// grow with depth.
 //
-// Every function comes twice: for all layers, as the contract of a layer wants it, and for the layers [part.begin, part.end), numbers that may come
-// at run time: a pipeline stage is such a part. Layers keep their numbers in `saved`, whatever the part; w and g point at the parameters of layer
-// part.begin; x and y (dy, dx) are the rows at the ends of the part. An empty part copies.
+// Every function comes twice: for all layers, as the contract of a layer wants it, and for the layers
+// [part.begin, part.end), numbers that may come at run time: a pipeline stage is such a part. Layers keep
+// their numbers in `saved`, whatever the part; w and g point at the parameters of layer part.begin; x and y
+// (dy, dx) are the rows at the ends of the part. An empty part copies.
 template <class L, index Count>
 struct repeat {
   static_assert(L::in == L::out, "motet: a repeated layer must keep the width [MT-N05]");
@@ -31,8 +33,10 @@ struct repeat {
   template <class N>
   struct saved {
     std::array<typename L::template saved<N>, static_cast<std::size_t>(Count)> layers;
-    std::array<view<typename N::stream, in>, static_cast<std::size_t>(Count)> x;  // x[i] goes into layer i; that of part.begin is the caller's
-    std::array<gradient<N>, static_cast<std::size_t>(Count)> d_y;                 // gradient of layer i's output, while the parts are split
+    // x[i] goes into layer i; that of part.begin is the caller's
+    std::array<view<typename N::stream, in>, static_cast<std::size_t>(Count)> x;
+    // gradient of layer i's output, while the parts are split
+    std::array<gradient<N>, static_cast<std::size_t>(Count)> d_y;
   };
   template <class N, class C>
   static void reserve(C& ctx, interval part, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
@@ -47,7 +51,8 @@ struct repeat {
   }
 
   template <class C, class N, class T>
-  static void forward(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x, view<typename N::stream, out> y, saved<N>& s) {
+  static void forward(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x,
+                      view<typename N::stream, out> y, saved<N>& s) {
     if (part.size() == 0) return copy(ctx, seq, x, y);
     view<const typename N::stream, in> from = x;
     for (index i = part.begin; i < part.end; ++i) {
@@ -57,12 +62,14 @@ struct repeat {
     }
   }
   template <class C, class N, class T>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<typename N::stream, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x,
+                      view<typename N::stream, out> y, saved<N>& s) {
     forward(ctx, all, w, seq, x, y, s);
   }
 
   template <class C, class N, class T>
-  static void infer(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x, view<typename N::stream, out> y) {
+  static void infer(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x,
+                    view<typename N::stream, out> y) {
     if (part.size() == 0) return copy(ctx, seq, x, y);
     const index mark = ctx.memory.mark();
     const auto other = part.size() > 1 ? take<N>(ctx, seq) : y;
@@ -75,14 +82,15 @@ struct repeat {
     release(ctx, mark);
   }
   template <class C, class N, class T>
-  static void infer(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<typename N::stream, out> y) {
+  static void infer(C& ctx, weights<N> w, const sequences& seq, view<T, in> x,
+                    view<typename N::stream, out> y) {
     infer(ctx, all, w, seq, x, y);
   }
 
   // Both parts layer by layer: what lies between the parts is kept for one layer only.
   template <class C, class N, class T, class D>
-  static void backward(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, view<typename N::stream, in> dx,
-                       saved<N>& s, gradients<N> g) {
+  static void backward(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x,
+                       view<D, out> dy, view<typename N::stream, in> dx, saved<N>& s, gradients<N> g) {
     if (part.size() == 0) return copy(ctx, seq, dy, dx);
     const index mark = ctx.memory.mark();
     // Layers write here and there in turns; the last one writes dx alone.
@@ -93,49 +101,53 @@ struct repeat {
     for (index i = part.end; i-- > part.begin;) {
       const gradient<N> to = i == part.begin ? gradient<N>(dx) : (i - part.begin) % 2 == 0 ? here : there;
       layer::collect<L>(ctx, of_layer(g, i - part.begin), [&](gradients<N> own) {
-        layer::backward<L>(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, to, s.layers[at(i)], own);
+        layer::backward<L>(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, to,
+                           s.layers[at(i)], own);
       });
       from = {to, to.rounded};
     }
     release(ctx, mark);
   }
   template <class C, class N, class T, class D>
-  static void backward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, view<typename N::stream, in> dx, saved<N>& s,
-                       gradients<N> g) {
+  static void backward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy,
+                       view<typename N::stream, in> dx, saved<N>& s, gradients<N> g) {
     backward(ctx, all, w, seq, x, dy, dx, s, g);
   }
 
   template <class C, class N, class T, class D>
-  static void backward_input(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy,
-                             view<typename N::stream, in> dx, saved<N>& s) {
+  static void backward_input(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x,
+                             view<D, out> dy, view<typename N::stream, in> dx, saved<N>& s) {
     if (part.size() == 0) return copy(ctx, seq, dy, dx);
     gradient<N, const typename N::stream> from{dy};
     for (index i = part.end; i-- > part.begin;) {
       gradient<N> to = dx;
       if (i > part.begin) to = s.d_y[at(i - 1)] = take_gradient<N>(ctx, seq);
-      L::backward_input(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, to, s.layers[at(i)]);
+      L::backward_input(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, to,
+                        s.layers[at(i)]);
       from = {to, to.rounded};
     }
   }
   template <class C, class N, class T, class D>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, view<typename N::stream, in> dx,
-                             saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy,
+                             view<typename N::stream, in> dx, saved<N>& s) {
     backward_input(ctx, all, w, seq, x, dy, dx, s);
   }
 
   template <class C, class N, class T, class D>
-  static void backward_weight(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, saved<N>& s,
-                              gradients<N> g) {
+  static void backward_weight(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x,
+                              view<D, out> dy, saved<N>& s, gradients<N> g) {
     gradient<N, const typename N::stream> from{dy};
     for (index i = part.end; i-- > part.begin;) {
       layer::collect<L>(ctx, of_layer(g, i - part.begin), [&](gradients<N> own) {
-        layer::backward_weight<L>(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, s.layers[at(i)], own);
+        layer::backward_weight<L>(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from,
+                                  s.layers[at(i)], own);
       });
       if (i > part.begin) from = {s.d_y[at(i - 1)], s.d_y[at(i - 1)].rounded};
     }
   }
   template <class C, class N, class T, class D>
-  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy,
+                              saved<N>& s, gradients<N> g) {
     backward_weight(ctx, all, w, seq, x, dy, s, g);
   }
 

@@ -6,11 +6,13 @@
 
 namespace motet {
 
-// y = x + inner(norm(x)): the pre-norm branch that transformers are made of. The skip costs no pass of its own in either direction, and the
-// norm's output is made again in backward instead of being kept: together with dx, so inner's input part gets an empty x.
+// y = x + inner(norm(x)): the pre-norm branch that transformers are made of. The skip costs no pass of its
+// own in either direction, and the norm's output is made again in backward instead of being kept: together
+// with dx, so inner's input part gets an empty x.
 template <class Norm, class Inner>
 struct residual {
-  static_assert(Norm::out == Inner::in && Inner::in == Inner::out, "motet: a residual branch must keep the width [MT-N05]");
+  static_assert(Norm::out == Inner::in && Inner::in == Inner::out,
+                "motet: a residual branch must keep the width [MT-N05]");
   static constexpr index in = Norm::in, out = Norm::in;
   static constexpr bool rounds_gradient = true;
   static constexpr index inner_at = Norm::parameter_size;
@@ -27,7 +29,8 @@ struct residual {
     typename Norm::template saved<N> norm;
     typename Inner::template saved<N> inner;
     view<typename N::value, in> normed, d_normed;  // (rows, width), between the two parts of backward
-    view<typename N::value, out> dy;               // (rows, width), likewise: rounded, where that spares passes
+    // (rows, width), likewise: rounded, where that spares passes
+    view<typename N::value, out> dy;
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
@@ -36,7 +39,8 @@ struct residual {
   }
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
+                      saved<N>& s) {
     const index mark = ctx.memory.mark();
     const auto normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
     Norm::forward(ctx, w, seq, x, normed, s.norm);
@@ -44,7 +48,8 @@ struct residual {
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx,
+                             saved<N>& s) {
     Norm::reserve_backward(ctx, seq, s.norm);
     s.normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
     s.d_normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
@@ -55,13 +60,16 @@ struct residual {
         copy(ctx, seq, dy, s.dy);
       }
     }
-    Inner::backward_input(ctx, layer::part<Inner>(w, inner_at), seq, view<const typename N::value, in>{}, read_by_products<C>(dy, s), s.d_normed,
-                          s.inner);
-    Norm::backward_rows(ctx, w, seq, x, s.d_normed, dy, dx, s.normed, rounded_of<typename N::value>(dx), s.norm);
+    Inner::backward_input(ctx, layer::part<Inner>(w, inner_at), seq, view<const typename N::value, in>{},
+                          read_by_products<C>(dy, s), s.d_normed, s.inner);
+    Norm::backward_rows(ctx, w, seq, x, s.d_normed, dy, dx, s.normed, rounded_of<typename N::value>(dx),
+                        s.norm);
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, saved<N>& s, gradients<N> g) {
-    Inner::backward_weight(ctx, layer::part<Inner>(w, inner_at), seq, s.normed, read_by_products<C>(dy, s), s.inner, layer::part<Inner>(g, inner_at));
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, saved<N>& s,
+                              gradients<N> g) {
+    Inner::backward_weight(ctx, layer::part<Inner>(w, inner_at), seq, s.normed, read_by_products<C>(dy, s),
+                           s.inner, layer::part<Inner>(g, inner_at));
     Norm::backward_weight(ctx, w, seq, x, s.d_normed, s.norm, g);
   }
 

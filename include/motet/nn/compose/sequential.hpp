@@ -29,7 +29,9 @@ struct sequential {
   using rest = sequential<Rest...>;
   static constexpr index in = First::in, out = rest::out;
   static constexpr bool rounds_gradient = motet::rounds_gradient<First>;
-  static_assert(require < First::out == rest::in ? verdict{} : verdict{reason::widths_do_not_chain, 0, rest::in, First::out} >);
+  static_assert(require < First::out == rest::in
+                    ? verdict{}
+                    : verdict{reason::widths_do_not_chain, 0, rest::in, First::out} >);
   static constexpr index parameter_size = First::parameter_size + rest::parameter_size;
   static constexpr index rest_at(tensor_cut cut) { return layer::size<First>(cut); }
   static constexpr index size(tensor_cut cut) { return rest_at(cut) + layer::size<rest>(cut); }
@@ -55,7 +57,8 @@ struct sequential {
   }
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
+                      saved<N>& s) {
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
       First::forward(ctx, layer::part<First>(w), seq, x, s.between, s.first);
@@ -80,26 +83,30 @@ struct sequential {
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s, gradients<N> g) {
+  static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s,
+                       gradients<N> g) {
     const index mark = ctx.memory.mark();
     reserve_between(ctx, seq, s);
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      layer::backward<rest>(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.d_between, s.rest_saved,
-                            layer::part<rest>(g, rest_at(w.cut)));
+      layer::backward<rest>(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.d_between,
+                            s.rest_saved, layer::part<rest>(g, rest_at(w.cut)));
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
-      layer::backward<First>(ctx, layer::part<First>(w), seq, x, s.d_between, dx, s.first, layer::part<First>(g));
+      layer::backward<First>(ctx, layer::part<First>(w), seq, x, s.d_between, dx, s.first,
+                             layer::part<First>(g));
     }
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx,
+                             saved<N>& s) {
     reserve_between(ctx, seq, s);
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      rest::backward_input(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.d_between, s.rest_saved);
+      rest::backward_input(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.d_between,
+                           s.rest_saved);
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
@@ -107,14 +114,17 @@ struct sequential {
     }
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, saved<N>& s,
+                              gradients<N> g) {
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      layer::backward_weight<rest>(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.rest_saved, layer::part<rest>(g, rest_at(w.cut)));
+      layer::backward_weight<rest>(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy,
+                                   s.rest_saved, layer::part<rest>(g, rest_at(w.cut)));
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
-      layer::backward_weight<First>(ctx, layer::part<First>(w), seq, x, s.d_between, s.first, layer::part<First>(g));
+      layer::backward_weight<First>(ctx, layer::part<First>(w), seq, x, s.d_between, s.first,
+                                    layer::part<First>(g));
     }
   }
 

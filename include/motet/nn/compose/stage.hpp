@@ -11,16 +11,19 @@ struct stage_range {
   index last = 0;
 };
 
-// A tower cut into pipeline stages. A stage is a range of the tower's loop over blocks, two numbers at run time: one instantiation serves every cut,
-// and the whole tower is the stage of all blocks. The first stage also holds the embedding, the last one the tail (head and projection) with the block
-// that a head folds into itself, if it reads one row. Write it `Net::stage`.
+// A tower cut into pipeline stages. A stage is a range of the tower's loop over blocks, two numbers at run
+// time: one instantiation serves every cut, and the whole tower is the stage of all blocks. The first stage
+// also holds the embedding, the last one the tail (head and projection) with the block that a head folds into
+// itself, if it reads one row. Write it `Net::stage`.
 //
-// A stage owns the interval [parameter_begin, parameter_end) of the tower's flat buffer; w and g point at its first element. Where tensor parallelism
-// cuts the tower, that is the buffer of a rank that held the same part of all stages, and `batch` has the samples of this rank. `batch` is the tower's
-// input; stages after the first read nothing of it but which rows belong to which sample. Ranges are those that check() accepts.
+// A stage owns the interval [parameter_begin, parameter_end) of the tower's flat buffer; w and g point at its
+// first element. Where tensor parallelism cuts the tower, that is the buffer of a rank that held the same
+// part of all stages, and `batch` has the samples of this rank. `batch` is the tower's input; stages after
+// the first read nothing of it but which rows belong to which sample. Ranges are those that check() accepts.
 //
-// Where context parallelism cuts samples, `batch` and the features are of the samples that this rank has whole, which embedding and tail work on. Rows
-// change hands behind the embedding and before the tail: those of the blocks, and at both ends of a stage, are rows_of_blocks(ctx).
+// Where context parallelism cuts samples, `batch` and the features are of the samples that this rank has
+// whole, which embedding and tail work on. Rows change hands behind the embedding and before the tail: those
+// of the blocks, and at both ends of a stage, are rows_of_blocks(ctx).
 template <class Tower>
 struct tower_stage {
   using input = typename Tower::input;
@@ -32,8 +35,10 @@ struct tower_stage {
   static constexpr bool is_first(stage_range r) { return r.first == 0; }
   static constexpr bool is_last(stage_range r) { return r.last == layers; }
   static constexpr verdict check(stage_range r) {
-    if (r.first < 0 || r.first >= layers) return {reason::stage_outside, 0, r.first, r.first < 0 ? 0 : layers - 1};
-    if (r.last <= r.first || r.last > layers) return {reason::stage_outside, 1, r.last, r.last > layers ? layers : r.first + 1};
+    if (r.first < 0 || r.first >= layers)
+      return {reason::stage_outside, 0, r.first, r.first < 0 ? 0 : layers - 1};
+    if (r.last <= r.first || r.last > layers)
+      return {reason::stage_outside, 1, r.last, r.last > layers ? layers : r.first + 1};
     return {};
   }
   static constexpr index parameter_begin(stage_range r, tensor_cut cut = {}) {
@@ -56,7 +61,8 @@ struct tower_stage {
     if (is_last(r)) push(layer::size<tail>(cut));
     return parts;
   }
-  // What a stage holds, with offsets from its own first element. Names are those of the whole tower, after `prefix`.
+  // What a stage holds, with offsets from its own first element. Names are those of the whole tower, after
+  // `prefix`.
   static std::vector<parameter> parameters_of(std::string_view prefix, stage_range r, tensor_cut cut = {}) {
     parameter_list list(cut);
     const auto write = [&] {
@@ -69,8 +75,9 @@ struct tower_stage {
     return list.items();
   }
 
-  // The rows at both ends of a stage, in memory of the caller; ends that a stage lacks stay empty. What comes in (x, dy, d_features) stays as it is
-  // until the weight part of backward is done; what goes out is written and not read again. Threads of a team share rows as sequences::part says.
+  // The rows at both ends of a stage, in memory of the caller; ends that a stage lacks stay empty. What comes
+  // in (x, dy, d_features) stays as it is until the weight part of backward is done; what goes out is written
+  // and not read again. Threads of a team share rows as sequences::part says.
   template <class N>
   struct ends {
     using stream = typename N::stream;
@@ -83,14 +90,17 @@ struct tower_stage {
     view<stream, width> dx{};                    // (rows, width), to the stage before; not on the first
   };
 
-  // What forward keeps for backward: nothing but views of the memory that reserve() takes, so it may be copied, and reserved again for another batch.
+  // What forward keeps for backward: nothing but views of the memory that reserve() takes, so it may be
+  // copied, and reserved again for another batch.
   template <class N>
   struct saved {
     typename embed::template saved<N> kept_embed;
     typename body::template saved<N> kept_body;
     typename tail::template saved<N> kept_tail;
-    view<typename N::stream, width> entry, top;                  // (rows, width), what the blocks read, and the tail
-    view<typename N::stream, width> d_entry, d_top, d_embedded;  // (rows, width), between the two parts of backward
+    // (rows, width), what the blocks read, and the tail
+    view<typename N::stream, width> entry, top;
+    // (rows, width), between the two parts of backward
+    view<typename N::stream, width> d_entry, d_top, d_embedded;
   };
   template <class N, class C>
   static void reserve(C& ctx, stage_range r, const input& batch, saved<N>& s, tensor_cut cut = {}) {
@@ -108,7 +118,8 @@ struct tower_stage {
   }
 
   template <class C, class N>
-  static void forward(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s) {
+  static void forward(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e,
+                      saved<N>& s) {
     const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
     if (is_first(r)) embed_rows(ctx, w, batch, samples, s);
     const auto section = enter(ctx, "blocks");
@@ -152,7 +163,8 @@ struct tower_stage {
 
   // Both parts, layer by layer.
   template <class C, class N>
-  static void backward(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s, gradients<N> g) {
+  static void backward(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s,
+                       gradients<N> g) {
     const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
     const index mark = ctx.memory.mark();
     s.d_entry = is_first(r) ? rows<N>(ctx, seq) : e.dx;
@@ -165,11 +177,14 @@ struct tower_stage {
           const auto from = top(ctx, r, e, s);
           const auto whole = on_whole_samples(ctx);
           layer::collect<tail>(ctx, of_tail(r, g), [&](gradients<N> own) {
-            layer::backward<tail>(ctx, of_tail(r, w), samples, from, e.d_features, d_samples, s.kept_tail, own);
+            layer::backward<tail>(ctx, of_tail(r, w), samples, from, e.d_features, d_samples, s.kept_tail,
+                                  own);
           });
         });
       }
-      if (has_blocks(r)) body::backward(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.d_entry, s.kept_body, of_body(r, g));
+      if (has_blocks(r))
+        body::backward(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.d_entry, s.kept_body,
+                       of_body(r, g));
       release(ctx, blocks_mark);
     }
     if (is_first(r)) {
@@ -180,9 +195,11 @@ struct tower_stage {
     release(ctx, mark);
   }
 
-  // The input part fills dx. What it leaves taken in ctx.memory is for the weight part, which may come any time later, after synchronize(ctx).
+  // The input part fills dx. What it leaves taken in ctx.memory is for the weight part, which may come any
+  // time later, after synchronize(ctx).
   template <class C, class N>
-  static void backward_input(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s) {
+  static void backward_input(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e,
+                             saved<N>& s) {
     const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
     s.d_entry = is_first(r) ? rows<N>(ctx, seq) : e.dx;
     {
@@ -195,12 +212,15 @@ struct tower_stage {
           tail::backward_input(ctx, of_tail(r, w), samples, from, e.d_features, d_samples, s.kept_tail);
         });
       }
-      if (has_blocks(r)) body::backward_input(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.d_entry, s.kept_body);
+      if (has_blocks(r))
+        body::backward_input(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.d_entry,
+                             s.kept_body);
     }
     if (is_first(r)) embed_backward_input(ctx, w, batch, samples, s);
   }
   template <class C, class N>
-  static void backward_weight(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e,
+                              saved<N>& s, gradients<N> g) {
     const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
     {
       const auto section = enter(ctx, "blocks");
@@ -211,14 +231,17 @@ struct tower_stage {
           layer::backward_weight<tail>(ctx, of_tail(r, w), samples, from, e.d_features, s.kept_tail, own);
         });
       }
-      body::backward_weight(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.kept_body, of_body(r, g));
+      body::backward_weight(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.kept_body,
+                            of_body(r, g));
     }
     if (is_first(r)) embed_backward_weight(ctx, w, batch, s, g);
   }
 
  private:
   // The range without a block that is folded into the tail; that may leave none.
-  static constexpr interval blocks(stage_range r) { return {r.first, r.last < body::count ? r.last : body::count}; }
+  static constexpr interval blocks(stage_range r) {
+    return {r.first, r.last < body::count ? r.last : body::count};
+  }
   static constexpr bool has_blocks(stage_range r) { return blocks(r).size() > 0; }
   // Weights or gradients of the parts within those of the stage.
   template <class W>
@@ -227,7 +250,8 @@ struct tower_stage {
   }
   template <class W>
   static constexpr W of_tail(stage_range r, W w) {
-    return layer::part<tail>(w, layer::size<embed>(w.cut) + layer::size<body>(w.cut) - parameter_begin(r, w.cut));
+    return layer::part<tail>(
+        w, layer::size<embed>(w.cut) + layer::size<body>(w.cut) - parameter_begin(r, w.cut));
   }
 
   // What the blocks work on, and what the embedding and the tail do.
@@ -260,7 +284,8 @@ struct tower_stage {
     release(ctx, mark);
   }
   template <class C, class N>
-  static void embed_backward_input(C& ctx, weights<N> w, const input& batch, const sequences& samples, saved<N>& s) {
+  static void embed_backward_input(C& ctx, weights<N> w, const input& batch, const sequences& samples,
+                                   saved<N>& s) {
     const auto section = enter(ctx, "embedding");
     s.d_embedded = s.d_entry;
     if (rows_are_cut(ctx)) {
@@ -274,25 +299,29 @@ struct tower_stage {
   static void embed_backward_weight(C& ctx, weights<N> w, const input& batch, saved<N>& s, gradients<N> g) {
     const auto section = enter(ctx, "embedding");
     const auto whole = on_whole_samples(ctx);
-    layer::collect<embed>(ctx, layer::part<embed>(g),
-                          [&](gradients<N> own) { embed::backward_weight(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed, own); });
+    layer::collect<embed>(ctx, layer::part<embed>(g), [&](gradients<N> own) {
+      embed::backward_weight(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed, own);
+    });
   }
 
   // Where the blocks write, and what the tail reads of it.
   template <class N, class C>
-  static view<typename N::stream, width> out_of_blocks(C& ctx, stage_range r, const sequences& seq, const ends<N>& e, const saved<N>& s) {
+  static view<typename N::stream, width> out_of_blocks(C& ctx, stage_range r, const sequences& seq,
+                                                       const ends<N>& e, const saved<N>& s) {
     if (!is_last(r)) return e.y;
     return has_blocks(r) && rows_are_cut(ctx) ? rows<N>(ctx, seq) : s.top;
   }
   template <class C, class N>
-  static view<const typename N::stream, width> into_tail(C& ctx, stage_range r, view<typename N::stream, width> y, const ends<N>& e,
+  static view<const typename N::stream, width> into_tail(C& ctx, stage_range r,
+                                                         view<typename N::stream, width> y, const ends<N>& e,
                                                          const saved<N>& s) {
     const view<const typename N::stream, width> blocks_wrote = has_blocks(r) ? y : x(r, e, s);
     if (!rows_are_cut(ctx)) return blocks_wrote;
     rows_to_samples(ctx, blocks_wrote, s.top);
     return s.top;
   }
-  // Calls backward(gradient of what the tail reads), which must end as that of what the blocks wrote. It may leave memory taken for the weight part.
+  // Calls backward(gradient of what the tail reads), which must end as that of what the blocks wrote. It may
+  // leave memory taken for the weight part.
   template <class C, class D, class Backward>
   static void through_tail(C& ctx, const sequences& samples, view<D, width> d_top, Backward&& backward) {
     if (!rows_are_cut(ctx)) return backward(d_top);
@@ -308,7 +337,8 @@ struct tower_stage {
     return e.x;
   }
   template <class C, class N>
-  static view<const typename N::stream, width> top(const C& ctx, stage_range r, const ends<N>& e, const saved<N>& s) {
+  static view<const typename N::stream, width> top(const C& ctx, stage_range r, const ends<N>& e,
+                                                   const saved<N>& s) {
     if (has_blocks(r) || rows_are_cut(ctx)) return s.top;
     return x(r, e, s);
   }

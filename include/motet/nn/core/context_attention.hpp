@@ -9,11 +9,14 @@ namespace motet {
 
 // How attention meets rows of a sample that lie on several ranks, where context parallelism cuts them.
 enum class context_attention : std::uint8_t {
-  heads,  // ranks exchange rows for heads, and each computes some heads for all rows: what moves shrinks with the ranks, but each needs a head
-  ring,   // keys and values go round: for any number of ranks, and moves little where few heads have keys
+  // ranks exchange rows for heads, and each computes some heads for all rows: what moves shrinks with the
+  // ranks, but each needs a head
+  heads,
+  ring,  // keys and values go round: for any number of ranks, and moves little where few heads have keys
 };
 
-// What attention over exchanged heads keeps for backward: all rows of the microbatch, with this rank's share of the heads.
+// What attention over exchanged heads keeps for backward: all rows of the microbatch, with this rank's share
+// of the heads.
 template <class Value, class Master>
 struct exchanged_heads {
   matrix<Value> qkv;    // (all rows, queries | keys | values); backward overwrites it with its gradient
@@ -21,14 +24,17 @@ struct exchanged_heads {
   matrix<Master> lse;   // (all rows, heads)
 };
 
-// Where gradients of queries, keys and values go: over them, or into memory of their own where that spares copies.
+// Where gradients of queries, keys and values go: over them, or into memory of their own where that spares
+// copies.
 template <class C, class T>
 matrix<T> gradient_place(C& ctx, matrix<T> x) {
-  if constexpr (C::spares_passes) return {ctx.memory.template take<T>(x.rows * x.width), x.rows, x.width, x.width};
+  if constexpr (C::spares_passes)
+    return {ctx.memory.template take<T>(x.rows * x.width), x.rows, x.width, x.width};
   else return x;
 }
 
-// A net whose samples may be cut says which cut gives all ranks equal work: balanced_rows. A net without attention has nowhere for rows to meet.
+// A net whose samples may be cut says which cut gives all ranks equal work: balanced_rows. A net without
+// attention has nowhere for rows to meet.
 template <class Net>
 concept supports_context = requires {
   { Net::balanced_rows } -> std::convertible_to<bool>;

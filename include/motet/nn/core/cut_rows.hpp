@@ -3,12 +3,14 @@
 
 #include <motet/nn/core/layer.hpp>
 
-// What layers that tensor parallelism cuts have in common (Shoeybi et al., "Megatron-LM"; Korthikanti et al., "Reducing Activation Recomputation"). Each
-// rank owns some samples. A cut layer gathers the rows of all members, computes its own heads or hidden units for all of them, and the sums over
-// members go back to the owners of the rows.
+// What layers that tensor parallelism cuts have in common (Shoeybi et al., "Megatron-LM"; Korthikanti et al.,
+// "Reducing Activation Recomputation"). Each rank owns some samples. A cut layer gathers the rows of all
+// members, computes its own heads or hidden units for all of them, and the sums over members go back to the
+// owners of the rows.
 namespace motet::cut_rows {
 
-// The rows of all members, in new memory. They are converted first, so that no more bytes move than products read.
+// The rows of all members, in new memory. They are converted first, so that no more bytes move than products
+// read.
 template <class T, index Width, class C, class X>
 view<T, Width> gather(C& ctx, view<X, Width> x) {
   const auto all = ctx.memory.template take_rows<T, Width>(rows_of_all(ctx).rows());
@@ -18,7 +20,8 @@ view<T, Width> gather(C& ctx, view<X, Width> x) {
 
 // y = residual + the sum over members of x weight^T + bias, which the first member adds.
 template <index Width, class C, class X, class M, class R, class Y>
-void forward_sum(C& ctx, tensor_cut cut, matrix<X> x, matrix<const M> weight, const M* bias, view<R, Width> residual, view<Y, Width> y) {
+void forward_sum(C& ctx, tensor_cut cut, matrix<X> x, matrix<const M> weight, const M* bias,
+                 view<R, Width> residual, view<Y, Width> y) {
   const sequences all = rows_of_all(ctx);
   const index mark = ctx.memory.mark();
   const auto partial = ctx.memory.template take_rows<Y, Width>(all.rows());

@@ -8,21 +8,31 @@
 
 // The contract of a layer. A layer is a stateless type L:
 //
-//   L::in, L::out                                  widths of its rows
-//   L::parameter_size                              elements of the flat buffer it uses
-//   L::size(cut)                                   the same of the part that a tensor member holds; absent if the layer is never cut
-//   L::parameters(list)                            names, shapes, starts and shard rules, in the order of memory
-//   L::saved<N>                                    what backward needs and forward keeps; N is a `numbers`
-//   L::reserve<N>(ctx, seq, saved)                 takes the memory of saved from ctx.memory; a layer that may be cut has (..., saved, cut = {})
+//   L::in, L::out
+//       widths of its rows
+//   L::parameter_size
+//       elements of the flat buffer it uses
+//   L::size(cut)
+//       the same of the part that a tensor member holds; absent if the layer is never cut
+//   L::parameters(list)
+//       names, shapes, starts and shard rules, in the order of memory
+//   L::saved<N>
+//       what backward needs and forward keeps; N is a `numbers`
+//   L::reserve<N>(ctx, seq, saved)
+//       takes the memory of saved from ctx.memory; a layer that may be cut has (..., saved, cut = {})
 //   L::forward(ctx, w, seq, x, y, saved)
-//   L::backward_input(ctx, w, seq, x, dy, dx, saved)     the input part: dx; may take memory that the weight part reads
-//   L::backward_weight(ctx, w, seq, x, dy, saved, g)     the weight part: adds to g; the caller synchronises before it. Absent if no weights
+//   L::backward_input(ctx, w, seq, x, dy, dx, saved)
+//       the input part: dx; may take memory that the weight part reads
+//   L::backward_weight(ctx, w, seq, x, dy, saved, g)
+//       the weight part: adds to g; the caller synchronises before it. Absent if no weights
 //
-// The caller owns x, y, dy and dx, and keeps x and dy until the weight part is done, so nothing is stored twice. Boundary rows have the type of
-// the stream unless a composite says otherwise; layers are templates on the element types of their arguments.
+// The caller owns x, y, dy and dx, and keeps x and dy until the weight part is done, so nothing is stored
+// twice. Boundary rows have the type of the stream unless a composite says otherwise; layers are templates on
+// the element types of their arguments.
 //
-// A layer that tensor parallelism may cut finds its part in w.cut. Its rows, and those of all others, are the samples that this rank owns (tensor.hpp).
-// The free functions below give what every layer can do from these parts; containers specialise them to save memory.
+// A layer that tensor parallelism may cut finds its part in w.cut. Its rows, and those of all others, are the
+// samples that this rank owns (tensor.hpp). The free functions below give what every layer can do from these
+// parts; containers specialise them to save memory.
 
 namespace motet {
 
@@ -45,13 +55,15 @@ constexpr index size(tensor_cut cut) {
   if constexpr (can_be_cut<L>) return L::size(cut);
   else return L::parameter_size;
 }
-// The weights, or gradients, of a part that begins `at` elements on. A layer that is never cut does not see the cut, nor do its own parts.
+// The weights, or gradients, of a part that begins `at` elements on. A layer that is never cut does not see
+// the cut, nor do its own parts.
 template <class L, class W>
 constexpr W part(W w, index at = 0) {
   return {w.data + at, can_be_cut<L> ? w.cut : tensor_cut{}};
 }
 
-// add(g) adds to all gradients of a layer, as nobody else does in this backward: in the memory where they are wanted, and who waits for them is told.
+// add(g) adds to all gradients of a layer, as nobody else does in this backward: in the memory where they are
+// wanted, and who waits for them is told.
 template <class L, class C, class N, class Add>
 void collect(C& ctx, gradients<N> g, Add&& add) {
   const index count = layer::size<L>(g.cut);
@@ -61,19 +73,22 @@ void collect(C& ctx, gradients<N> g, Add&& add) {
 
 template <class L, class N, class C>
 void reserve(C& ctx, const sequences& seq, typename L::template saved<N>& s, tensor_cut cut) {
-  if constexpr (requires { L::template reserve<N>(ctx, seq, s, cut); }) L::template reserve<N>(ctx, seq, s, cut);
+  if constexpr (requires { L::template reserve<N>(ctx, seq, s, cut); })
+    L::template reserve<N>(ctx, seq, s, cut);
   else L::template reserve<N>(ctx, seq, s);
 }
 
 // The weight part, for layers with and without weights.
 template <class L, class C, class N, class X, class DY>
-void backward_weight(C& ctx, weights<N> w, const sequences& seq, X x, DY dy, typename L::template saved<N>& s, gradients<N> g) {
+void backward_weight(C& ctx, weights<N> w, const sequences& seq, X x, DY dy, typename L::template saved<N>& s,
+                     gradients<N> g) {
   if constexpr (has_parameters<L>) L::backward_weight(ctx, w, seq, x, dy, s, g);
 }
 
 // Both parts, one after the other, with the memory of the weight part given back at the end.
 template <class L, class C, class N, class X, class DY, class DX>
-void backward(C& ctx, weights<N> w, const sequences& seq, X x, DY dy, DX dx, typename L::template saved<N>& s, gradients<N> g) {
+void backward(C& ctx, weights<N> w, const sequences& seq, X x, DY dy, DX dx, typename L::template saved<N>& s,
+              gradients<N> g) {
   if constexpr (requires { L::backward(ctx, w, seq, x, dy, dx, s, g); }) {
     L::backward(ctx, w, seq, x, dy, dx, s, g);
   } else {
@@ -85,7 +100,8 @@ void backward(C& ctx, weights<N> w, const sequences& seq, X x, DY dy, DX dx, typ
   }
 }
 
-// Forward that keeps nothing: evaluation, the first of two passes, and the replayed part of a recomputed layer.
+// Forward that keeps nothing: evaluation, the first of two passes, and the replayed part of a recomputed
+// layer.
 template <class L, class C, class N, class X, class Y>
 void infer(C& ctx, weights<N> w, const sequences& seq, X x, Y y) {
   if constexpr (requires { L::infer(ctx, w, seq, x, y); }) {

@@ -4,133 +4,225 @@
 #include <motet/tensor/sequences.hpp>
 #include <motet/tensor/view.hpp>
 
-// What nets ask of a context. Nets call these functions unqualified, so argument-dependent lookup finds the overloads of the backend that the
-// context belongs to; nn/ names no backend. A backend is a folder that offers them all (see backend/cpu).
+// What nets ask of a context. Nets call these functions unqualified, so argument-dependent lookup finds the
+// overloads of the backend that the context belongs to; nn/ names no backend. A backend is a folder that
+// offers them all (see backend/cpu).
 //
 // A step is run by a team: every thread calls every operation with the same arguments.
-//   [rows]    touches only the rows that sequences::part gives to this thread, and reads only what this thread wrote. Needs no barrier.
-//   [columns] reads all rows and writes this thread's columns of a gradient. The caller puts synchronize(ctx) before it.
-//   [all]     synchronises inside.
+//   [rows]
+//       touches only the rows that sequences::part gives to this thread, and reads only what this thread
+//       wrote. Needs no barrier.
+//   [columns] reads all rows and writes this thread's columns of a gradient. The caller puts synchronize(ctx)
+//   before it.
+//   [all]
+//       synchronises inside.
 // A context says in `spares_passes` whether nets are to take memory where that spares a pass over rows.
-// Matrices may have a stride. `weight`, `gain`, `bias` are master-precision parameters; gradients of weights are always added to.
+// Matrices may have a stride. `weight`, `gain`, `bias` are master-precision parameters; gradients of weights
+// are always added to.
 // A matrix or pointer marked "or none" may be empty. Sums are taken in float or better.
 //
-//   synchronize(ctx)                                       all threads see what all wrote
-//   release(ctx, mark)                                     synchronize, then give the shared arena back down to mark
-//   gradients_at(ctx, pointer, count) -> pointer           where to add the gradients that belong there
-//   gradients_ready(ctx, pointer, count)                   no later operation of this backward adds to them
-//   enter(ctx, "name")                                     a scope: time, FLOPs and bytes until it ends are filed under the name
-//   zero(ctx, seq, y)                               [rows]
-//   add(ctx, seq, a, b, y)                          [rows] y = a + b
-//   copy(ctx, seq, x, y)                            [rows] y = x, converting
+//   synchronize(ctx)
+//       all threads see what all wrote
+//   release(ctx, mark)
+//       synchronize, then give the shared arena back down to mark
+//   gradients_at(ctx, pointer, count) -> pointer
+//       where to add the gradients that belong there
+//   gradients_ready(ctx, pointer, count)
+//       no later operation of this backward adds to them
+//   enter(ctx, "name")
+//       a scope: time, FLOPs and bytes until it ends are filed under the name
+//   zero(ctx, seq, y)
+//       [rows]
+//   add(ctx, seq, a, b, y)
+//       [rows] y = a + b
+//   copy(ctx, seq, x, y)
+//       [rows] y = x, converting
 //
-//   linear_forward(ctx, seq, x, weight, bias or none, y)                              [rows] y = x weight^T + bias, weight is (out, in)
-//   linear_forward(ctx, seq, x, weight, bias or none, residual, y)                    [rows] y = residual + x weight^T + bias
-//   linear_forward(ctx, seq, x, weight, bias or none, activation, pre, y)             [rows] pre = x weight^T + bias; y = activation(pre)
-//   linear_backward_input(ctx, seq, dy, weight, dx)                                   [rows] dx = dy weight
-//   linear_backward_input(ctx, seq, dy, weight, residual, dx)                         [rows] dx = residual + dy weight; may be the same memory
-//   linear_backward_input(ctx, seq, dy, weight, activation, pre, replayed, dx)        [rows] dx = (dy weight) * activation'(pre),
-//                                                                                            replayed = activation(pre); may be pre's memory
-//   linear_backward_weight(ctx, x, dy, dweight, dbias or none)                     [columns]
-//   linear_backward_bias(ctx, dy, dbias or none)                                   [columns] where the weight's part is made of other rows
+//   linear_forward(ctx, seq, x, weight, bias or none, y)
+//       [rows] y = x weight^T + bias, weight is (out, in)
+//   linear_forward(ctx, seq, x, weight, bias or none, residual, y)
+//       [rows] y = residual + x weight^T + bias
+//   linear_forward(ctx, seq, x, weight, bias or none, activation, pre, y)
+//       [rows] pre = x weight^T + bias; y = activation(pre)
+//   linear_backward_input(ctx, seq, dy, weight, dx)
+//       [rows] dx = dy weight
+//   linear_backward_input(ctx, seq, dy, weight, residual, dx)
+//       [rows] dx = residual + dy weight; may be the same memory
+//   linear_backward_input(ctx, seq, dy, weight, activation, pre, replayed, dx)
+//       [rows] dx = (dy weight) * activation'(pre), replayed = activation(pre); may be pre's memory
+//   linear_backward_weight(ctx, x, dy, dweight, dbias or none)
+//       [columns]
+//   linear_backward_bias(ctx, dy, dbias or none)
+//       [columns] where the weight's part is made of other rows
 //
-//   Rows that a net makes for a product have C::product_columns<T> columns or a multiple, the last ones zero: of linear_forward and
+//   Rows that a net makes for a product have C::product_columns<T> columns or a multiple, the last ones zero:
+//   of linear_forward and
 //   linear_backward_weight x may be so much wider than the weight.
 //
-//   norm_forward(ctx, seq, kind, x, gain, bias or none, epsilon, y, stats)            [rows] stats is (rows, 2): mean, 1 / deviation
-//   norm_sums<M>(ctx, rows, width) -> matrix<M>              takes memory for what backward's input part leaves for its weight part; empty where
-//                                                            that part sums over the rows again
-//   norm_backward_input(ctx, seq, kind, x, gain, stats, dy, residual or none, dx, also) [rows] dx = residual + gradient; dx may be dy or residual;
-//                                                            what else is wanted of the same rows says `also` (norm_also)
-//   norm_backward_weight(ctx, kind, x, stats, dy, sums or none, dgain, dbias or none) [columns] sums: as the input part left them
+//   norm_forward(ctx, seq, kind, x, gain, bias or none, epsilon, y, stats)
+//       [rows] stats is (rows, 2): mean, 1 / deviation
+//   norm_sums<M>(ctx, rows, width) -> matrix<M>
+//       takes memory for what backward's input part leaves for its weight part; empty where that part sums
+//       over the rows again
+//   norm_backward_input(ctx, seq, kind, x, gain, stats, dy, residual or none, dx, also) [rows] dx = residual
+//   + gradient; dx may be dy or residual;
+//                                                            what else is wanted of the same rows says `also`
+//                                                            (norm_also)
+//   norm_backward_weight(ctx, kind, x, stats, dy, sums or none, dgain, dbias or none) [columns] sums: as the
+//   input part left them
 //
-//   activation_forward(ctx, seq, activation, x, y), activation_backward(ctx, seq, activation, x, dy, dx)                              [rows]
-//   swiglu_forward(ctx, seq, x, y)                  [rows] x is (rows, 2 w): gate, up; y = silu(gate) * up
-//   swiglu_backward(ctx, seq, x, dy, dx)            [rows]
-//   dropout_apply(ctx, seq, rate, key, x, y)        [rows] keeps with probability 1 - rate, by (seed, step, key, global row, column); its own
-//                                                          backward, as the same numbers are drawn again
+//   activation_forward(ctx, seq, activation, x, y), activation_backward(ctx, seq, activation, x, dy, dx)
+//       [rows]
+//   swiglu_forward(ctx, seq, x, y)
+//       [rows] x is (rows, 2 w): gate, up; y = silu(gate) * up
+//   swiglu_backward(ctx, seq, x, dy, dx)
+//       [rows]
+//   dropout_apply(ctx, seq, rate, key, x, y)
+//       [rows] keeps with probability 1 - rate, by (seed, step, key, global row, column); its own backward,
+//       as the same numbers are drawn again
 //
-//   attention_forward(ctx, q_seq, kv_seq, shape, q, k, v, y, lse)                     [rows] lse is (query rows, heads)
-//   attention_backward(ctx, q_seq, kv_seq, shape, q, k, v, y, lse, dy, dq, dk, dv)    [rows] dq, dk, dv may be the memory of q, k, v, which takes
-//                                                          another pass over them where C::spares_passes
-//       Samples are split as kv_seq says. Where q_seq splits its rows otherwise (one pooled row for each ragged sample), the caller puts
-//       synchronize(ctx) before and after attention_forward and attention_backward. A query that sees no key gets zeros.
-//   rotary(ctx, seq, head_width, base, direction, x)                                  [rows] turns each head of x in place; direction -1 turns back
+//   attention_forward(ctx, q_seq, kv_seq, shape, q, k, v, y, lse)
+//       [rows] lse is (query rows, heads)
+//   attention_backward(ctx, q_seq, kv_seq, shape, q, k, v, y, lse, dy, dq, dk, dv)
+//       [rows] dq, dk, dv may be the memory of q, k, v, which takes another pass over them where
+//       C::spares_passes
+//       Samples are split as kv_seq says. Where q_seq splits its rows otherwise (one pooled row for each
+//       ragged sample), the caller puts
+//       synchronize(ctx) before and after attention_forward and attention_backward. A query that sees no key
+//       gets zeros.
+//   rotary(ctx, seq, head_width, base, direction, x)
+//       [rows] turns each head of x in place; direction -1 turns back
 //
-//   patches(ctx, seq, geometry, pixels, y)          [rows] row s of pixels is a picture (channels, side, side); its patches become rows of y,
-//                                                          after geometry.lead zero rows; further columns of y become zero. Or packed pictures (tensor/packed_pictures.hpp), resized
-//                                                          here; they take no more memory
-//   class_token_forward(ctx, seq, token, x)         [rows] first row of each sample = token
-//   class_token_backward_weight(ctx, seq, dy, dtoken)                              [columns]
-//   class_token_backward_bias(ctx, seq, dy, dbias)  [columns] dbias += sums of all rows but the first of each sample
-//   sine_position_forward(ctx, seq, geometry, x)    [rows] x += fixed 2-D sine position of each patch (lead rows unchanged)
-//   token_forward(ctx, seq, ids, table, y)          [rows]
-//   token_forward(ctx, seq, ids, first, table, y)   [rows] where the table begins with row `first` of a larger one; ids outside it give zeros
-//   token_backward_weight(ctx, ids, dy, dtable), token_backward_weight(ctx, ids, first, dy, dtable)                                [columns]
-//   position_forward(ctx, seq, table, x)            [rows] x += table row of the position within the sample
-//   position_backward_weight(ctx, seq, dy, dtable)                                 [columns]
+//   patches(ctx, seq, geometry, pixels, y)
+//       [rows] row s of pixels is a picture (channels, side, side); its patches become rows of y, after
+//       geometry.lead zero rows; further columns of y become zero. Or packed pictures
+//       (tensor/packed_pictures.hpp), resized here; they take no more memory
+//   class_token_forward(ctx, seq, token, x)
+//       [rows] first row of each sample = token
+//   class_token_backward_weight(ctx, seq, dy, dtoken)
+//       [columns]
+//   class_token_backward_bias(ctx, seq, dy, dbias)
+//       [columns] dbias += sums of all rows but the first of each
+//   sample
+//   sine_position_forward(ctx, seq, geometry, x)
+//       [rows] x += fixed 2-D sine position of each patch (lead rows unchanged)
+//   token_forward(ctx, seq, ids, table, y)
+//       [rows]
+//   token_forward(ctx, seq, ids, first, table, y)
+//       [rows] where the table begins with row `first` of a larger one; ids outside it give zeros
+//   token_backward_weight(ctx, ids, dy, dtable), token_backward_weight(ctx, ids, first, dy, dtable)
+//       [columns]
+//   position_forward(ctx, seq, table, x)
+//       [rows] x += table row of the position within the sample
+//   position_backward_weight(ctx, seq, dy, dtable)
+//       [columns]
 //
-//   pick_forward(ctx, seq, pick, x, y)              [rows] y row s = first or last row of sample s
-//   pick_backward(ctx, seq, pick, dy, dx)           [rows] dx row += dy row s
-//   mean_forward(ctx, seq, x, y), mean_backward(ctx, seq, dy, dx)                     [rows] over the rows of each sample
-//   normalize_forward(ctx, seq, x, y, lengths)      [rows] y = x / |x|; lengths is (rows, 1)
+//   pick_forward(ctx, seq, pick, x, y)
+//       [rows] y row s = first or last row of sample s
+//   pick_backward(ctx, seq, pick, dy, dx)
+//       [rows] dx row += dy row s
+//   mean_forward(ctx, seq, x, y), mean_backward(ctx, seq, dy, dx)
+//       [rows] over the rows of each sample
+//   normalize_forward(ctx, seq, x, y, lengths)
+//       [rows] y = x / |x|; lengths is (rows, 1)
 //   normalize_backward(ctx, seq, y, lengths, dy, dx) [rows]
 //
-// Where tensor parallelism cuts the net, its members meet in these; all of them call, with the same widths, also those without rows.
-//   rows_of_all(ctx)                       -> sequences      the rows of all members, in order of members and of samples
-//   gather_rows(ctx, x, all)                           [all] all = rows of all members, converting
-//   scatter_sum_rows(ctx, partial, residual or none, y) [all] y = residual + own rows of the sum of all members' partial (rows of all), taken in
+// Where tensor parallelism cuts the net, its members meet in these; all of them call, with the same widths,
+// also those without rows.
+//   rows_of_all(ctx)
+//       -> sequences the rows of all members, in order of members and of samples
+//   gather_rows(ctx, x, all)
+//       [all] all = rows of all members, converting
+//   scatter_sum_rows(ctx, partial, residual or none, y) [all] y = residual + own rows of the sum of all
+//   members' partial (rows of all), taken in
 //                                                            the order of members; partial is used up
 //
-// Where context parallelism cuts the rows of each sample, its members meet in these; all of them call, with the same shapes, also those without rows.
+// Where context parallelism cuts the rows of each sample, its members meet in these; all of them call, with
+// the same shapes, also those without rows.
 // Queries, keys and values are the rows of the part of all samples of the tensor group.
-//   rows_are_cut(ctx)                      -> bool           whether rows of a sample lie on other ranks
-//   rows_of_blocks(ctx), rows_of_samples(ctx) -> sequences   what this rank has then: parts of samples, and some samples whole
-//   on_whole_samples(ctx)                                    a scope: until it ends nothing is cut, as embedding and tail want it
-//   rows_to_parts(ctx, x, y), rows_to_samples(ctx, x, y) [all] y = x, from whole samples to parts and back; parts have no stride
+//   rows_are_cut(ctx)
+//       -> bool whether rows of a sample lie on other ranks
+//   rows_of_blocks(ctx), rows_of_samples(ctx) -> sequences
+//       what this rank has then: parts of samples, and some samples whole
+//   on_whole_samples(ctx)
+//       a scope: until it ends nothing is cut, as embedding and tail want it
+//   rows_to_parts(ctx, x, y), rows_to_samples(ctx, x, y) [all] y = x, from whole samples to parts and back;
+//   parts have no stride
 //   rotary_of_part(ctx, head_width, base, direction, x) [rows] by the position in the whole sample
-//   reserve_exchanged(ctx, shape, kept)                      takes the memory of kept, see context_attention.hpp
-//   heads_attention_forward(ctx, shape, qkv, kept, y)  [all] qkv is queries | keys | values
+//   reserve_exchanged(ctx, shape, kept)
+//       takes the memory of kept, see context_attention.hpp
+//   heads_attention_forward(ctx, shape, qkv, kept, y)
+//       [all] qkv is queries | keys | values
 //   heads_attention_backward(ctx, shape, kept, dy, dqkv) [all] kept is used up
 //   ring_attention_forward(ctx, shape, q, k, v, y, lse) [all]
-//   ring_attention_backward(ctx, shape, q, k, v, y, lse, dy, dq, dk, dv) [all] dq, dk, dv may be the memory of q, k, v
+//   ring_attention_backward(ctx, shape, q, k, v, y, lse, dy, dq, dk, dv) [all] dq, dk, dv may be the memory
+//   of q, k, v
 //
-//   router_forward(ctx, seq, x, weight, logits)     [rows] logits = x weight^T in the precision of the weights
-//   route_forward(ctx, seq, shape, logits, lse, chosen, fraction, losses)             [all] probabilities take the place of logits; the rest see
-//                                                          routing.hpp and mixture.hpp
-//   route_backward(ctx, seq, shape, fraction, lse, chosen, dgate, probability)        [rows] dlogits take the place of probabilities
-//   reserve_dispatch(ctx, seq, shape, cut, to)             takes the memory of `to`, in every run the same
-//   dispatch(ctx, seq, shape, chosen, to)            [all] sorts the choices of all ranks that share the experts
-//   take_arrived<T>(ctx, to, width)                        memory for the rows of other ranks
-//   to_experts(ctx, to, x, arrived, placed)          [all] rows go to their experts' ranks and places; each thread has its own places
-//   place_rows(ctx, to, x, arrived, placed)                once more, from what arrived. The caller puts synchronize(ctx) before and after it
-//   from_experts(ctx, seq, to, placed, weighed, residual or none, y)                  [all] y = residual + sum over places of (gate or 1) placed
-//   gates_from_experts(ctx, seq, to, placed, dgate)  [all]
-//       Of a grouping of places by expert; here `rows` are places, and weights those of all experts, one below the other:
-//   grouped_linear_forward(ctx, by, x, weight, y)   [rows] also (ctx, by, x, weight, activation, pre, y)
-//   grouped_linear_backward_input(ctx, by, dy, weight, dx)                            [rows]
-//   grouped_linear_backward_weight(ctx, by, x, dy, dweight)                        [columns]
-//   gate_backward(ctx, by, chosen, h, t, dgate)     [rows] dgate = h . t; h *= gate; t *= gate
+//   router_forward(ctx, seq, x, weight, logits)
+//       [rows] logits = x weight^T in the precision of the weights
+//   route_forward(ctx, seq, shape, logits, lse, chosen, fraction, losses)
+//       [all] probabilities take the place of logits; the rest see routing.hpp and mixture.hpp
+//   route_backward(ctx, seq, shape, fraction, lse, chosen, dgate, probability)
+//       [rows] dlogits take the place of probabilities
+//   reserve_dispatch(ctx, seq, shape, cut, to)
+//       takes the memory of `to`, in every run the same
+//   dispatch(ctx, seq, shape, chosen, to)
+//       [all] sorts the choices of all ranks that share the experts
+//   take_arrived<T>(ctx, to, width)
+//       memory for the rows of other ranks
+//   to_experts(ctx, to, x, arrived, placed)
+//       [all] rows go to their experts' ranks and places; each thread has its own places
+//   place_rows(ctx, to, x, arrived, placed)
+//       once more, from what arrived. The caller puts synchronize(ctx) before and after it
+//   from_experts(ctx, seq, to, placed, weighed, residual or none, y)
+//       [all] y = residual + sum over places of (gate or 1) placed
+//   gates_from_experts(ctx, seq, to, placed, dgate)
+//       [all]
+//       Of a grouping of places by expert; here `rows` are places, and weights those of all experts, one
+//       below the other:
+//   grouped_linear_forward(ctx, by, x, weight, y)
+//       [rows] also (ctx, by, x, weight, activation, pre, y)
+//   grouped_linear_backward_input(ctx, by, dy, weight, dx)
+//       [rows]
+//   grouped_linear_backward_weight(ctx, by, x, dy, dweight)
+//       [columns]
+//   gate_backward(ctx, by, chosen, h, t, dgate)
+//       [rows] dgate = h . t; h *= gate; t *= gate
 //
-//   info_nce_loss(ctx, a, b, log_scale, share, da, db, dlog_scale)     -> loss        [all] over all pairs of rows, both directions
-//   pairwise_sigmoid_loss(ctx, a, b, log_scale, bias, share, da, db, dlog_scale, dbias) -> loss  [all]
+//   info_nce_loss(ctx, a, b, log_scale, share, da, db, dlog_scale)
+//       -> loss [all] over all pairs of rows, both directions
+//   pairwise_sigmoid_loss(ctx, a, b, log_scale, bias, share, da, db, dlog_scale, dbias) -> loss
+//       [all]
 //   and for some rows against all columns, when ranks share a loss (tensor/pair_part.hpp):
-//   info_nce_sums(ctx, part, log_scale, share, row_sums, dlog_scale)   -> loss        [all] of their own direction; writes one number for each row
-//   info_nce_gradients(ctx, part, log_scale, share, row_sums, column_sums, d_rows)    [all]
-//   pairwise_sigmoid_part(ctx, part, log_scale, bias, share, d_rows, dlog_scale, dbias) -> loss  [all]
-//   cross_entropy_loss(ctx, shape, logits, targets, dlogits or none)   -> loss        [all] of the class of each row; dlogits may be logits' memory.
-//                                                          Where a tensor group cuts the classes, all members call it, each finds the whole loss
-//   draw_normals(ctx, draws, first, width, scale, to)                              to(r, c) = scale * element (first + r * width + c) of a random stream,
-//                                                          the same bits everywhere; [all] see them when all have returned
-//   zero(ctx, pointer, count), sum_of_squares(ctx, pointer, count) -> double          [all] over a flat buffer
-//   adamw(ctx, weight, gradient, first, second, count, numbers, clear)                [all]
-//   clamp_to(ctx, pointer, most)                                                      [all] the number there is no larger afterwards
-//   Of many runs at once (backend/flat_runs.hpp), in lists that C::adamw_list and C::flat_list keep where operations read them:
-//   sum_of_squares(ctx, list)                                          -> double      [all] of all runs
-//   adamw(ctx, list, numbers), adamw(ctx, list, numbers, loss, squares, clip)         [all] clips by the sums of the step; where they are not finite
-//                                                          nothing changes. clamp_to(ctx, pointer, most, loss, squares) does as it does
-//   begin_numbers(ctx, first, second) -> coming, numbers_of(ctx, coming)              [all] what two sums came to; work may begin in between
-//   weights_changed(ctx, pointer, count)                                              [all] written otherwise; refresh_weights(ctx) comes before products
+//   info_nce_sums(ctx, part, log_scale, share, row_sums, dlog_scale)
+//       -> loss [all] of their own direction; writes one number for each row
+//   info_nce_gradients(ctx, part, log_scale, share, row_sums, column_sums, d_rows)
+//       [all]
+//   pairwise_sigmoid_part(ctx, part, log_scale, bias, share, d_rows, dlog_scale, dbias) -> loss
+//       [all]
+//   cross_entropy_loss(ctx, shape, logits, targets, dlogits or none)
+//       -> loss [all] of the class of each row; dlogits may be logits' memory. Where a tensor group cuts the
+//       classes, all members call it, each finds the whole loss
+//   draw_normals(ctx, draws, first, width, scale, to)
+//       to(r, c) = scale * element (first + r * width + c) of a random stream, the same bits everywhere;
+//       [all] see them when all have returned
+//   zero(ctx, pointer, count), sum_of_squares(ctx, pointer, count) -> double
+//       [all] over a flat buffer
+//   adamw(ctx, weight, gradient, first, second, count, numbers, clear)
+//       [all]
+//   clamp_to(ctx, pointer, most)
+//       [all] the number there is no larger afterwards
+//   Of many runs at once (backend/flat_runs.hpp), in lists that C::adamw_list and C::flat_list keep where
+//   operations read them:
+//   sum_of_squares(ctx, list)
+//       -> double [all] of all runs
+//   adamw(ctx, list, numbers), adamw(ctx, list, numbers, loss, squares, clip)
+//       [all] clips by the sums of the step; where they are not finite nothing changes. clamp_to(ctx,
+//       pointer, most, loss, squares) does as it does
+//   begin_numbers(ctx, first, second) -> coming, numbers_of(ctx, coming)
+//       [all] what two sums came to; work may begin in between
+//   weights_changed(ctx, pointer, count)
+//       [all] written otherwise; refresh_weights(ctx) comes before products
 
 namespace motet {
 
@@ -139,7 +231,8 @@ enum class norm_kind : std::uint8_t { layer, rms };
 enum class mask_kind : std::uint8_t { full, causal };
 enum class pick : std::uint8_t { first, last };
 
-// What backward of a norm makes besides dx, in the same pass where the backend can. What is empty is not wanted.
+// What backward of a norm makes besides dx, in the same pass where the backend can. What is empty is not
+// wanted.
 template <class Value, class Master>
 struct norm_also {
   matrix<Value> normed;          // (rows, width), what forward made
@@ -152,8 +245,9 @@ struct attention_shape {
   index heads = 1;
   index kv_heads = 1;
   index head_width = 1;
-  mask_kind mask = mask_kind::full;  // causal: the last query of a sample sees all its keys, the one before it all but one, ...
-  double scale = 0;                  // 0 stands for 1 / sqrt(head_width)
+  // causal: the last query of a sample sees all its keys, the one before it all but one, ...
+  mask_kind mask = mask_kind::full;
+  double scale = 0;  // 0 stands for 1 / sqrt(head_width)
 };
 
 struct patch_geometry {
@@ -163,7 +257,8 @@ struct patch_geometry {
   index lead = 0;   // rows left zero before a sample's patches (class token)
 };
 
-// Classes that rows of logits choose from, such as the tokens of a vocabulary; the columns of logits may be some of them.
+// Classes that rows of logits choose from, such as the tokens of a vocabulary; the columns of logits may be
+// some of them.
 struct cross_entropy_shape {
   index classes = 0;            // of all members of the tensor group; 0: as many as columns
   index first = 0;              // class of the first column

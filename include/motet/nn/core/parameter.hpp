@@ -11,13 +11,17 @@ namespace motet {
 
 enum class fill : std::uint8_t { zeros, ones, normal, constant, sine_grid };
 
-// How a parameter starts, keyed by its global name and element number, so that every plan draws the same values.
+// How a parameter starts, keyed by its global name and element number, so that every plan draws the same
+// values.
 struct initial {
   fill kind = fill::zeros;
-  float scale = 0;  // deviation of `normal`, value of `constant`, height of `sine_grid`: 2-D sine positions of a square of rows, zeros before it
+  // deviation of `normal`, value of `constant`, height of `sine_grid`: 2-D sine positions of a square of
+  // rows, zeros before it
+  float scale = 0;
 };
 
-// Which part of a net a rank holds, of those that tensor parallelism makes: `shards` ranks share heads and hidden units as evenly as can be.
+// Which part of a net a rank holds, of those that tensor parallelism makes: `shards` ranks share heads and
+// hidden units as evenly as can be.
 struct tensor_cut {
   std::int32_t shards = 1;
   std::int32_t shard = 0;
@@ -32,16 +36,20 @@ struct parameter_slice {
   constexpr index size() const { return rows.size() * columns.size(); }
 };
 
-// One named tensor of a net, with its global shape, what of it is held here, and its place in the flat buffer.
+// One named tensor of a net, with its global shape, what of it is held here, and its place in the flat
+// buffer.
 struct parameter {
   std::string name;
   index rows = 1;
   index width = 1;
   bool vector = false;  // written to files as one dimension
   initial start;
-  bool decay = true;                                                     // weight decay: not for norms, biases and single numbers
-  index offset = 0;                                                      // elements from the start of the flat buffer
-  std::vector<interval> held_rows{{0, rows}}, held_columns{{0, width}};  // one after the other; those of a vector are columns
+  // weight decay: not for norms, biases and single numbers
+  bool decay = true;
+  // elements from the start of the flat buffer
+  index offset = 0;
+  // one after the other; those of a vector are columns
+  std::vector<interval> held_rows{{0, rows}}, held_columns{{0, width}};
   bool shared = true;  // tensor parallelism leaves it whole: every member of the group holds all of it
 
   index size() const { return rows * width; }  // of the global tensor
@@ -51,7 +59,8 @@ struct parameter {
     for (const interval& each : held_columns) width_of += each.size();
     return held_of * width_of;
   }
-  // Where the elements that are held come from. Of one side only there are several intervals, and columns only of a vector.
+  // Where the elements that are held come from. Of one side only there are several intervals, and columns
+  // only of a vector.
   std::vector<parameter_slice> slices() const {
     std::vector<parameter_slice> found;
     index at = offset;
@@ -67,13 +76,13 @@ struct parameter {
 // Each tensor starts on its own cache line.
 constexpr index parameter_space(index elements) { return round_up(elements, 16); }
 
-// A layer that tensor parallelism may cut, or that has such a part, tells the size of what a rank holds: L::size(cut). All others stay whole, with
-// everything in them.
+// A layer that tensor parallelism may cut, or that has such a part, tells the size of what a rank holds:
+// L::size(cut). All others stay whole, with everything in them.
 template <class L>
 concept can_be_cut = requires(tensor_cut cut) { L::size(cut); };
 
-// Collects the parameters of a net: layers call matrix() and vector() in the order of their memory, and child() for their parts. With a cut, it lists
-// what one rank holds of them.
+// Collects the parameters of a net: layers call matrix() and vector() in the order of their memory, and
+// child() for their parts. With a cut, it lists what one rank holds of them.
 class parameter_list {
  public:
   explicit parameter_list(tensor_cut cut = {}) : cut_(cut) {}
@@ -82,7 +91,9 @@ class parameter_list {
   void matrix(std::string_view name, index rows, index width, initial start, bool decay = true) {
     push({prefix_ + std::string(name), rows, width, false, start, decay, used_});
   }
-  void vector(std::string_view name, index width, initial start) { push({prefix_ + std::string(name), 1, width, true, start, false, used_}); }
+  void vector(std::string_view name, index width, initial start) {
+    push({prefix_ + std::string(name), 1, width, true, start, false, used_});
+  }
   template <class Layer>
   void child(std::string_view name) {
     child(name, [&] { part<Layer>(); });
@@ -158,8 +169,8 @@ class parameter_list {
   index used_ = 0;
 };
 
-// A layer's slice of the flat buffers, and which part of the layer it is. `Numbers` travels in the type, so layers deduce the precision from their
-// weights.
+// A layer's slice of the flat buffers, and which part of the layer it is. `Numbers` travels in the type, so
+// layers deduce the precision from their weights.
 template <class Numbers>
 struct weights {
   const typename Numbers::master* data = nullptr;

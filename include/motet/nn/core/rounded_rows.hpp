@@ -5,8 +5,9 @@
 
 #include <type_traits>
 
-// Gradients of the stream that products read. Where a backend's products take values alone, they would round such rows each time that they read them,
-// in a pass of its own. There who writes the rows writes them rounded as well, beside them.
+// Gradients of the stream that products read. Where a backend's products take values alone, they would round
+// such rows each time that they read them, in a pass of its own. There who writes the rows writes them
+// rounded as well, beside them.
 
 namespace motet {
 
@@ -15,7 +16,8 @@ template <class T, class V, index Width>
 struct rounded_rows : view<T, Width> {
   view<V, Width> rounded;  // empty where nobody writes them
   constexpr rounded_rows() = default;
-  constexpr rounded_rows(view<T, Width> whole, view<V, Width> as_values = {}) : view<T, Width>(whole), rounded(as_values) {}
+  constexpr rounded_rows(view<T, Width> whole, view<V, Width> as_values = {})
+      : view<T, Width>(whole), rounded(as_values) {}
 };
 
 template <class V, class T, index Width>
@@ -29,7 +31,8 @@ constexpr view<V, Width> rounded_of(const rounded_rows<T, V, Width>& rows) {
 
 // Whether it spares a pass that rows of the stream are kept rounded.
 template <class C, class N>
-inline constexpr bool keeps_rounded = C::spares_passes && !std::is_same_v<typename N::value, typename N::stream>;
+inline constexpr bool keeps_rounded =
+    C::spares_passes && !std::is_same_v<typename N::value, typename N::stream>;
 
 // Whether a layer's input part fills dx.rounded; it says so in L::rounds_gradient.
 template <class L>
@@ -38,7 +41,8 @@ inline constexpr bool rounds_gradient = requires { requires L::rounds_gradient; 
 // Memory beside the rows of a gradient that L writes, or none.
 template <class L, class N, class C>
 view<typename N::value, L::in> take_rounded(C& ctx, const sequences& seq) {
-  if constexpr (keeps_rounded<C, N> && rounds_gradient<L>) return ctx.memory.template take_rows<typename N::value, L::in>(seq.rows());
+  if constexpr (keeps_rounded<C, N> && rounds_gradient<L>)
+    return ctx.memory.template take_rows<typename N::value, L::in>(seq.rows());
   else return {};
 }
 

@@ -6,18 +6,21 @@
 
 namespace motet {
 
-// What the outputs of a row's experts are weighed with: their probabilities, or those divided by their sum (the softmax over the chosen alone).
+// What the outputs of a row's experts are weighed with: their probabilities, or those divided by their sum
+// (the softmax over the chosen alone).
 enum class gate_kind : std::uint8_t { normalised, probability };
 
-// How a router sends each row to top_k of its experts. Room, balance and z are taken over the rows of one sample: whichever samples share a microbatch or
-// a rank, a sample is treated alike.
+// How a router sends each row to top_k of its experts. Room, balance and z are taken over the rows of one
+// sample: whichever samples share a microbatch or a rank, a sample is treated alike.
 struct router_shape {
   index experts = 1;
   index top_k = 1;
   gate_kind gates = gate_kind::normalised;
-  double capacity = 0;  // an expert takes so many times its even share of a sample's rows, and drops what comes later; 0: all (dropless)
-  double balance = 0;   // what the balance loss counts
-  double z = 0;         // what the z loss counts
+  // an expert takes so many times its even share of a sample's rows, and drops what comes later; 0: all
+  // (dropless)
+  double capacity = 0;
+  double balance = 0;  // what the balance loss counts
+  double z = 0;        // what the z loss counts
 
   // Rows of a sample that one expert takes.
   constexpr index room(index rows) const {
@@ -31,8 +34,9 @@ struct router_shape {
   constexpr index most_choices(index rows, index samples, index count) const {
     const index all = rows * (top_k < count ? top_k : count);
     if (capacity <= 0) return all;
-    const double most =
-        static_cast<double>(count) * (capacity * static_cast<double>(rows * top_k) / static_cast<double>(experts) + static_cast<double>(samples));
+    const double most = static_cast<double>(count) *
+                        (capacity * static_cast<double>(rows * top_k) / static_cast<double>(experts) +
+                         static_cast<double>(samples));
     return most < static_cast<double>(all) ? static_cast<index>(most) + 1 : all;
   }
 };
@@ -51,13 +55,15 @@ struct grouping {
   index* starts = nullptr;         // keys + 1
   matrix<std::int32_t> place;      // (rows, top_k): where the choice went, or -1
   std::int32_t* source = nullptr;  // of each place: row * top_k + number of the choice
-  index count = 0;                 // places; of a GPU, which alone knows how many there are, as many as `most`
-  index most = 0;                  // places that there is memory for, in a dry run too
+  // places; of a GPU, which alone knows how many there are, as many as `most`
+  index count = 0;
+  index most = 0;  // places that there is memory for, in a dry run too
   sequences each() const { return {count, 1, nullptr}; }
 };
 
-// Where the rows of a group of ranks go, and the memory that says so. Ranks hold the experts as tensor_cut shares them. A row goes once to each rank that
-// has an expert for it. In a dry run, when nothing is routed, all have an even load, in the memory of the worst one.
+// Where the rows of a group of ranks go, and the memory that says so. Ranks hold the experts as tensor_cut
+// shares them. A row goes once to each rank that has an expert for it. In a dry run, when nothing is routed,
+// all have an even load, in the memory of the worst one.
 template <class Real>
 struct dispatched {
   index top_k = 1;

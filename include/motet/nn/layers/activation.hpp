@@ -5,7 +5,8 @@
 
 namespace motet {
 
-// y = activation(x), a layer of its own. After a linear layer, prefer linear<In, Out, Bias, Act>, which does it in the product's epilogue.
+// y = activation(x), a layer of its own. After a linear layer, prefer linear<In, Out, Bias, Act>, which does
+// it in the product's epilogue.
 template <index Width, activation Act>
 struct activate {
   static_assert(Width > 0, "motet: sizes of a net must be positive [MT-N04]");
@@ -18,11 +19,13 @@ struct activate {
   static void reserve(C&, const sequences&, saved<N>&) {}
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N>, const sequences& seq, view<X, Width> x, view<Y, Width> y, saved<N>&) {
+  static void forward(C& ctx, weights<N>, const sequences& seq, view<X, Width> x, view<Y, Width> y,
+                      saved<N>&) {
     activation_forward(ctx, seq, Act, x, y);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, Width> x, view<DY, Width> dy, view<DX, Width> dx, saved<N>&) {
+  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, Width> x, view<DY, Width> dy,
+                             view<DX, Width> dx, saved<N>&) {
     activation_backward(ctx, seq, Act, x, dy, dx);
   }
 };

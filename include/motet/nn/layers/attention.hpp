@@ -10,8 +10,9 @@ namespace motet {
 struct attention_config {
   index width = 0;
   index heads = 1;
-  index kv_heads = 0;    // 0: as many as heads; fewer: grouped-query attention
-  index head_width = 0;  // 0: width / heads. Given, heads need not divide the width (25 heads of 64 on a width of 1024)
+  index kv_heads = 0;  // 0: as many as heads; fewer: grouped-query attention
+  // 0: width / heads. Given, heads need not divide the width (25 heads of 64 on a width of 1024)
+  index head_width = 0;
   mask_kind mask = mask_kind::full;
   float rotary = 0;  // base of the rotary embedding; 0: none
   bool bias = true;
@@ -22,7 +23,8 @@ struct attention_config {
   constexpr index query_width() const { return heads * columns_of_head(); }
   constexpr index key_width() const { return keyed_heads() * columns_of_head(); }
   constexpr attention_shape shape() const { return {heads, keyed_heads(), columns_of_head(), mask, 0}; }
-  // What a tensor member has of it: some key-value heads with all the query heads that share them; none where there are more members than those.
+  // What a tensor member has of it: some key-value heads with all the query heads that share them; none where
+  // there are more members than those.
   constexpr attention_config held(tensor_cut cut) const {
     attention_config part = *this;
     part.head_width = columns_of_head();
@@ -33,15 +35,18 @@ struct attention_config {
 };
 
 constexpr verdict check(const attention_config& c) {
-  if (c.width <= 0 || c.heads <= 0 || c.kv_heads < 0 || c.head_width < 0) return {reason::not_positive, 0, c.width < c.heads ? c.width : c.heads, 1};
+  if (c.width <= 0 || c.heads <= 0 || c.kv_heads < 0 || c.head_width < 0)
+    return {reason::not_positive, 0, c.width < c.heads ? c.width : c.heads, 1};
   if (c.head_width == 0 && c.width % c.heads != 0) return {reason::heads_do_not_divide, 0, c.heads, c.width};
-  if (c.kv_heads > 0 && c.heads % c.kv_heads != 0) return {reason::kv_heads_do_not_divide, 0, c.kv_heads, c.heads};
-  if (c.rotary > 0 && c.columns_of_head() % 2 != 0) return {reason::odd_rotary_width, 0, c.columns_of_head(), c.columns_of_head() + 1};
+  if (c.kv_heads > 0 && c.heads % c.kv_heads != 0)
+    return {reason::kv_heads_do_not_divide, 0, c.kv_heads, c.heads};
+  if (c.rotary > 0 && c.columns_of_head() % 2 != 0)
+    return {reason::odd_rotary_width, 0, c.columns_of_head(), c.columns_of_head() + 1};
   return {};
 }
 
-// Self-attention: one product makes queries, keys and values; softmax attention inside each sample; one product back to the stream. Tensor parallelism
-// cuts the heads, context parallelism the rows of each sample.
+// Self-attention: one product makes queries, keys and values; softmax attention inside each sample; one
+// product back to the stream. Tensor parallelism cuts the heads, context parallelism the rows of each sample.
 template <attention_config Config>
 struct self_attention {
   static_assert(require<check(Config)>);
@@ -54,25 +59,33 @@ struct self_attention {
   static constexpr index key_of(tensor_cut cut) { return Config.held(cut).key_width(); }
   static constexpr index packed_of(tensor_cut cut) { return query_of(cut) + 2 * key_of(cut); }
   static constexpr index out_at(tensor_cut cut) { return project_in::held_size(in, packed_of(cut)); }
-  static constexpr index size(tensor_cut cut) { return out_at(cut) + project_out::held_size(query_of(cut), out); }
+  static constexpr index size(tensor_cut cut) {
+    return out_at(cut) + project_out::held_size(query_of(cut), out);
+  }
 
   static void parameters(parameter_list& list) {
     const interval held = list.cut().share(Config.keyed_heads());
-    const auto columns = [&](index first, index each) { return interval{first + held.begin * each, first + held.end * each}; };
+    const auto columns = [&](index first, index each) {
+      return interval{first + held.begin * each, first + held.end * each};
+    };
     const index of_key = Config.columns_of_head(), of_query = query / Config.keyed_heads();
-    list.child_rows<project_in>("qkv", {columns(0, of_query), columns(query, of_key), columns(query + key, of_key)});
+    list.child_rows<project_in>("qkv",
+                                {columns(0, of_query), columns(query, of_key), columns(query + key, of_key)});
     list.child_columns<project_out>("out", columns(0, of_query));
   }
 
   template <class N>
   struct saved {
-    matrix<typename N::value> qkv;    // (rows, queries | keys | values)
-    matrix<typename N::value> d_qkv;  // likewise, between the two parts of backward; it may be the memory of qkv
+    matrix<typename N::value> qkv;  // (rows, queries | keys | values)
+    // likewise, between the two parts of backward; it may be the memory of qkv
+    matrix<typename N::value> d_qkv;
     matrix<typename N::value> mixed;  // (rows, heads x head width)
     matrix<typename N::master> lse;   // (rows, heads)
-    // Instead of qkv and lse, where rows of other ranks are exchanged for heads; then qkv exists only while it is computed, and its gradient.
+    // Instead of qkv and lse, where rows of other ranks are exchanged for heads; then qkv exists only while
+    // it is computed, and its gradient.
     exchanged_heads<typename N::value, typename N::master> exchanged;
-    view<typename N::value, out> dy_all;  // (rows, width) of all members, between the two parts of backward, where the layer is cut
+    // (rows, width) of all members, between the two parts of backward, where the layer is cut
+    view<typename N::value, out> dy_all;
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
@@ -84,12 +97,14 @@ struct self_attention {
   }
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
+                      saved<N>& s) {
     forward_add(ctx, w, seq, x, view<const Y, out>{}, y, s);
   }
   // y = residual + attention(x), in the epilogue of the last product.
   template <class C, class N, class X, class R, class Y>
-  static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual, view<Y, out> y, saved<N>& s) {
+  static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
+                          view<Y, out> y, saved<N>& s) {
     if (w.cut.whole()) {
       mix(ctx, w, seq, x, s);
       linear_forward(ctx, seq, s.mixed, out_weight(w), out_bias(w), residual, y);
@@ -101,7 +116,8 @@ struct self_attention {
     }
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
+                             view<DX, in> dx, saved<N>& s) {
     if (w.cut.whole()) {
       mix_backward(ctx, w, seq, dy, s);
       linear_backward_input(ctx, seq, s.d_qkv, in_weight(w), dx);
@@ -112,13 +128,15 @@ struct self_attention {
     }
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy,
+                              saved<N>& s, gradients<N> g) {
     if (w.cut.whole()) {
       linear_backward_weight(ctx, x, s.d_qkv, in_weight(g), in_bias(g));
       linear_backward_weight(ctx, s.mixed, dy, out_weight(g), out_bias(g));
     } else {
       const index mark = ctx.memory.mark();
-      linear_backward_weight(ctx, cut_rows::gather<typename N::value>(ctx, x), s.d_qkv, in_weight(g), in_bias(g));
+      linear_backward_weight(ctx, cut_rows::gather<typename N::value>(ctx, x), s.d_qkv, in_weight(g),
+                             in_bias(g));
       linear_backward_weight(ctx, s.mixed, s.dy_all, out_weight(g), nullptr);
       linear_backward_bias(ctx, dy, out_bias(g));
       release(ctx, mark);
@@ -168,9 +186,11 @@ struct self_attention {
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
     linear_forward(ctx, seq, x, in_weight(w), in_bias(w), s.qkv);
     turn(ctx, seq, held, 1, s.qkv);
-    const auto q = s.qkv.columns(0, wide), k = s.qkv.columns(wide, narrow), v = s.qkv.columns(wide + narrow, narrow);
+    const auto q = s.qkv.columns(0, wide), k = s.qkv.columns(wide, narrow),
+               v = s.qkv.columns(wide + narrow, narrow);
     if (!rows_are_cut(ctx)) attention_forward(ctx, seq, seq, held.shape(), q, k, v, s.mixed, s.lse);
-    else if constexpr (Config.context_kind == context_attention::ring) ring_attention_forward(ctx, held.shape(), q, k, v, s.mixed, s.lse);
+    else if constexpr (Config.context_kind == context_attention::ring)
+      ring_attention_forward(ctx, held.shape(), q, k, v, s.mixed, s.lse);
     else heads_attention_forward(ctx, held.shape(), s.qkv, s.exchanged, s.mixed);
     if (exchanges_heads(ctx)) release(ctx, mark);
   }
@@ -186,8 +206,10 @@ struct self_attention {
     const auto queries = [&](const auto& of) { return of.columns(0, wide); };
     const auto keys = [&](const auto& of) { return of.columns(wide, narrow); };
     const auto values = [&](const auto& of) { return of.columns(wide + narrow, narrow); };
-    const auto q = queries(s.qkv), k = keys(s.qkv), v = values(s.qkv), dq = queries(s.d_qkv), dk = keys(s.d_qkv), dv = values(s.d_qkv);
-    if (!rows_are_cut(ctx)) attention_backward(ctx, seq, seq, held.shape(), q, k, v, s.mixed, s.lse, d_mixed, dq, dk, dv);
+    const auto q = queries(s.qkv), k = keys(s.qkv), v = values(s.qkv), dq = queries(s.d_qkv),
+               dk = keys(s.d_qkv), dv = values(s.d_qkv);
+    if (!rows_are_cut(ctx))
+      attention_backward(ctx, seq, seq, held.shape(), q, k, v, s.mixed, s.lse, d_mixed, dq, dk, dv);
     else if constexpr (Config.context_kind == context_attention::ring)
       ring_attention_backward(ctx, held.shape(), q, k, v, s.mixed, s.lse, d_mixed, dq, dk, dv);
     else heads_attention_backward(ctx, held.shape(), s.exchanged, d_mixed, s.d_qkv);

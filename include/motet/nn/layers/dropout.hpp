@@ -13,9 +13,10 @@ struct drop_rate {
   consteval drop_rate(float of) : value(of) {}
 };
 
-// Keeps each number with probability 1 - Rate, scaled by 1 / (1 - Rate). What is kept follows from the seed, the step, Key and the global row and
-// column, so backward and a recomputed forward draw the same again and nothing is stored. Key tells the places in a net apart; two places with one
-// Key drop alike. While the context evaluates, rows pass unchanged.
+// Keeps each number with probability 1 - Rate, scaled by 1 / (1 - Rate). What is kept follows from the seed,
+// the step, Key and the global row and column, so backward and a recomputed forward draw the same again and
+// nothing is stored. Key tells the places in a net apart; two places with one Key drop alike. While the
+// context evaluates, rows pass unchanged.
 template <index Width, drop_rate Rate, fixed_string Key>
 struct dropout {
   static_assert(Width > 0, "motet: sizes of a net must be positive [MT-N04]");
@@ -31,11 +32,13 @@ struct dropout {
   static void reserve(C&, const sequences&, saved<N>&) {}
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N>, const sequences& seq, view<X, Width> x, view<Y, Width> y, saved<N>&) {
+  static void forward(C& ctx, weights<N>, const sequences& seq, view<X, Width> x, view<Y, Width> y,
+                      saved<N>&) {
     dropout_apply(ctx, seq, rate, key, x, y);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, Width>, view<DY, Width> dy, view<DX, Width> dx, saved<N>&) {
+  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, Width>, view<DY, Width> dy,
+                             view<DX, Width> dx, saved<N>&) {
     dropout_apply(ctx, seq, rate, key, dy, dx);
   }
 };

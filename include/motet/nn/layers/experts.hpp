@@ -14,16 +14,22 @@ struct expert_config {
   bool gated = false;  // SwiGLU instead of act
 };
 
-// Many small nets of two products side by side, without bias: widen, activate, narrow. Rows lie in order of the experts that they go to; what goes into a
-// gate's gradient comes out with that of the rows. Experts are cut whole: expert e is rows [e * hidden, (e + 1) * hidden) of the first matrix.
+// Many small nets of two products side by side, without bias: widen, activate, narrow. Rows lie in order of
+// the experts that they go to; what goes into a gate's gradient comes out with that of the rows. Experts are
+// cut whole: expert e is rows [e * hidden, (e + 1) * hidden) of the first matrix.
 template <expert_config Config>
 struct experts {
-  static constexpr index in = Config.width, out = Config.width, count = Config.experts, hidden = Config.hidden;
+  static constexpr index in = Config.width, out = Config.width, count = Config.experts,
+                         hidden = Config.hidden;
   static constexpr index wide = Config.gated ? 2 * hidden : hidden;  // gate | up, or what is activated
   using widen = linear<in, count * wide, false>;
   using narrow = linear<hidden, count * out, false>;
-  static constexpr index narrow_at(tensor_cut cut) { return parameter_space(cut.share(count).size() * wide * in); }
-  static constexpr index size(tensor_cut cut) { return narrow_at(cut) + parameter_space(cut.share(count).size() * out * hidden); }
+  static constexpr index narrow_at(tensor_cut cut) {
+    return parameter_space(cut.share(count).size() * wide * in);
+  }
+  static constexpr index size(tensor_cut cut) {
+    return narrow_at(cut) + parameter_space(cut.share(count).size() * out * hidden);
+  }
   static constexpr index parameter_size = size({});
 
   static void parameters(parameter_list& list) {
@@ -34,8 +40,10 @@ struct experts {
 
   template <class N>
   struct saved {
-    view<typename N::value, wide> pre;      // (places, wide), before the activation; the input part of backward turns it into its gradient
-    view<typename N::value, hidden> after;  // (places, hidden), weighed with the gate, between the two parts of backward
+    // (places, wide), before the activation; the input part of backward turns it into its gradient
+    view<typename N::value, wide> pre;
+    // (places, hidden), weighed with the gate, between the two parts of backward
+    view<typename N::value, hidden> after;
   };
   template <class N, class C>
   static void reserve(C& ctx, index places, saved<N>& s) {
@@ -57,12 +65,14 @@ struct experts {
   }
   // dy is not weighed with the gates yet.
   template <class C, class N, class DY>
-  static void backward_input(C& ctx, weights<N> w, const grouping& by, matrix<choice<typename N::master>> chosen, view<DY, out> dy, view<DY, in> dx,
+  static void backward_input(C& ctx, weights<N> w, const grouping& by,
+                             matrix<choice<typename N::master>> chosen, view<DY, out> dy, view<DY, in> dx,
                              typename N::master* d_gate, saved<N>& s) {
     using value = typename N::value;
     const index mark = ctx.memory.mark();
     const auto pre = filled(s.pre, by);
-    const auto after = filled(s.after, by), d_after = filled(ctx.memory.template take_rows<value, hidden>(s.pre.rows), by);
+    const auto after = filled(s.after, by),
+               d_after = filled(ctx.memory.template take_rows<value, hidden>(s.pre.rows), by);
     grouped_linear_backward_input(ctx, by, filled(dy, by), down(w), d_after);
     if constexpr (Config.gated) swiglu_forward(ctx, by.each(), pre, after);
     else activation_forward(ctx, by.each(), Config.act, pre, after);
@@ -74,7 +84,8 @@ struct experts {
   }
   // x and dy as above.
   template <class C, class N, class X>
-  static void backward_weight(C& ctx, const grouping& by, view<X, in> x, view<X, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, const grouping& by, view<X, in> x, view<X, out> dy, saved<N>& s,
+                              gradients<N> g) {
     grouped_linear_backward_weight(ctx, by, filled(x, by), filled(s.pre, by), up(g));
     grouped_linear_backward_weight(ctx, by, filled(s.after, by), filled(dy, by), down(g));
   }
@@ -86,7 +97,8 @@ struct experts {
   }
   template <class W>
   static auto down(W w) {
-    return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data + narrow_at(w.cut), w.cut.share(count).size() * out, hidden, hidden};
+    return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data + narrow_at(w.cut),
+                                                           w.cut.share(count).size() * out, hidden, hidden};
   }
   // Without the memory that no row came to.
   template <class T, index Width>
@@ -94,7 +106,8 @@ struct experts {
     return x.slice(0, by.count);
   }
   template <class C, class N, class X>
-  static view<typename N::value, hidden> activated(C& ctx, weights<N> w, const grouping& by, view<X, in> x, saved<N>& s) {
+  static view<typename N::value, hidden> activated(C& ctx, weights<N> w, const grouping& by, view<X, in> x,
+                                                   saved<N>& s) {
     const auto after = filled(ctx.memory.template take_rows<typename N::value, hidden>(s.pre.rows), by);
     if constexpr (Config.gated) {
       grouped_linear_forward(ctx, by, filled(x, by), up(w), filled(s.pre, by));

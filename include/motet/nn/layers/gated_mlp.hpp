@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// SwiGLU (Shazeer 2020): y = down(silu(gate(x)) * up(x)). One product makes gate and up side by side; only they are kept. Tensor parallelism cuts
-// the hidden units.
+// SwiGLU (Shazeer 2020): y = down(silu(gate(x)) * up(x)). One product makes gate and up side by side; only
+// they are kept. Tensor parallelism cuts the hidden units.
 template <index Width, index Hidden, bool Bias = true>
 struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   using products = mlp_products<Width, Hidden, 2, Bias>;
@@ -16,7 +16,8 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
 
   template <class N>
   struct saved {
-    matrix<typename N::value> pre;        // (rows, gate | up); the input part of backward turns it into its gradient
+    // (rows, gate | up); the input part of backward turns it into its gradient
+    matrix<typename N::value> pre;
     matrix<typename N::value> gated;      // (rows, hidden), between the two parts of backward
     view<typename N::value, out> dy_all;  // (rows, width) of all members, likewise, where the layer is cut
   };
@@ -26,15 +27,19 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   }
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
+                      saved<N>& s) {
     forward_add(ctx, w, seq, x, view<const Y, out>{}, y, s);
   }
   template <class C, class N, class X, class R, class Y>
-  static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual, view<Y, out> y, saved<N>& s) {
-    products::add_narrowed(ctx, w, seq, x, residual, y, [&](const sequences& rows, auto of) { return product(ctx, w, rows, of, s); });
+  static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
+                          view<Y, out> y, saved<N>& s) {
+    products::add_narrowed(ctx, w, seq, x, residual, y,
+                           [&](const sequences& rows, auto of) { return product(ctx, w, rows, of, s); });
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
+                             view<DX, in> dx, saved<N>& s) {
     if (w.cut.whole()) {
       slopes(ctx, w, seq, dy, s);
       linear_backward_input(ctx, seq, s.pre, widen_weight(w), dx);
@@ -45,7 +50,8 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
     }
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy,
+                              saved<N>& s, gradients<N> g) {
     products::add_weight_gradients(ctx, w.cut, x, s.pre, s.gated, dy, s.dy_all, g);
   }
 
@@ -53,7 +59,8 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   using products::narrow_weight, products::widen_weight, products::widen_bias;
 
   template <class C, class N, class X>
-  static matrix<typename N::value> product(C& ctx, weights<N> w, const sequences& seq, matrix<X> x, saved<N>& s) {
+  static matrix<typename N::value> product(C& ctx, weights<N> w, const sequences& seq, matrix<X> x,
+                                           saved<N>& s) {
     const auto gated = cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));  // (rows, hidden)
     linear_forward(ctx, seq, x, widen_weight(w), widen_bias(w), s.pre);
     swiglu_forward(ctx, seq, s.pre, gated);

@@ -8,7 +8,8 @@
 namespace motet {
 
 // y = activation(x weight^T + bias), weight (Out, In).
-// Starts: weights normal with deviation sqrt(1 / 2 In), so that rows keep about their size whatever the width; biases zero.
+// Starts: weights normal with deviation sqrt(1 / 2 In), so that rows keep about their size whatever the
+// width; biases zero.
 template <index In, index Out, bool Bias = true, activation Act = activation::none>
 struct linear {
   static_assert(In > 0 && Out > 0, "motet: sizes of a net must be positive [MT-N04]");
@@ -20,8 +21,11 @@ struct linear {
     list.matrix("weight", Out, In, {fill::normal, std::sqrt(0.5f / static_cast<float>(In))});
     if constexpr (Bias) list.vector("bias", Out, {});
   }
-  // Inside a layer that is cut, a rank holds some outputs or some inputs of the product, which lie in memory as if they were all.
-  static constexpr index held_size(index inputs, index outputs) { return parameter_space(inputs * outputs) + (Bias ? parameter_space(outputs) : 0); }
+  // Inside a layer that is cut, a rank holds some outputs or some inputs of the product, which lie in memory
+  // as if they were all.
+  static constexpr index held_size(index inputs, index outputs) {
+    return parameter_space(inputs * outputs) + (Bias ? parameter_space(outputs) : 0);
+  }
   template <class M>
   static matrix<M> weight(M* data, index inputs = In, index outputs = Out) {
     return {data, outputs, inputs, inputs};  // (out, in)
@@ -38,16 +42,19 @@ struct linear {
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
-    if constexpr (Act != activation::none) s.pre = ctx.memory.template take_rows<typename N::value, Out>(seq.rows());
+    if constexpr (Act != activation::none)
+      s.pre = ctx.memory.template take_rows<typename N::value, Out>(seq.rows());
   }
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, In> x, view<Y, Out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, In> x, view<Y, Out> y,
+                      saved<N>& s) {
     if constexpr (Act == activation::none) linear_forward(ctx, seq, x, weight(w.data), bias(w.data), y);
     else linear_forward(ctx, seq, x, weight(w.data), bias(w.data), Act, s.pre, y);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, In>, view<DY, Out> dy, view<DX, In> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, In>, view<DY, Out> dy,
+                             view<DX, In> dx, saved<N>& s) {
     if constexpr (Act == activation::none) {
       linear_backward_input(ctx, seq, dy, weight(w.data), dx);
     } else {
@@ -57,7 +64,8 @@ struct linear {
     }
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N>, const sequences&, view<X, In> x, view<DY, Out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N>, const sequences&, view<X, In> x, view<DY, Out> dy,
+                              saved<N>& s, gradients<N> g) {
     if constexpr (Act == activation::none) linear_backward_weight(ctx, x, dy, weight(g.data), bias(g.data));
     else linear_backward_weight(ctx, x, s.d_pre, weight(g.data), bias(g.data));
   }

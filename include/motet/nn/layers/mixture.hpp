@@ -21,19 +21,23 @@ struct mixture_config {
 };
 
 constexpr verdict check(const mixture_config& c) {
-  if (c.width <= 0 || c.experts <= 0 || c.hidden <= 0 || c.top_k <= 0) return {reason::not_positive, 0, c.hidden < c.top_k ? c.hidden : c.top_k, 1};
+  if (c.width <= 0 || c.experts <= 0 || c.hidden <= 0 || c.top_k <= 0)
+    return {reason::not_positive, 0, c.hidden < c.top_k ? c.hidden : c.top_k, 1};
   if (c.experts > 65535) return {reason::experts_do_not_fit, 1, c.experts, 65535};
   if (c.top_k > c.experts) return {reason::experts_do_not_fit, 0, c.experts, c.top_k};
-  if (c.top_k == 1 && c.gates == gate_kind::normalised && c.experts > 1) return {reason::gate_is_constant, 0, c.top_k, 2};
+  if (c.top_k == 1 && c.gates == gate_kind::normalised && c.experts > 1)
+    return {reason::gate_is_constant, 0, c.top_k, 2};
   return {};
 }
 
-// A mixture of experts (Shazeer et al. 2017): a router sends each row to a few of many small nets, and their outputs are summed with the router's gates.
+// A mixture of experts (Shazeer et al. 2017): a router sends each row to a few of many small nets, and their
+// outputs are summed with the router's gates.
 //
-// The experts are shared by the tensor group: each rank holds some whole, and rows travel to the experts and back. Only the router's weights are on every
-// rank. Two losses may be added, each the mean over a sample's rows: balance (Fedus et al. 2021) is experts * the sum over them of the fraction of choices
-// that went there, times the mean probability, 1 when even; z (Zoph et al. 2022) is the square of the logarithm of the sum that probabilities are divided
-// by. They enter the gradient with the context's sample_share.
+// The experts are shared by the tensor group: each rank holds some whole, and rows travel to the experts and
+// back. Only the router's weights are on every rank. Two losses may be added, each the mean over a sample's
+// rows: balance (Fedus et al. 2021) is experts * the sum over them of the fraction of choices that went
+// there, times the mean probability, 1 when even; z (Zoph et al. 2022) is the square of the logarithm of the
+// sum that probabilities are divided by. They enter the gradient with the context's sample_share.
 template <mixture_config Config>
 struct mixture {
   static_assert(require<check(Config)>);
@@ -54,11 +58,12 @@ struct mixture {
   struct saved {
     using value = typename N::value;
     using real = typename N::master;
-    view<real, Config.experts> probability;  // (rows, experts); the input part of backward turns it into the gradient of the logits
-    view<real, 1> lse;                       // (rows, 1)
-    view<choice<real>, top_k> chosen;        // (rows, top_k)
-    view<real, Config.experts> fraction;     // (samples, experts): how often each was chosen
-    view<real, 2> losses;                    // (samples, balance | z), what this rank's rows add to them
+    // (rows, experts); the input part of backward turns it into the gradient of the logits
+    view<real, Config.experts> probability;
+    view<real, 1> lse;                    // (rows, 1)
+    view<choice<real>, top_k> chosen;     // (rows, top_k)
+    view<real, Config.experts> fraction;  // (samples, experts): how often each was chosen
+    view<real, 2> losses;                 // (samples, balance | z), what this rank's rows add to them
     dispatched<real> to;
     view<value, in> arrived;  // rows of other ranks; none of a rank alone
     typename nets::template saved<N> inner;
@@ -79,11 +84,13 @@ struct mixture {
   }
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
+                      saved<N>& s) {
     forward_add(ctx, w, seq, x, view<const Y, out>{}, y, s);
   }
   template <class C, class N, class X, class R, class Y>
-  static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual, view<Y, out> y, saved<N>& s) {
+  static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
+                          view<Y, out> y, saved<N>& s) {
     router_forward(ctx, seq, x, router::weight(w.data), s.probability);
     route_forward(ctx, seq, shape, s.probability, s.lse, s.chosen, s.fraction, s.losses);
     dispatch(ctx, seq, shape, s.chosen, s.to);
@@ -95,7 +102,8 @@ struct mixture {
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
+                             view<DX, in> dx, saved<N>& s) {
     using real = typename N::master;
     s.d_placed = take_placed<N>(ctx, s);
     nets::template reserve_backward<N>(ctx, s.inner);
@@ -105,7 +113,8 @@ struct mixture {
     const auto d_gate = ctx.memory.template take_rows<real, top_k>(seq.rows());
     real* const d_gate_placed = ctx.memory.template take<real>(s.to.most_placed);
     to_experts(ctx, s.to, dy, d_arrived, s.d_placed.slice(0, s.to.placed.count));
-    nets::backward_input(ctx, w + nets_at, s.to.placed, s.to.arrived, s.d_placed, dx_placed, d_gate_placed, s.inner);
+    nets::backward_input(ctx, w + nets_at, s.to.placed, s.to.arrived, s.d_placed, dx_placed, d_gate_placed,
+                         s.inner);
     from_experts(ctx, seq, s.to, dx_placed.slice(0, s.to.placed.count), false, view<const DX, in>{}, dx);
     gates_from_experts(ctx, seq, s.to, d_gate_placed, d_gate);
     route_backward(ctx, seq, shape, s.fraction, s.lse, s.chosen, d_gate, s.probability);
@@ -113,7 +122,8 @@ struct mixture {
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N>, const sequences&, view<X, in> x, view<DY, out>, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N>, const sequences&, view<X, in> x, view<DY, out>, saved<N>& s,
+                              gradients<N> g) {
     linear_backward_weight(ctx, x, s.probability, router::weight(g.data), nullptr);
     const index mark = ctx.memory.mark();
     const auto placed = take_placed<N>(ctx, s);
@@ -123,7 +133,8 @@ struct mixture {
     release(ctx, mark);
   }
 
-  // Means over this rank's samples of the two losses, before they are weighed; where rows of a sample are cut, its share of them.
+  // Means over this rank's samples of the two losses, before they are weighed; where rows of a sample are
+  // cut, its share of them.
   template <class N>
   static double balance_of(const sequences& seq, const saved<N>& s) {
     return mean_of(seq, s.losses, 0);

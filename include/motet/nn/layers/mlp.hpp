@@ -5,8 +5,9 @@
 
 namespace motet {
 
-// Widen, activate, narrow. Only the value before the activation is kept: backward needs the activation's slope there anyway, and the value after
-// it comes out of the same evaluation. Tensor parallelism cuts the hidden units.
+// Widen, activate, narrow. Only the value before the activation is kept: backward needs the activation's
+// slope there anyway, and the value after it comes out of the same evaluation. Tensor parallelism cuts the
+// hidden units.
 template <index Width, index Hidden, activation Act = activation::gelu, bool Bias = true>
 struct mlp : mlp_products<Width, Hidden, 1, Bias> {
   using products = mlp_products<Width, Hidden, 1, Bias>;
@@ -16,7 +17,8 @@ struct mlp : mlp_products<Width, Hidden, 1, Bias> {
 
   template <class N>
   struct saved {
-    matrix<typename N::value> pre;        // (rows, hidden); the input part of backward turns it into the value after the activation
+    // (rows, hidden); the input part of backward turns it into the value after the activation
+    matrix<typename N::value> pre;
     matrix<typename N::value> d_pre;      // (rows, hidden), between the two parts of backward
     view<typename N::value, out> dy_all;  // (rows, width) of all members, likewise, where the layer is cut
   };
@@ -26,15 +28,19 @@ struct mlp : mlp_products<Width, Hidden, 1, Bias> {
   }
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
+                      saved<N>& s) {
     forward_add(ctx, w, seq, x, view<const Y, out>{}, y, s);
   }
   template <class C, class N, class X, class R, class Y>
-  static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual, view<Y, out> y, saved<N>& s) {
-    products::add_narrowed(ctx, w, seq, x, residual, y, [&](const sequences& rows, auto of) { return activated(ctx, w, rows, of, s); });
+  static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
+                          view<Y, out> y, saved<N>& s) {
+    products::add_narrowed(ctx, w, seq, x, residual, y,
+                           [&](const sequences& rows, auto of) { return activated(ctx, w, rows, of, s); });
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
+                             view<DX, in> dx, saved<N>& s) {
     using value = typename N::value;
     if (w.cut.whole()) {
       s.d_pre = cut_rows::take<value>(ctx, seq, Hidden);
@@ -49,7 +55,8 @@ struct mlp : mlp_products<Width, Hidden, 1, Bias> {
     }
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy,
+                              saved<N>& s, gradients<N> g) {
     products::add_weight_gradients(ctx, w.cut, x, s.d_pre, s.pre, dy, s.dy_all, g);
   }
 
@@ -57,7 +64,8 @@ struct mlp : mlp_products<Width, Hidden, 1, Bias> {
   using products::narrow_weight, products::widen_weight, products::widen_bias;
 
   template <class C, class N, class X>
-  static matrix<typename N::value> activated(C& ctx, weights<N> w, const sequences& seq, matrix<X> x, saved<N>& s) {
+  static matrix<typename N::value> activated(C& ctx, weights<N> w, const sequences& seq, matrix<X> x,
+                                             saved<N>& s) {
     const auto after = cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));  // (rows, hidden)
     linear_forward(ctx, seq, x, widen_weight(w), widen_bias(w), Act, s.pre, after);
     return after;

@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// The two products of an mlp, whatever stands between them: one widens to `Parts` numbers for each hidden unit, the other narrows. Tensor parallelism
-// cuts the hidden units.
+// The two products of an mlp, whatever stands between them: one widens to `Parts` numbers for each hidden
+// unit, the other narrows. Tensor parallelism cuts the hidden units.
 template <index Width, index Hidden, index Parts, bool Bias>
 struct mlp_products {
   static constexpr index in = Width, out = Width;
@@ -23,7 +23,8 @@ struct mlp_products {
   static void list_products(parameter_list& list, std::string_view widening, std::string_view narrowing) {
     const interval held = list.cut().share(Hidden);
     std::vector<interval> rows;
-    for (index part = 0; part < Parts; ++part) rows.push_back({part * Hidden + held.begin, part * Hidden + held.end});
+    for (index part = 0; part < Parts; ++part)
+      rows.push_back({part * Hidden + held.begin, part * Hidden + held.end});
     list.child_rows<widen>(widening, std::move(rows));
     list.child_columns<narrow>(narrowing, held);
   }
@@ -46,20 +47,24 @@ struct mlp_products {
   }
   // y = residual + narrow(between(samples, x)), where x is that of all members if the layer is cut.
   template <class C, class N, class X, class R, class Y, class Between>
-  static void add_narrowed(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual, view<Y, out> y, Between&& between) {
+  static void add_narrowed(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
+                           view<Y, out> y, Between&& between) {
     const index mark = ctx.memory.mark();
     if (w.cut.whole()) {
       linear_forward(ctx, seq, between(seq, matrix<X>(x)), narrow_weight(w), narrow_bias(w), residual, y);
     } else {
-      const matrix<typename N::value> after = between(rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x));
+      const matrix<typename N::value> after =
+          between(rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x));
       cut_rows::forward_sum(ctx, w.cut, after, narrow_weight(w), narrow_bias(w), residual, y);
     }
     release(ctx, mark);
   }
-  // From the gradient before, and the value after what stands between; dy_all is dy of all members, where the layer is cut.
+  // From the gradient before, and the value after what stands between; dy_all is dy of all members, where the
+  // layer is cut.
   template <class C, class N, class X, class DY, class Value>
-  static void add_weight_gradients(C& ctx, tensor_cut cut, view<X, in> x, matrix<Value> d_pre, matrix<Value> after, view<DY, out> dy,
-                                   view<Value, out> dy_all, gradients<N> g) {
+  static void add_weight_gradients(C& ctx, tensor_cut cut, view<X, in> x, matrix<Value> d_pre,
+                                   matrix<Value> after, view<DY, out> dy, view<Value, out> dy_all,
+                                   gradients<N> g) {
     if (cut.whole()) {
       linear_backward_weight(ctx, x, d_pre, widen_weight(g), widen_bias(g));
       linear_backward_weight(ctx, after, dy, narrow_weight(g), narrow_bias(g));

@@ -10,7 +10,8 @@ struct norm_config {
   float epsilon = 1e-5f;
 };
 
-// Layer norm or RMS norm over the columns of each row, with a learned gain and, for layer norm, a learned bias.
+// Layer norm or RMS norm over the columns of each row, with a learned gain and, for layer norm, a learned
+// bias.
 template <index Width, norm_config Config = norm_config{}>
 struct norm {
   static constexpr index in = Width, out = Width;
@@ -38,11 +39,14 @@ struct norm {
   }
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, Width> x, view<Y, Width> y, saved<N>& s) {
-    norm_forward(ctx, seq, Config.kind, x, w.data, bias(w.data), static_cast<double>(Config.epsilon), y, s.stats);
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, Width> x, view<Y, Width> y,
+                      saved<N>& s) {
+    norm_forward(ctx, seq, Config.kind, x, w.data, bias(w.data), static_cast<double>(Config.epsilon), y,
+                 s.stats);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, Width> x, view<DY, Width> dy, view<DX, Width> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, Width> x, view<DY, Width> dy,
+                             view<DX, Width> dx, saved<N>& s) {
     reserve_backward(ctx, seq, s);
     backward_rows(ctx, w, seq, x, dy, matrix<const DX>{}, dx, {}, {}, s);
   }
@@ -51,16 +55,18 @@ struct norm {
   static void reserve_backward(C& ctx, const sequences& seq, saved<N>& s) {
     s.sums = norm_sums<typename N::master>(ctx, seq.rows(), Width);
   }
-  // dx = residual + gradient, as the skip connection around a pre-norm branch costs no pass of its own. Of the same rows, where they are wanted: what
-  // forward made, and dx in the type of values.
+  // dx = residual + gradient, as the skip connection around a pre-norm branch costs no pass of its own. Of
+  // the same rows, where they are wanted: what forward made, and dx in the type of values.
   template <class C, class N, class X, class DY, class R, class DX>
-  static void backward_rows(C& ctx, weights<N> w, const sequences& seq, view<X, Width> x, view<DY, Width> dy, matrix<R> residual, view<DX, Width> dx,
-                            view<typename N::value, Width> normed, view<typename N::value, Width> rounded, saved<N>& s) {
+  static void backward_rows(C& ctx, weights<N> w, const sequences& seq, view<X, Width> x, view<DY, Width> dy,
+                            matrix<R> residual, view<DX, Width> dx, view<typename N::value, Width> normed,
+                            view<typename N::value, Width> rounded, saved<N>& s) {
     const norm_also<typename N::value, typename N::master> also{normed, bias(w.data), rounded, s.sums};
     norm_backward_input(ctx, seq, Config.kind, x, w.data, s.stats, dy, residual, dx, also);
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N>, const sequences&, view<X, Width> x, view<DY, Width> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N>, const sequences&, view<X, Width> x, view<DY, Width> dy,
+                              saved<N>& s, gradients<N> g) {
     norm_backward_weight(ctx, Config.kind, x, s.stats, dy, s.sums, g.data, bias(g.data));
   }
 };

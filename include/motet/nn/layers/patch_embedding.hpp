@@ -27,13 +27,16 @@ struct patch_config {
 };
 
 constexpr verdict check(const patch_config& c) {
-  if (c.image <= 0 || c.patch <= 0 || c.channels <= 0 || c.width <= 0) return {reason::not_positive, 1, c.image < c.patch ? c.image : c.patch, 1};
+  if (c.image <= 0 || c.patch <= 0 || c.channels <= 0 || c.width <= 0)
+    return {reason::not_positive, 1, c.image < c.patch ? c.image : c.patch, 1};
   if (c.image % c.patch != 0) return {reason::patch_does_not_divide, 1, c.patch, c.image};
-  if (c.position == position_kind::sine && c.width % 4 != 0) return {reason::sine_width, 1, c.width, round_up(c.width, 4)};
+  if (c.position == position_kind::sine && c.width % 4 != 0)
+    return {reason::sine_width, 1, c.width, round_up(c.width, 4)};
   return {};
 }
 
-// A batch of pictures: numbers of one size, (samples, channels, side, side), or packed bytes of any size, which are resized when they are read.
+// A batch of pictures: numbers of one size, (samples, channels, side, side), or packed bytes of any size,
+// which are resized when they are read.
 struct pictures {
   const float* pixels = nullptr;
   index samples = 0;
@@ -42,7 +45,8 @@ struct pictures {
   bool are_packed() const { return packed.bytes != nullptr; }
 };
 
-// Pictures to rows: each patch through one product, a class token in front, learned or 2-D sine positions on top, and a norm if asked.
+// Pictures to rows: each patch through one product, a class token in front, learned or 2-D sine positions on
+// top, and a norm if asked.
 template <patch_config Config>
 struct patch_embedding {
   static_assert(require<check(Config)>);
@@ -60,8 +64,11 @@ struct patch_embedding {
   static void parameters(parameter_list& list) {
     list.child<project>("patch");
     if constexpr (Config.class_token) list.vector("class", out, {fill::normal, 0.02f});
-    // Learned positions start as sines, so that neighbours look alike from the first step on; from noise a tower must find that out itself.
-    if constexpr (learned) list.matrix("position", Config.rows(), out, {out % 4 == 0 ? fill::sine_grid : fill::normal, out % 4 == 0 ? 0.5f : 0.02f});
+    // Learned positions start as sines, so that neighbours look alike from the first step on; from noise a
+    // tower must find that out itself.
+    if constexpr (learned)
+      list.matrix("position", Config.rows(), out,
+                  {out % 4 == 0 ? fill::sine_grid : fill::normal, out % 4 == 0 ? 0.5f : 0.02f});
     if constexpr (Config.pre_norm) list.child<pre_norm>("norm");
   }
   static sequences rows(const input& batch) { return {batch.samples, Config.rows(), nullptr}; }
@@ -70,8 +77,9 @@ struct patch_embedding {
   struct saved {
     typename pre_norm::template saved<N> norm;
     view<typename N::stream, out> before_norm;  // (rows, width)
-    matrix<typename N::value> patches;          // (rows, pixels and what pads them), between the two parts of backward
-    view<typename N::stream, out> d_rows;       // likewise
+    // (rows, pixels and what pads them), between the two parts of backward
+    matrix<typename N::value> patches;
+    view<typename N::stream, out> d_rows;  // likewise
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
@@ -82,7 +90,8 @@ struct patch_embedding {
   }
 
   template <class C, class N>
-  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y,
+                      saved<N>& s) {
     const sequences seq = rows(batch);
     const index mark = ctx.memory.mark();
     const auto cut = take_patches<typename N::value>(ctx, seq);
@@ -107,7 +116,8 @@ struct patch_embedding {
     }
   }
   template <class C, class N, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s,
+                              gradients<N> g) {
     if constexpr (Config.pre_norm) {
       pre_norm::backward_weight(ctx, w + norm_at, rows(batch), s.before_norm, dy, s.norm, g + norm_at);
       rows_weight(ctx, rows(batch), s.d_rows, s, g);
@@ -128,7 +138,8 @@ struct patch_embedding {
     constexpr index size = Config.channels * Config.image * Config.image;
     if constexpr (Config.channels <= packed_pictures::most_channels)
       if (batch.are_packed()) return patches(ctx, seq, Config.geometry(), batch.packed, y);
-    patches(ctx, seq, Config.geometry(), matrix<const float>{batch.pixels, batch.samples, size, size}, y);  // (samples, channels x side x side)
+    // (samples, channels x side x side)
+    patches(ctx, seq, Config.geometry(), matrix<const float>{batch.pixels, batch.samples, size, size}, y);
   }
   template <class M>
   static matrix<M> position(M* data) {
@@ -138,9 +149,12 @@ struct patch_embedding {
   static void rows_weight(C& ctx, const sequences& seq, view<D, out> d_rows, saved<N>& s, gradients<N> g) {
     if constexpr (learned) position_backward_weight(ctx, seq, d_rows, position(g.data));
     if constexpr (Config.class_token) class_token_backward_weight(ctx, seq, d_rows, g.data + class_at);
-    // The class row of `patches` is zero and adds nothing to the weight, but its gradient must not reach the bias.
-    if constexpr (Config.class_token && Config.bias) class_token_backward_bias(ctx, seq, d_rows, project::bias(g.data));
-    linear_backward_weight(ctx, s.patches, d_rows, project::weight(g.data), Config.class_token ? nullptr : project::bias(g.data));
+    // The class row of `patches` is zero and adds nothing to the weight, but its gradient must not reach the
+    // bias.
+    if constexpr (Config.class_token && Config.bias)
+      class_token_backward_bias(ctx, seq, d_rows, project::bias(g.data));
+    linear_backward_weight(ctx, s.patches, d_rows, project::weight(g.data),
+                           Config.class_token ? nullptr : project::bias(g.data));
   }
 };
 

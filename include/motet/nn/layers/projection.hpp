@@ -26,19 +26,22 @@ struct projection {
   }
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, In> x, view<Y, Out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, In> x, view<Y, Out> y,
+                      saved<N>& s) {
     linear_forward(ctx, seq, x, project::weight(w.data), project::bias(w.data), s.y);
     normalize_forward(ctx, seq, s.y, s.y, s.lengths);
     copy(ctx, seq, s.y, y);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, In>, view<DY, Out> dy, view<DX, In> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, In>, view<DY, Out> dy,
+                             view<DX, In> dx, saved<N>& s) {
     s.d_project = ctx.memory.template take_rows<typename N::master, Out>(seq.rows());
     normalize_backward(ctx, seq, s.y, s.lengths, dy, s.d_project);
     linear_backward_input(ctx, seq, s.d_project, project::weight(w.data), dx);
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N>, const sequences&, view<X, In> x, view<DY, Out>, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N>, const sequences&, view<X, In> x, view<DY, Out>, saved<N>& s,
+                              gradients<N> g) {
     linear_backward_weight(ctx, x, s.d_project, project::weight(g.data), project::bias(g.data));
   }
 };

@@ -9,12 +9,14 @@ struct token_config {
   index vocabulary = 0;
   index context = 0;  // the longest sample
   index width = 0;
-  bool position = true;         // learned positions; without them use rotary attention
-  bool cut_vocabulary = false;  // tensor parallelism shares the rows of the table; else every member has all of it, and no rows move
+  bool position = true;  // learned positions; without them use rotary attention
+  // tensor parallelism shares the rows of the table; else every member has all of it, and no rows move
+  bool cut_vocabulary = false;
 };
 
 constexpr verdict check(const token_config& c) {
-  if (c.vocabulary <= 0 || c.context <= 0 || c.width <= 0) return {reason::not_positive, 1, c.vocabulary < c.context ? c.vocabulary : c.context, 1};
+  if (c.vocabulary <= 0 || c.context <= 0 || c.width <= 0)
+    return {reason::not_positive, 1, c.vocabulary < c.context ? c.vocabulary : c.context, 1};
   return {};
 }
 
@@ -32,7 +34,9 @@ struct token_embedding {
   static constexpr index position_size = Config.position ? parameter_space(Config.context * out) : 0;
   static constexpr index parameter_size = parameter_space(Config.vocabulary * out) + position_size;
   // The tokens whose rows a tensor member holds.
-  static constexpr interval held(tensor_cut cut) { return Config.cut_vocabulary ? cut.share(Config.vocabulary) : interval{0, Config.vocabulary}; }
+  static constexpr interval held(tensor_cut cut) {
+    return Config.cut_vocabulary ? cut.share(Config.vocabulary) : interval{0, Config.vocabulary};
+  }
   static constexpr index position_at(tensor_cut cut) { return parameter_space(held(cut).size() * out); }
   static constexpr index size(tensor_cut cut) { return position_at(cut) + position_size; }
 
@@ -54,7 +58,8 @@ struct token_embedding {
   }
 
   template <class C, class N>
-  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y,
+                      saved<N>& s) {
     if (cut_here(w.cut)) {
       // Each member looks up what it has for the rows of all; where it has nothing, it adds zeros.
       const index mark = ctx.memory.mark();
@@ -72,10 +77,12 @@ struct token_embedding {
   template <class C, class N, class DY>
   static void backward_input(C&, weights<N>, const input&, view<DY, out>, saved<N>&) {}
   template <class C, class N, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s,
+                              gradients<N> g) {
     if (cut_here(w.cut)) {
       const index mark = ctx.memory.mark();
-      token_backward_weight(ctx, s.ids_all.data, held(w.cut).begin, cut_rows::gather<typename N::stream>(ctx, dy), table(g));
+      token_backward_weight(ctx, s.ids_all.data, held(w.cut).begin,
+                            cut_rows::gather<typename N::stream>(ctx, dy), table(g));
       release(ctx, mark);
     } else {
       token_backward_weight(ctx, batch.ids, dy, table(g));
@@ -88,11 +95,14 @@ struct token_embedding {
   // Of weights or gradients.
   template <class W>
   static auto table(W w) {
-    return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data, held(w.cut).size(), out, out};  // (tokens held, width)
+    // (tokens held, width)
+    return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data, held(w.cut).size(), out, out};
   }
   template <class W>
   static auto position(W w) {
-    return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data + position_at(w.cut), Config.context, out, out};  // (context, width)
+    // (context, width)
+    return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data + position_at(w.cut), Config.context, out,
+                                                           out};
   }
 };
 

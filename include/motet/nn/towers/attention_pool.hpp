@@ -5,11 +5,13 @@
 
 namespace motet {
 
-// One learned query for all samples looks over the rows of each: y = out(attention(query, keys(x), values(x))).
+// One learned query for all samples looks over the rows of each: y = out(attention(query, keys(x),
+// values(x))).
 template <attention_config Config>
 struct attention_pool {
   static_assert(require<check(Config)>);
-  static constexpr index in = Config.width, out = Config.width, query = Config.query_width(), key = Config.key_width();
+  static constexpr index in = Config.width, out = Config.width, query = Config.query_width(),
+                         key = Config.key_width();
   using project_in = linear<in, 2 * key, Config.bias>;
   using project_out = linear<query, out, Config.bias>;
   static constexpr index in_at = parameter_space(query), out_at = in_at + project_in::parameter_size;
@@ -26,7 +28,8 @@ struct attention_pool {
     view<typename N::value, 2 * key> kv;         // (rows, keys | values)
     view<typename N::value, query> q, mixed;     // (samples, query)
     view<typename N::master, Config.heads> lse;  // (samples, heads)
-    matrix<typename N::value> d_kv, d_q;         // of kv and q, between the two parts of backward; they may be their memory
+    // of kv and q, between the two parts of backward; they may be their memory
+    matrix<typename N::value> d_kv, d_q;
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
@@ -37,18 +40,23 @@ struct attention_pool {
   }
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
+                      saved<N>& s) {
     const sequences one = seq.pooled();
     linear_forward(ctx, seq, x, project_in::weight(w.data + in_at), project_in::bias(w.data + in_at), s.kv);
     zero(ctx, one, s.q);
-    position_forward(ctx, one, matrix<const typename N::master>{w.data, 1, query, query}, s.q);  // the same query for every sample
+    // the same query for every sample
+    position_forward(ctx, one, matrix<const typename N::master>{w.data, 1, query, query}, s.q);
     hand_over(ctx, seq);
-    attention_forward(ctx, one, seq, Config.shape(), s.q, s.kv.columns(0, key), s.kv.columns(key, key), s.mixed, s.lse);
+    attention_forward(ctx, one, seq, Config.shape(), s.q, s.kv.columns(0, key), s.kv.columns(key, key),
+                      s.mixed, s.lse);
     hand_over(ctx, seq);
-    linear_forward(ctx, one, s.mixed, project_out::weight(w.data + out_at), project_out::bias(w.data + out_at), y);
+    linear_forward(ctx, one, s.mixed, project_out::weight(w.data + out_at),
+                   project_out::bias(w.data + out_at), y);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
+                             view<DX, in> dx, saved<N>& s) {
     const sequences one = seq.pooled();
     s.d_kv = gradient_place(ctx, s.kv), s.d_q = gradient_place(ctx, s.q);
     const index mark = ctx.memory.mark();
@@ -56,15 +64,19 @@ struct attention_pool {
     linear_backward_input(ctx, one, dy, project_out::weight(w.data + out_at), d_mixed);
     hand_over(ctx, seq);
     const auto k = s.kv.columns(0, key), v = s.kv.columns(key, key);
-    attention_backward(ctx, one, seq, Config.shape(), s.q, k, v, s.mixed, s.lse, d_mixed, s.d_q, s.d_kv.columns(0, key), s.d_kv.columns(key, key));
+    attention_backward(ctx, one, seq, Config.shape(), s.q, k, v, s.mixed, s.lse, d_mixed, s.d_q,
+                       s.d_kv.columns(0, key), s.d_kv.columns(key, key));
     hand_over(ctx, seq);
     linear_backward_input(ctx, seq, s.d_kv, project_in::weight(w.data + in_at), dx);
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N>, const sequences& seq, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
-    linear_backward_weight(ctx, x, s.d_kv, project_in::weight(g.data + in_at), project_in::bias(g.data + in_at));
-    linear_backward_weight(ctx, s.mixed, dy, project_out::weight(g.data + out_at), project_out::bias(g.data + out_at));
+  static void backward_weight(C& ctx, weights<N>, const sequences& seq, view<X, in> x, view<DY, out> dy,
+                              saved<N>& s, gradients<N> g) {
+    linear_backward_weight(ctx, x, s.d_kv, project_in::weight(g.data + in_at),
+                           project_in::bias(g.data + in_at));
+    linear_backward_weight(ctx, s.mixed, dy, project_out::weight(g.data + out_at),
+                           project_out::bias(g.data + out_at));
     position_backward_weight(ctx, seq.pooled(), s.d_q, matrix<typename N::master>{g.data, 1, query, query});
   }
 };

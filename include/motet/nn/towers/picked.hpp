@@ -6,18 +6,20 @@
 
 namespace motet {
 
-// Rows change hands where a ragged batch is pooled: equal shares of samples are not equal shares of rows. Uniform batches split alike.
+// Rows change hands where a ragged batch is pooled: equal shares of samples are not equal shares of rows.
+// Uniform batches split alike.
 template <class C>
 void hand_over(C& ctx, const sequences& seq) {
   if (seq.offsets != nullptr) synchronize(ctx);
 }
 
-// The attention branch of a tower's last block when pooling reads one row of each sample: keys and values come from all rows, but the query, the
-// output and everything after them exist for the picked row alone. Exact, and it saves 10/12 of a block. Parameters are those of
-// residual<Norm, self_attention<Config>>.
+// The attention branch of a tower's last block when pooling reads one row of each sample: keys and values
+// come from all rows, but the query, the output and everything after them exist for the picked row alone.
+// Exact, and it saves 10/12 of a block. Parameters are those of residual<Norm, self_attention<Config>>.
 template <class Norm, attention_config Config, pick Which>
 struct residual_picked {
-  static_assert(Config.rotary == 0, "motet: a picked row has no rotary position of its own; use the full block");
+  static_assert(Config.rotary == 0,
+                "motet: a picked row has no rotary position of its own; use the full block");
   static_assert(Which == pick::last || Config.mask == mask_kind::full,
                 "motet: under a causal mask only the last row sees all keys; use the full block");
   using inner = self_attention<Config>;
@@ -53,7 +55,8 @@ struct residual_picked {
 
   // y has one row for each sample.
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
+                      saved<N>& s) {
     const index mark = ctx.memory.mark();
     const sequences picked = seq.pooled();
     const auto normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
@@ -68,13 +71,16 @@ struct residual_picked {
     hand_over(ctx, seq);
     linear_forward(ctx, picked, normed_picked, w_in.slice(0, query), b_in, s.q);
     hand_over(ctx, seq);
-    attention_forward(ctx, picked, seq, Config.shape(), s.q, s.kv.columns(0, key), s.kv.columns(key, key), s.mixed, s.lse);
+    attention_forward(ctx, picked, seq, Config.shape(), s.q, s.kv.columns(0, key), s.kv.columns(key, key),
+                      s.mixed, s.lse);
     hand_over(ctx, seq);
-    linear_forward(ctx, picked, s.mixed, project_out::weight(w.data + out_at), project_out::bias(w.data + out_at), x_picked, y);
+    linear_forward(ctx, picked, s.mixed, project_out::weight(w.data + out_at),
+                   project_out::bias(w.data + out_at), x_picked, y);
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy,
+                             view<DX, in> dx, saved<N>& s) {
     using value = typename N::value;
     const sequences picked = seq.pooled();
     Norm::reserve_backward(ctx, seq, s.norm);
@@ -89,7 +95,8 @@ struct residual_picked {
     linear_backward_input(ctx, picked, dy, project_out::weight(w.data + out_at), d_mixed);
     hand_over(ctx, seq);
     const auto k = s.kv.columns(0, key), v = s.kv.columns(key, key);
-    attention_backward(ctx, picked, seq, Config.shape(), s.q, k, v, s.mixed, s.lse, d_mixed, s.d_q, s.d_kv.columns(0, key), s.d_kv.columns(key, key));
+    attention_backward(ctx, picked, seq, Config.shape(), s.q, k, v, s.mixed, s.lse, d_mixed, s.d_q,
+                       s.d_kv.columns(0, key), s.d_kv.columns(key, key));
     hand_over(ctx, seq);
     linear_backward_input(ctx, seq, s.d_kv, w_in.slice(query, 2 * key), s.d_normed);
     linear_backward_input(ctx, picked, s.d_q, w_in.slice(0, query), d_normed_picked);
@@ -101,12 +108,15 @@ struct residual_picked {
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy,
+                              saved<N>& s, gradients<N> g) {
     const auto g_in = project_in::weight(g.data + inner_at);
     const auto gb_in = project_in::bias(g.data + inner_at);
-    linear_backward_weight(ctx, s.normed, s.d_kv, g_in.slice(query, 2 * key), gb_in ? gb_in + query : nullptr);
+    linear_backward_weight(ctx, s.normed, s.d_kv, g_in.slice(query, 2 * key),
+                           gb_in ? gb_in + query : nullptr);
     linear_backward_weight(ctx, s.normed_picked, s.d_q, g_in.slice(0, query), gb_in);
-    linear_backward_weight(ctx, s.mixed, dy, project_out::weight(g.data + out_at), project_out::bias(g.data + out_at));
+    linear_backward_weight(ctx, s.mixed, dy, project_out::weight(g.data + out_at),
+                           project_out::bias(g.data + out_at));
     Norm::backward_weight(ctx, w, seq, x, s.d_normed, s.norm, g);
   }
 };

@@ -9,7 +9,8 @@ namespace motet {
 // How a tower becomes one row for each sample.
 enum class pool_kind : std::uint8_t { first, last, mean, attention };
 
-// Heads take (rows, width) to (samples, width); they follow the contract of a layer, with one row of y for each sample.
+// Heads take (rows, width) to (samples, width); they follow the contract of a layer, with one row of y for
+// each sample.
 
 // The last block computed for the picked row alone, then the final norm.
 template <class Norm, attention_config Config, class Mlp, pick Which, index Position>
@@ -46,13 +47,15 @@ struct picked_block_head {
   }
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
+                      saved<N>& s) {
     attend::forward(ctx, w, seq, x, s.middle, s.kept_attend);
     mix::forward(ctx, w + mix_at, seq.pooled(), s.middle, s.top, s.kept_mix);
     Norm::forward(ctx, w + norm_at, seq.pooled(), s.top, y, s.norm);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy,
+                             view<DX, in> dx, saved<N>& s) {
     s.d_top = ctx.memory.template take_rows<typename N::stream, in>(seq.samples);
     s.d_middle = ctx.memory.template take_rows<typename N::stream, in>(seq.samples);
     Norm::backward_input(ctx, w + norm_at, seq.pooled(), s.top, dy, s.d_top, s.norm);
@@ -60,7 +63,8 @@ struct picked_block_head {
     attend::backward_input(ctx, w, seq, x, s.d_middle, dx, s.kept_attend);
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy,
+                              saved<N>& s, gradients<N> g) {
     Norm::backward_weight(ctx, w + norm_at, seq.pooled(), s.top, dy, s.norm, g + norm_at);
     mix::backward_weight(ctx, w + mix_at, seq.pooled(), s.middle, s.d_top, s.kept_mix, g + mix_at);
     attend::backward_weight(ctx, w, seq, x, s.d_middle, s.kept_attend, g);
@@ -85,29 +89,34 @@ struct pick_head {
     Norm::template reserve<N>(ctx, seq.pooled(), s.norm);
   }
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
+                      saved<N>& s) {
     pick_forward(ctx, seq, Which, x, s.picked);
     hand_over(ctx, seq);
     Norm::forward(ctx, w, seq.pooled(), s.picked, y, s.norm);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
+                             view<DX, in> dx, saved<N>& s) {
     Norm::reserve_backward(ctx, seq.pooled(), s.norm);
     const index mark = ctx.memory.mark();
     const auto d_picked = ctx.memory.template take_rows<typename N::stream, in>(seq.samples);
-    Norm::backward_rows(ctx, w, seq.pooled(), s.picked, dy, matrix<const typename N::stream>{}, d_picked, {}, {}, s.norm);
+    Norm::backward_rows(ctx, w, seq.pooled(), s.picked, dy, matrix<const typename N::stream>{}, d_picked, {},
+                        {}, s.norm);
     zero(ctx, seq, dx);
     hand_over(ctx, seq);
     pick_backward(ctx, seq, Which, d_picked, dx);
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
+                              saved<N>& s, gradients<N> g) {
     Norm::backward_weight(ctx, w, seq.pooled(), s.picked, dy, s.norm, g);
   }
 };
 
-// The final norm of every row, then a reduction of each sample's rows by `Reduce` (mean_pool, attention_pool).
+// The final norm of every row, then a reduction of each sample's rows by `Reduce` (mean_pool,
+// attention_pool).
 template <class Norm, class Reduce>
 struct reduce_head {
   static constexpr index in = Norm::in, out = Reduce::out;
@@ -132,18 +141,21 @@ struct reduce_head {
     Reduce::template reserve<N>(ctx, seq, s.reduce);
   }
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
+                      saved<N>& s) {
     Norm::forward(ctx, w, seq, x, s.normed, s.norm);
     Reduce::forward(ctx, w + reduce_at, seq, s.normed, y, s.reduce);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, view<DX, in> dx, saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy,
+                             view<DX, in> dx, saved<N>& s) {
     s.d_normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
     Reduce::backward_input(ctx, w + reduce_at, seq, s.normed, dy, s.d_normed, s.reduce);
     Norm::backward_input(ctx, w, seq, x, s.d_normed, dx, s.norm);
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy,
+                              saved<N>& s, gradients<N> g) {
     layer::backward_weight<Reduce>(ctx, w + reduce_at, seq, s.normed, dy, s.reduce, g + reduce_at);
     Norm::backward_weight(ctx, w, seq, x, s.d_normed, s.norm, g);
   }
@@ -163,7 +175,8 @@ struct mean_pool {
     hand_over(ctx, seq);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>&) {
+  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, in>, view<DY, out> dy,
+                             view<DX, in> dx, saved<N>&) {
     hand_over(ctx, seq);
     mean_backward(ctx, seq, dy, dx);
   }

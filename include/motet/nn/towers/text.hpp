@@ -6,7 +6,8 @@
 
 namespace motet {
 
-// A causal text transformer read at its last token, as CLIP's (Radford et al., ICML'21). Samples end at their end token, so nothing after it is computed.
+// A causal text transformer read at its last token, as CLIP's (Radford et al., ICML'21). Samples end at their
+// end token, so nothing after it is computed.
 struct text_config {
   index vocabulary = 49408;
   index context = 77;
@@ -23,11 +24,13 @@ struct text_config {
   mask_kind mask = mask_kind::causal;
   float rotary = 0;  // base of rotary positions; 0: learned positions
   norm_kind norm = norm_kind::layer;
-  bool gated = false;                                         // SwiGLU instead of act
-  bool recompute = false;                                     // keep only the input of each block
-  bool cut_vocabulary = false;                                // tensor parallelism shares the table of tokens too
+  bool gated = false;      // SwiGLU instead of act
+  bool recompute = false;  // keep only the input of each block
+  // tensor parallelism shares the table of tokens too
+  bool cut_vocabulary = false;
   context_attention context_kind = context_attention::heads;  // where context parallelism cuts samples
-  mixture_config mix{};                                       // experts in the place of each mlp, for example {.experts = 8}
+  // experts in the place of each mlp, for example {.experts = 8}
+  mixture_config mix{};
 
   constexpr token_config tokens() const { return {vocabulary, context, width, rotary == 0, cut_vocabulary}; }
   constexpr tower_config tower() const { return tower_config_of(*this, mask, rotary); }

@@ -27,7 +27,8 @@ struct tower_config {
   norm_kind norm = norm_kind::layer;
   bool gated = false;      // SwiGLU instead of act
   bool recompute = false;  // keep only the input of each block
-  mixture_config mix{};    // experts in the place of each mlp; width and, where not given, hidden, act and gated are the tower's
+  // experts in the place of each mlp; width and, where not given, hidden, act and gated are the tower's
+  mixture_config mix{};
 
   constexpr bool has_experts() const { return mix.experts > 0; }
   constexpr mixture_config experts_of_block() const {
@@ -65,8 +66,8 @@ constexpr verdict check(const tower_config& c) {
   return check(c.attention);
 }
 
-// An encoder with pre-norm transformer blocks: embedding, blocks, pooling, projection to unit rows. `Embed` says what its input is.
-// How it runs, whole or in pipeline stages, is said once, in stage.hpp.
+// An encoder with pre-norm transformer blocks: embedding, blocks, pooling, projection to unit rows. `Embed`
+// says what its input is. How it runs, whole or in pipeline stages, is said once, in stage.hpp.
 template <class Embed, tower_config Config>
 struct tower {
   static_assert(require<check(Config)>);
@@ -83,20 +84,28 @@ struct tower {
   using mix_layer = typename decltype(choose_mix())::type;
   using block = sequential<named<"attention", attend>, named<"mlp", residual<norm_layer, mix_layer>>>;
 
-  // Where context parallelism cuts samples: under a causal mask the ranks of a ring have equal work with two pieces each.
-  static constexpr bool balanced_rows = Config.attention.mask == mask_kind::causal && Config.attention.context_kind == context_attention::ring;
+  // Where context parallelism cuts samples: under a causal mask the ranks of a ring have equal work with two
+  // pieces each.
+  static constexpr bool balanced_rows =
+      Config.attention.mask == mask_kind::causal && Config.attention.context_kind == context_attention::ring;
 
-  // Pooling that reads one row needs the last block for that row alone. A router is balanced over all rows of a sample.
+  // Pooling that reads one row needs the last block for that row alone. A router is balanced over all rows of
+  // a sample.
   static constexpr bool picks = Config.pool == pool_kind::first || Config.pool == pool_kind::last;
   // A picked query sees all keys; under a causal mask only the last one does.
   static constexpr bool picks_block =
-      picks && !Config.has_experts() && Config.attention.rotary == 0 && (Config.pool == pool_kind::last || Config.attention.mask == mask_kind::full);
+      picks && !Config.has_experts() && Config.attention.rotary == 0 &&
+      (Config.pool == pool_kind::last || Config.attention.mask == mask_kind::full);
   static constexpr pick which = Config.pool == pool_kind::last ? pick::last : pick::first;
-  using body = repeat<std::conditional_t<Config.recompute, recompute<block>, block>, layers - (picks_block ? 1 : 0)>;
+  using body =
+      repeat<std::conditional_t<Config.recompute, recompute<block>, block>, layers - (picks_block ? 1 : 0)>;
   static constexpr auto choose_head() {
-    if constexpr (picks_block) return std::type_identity<picked_block_head<norm_layer, Config.attention, mix_layer, which, layers - 1>>{};
+    if constexpr (picks_block)
+      return std::type_identity<
+          picked_block_head<norm_layer, Config.attention, mix_layer, which, layers - 1>>{};
     else if constexpr (picks) return std::type_identity<pick_head<norm_layer, which>>{};
-    else if constexpr (Config.pool == pool_kind::mean) return std::type_identity<reduce_head<norm_layer, mean_pool<width>>>{};
+    else if constexpr (Config.pool == pool_kind::mean)
+      return std::type_identity<reduce_head<norm_layer, mean_pool<width>>>{};
     else return std::type_identity<reduce_head<norm_layer, attention_pool<pooled_attention()>>>{};
   }
   static constexpr attention_config pooled_attention() {
@@ -131,7 +140,8 @@ struct tower {
     stage::template reserve<N>(ctx, whole, batch, s, cut);
   }
   template <class C, class N>
-  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::master, embedding> features, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::master, embedding> features,
+                      saved<N>& s) {
     stage::forward(ctx, whole, w, batch, {.features = features}, s);
   }
   template <class C, class N>
@@ -139,7 +149,8 @@ struct tower {
     stage::infer(ctx, whole, w, batch, {.features = features});
   }
   template <class C, class N>
-  static void backward(C& ctx, weights<N> w, const input& batch, view<typename N::master, embedding> d_features, saved<N>& s, gradients<N> g) {
+  static void backward(C& ctx, weights<N> w, const input& batch,
+                       view<typename N::master, embedding> d_features, saved<N>& s, gradients<N> g) {
     stage::backward(ctx, whole, w, batch, {.d_features = d_features}, s, g);
   }
 };

@@ -28,7 +28,8 @@ struct vit_config {
   bool gated = false;                                         // SwiGLU instead of act
   bool recompute = false;                                     // keep only the input of each block
   context_attention context_kind = context_attention::heads;  // where context parallelism cuts samples
-  mixture_config mix{};                                       // experts in the place of each mlp, for example {.experts = 8}
+  // experts in the place of each mlp, for example {.experts = 8}
+  mixture_config mix{};
 
   constexpr patch_config patches() const {
     return {image, patch, channels, width, pool == pool_kind::first, patch_bias, pre_norm, epsilon, position};

@@ -78,13 +78,15 @@ std::array<double, N> least_squares(std::array<double, N> x, Residuals&& residua
 
 }  // namespace detail
 
-// Fits the efficiency curve of products and the rate of what is bound by memory; peaks and memory of `like` stay. Points of several degrees and of several
-// towers tell short sides apart; what the points do not tell stays at zero. Where `like` knows the memory's rate, the fitted one is an eighth to eight
-// times of it: caches are faster, rows with strides are slower.
+// Fits the efficiency curve of products and the rate of what is bound by memory; peaks and memory of `like`
+// stay. Points of several degrees and of several towers tell short sides apart; what the points do not tell
+// stays at zero. Where `like` knows the memory's rate, the fitted one is an eighth to eight times of it:
+// caches are faster, rows with strides are slower.
 inline efficiency_fit fit_efficiency(const machine_profile& from, const device_facts& like) {
   training_bytes bytes;
   bytes.activation = from.activation_bytes;
-  // Unknowns are logarithms, so rates and lengths are positive: of the best share, of both half lengths plus one, of the memory's rate.
+  // Unknowns are logarithms, so rates and lengths are positive: of the best share, of both half lengths plus
+  // one, of the memory's rate.
   using unknowns = std::array<double, 4>;
   const auto device = [&](const unknowns& x) {
     device_facts made = like;
@@ -92,7 +94,9 @@ inline efficiency_fit fit_efficiency(const machine_profile& from, const device_f
     made.products.half_rows = std::expm1(x[1] > 0 ? x[1] : 0);
     made.products.half_columns = std::expm1(x[2] > 0 ? x[2] : 0);
     made.bytes_per_second = std::exp(x[3]);
-    if (like.bytes_per_second > 0) made.bytes_per_second = std::clamp(made.bytes_per_second, like.bytes_per_second / 8, like.bytes_per_second * 8);
+    if (like.bytes_per_second > 0)
+      made.bytes_per_second =
+          std::clamp(made.bytes_per_second, like.bytes_per_second / 8, like.bytes_per_second * 8);
     return made;
   };
   const auto ratios = [&](const unknowns& x) {
@@ -100,10 +104,12 @@ inline efficiency_fit fit_efficiency(const machine_profile& from, const device_f
     list<double> out;
     for (const module_profile& each : from.modules) {
       for (const profile_point& at : each.points) {
-        const part_times wanted = at.block, found = times_of_part(each.of, tower_part::block, at.samples, {.tensor = at.tensor}, made, bytes);
+        const part_times wanted = at.block, found = times_of_part(each.of, tower_part::block, at.samples,
+                                                                  {.tensor = at.tensor}, made, bytes);
         if (wanted.forward > 0) out.push(std::log(found.forward / wanted.forward));
         const double backward = wanted.backward_input + wanted.backward_weight;
-        if (backward > 0 && !each.of.frozen) out.push(std::log((found.backward_input + found.backward_weight) / backward));
+        if (backward > 0 && !each.of.frozen)
+          out.push(std::log((found.backward_input + found.backward_weight) / backward));
       }
     }
     return out;
@@ -111,7 +117,8 @@ inline efficiency_fit fit_efficiency(const machine_profile& from, const device_f
   // Faintly drawn to no short sides and to the memory's known rate.
   const auto residuals = [&](const unknowns& x) {
     list<double> out = ratios(x);
-    for (const std::size_t k : {std::size_t{1}, std::size_t{2}}) out.push(1e-5 * x[k] + (x[k] < 0 ? x[k] : 0));
+    for (const std::size_t k : {std::size_t{1}, std::size_t{2}})
+      out.push(1e-5 * x[k] + (x[k] < 0 ? x[k] : 0));
     out.push(x[0] > 0 ? x[0] : 0);
     out.push(1e-5 * (x[3] - std::log(like.bytes_per_second > 0 ? like.bytes_per_second : 1e10)));
     return out;

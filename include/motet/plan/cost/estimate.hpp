@@ -15,34 +15,41 @@ struct rank_bytes {
 // One module in an estimate.
 struct module_estimate {
   double forward_seconds = 0, backward_seconds = 0;  // of one microbatch at its slowest stage
-  double flops = 0;                                  // of its model in a step, forward and backward, nothing twice
-  double utilisation = 0;                            // of the peak of its ranks over the whole step
-  double reduction_seconds = 0;                      // of its gradients, were nothing beside it
-  rank_bytes bytes;                                  // of its fullest rank
+  // of its model in a step, forward and backward, nothing twice
+  double flops = 0;
+  double utilisation = 0;        // of the peak of its ranks over the whole step
+  double reduction_seconds = 0;  // of its gradients, were nothing beside it
+  rank_bytes bytes;              // of its fullest rank
 };
 
 // What a plan would give.
 struct plan_estimate {
   double step_seconds = 0;
   double samples_per_second = 0;
-  double bubble_rate = 0;          // of all ranks that hold something
-  double communication_share = 0;  // of a step, that it would be shorter were joins' exchanges and sums of gradients free
-  double memory_bytes = 0;         // of the fullest rank, of all modules on it
-  double node_traffic_bytes = 0;   // that leave the busiest node in a step
-  list<module_estimate> modules;   // in the model's order
-  double exchange_bytes = 0;       // of features and what goes with them, that come to the busiest member of the joins in a step
-  double join_seconds = 0;         // of all joins of a step, were everybody there
-  std::int32_t fullest_rank = 0;   // of the plan
+  double bubble_rate = 0;  // of all ranks that hold something
+  // of a step, that it would be shorter were joins' exchanges and sums of gradients free
+  double communication_share = 0;
+  double memory_bytes = 0;        // of the fullest rank, of all modules on it
+  double node_traffic_bytes = 0;  // that leave the busiest node in a step
+  list<module_estimate> modules;  // in the model's order
+  // of features and what goes with them, that come to the busiest member of the joins in a step
+  double exchange_bytes = 0;
+  double join_seconds = 0;        // of all joins of a step, were everybody there
+  std::int32_t fullest_rank = 0;  // of the plan
 };
 
 struct machine_profile;
 
 // How a step is played.
 struct estimate_options {
-  bool sums_overlap = true;  // gradients are summed while the last backward still runs, as the runtime does; false: behind all backwards of its rank
-  bool exchange_gradients = false;            // joins send the gradients of features back, as other systems do, instead of the numbers of rows
-  bool fold = true;                           // ranks that do the same are played once
-  const machine_profile* measured = nullptr;  // tells the times of the towers that it has, instead of their FLOPs (profile.hpp)
+  // gradients are summed while the last backward still runs, as the runtime does; false: behind all backwards
+  // of its rank
+  bool sums_overlap = true;
+  // joins send the gradients of features back, as other systems do, instead of the numbers of rows
+  bool exchange_gradients = false;
+  bool fold = true;  // ranks that do the same are played once
+  // tells the times of the towers that it has, instead of their FLOPs (profile.hpp)
+  const machine_profile* measured = nullptr;
 };
 
 }  // namespace motet

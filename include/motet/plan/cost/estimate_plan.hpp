@@ -10,7 +10,8 @@ namespace motet {
 
 namespace detail {
 
-inline module_estimate estimate_of_module(const plan_pricer& by, const program& of, const priced_program& priced, index k, double step) {
+inline module_estimate estimate_of_module(const plan_pricer& by, const program& of,
+                                          const priced_program& priced, index k, double step) {
   module_estimate out;
   const tower_outline& net = by.model().towers[k];
   const module_plan& own = by.whole().modules[k];
@@ -23,7 +24,8 @@ inline module_estimate estimate_of_module(const plan_pricer& by, const program& 
     }
   }
   const part_work whole = work_of_layers(net, 0, net.layers);
-  out.flops = (whole.forward_flops + whole.input_flops + whole.weight_flops) * by.samples_of_group(k) * own.groups();
+  out.flops =
+      (whole.forward_flops + whole.input_flops + whole.weight_flops) * by.samples_of_group(k) * own.groups();
   const device_facts& device = by.cluster().device;
   const double peak = by.bytes().activation <= 2 ? device.half_flops : device.single_flops;
   if (step > 0) out.utilisation = out.flops / (peak * static_cast<double>(own.on.ranks().size()) * step);
@@ -32,11 +34,14 @@ inline module_estimate estimate_of_module(const plan_pricer& by, const program& 
 
 }  // namespace detail
 
-// What a step of `samples` samples takes: the plan is compiled to its program, which is played on the costs that follow from the model's towers and
-// the cluster. The plan's modules may come in any order; `out.modules` has the model's. The verdict is that of check_plan() and of the schedule, or
-// that the cluster has no such rank. Whether everything fits in memory is left to the reader: out.memory_bytes beside on.device.memory_bytes.
-inline verdict estimate(const plan& of, const model_shape& model, const cluster_facts& on, const training_bytes& bytes, index samples,
-                        plan_estimate& out, const estimate_options& options = {}) {
+// What a step of `samples` samples takes: the plan is compiled to its program, which is played on the costs
+// that follow from the model's towers and the cluster. The plan's modules may come in any order;
+// `out.modules` has the model's. The verdict is that of check_plan() and of the schedule, or that the cluster
+// has no such rank. Whether everything fits in memory is left to the reader: out.memory_bytes beside
+// on.device.memory_bytes.
+inline verdict estimate(const plan& of, const model_shape& model, const cluster_facts& on,
+                        const training_bytes& bytes, index samples, plan_estimate& out,
+                        const estimate_options& options = {}) {
   out = {};
   const list<module_facts> facts = facts_of(model);
   const plan whole = arranged(of, facts);
@@ -44,9 +49,13 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
   if (whole.cluster.ranks > on.devices()) return {reason::rank_outside, 0, whole.cluster.ranks, on.devices()};
   const plan_pricer by(whole, model, on, bytes, samples, options);
   const folded_plan folded =
-      options.fold ? fold_plan(whole, [&](index k, std::int32_t replica) { return by.key(k, replica); }) : unfolded_plan(whole);
+      options.fold ? fold_plan(whole, [&](index k, std::int32_t replica) { return by.key(k, replica); })
+                   : unfolded_plan(whole);
   program made;
-  if (const verdict found = write_program(folded, facts, made, options.sums_overlap ? lane::reduce : lane::compute); !found.ok()) return found;
+  if (const verdict found =
+          write_program(folded, facts, made, options.sums_overlap ? lane::reduce : lane::compute);
+      !found.ok())
+    return found;
   priced_program priced = price(by, folded, made);
   for (const voice& each : made.voices) {
     for (std::int32_t s = 0; s < each.stages; ++s) {
@@ -56,7 +65,8 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
   }
 
   program_graph graph;
-  if (const finding found = build_graph(made, delivery::buffered, graph); !found.ok()) return {found.why, found.rank, found.at, found.other};
+  if (const finding found = build_graph(made, delivery::buffered, graph); !found.ok())
+    return {found.why, found.rank, found.at, found.other};
   const auto played = [&](const cost_table& costs, timeline& when) {
     const index all = made.instructions.size();
     when = {};
@@ -86,7 +96,8 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
     busy += folded.members[rank] * found.ranks[rank].busy;
     if (!options.sums_overlap) {
       for (std::int32_t i = made.starts[rank]; i < made.starts[rank + 1]; ++i)
-        if (made.instructions[i].what == op::reduce_gradient) busy -= folded.members[rank] * (when.finish[i] - when.start[i]);
+        if (made.instructions[i].what == op::reduce_gradient)
+          busy -= folded.members[rank] * (when.finish[i] - when.start[i]);
     }
     held += folded.members[rank];
   }

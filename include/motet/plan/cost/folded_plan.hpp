@@ -6,8 +6,9 @@
 
 namespace motet {
 
-// A plan in which ranks that do the same at the same time are one: a rank for each kind of rank, a replica for each kind of replica, and one shard for
-// all where they are alike. A simulation of it has the times of the whole plan, and takes as long for 4096 ranks as for 4.
+// A plan in which ranks that do the same at the same time are one: a rank for each kind of rank, a replica
+// for each kind of replica, and one shard for all where they are alike. A simulation of it has the times of
+// the whole plan, and takes as long for 4096 ranks as for 4.
 struct folded_plan {
   plan small;
   list<std::int32_t> kinds;           // of each rank of the plan, its rank in `small`; -1: it holds nothing
@@ -16,7 +17,8 @@ struct folded_plan {
   list<list<std::int32_t>> replicas;  // of each module, the first replica of each kind
   list<std::uint8_t> sums;            // of each module, whether several ranks have a part in its gradients
   bool together = false;              // several ranks compute some stage together
-  bool exact = true;                  // false: messages of two modules share a way here that go to different ranks of one kind
+  // false: messages of two modules share a way here that go to different ranks of one kind
+  bool exact = true;
 };
 
 namespace detail {
@@ -74,7 +76,8 @@ class plan_folder {
       for (index i = 0; i < on.ranks().size(); ++i) {
         const mesh_position at = on.position(i);
         std::uint64_t& own = ranks_[on.ranks()[i]];
-        own = mixed(own, mixed(mixed(static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(at.stage)), replicas_[k][at.replica]));
+        own = mixed(own, mixed(mixed(static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(at.stage)),
+                               replicas_[k][at.replica]));
         if (keeps_shards_[k] != 0) own = mixed(own, static_cast<std::uint64_t>(i % shards));
       }
     }
@@ -132,7 +135,8 @@ class plan_folder {
       for (std::int32_t r = 0; r < split.data; ++r)
         if (number[r] == firsts.size()) firsts.push(r);
       const bool keeps = keeps_shards_[k] != 0;
-      const degrees few{split.stages, static_cast<std::int32_t>(firsts.size()), keeps ? split.context : 1, keeps ? split.tensor : 1};
+      const degrees few{split.stages, static_cast<std::int32_t>(firsts.size()), keeps ? split.context : 1,
+                        keeps ? split.tensor : 1};
       list<std::int32_t> seats;
       for (std::int32_t s = 0; s < few.stages; ++s)
         for (const std::int32_t r : firsts)
@@ -178,7 +182,8 @@ class plan_folder {
 
 }  // namespace detail
 
-// key(module, replica): equal for replicas that differ in nothing but the ranks that they are on. For plans that check_plan() passes.
+// key(module, replica): equal for replicas that differ in nothing but the ranks that they are on. For plans
+// that check_plan() passes.
 template <class Key>
 constexpr folded_plan fold_plan(const plan& of, Key key) {
   return detail::plan_folder(of, key).fold();
@@ -204,9 +209,10 @@ constexpr folded_plan unfolded_plan(const plan& of) {
   return out;
 }
 
-// The program of a folded plan. Gradients of a module are summed before its update also where one voice is left to stand for all: beside the
-// computation, or in its lane, when all backwards of a rank are through.
-constexpr verdict write_program(const folded_plan& from, const list<module_facts>& facts, program& out, std::uint8_t summing = lane::reduce) {
+// The program of a folded plan. Gradients of a module are summed before its update also where one voice is
+// left to stand for all: beside the computation, or in its lane, when all backwards of a rank are through.
+constexpr verdict write_program(const folded_plan& from, const list<module_facts>& facts, program& out,
+                                std::uint8_t summing = lane::reduce) {
   score order;
   if (const verdict found = write_plan(from.small, facts, order, from.together); !found.ok()) return found;
   out = compile(order, {.reduce = false});

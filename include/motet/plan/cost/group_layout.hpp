@@ -7,8 +7,8 @@
 
 namespace motet {
 
-// Where the ranks of a group stand: `per_node` of them in each of `nodes`. As many groups as `sharers`, this one among them, use each node's way out
-// at the same time.
+// Where the ranks of a group stand: `per_node` of them in each of `nodes`. As many groups as `sharers`, this
+// one among them, use each node's way out at the same time.
 struct group_layout {
   std::int32_t nodes = 1;
   std::int32_t per_node = 1;
@@ -37,7 +37,8 @@ void each_node(const list<std::int32_t>& ranks, const cluster_facts& on, Visit v
 // Of a group that is alone. Where nodes hold unequally many of its ranks, all count as the fullest.
 inline group_layout layout_of(const list<std::int32_t>& ranks, const cluster_facts& on) {
   std::int32_t nodes = 0, most = 1;
-  detail::each_node(ranks, on, [&](std::int32_t, std::int32_t held) { ++nodes, most = std::max(most, held); });
+  detail::each_node(ranks, on,
+                    [&](std::int32_t, std::int32_t held) { ++nodes, most = std::max(most, held); });
   return {std::max(nodes, 1), most, 1};
 }
 // Of groups that work at the same time: each shares with as many as go out of the busiest of its nodes.
@@ -54,7 +55,9 @@ inline list<group_layout> layouts_of(const list<list<std::int32_t>>& groups, con
   }
   for (index k = 0; k < groups.size(); ++k) {
     if (out[k].nodes == 1) continue;
-    detail::each_node(groups[k], on, [&](std::int32_t node, std::int32_t) { out[k].sharers = std::max(out[k].sharers, leaving[node]); });
+    detail::each_node(groups[k], on, [&](std::int32_t node, std::int32_t) {
+      out[k].sharers = std::max(out[k].sharers, leaving[node]);
+    });
   }
   return out;
 }

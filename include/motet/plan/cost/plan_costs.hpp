@@ -9,26 +9,32 @@
 
 namespace motet {
 
-// What the instructions of a plan's program take, from the towers and the cluster. docs/plan/estimate.md says how each number comes about.
+// What the instructions of a plan's program take, from the towers and the cluster. docs/plan/estimate.md says
+// how each number comes about.
 
 // One stage of one replica.
 struct stage_seconds {
   part_times compute;                            // of a microbatch, the largest, by itself
   double forward_group = 0, backward_group = 0;  // for messages within its tensor and context group
   double message = 0;                            // of its rows to the next stage, or of their gradients back
-  double sum = 0;                                // of all its gradients once, nothing beside it; with zero 2 of one microbatch's
-  double sum_left = 0;                           // of that, what is not hidden behind a backward
-  double update = 0, gather = 0;                 // of the optimizer, and of the weights that others have updated
+  // of all its gradients once, nothing beside it; with zero 2 of one microbatch's
+  double sum = 0;
+  double sum_left = 0;  // of that, what is not hidden behind a backward
+  // of the optimizer, and of the weights that others have updated
+  double update = 0, gather = 0;
   bool remade = false;
 
   constexpr double forward() const { return compute.forward + forward_group; }
-  constexpr double backward_input() const { return compute.backward_input + backward_group + (remade ? forward() : 0); }
+  constexpr double backward_input() const {
+    return compute.backward_input + backward_group + (remade ? forward() : 0);
+  }
   constexpr double backward() const { return backward_input() + compute.backward_weight; }
 };
 
 namespace detail {
 
-constexpr double bucket_bytes = 1 << 20;  // that are summed in one call, about: the last one begins when backward is over
+// that are summed in one call, about: the last one begins when backward is over
+constexpr double bucket_bytes = 1 << 20;
 
 // The layers of stage s of a module.
 constexpr interval layers_of_stage(const module_plan& own, index layers, index s) {
@@ -38,7 +44,8 @@ constexpr interval layers_of_stage(const module_plan& own, index layers, index s
   return {first, first + own.layers[s]};
 }
 
-// The largest microbatch of a module, and whether all are alike. Shares are as even as can be, the first ones larger.
+// The largest microbatch of a module, and whether all are alike. Shares are as even as can be, the first ones
+// larger.
 struct microbatch_sizes {
   index largest = 0;
   bool even = true;
@@ -52,10 +59,17 @@ constexpr microbatch_sizes sizes_of(const sample_split& of) {
 // All that the costs of a plan follow from.
 class plan_pricer {
  public:
-  // Keeps the addresses of the plan, the model and the cluster. For plans that check_plan() passes, with modules in the model's order.
-  plan_pricer(const plan& of, const model_shape& model, const cluster_facts& on, const training_bytes& bytes, index samples,
-              const estimate_options& options = {})
-      : of_(of), model_(model), on_(on), bytes_(bytes), samples_(samples), options_(options), layouts_(plan_layouts(of, on)) {
+  // Keeps the addresses of the plan, the model and the cluster. For plans that check_plan() passes, with
+  // modules in the model's order.
+  plan_pricer(const plan& of, const model_shape& model, const cluster_facts& on, const training_bytes& bytes,
+              index samples, const estimate_options& options = {})
+      : of_(of),
+        model_(model),
+        on_(on),
+        bytes_(bytes),
+        samples_(samples),
+        options_(options),
+        layouts_(plan_layouts(of, on)) {
     for (index k = 0; k < of.modules.size(); ++k) sizes_.push(detail::sizes_of(of.modules[k].split(samples)));
   }
 
@@ -71,7 +85,8 @@ class plan_pricer {
   double scale(index k, index replica, index microbatch) const {
     if (sizes_[k].even) return 1;
     const index group = of_.modules[k].whole_group();
-    return static_cast<double>(of_.modules[k].split(samples_).of(microbatch / group, replica, microbatch % group).size()) /
+    return static_cast<double>(
+               of_.modules[k].split(samples_).of(microbatch / group, replica, microbatch % group).size()) /
            static_cast<double>(sizes_[k].largest);
   }
   bool even(index k) const { return sizes_[k].even; }
@@ -80,7 +95,8 @@ class plan_pricer {
   double summing(index k) const { return of_.modules[k].on.split().data * of_.modules[k].on.split().context; }
   double boundary_bytes(index k) const {
     const degrees& split = of_.modules[k].on.split();
-    return work_of(model_.towers[k]).boundary * largest_microbatch(k) * bytes_.activation / (split.context * split.tensor);
+    return work_of(model_.towers[k]).boundary * largest_microbatch(k) * bytes_.activation /
+           (split.context * split.tensor);
   }
 
   // What replicas must have in common to take equal times.
@@ -89,7 +105,8 @@ class plan_pricer {
     const auto put = [&](index number) { made = detail::mixed(made, static_cast<std::uint64_t>(number)); };
     for (std::int32_t d = 0; d < of_.modules[k].on.split().stages; ++d) {
       const device_layout& at = layouts_[k].at(d, replica);
-      for (const group_layout& each : {at.tensor, at.context}) put(each.nodes), put(each.per_node), put(each.sharers);
+      for (const group_layout& each : {at.tensor, at.context})
+        put(each.nodes), put(each.per_node), put(each.sharers);
       put(at.crossing);
     }
     if (sizes_[k].even) return made;
@@ -103,8 +120,10 @@ class plan_pricer {
     const interval layers = detail::layers_of_stage(of_.modules[k], model_.towers[k].layers, stage);
     return work_of_layers(model_.towers[k], layers.begin, layers.end, of_.modules[k].on.split());
   }
-  // Stage `stage` of module k, on the pipeline's device `device` of a replica; its rows go to device `next` (-1: it is the last).
-  stage_seconds stage(index k, index stage, std::int32_t replica, std::int32_t device, std::int32_t next) const {
+  // Stage `stage` of module k, on the pipeline's device `device` of a replica; its rows go to device `next`
+  // (-1: it is the last).
+  stage_seconds stage(index k, index stage, std::int32_t replica, std::int32_t device,
+                      std::int32_t next) const {
     const module_plan& own = of_.modules[k];
     const degrees& split = own.on.split();
     const tower_outline& net = model_.towers[k];
@@ -112,22 +131,27 @@ class plan_pricer {
     const interval layers = detail::layers_of_stage(own, net.layers, stage);
     stage_seconds out;
     if (net.cached) {
-      out.compute.forward = samples * static_cast<double>(net.embedding) * bytes_.feature / on_.device.bytes_per_second;
+      out.compute.forward =
+          samples * static_cast<double>(net.embedding) * bytes_.feature / on_.device.bytes_per_second;
       return out;
     }
-    out.compute = times_of_layers(net, layers.begin, layers.end, samples, split, on_.device, bytes_, options_.measured);
+    out.compute =
+        times_of_layers(net, layers.begin, layers.end, samples, split, on_.device, bytes_, options_.measured);
     const part_work work = work_of_layers(net, layers.begin, layers.end, split);
     const device_layout& at = layouts_[k].at(device, replica);
-    out.forward_group = group_seconds(k, work.group_numbers, work.context_numbers, layers.size(), at, out.compute.forward);
+    out.forward_group =
+        group_seconds(k, work.group_numbers, work.context_numbers, layers.size(), at, out.compute.forward);
     out.remade = !own.remade.empty() && own.remade[stage] != 0 && learns(k);
     if (next >= 0 && next != device) {
       // Both directions of a pair are alike; of a chain that turns round, the pair's first device knows.
-      const std::int32_t crossing = layouts_[k].at(next == (device + 1) % split.stages ? device : next, replica).crossing;
+      const std::int32_t crossing =
+          layouts_[k].at(next == (device + 1) % split.stages ? device : next, replica).crossing;
       const wire& way = crossing > 0 ? on_.between : on_.inside;
       out.message = way.latency + way.seconds(boundary_bytes(k) * std::max(crossing, 1));
     }
     if (!learns(k)) return out;
-    out.backward_group = group_seconds(k, work.backward_group_numbers, work.backward_context_numbers, layers.size(), at, out.compute.backward());
+    out.backward_group = group_seconds(k, work.backward_group_numbers, work.backward_context_numbers,
+                                       layers.size(), at, out.compute.backward());
     sums(k, own, work.parameters, layouts_[k].sums[device], out);
     return out;
   }
@@ -135,33 +159,45 @@ class plan_pricer {
   join_cost join() const { return join_of(of_, model_, on_, bytes_, samples_, options_); }
 
  private:
-  // Blocks wait for what their group gathers and sums: four calls forward, six backward, which are told from the numbers.
-  double group_seconds(index k, double tensor_numbers, double context_numbers, index blocks, const device_layout& at, double compute) const {
+  // Blocks wait for what their group gathers and sums: four calls forward, six backward, which are told from
+  // the numbers.
+  double group_seconds(index k, double tensor_numbers, double context_numbers, index blocks,
+                       const device_layout& at, double compute) const {
     const double samples = largest_microbatch(k), number = bytes_.activation;
     const degrees& split = of_.modules[k].on.split();
     const tower_outline& net = model_.towers[k];
     double out = 0;
     if (split.tensor > 1 && tensor_numbers > 0) {
-      const double rows = static_cast<double>(net.tokens * net.width) / split.context, calls = std::max(1.0, tensor_numbers / rows);
+      const double rows = static_cast<double>(net.tokens * net.width) / split.context,
+                   calls = std::max(1.0, tensor_numbers / rows);
       out += calls * all_gather_seconds(samples * tensor_numbers / calls * number, at.tensor, on_);
     }
     if (split.context > 1 && context_numbers > 0) {
       const double bytes = samples * context_numbers * number, calls = 4 * static_cast<double>(blocks);
       if (!net.ring) out += calls * all_to_all_seconds(bytes / calls, at.context, on_);
       // Keys and values are under way while those before them are computed.
-      else out += std::max(0.0, static_cast<double>(blocks) * all_gather_seconds(bytes / static_cast<double>(blocks), at.context, on_) - compute);
+      else
+        out +=
+            std::max(0.0, static_cast<double>(blocks) *
+                                  all_gather_seconds(bytes / static_cast<double>(blocks), at.context, on_) -
+                              compute);
     }
     return out;
   }
-  void sums(index k, const module_plan& own, double parameters, const group_layout& group, stage_seconds& out) const {
+  void sums(index k, const module_plan& own, double parameters, const group_layout& group,
+            stage_seconds& out) const {
     const double shared = own.zero > 0 ? summing(k) : 1, memory = on_.device.bytes_per_second;
     // Weights and state are read and written, gradients are read.
     out.update = parameters / shared * (2 * bytes_.weight + bytes_.gradient + 2 * bytes_.state) / memory;
     if (summing(k) < 2) return;
     const double bytes = parameters * bytes_.gradient;
-    const auto of_bytes = [&](double some) { return own.zero > 0 ? reduce_scatter_seconds(some, group, on_) : all_reduce_seconds(some, group, on_); };
+    const auto of_bytes = [&](double some) {
+      return own.zero > 0 ? reduce_scatter_seconds(some, group, on_) : all_reduce_seconds(some, group, on_);
+    };
     out.sum = of_bytes(bytes);
-    out.sum_left = options_.sums_overlap ? std::max(out.sum - out.backward(), of_bytes(std::min(bytes, detail::bucket_bytes))) : out.sum;
+    out.sum_left = options_.sums_overlap
+                       ? std::max(out.sum - out.backward(), of_bytes(std::min(bytes, detail::bucket_bytes)))
+                       : out.sum;
     if (own.zero > 0) out.gather = all_gather_seconds(parameters * bytes_.weight, group, on_);
   }
 
@@ -177,7 +213,9 @@ class plan_pricer {
 
 // The costs of a folded plan's program, voice after voice.
 struct priced_program {
-  cost_table costs;  // bytes of messages are told as seconds, on wires that carry one a second: who shares a node's way out is known beforehand
+  // bytes of messages are told as seconds, on wires that carry one a second: who shares a node's way out is
+  // known beforehand
+  cost_table costs;
   list<stage_seconds> places;  // of each of the program's places
   join_cost join;
 };
@@ -191,14 +229,18 @@ inline priced_program price(const plan_pricer& by, const folded_plan& folded, co
     even = even && by.even(k);
     const mesh& on = folded.small.modules[k].on;
     const std::int32_t replica = folded.replicas[k][each.replica];
-    const auto device = [&](std::int32_t s) { return s < each.stages ? on.position(on.find(of.place(each, s))).stage : -1; };
+    const auto device = [&](std::int32_t s) {
+      return s < each.stages ? on.position(on.find(of.place(each, s))).stage : -1;
+    };
     const bool again = each.shard > 0 && each.shards > 1;  // shards take equal times
     for (std::int32_t s = 0; s < each.stages; ++s) {
       const index before = out.places.size() - each.stages;
-      const stage_seconds own = again ? stage_seconds(out.places[before]) : by.stage(k, s, replica, device(s), device(s + 1));
+      const stage_seconds own =
+          again ? stage_seconds(out.places[before]) : by.stage(k, s, replica, device(s), device(s + 1));
       out.places.push(own);
       const bool each_sums = folded.small.modules[k].zero > 1 && folded.sums[k] != 0;
-      out.costs.stages.push({own.forward(), own.backward_input(), own.compute.backward_weight + (each_sums ? own.sum_left : 0), 0, own.message,
+      out.costs.stages.push({own.forward(), own.backward_input(),
+                             own.compute.backward_weight + (each_sums ? own.sum_left : 0), 0, own.message,
                              s > 0 ? out.places[out.places.size() - 2].message : 0});
       out.costs.updates.push(own.update + own.gather);
       out.costs.reductions.push(each_sums ? 0 : own.sum_left);
@@ -216,8 +258,9 @@ inline priced_program price(const plan_pricer& by, const folded_plan& folded, co
 }
 
 // The same for a plan's own program, as compile() makes it of write_plan().
-inline cost_table plan_costs(const program& of, const plan& from, const model_shape& model, const cluster_facts& on, const training_bytes& bytes,
-                             index samples, const estimate_options& options = {}) {
+inline cost_table plan_costs(const program& of, const plan& from, const model_shape& model,
+                             const cluster_facts& on, const training_bytes& bytes, index samples,
+                             const estimate_options& options = {}) {
   return price(plan_pricer(from, model, on, bytes, samples, options), unfolded_plan(from), of).costs;
 }
 

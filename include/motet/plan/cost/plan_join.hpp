@@ -20,14 +20,17 @@ namespace detail {
 inline list<std::int32_t> homes_of(const plan& of, index k) {
   const mesh& on = of.modules[k].on;
   const index homes = on.ranks().size() / on.split().stages;
-  const bool turns = of.schedule.view() == "zb_v" || of.schedule.view() == "dualpipe_v";  // a V ends where it began
+  // a V ends where it began
+  const bool turns = of.schedule.view() == "zb_v" || of.schedule.view() == "dualpipe_v";
   list<std::int32_t> out;
   out.append(on.ranks().data() + (turns ? 0 : on.ranks().size() - homes), homes);
   return out;
 }
 
-// What a join sends of each sample of a module: its feature, and with a softmax one more number; or the feature's gradient as well.
-constexpr double bytes_of_sample(const model_shape& model, index k, const training_bytes& bytes, const estimate_options& options) {
+// What a join sends of each sample of a module: its feature, and with a softmax one more number; or the
+// feature's gradient as well.
+constexpr double bytes_of_sample(const model_shape& model, index k, const training_bytes& bytes,
+                                 const estimate_options& options) {
   const double feature = static_cast<double>(model.towers[k].embedding) * bytes.feature;
   if (options.exchange_gradients) return 2 * feature;
   return model.join.view() == "sigmoid" ? feature : feature + bytes.feature;
@@ -35,10 +38,10 @@ constexpr double bytes_of_sample(const model_shape& model, index k, const traini
 
 }  // namespace detail
 
-// Every member compares the rows of its own samples with those of all other modules. Rows come into each node once, a part to each of its ranks, and
-// go round inside: what a hierarchical gather does.
-inline join_cost join_of(const plan& of, const model_shape& model, const cluster_facts& on, const training_bytes& bytes, index samples,
-                         const estimate_options& options = {}) {
+// Every member compares the rows of its own samples with those of all other modules. Rows come into each node
+// once, a part to each of its ranks, and go round inside: what a hierarchical gather does.
+inline join_cost join_of(const plan& of, const model_shape& model, const cluster_facts& on,
+                         const training_bytes& bytes, index samples, const estimate_options& options = {}) {
   const index modules = of.modules.size();
   const bool sigmoid = model.join.view() == "sigmoid";
   const double group = static_cast<double>(samples) / of.modules[0].groups();
@@ -61,11 +64,14 @@ inline join_cost join_of(const plan& of, const model_shape& model, const cluster
   }
   const double peak = bytes.feature <= 2 ? on.device.half_flops : on.device.single_flops;
   // A rank wants all modules but one that it has alone, and of each what it does not have.
-  const auto wants = [&](std::int32_t rank, index k) { return seats[rank].modules > 1 || seats[rank].last != k; };
+  const auto wants = [&](std::int32_t rank, index k) {
+    return seats[rank].modules > 1 || seats[rank].last != k;
+  };
   join_cost out;
   for (index k = 0; k < modules; ++k) {
     const double own = group / static_cast<double>(homes[k].size());
-    const double flops = (sigmoid ? 4 : 6) * static_cast<double>(modules - 1) * own * group * static_cast<double>(model.towers[k].embedding);
+    const double flops = (sigmoid ? 4 : 6) * static_cast<double>(modules - 1) * own * group *
+                         static_cast<double>(model.towers[k].embedding);
     for (const std::int32_t rank : homes[k]) {
       seats[rank].compute += flops / (peak * on.device.products.of(own, group));
       if (seats[rank].modules > 1) seats[rank].comes -= rows[k] / static_cast<double>(homes[k].size());
@@ -93,10 +99,14 @@ inline join_cost join_of(const plan& of, const model_shape& model, const cluster
     out.node_bytes = std::max(out.node_bytes, in);
   }
   if (out.node_bytes < 1e-9 * out.bytes || nodes < 2) out.node_bytes = 0;
-  const double calls = sigmoid || options.exchange_gradients ? 1 : 2;  // a softmax exchanges numbers of rows behind the rows
-  if (out.node_bytes > 0) out.exchange = calls * detail::rounds_of_tree(nodes) * on.between.latency + on.between.seconds(out.node_bytes);
+  // a softmax exchanges numbers of rows behind the rows
+  const double calls = sigmoid || options.exchange_gradients ? 1 : 2;
+  if (out.node_bytes > 0)
+    out.exchange =
+        calls * detail::rounds_of_tree(nodes) * on.between.latency + on.between.seconds(out.node_bytes);
   if (out.bytes > 0 && on.devices_per_node > 1)
-    out.exchange += calls * detail::rounds_of_tree(on.devices_per_node) * on.inside.latency + on.inside.seconds(out.bytes);
+    out.exchange += calls * detail::rounds_of_tree(on.devices_per_node) * on.inside.latency +
+                    on.inside.seconds(out.bytes);
   return out;
 }
 

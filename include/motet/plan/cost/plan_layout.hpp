@@ -11,15 +11,20 @@ namespace motet {
 // One device of one replica's pipeline: a tensor and context group.
 struct device_layout {
   group_layout tensor, context;
-  std::int32_t crossing = 0;  // messages to the next device that leave or enter a node together; 0: it is in the same node
+  // messages to the next device that leave or enter a node together; 0: it is in the same node
+  std::int32_t crossing = 0;
   friend constexpr bool operator==(const device_layout&, const device_layout&) = default;
 };
 
 struct module_layout {
   std::int32_t data = 1;
   list<device_layout> devices;  // of each (device of the pipeline, replica)
-  list<group_layout> sums;      // of each device of the pipeline, of those who sum a gradient: of several such groups the one that is spread most
-  constexpr const device_layout& at(std::int32_t device, std::int32_t replica) const { return devices[index{device} * data + replica]; }
+  // of each device of the pipeline, of those who sum a gradient: of several such groups the one that is
+  // spread most
+  list<group_layout> sums;
+  constexpr const device_layout& at(std::int32_t device, std::int32_t replica) const {
+    return devices[index{device} * data + replica];
+  }
 };
 
 namespace detail {
@@ -40,18 +45,21 @@ class node_counts {
 
 inline void share_way_out(group_layout& group, const list<std::int32_t>& ranks, const node_counts& busy) {
   if (group.nodes < 2) return;
-  for (const std::int32_t rank : ranks) group.sharers = std::max(group.sharers, divided_up(busy[rank], group.per_node));
+  for (const std::int32_t rank : ranks)
+    group.sharers = std::max(group.sharers, divided_up(busy[rank], group.per_node));
 }
 
-// Of the groups along an axis of one device of one replica, the one that is spread most. All ranks of the module in a node use its way out together.
-inline group_layout layout_of_axis(const mesh& on, axis along, std::int32_t device, std::int32_t replica, const cluster_facts& in,
-                                   const node_counts& own) {
+// Of the groups along an axis of one device of one replica, the one that is spread most. All ranks of the
+// module in a node use its way out together.
+inline group_layout layout_of_axis(const mesh& on, axis along, std::int32_t device, std::int32_t replica,
+                                   const cluster_facts& in, const node_counts& own) {
   const degrees& split = on.split();
   group_layout found;
   const std::int32_t groups = along == axis::tensor ? split.context : split.tensor;
   if ((along == axis::tensor ? split.tensor : split.context) == 1) return found;
   for (std::int32_t g = 0; g < groups; ++g) {
-    const list<std::int32_t> ranks = on.group(along, {device, replica, along == axis::tensor ? g : 0, along == axis::tensor ? 0 : g});
+    const list<std::int32_t> ranks =
+        on.group(along, {device, replica, along == axis::tensor ? g : 0, along == axis::tensor ? 0 : g});
     group_layout one = layout_of(ranks, in);
     share_way_out(one, ranks, own);
     if (one.nodes > found.nodes || (one.nodes == found.nodes && one.per_node > found.per_node)) found = one;
@@ -63,14 +71,17 @@ inline void find_crossings(const mesh& on, const cluster_facts& in, module_layou
   const degrees& split = on.split();
   const std::int32_t shards = split.context * split.tensor;
   if (split.stages < 2) return;
-  const auto rank = [&](std::int32_t d, std::int32_t r, std::int32_t shard) { return on.ranks()[(index{d} * split.data + r) * shards + shard]; };
+  const auto rank = [&](std::int32_t d, std::int32_t r, std::int32_t shard) {
+    return on.ranks()[(index{d} * split.data + r) * shards + shard];
+  };
   for (std::int32_t d = 0; d < split.stages; ++d) {
     const std::int32_t next = (d + 1) % split.stages;
     node_counts leaving(in), entering(in);
     const auto each = [&](auto visit) {
       for (std::int32_t r = 0; r < split.data; ++r)
         for (std::int32_t shard = 0; shard < shards; ++shard)
-          if (in.node(rank(d, r, shard)) != in.node(rank(next, r, shard))) visit(r, rank(d, r, shard), rank(next, r, shard));
+          if (in.node(rank(d, r, shard)) != in.node(rank(next, r, shard)))
+            visit(r, rank(d, r, shard), rank(next, r, shard));
     };
     each([&](std::int32_t, std::int32_t from, std::int32_t to) {
       leaving.add(from);
@@ -85,14 +96,16 @@ inline void find_crossings(const mesh& on, const cluster_facts& in, module_layou
 
 }  // namespace detail
 
-// Of every module. A rank sums one gradient at a time, so those who share a node's way out are as many as it has ranks whose sums leave it.
+// Of every module. A rank sums one gradient at a time, so those who share a node's way out are as many as it
+// has ranks whose sums leave it.
 inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in) {
   list<module_layout> out;
   list<std::uint8_t> leaves(of.cluster.ranks, 0);
   const auto summing = [&](const module_plan& own, std::int32_t device, std::int32_t tensor) {
     list<std::int32_t> ranks;
     for (std::int32_t r = 0; r < own.on.split().data; ++r)
-      for (std::int32_t c = 0; c < own.on.split().context; ++c) ranks.push(own.on.rank({device, r, c, tensor}));
+      for (std::int32_t c = 0; c < own.on.split().context; ++c)
+        ranks.push(own.on.rank({device, r, c, tensor}));
     return ranks;
   };
   for (const module_plan& own : of.modules) {
@@ -104,8 +117,9 @@ inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in)
     for (const std::int32_t rank : own.on.ranks()) ranks.add(rank);
     for (std::int32_t d = 0; d < split.stages; ++d) {
       for (std::int32_t r = 0; r < split.data; ++r) {
-        made.devices[index{d} * split.data + r] = {detail::layout_of_axis(own.on, axis::tensor, d, r, in, ranks),
-                                                   detail::layout_of_axis(own.on, axis::context, d, r, in, ranks)};
+        made.devices[index{d} * split.data + r] = {
+            detail::layout_of_axis(own.on, axis::tensor, d, r, in, ranks),
+            detail::layout_of_axis(own.on, axis::context, d, r, in, ranks)};
       }
       for (std::int32_t t = 0; split.data * split.context > 1 && t < split.tensor; ++t) {
         const list<std::int32_t> group = summing(own, d, t);
@@ -127,7 +141,9 @@ inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in)
         const list<std::int32_t> group = summing(own, d, t);
         group_layout one = layout_of(group, in);
         detail::share_way_out(one, group, busy);
-        const auto spread = [](const group_layout& g) { return index{g.nodes} * 65536 + index{g.sharers} * g.per_node; };
+        const auto spread = [](const group_layout& g) {
+          return index{g.nodes} * 65536 + index{g.sharers} * g.per_node;
+        };
         if (spread(one) > spread(most)) most = one;
       }
       out[k].sums.push(most);

@@ -10,17 +10,20 @@ inline double kept_numbers(const plan_pricer& by, index k, index stage) {
   const double uncut = by.bytes().uncut, own = by.work(k, stage).kept;
   if (uncut <= 0) return by.bytes().kept * own;
   const interval layers = detail::layers_of_stage(by.whole().modules[k], by.model().towers[k].layers, stage);
-  return by.bytes().kept * ((1 - uncut) * own + uncut * work_of_layers(by.model().towers[k], layers.begin, layers.end).kept);
+  return by.bytes().kept *
+         ((1 - uncut) * own + uncut * work_of_layers(by.model().towers[k], layers.begin, layers.end).kept);
 }
 
-// What one stage keeps for each microbatch between its forward and its backward. Where backward makes everything again, the rows that came in.
+// What one stage keeps for each microbatch between its forward and its backward. Where backward makes
+// everything again, the rows that came in.
 inline double kept_bytes(const plan_pricer& by, index k, index stage, bool remade) {
   if (!by.learns(k)) return 0;
   if (remade) return stage > 0 ? by.boundary_bytes(k) : 0;
   return kept_numbers(by, k, stage) * by.largest_microbatch(k) * by.bytes().activation;
 }
 
-// What one stage holds on each rank whatever is computed, and of `activations` what is there once, however many microbatches are kept.
+// What one stage holds on each rank whatever is computed, and of `activations` what is there once, however
+// many microbatches are kept.
 inline rank_bytes standing_bytes(const plan_pricer& by, index k, index stage, bool remade) {
   const part_work work = by.work(k, stage);
   const module_plan& own = by.whole().modules[k];
@@ -43,9 +46,12 @@ inline rank_bytes standing_bytes(const plan_pricer& by, index k, index stage, bo
   return out;
 }
 
-// What a rank with the last stage of a module has for a join: rows of the others, and its own with their gradients.
+// What a rank with the last stage of a module has for a join: rows of the others, and its own with their
+// gradients.
 inline double feature_bytes(const plan_pricer& by, index k) {
-  const auto width = [&](index j) { return static_cast<double>(by.model().towers[j].embedding) * by.bytes().feature; };
+  const auto width = [&](index j) {
+    return static_cast<double>(by.model().towers[j].embedding) * by.bytes().feature;
+  };
   const auto homes = [&](index j) {
     const degrees& split = by.whole().modules[j].on.split();
     return static_cast<double>(split.data) * split.context * split.tensor;
@@ -65,8 +71,9 @@ struct plan_memory {
   list<rank_bytes> modules;  // of each module on its fullest rank
 };
 
-// For a program whose costs tell what its stages keep (kept_bytes). A stage has a place for the largest microbatch in each of its slots, as the
-// runtime reserves it, whether or not stages of a rank are full at the same time.
+// For a program whose costs tell what its stages keep (kept_bytes). A stage has a place for the largest
+// microbatch in each of its slots, as the runtime reserves it, whether or not stages of a rank are full at
+// the same time.
 inline plan_memory memory_of(const plan_pricer& by, const program& of, const priced_program& priced) {
   plan_memory out;
   const index modules = by.whole().modules.size();
@@ -75,7 +82,8 @@ inline plan_memory memory_of(const plan_pricer& by, const program& of, const pri
   list<list<rank_bytes>> parts(modules, list<rank_bytes>(of.ranks()));
   list<double> again(of.ranks(), 0);  // of what backward makes again, one stage at a time
   const auto add = [](rank_bytes& to, const rank_bytes& more) {
-    to.weights += more.weights, to.gradients += more.gradients, to.state += more.state, to.features += more.features;
+    to.weights += more.weights, to.gradients += more.gradients, to.state += more.state,
+        to.features += more.features;
   };
   for (const voice& each : of.voices) {
     const index k = each.module;

@@ -36,7 +36,8 @@ class traffic_counter {
     const module_plan& own = by_.whole().modules[k];
     const degrees& split = own.on.split();
     const std::int32_t shards = own.shards();
-    const double microbatches = own.microbatches, again = own.stash >= 0 ? 1 - static_cast<double>(own.stash) / own.whole_group() : 0;
+    const double microbatches = own.microbatches,
+                 again = own.stash >= 0 ? 1 - static_cast<double>(own.stash) / own.whole_group() : 0;
     const double bytes = by_.boundary_bytes(k) * microbatches;
     for (std::int32_t d = 0; d < split.stages && split.stages > 1; ++d) {
       const std::int32_t next = (d + 1) % split.stages;
@@ -67,7 +68,8 @@ class traffic_counter {
         for (std::int32_t c = 0; c < split.context && at.tensor.nodes > 1; ++c)
           add(own.on.group(axis::tensor, {d, r, c, 0}), all_gather_cost(tensor, at.tensor, on_).node_bytes);
         for (std::int32_t t = 0; t < split.tensor && at.context.nodes > 1; ++t)
-          add(own.on.group(axis::context, {d, r, 0, t}), all_to_all_cost(context, at.context, on_).node_bytes);
+          add(own.on.group(axis::context, {d, r, 0, t}),
+              all_to_all_cost(context, at.context, on_).node_bytes);
       }
     }
   }
@@ -83,8 +85,9 @@ class traffic_counter {
       const double gradients = parameters * by_.bytes().gradient;
       double bytes = all_reduce_cost(gradients, group, on_).node_bytes;
       if (own.zero > 0) {
-        bytes = reduce_scatter_cost(gradients, group, on_).node_bytes * (own.zero > 1 ? own.microbatches : 1) +
-                all_gather_cost(parameters * by_.bytes().weight, group, on_).node_bytes;
+        bytes =
+            reduce_scatter_cost(gradients, group, on_).node_bytes * (own.zero > 1 ? own.microbatches : 1) +
+            all_gather_cost(parameters * by_.bytes().weight, group, on_).node_bytes;
       }
       for (std::int32_t t = 0; t < split.tensor; ++t) {
         list<std::int32_t> ranks;

@@ -23,7 +23,8 @@ struct module_profile {
   list<profile_point> points;  // by tensor degree, and for each by samples; no two alike
 };
 
-// Towers measured on one machine. Each stands for all that have equal parts: as wide, with as many heads and tokens, of any number of layers.
+// Towers measured on one machine. Each stands for all that have equal parts: as wide, with as many heads and
+// tokens, of any number of layers.
 struct machine_profile {
   std::string machine;               // in words
   double activation_bytes = 4;       // of a number between layers while it was measured
@@ -35,7 +36,9 @@ struct machine_profile {
 // Puts a point in its place; an equal one is replaced.
 constexpr void add_point(module_profile& to, const profile_point& made) {
   index at = 0;
-  const auto before = [&](const profile_point& each) { return each.tensor != made.tensor ? each.tensor < made.tensor : each.samples < made.samples; };
+  const auto before = [&](const profile_point& each) {
+    return each.tensor != made.tensor ? each.tensor < made.tensor : each.samples < made.samples;
+  };
   while (at < to.points.size() && before(to.points[at])) ++at;
   if (at < to.points.size() && to.points[at].tensor == made.tensor && to.points[at].samples == made.samples) {
     to.points[at] = made;
@@ -60,19 +63,25 @@ constexpr tower_outline parts_alone(tower_outline of) {
 
 }  // namespace detail
 
-// What was measured of a tower with such parts; null: nothing was. Where the measured one was frozen it tells nothing of one that learns.
-constexpr const module_profile* find_measured(const machine_profile& in, const tower_outline& like, const training_bytes& bytes) {
+// What was measured of a tower with such parts; null: nothing was. Where the measured one was frozen it tells
+// nothing of one that learns.
+constexpr const module_profile* find_measured(const machine_profile& in, const tower_outline& like,
+                                              const training_bytes& bytes) {
   if (in.activation_bytes != bytes.activation) return nullptr;
   for (const module_profile& each : in.modules)
-    if (!each.points.empty() && detail::parts_alone(each.of) == detail::parts_alone(like) && (like.frozen || !each.of.frozen)) return &each;
+    if (!each.points.empty() && detail::parts_alone(each.of) == detail::parts_alone(like) &&
+        (like.frozen || !each.of.frozen))
+      return &each;
   return nullptr;
 }
 
 namespace detail {
 
-// Of points of one degree: exact on them and straight between. The last piece goes on beyond them; the first one does below them, down to what no samples
-// at all would take, which is not negative. One point alone stands for its proportion.
-constexpr double along_points(const profile_point* from, index count, double samples, tower_part which, double part_times::*time) {
+// Of points of one degree: exact on them and straight between. The last piece goes on beyond them; the first
+// one does below them, down to what no samples at all would take, which is not negative. One point alone
+// stands for its proportion.
+constexpr double along_points(const profile_point* from, index count, double samples, tower_part which,
+                              double part_times::*time) {
   const auto y = [&](index i) { return from[i].of(which).*time; };
   const auto x = [&](index i) { return from[i].samples; };
   if (count == 1) return y(0) * samples / x(0);
@@ -89,14 +98,17 @@ constexpr double along_points(const profile_point* from, index count, double sam
 
 }  // namespace detail
 
-// Seconds of a part on one rank as measured, for a microbatch of `samples`. A tensor degree that was not measured takes the nearest one's times in
-// proportion; a context part has its share of the rows, so the times of as many samples.
-constexpr part_times measured_times(const module_profile& from, tower_part which, double samples, degrees split) {
+// Seconds of a part on one rank as measured, for a microbatch of `samples`. A tensor degree that was not
+// measured takes the nearest one's times in proportion; a context part has its share of the rows, so the
+// times of as many samples.
+constexpr part_times measured_times(const module_profile& from, tower_part which, double samples,
+                                    degrees split) {
   // Nearest by ratio; of two the lower degree.
   index first = 0, count = 0;
   double nearest = 0;
   for (index i = 0; i < from.points.size();) {
-    const double own = from.points[i].tensor, wanted = split.tensor, ratio = own > wanted ? own / wanted : wanted / own;
+    const double own = from.points[i].tensor, wanted = split.tensor,
+                 ratio = own > wanted ? own / wanted : wanted / own;
     index end = i;
     while (end < from.points.size() && from.points[end].tensor == from.points[i].tensor) ++end;
     if (nearest == 0 || ratio < nearest) {
@@ -106,22 +118,27 @@ constexpr part_times measured_times(const module_profile& from, tower_part which
     }
     i = end;
   }
-  const double scale = static_cast<double>(from.points[first].tensor) / split.tensor, rows = samples / split.context;
+  const double scale = static_cast<double>(from.points[first].tensor) / split.tensor,
+               rows = samples / split.context;
   part_times out;
   for (const auto time : {&part_times::forward, &part_times::backward_input, &part_times::backward_weight})
     out.*time = scale * detail::along_points(from.points.data() + first, count, rows, which, time);
   return out;
 }
 
-// Where estimates take their times from: a profile that has such a tower at such numbers, otherwise the formulas of tower_work.hpp.
-constexpr part_times times_of_layers(const tower_outline& of, index first, index last, double samples, degrees split, const device_facts& on,
-                                     const training_bytes& bytes, const machine_profile* measured) {
-  const module_profile* const found = measured == nullptr || of.cached ? nullptr : find_measured(*measured, of, bytes);
+// Where estimates take their times from: a profile that has such a tower at such numbers, otherwise the
+// formulas of tower_work.hpp.
+constexpr part_times times_of_layers(const tower_outline& of, index first, index last, double samples,
+                                     degrees split, const device_facts& on, const training_bytes& bytes,
+                                     const machine_profile* measured) {
+  const module_profile* const found =
+      measured == nullptr || of.cached ? nullptr : find_measured(*measured, of, bytes);
   if (found == nullptr) return times_of_layers(of, first, last, samples, split, on, bytes);
   part_times out;
   const auto add = [&](tower_part which, double times) {
     const part_times own = measured_times(*found, which, samples, split);
-    for (const auto time : {&part_times::forward, &part_times::backward_input, &part_times::backward_weight}) out.*time += times * (own.*time);
+    for (const auto time : {&part_times::forward, &part_times::backward_input, &part_times::backward_weight})
+      out.*time += times * (own.*time);
   };
   const detail::parts_of_layers have(of, first, last);
   if (have.before) add(tower_part::before, 1);

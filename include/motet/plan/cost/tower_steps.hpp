@@ -14,18 +14,21 @@ struct product_step {
   double rows = 0, inner = 0, columns = 0;
   constexpr double flops() const { return 2 * rows * inner * columns; }
 };
-// Softmax attention: `pairs` of a query and a key, each `width` columns in all heads together. Backward makes the scores again.
+// Softmax attention: `pairs` of a query and a key, each `width` columns in all heads together. Backward makes
+// the scores again.
 struct attention_step {
   double rows = 0, width = 0, pairs = 0;
   double seen = 1;  // the share of pairs that no mask hides
 };
-// What takes a row after the other: FLOPs of forward and of both parts of backward, and numbers read and written there.
+// What takes a row after the other: FLOPs of forward and of both parts of backward, and numbers read and
+// written there.
 struct row_step {
   double forward = 0, input = 0, weight = 0;
   double forward_moved = 0, input_moved = 0, weight_moved = 0;
 };
 
-// All that one rank of a tensor and context group does for one sample of the group: the largest share where a cut is uneven.
+// All that one rank of a tensor and context group does for one sample of the group: the largest share where a
+// cut is uneven.
 struct part_steps {
   list<product_step> products;
   list<attention_step> attention;
@@ -60,7 +63,9 @@ struct tower_steps_builder {
     made.kept += numbers;
     made.kept_stream += numbers;
   }
-  constexpr void product(double rows, index inner, index columns) { made.products.push({rows, real(inner), real(columns)}); }
+  constexpr void product(double rows, index inner, index columns) {
+    made.products.push({rows, real(inner), real(columns)});
+  }
   constexpr void linear(double rows, index inner, index columns, bool bias) {
     product(rows, inner, columns);
     parameter(inner * columns);
@@ -69,19 +74,22 @@ struct tower_steps_builder {
   // Where `again`, backward makes its result again.
   constexpr void norm(double rows, bool again) {
     const double all = rows * width();
-    made.row_by_row.push({8 * all, (again ? 15 : 11) * all, 4 * all, 2 * all, (again ? 6 : 4) * all, 2 * all});
+    made.row_by_row.push(
+        {8 * all, (again ? 15 : 11) * all, 4 * all, 2 * all, (again ? 6 : 4) * all, 2 * all});
     parameter(of.width);
     if (!of.rms) parameter(of.width);
     keep_stream(2 * rows);
   }
-  constexpr void each(double numbers, double forward, double input, double weight, double forward_moved, double input_moved, double weight_moved) {
-    made.row_by_row.push(
-        {forward * numbers, input * numbers, weight * numbers, forward_moved * numbers, input_moved * numbers, weight_moved * numbers});
+  constexpr void each(double numbers, double forward, double input, double weight, double forward_moved,
+                      double input_moved, double weight_moved) {
+    made.row_by_row.push({forward * numbers, input * numbers, weight * numbers, forward_moved * numbers,
+                          input_moved * numbers, weight_moved * numbers});
   }
 
   // `rows` go through the perceptron, `shared` by a tensor group or not.
   constexpr void perceptron(double rows, bool shared) {
-    const index hidden = shared ? largest(of.hidden_width()) : of.hidden_width(), wide = of.gated ? 2 * hidden : hidden;
+    const index hidden = shared ? largest(of.hidden_width()) : of.hidden_width(),
+                wide = of.gated ? 2 * hidden : hidden;
     linear(rows, of.width, wide, true);
     linear(rows, hidden, of.width, true);
     if (of.gated) each(rows * real(hidden), 6, 18, 0, 3, 8, 0);
@@ -108,7 +116,8 @@ struct tower_steps_builder {
   }
 
   constexpr void block() {
-    const index keyed = largest(of.keyed_heads()), heads = keyed * (of.heads / of.keyed_heads()), d = of.columns_of_head();
+    const index keyed = largest(of.keyed_heads()), heads = keyed * (of.heads / of.keyed_heads()),
+                d = of.columns_of_head();
     const index query = heads * d, key = keyed * d, packed = query + 2 * key;
     const double rows = all_rows(), tokens = real(of.tokens);
     norm(own_rows(), true);
@@ -116,7 +125,8 @@ struct tower_steps_builder {
     // Rows are exchanged for heads, whole ones; or keys and values go round.
     const bool exchanged = split.context > 1 && !of.ring;
     const double met = exchanged ? real(share(heads, split.context, 0).size()) * split.context : real(heads);
-    made.attention.push({tokens, met * real(d) / split.context, tokens * tokens, of.causal ? (tokens + 1) / (2 * tokens) : 1});
+    made.attention.push({tokens, met * real(d) / split.context, tokens * tokens,
+                         of.causal ? (tokens + 1) / (2 * tokens) : 1});
     if (of.rotary) each(rows * real(query + key), 3, 3, 0, 2, 2, 0);
     linear(rows, query, of.width, true);
     keep(rows * met * real(packed + query) / real(heads));
@@ -194,7 +204,8 @@ struct tower_steps_builder {
     const index query = of.query_width();
     look_over();
     product(samples, of.width, query);
-    made.parameters += real(round_up(of.width * (query + 2 * of.key_width()), 16) - round_up(2 * of.width * of.key_width(), 16));
+    made.parameters += real(round_up(of.width * (query + 2 * of.key_width()), 16) -
+                            round_up(2 * of.width * of.key_width(), 16));
     made.parameters += real(round_up(query + 2 * of.key_width(), 16) - round_up(2 * of.key_width(), 16));
     each(samples * width(), 0, 2, 0, 4, 6, 0);
     norm(samples, true);

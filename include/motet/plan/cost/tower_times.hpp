@@ -15,21 +15,25 @@ struct part_times {
 
 namespace detail {
 
-// What one device takes: products at the share of its peak that their sides allow, but never less than their numbers take to move; the rest as its
-// numbers move.
+// What one device takes: products at the share of its peak that their sides allow, but never less than their
+// numbers take to move; the rest as its numbers move.
 struct device_clock {
   const device_facts& on;
   double bytes = 2;  // of a number
 
-  constexpr double moving(double numbers) const { return on.bytes_per_second > 0 ? numbers * bytes / on.bytes_per_second : 0; }
+  constexpr double moving(double numbers) const {
+    return on.bytes_per_second > 0 ? numbers * bytes / on.bytes_per_second : 0;
+  }
   constexpr double computing(double flops, double rows, double columns) const {
     const double peak = bytes <= 2 ? on.half_flops : on.single_flops;
     return flops <= 0 ? 0 : flops / (peak * on.products.of(rows, columns));
   }
   constexpr double product(const product_step& of, double samples) const {
-    const double rows = samples * of.rows, moved = rows * of.inner + of.inner * of.columns + rows * of.columns;
+    const double rows = samples * of.rows,
+                 moved = rows * of.inner + of.inner * of.columns + rows * of.columns;
     // Tensor parallelism cuts one side of the weights; the shorter one tells.
-    const double taken = computing(samples * of.flops(), rows, of.inner < of.columns ? of.inner : of.columns), least = moving(moved);
+    const double taken = computing(samples * of.flops(), rows, of.inner < of.columns ? of.inner : of.columns),
+                 least = moving(moved);
     return taken > least ? taken : least;
   }
   constexpr double attention(const attention_step& of, double flops_of_pair, double samples) const {
@@ -39,9 +43,10 @@ struct device_clock {
 
 }  // namespace detail
 
-// For `samples` of the rank's tensor and context group. With numbers between layers of 2 bytes products run at half_flops, else at single_flops.
-constexpr part_times times_of_part(const tower_outline& of, tower_part which, double samples, degrees split, const device_facts& on,
-                                   const training_bytes& bytes) {
+// For `samples` of the rank's tensor and context group. With numbers between layers of 2 bytes products run
+// at half_flops, else at single_flops.
+constexpr part_times times_of_part(const tower_outline& of, tower_part which, double samples, degrees split,
+                                   const device_facts& on, const training_bytes& bytes) {
   const part_steps steps = steps_of(of, which, split);
   const detail::device_clock clock{on, bytes.activation};
   part_times out;
@@ -62,16 +67,20 @@ constexpr part_times times_of_part(const tower_outline& of, tower_part which, do
     out.backward_weight += clock.moving(samples * each.weight_moved);
   }
   // The host runs ahead, so only its sum tells.
-  const double least = on.launch_seconds * static_cast<double>(steps.products.size() + steps.attention.size() + steps.row_by_row.size());
-  for (double part_times::*const part : {&part_times::forward, &part_times::backward_input, &part_times::backward_weight})
+  const double least =
+      on.launch_seconds *
+      static_cast<double>(steps.products.size() + steps.attention.size() + steps.row_by_row.size());
+  for (double part_times::*const part :
+       {&part_times::forward, &part_times::backward_input, &part_times::backward_weight})
     if (out.*part > 0 && out.*part < least) out.*part = least;
   if (of.frozen) out.backward_input = out.backward_weight = 0;
   return out;
 }
 
-// Of the layers [first, last): with `before` where they begin with the first, with `behind` where they end with the last.
-constexpr part_times times_of_layers(const tower_outline& of, index first, index last, double samples, degrees split, const device_facts& on,
-                                     const training_bytes& bytes) {
+// Of the layers [first, last): with `before` where they begin with the first, with `behind` where they end
+// with the last.
+constexpr part_times times_of_layers(const tower_outline& of, index first, index last, double samples,
+                                     degrees split, const device_facts& on, const training_bytes& bytes) {
   const detail::parts_of_layers have(of, first, last);
   part_times out;
   const auto add = [&](tower_part which, double times) {

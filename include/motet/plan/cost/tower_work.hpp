@@ -5,38 +5,43 @@
 
 namespace motet {
 
-// What a part of a tower does for one sample. Numbers that a group exchanges are of whole rows, whoever has them: what an all-gather makes or a
-// reduce-scatter sums.
+// What a part of a tower does for one sample. Numbers that a group exchanges are of whole rows, whoever has
+// them: what an all-gather makes or a reduce-scatter sums.
 struct part_work {
   double forward_flops = 0;
   double input_flops = 0;   // of backward, for what came in
   double weight_flops = 0;  // of backward, for the parameters
   double parameters = 0;    // as they lie in memory
   double kept = 0;          // numbers that backward reads, the rows that came in among them
-  double kept_stream = 0;   // of them those between layers, and statistics, which mixed numbers keep in 4 bytes
-  double remade = 0;        // of them those rows, which are all that stays where backward makes the others again, block by block
+  // of them those between layers, and statistics, which mixed numbers keep in 4 bytes
+  double kept_stream = 0;
+  // of them those rows, which are all that stays where backward makes the others again, block by block
+  double remade = 0;
   double group_numbers = 0, backward_group_numbers = 0;      // of a tensor group
   double context_numbers = 0, backward_context_numbers = 0;  // of a context group
 
   constexpr void add(const part_work& other, double times = 1) {
-    for (const auto field : {&part_work::forward_flops, &part_work::input_flops, &part_work::weight_flops, &part_work::parameters, &part_work::kept,
-                             &part_work::kept_stream, &part_work::remade, &part_work::group_numbers, &part_work::backward_group_numbers,
-                             &part_work::context_numbers, &part_work::backward_context_numbers})
+    for (const auto field :
+         {&part_work::forward_flops, &part_work::input_flops, &part_work::weight_flops,
+          &part_work::parameters, &part_work::kept, &part_work::kept_stream, &part_work::remade,
+          &part_work::group_numbers, &part_work::backward_group_numbers, &part_work::context_numbers,
+          &part_work::backward_context_numbers})
       this->*field += times * other.*field;
   }
   constexpr double backward_flops() const { return input_flops + weight_flops; }
 };
 
-// Samples go through `before`, then `blocks` times through `block`, then through `behind`. A last block that is computed for one row of a sample
-// alone is in `behind`, so there may be one block less than the tower has layers.
+// Samples go through `before`, then `blocks` times through `block`, then through `behind`. A last block that
+// is computed for one row of a sample alone is in `behind`, so there may be one block less than the tower has
+// layers.
 struct tower_work {
   part_work before, block, behind;
   index blocks = 0;
   double boundary = 0;  // numbers between two blocks, or two stages
 };
 
-// On one rank of a tensor and context group, for one sample of the group: the largest share. FLOPs are counted as dry runs count them, with nothing
-// taken off for a causal mask.
+// On one rank of a tensor and context group, for one sample of the group: the largest share. FLOPs are
+// counted as dry runs count them, with nothing taken off for a causal mask.
 constexpr part_work work_of_part(const tower_outline& of, tower_part which, degrees split = {}) {
   part_work out;
   if (of.cached) return out;
@@ -61,32 +66,41 @@ constexpr part_work work_of_part(const tower_outline& of, tower_part which, degr
   out.kept_stream = steps.kept_stream;
 
   const double rows = static_cast<double>(of.tokens) / split.context, width = static_cast<double>(of.width);
-  if (which == tower_part::before && of.cut_vocabulary && of.vocabulary > 0) out.group_numbers = out.backward_group_numbers = rows * width;
+  if (which == tower_part::before && of.cut_vocabulary && of.vocabulary > 0)
+    out.group_numbers = out.backward_group_numbers = rows * width;
   if (which == tower_part::block) {
     out.remade = rows * width / split.tensor;
     out.kept += out.remade;
     out.kept_stream += out.remade;
-    // Attention and perceptron each gather their rows and sum their results; backward does both once more, and gathers again for the weights. Experts
-    // keep the rows that came.
+    // Attention and perceptron each gather their rows and sum their results; backward does both once more,
+    // and gathers again for the weights. Experts keep the rows that came.
     out.group_numbers = 4 * rows * width;
     out.backward_group_numbers = (of.experts > 0 ? 5 : 6) * rows * width;
-    const double own = rows / split.tensor, queries = own * static_cast<double>(of.query_width()), keys = own * static_cast<double>(of.key_width());
-    // Keys and values go round to every other rank, their gradients as well; or queries, keys and values go one way and the result the other.
+    const double own = rows / split.tensor, queries = own * static_cast<double>(of.query_width()),
+                 keys = own * static_cast<double>(of.key_width());
+    // Keys and values go round to every other rank, their gradients as well; or queries, keys and values go
+    // one way and the result the other.
     out.context_numbers = of.ring ? 2 * keys * split.context : 2 * (queries + keys);
     out.backward_context_numbers = (of.ring ? 2 : 1) * out.context_numbers;
   }
   // Embedding and end work on whole samples.
-  if (which != tower_part::block) out.context_numbers = out.backward_context_numbers = rows * width / split.tensor;
+  if (which != tower_part::block)
+    out.context_numbers = out.backward_context_numbers = rows * width / split.tensor;
   if (of.frozen)
-    out.input_flops = out.weight_flops = out.kept = out.kept_stream = out.remade = out.backward_group_numbers = out.backward_context_numbers = 0;
+    out.input_flops = out.weight_flops = out.kept = out.kept_stream = out.remade =
+        out.backward_group_numbers = out.backward_context_numbers = 0;
   return out;
 }
 
-// About the numbers that one microbatch takes while it runs, on one rank for one sample: once, however many are kept.
+// About the numbers that one microbatch takes while it runs, on one rank for one sample: once, however many
+// are kept.
 constexpr double working_numbers(const tower_outline& of, degrees split = {}) {
   if (of.cached) return 0;
-  const double rows = static_cast<double>(of.tokens) / split.context, width = rows * static_cast<double>(of.width), own = width / split.tensor;
-  const auto cut = [&](index whole) { return rows * static_cast<double>(share(whole, split.tensor, 0).size()); };
+  const double rows = static_cast<double>(of.tokens) / split.context,
+               width = rows * static_cast<double>(of.width), own = width / split.tensor;
+  const auto cut = [&](index whole) {
+    return rows * static_cast<double>(share(whole, split.tensor, 0).size());
+  };
   const double gathered = (split.tensor > 1 ? 2 * width : 0) + (split.context > 1 ? 6 * width : 0);
   const auto larger = [](double a, double b) { return a > b ? a : b; };
   // Hidden units or their gradients; for experts also the rows that they were given.
@@ -94,14 +108,16 @@ constexpr double working_numbers(const tower_outline& of, degrees split = {}) {
   if (of.experts > 0) hidden = static_cast<double>(of.chosen) * 2 * (hidden + width);
   // Forward that keeps nothing: the stream at five places; or the patches of all pictures.
   const double attended = 2 * (cut(of.query_width()) + cut(of.key_width()));
-  const double forward = larger(5 * own + gathered + larger(attended, hidden), rows * static_cast<double>(of.patch) / split.tensor + 4 * own);
+  const double forward = larger(5 * own + gathered + larger(attended, hidden),
+                                rows * static_cast<double>(of.patch) / split.tensor + 4 * own);
   if (of.frozen) return forward;
   // Backward: gradients of the stream at six places, the normed rows and their gradient.
   return larger(forward, 8 * own + gathered + larger(hidden, cut(of.query_width())));
 }
 
 constexpr tower_work work_of(const tower_outline& of) {
-  return {work_of_part(of, tower_part::before), work_of_part(of, tower_part::block), work_of_part(of, tower_part::behind), of.whole_blocks(),
+  return {work_of_part(of, tower_part::before), work_of_part(of, tower_part::block),
+          work_of_part(of, tower_part::behind), of.whole_blocks(),
           of.cached ? 0 : static_cast<double>(of.tokens * of.width)};
 }
 
@@ -111,7 +127,8 @@ namespace detail {
 struct parts_of_layers {
   bool before = false, behind = false;
   index blocks = 0;
-  constexpr parts_of_layers(const tower_outline& of, index first, index last) : before(first == 0), behind(last == of.layers) {
+  constexpr parts_of_layers(const tower_outline& of, index first, index last)
+      : before(first == 0), behind(last == of.layers) {
     const index whole = of.whole_blocks();
     blocks = (last < whole ? last : whole) - (first < whole ? first : whole);
   }
@@ -119,7 +136,8 @@ struct parts_of_layers {
 
 }  // namespace detail
 
-// Of the layers [first, last): with `before` where they begin with the first, with `behind` where they end with the last.
+// Of the layers [first, last): with `before` where they begin with the first, with `behind` where they end
+// with the last.
 constexpr part_work work_of_layers(const tower_outline& of, index first, index last, degrees split = {}) {
   const detail::parts_of_layers have(of, first, last);
   part_work out;

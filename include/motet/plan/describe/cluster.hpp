@@ -16,7 +16,9 @@ struct device_facts {
   double memory_bytes = 0;      // that a rank may fill
   double bytes_per_second = 0;  // of that memory
   efficiency_curve products;
-  double launch_seconds = 0;  // that each step of a layer takes at least, forward and in either part of backward: what the host needs to ask for it
+  // that each step of a layer takes at least, forward and in either part of backward: what the host needs to
+  // ask for it
+  double launch_seconds = 0;
   friend constexpr bool operator==(const device_facts&, const device_facts&) = default;
 };
 

@@ -10,13 +10,15 @@
 
 namespace motet {
 
-// Clusters with names. Memory is in whole GiB what the driver tells, less about one for itself; wires are what collective operations reach, not what
-// data sheets say. docs/plan/cluster.md tells where every number is from.
+// Clusters with names. Memory is in whole GiB what the driver tells, less about one for itself; wires are
+// what collective operations reach, not what data sheets say. docs/plan/cluster.md tells where every number
+// is from.
 inline constexpr double gib = 1 << 30;
 inline constexpr cluster_facts known_clusters[] = {
-    // 8 nodes p3.16xlarge, as in the paper on DistMM. Its runs must have kept their numbers otherwise than this library: 1.52 billion parameters on a
-    // device of 16 GB leave 10 bytes for each at most, so 16-bit weights and gradients and two moments of 8 bits; and layers of PyTorch keep 17 or 18
-    // numbers for each of a row's columns where ours keep 10, a quarter of them whole on every rank of a tensor group.
+    // 8 nodes p3.16xlarge, as in the paper on DistMM. Its runs must have kept their numbers otherwise than
+    // this library: 1.52 billion parameters on a device of 16 GB leave 10 bytes for each at most, so 16-bit
+    // weights and gradients and two moments of 8 bits; and layers of PyTorch keep 17 or 18 numbers for each
+    // of a row's columns where ours keep 10, a quarter of them whole on every rank of a tensor group.
     {"v100",
      {"V100-SXM2-16GB", 125e12, 15.7e12, 15 * gib, 900e9, {0.39, 500, 64}, 420e-6},
      8,
@@ -26,11 +28,35 @@ inline constexpr cluster_facts known_clusters[] = {
      0,
      {.weight = 2, .gradient = 2, .state = 2, .kept = 1.75, .uncut = 0.25}},
     // 8 nodes DGX.
-    {"a100", {"A100-SXM4-80GB", 312e12, 19.5e12, 78 * gib, 2039e9, {0.8, 128, 128}}, 8, 8, {3.4e-6, 235e9}, {14e-6, 192e9}, 24e9},
-    {"h100", {"H100-SXM5-80GB", 989e12, 67e12, 78 * gib, 3350e9, {0.7, 256, 256}}, 8, 8, {3.4e-6, 370e9}, {14e-6, 384e9}, 48e9},
-    {"h200", {"H200-SXM5-141GB", 989e12, 67e12, 139 * gib, 4800e9, {0.7, 256, 256}}, 8, 8, {3.4e-6, 370e9}, {14e-6, 384e9}, 48e9},
+    {"a100",
+     {"A100-SXM4-80GB", 312e12, 19.5e12, 78 * gib, 2039e9, {0.8, 128, 128}},
+     8,
+     8,
+     {3.4e-6, 235e9},
+     {14e-6, 192e9},
+     24e9},
+    {"h100",
+     {"H100-SXM5-80GB", 989e12, 67e12, 78 * gib, 3350e9, {0.7, 256, 256}},
+     8,
+     8,
+     {3.4e-6, 370e9},
+     {14e-6, 384e9},
+     48e9},
+    {"h200",
+     {"H200-SXM5-141GB", 989e12, 67e12, 139 * gib, 4800e9, {0.7, 256, 256}},
+     8,
+     8,
+     {3.4e-6, 370e9},
+     {14e-6, 384e9},
+     48e9},
     // Ranks that are threads of a machine without a GPU, and gigabit Ethernet.
-    {"laptop", {"processor core", 40e9, 40e9, 1 * gib, 10e9, {0.9, 8, 8}}, 1, 8, {2e-6, 5e9}, {50e-6, 0.125e9}, 0},
+    {"laptop",
+     {"processor core", 40e9, 40e9, 1 * gib, 10e9, {0.9, 8, 8}},
+     1,
+     8,
+     {2e-6, 5e9},
+     {50e-6, 0.125e9},
+     0},
 };
 
 inline constexpr std::int64_t most_devices = 1 << 20;
@@ -39,7 +65,8 @@ inline constexpr std::int64_t most_devices = 1 << 20;
 inline void require_size(const cluster_facts& of, std::string_view what) {
   const std::int64_t devices = std::int64_t{of.nodes} * of.devices_per_node;
   if (devices > most_devices)
-    fail(cluster_of_no_size, std::string(what) + " are " + std::to_string(devices) + " devices, wanted at most " + std::to_string(most_devices));
+    fail(cluster_of_no_size, std::string(what) + " are " + std::to_string(devices) +
+                                 " devices, wanted at most " + std::to_string(most_devices));
 }
 
 // Null when there is none of that name.
@@ -49,14 +76,16 @@ constexpr const cluster_facts* find_cluster(std::string_view name) {
   return nullptr;
 }
 
-// Throws MT-P75 or MT-P76. `text` is NAME, NAME:NODES or NAME:NODESxDEVICES; the way out of a node stays the same when it has fewer devices.
+// Throws MT-P75 or MT-P76. `text` is NAME, NAME:NODES or NAME:NODESxDEVICES; the way out of a node stays the
+// same when it has fewer devices.
 inline cluster_facts cluster_named(std::string_view text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::string name(text.substr(0, colon));
   const cluster_facts* const found = find_cluster(name);
   if (found == nullptr) {
     std::string all;
-    for (const cluster_facts& each : known_clusters) all += (all.empty() ? "" : ", ") + std::string(each.name.view());
+    for (const cluster_facts& each : known_clusters)
+      all += (all.empty() ? "" : ", ") + std::string(each.name.view());
     fail(no_such_cluster, "got \"" + name + "\", wanted one of " + all + ", or a file that ends with .json");
   }
   cluster_facts out = *found;
@@ -72,7 +101,8 @@ inline cluster_facts cluster_named(std::string_view text) {
     ++at;
     understood = number(out.devices_per_node);
   }
-  if (!understood || at != end) fail(cluster_of_no_size, "got \"" + std::string(text) + "\", wanted numbers of at least 1");
+  if (!understood || at != end)
+    fail(cluster_of_no_size, "got \"" + std::string(text) + "\", wanted numbers of at least 1");
   require_size(out, text);
   return out;
 }

@@ -5,70 +5,89 @@
 
 namespace motet {
 
-inline constexpr message plan_unknown_field{
-    "MT-P70", "a plan, a model or a cluster has no such field", "it is misspelt, or belongs elsewhere in the file",
-    "plan.md, model_file.md and cluster.md in docs/plan list all fields; leave out what keeps its usual value"};
-inline constexpr message plan_wrong_kind{"MT-P71", "a field of a plan, a model or a cluster is missing or of another kind than wanted",
-                                         "a number is quoted, a list is not closed where it should be, or a field was forgotten",
-                                         "plan.md, model_file.md and cluster.md in docs/plan say what each field holds"};
+inline constexpr message plan_unknown_field{"MT-P70", "a plan, a model or a cluster has no such field",
+                                            "it is misspelt, or belongs elsewhere in the file",
+                                            "plan.md, model_file.md and cluster.md in docs/plan list all "
+                                            "fields; leave out what keeps its usual value"};
+inline constexpr message plan_wrong_kind{
+    "MT-P71", "a field of a plan, a model or a cluster is missing or of another kind than wanted",
+    "a number is quoted, a list is not closed where it should be, or a field was forgotten",
+    "plan.md, model_file.md and cluster.md in docs/plan say what each field holds"};
 inline constexpr message plan_out_of_range{"MT-P72", "a number of a plan or a model is out of range",
-                                           "it is misspelt, or larger than any program can be", "Correct the number"};
-inline constexpr message no_such_plan{"MT-P73", "there is no such plan", "the name is misspelt, or it is a file that is not there",
+                                           "it is misspelt, or larger than any program can be",
+                                           "Correct the number"};
+inline constexpr message no_such_plan{"MT-P73", "there is no such plan",
+                                      "the name is misspelt, or it is a file that is not there",
                                       "--list-plans tells all names; a file ends with .json"};
-inline constexpr message plan_of_other_ranks{"MT-P74", "a plan is for as many ranks as it says", "another number of ranks was started or asked for",
+inline constexpr message plan_of_other_ranks{"MT-P74", "a plan is for as many ranks as it says",
+                                             "another number of ranks was started or asked for",
                                              "Start as many ranks as the plan has, or choose another plan"};
 
-inline constexpr message no_such_cluster{"MT-P75", "there is no such cluster", "the name is misspelt, or it is a file that is not there",
-                                         "docs/plan/cluster.md describes those with names and the file that describes another one"};
+inline constexpr message no_such_cluster{
+    "MT-P75", "there is no such cluster", "the name is misspelt, or it is a file that is not there",
+    "docs/plan/cluster.md describes those with names and the file that describes another one"};
 inline constexpr message cluster_of_no_size{"MT-P76", "a cluster's size is nodes and devices of a node",
                                             "a number is zero, misspelt, or larger than any plan can be",
                                             "Write NAME:NODES or NAME:NODESxDEVICES, as in h100:16x8"};
-inline constexpr message cluster_out_of_range{"MT-P77", "a rate, a size or a time of a cluster is out of range",
-                                              "a unit is wrong (all are bytes, seconds, operations a second), or nothing would ever arrive",
-                                              "docs/plan/cluster.md tells the unit and the range of each field"};
-inline constexpr message model_not_planned{"MT-P78", "a model is towers that all meet in one join",
-                                           "a tower feeds another, or some of them meet elsewhere",
-                                           "Plan the towers that meet in the contrastive loss; docs/plan/model_file.md says what a join may be"};
-inline constexpr message tower_does_not_fit{"MT-P79", "the numbers of a tower fit each other", "one of them is misspelt, or of another tower",
+inline constexpr message cluster_out_of_range{
+    "MT-P77", "a rate, a size or a time of a cluster is out of range",
+    "a unit is wrong (all are bytes, seconds, operations a second), or nothing would ever arrive",
+    "docs/plan/cluster.md tells the unit and the range of each field"};
+inline constexpr message model_not_planned{
+    "MT-P78", "a model is towers that all meet in one join",
+    "a tower feeds another, or some of them meet elsewhere",
+    "Plan the towers that meet in the contrastive loss; docs/plan/model_file.md says what a join may be"};
+inline constexpr message tower_does_not_fit{"MT-P79", "the numbers of a tower fit each other",
+                                            "one of them is misspelt, or of another tower",
                                             "docs/plan/model_file.md says what each number must divide"};
 inline constexpr message tower_names_differ{"MT-P80", "the towers of a model have names of their own",
                                             "a name occurs twice, or is misspelt where towers meet",
                                             "Give each tower one name, and use it in joins and edges"};
-inline constexpr message no_function_name{"MT-P81", "a plan's header needs a name that a function can have",
-                                          "it is a word of C++, or has other characters than letters, digits and single underscores",
-                                          "Begin with a letter: --name clip_on_64"};
-inline constexpr message no_such_model{"MT-P82", "there is no such model", "the name is misspelt, or it is a file that is not there",
+inline constexpr message no_function_name{
+    "MT-P81", "a plan's header needs a name that a function can have",
+    "it is a word of C++, or has other characters than letters, digits and single underscores",
+    "Begin with a letter: --name clip_on_64"};
+inline constexpr message no_such_model{"MT-P82", "there is no such model",
+                                       "the name is misspelt, or it is a file that is not there",
                                        "--list-models tells all names; a file ends with .json"};
-inline constexpr message pin_not_understood{"MT-P83", "a pin is a tower and what is settled for it",
-                                            "a colon or an equals sign is missing, or the tower is not in the model",
-                                            "Write TOWER:FIELD=VALUE,FIELD=VALUE, with ; before the next tower"};
+inline constexpr message pin_not_understood{
+    "MT-P83", "a pin is a tower and what is settled for it",
+    "a colon or an equals sign is missing, or the tower is not in the model",
+    "Write TOWER:FIELD=VALUE,FIELD=VALUE, with ; before the next tower"};
 inline constexpr message result_without_plan{"MT-P84", "the result of a search holds at least one plan",
-                                             "its list was emptied, or the file is another program's", "Write it anew with plan_cluster --emit json"};
-inline constexpr message model_fits_nowhere{"MT-P85", "a model fits into the memory of a cluster",
-                                            "its devices are too few or too small, or pins forbid every plan that fits",
-                                            "Take a larger cluster, fewer bytes for each number, or loosen pins"};
+                                             "its list was emptied, or the file is another program's",
+                                             "Write it anew with plan_cluster --emit json"};
+inline constexpr message model_fits_nowhere{
+    "MT-P85", "a model fits into the memory of a cluster",
+    "its devices are too few or too small, or pins forbid every plan that fits",
+    "Take a larger cluster, fewer bytes for each number, or loosen pins"};
 inline constexpr message batch_does_not_divide{
     "MT-P86", "a batch is so many samples for each loss, and each replica has one at least",
     "batch and contrastive batch are not multiples of each other, or a pinned degree asks for more samples",
     "Take one of the batches that are offered"};
-inline constexpr message pins_contradict{"MT-P87", "what is pinned of the towers can be so together", "two numbers ask for different plans",
+inline constexpr message pins_contradict{"MT-P87", "what is pinned of the towers can be so together",
+                                         "two numbers ask for different plans",
                                          "Leave out one of the two that are named"};
-inline constexpr message no_devices{"MT-P88", "a plan needs a device at least, and towers to put on it", "the cluster or the model is empty",
-                                    "Give nodes, devices and towers"};
-inline constexpr message no_plan_left{"MT-P89", "some plan satisfies everything that is pinned",
-                                      "towers must not share ranks, and there are fewer devices than they need together",
-                                      "Loosen a pin, or let towers share ranks"};
-inline constexpr message profile_misfit{"MT-P90", "a profile has points of towers, each once",
-                                        "a list is empty or too short, or two entries are of the same",
-                                        "Write it anew with the program profile; docs/plan/profile.md says what each field holds"};
-inline constexpr message profile_out_of_range{"MT-P91", "a time or a rate of a profile is out of range",
-                                              "a unit is wrong (all are seconds, FLOPs and bytes)",
-                                              "Write it anew with the program profile, or correct the number"};
+inline constexpr message no_devices{"MT-P88", "a plan needs a device at least, and towers to put on it",
+                                    "the cluster or the model is empty", "Give nodes, devices and towers"};
+inline constexpr message no_plan_left{
+    "MT-P89", "some plan satisfies everything that is pinned",
+    "towers must not share ranks, and there are fewer devices than they need together",
+    "Loosen a pin, or let towers share ranks"};
+inline constexpr message profile_misfit{
+    "MT-P90", "a profile has points of towers, each once",
+    "a list is empty or too short, or two entries are of the same",
+    "Write it anew with the program profile; docs/plan/profile.md says what each field holds"};
+inline constexpr message profile_out_of_range{
+    "MT-P91", "a time or a rate of a profile is out of range",
+    "a unit is wrong (all are seconds, FLOPs and bytes)",
+    "Write it anew with the program profile, or correct the number"};
 
-inline constexpr message plan_messages[] = {plan_unknown_field, plan_wrong_kind,       plan_out_of_range,    no_such_plan,       plan_of_other_ranks,
-                                            no_such_cluster,    cluster_of_no_size,    cluster_out_of_range, model_not_planned,  tower_does_not_fit,
-                                            tower_names_differ, no_function_name,      no_such_model,        pin_not_understood, result_without_plan,
-                                            model_fits_nowhere, batch_does_not_divide, pins_contradict,      no_devices,         no_plan_left,
-                                            profile_misfit,     profile_out_of_range};
+inline constexpr message plan_messages[] = {
+    plan_unknown_field, plan_wrong_kind,       plan_out_of_range,    no_such_plan,       plan_of_other_ranks,
+    no_such_cluster,    cluster_of_no_size,    cluster_out_of_range, model_not_planned,  tower_does_not_fit,
+    tower_names_differ, no_function_name,      no_such_model,        pin_not_understood, result_without_plan,
+    model_fits_nowhere, batch_does_not_divide, pins_contradict,      no_devices,         no_plan_left,
+    profile_misfit,     profile_out_of_range};
 
 }  // namespace motet

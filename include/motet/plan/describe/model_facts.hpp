@@ -25,7 +25,8 @@ constexpr module_facts facts_of_module() {
   out.name = label(Module::name);
   out.frozen = Module::frozen;
   if constexpr (requires { net::stage::layers; }) out.layers = net::stage::layers;
-  if constexpr (requires { net::config.tower().attention; }) out.key_heads = net::config.tower().attention.shape().kv_heads;
+  if constexpr (requires { net::config.tower().attention; })
+    out.key_heads = net::config.tower().attention.shape().kv_heads;
   else out.attends = false;
   return out;
 }

@@ -10,28 +10,32 @@ namespace motet {
 // How one module is spread, and how its samples go through it.
 struct module_plan {
   label name;
-  mesh on;                         // degrees and ranks
-  int chunks = 1;                  // stages of each device, for schedules that have several
-  list<index> layers = {};         // of each stage; empty: as even as possible
-  list<std::uint8_t> remade = {};  // of each stage, whether backward makes again what it needs; empty: none does
-  int microbatches = 1;            // of each replica in a step
-  int group = 0;                   // of them for each loss; 0: all
-  int stash = -1;                  // of a group kept from their first forward, the others run forward twice; -1: all
-  int ahead = 0;                   // forwards more than needed before each backward
-  int zero = 0;                    // 1: replicas share the optimizer's state, 2: gradients too
-  bool balanced = true;            // context parts of equal work under a causal mask
+  mesh on;                  // degrees and ranks
+  int chunks = 1;           // stages of each device, for schedules that have several
+  list<index> layers = {};  // of each stage; empty: as even as possible
+  // of each stage, whether backward makes again what it needs; empty: none does
+  list<std::uint8_t> remade = {};
+  int microbatches = 1;  // of each replica in a step
+  int group = 0;         // of them for each loss; 0: all
+  // of a group kept from their first forward, the others run forward twice; -1: all
+  int stash = -1;
+  int ahead = 0;         // forwards more than needed before each backward
+  int zero = 0;          // 1: replicas share the optimizer's state, 2: gradients too
+  bool balanced = true;  // context parts of equal work under a causal mask
 
   constexpr int stages() const { return on.split().stages * chunks; }
   constexpr int whole_group() const { return group > 0 ? group : microbatches; }
   constexpr int groups() const { return whole_group() > 0 ? microbatches / whole_group() : 0; }
   constexpr std::int32_t shards() const { return on.split().context * on.split().tensor; }
   // Where the samples of a step go.
-  constexpr sample_split split(index samples) const { return {samples, groups(), on.split().data, whole_group()}; }
+  constexpr sample_split split(index samples) const {
+    return {samples, groups(), on.split().data, whole_group()};
+  }
   friend constexpr bool operator==(const module_plan&, const module_plan&) = default;
 };
 
-// A strategy for every module and the schedule that plays them: a value. As a constant expression the compiler proves it, read from a file the same
-// function does (check_plan.hpp).
+// A strategy for every module and the schedule that plays them: a value. As a constant expression the
+// compiler proves it, read from a file the same function does (check_plan.hpp).
 struct plan {
   cluster_shape cluster;
   label schedule = "batch_sync";

@@ -13,8 +13,8 @@ enum class tower_end : std::uint8_t {
   attention,  // a learned query looks over all of them
 };
 
-// What the costs of a module follow from: a stack of equal transformer blocks over the rows (patches, tokens) of its samples, something before it
-// that makes rows of a sample, and a projection to features.
+// What the costs of a module follow from: a stack of equal transformer blocks over the rows (patches, tokens)
+// of its samples, something before it that makes rows of a sample, and a projection to features.
 struct tower_outline {
   label name;
   index layers = 1;
@@ -56,16 +56,19 @@ struct tower_outline {
   constexpr index whole_blocks() const { return end == tower_end::block_of_row ? layers - 1 : layers; }
 };
 
-// Whether the numbers fit each other, as check() of a net's configuration asks; found.where is 0 for sizes, 1 for heads, 2 for key heads, 3 for
-// experts.
+// Whether the numbers fit each other, as check() of a net's configuration asks; found.where is 0 for sizes, 1
+// for heads, 2 for key heads, 3 for experts.
 constexpr verdict check(const tower_outline& of) {
   for (const index each : {of.layers, of.width, of.heads, of.tokens})
     if (each < 1) return {reason::not_positive, 0, each, 1};
-  for (const index each : {of.key_heads, of.hidden, of.vocabulary, of.patch, of.embedding, of.head_width, of.experts})
+  for (const index each :
+       {of.key_heads, of.hidden, of.vocabulary, of.patch, of.embedding, of.head_width, of.experts})
     if (each < 0) return {reason::not_positive, 0, each, 0};
-  if (of.head_width == 0 && of.width % of.heads != 0) return {reason::heads_do_not_divide, 1, of.heads, of.width};
+  if (of.head_width == 0 && of.width % of.heads != 0)
+    return {reason::heads_do_not_divide, 1, of.heads, of.width};
   if (of.heads % of.keyed_heads() != 0) return {reason::kv_heads_do_not_divide, 2, of.key_heads, of.heads};
-  if (of.experts > 0 && (of.chosen < 1 || of.chosen > of.experts)) return {reason::experts_do_not_fit, 3, of.experts, of.chosen};
+  if (of.experts > 0 && (of.chosen < 1 || of.chosen > of.experts))
+    return {reason::experts_do_not_fit, 3, of.experts, of.chosen};
   return {};
 }
 
@@ -80,7 +83,8 @@ struct model_shape {
 // What check_plan() asks of each tower.
 constexpr list<module_facts> facts_of(const model_shape& of) {
   list<module_facts> out;
-  for (const tower_outline& each : of.towers) out.push({each.name, each.layers, each.keyed_heads(), true, each.frozen || each.cached});
+  for (const tower_outline& each : of.towers)
+    out.push({each.name, each.layers, each.keyed_heads(), true, each.frozen || each.cached});
   return out;
 }
 

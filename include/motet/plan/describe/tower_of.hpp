@@ -35,13 +35,16 @@ constexpr void outline_input(tower_outline& out, const token_config& c) {
 
 }  // namespace detail
 
-// What the planner knows of a typed net: a vit or a text_tower. Text counts as samples of its longest length; where they are shorter, set `tokens`.
+// What the planner knows of a typed net: a vit or a text_tower. Text counts as samples of its longest length;
+// where they are shorter, set `tokens`.
 template <class Net>
 constexpr tower_outline outline_of(label name) {
   static_assert(
-      requires { Net::config.tower(); } && (
-                                               requires { Net::config.patches(); } || requires { Net::config.tokens(); }),
-      "motet: only a vit or a text_tower tells what it costs; describe other nets by a tower_outline of your own");
+      requires { Net::config.tower(); } &&
+          (
+              requires { Net::config.patches(); } || requires { Net::config.tokens(); }),
+      "motet: only a vit or a text_tower tells what it costs; describe other nets by a tower_outline of your "
+      "own");
   constexpr tower_config own = Net::config.tower();
   tower_outline out;
   out.name = name;

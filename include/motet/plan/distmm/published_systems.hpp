@@ -6,16 +6,20 @@
 
 namespace motet {
 
-// What the systems of the paper on DistMM (Huang et al., NSDI'24) have in common, and this library does otherwise.
+// What the systems of the paper on DistMM (Huang et al., NSDI'24) have in common, and this library does
+// otherwise.
 struct published_question {
   model_shape model;  // its tables of tokens are cut by tensor parallelism, as Megatron-LM does
   search_options options;
   index losses = 1;  // in a step
 
   // Throws MT-P86 to MT-P88 for what no search could answer.
-  published_question(const model_shape& of, const cluster_facts& on, index samples, const search_options& asked) : model(of), options(asked) {
+  published_question(const model_shape& of, const cluster_facts& on, index samples,
+                     const search_options& asked)
+      : model(of), options(asked) {
     require_question(of, on, samples, asked);
-    if (!asked.pins.empty()) fail(pins_contradict, std::string(asked.pins[0].name.view()) + ": a pin, and a search by fixed rules");
+    if (!asked.pins.empty())
+      fail(pins_contradict, std::string(asked.pins[0].name.view()) + ": a pin, and a search by fixed rules");
     for (tower_outline& each : model.towers) each.cut_vocabulary = true;
     // Gradients are summed when all of them are there, and those of features travel.
     options.play.sums_overlap = false;
@@ -24,14 +28,16 @@ struct published_question {
   }
 };
 
-// The next number of microbatches for so many samples that makes them smaller, by an eighth or so; more than `samples` at the end.
+// The next number of microbatches for so many samples that makes them smaller, by an eighth or so; more than
+// `samples` at the end.
 constexpr index more_microbatches(index samples, index count) {
   const auto size = [&](index parts) { return (samples + parts - 1) / parts; };
   const index wanted = std::min(size(count) - 1, size(count + count / 8));
   return wanted < 1 ? samples + 1 : size(wanted);
 }
 
-// How many microbatches of a group can be kept from their first forward, the others run again: the most that fits(count) allows; -1: not even none.
+// How many microbatches of a group can be kept from their first forward, the others run again: the most that
+// fits(count) allows; -1: not even none.
 template <class Fits>
 index kept_of_group(index group, Fits fits) {
   if (fits(group)) return group;

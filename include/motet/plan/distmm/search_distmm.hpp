@@ -11,17 +11,20 @@
 
 namespace motet {
 
-// The planner as it was published (Huang et al., "DistMM", NSDI'24): a ladder of rules says how each tower is cut, a dynamic programme over devices
-// how many replicas it has, and no two towers share a rank. docs/plan/published.md says what the paper leaves open and how it is read here.
+// The planner as it was published (Huang et al., "DistMM", NSDI'24): a ladder of rules says how each tower is
+// cut, a dynamic programme over devices how many replicas it has, and no two towers share a rank.
+// docs/plan/published.md says what the paper leaves open and how it is read here.
 
-// How a tower is cut: not at all where it fits a device; else into the fewest tensor parts that fit the devices of a node; else into as many parts as
-// a node has devices, and the fewest stages, each on a node. `data` is 1. A tower that fits nowhere is cut as far as it goes.
+// How a tower is cut: not at all where it fits a device; else into the fewest tensor parts that fit the
+// devices of a node; else into as many parts as a node has devices, and the fewest stages, each on a node.
+// `data` is 1. A tower that fits nowhere is cut as far as it goes.
 inline degrees distmm_degrees(const tower_outline& of, const cluster_facts& on, double bytes_of_parameter) {
   degrees cut;
   const auto fits = [&] {
     for (index s = 0; s < cut.stages; ++s) {
       const interval own = share(of.layers, cut.stages, s);
-      if (held_parameters(of, own.begin, own.end, cut.tensor) * bytes_of_parameter > on.device.memory_bytes) return false;
+      if (held_parameters(of, own.begin, own.end, cut.tensor) * bytes_of_parameter > on.device.memory_bytes)
+        return false;
     }
     return true;
   };
@@ -29,7 +32,8 @@ inline degrees distmm_degrees(const tower_outline& of, const cluster_facts& on, 
     return tensor <= on.devices_per_node && tensor <= of.keyed_heads() && on.devices_per_node % tensor == 0;
   };
   while (!fits() && allowed(2 * cut.tensor)) cut.tensor *= 2;
-  while (!fits() && cut.stages < of.layers && index{cut.stages + 1} * cut.tensor <= on.devices()) ++cut.stages;
+  while (!fits() && cut.stages < of.layers && index{cut.stages + 1} * cut.tensor <= on.devices())
+    ++cut.stages;
   return cut;
 }
 
@@ -43,11 +47,13 @@ struct distmm_choice {
 
 class distmm_tower {
  public:
-  distmm_tower(const tower_outline& of, degrees cut, const cluster_facts& on, index samples, const published_question& asked)
+  distmm_tower(const tower_outline& of, degrees cut, const cluster_facts& on, index samples,
+               const published_question& asked)
       : on_(on), samples_(samples), losses_(asked.losses), options_(asked.options), cut_(cut) {
     alone_.towers.push(of);
     for (const tower_outline& each : asked.model.towers)
-      if (!(each.name == of.name)) others_ += static_cast<double>(samples / asked.losses * each.embedding) * asked.options.bytes.feature;
+      if (!(each.name == of.name))
+        others_ += static_cast<double>(samples / asked.losses * each.embedding) * asked.options.bytes.feature;
   }
   const degrees& cut() const { return cut_; }
 
@@ -56,7 +62,8 @@ class distmm_tower {
     const index own = (samples_ / losses_ + replicas - 1) / replicas;  // of a replica, for one loss
     bool found = false;
     index most = own;
-    for (index group = 1; group <= most && samples_ >= replicas * losses_ * group; group = more_microbatches(own, group)) {
+    for (index group = 1; group <= most && samples_ >= replicas * losses_ * group;
+         group = more_microbatches(own, group)) {
       const index kept = kept_of_group(group, [&](index count) {
         if (count < group && !learns()) return false;
         ++considered;
@@ -90,15 +97,20 @@ class distmm_tower {
     for (index s = 0; s < stages; ++s) {
       const auto here = static_cast<std::int32_t>(s);
       const stage_seconds at = by.stage(0, s, 0, here, s + 1 < stages ? here + 1 : -1);
-      const auto live = static_cast<double>(std::min<index>({of.how.microbatches, group + stages - 1 - s, kept + stages - s}));
+      const auto live = static_cast<double>(
+          std::min<index>({of.how.microbatches, group + stages - 1 - s, kept + stages - s}));
       const double features = s + 1 == stages ? feature_bytes(by, 0) + others_ : 0;
-      if (standing_bytes(by, 0, s, at.remade).total() + live * kept_bytes(by, 0, s, at.remade) + features > on_.device.memory_bytes) return false;
+      if (standing_bytes(by, 0, s, at.remade).total() + live * kept_bytes(by, 0, s, at.remade) + features >
+          on_.device.memory_bytes)
+        return false;
       forward = std::max(forward, at.forward());
       if (learns()) backward = std::max(backward, at.backward());
       tail = std::max(tail, at.sum_left + at.update);
     }
-    const auto turns = static_cast<double>(group), hops = static_cast<double>(stages - 1), again = static_cast<double>(group - kept) * forward;
-    of.seconds = {(turns + hops) * forward, turns * (forward + backward) + again, again + (turns + hops) * backward + tail};
+    const auto turns = static_cast<double>(group), hops = static_cast<double>(stages - 1),
+               again = static_cast<double>(group - kept) * forward;
+    of.seconds = {(turns + hops) * forward, turns * (forward + backward) + again,
+                  again + (turns + hops) * backward + tail};
     return true;
   }
 
@@ -111,7 +123,8 @@ class distmm_tower {
 };
 
 // What the balancer chose, on the seats that send least out of nodes.
-inline bool seated(const list<module_plan>& modules, const published_question& asked, const cluster_facts& on, index samples, plan& out) {
+inline bool seated(const list<module_plan>& modules, const published_question& asked, const cluster_facts& on,
+                   index samples, plan& out) {
   out.cluster = {on.devices(), on.nodes > 1 ? on.devices_per_node : 0};
   out.modules = modules;
   list<seating> seats;
@@ -119,18 +132,21 @@ inline bool seated(const list<module_plan>& modules, const published_question& a
     const tower_outline& net = asked.model.towers[k];
     seating seat;
     seat.split = modules[k].on.split();
-    seat.boundary_bytes = work_of(net).boundary * static_cast<double>(samples) / seat.split.data / seat.split.tensor * asked.options.bytes.activation;
-    seat.gradient_bytes = held_parameters(net, 0, net.layers, seat.split.tensor) / seat.split.stages * asked.options.bytes.gradient;
+    seat.boundary_bytes = work_of(net).boundary * static_cast<double>(samples) / seat.split.data /
+                          seat.split.tensor * asked.options.bytes.activation;
+    seat.gradient_bytes = held_parameters(net, 0, net.layers, seat.split.tensor) / seat.split.stages *
+                          asked.options.bytes.gradient;
     seats.push(seat);
   }
   const list<seat_plan> places = seat_plans(seats, on);
-  for (index k = 0; k < modules.size() && !places.empty(); ++k) out.modules[k].on = mesh(seats[k].split, places[0].ranks[k]);
+  for (index k = 0; k < modules.size() && !places.empty(); ++k)
+    out.modules[k].on = mesh(seats[k].split, places[0].ranks[k]);
   return !places.empty();
 }
 
 // Offers what the balancer makes of towers that are cut so.
-inline index offer_balanced(plan_ranking<>& ranking, const published_question& asked, const list<degrees>& cuts, const cluster_facts& on,
-                            index samples) {
+inline index offer_balanced(plan_ranking<>& ranking, const published_question& asked,
+                            const list<degrees>& cuts, const cluster_facts& on, index samples) {
   constexpr index most_replicas = 128;  // numbers of them that are told apart
   constexpr index most_answers = 12;
   index considered = 0;
@@ -142,7 +158,8 @@ inline index offer_balanced(plan_ranking<>& ranking, const published_question& a
     const index step = (most + most_replicas - 1) / most_replicas;
     choices.push({});
     ways.emplace_back();
-    for (index replicas = 1; replicas <= most; replicas = step > 1 && replicas < step ? std::min(2 * replicas, step) : replicas + step) {
+    for (index replicas = 1; replicas <= most;
+         replicas = step > 1 && replicas < step ? std::min(2 * replicas, step) : replicas + step) {
       distmm_choice way;
       if (!tower.quickest(static_cast<std::int32_t>(replicas), way, considered)) continue;
       choices.back().push({replicas * unit, way.seconds});
@@ -152,22 +169,25 @@ inline index offer_balanced(plan_ranking<>& ranking, const published_question& a
   const list<balanced> answers = balance(choices, on.devices(), asked.losses);
   for (index i = 0; i < answers.size() && (i < most_answers || ranking.empty()); ++i) {
     list<module_plan> modules;
-    for (index k = 0; k < cuts.size(); ++k) modules.push(ways[static_cast<std::size_t>(k)][static_cast<std::size_t>(answers[i].choices[k])].how);
+    for (index k = 0; k < cuts.size(); ++k)
+      modules.push(ways[static_cast<std::size_t>(k)][static_cast<std::size_t>(answers[i].choices[k])].how);
     plan made;
     if (seated(modules, asked, on, samples, made)) ranking.offer(made);
   }
   return considered;
 }
 
-// What the ladder counts for a parameter. All published degrees follow from 16 bytes, as mixed precision usually has; on a cluster that is too small
-// for this it counts what there is, with room for activations or without.
+// What the ladder counts for a parameter. All published degrees follow from 16 bytes, as mixed precision
+// usually has; on a cluster that is too small for this it counts what there is, with room for activations or
+// without.
 inline list<double> ladder_bytes(const tower_outline& of, const training_bytes& bytes) {
   const double own = bytes_of_parameter(of, bytes);
   return {of.frozen || of.cached ? own : std::max(own, 16.0), 1.5 * own, 1.25 * own, own};
 }
 
 // The fewest devices that a tower would do with, of however many, and what it has on a rank of this cluster.
-inline tower_need need_of(const tower_outline& of, const published_question& asked, const cluster_facts& on, index samples) {
+inline tower_need need_of(const tower_outline& of, const published_question& asked, const cluster_facts& on,
+                          index samples) {
   tower_need out;
   const list<double> counted = ladder_bytes(of, asked.options.bytes);
   const degrees here = distmm_degrees(of, on, counted.back());
@@ -177,7 +197,8 @@ inline tower_need need_of(const tower_outline& of, const published_question& ask
   for (const double bytes : counted) {
     const distmm_tower there(of, distmm_degrees(of, wide, bytes), wide, samples, asked);
     const index unit = there.cut().size(), most = std::min(wide.devices() / unit, samples / asked.losses);
-    for (std::int32_t replicas = 1; replicas <= most && (out.ranks == 0 || replicas * unit < out.ranks); replicas *= 2) {
+    for (std::int32_t replicas = 1; replicas <= most && (out.ranks == 0 || replicas * unit < out.ranks);
+         replicas *= 2) {
       index ignored = 0;
       if (distmm_choice found; there.quickest(replicas, found, ignored)) out.ranks = replicas * unit;
     }
@@ -185,18 +206,21 @@ inline tower_need need_of(const tower_outline& of, const published_question& ask
   return out;
 }
 
-inline index offer_rungs(plan_ranking<>& ranking, const published_question& asked, const cluster_facts& on, index samples) {
+inline index offer_rungs(plan_ranking<>& ranking, const published_question& asked, const cluster_facts& on,
+                         index samples) {
   index considered = 0;
   const list<tower_outline>& towers = asked.model.towers;
   for (index rung = 0; rung < ladder_bytes(towers[0], {}).size() && ranking.empty(); ++rung) {
     list<degrees> cuts;
-    for (const tower_outline& each : towers) cuts.push(distmm_degrees(each, on, ladder_bytes(each, asked.options.bytes)[rung]));
+    for (const tower_outline& each : towers)
+      cuts.push(distmm_degrees(each, on, ladder_bytes(each, asked.options.bytes)[rung]));
     considered += offer_balanced(ranking, asked, cuts, on, samples);
   }
   return considered;
 }
 
-[[noreturn]] inline void refuse_apart(const published_question& asked, const cluster_facts& on, index samples) {
+[[noreturn]] inline void refuse_apart(const published_question& asked, const cluster_facts& on,
+                                      index samples) {
   list<tower_need> needs;
   index sum = 0;
   bool ever = true;
@@ -208,7 +232,8 @@ inline index offer_rungs(plan_ranking<>& ranking, const published_question& aske
   constexpr std::int32_t most_more = 16;
   std::int32_t nodes = 0;
   cluster_facts wide = on;
-  wide.nodes = std::max(on.nodes + 1, static_cast<std::int32_t>((sum + on.devices_per_node - 1) / on.devices_per_node));
+  wide.nodes = std::max(on.nodes + 1,
+                        static_cast<std::int32_t>((sum + on.devices_per_node - 1) / on.devices_per_node));
   for (std::int32_t more = 0; ever && nodes == 0 && more < most_more; ++more, ++wide.nodes) {
     plan_ranking there(asked.model, wide, samples, asked.options);
     offer_rungs(there, asked, wide, samples);
@@ -222,7 +247,8 @@ inline index offer_rungs(plan_ranking<>& ranking, const published_question& aske
 }  // namespace detail
 
 // Throws MT-P85 where nothing fits, MT-P86 to MT-P88 for what cannot be asked.
-inline search_result search_distmm(const model_shape& model, const cluster_facts& on, index samples, const search_options& options = {}) {
+inline search_result search_distmm(const model_shape& model, const cluster_facts& on, index samples,
+                                   const search_options& options = {}) {
   const published_question asked(model, on, samples, options);
   plan_ranking ranking(asked.model, on, samples, asked.options);
   const index considered = detail::offer_rungs(ranking, asked, on, samples);

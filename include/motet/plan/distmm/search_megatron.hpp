@@ -8,8 +8,10 @@ namespace motet {
 
 namespace detail {
 
-// All towers on all ranks, cut alike; of the microbatches for a loss `kept` run forward once, the others again for backward.
-inline plan monolith(const model_shape& model, const cluster_facts& on, degrees split, index losses, index group, index kept) {
+// All towers on all ranks, cut alike; of the microbatches for a loss `kept` run forward once, the others
+// again for backward.
+inline plan monolith(const model_shape& model, const cluster_facts& on, degrees split, index losses,
+                     index group, index kept) {
   plan out;
   out.cluster = {on.devices(), on.nodes > 1 ? on.devices_per_node : 0, split.tensor > on.devices_per_node};
   for (const tower_outline& each : model.towers) {
@@ -22,10 +24,12 @@ inline plan monolith(const model_shape& model, const cluster_facts& on, degrees 
 }
 
 // The largest microbatches that fit, and some smaller ones of which more can be kept.
-inline index offer_monoliths(plan_ranking<>& ranking, const published_question& asked, const cluster_facts& on, degrees split, index samples) {
+inline index offer_monoliths(plan_ranking<>& ranking, const published_question& asked,
+                             const cluster_facts& on, degrees split, index samples) {
   const index own = (samples / asked.losses + split.data - 1) / split.data;
   index tried = 0, most = own;
-  for (index group = 1; group <= most && samples >= split.data * asked.losses * group; group = more_microbatches(own, group)) {
+  for (index group = 1; group <= most && samples >= split.data * asked.losses * group;
+       group = more_microbatches(own, group)) {
     const index kept = kept_of_group(group, [&](index count) {
       ++tried;
       return ranking.offer(monolith(asked.model, on, split, asked.losses, group, count));
@@ -37,7 +41,8 @@ inline index offer_monoliths(plan_ranking<>& ranking, const published_question& 
 }
 
 // The smallest tensor degree that leaves room for activations, or else any that fits.
-inline index offer_all_monoliths(plan_ranking<>& ranking, const published_question& asked, const cluster_facts& on, index samples) {
+inline index offer_all_monoliths(plan_ranking<>& ranking, const published_question& asked,
+                                 const cluster_facts& on, index samples) {
   constexpr double room[] = {0.8, 1.0};  // of a device's memory, for parameters, gradients and optimizer
   index tried = 0, heads = asked.model.towers[0].keyed_heads();
   for (const tower_outline& each : asked.model.towers) heads = std::min(heads, each.keyed_heads());
@@ -47,17 +52,21 @@ inline index offer_all_monoliths(plan_ranking<>& ranking, const published_questi
       if (on.devices() % tensor != 0 || !even) continue;
       double standing = 0;
       for (const tower_outline& each : asked.model.towers)
-        standing += held_parameters(each, 0, each.layers, tensor) * bytes_of_parameter(each, asked.options.bytes);
+        standing +=
+            held_parameters(each, 0, each.layers, tensor) * bytes_of_parameter(each, asked.options.bytes);
       if (standing > share_of_memory * on.device.memory_bytes) continue;
       // Fewer replicas than there is room for where there are fewer samples.
-      const degrees split{.data = static_cast<std::int32_t>(std::min<index>(on.devices() / tensor, samples / asked.losses)), .tensor = tensor};
+      const degrees split{
+          .data = static_cast<std::int32_t>(std::min<index>(on.devices() / tensor, samples / asked.losses)),
+          .tensor = tensor};
       tried += offer_monoliths(ranking, asked, on, split, samples);
     }
   }
   return tried;
 }
 
-[[noreturn]] inline void refuse_monolith(const published_question& asked, const cluster_facts& on, index samples) {
+[[noreturn]] inline void refuse_monolith(const published_question& asked, const cluster_facts& on,
+                                         index samples) {
   double all = 0;
   index biggest = 0;
   const list<tower_outline>& towers = asked.model.towers;
@@ -65,26 +74,31 @@ inline index offer_all_monoliths(plan_ranking<>& ranking, const published_questi
     all += parameters_of(towers[k]) * bytes_of_parameter(towers[k], asked.options.bytes);
     if (parameters_of(towers[k]) > parameters_of(towers[biggest])) biggest = k;
   }
-  std::string text = std::string(towers[biggest].name.view()) + " and the others hold " + in_words(all) + " whatever is computed, got " +
-                     in_words(on.device.memory_bytes) + " on each of " + std::to_string(on.devices()) + " devices; ";
+  std::string text = std::string(towers[biggest].name.view()) + " and the others hold " + in_words(all) +
+                     " whatever is computed, got " + in_words(on.device.memory_bytes) + " on each of " +
+                     std::to_string(on.devices()) + " devices; ";
   constexpr std::int32_t most_nodes = 64;
   for (cluster_facts wide = on; wide.nodes < most_nodes;) {
     ++wide.nodes;
     plan_ranking there(asked.model, wide, samples, asked.options);
     offer_all_monoliths(there, asked, wide, samples);
     if (there.empty()) continue;
-    fail(model_fits_nowhere, text + "the smallest cluster of this kind that would do has " + std::to_string(wide.nodes) + " nodes of " +
+    fail(model_fits_nowhere, text + "the smallest cluster of this kind that would do has " +
+                                 std::to_string(wide.nodes) + " nodes of " +
                                  std::to_string(wide.devices_per_node) + " devices");
   }
-  fail(model_fits_nowhere, text + "no number of such devices would do, as no tensor group is larger than the heads are many");
+  fail(model_fits_nowhere,
+       text + "no number of such devices would do, as no tensor group is larger than the heads are many");
 }
 
 }  // namespace detail
 
-// The baseline of the paper on DistMM, Megatron-LM without a pipeline, which would change the loss: all towers on all ranks, one tensor degree for
-// them all, the smallest that fits their sum, over several nodes if need be; replicas on the rest. Forwards run again for what does not fit.
-// Throws MT-P85 where nothing fits, MT-P86 to MT-P88 for what cannot be asked.
-inline search_result search_megatron(const model_shape& model, const cluster_facts& on, index samples, const search_options& options = {}) {
+// The baseline of the paper on DistMM, Megatron-LM without a pipeline, which would change the loss: all
+// towers on all ranks, one tensor degree for them all, the smallest that fits their sum, over several nodes
+// if need be; replicas on the rest. Forwards run again for what does not fit. Throws MT-P85 where nothing
+// fits, MT-P86 to MT-P88 for what cannot be asked.
+inline search_result search_megatron(const model_shape& model, const cluster_facts& on, index samples,
+                                     const search_options& options = {}) {
   const published_question asked(model, on, samples, options);
   plan_ranking ranking(asked.model, on, samples, asked.options);
   const index considered = detail::offer_all_monoliths(ranking, asked, on, samples);

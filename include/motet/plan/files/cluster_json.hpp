@@ -6,8 +6,8 @@
 #include <motet/plan/describe/cluster_presets.hpp>
 #include <motet/plan/files/plan_fields.hpp>
 
-// Clusters as JSON, written and read by hand. With "like" a file says only what differs from a cluster that has a name. docs/plan/cluster.md lists
-// all fields.
+// Clusters as JSON, written and read by hand. With "like" a file says only what differs from a cluster that
+// has a name. docs/plan/cluster.md lists all fields.
 
 namespace motet {
 
@@ -22,7 +22,8 @@ inline void read_rate(const plan_fields& fields, std::string_view name, double& 
   fields.read(name, into, least_rate, most_rate, cluster_out_of_range);
 }
 inline void read_inside(const plan_fields& cluster, cluster_facts& into) {
-  if (cluster.find("inside") == nullptr && (into.devices_per_node == 1 || into.inside.bytes_per_second > 0)) return;
+  if (cluster.find("inside") == nullptr && (into.devices_per_node == 1 || into.inside.bytes_per_second > 0))
+    return;
   const plan_fields fields(cluster.at("inside"), "inside", {"latency", "bytes_per_second"});
   fields.read("latency", into.inside.latency, 0, most_latency, cluster_out_of_range);
   read_rate(fields, "bytes_per_second", into.inside.bytes_per_second);
@@ -37,7 +38,8 @@ inline void read_between(const plan_fields& cluster, cluster_facts& into) {
 inline void read_device(const plan_fields& cluster, device_facts& into) {
   if (cluster.find("device") == nullptr && into.single_flops > 0) return;
   const plan_fields fields(cluster.at("device"), "device",
-                           {"name", "half_flops", "single_flops", "memory_bytes", "bytes_per_second", "products", "launch_seconds"});
+                           {"name", "half_flops", "single_flops", "memory_bytes", "bytes_per_second",
+                            "products", "launch_seconds"});
   fields.read("name", into.name);
   read_rate(fields, "single_flops", into.single_flops);
   if (into.half_flops <= 0) into.half_flops = into.single_flops;
@@ -58,26 +60,32 @@ struct byte_field {
   double training_bytes::*value;
   double most;
 };
-inline constexpr byte_field byte_fields[] = {{"weight", &training_bytes::weight, 1024},   {"gradient", &training_bytes::gradient, 1024},
-                                             {"state", &training_bytes::state, 1024},     {"activation", &training_bytes::activation, 1024},
-                                             {"feature", &training_bytes::feature, 1024}, {"kept", &training_bytes::kept, 1024},
-                                             {"uncut", &training_bytes::uncut, 1}};
+inline constexpr byte_field byte_fields[] = {
+    {"weight", &training_bytes::weight, 1024},   {"gradient", &training_bytes::gradient, 1024},
+    {"state", &training_bytes::state, 1024},     {"activation", &training_bytes::activation, 1024},
+    {"feature", &training_bytes::feature, 1024}, {"kept", &training_bytes::kept, 1024},
+    {"uncut", &training_bytes::uncut, 1}};
 inline void read_training_bytes(const plan_fields& cluster, training_bytes& into) {
   if (cluster.find("bytes") == nullptr) return;
-  const plan_fields fields(cluster.at("bytes"), "bytes", {"weight", "gradient", "state", "activation", "feature", "kept", "uncut"});
-  for (const byte_field& each : byte_fields) fields.read(each.name, into.*each.value, 0, each.most, cluster_out_of_range);
+  const plan_fields fields(cluster.at("bytes"), "bytes",
+                           {"weight", "gradient", "state", "activation", "feature", "kept", "uncut"});
+  for (const byte_field& each : byte_fields)
+    fields.read(each.name, into.*each.value, 0, each.most, cluster_out_of_range);
 }
 
 }  // namespace detail
 
 // Throws MT-P70 to MT-P72 and MT-P75 to MT-P77, with the path of what is wrong, for what is no cluster.
 inline cluster_facts read_cluster(const json& from) {
-  if (!from.is_object()) fail(plan_wrong_kind, std::string("the cluster is ") + from.kind() + ", wanted an object");
-  const detail::plan_fields fields(from, "", {"name", "like", "nodes", "devices_per_node", "device", "inside", "between", "bytes"});
+  if (!from.is_object())
+    fail(plan_wrong_kind, std::string("the cluster is ") + from.kind() + ", wanted an object");
+  const detail::plan_fields fields(
+      from, "", {"name", "like", "nodes", "devices_per_node", "device", "inside", "between", "bytes"});
   cluster_facts out;
   if (fields.find("like") != nullptr) {
     const json& like = fields.at("like");
-    if (!like.is_string()) fail(plan_wrong_kind, std::string("like is ") + like.kind() + ", wanted the name of a cluster");
+    if (!like.is_string())
+      fail(plan_wrong_kind, std::string("like is ") + like.kind() + ", wanted the name of a cluster");
     out = cluster_named(like.string());
   }
   fields.read("name", out.name);
@@ -99,22 +107,32 @@ inline cluster_facts parse_cluster(std::string_view text, const std::string& ori
     throw error(problem, origin);
   }
 }
-inline cluster_facts load_cluster(const std::filesystem::path& path) { return parse_cluster(mapped_file(path).text(), path.string()); }
+inline cluster_facts load_cluster(const std::filesystem::path& path) {
+  return parse_cluster(mapped_file(path).text(), path.string());
+}
 // What --cluster is given: a file that ends with .json, or NAME, NAME:NODES, NAME:NODESxDEVICES.
-inline cluster_facts choose_cluster(const std::string& text) { return text.ends_with(".json") ? load_cluster(text) : cluster_named(text); }
+inline cluster_facts choose_cluster(const std::string& text) {
+  return text.ends_with(".json") ? load_cluster(text) : cluster_named(text);
+}
 
 inline json cluster_json(const cluster_facts& from) {
-  const auto way = [](const wire& of) { return json{{"latency", of.latency}, {"bytes_per_second", of.bytes_per_second}}; };
+  const auto way = [](const wire& of) {
+    return json{{"latency", of.latency}, {"bytes_per_second", of.bytes_per_second}};
+  };
   const device_facts& own = from.device;
   const efficiency_curve& curve = own.products;
   json device, out;
   if (!own.name.view().empty()) device.set("name", own.name.view());
   device.set("half_flops", own.half_flops).set("single_flops", own.single_flops);
   device.set("memory_bytes", own.memory_bytes).set("bytes_per_second", own.bytes_per_second);
-  device.set("products", json{{"best", curve.best}, {"half_rows", curve.half_rows}, {"half_columns", curve.half_columns}});
+  device.set(
+      "products",
+      json{{"best", curve.best}, {"half_rows", curve.half_rows}, {"half_columns", curve.half_columns}});
   if (own.launch_seconds > 0) device.set("launch_seconds", own.launch_seconds);
   if (!from.name.view().empty()) out.set("name", from.name.view());
-  out.set("nodes", from.nodes).set("devices_per_node", from.devices_per_node).set("device", std::move(device));
+  out.set("nodes", from.nodes)
+      .set("devices_per_node", from.devices_per_node)
+      .set("device", std::move(device));
   if (from.inside.bytes_per_second > 0) out.set("inside", way(from.inside));
   if (from.between.bytes_per_second > 0) out.set("between", way(from.between));
   if (from.between.bytes_per_second > 0 && from.of_device > 0) {

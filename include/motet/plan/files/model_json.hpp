@@ -7,7 +7,8 @@
 #include <motet/plan/files/plan_fields.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 
-// Models as JSON, written and read by hand: what keeps its usual value is left out. docs/plan/model_file.md lists all fields.
+// Models as JSON, written and read by hand: what keeps its usual value is left out. docs/plan/model_file.md
+// lists all fields.
 
 namespace motet {
 
@@ -24,13 +25,18 @@ struct tower_fact {
   bool tower_outline::*value;
 };
 // Small enough for any product of them that costs are made of.
-inline constexpr tower_number tower_numbers[] = {
-    {"layers", &tower_outline::layers, 1, 1 << 16, true},   {"width", &tower_outline::width, 1, 1 << 20, true},
-    {"heads", &tower_outline::heads, 1, 1 << 16, true},     {"tokens", &tower_outline::tokens, 1, 1 << 24, true},
-    {"vocabulary", &tower_outline::vocabulary, 0, 1 << 30}, {"key_heads", &tower_outline::key_heads, 0, 1 << 16},
-    {"head_width", &tower_outline::head_width, 0, 1 << 16}, {"hidden", &tower_outline::hidden, 0, 1 << 22},
-    {"patch", &tower_outline::patch, 0, 1 << 24},           {"embedding", &tower_outline::embedding, 0, 1 << 20},
-    {"experts", &tower_outline::experts, 0, 1 << 16},       {"chosen", &tower_outline::chosen, 1, 1 << 16}};
+inline constexpr tower_number tower_numbers[] = {{"layers", &tower_outline::layers, 1, 1 << 16, true},
+                                                 {"width", &tower_outline::width, 1, 1 << 20, true},
+                                                 {"heads", &tower_outline::heads, 1, 1 << 16, true},
+                                                 {"tokens", &tower_outline::tokens, 1, 1 << 24, true},
+                                                 {"vocabulary", &tower_outline::vocabulary, 0, 1 << 30},
+                                                 {"key_heads", &tower_outline::key_heads, 0, 1 << 16},
+                                                 {"head_width", &tower_outline::head_width, 0, 1 << 16},
+                                                 {"hidden", &tower_outline::hidden, 0, 1 << 22},
+                                                 {"patch", &tower_outline::patch, 0, 1 << 24},
+                                                 {"embedding", &tower_outline::embedding, 0, 1 << 20},
+                                                 {"experts", &tower_outline::experts, 0, 1 << 16},
+                                                 {"chosen", &tower_outline::chosen, 1, 1 << 16}};
 inline constexpr tower_fact tower_facts[] = {{"frozen", &tower_outline::frozen},
                                              {"cached", &tower_outline::cached},
                                              {"causal", &tower_outline::causal},
@@ -62,7 +68,8 @@ std::size_t read_word(const json& from, const std::string& path, const char* con
     if (from.is_string() && from.string() == words[i]) return i;
     all += (i > 0 ? ", " : "") + std::string(words[i]);
   }
-  fail(plan_wrong_kind, path + " is " + (from.is_string() ? write_json(from) : from.kind()) + ", wanted one of " + all);
+  fail(plan_wrong_kind,
+       path + " is " + (from.is_string() ? write_json(from) : from.kind()) + ", wanted one of " + all);
 }
 inline std::string read_text(const json& from, const std::string& path) {
   if (!from.is_string()) fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted the name of a tower");
@@ -73,28 +80,33 @@ inline std::string read_text(const json& from, const std::string& path) {
 inline void require_tower(const tower_outline& of, const std::string& path) {
   const auto number = [](index n) { return std::to_string(n); };
   if (of.vocabulary > 0 && of.patch > 0)
-    fail(tower_does_not_fit,
-         path + " has a vocabulary of " + number(of.vocabulary) + " and patches of " + number(of.patch) + " numbers, wanted one of them");
+    fail(tower_does_not_fit, path + " has a vocabulary of " + number(of.vocabulary) + " and patches of " +
+                                 number(of.patch) + " numbers, wanted one of them");
   const verdict found = check(of);
   switch (found.why) {
     case reason::none: return;
     case reason::heads_do_not_divide:
-      fail(tower_does_not_fit,
-           path + ": " + number(of.heads) + " heads do not divide a width of " + number(of.width) + "; change one, or say head_width");
+      fail(tower_does_not_fit, path + ": " + number(of.heads) + " heads do not divide a width of " +
+                                   number(of.width) + "; change one, or say head_width");
     case reason::kv_heads_do_not_divide:
-      fail(tower_does_not_fit, path + ": " + number(of.key_heads) + " key_heads do not divide " + number(of.heads) + " heads");
-    default: fail(tower_does_not_fit, path + ": " + number(of.chosen) + " of " + number(of.experts) + " experts cannot be chosen");
+      fail(tower_does_not_fit,
+           path + ": " + number(of.key_heads) + " key_heads do not divide " + number(of.heads) + " heads");
+    default:
+      fail(tower_does_not_fit,
+           path + ": " + number(of.chosen) + " of " + number(of.experts) + " experts cannot be chosen");
   }
 }
 
-// Features of one width can meet: where a tower tells none, that of the others, or else the width of the narrowest.
+// Features of one width can meet: where a tower tells none, that of the others, or else the width of the
+// narrowest.
 inline void project_alike(list<tower_outline>& towers) {
   index common = 0, narrowest = towers[0].width;
   for (index k = 0; k < towers.size(); ++k) {
     const index own = towers[k].embedding;
     if (own > 0 && common > 0 && own != common)
-      fail(tower_does_not_fit, "towers[" + std::to_string(k) + "].embedding is " + std::to_string(own) + ", but features of " +
-                                   std::to_string(common) + " numbers cannot meet those");
+      fail(tower_does_not_fit, "towers[" + std::to_string(k) + "].embedding is " + std::to_string(own) +
+                                   ", but features of " + std::to_string(common) +
+                                   " numbers cannot meet those");
     if (own > 0) common = own;
     if (towers[k].width < narrowest) narrowest = towers[k].width;
   }
@@ -114,10 +126,12 @@ inline tower_outline read_tower(const json& from, const std::string& path) {
   for (const tower_fact& each : tower_facts) fields.read(each.name, out.*each.value);
   if (out.cached) {
     if (fields.find("frozen") != nullptr && !out.frozen)
-      fail(tower_does_not_fit, path + " is cached and not frozen, but features of weights that change are no use");
+      fail(tower_does_not_fit,
+           path + " is cached and not frozen, but features of weights that change are no use");
     out.frozen = true;
   }
-  if (const json* const end = fields.find("end")) out.end = static_cast<tower_end>(read_word(*end, fields.path_of("end"), tower_ends));
+  if (const json* const end = fields.find("end"))
+    out.end = static_cast<tower_end>(read_word(*end, fields.path_of("end"), tower_ends));
   require_tower(out, path);
   return out;
 }
@@ -131,10 +145,12 @@ class joins_reader {
   void read_join(const json& from, const std::string& path) {
     if (from.is_string()) return all_meet(join_losses[read_word(from, path, join_losses)]);
     if (from.is_object()) return read_object(from, path);
-    if (!from.is_array()) fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted a loss, an object or an array");
+    if (!from.is_array())
+      fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted a loss, an object or an array");
     if (from.items().empty()) fail(plan_wrong_kind, path + " is an empty array, wanted towers");
     if (!from.items()[0].is_object()) return read_towers(from, path);
-    if (from.items().size() > 1) fail(model_not_planned, path + "[1] is a second join; the planner knows one, in which all towers meet");
+    if (from.items().size() > 1)
+      fail(model_not_planned, path + "[1] is a second join; the planner knows one, in which all towers meet");
     read_object(from.items()[0], path + "[0]");
   }
   // [from, to] or {"from": , "to": }; to a loss, for what goes from one tower to another is not planned.
@@ -153,8 +169,8 @@ class joins_reader {
     const index tower = find(source);
     if (tower < 0) unknown(source, path);
     if (find(target) >= 0)
-      fail(model_not_planned,
-           path + ": " + source + " feeds " + (source == target ? "itself" : target) + "; the planner knows towers that meet in a loss alone");
+      fail(model_not_planned, path + ": " + source + " feeds " + (source == target ? "itself" : target) +
+                                  "; the planner knows towers that meet in a loss alone");
     for (const char* each : join_losses)
       if (target == each) return meet(tower, each, path, false);
     unknown(target, path);
@@ -165,7 +181,8 @@ class joins_reader {
     if (loss_.empty()) return;
     for (index k = 0; k < of_.towers.size(); ++k)
       if (met_[k] == 0)
-        fail(model_not_planned, std::string(of_.towers[k].name.view()) + " is in no join; the planner knows one, in which all towers meet");
+        fail(model_not_planned, std::string(of_.towers[k].name.view()) +
+                                    " is in no join; the planner knows one, in which all towers meet");
   }
 
  private:
@@ -176,13 +193,16 @@ class joins_reader {
   }
   [[noreturn]] void unknown(const std::string& name, const std::string& path) const {
     std::string all;
-    for (const tower_outline& each : of_.towers) all += (all.empty() ? "" : ", ") + std::string(each.name.view());
+    for (const tower_outline& each : of_.towers)
+      all += (all.empty() ? "" : ", ") + std::string(each.name.view());
     fail(tower_names_differ, path + " names " + write_json(json(name)) + "; there are " + all);
   }
   void meet(index tower, const std::string& loss, const std::string& path, bool once) {
     if (!loss_.empty() && loss_ != loss)
-      fail(model_not_planned, path + " is " + loss + ", but towers meet in " + loss_ + " as well; the planner knows one join");
-    if (once && met_[tower] != 0) fail(tower_names_differ, path + " names " + std::string(of_.towers[tower].name.view()) + " twice");
+      fail(model_not_planned,
+           path + " is " + loss + ", but towers meet in " + loss_ + " as well; the planner knows one join");
+    if (once && met_[tower] != 0)
+      fail(tower_names_differ, path + " names " + std::string(of_.towers[tower].name.view()) + " twice");
     loss_ = loss;
     met_[tower] = 1;
   }
@@ -202,7 +222,8 @@ class joins_reader {
   void read_object(const json& from, const std::string& path) {
     const plan_fields fields(from, path, {"loss", "towers"});
     const json* const loss = fields.find("loss");
-    const std::string chosen = loss == nullptr ? join_losses[0] : join_losses[read_word(*loss, path + ".loss", join_losses)];
+    const std::string chosen =
+        loss == nullptr ? join_losses[0] : join_losses[read_word(*loss, path + ".loss", join_losses)];
     loss_ = chosen;
     if (const json* const towers = fields.find("towers")) read_towers(*towers, path + ".towers", chosen);
     else all_meet(chosen);
@@ -217,13 +238,15 @@ class joins_reader {
 
 // Throws MT-P70 to MT-P72 and MT-P78 to MT-P80, with the path of what is wrong, for what is no model.
 inline model_shape read_model(const json& from) {
-  if (!from.is_object()) fail(plan_wrong_kind, std::string("the model is ") + from.kind() + ", wanted an object");
+  if (!from.is_object())
+    fail(plan_wrong_kind, std::string("the model is ") + from.kind() + ", wanted an object");
   const detail::plan_fields fields(from, "", {"name", "towers", "join", "edges"});
   model_shape out;
   out.name = "model";
   if (const json* const name = fields.find("name")) {
     if (!name->is_string() || name->string().empty())
-      fail(plan_wrong_kind, std::string("name is ") + (name->is_string() ? "empty" : name->kind()) + ", wanted a name");
+      fail(plan_wrong_kind,
+           std::string("name is ") + (name->is_string() ? "empty" : name->kind()) + ", wanted a name");
     out.name = label(name->string());  // as much of it as there is room for
   }
   static_cast<void>(fields.at("towers"));
@@ -231,12 +254,15 @@ inline model_shape read_model(const json& from) {
     const tower_outline made = detail::read_tower(item, path);
     for (index k = 0; k < out.towers.size(); ++k)
       if (out.towers[k].name == made.name)
-        fail(tower_names_differ, path + " is called " + std::string(made.name.view()) + " as towers[" + std::to_string(k) + "] is");
+        fail(tower_names_differ, path + " is called " + std::string(made.name.view()) + " as towers[" +
+                                     std::to_string(k) + "] is");
     out.towers.push(made);
     if (out.towers.size() > batch_sync::most_towers)
-      fail(plan_out_of_range, path + " is one more than there may be, wanted 1 to " + std::to_string(batch_sync::most_towers));
+      fail(plan_out_of_range,
+           path + " is one more than there may be, wanted 1 to " + std::to_string(batch_sync::most_towers));
   });
-  if (out.towers.empty()) fail(plan_out_of_range, "towers is empty, wanted 1 to " + std::to_string(batch_sync::most_towers));
+  if (out.towers.empty())
+    fail(plan_out_of_range, "towers is empty, wanted 1 to " + std::to_string(batch_sync::most_towers));
   detail::project_alike(out.towers);
   detail::joins_reader joins(out);
   if (const json* const join = fields.find("join")) joins.read_join(*join, "join");
@@ -254,7 +280,9 @@ inline model_shape parse_model(std::string_view text, const std::string& origin)
     throw error(problem, origin);
   }
 }
-inline model_shape load_model(const std::filesystem::path& path) { return parse_model(mapped_file(path).text(), path.string()); }
+inline model_shape load_model(const std::filesystem::path& path) {
+  return parse_model(mapped_file(path).text(), path.string());
+}
 // What --model is given: a file that ends with .json, or a name.
 inline model_shape choose_model(const std::string& text) {
   if (text.ends_with(".json")) return load_model(text);

@@ -17,8 +17,11 @@ class plan_fields {
  public:
   plan_fields(const json& from, std::string path, std::initializer_list<std::string_view> known)
       : plan_fields(from, std::move(path), std::span(known.begin(), known.size())) {}
-  plan_fields(const json& from, std::string path, std::span<const std::string_view> known) : from_(from), path_(std::move(path)) {
-    if (!from.is_object()) fail(plan_wrong_kind, (path_.empty() ? "the plan" : path_) + " is " + from.kind() + ", wanted an object");
+  plan_fields(const json& from, std::string path, std::span<const std::string_view> known)
+      : from_(from), path_(std::move(path)) {
+    if (!from.is_object())
+      fail(plan_wrong_kind,
+           (path_.empty() ? "the plan" : path_) + " is " + from.kind() + ", wanted an object");
     for (const auto& [name, value] : from.members()) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       std::string all;
@@ -33,13 +36,18 @@ class plan_fields {
     if (found == nullptr) fail(plan_wrong_kind, path_of(name) + " is missing");
     return *found;
   }
-  std::string path_of(std::string_view name) const { return path_.empty() ? std::string(name) : path_ + "." + std::string(name); }
+  std::string path_of(std::string_view name) const {
+    return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
+  }
 
   template <std::integral Integer>
-  void read(std::string_view name, Integer& into, std::int64_t least, std::int64_t most, const message& row = plan_out_of_range) const {
-    if (const json* const found = find(name)) into = static_cast<Integer>(number(*found, path_of(name), least, most, row));
+  void read(std::string_view name, Integer& into, std::int64_t least, std::int64_t most,
+            const message& row = plan_out_of_range) const {
+    if (const json* const found = find(name))
+      into = static_cast<Integer>(number(*found, path_of(name), least, most, row));
   }
-  void read(std::string_view name, double& into, double least, double most, const message& row = plan_out_of_range) const {
+  void read(std::string_view name, double& into, double least, double most,
+            const message& row = plan_out_of_range) const {
     if (const json* const found = find(name)) into = real(*found, path_of(name), least, most, row);
   }
   void read(std::string_view name, bool& into) const {
@@ -48,7 +56,8 @@ class plan_fields {
   void read(std::string_view name, label& into) const {
     const json* const found = find(name);
     if (found == nullptr) return;
-    if (!found->is_string()) fail(plan_wrong_kind, path_of(name) + " is " + found->kind() + ", wanted a name");
+    if (!found->is_string())
+      fail(plan_wrong_kind, path_of(name) + " is " + found->kind() + ", wanted a name");
     into = plan_fields::name(found->string(), path_of(name));
   }
   // push(item, its path) for all items of an array.
@@ -56,7 +65,8 @@ class plan_fields {
   void each(std::string_view name, Push push) const {
     const json* const found = find(name);
     if (found == nullptr) return;
-    if (!found->is_array()) fail(plan_wrong_kind, path_of(name) + " is " + found->kind() + ", wanted an array");
+    if (!found->is_array())
+      fail(plan_wrong_kind, path_of(name) + " is " + found->kind() + ", wanted an array");
     std::size_t i = 0;
     for (const json& item : found->items()) push(item, path_of(name) + "[" + std::to_string(i++) + "]");
   }
@@ -73,12 +83,14 @@ class plan_fields {
     if (value < least || value > most) fail(row, path + " is " + write_json(from) + ", " + range);
     return value;
   }
-  static double real(const json& from, const std::string& path, double least, double most, const message& row = plan_out_of_range) {
+  static double real(const json& from, const std::string& path, double least, double most,
+                     const message& row = plan_out_of_range) {
     if (!from.is_number()) fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted a number");
     const double value = from.number();
     // Also what is no number is out of every range.
     if (!(value >= least && value <= most))
-      fail(row, path + " is " + write_json(from) + ", wanted " + write_json(json(least)) + " to " + write_json(json(most)));
+      fail(row, path + " is " + write_json(from) + ", wanted " + write_json(json(least)) + " to " +
+                    write_json(json(most)));
     return value;
   }
   static bool boolean(const json& from, const std::string& path) {
@@ -88,7 +100,8 @@ class plan_fields {
   // A plan keeps the first 15 letters of a name.
   static label name(const std::string& text, const std::string& path) {
     if (text.empty() || text.size() >= sizeof label::text || text.find('\0') != std::string::npos)
-      fail(plan_wrong_kind, path + " has a name of " + std::to_string(text.size()) + " letters, wanted 1 to 15, none of them zero");
+      fail(plan_wrong_kind, path + " has a name of " + std::to_string(text.size()) +
+                                " letters, wanted 1 to 15, none of them zero");
     return label(text);
   }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-// A plan as C++: the text of a header with a constexpr function that returns it, so that a search's answer becomes a constant that the compiler
-// proves.
+// A plan as C++: the text of a header with a constexpr function that returns it, so that a search's answer
+// becomes a constant that the compiler proves.
 
 namespace motet {
 
@@ -22,11 +22,16 @@ namespace detail {
 
 // What C++ or this library has taken.
 inline constexpr std::string_view taken_names =
-    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class co_await"
-    " co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete do double"
-    " dynamic_cast else enum explicit export extern false float for friend goto if inline int long main motet mutable namespace new"
-    " noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires return short signed"
-    " sizeof static static_assert static_cast std struct switch template this thread_local throw true try typedef typeid typename"
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t "
+    "class co_await"
+    " co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
+    "default delete do double"
+    " dynamic_cast else enum explicit export extern false float for friend goto if inline int long main "
+    "motet mutable namespace new"
+    " noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast "
+    "requires return short signed"
+    " sizeof static static_assert static_cast std struct switch template this thread_local throw true try "
+    "typedef typeid typename"
     " union unsigned using virtual void volatile wchar_t while xor xor_eq ";
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -87,8 +92,10 @@ inline std::string cpp_module(const module_plan& from, index number) {
   const degrees& split = from.on.split();
   const list<std::int32_t>& ranks = from.on.ranks();
   const bool in_a_row = !ranks.empty() && from.on == mesh::from(ranks[0], split);
-  std::string out = "  of.modules.push(motet::on_ranks(" + cpp_string(from.name.view()) + ", " + std::to_string(in_a_row ? ranks[0] : 0) + ", " +
-                    cpp_degrees(in_a_row ? split : degrees{}) + (from.microbatches != 1 ? ", " + std::to_string(from.microbatches) : "") + "));\n";
+  std::string out = "  of.modules.push(motet::on_ranks(" + cpp_string(from.name.view()) + ", " +
+                    std::to_string(in_a_row ? ranks[0] : 0) + ", " +
+                    cpp_degrees(in_a_row ? split : degrees{}) +
+                    (from.microbatches != 1 ? ", " + std::to_string(from.microbatches) : "") + "));\n";
   const module_plan usual;
   const auto set = [&](const char* field, const std::string& value) {
     out += "  of.modules[" + std::to_string(number) + "]." + field + " = " + value + ";\n";
@@ -96,7 +103,8 @@ inline std::string cpp_module(const module_plan& from, index number) {
   const auto put = [&](const char* field, int value, int otherwise) {
     if (value != otherwise) set(field, std::to_string(value));
   };
-  if (!in_a_row) set("on", "motet::mesh(" + cpp_degrees(split) + ",\n      " + cpp_list(ranks, "       ") + ")");
+  if (!in_a_row)
+    set("on", "motet::mesh(" + cpp_degrees(split) + ",\n      " + cpp_list(ranks, "       ") + ")");
   put("chunks", from.chunks, usual.chunks);
   if (!from.layers.empty()) set("layers", cpp_list(from.layers, "    "));
   if (!from.remade.empty()) set("remade", cpp_list(from.remade, "    "));
@@ -110,7 +118,8 @@ inline std::string cpp_module(const module_plan& from, index number) {
 
 }  // namespace detail
 
-// A name of letters, digits and single underscores made of any text: "clip-1.1b on v100:8x8" becomes clip_1_1b_on_v100_8x8.
+// A name of letters, digits and single underscores made of any text: "clip-1.1b on v100:8x8" becomes
+// clip_1_1b_on_v100_8x8.
 inline std::string function_name(std::string_view from) {
   std::string out;
   for (const char c : from) {
@@ -121,22 +130,29 @@ inline std::string function_name(std::string_view from) {
   return detail::may_name_a_function(out) ? out : out.empty() ? "best_plan" : "plan_" + out;
 }
 
-// A whole header: include it, and prove what it returns by static_assert(motet::require<motet::prove_plan<my_model, NAME, NAME_batch>()>).
-// MT-P81: `words.name` cannot name a function.
+// A whole header: include it, and prove what it returns by
+// static_assert(motet::require<motet::prove_plan<my_model, NAME, NAME_batch>()>). MT-P81: `words.name` cannot
+// name a function.
 inline std::string plan_header(const plan& from, const header_words& words = {}) {
   if (!detail::may_name_a_function(words.name)) fail(no_function_name, "\"" + words.name + "\"");
   std::string out = "// ";
   for (const char c : words.about) {
     // A backslash at the end of a line would make a comment of the next one too.
-    out += c == '\n' ? "\n// " : std::string(1, c == '\\' ? '/' : static_cast<unsigned char>(c) < 32 ? ' ' : c);
+    out += c == '\n' ? "\n// "
+                     : std::string(1, c == '\\'                            ? '/'
+                                      : static_cast<unsigned char>(c) < 32 ? ' '
+                                                                           : c);
   }
   const std::string batch = words.samples > 0 ? words.name + "_batch" : "SAMPLES";
-  out +=
-      (words.about.empty() ? "" : "\n//\n// ") + ("static_assert(motet::require<motet::prove_plan<my_model, " + words.name + ", " + batch + ">()>);");
+  out += (words.about.empty() ? "" : "\n//\n// ") +
+         ("static_assert(motet::require<motet::prove_plan<my_model, " + words.name + ", " + batch + ">()>);");
   out += "\n#pragma once\n\n#include <motet/plan/describe/plan.hpp>\n\n";
-  if (words.samples > 0) out += "inline constexpr motet::index " + batch + " = " + std::to_string(words.samples) + ";\n\n";
-  out += "constexpr motet::plan " + words.name + "() {\n  motet::plan of;\n  of.cluster = {.ranks = " + std::to_string(from.cluster.ranks);
-  if (from.cluster.ranks_per_node != 0) out += ", .ranks_per_node = " + std::to_string(from.cluster.ranks_per_node);
+  if (words.samples > 0)
+    out += "inline constexpr motet::index " + batch + " = " + std::to_string(words.samples) + ";\n\n";
+  out += "constexpr motet::plan " + words.name +
+         "() {\n  motet::plan of;\n  of.cluster = {.ranks = " + std::to_string(from.cluster.ranks);
+  if (from.cluster.ranks_per_node != 0)
+    out += ", .ranks_per_node = " + std::to_string(from.cluster.ranks_per_node);
   if (from.cluster.tensor_may_cross_nodes) out += ", .tensor_may_cross_nodes = true";
   out += "};\n  of.schedule = " + detail::cpp_string(from.schedule.view()) + ";\n";
   for (index k = 0; k < from.modules.size(); ++k) out += detail::cpp_module(from.modules[k], k);

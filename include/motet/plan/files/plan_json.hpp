@@ -6,7 +6,8 @@
 #include <motet/plan/describe/plan.hpp>
 #include <motet/plan/files/plan_fields.hpp>
 
-// Plans as JSON, written and read by hand: what keeps its usual value is left out. docs/plan/plan.md lists all fields.
+// Plans as JSON, written and read by hand: what keeps its usual value is left out. docs/plan/plan.md lists
+// all fields.
 
 namespace motet {
 
@@ -17,13 +18,15 @@ inline constexpr std::int64_t most_of_plan = 1 << 20;
 inline mesh read_mesh(const plan_fields& module) {
   degrees split;
   if (module.find("degrees") != nullptr) {
-    const plan_fields ways(module.at("degrees"), module.path_of("degrees"), {"stages", "data", "context", "tensor"});
+    const plan_fields ways(module.at("degrees"), module.path_of("degrees"),
+                           {"stages", "data", "context", "tensor"});
     std::int64_t product = 1;
     const auto read = [&](const char* name, std::int32_t& into) {
       ways.read(name, into, 1, most_of_plan);
       product *= into;
       if (product > most_of_plan)
-        fail(plan_out_of_range, module.path_of("degrees") + " multiply to more than " + std::to_string(most_of_plan) + " ranks");
+        fail(plan_out_of_range,
+             module.path_of("degrees") + " multiply to more than " + std::to_string(most_of_plan) + " ranks");
     };
     read("stages", split.stages);
     read("data", split.data);
@@ -33,7 +36,9 @@ inline mesh read_mesh(const plan_fields& module) {
   const json& where = module.at("ranks");
   if (where.is_object()) {
     const plan_fields row(where, module.path_of("ranks"), {"first"});
-    return mesh::from(static_cast<std::int32_t>(plan_fields::number(row.at("first"), row.path_of("first"), 0, most_of_plan)), split);
+    return mesh::from(static_cast<std::int32_t>(
+                          plan_fields::number(row.at("first"), row.path_of("first"), 0, most_of_plan)),
+                      split);
   }
   list<std::int32_t> ranks;
   module.each("ranks", [&](const json& item, const std::string& path) {
@@ -46,11 +51,16 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
   module_plan out;
   out.name = plan_fields::name(name, "modules");
   const plan_fields fields(from, "modules." + name,
-                           {"degrees", "ranks", "chunks", "layers", "remade", "microbatches", "group", "stash", "ahead", "zero", "balanced"});
+                           {"degrees", "ranks", "chunks", "layers", "remade", "microbatches", "group",
+                            "stash", "ahead", "zero", "balanced"});
   out.on = read_mesh(fields);
   fields.read("chunks", out.chunks, 1, 1024);
-  fields.each("layers", [&](const json& item, const std::string& at) { out.layers.push(plan_fields::number(item, at, 0, most_of_plan)); });
-  fields.each("remade", [&](const json& item, const std::string& at) { out.remade.push(plan_fields::boolean(item, at) ? 1 : 0); });
+  fields.each("layers", [&](const json& item, const std::string& at) {
+    out.layers.push(plan_fields::number(item, at, 0, most_of_plan));
+  });
+  fields.each("remade", [&](const json& item, const std::string& at) {
+    out.remade.push(plan_fields::boolean(item, at) ? 1 : 0);
+  });
   fields.read("microbatches", out.microbatches, 1, most_of_plan - 1);
   fields.read("group", out.group, 0, most_of_plan - 1);
   fields.read("stash", out.stash, -1, most_of_plan - 1);
@@ -109,29 +119,38 @@ inline json plan_json(const plan& from) {
   return out;
 }
 
-// Throws MT-P70 to MT-P72, with the path of what is wrong, for what is no plan. Whether it fits a model is for require_plan() to say, modules may come
-// in any order.
+// Throws MT-P70 to MT-P72, with the path of what is wrong, for what is no plan. Whether it fits a model is
+// for require_plan() to say, modules may come in any order.
 inline plan read_plan(const json& from) {
   const detail::plan_fields fields(from, "", {"cluster", "schedule", "modules"});
   plan out;
-  const detail::plan_fields cluster(fields.at("cluster"), "cluster", {"ranks", "ranks_per_node", "tensor_may_cross_nodes"});
-  out.cluster.ranks = static_cast<std::int32_t>(detail::plan_fields::number(cluster.at("ranks"), "cluster.ranks", 1, detail::most_of_plan));
+  const detail::plan_fields cluster(fields.at("cluster"), "cluster",
+                                    {"ranks", "ranks_per_node", "tensor_may_cross_nodes"});
+  out.cluster.ranks = static_cast<std::int32_t>(
+      detail::plan_fields::number(cluster.at("ranks"), "cluster.ranks", 1, detail::most_of_plan));
   cluster.read("ranks_per_node", out.cluster.ranks_per_node, 0, detail::most_of_plan);
   cluster.read("tensor_may_cross_nodes", out.cluster.tensor_may_cross_nodes);
   if (const json* const schedule = fields.find("schedule")) {
-    if (!schedule->is_string()) fail(plan_wrong_kind, std::string("schedule is ") + schedule->kind() + ", wanted the name of one");
+    if (!schedule->is_string())
+      fail(plan_wrong_kind, std::string("schedule is ") + schedule->kind() + ", wanted the name of one");
     out.schedule = detail::plan_fields::name(schedule->string(), "schedule");
   }
   const json& modules = fields.at("modules");
-  if (!modules.is_object()) fail(plan_wrong_kind, std::string("modules is ") + modules.kind() + ", wanted an object with a member for each module");
+  if (!modules.is_object())
+    fail(plan_wrong_kind,
+         std::string("modules is ") + modules.kind() + ", wanted an object with a member for each module");
   for (const auto& [name, value] : modules.members()) out.modules.push(detail::read_module_plan(name, value));
   return out;
 }
 // The best plan of a search's result, {"plans": [{"plan": {...}, ...}, ...], ...}, or MT-P84.
 inline plan read_best_plan(const json& result) {
   const json& plans = result.at("plans");
-  const json* const best = plans.is_array() && !plans.items().empty() && plans.items()[0].is_object() ? plans.items()[0].find("plan") : nullptr;
-  if (best == nullptr) fail(result_without_plan, plans.is_array() && plans.items().empty() ? "plans is empty" : "plans[0].plan is missing");
+  const json* const best = plans.is_array() && !plans.items().empty() && plans.items()[0].is_object()
+                               ? plans.items()[0].find("plan")
+                               : nullptr;
+  if (best == nullptr)
+    fail(result_without_plan,
+         plans.is_array() && plans.items().empty() ? "plans is empty" : "plans[0].plan is missing");
   try {
     return read_plan(*best);
   } catch (const error& problem) {
@@ -147,12 +166,14 @@ inline plan parse_plan(std::string_view text, const std::string& origin) {
     throw error(problem, origin);
   }
 }
-inline plan load_plan(const std::filesystem::path& path) { return parse_plan(mapped_file(path).text(), path.string()); }
+inline plan load_plan(const std::filesystem::path& path) {
+  return parse_plan(mapped_file(path).text(), path.string());
+}
 // A line for each module.
 inline std::string format_plan(const plan& from) {
   const json whole = plan_json(from);
-  std::string out =
-      "{\n  \"cluster\": " + write_json(whole.at("cluster")) + ",\n  \"schedule\": " + write_json(whole.at("schedule")) + ",\n  \"modules\": {";
+  std::string out = "{\n  \"cluster\": " + write_json(whole.at("cluster")) +
+                    ",\n  \"schedule\": " + write_json(whole.at("schedule")) + ",\n  \"modules\": {";
   const char* between = "\n    ";
   for (const auto& [name, value] : whole.at("modules").members()) {
     out += between + write_json(json(name)) + ": " + write_json(value);

@@ -14,7 +14,8 @@ namespace detail {
 inline part_times read_times(const plan_fields& point, std::string_view name) {
   const std::string path = point.path_of(name);
   const json& from = point.at(name);
-  if (!from.is_array() || from.items().size() != 3) fail(profile_misfit, path + " is " + from.kind() + ", wanted an array of three times");
+  if (!from.is_array() || from.items().size() != 3)
+    fail(profile_misfit, path + " is " + from.kind() + ", wanted an array of three times");
   double times[3];
   std::size_t i = 0;
   for (const json& each : from.items()) {
@@ -41,13 +42,16 @@ inline module_profile read_module_profile(const json& from, const std::string& p
     if (made.block.forward <= 0) fail(profile_out_of_range, point.path_of("block") + "[0] is no time at all");
     const index before = out.points.size();
     add_point(out, made);
-    if (out.points.size() == before) fail(profile_misfit, at + " has the tensor degree and the samples of another point");
+    if (out.points.size() == before)
+      fail(profile_misfit, at + " has the tensor degree and the samples of another point");
   });
   if (out.points.empty()) fail(profile_misfit, fields.path_of("points") + " is empty");
   return out;
 }
 
-inline json times_json(const part_times& from) { return json(json::array{from.forward, from.backward_input, from.backward_weight}); }
+inline json times_json(const part_times& from) {
+  return json(json::array{from.forward, from.backward_input, from.backward_weight});
+}
 inline json point_json(const profile_point& from) {
   json out;
   out.set("tensor", from.tensor);
@@ -60,13 +64,17 @@ inline json point_json(const profile_point& from) {
 
 }  // namespace detail
 
-// Throws MT-P70 to MT-P72, MT-P78 and MT-P90 to MT-P91, with the path of what is wrong, for what is no profile.
+// Throws MT-P70 to MT-P72, MT-P78 and MT-P90 to MT-P91, with the path of what is wrong, for what is no
+// profile.
 inline machine_profile read_profile(const json& from) {
-  if (!from.is_object()) fail(plan_wrong_kind, std::string("the profile is ") + from.kind() + ", wanted an object");
-  const detail::plan_fields fields(from, "", {"machine", "activation_bytes", "product_flops", "copy_bytes_per_second", "modules"});
+  if (!from.is_object())
+    fail(plan_wrong_kind, std::string("the profile is ") + from.kind() + ", wanted an object");
+  const detail::plan_fields fields(
+      from, "", {"machine", "activation_bytes", "product_flops", "copy_bytes_per_second", "modules"});
   machine_profile out;
   const json& machine = fields.at("machine");
-  if (!machine.is_string()) fail(plan_wrong_kind, std::string("machine is ") + machine.kind() + ", wanted a text");
+  if (!machine.is_string())
+    fail(plan_wrong_kind, std::string("machine is ") + machine.kind() + ", wanted a text");
   out.machine = machine.string();
   static_cast<void>(fields.at("activation_bytes"));
   fields.read("activation_bytes", out.activation_bytes, 1, 8, profile_out_of_range);
@@ -92,7 +100,9 @@ inline machine_profile parse_profile(std::string_view text, const std::string& o
     throw error(problem, origin);
   }
 }
-inline machine_profile load_profile(const std::filesystem::path& path) { return parse_profile(mapped_file(path).text(), path.string()); }
+inline machine_profile load_profile(const std::filesystem::path& path) {
+  return parse_profile(mapped_file(path).text(), path.string());
+}
 
 inline json profile_json(const machine_profile& from) {
   json out, modules{json::array{}};

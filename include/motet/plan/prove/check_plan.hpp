@@ -8,18 +8,22 @@ namespace motet {
 
 namespace detail {
 
-constexpr verdict check_module_plan(const module_plan& own, const module_facts& facts, const cluster_shape& cluster, index k) {
+constexpr verdict check_module_plan(const module_plan& own, const module_facts& facts,
+                                    const cluster_shape& cluster, index k) {
   const auto at = [k](verdict found) {
     found.where = k;
     return found;
   };
   if (own.on.ranks().empty()) return {reason::no_ranks, k, 0, 1};
   if (const verdict found = check(own.on, cluster); !found.ok()) return at(found);
-  if (own.chunks < 1 || own.microbatches < 1) return {reason::no_stages, k, own.chunks < own.microbatches ? own.chunks : own.microbatches, 1};
-  if (own.group < 0 || own.microbatches % own.whole_group() != 0) return {reason::group_does_not_divide, k, own.group, own.microbatches};
+  if (own.chunks < 1 || own.microbatches < 1)
+    return {reason::no_stages, k, own.chunks < own.microbatches ? own.chunks : own.microbatches, 1};
+  if (own.group < 0 || own.microbatches % own.whole_group() != 0)
+    return {reason::group_does_not_divide, k, own.group, own.microbatches};
   const degrees& split = own.on.split();
   if (split.context > 1 && !facts.attends) return {reason::context_without_attention, k, split.context, 1};
-  if (facts.key_heads > 0 && split.tensor > facts.key_heads) return {reason::too_many_tensor_parts, k, split.tensor, facts.key_heads};
+  if (facts.key_heads > 0 && split.tensor > facts.key_heads)
+    return {reason::too_many_tensor_parts, k, split.tensor, facts.key_heads};
   if (own.zero < 0 || own.zero > 2) return {reason::unknown_zero_level, k, own.zero, 2};
   if (own.zero > 0 && facts.frozen) return {reason::frozen_with_optimizer, k, own.zero, 0};
   if (own.stages() > facts.layers) return {reason::more_stages_than_layers, k, own.stages(), facts.layers};
@@ -29,22 +33,27 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
       sum += each;
       if (each < 1) least = each;
     }
-    if (least < 1 || own.layers.size() != own.stages() || sum != facts.layers) return {reason::layers_do_not_add_up, k, sum, facts.layers};
+    if (least < 1 || own.layers.size() != own.stages() || sum != facts.layers)
+      return {reason::layers_do_not_add_up, k, sum, facts.layers};
   }
-  if (!own.remade.empty() && own.remade.size() != own.stages()) return {reason::recompute_does_not_fit, k, own.remade.size(), own.stages()};
+  if (!own.remade.empty() && own.remade.size() != own.stages())
+    return {reason::recompute_does_not_fit, k, own.remade.size(), own.stages()};
   return {};
 }
 
 }  // namespace detail
 
-// Whether a plan fits a model and a batch: every rule that does not need the schedule's order. `where` is the module, in the model's order. The same
-// function serves static_assert and plans from files.
+// Whether a plan fits a model and a batch: every rule that does not need the schedule's order. `where` is the
+// module, in the model's order. The same function serves static_assert and plans from files.
 constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, index samples) {
   for (index k = 0; k < facts.size(); ++k)
-    if (k >= of.modules.size() || of.modules[k].name != facts[k].name) return {reason::no_ranks, k, of.modules.size(), facts.size()};
-  if (of.modules.size() != facts.size()) return {reason::unknown_module, facts.size(), of.modules.size(), facts.size()};
+    if (k >= of.modules.size() || of.modules[k].name != facts[k].name)
+      return {reason::no_ranks, k, of.modules.size(), facts.size()};
+  if (of.modules.size() != facts.size())
+    return {reason::unknown_module, facts.size(), of.modules.size(), facts.size()};
   for (index k = 0; k < facts.size(); ++k)
-    if (const verdict found = detail::check_module_plan(of.modules[k], facts[k], of.cluster, k); !found.ok()) return found;
+    if (const verdict found = detail::check_module_plan(of.modules[k], facts[k], of.cluster, k); !found.ok())
+      return found;
   index voices = 0, cells = 0;
   for (index k = 0; k < facts.size(); ++k) {
     const module_plan& own = of.modules[k];
@@ -52,7 +61,8 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, in
     cells += own.on.split().size() * own.chunks * own.microbatches;
     if (voices > most_voices) return {reason::too_large, k, voices, most_voices};
     if (cells > most_cells) return {reason::too_large, k, cells, most_cells};
-    if (own.groups() != of.modules[0].groups()) return {reason::joins_differ, k, own.groups(), of.modules[0].groups()};
+    if (own.groups() != of.modules[0].groups())
+      return {reason::joins_differ, k, own.groups(), of.modules[0].groups()};
     if (samples % own.groups() != 0) return {reason::groups_do_not_divide_batch, k, samples, own.groups()};
     const index parts = index{own.on.split().data} * own.microbatches;
     if (samples < parts) return {reason::too_few_samples, k, samples, parts};
@@ -68,7 +78,8 @@ constexpr verdict prove_plan(const plan& of, const list<module_facts>& facts, in
   return prove(order);
 }
 
-// For plans that are functions without arguments: static_assert(require<prove_plan<my_model, my_plan, 512>()>);
+// For plans that are functions without arguments: static_assert(require<prove_plan<my_model, my_plan,
+// 512>()>);
 template <class Model, auto Plan, index Samples>
 constexpr verdict prove_plan() {
   return prove_plan(Plan(), facts_of<Model>(), Samples);

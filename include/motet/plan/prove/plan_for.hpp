@@ -5,8 +5,9 @@
 
 namespace motet {
 
-// A plan written as a type, of words that a template names: plan_for<clip, on<"picture", ranks<0, 4>, stages<2>, tensor<2>>,
-// on<"caption", ranks<4, 7>, data<3>>, by<batch_sync, microbatches<8>, group<4>>>. Its value() is the plan that a constant function would return.
+// A plan written as a type, of words that a template names: plan_for<clip, on<"picture", ranks<0, 4>,
+// stages<2>, tensor<2>>, on<"caption", ranks<4, 7>, data<3>>, by<batch_sync, microbatches<8>, group<4>>>. Its
+// value() is the plan that a constant function would return.
 namespace strategy {
 
 // What the words of one module come to.
@@ -16,7 +17,8 @@ struct spoken {
   list<std::int32_t> ranks;
 };
 
-// The ranks of a module: from First up to, not with, End; or any, in the order stage, replica, context, tensor.
+// The ranks of a module: from First up to, not with, End; or any, in the order stage, replica, context,
+// tensor.
 template <std::int32_t First, std::int32_t End>
 struct ranks {
   static constexpr void say(spoken& of) {
@@ -83,7 +85,8 @@ struct on {
     (Words::say(of), ...);
     of.module.name = label(Name.view());
     of.module.on = mesh(of.split, of.ranks);
-    for (const std::int32_t rank : of.ranks) to.cluster.ranks = rank < to.cluster.ranks ? to.cluster.ranks : rank + 1;
+    for (const std::int32_t rank : of.ranks)
+      to.cluster.ranks = rank < to.cluster.ranks ? to.cluster.ranks : rank + 1;
     to.modules.push(of.module);
   }
 };
@@ -98,7 +101,8 @@ struct by {
   }
 };
 
-// Ranks that there are, some of which may be idle, and how many of them a node has; without it there are as many as modules name, on one node.
+// Ranks that there are, some of which may be idle, and how many of them a node has; without it there are as
+// many as modules name, on one node.
 template <std::int32_t Ranks, std::int32_t PerNode = 0>
 struct cluster {
   static constexpr void limit(plan& to) {
@@ -123,7 +127,8 @@ struct said_plan {
       if constexpr (strategy::word<Part>) Part::say(of_all);
     });
     each([&]<class Part>() {
-      if constexpr (requires { Part::template write<Model>(out, of_all); }) Part::template write<Model>(out, of_all);
+      if constexpr (requires { Part::template write<Model>(out, of_all); })
+        Part::template write<Model>(out, of_all);
     });
     each([&]<class Part>() {
       if constexpr (requires { Part::limit(out); }) Part::limit(out);
@@ -177,7 +182,8 @@ constexpr bool prove_said() {
 
 }  // namespace detail
 
-// Proven when it is named, for the smallest batch that it can cut; a trainer checks the batch that it is given.
+// Proven when it is named, for the smallest batch that it can cut; a trainer checks the batch that it is
+// given.
 template <class Model, class... Parts>
 struct plan_for : detail::said_plan<Model, Parts...> {
   static_assert(detail::prove_said<Model, detail::said_plan<Model, Parts...>>());

@@ -31,12 +31,14 @@ constexpr verdict write_seats(const plan& from, const list<module_facts>& facts,
   } else {
     for (index k = 0; k < from.modules.size(); ++k) {
       const module_plan& own = from.modules[k];
-      const pipeline_shape shape{.stages = own.on.split().stages, .microbatches = own.microbatches, .chunks = own.chunks};
+      const pipeline_shape shape{
+          .stages = own.on.split().stages, .microbatches = own.microbatches, .chunks = own.chunks};
       if (verdict found = Schedule::check(shape); !found.ok()) {
         found.where = k;
         return found;
       }
-      if (own.stash != -1 || own.ahead != 0) return {reason::only_batch_sync_keeps, k, own.stash != -1 ? own.stash : own.ahead, 0};
+      if (own.stash != -1 || own.ahead != 0)
+        return {reason::only_batch_sync_keeps, k, own.stash != -1 ? own.stash : own.ahead, 0};
       score one = Schedule::write(shape);
       // g++ 12 destroys the temporary of a conditional twice in constant expressions.
       if (k == 0) out = static_cast<score&&>(one);
@@ -51,13 +53,16 @@ constexpr verdict write_seats(const plan& from, const list<module_facts>& facts,
 
 }  // namespace detail
 
-// The order that a plan means: its schedule's, with every replica and shard of every module on the ranks that it has. For plans that check() passes.
-// `together`: as if several ranks computed some stage, for one rank that stands for them.
-constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, bool together = false) {
+// The order that a plan means: its schedule's, with every replica and shard of every module on the ranks that
+// it has. For plans that check() passes. `together`: as if several ranks computed some stage, for one rank
+// that stands for them.
+constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out,
+                             bool together = false) {
   verdict found;
   score seats;
-  const bool known = detail::all_schedules::visit(from.schedule.view(),
-                                                  [&]<class Schedule>(Schedule) { found = detail::write_seats<Schedule>(from, facts, seats); });
+  const bool known = detail::all_schedules::visit(from.schedule.view(), [&]<class Schedule>(Schedule) {
+    found = detail::write_seats<Schedule>(from, facts, seats);
+  });
   if (!known) return {reason::unknown_schedule, 0, 0, 0};
   if (!found.ok()) return found;
   list<voice_spread> spreads;
@@ -72,7 +77,8 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
       seats, spreads, from.cluster.ranks,
       [&](std::int32_t v, std::int32_t replica, std::int32_t shard, std::int32_t stage) {
         const module_plan& own = from.modules[v];
-        const std::int32_t device = seats.place(seats.voices()[v], stage) - first_seats[v], tensor = own.on.split().tensor;
+        const std::int32_t device = seats.place(seats.voices()[v], stage) - first_seats[v],
+                           tensor = own.on.split().tensor;
         return own.on.rank({device, replica, shard / tensor, shard % tensor});
       },
       together);

@@ -11,47 +11,65 @@ namespace motet {
 
 namespace detail {
 
-inline std::string counted(index count, const char* what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
+inline std::string counted(index count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
 
 // "2 stages x 3 data x 1 context x 1 tensor = 6".
 inline std::string product_of(const degrees& split) {
-  return std::to_string(split.stages) + " stages x " + std::to_string(split.data) + " data x " + std::to_string(split.context) + " context x " +
-         std::to_string(split.tensor) + " tensor = " + std::to_string(split.size());
+  return std::to_string(split.stages) + " stages x " + std::to_string(split.data) + " data x " +
+         std::to_string(split.context) + " context x " + std::to_string(split.tensor) +
+         " tensor = " + std::to_string(split.size());
 }
 
 // What broke a rule of one module, in numbers that its writer knows.
-inline std::string detail_of_module(const verdict& found, const plan& of, const module_plan& own, const module_facts& facts, index samples) {
-  const auto pair = [&](const std::string& got, const std::string& wanted) { return "got " + got + ", wanted " + wanted; };
+inline std::string detail_of_module(const verdict& found, const plan& of, const module_plan& own,
+                                    const module_facts& facts, index samples) {
+  const auto pair = [&](const std::string& got, const std::string& wanted) {
+    return "got " + got + ", wanted " + wanted;
+  };
   const std::string got = std::to_string(found.got), wanted = std::to_string(found.wanted);
   switch (found.why) {
     case reason::degree_not_positive: return "degrees " + product_of(own.on.split());
     case reason::degrees_do_not_multiply: return pair(counted(found.got, "rank"), product_of(own.on.split()));
     case reason::rank_outside: return pair("rank " + got, "ranks below " + wanted);
     case reason::rank_twice: return "rank " + got;
-    case reason::tensor_crosses_nodes: return "a group of " + std::to_string(own.on.split().tensor) + " lies on the nodes " + wanted + " and " + got;
+    case reason::tensor_crosses_nodes:
+      return "a group of " + std::to_string(own.on.split().tensor) + " lies on the nodes " + wanted +
+             " and " + got;
     case reason::no_ranks: {
       std::string names;
-      for (const module_plan& each : of.modules) names += (names.empty() ? "" : ", ") + std::string(each.name.view());
-      return own.name == facts.name ? "it has none" : "the plan places " + (names.empty() ? std::string("nothing") : names);
+      for (const module_plan& each : of.modules)
+        names += (names.empty() ? "" : ", ") + std::string(each.name.view());
+      return own.name == facts.name ? "it has none"
+                                    : "the plan places " + (names.empty() ? std::string("nothing") : names);
     }
     case reason::no_stages: return pair(got, "at least " + wanted);
     case reason::group_does_not_divide: return "groups of " + got + " among " + wanted + " microbatches";
     case reason::context_without_attention: return "context " + got;
-    case reason::too_many_tensor_parts: return "tensor " + got + " for " + counted(found.wanted, "key-value head");
+    case reason::too_many_tensor_parts:
+      return "tensor " + got + " for " + counted(found.wanted, "key-value head");
     case reason::unknown_zero_level:
     case reason::frozen_with_optimizer: return "zero " + got;
-    case reason::remade_and_split: return "remade, and " + std::string(of.schedule.view()) + " splits backward";
-    case reason::more_stages_than_layers: return pair(counted(found.got, "stage"), "at most " + wanted + " for as many layers");
+    case reason::remade_and_split:
+      return "remade, and " + std::string(of.schedule.view()) + " splits backward";
+    case reason::more_stages_than_layers:
+      return pair(counted(found.got, "stage"), "at most " + wanted + " for as many layers");
     case reason::layers_do_not_add_up: {
       std::string all;
       for (const index each : own.layers) all += (all.empty() ? "" : " + ") + std::to_string(each);
-      return pair(all + " = " + got + " on " + counted(own.layers.size(), "stage"), wanted + " on " + counted(own.stages(), "stage"));
+      return pair(all + " = " + got + " on " + counted(own.layers.size(), "stage"),
+                  wanted + " on " + counted(own.stages(), "stage"));
     }
-    case reason::recompute_does_not_fit: return pair(std::to_string(found.got) + (found.got == 1 ? " entry" : " entries"), wanted);
+    case reason::recompute_does_not_fit:
+      return pair(std::to_string(found.got) + (found.got == 1 ? " entry" : " entries"), wanted);
     case reason::joins_differ:
-      return pair(got + (found.got == 1 ? " loss" : " losses"), wanted + " as " + std::string(of.modules[0].name.view()) + " has");
-    case reason::groups_do_not_divide_batch: return "a batch of " + std::to_string(samples) + " in " + counted(found.wanted, "group");
-    case reason::too_few_samples: return "a batch of " + counted(found.got, "sample") + " in " + counted(found.wanted, "part");
+      return pair(got + (found.got == 1 ? " loss" : " losses"),
+                  wanted + " as " + std::string(of.modules[0].name.view()) + " has");
+    case reason::groups_do_not_divide_batch:
+      return "a batch of " + std::to_string(samples) + " in " + counted(found.wanted, "group");
+    case reason::too_few_samples:
+      return "a batch of " + counted(found.got, "sample") + " in " + counted(found.wanted, "part");
     default: return pair(got, wanted);
   }
 }
@@ -64,20 +82,24 @@ struct proven_plan {
   score order;
 };
 
-// What is wrong with a plan for a model and a batch, naming the module or the rank; `row` is then the rule. Empty: nothing is, and `made` has its order.
-inline std::string explain_plan(const plan& given, const list<module_facts>& facts, index samples, const message** row = nullptr,
-                                proven_plan* made = nullptr) {
+// What is wrong with a plan for a model and a batch, naming the module or the rank; `row` is then the rule.
+// Empty: nothing is, and `made` has its order.
+inline std::string explain_plan(const plan& given, const list<module_facts>& facts, index samples,
+                                const message** row = nullptr, proven_plan* made = nullptr) {
   const plan of = arranged(given, facts);
   const auto say = [&](const verdict& found, std::string text) {
     if (row != nullptr) *row = &reason_messages[static_cast<int>(found.why)];
     return text;
   };
   const auto of_module = [&](const verdict& found) {
-    if (found.why == reason::unknown_module) return say(found, std::string(of.modules[facts.size()].name.view()) + " is not in the model");
-    if (found.why == reason::unknown_schedule) return say(found, "\"" + std::string(of.schedule.view()) + "\"; there are " + schedule_names());
+    if (found.why == reason::unknown_module)
+      return say(found, std::string(of.modules[facts.size()].name.view()) + " is not in the model");
+    if (found.why == reason::unknown_schedule)
+      return say(found, "\"" + std::string(of.schedule.view()) + "\"; there are " + schedule_names());
     const index k = found.where >= 0 && found.where < facts.size() ? found.where : 0;
     const module_plan own = k < of.modules.size() ? of.modules[k] : module_plan{};
-    return say(found, std::string(facts[k].name.view()) + ": " + detail::detail_of_module(found, of, own, facts[k], samples));
+    return say(found, std::string(facts[k].name.view()) + ": " +
+                          detail::detail_of_module(found, of, own, facts[k], samples));
   };
   if (const verdict found = check_plan(of, facts, samples); !found.ok()) return of_module(found);
   score order;
@@ -89,20 +111,26 @@ inline std::string explain_plan(const plan& given, const list<module_facts>& fac
     const program all = named_voices(compile(order), names);
     const check_result better = check(all);
     const std::string schedule = "schedule " + std::string(of.schedule.view()) + ": ";
-    if (better.ok()) return say(found, schedule + "rank " + std::to_string(found.where) + ", computation " + std::to_string(found.got));
+    if (better.ok())
+      return say(found, schedule + "rank " + std::to_string(found.where) + ", computation " +
+                            std::to_string(found.got));
     return say(better.brief(), schedule + detail_of(all, better.found) + cycle_of(all, better));
   }
   if (made != nullptr) *made = {of, std::move(order)};
   return {};
 }
 
-// The plan in the model's order and what it means, or an error that names the module, the rule and the remedy: before any rank starts.
+// The plan in the model's order and what it means, or an error that names the module, the rule and the
+// remedy: before any rank starts.
 inline proven_plan require_proven(const plan& given, const list<module_facts>& facts, index samples) {
   proven_plan made;
   const message* row = nullptr;
-  if (const std::string detail = explain_plan(given, facts, samples, &row, &made); row != nullptr) fail(*row, detail);
+  if (const std::string detail = explain_plan(given, facts, samples, &row, &made); row != nullptr)
+    fail(*row, detail);
   return made;
 }
-inline plan require_plan(const plan& given, const list<module_facts>& facts, index samples) { return require_proven(given, facts, samples).value; }
+inline plan require_plan(const plan& given, const list<module_facts>& facts, index samples) {
+  return require_proven(given, facts, samples).value;
+}
 
 }  // namespace motet

@@ -15,9 +15,11 @@ struct phase_seconds {
 
 // Towers that wait for each other at every join.
 constexpr phase_seconds slower(const phase_seconds& a, const phase_seconds& b) {
-  return {a.lead > b.lead ? a.lead : b.lead, a.steady > b.steady ? a.steady : b.steady, a.drain > b.drain ? a.drain : b.drain};
+  return {a.lead > b.lead ? a.lead : b.lead, a.steady > b.steady ? a.steady : b.steady,
+          a.drain > b.drain ? a.drain : b.drain};
 }
-// A step of `joins` joins. The maxima of lead, steady and drain can be different towers', so this is more than each tower's own step.
+// A step of `joins` joins. The maxima of lead, steady and drain can be different towers', so this is more
+// than each tower's own step.
 constexpr double step_seconds(const phase_seconds& of, index joins, double join = 0) {
   return of.lead + static_cast<double>(joins - 1) * of.steady + static_cast<double>(joins) * join + of.drain;
 }
@@ -43,7 +45,8 @@ namespace detail {
 
 class balancer {
  public:
-  balancer(const list<list<tower_choice>>& towers, index units, index joins) : towers_(towers), units_(units), joins_(joins) {}
+  balancer(const list<list<tower_choice>>& towers, index units, index joins)
+      : towers_(towers), units_(units), joins_(joins) {}
 
   list<balanced> run() {
     partials_.push({});
@@ -76,7 +79,9 @@ class balancer {
       if (n > units_) continue;
       const phase_seconds both = slower(partials_[from].seconds, choice.seconds);
       list<std::int32_t>& own = next[n];
-      if (std::any_of(own.begin(), own.end(), [&](std::int32_t at) { return covers(partials_[at].seconds, both, joins_); })) continue;
+      if (std::any_of(own.begin(), own.end(),
+                      [&](std::int32_t at) { return covers(partials_[at].seconds, both, joins_); }))
+        continue;
       drop(own, [&](std::int32_t at) { return covers(both, partials_[at].seconds, joins_); });
       own.push(static_cast<std::int32_t>(partials_.size()));
       partials_.push({both, n, c, from});
@@ -91,7 +96,9 @@ class balancer {
     list<phase_seconds> best;
     for (list<std::int32_t>& own : of) {
       drop(own, [&](std::int32_t at) {
-        return std::any_of(best.begin(), best.end(), [&](const phase_seconds& each) { return covers(each, partials_[at].seconds, joins_); });
+        return std::any_of(best.begin(), best.end(), [&](const phase_seconds& each) {
+          return covers(each, partials_[at].seconds, joins_);
+        });
       });
       for (const std::int32_t each : own) best.push(partials_[each].seconds);
     }
@@ -112,14 +119,16 @@ class balancer {
 
 }  // namespace detail
 
-// How the units of a cluster are shared among towers: f_k(n) is the best of f_{k-1}(n - u) and a choice of tower k on u units. "Best" is what no
-// other partial answer beats in lead, steady and drain at once with as many units, so the joint time is exact and not only the larger of separate
-// times. All answers that are not beaten by one on fewer units, by joint time; equal ones by units.
+// How the units of a cluster are shared among towers: f_k(n) is the best of f_{k-1}(n - u) and a choice of
+// tower k on u units. "Best" is what no other partial answer beats in lead, steady and drain at once with as
+// many units, so the joint time is exact and not only the larger of separate times. All answers that are not
+// beaten by one on fewer units, by joint time; equal ones by units.
 inline list<balanced> balance(const list<list<tower_choice>>& towers, index units, index joins = 1) {
   list<balanced> all = detail::balancer(towers, units, joins).run();
   for (index i = 1; i < all.size(); ++i)
     for (index k = i; k > 0; --k) {
-      const double own = step_seconds(all[k].seconds, joins), before = step_seconds(all[k - 1].seconds, joins);
+      const double own = step_seconds(all[k].seconds, joins),
+                   before = step_seconds(all[k - 1].seconds, joins);
       if (before < own || (before == own && all[k - 1].units <= all[k].units)) break;
       std::swap(all[k], all[k - 1]);
     }

@@ -7,20 +7,24 @@ namespace motet {
 
 namespace detail {
 
-// Calls visit(turns) for every order of the towers in which larger tensor groups come first; only the first one where there are many towers.
+// Calls visit(turns) for every order of the towers in which larger tensor groups come first; only the first
+// one where there are many towers.
 template <class Visit>
 void each_turn(const list<seating>& towers, list<index> turns, index from, Visit visit) {
   constexpr index most_towers = 4;
   if (from + 1 >= turns.size() || turns.size() > most_towers) return visit(turns);
-  for (index k = from; k < turns.size() && towers[turns[k]].split.tensor == towers[turns[from]].split.tensor; ++k) {
+  for (index k = from; k < turns.size() && towers[turns[k]].split.tensor == towers[turns[from]].split.tensor;
+       ++k) {
     std::swap(turns[from], turns[k]);
     each_turn(towers, turns, from + 1, visit);
   }
 }
 
-// Calls visit(seats) for every way to say on which node each tensor group of towers with ranks of their own is.
+// Calls visit(seats) for every way to say on which node each tensor group of towers with ranks of their own
+// is.
 template <class Visit>
-void each_seat(const list<seating>& towers, const cluster_facts& on, index k, seat_plan made, list<std::int32_t> used, Visit visit) {
+void each_seat(const list<seating>& towers, const cluster_facts& on, index k, seat_plan made,
+               list<std::int32_t> used, Visit visit) {
   if (k == towers.size()) return visit(made);
   const std::int32_t size = towers[k].split.tensor;
   for (std::int32_t n = 0; n < on.nodes; ++n) {
@@ -35,16 +39,18 @@ void each_seat(const list<seating>& towers, const cluster_facts& on, index k, se
 
 }  // namespace detail
 
-// Where towers can sit, those first that send least out of any node; none where they do not fit. Towers with large tensor groups choose first, a
-// group stays in one node, and a tower takes its ranks in one of four orders. All turns of the towers and all orders of each are tried where these
-// are few; of seats in which the same positions share nodes one is kept. The best are bettered by exchanging groups. With `every`, and few groups,
-// none is left out.
+// Where towers can sit, those first that send least out of any node; none where they do not fit. Towers with
+// large tensor groups choose first, a group stays in one node, and a tower takes its ranks in one of four
+// orders. All turns of the towers and all orders of each are tried where these are few; of seats in which the
+// same positions share nodes one is kept. The best are bettered by exchanging groups. With `every`, and few
+// groups, none is left out.
 inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_facts& on, bool every = false) {
   list<index> turns;
   list<std::uint8_t> both(towers.size(), 0);  // whether it has stages and replicas to put together
   index ways = 1;
   constexpr index most_ways = 256;
-  const bool shared = std::any_of(towers.begin(), towers.end(), [](const seating& each) { return each.with >= 0; });
+  const bool shared =
+      std::any_of(towers.begin(), towers.end(), [](const seating& each) { return each.with >= 0; });
   const bool alike = on.nodes == 1 && !shared;  // all ranks are
   for (index k = 0; k < towers.size(); ++k) {
     turns.push(k);
@@ -52,7 +58,8 @@ inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_fac
     ways *= both[k] != 0 ? 4 : 2;
   }
   if (alike) ways = 1;
-  detail::sort_stably(turns, [&](index a, index b) { return towers[a].split.tensor > towers[b].split.tensor; });
+  detail::sort_stably(turns,
+                      [&](index a, index b) { return towers[a].split.tensor > towers[b].split.tensor; });
   list<seat_plan> out;
   list<list<std::int32_t>> patterns;
   const auto offer = [&](const seat_plan& made) {

@@ -11,12 +11,20 @@ namespace motet {
 // Plays sketches on their seats and keeps the best plan of every structure.
 class plan_contest {
  public:
-  plan_contest(const model_shape& model, const cluster_facts& on, index samples, const search_options& options, index joins)
-      : model_(model), on_(on), samples_(samples), options_(options), joins_(joins), ranking_(model, on, samples, options) {}
+  plan_contest(const model_shape& model, const cluster_facts& on, index samples,
+               const search_options& options, index joins)
+      : model_(model),
+        on_(on),
+        samples_(samples),
+        options_(options),
+        joins_(joins),
+        ranking_(model, on, samples, options) {}
 
-  // On the seats that promise most. Where the joins alone make a plan too slow to be the best, it is not played if `only_better`.
+  // On the seats that promise most. Where the joins alone make a plan too slow to be the best, it is not
+  // played if `only_better`.
   void offer(const plan_sketch& of, index most_seats, bool only_better = false) {
-    const list<seat_plan> seats = seat_plans(seatings_of(of, model_, options_.bytes, samples_, options_.play), on_, only_better);
+    const list<seat_plan> seats =
+        seat_plans(seatings_of(of, model_, options_.bytes, samples_, options_.play), on_, only_better);
     for (index i = 0; i < std::min(seats.size(), most_seats); ++i) {
       played_ += least_played / 4;
       const plan made = plan_of(of, seats[i], model_, on_, joins_);
@@ -47,7 +55,8 @@ class plan_contest {
   // The first of all that the schedule's proof lets pass, and what comes behind it.
   search_result result(index considered) const {
     const list<module_facts> facts = facts_of(model_);
-    return ranking_.result(considered, [&](const plan& how) { return prove_plan(how, facts, samples_).ok(); });
+    return ranking_.result(considered,
+                           [&](const plan& how) { return prove_plan(how, facts, samples_).ok(); });
   }
 
  private:

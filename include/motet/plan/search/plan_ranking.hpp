@@ -6,7 +6,8 @@
 
 namespace motet {
 
-// Every plan counts by itself, and the faster one is better. Another kind keeps one plan of those that are alike, and more than it is asked for.
+// Every plan counts by itself, and the faster one is better. Another kind keeps one plan of those that are
+// alike, and more than it is asked for.
 struct any_plan {
   static constexpr index spare = 0;
   bool alike(const any_plan&) const { return false; }
@@ -14,18 +15,21 @@ struct any_plan {
   bool better(double seconds, const any_plan&, double other_seconds) const { return seconds < other_seconds; }
 };
 
-// Plays the plans that it is offered and keeps the best, by their simulated steps. What does not fit in memory is left out.
+// Plays the plans that it is offered and keeps the best, by their simulated steps. What does not fit in
+// memory is left out.
 template <class Kind = any_plan>
 class plan_ranking {
  public:
   // Keeps the addresses of model, cluster and options.
-  plan_ranking(const model_shape& model, const cluster_facts& on, index samples, const search_options& options)
+  plan_ranking(const model_shape& model, const cluster_facts& on, index samples,
+               const search_options& options)
       : model_(model), on_(on), samples_(samples), options_(options) {}
 
   // Whether it is a plan that fits. Of equally good ones the first stays before the others.
   bool offer(const plan& of, const Kind& kind = {}) {
     entry made{{of, {}, {}}, kind};
-    if (!estimate(of, model_, on_, options_.bytes, samples_, made.found.gives, options_.play).ok()) return false;
+    if (!estimate(of, model_, on_, options_.bytes, samples_, made.found.gives, options_.play).ok())
+      return false;
     ++simulated_;
     if (made.found.gives.memory_bytes > on_.device.memory_bytes) return false;
     keep(made);

@@ -16,7 +16,8 @@ inline index ranks_used(const plan& of) {
   return count;
 }
 
-// Where the time of a step goes, in parts that add up to it: of the average rank that holds something, and what the busiest one has more.
+// Where the time of a step goes, in parts that add up to it: of the average rank that holds something, and
+// what the busiest one has more.
 struct step_parts {
   double work = 0;
   double again = 0;    // forwards that run twice
@@ -32,9 +33,11 @@ inline step_parts parts_of(const plan& of, const plan_estimate& gives) {
   for (index k = 0; k < of.modules.size() && k < gives.modules.size(); ++k) {
     const module_plan& own = of.modules[k];
     const module_estimate& times = gives.modules[k];
-    const double twice = own.stash < 0 ? 0 : own.groups() * (own.whole_group() - own.stash) * times.forward_seconds;
+    const double twice =
+        own.stash < 0 ? 0 : own.groups() * (own.whole_group() - own.stash) * times.forward_seconds;
     double remade = 0;
-    for (const std::uint8_t each : own.remade) remade += each != 0 ? own.microbatches * times.forward_seconds / own.stages() : 0;
+    for (const std::uint8_t each : own.remade)
+      remade += each != 0 ? own.microbatches * times.forward_seconds / own.stages() : 0;
     for (const std::int32_t rank : own.on.ranks()) {
       held += loads[rank] == 0 ? 1 : 0;
       loads[rank] += own.microbatches * (times.forward_seconds + times.backward_seconds) + twice;
@@ -61,7 +64,8 @@ inline lost_by setback_of(const ranked_plan& it, const ranked_plan& best) {
   const step_parts own = parts_of(it.how, it.gives), wins = parts_of(best.how, best.gives);
   lost_by out{setback::none, it.gives.step_seconds - best.gives.step_seconds};
   if (out.seconds <= 1e-9 * best.gives.step_seconds) {
-    const auto ranks = static_cast<double>(ranks_used(it.how)), fewer = static_cast<double>(ranks_used(best.how));
+    const auto ranks = static_cast<double>(ranks_used(it.how)),
+               fewer = static_cast<double>(ranks_used(best.how));
     if (ranks > fewer) out = {setback::more_ranks, out.seconds, ranks, fewer};
     return out;
   }

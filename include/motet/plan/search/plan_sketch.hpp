@@ -40,24 +40,27 @@ struct plan_sketch {
 inline std::vector<const plan_sketch*> by_time(const list<plan_sketch>& all, index joins) {
   std::vector<std::pair<double, const plan_sketch*>> order;
   for (const plan_sketch& each : all) order.emplace_back(step_seconds(each.seconds, joins), &each);
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<const plan_sketch*> out;
   out.reserve(order.size());
   for (const auto& [seconds, each] : order) out.push_back(each);
   return out;
 }
 
-inline list<seating> seatings_of(const plan_sketch& of, const model_shape& model, const training_bytes& bytes, index samples,
-                                 const estimate_options& play) {
+inline list<seating> seatings_of(const plan_sketch& of, const model_shape& model, const training_bytes& bytes,
+                                 index samples, const estimate_options& play) {
   list<seating> out;
   for (index k = 0; k < of.points.size(); ++k) {
     const double features = static_cast<double>(samples) * detail::bytes_of_sample(model, k, bytes, play);
-    out.push({of.points[k].split, of.points[k].boundary_bytes, of.points[k].gradient_bytes, of.hosts[k], features});
+    out.push({of.points[k].split, of.points[k].boundary_bytes, of.points[k].gradient_bytes, of.hosts[k],
+              features});
   }
   return out;
 }
 
-inline plan plan_of(const plan_sketch& of, const seat_plan& seats, const model_shape& model, const cluster_facts& on, index joins) {
+inline plan plan_of(const plan_sketch& of, const seat_plan& seats, const model_shape& model,
+                    const cluster_facts& on, index joins) {
   plan out;
   out.cluster.ranks = on.devices();
   out.cluster.ranks_per_node = on.nodes > 1 ? on.devices_per_node : 0;
@@ -69,13 +72,15 @@ inline plan plan_of(const plan_sketch& of, const seat_plan& seats, const model_s
   return out;
 }
 
-// Towers on the same ranks: each has its own way through its stages, and all work adds up on the ranks that they share.
+// Towers on the same ranks: each has its own way through its stages, and all work adds up on the ranks that
+// they share.
 inline phase_seconds together(std::span<const tower_point* const> towers) {
   if (towers.size() == 1) return towers[0]->seconds;
   phase_seconds out, most;
   double tails = 0;
   for (const tower_point* each : towers) {
-    most = slower(most, {each->seconds.lead - each->forward, 0, each->seconds.drain - each->backward - each->tail});
+    most = slower(most,
+                  {each->seconds.lead - each->forward, 0, each->seconds.drain - each->backward - each->tail});
     tails = std::max(tails, each->tail);
     out.lead += each->forward;
     out.steady += each->seconds.steady;
@@ -94,8 +99,8 @@ inline phase_seconds least_together(std::span<const tower_point* const> towers) 
   return slower(worst, sums);
 }
 
-// Every way to say who shares ranks with whom: the groups of each, a tower's number for each. All where there are at most three towers; else all
-// apart, all together, or any two together.
+// Every way to say who shares ranks with whom: the groups of each, a tower's number for each. All where there
+// are at most three towers; else all apart, all together, or any two together.
 inline list<list<index>> groupings(index towers, bool apart, bool together) {
   list<list<index>> out;
   list<index> own(towers, 0);

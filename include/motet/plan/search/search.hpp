@@ -11,7 +11,8 @@ namespace detail {
 
 class plan_searcher {
  public:
-  plan_searcher(const model_shape& model, const cluster_facts& on, index samples, const search_options& options)
+  plan_searcher(const model_shape& model, const cluster_facts& on, index samples,
+                const search_options& options)
       : model_(model),
         on_(on),
         samples_(samples),
@@ -46,8 +47,11 @@ class plan_searcher {
       considered_ += every.considered();
     }
   }
-  static index losses(index samples, const search_options& options) { return options.contrastive_batch > 0 ? options.contrastive_batch : samples; }
-  // How many ranks a tower may have: any number on some dozens of devices, on more whole nodes, on thousands several of them.
+  static index losses(index samples, const search_options& options) {
+    return options.contrastive_batch > 0 ? options.contrastive_batch : samples;
+  }
+  // How many ranks a tower may have: any number on some dozens of devices, on more whole nodes, on thousands
+  // several of them.
   index step_nodes() const { return std::max(1, on_.nodes / 64); }
   list<index> rank_steps() const {
     list<index> out;
@@ -113,18 +117,20 @@ class plan_searcher {
     }
   }
 
-  // What some towers can do that share ranks, or one by itself: on every number of ranks what nothing on as many or fewer ranks beats. Hosts are
-  // numbers of all towers, points come in the order of the members.
+  // What some towers can do that share ranks, or one by itself: on every number of ranks what nothing on as
+  // many or fewer ranks beats. Hosts are numbers of all towers, points come in the order of the members.
   list<plan_sketch> group_choices(const list<index>& members, const list<index>& steps) {
     list<plan_sketch> out;
     for (const index ranks : steps) {
       list<plan_sketch> here;
       if (members.size() == 1) {
-        for (const tower_point& each : library_->best(members[0], ranks, false)) here.push({{each}, {-1}, each.seconds});
+        for (const tower_point& each : library_->best(members[0], ranks, false))
+          here.push({{each}, {-1}, each.seconds});
         considered_ += library_->points(members[0], ranks).size();
       } else {
         for (index host = 0; host < members.size(); ++host)
-          share(members, host, ranks, 0, {list<tower_point>(members.size()), list<index>(members.size(), members[host]), {}}, here);
+          share(members, host, ranks, 0,
+                {list<tower_point>(members.size()), list<index>(members.size(), members[host]), {}}, here);
       }
       for (const plan_sketch* const next : by_time(here, joins_)) {
         const auto covered = [&](const plan_sketch& by) { return covers(by.seconds, next->seconds, joins_); };
@@ -133,7 +139,8 @@ class plan_searcher {
     }
     return out;
   }
-  void share(const list<index>& members, index host, index ranks, index m, plan_sketch made, list<plan_sketch>& out) {
+  void share(const list<index>& members, index host, index ranks, index m, plan_sketch made,
+             list<plan_sketch>& out) {
     if (m == members.size()) {
       double bytes = 0;
       std::vector<const tower_point*> all;
@@ -150,7 +157,8 @@ class plan_searcher {
     }
     constexpr index fewest_ways = 16, most_ways = 4;
     for (index part = 1; part <= (m == host ? 1 : most_ways); part *= 2) {
-      if (ranks % part != 0 || (part == 1 && m < host)) continue;  // equal numbers are met with the other one as host
+      // equal numbers are met with the other one as host
+      if (ranks % part != 0 || (part == 1 && m < host)) continue;
       const list<tower_point>& own = library_->best(members[m], ranks / part, true);
       for (index i = 0; i < std::min(own.size(), fewest_ways / (members.size() - 1)); ++i) {
         made.points[m] = own[i];
@@ -175,7 +183,9 @@ class plan_searcher {
       own.bytes = here.least_bytes();
       constexpr index most_ranks = 1 << 16;
       const index node = on_.devices_per_node;
-      for (index n = 1; n <= most_ranks && own.ranks == 0; n += n < node ? 1 : n < 64 * node ? node : n / node / 8 * node)
+      for (index n = 1; n <= most_ranks && own.ranks == 0; n += n < node        ? 1
+                                                                : n < 64 * node ? node
+                                                                                : n / node / 8 * node)
         if (!anywhere.on(n).empty()) own.ranks = n;
       most = own.ranks == 0 ? most_devices : std::max(most, own.ranks);
       sum += own.ranks;
@@ -183,10 +193,13 @@ class plan_searcher {
     }
     // With ranks of their own towers need the sum; sharing some, perhaps less.
     std::int32_t nodes = 0;
-    const auto whole = [&](index devices) { return static_cast<std::int32_t>((devices + on_.devices_per_node - 1) / on_.devices_per_node); };
+    const auto whole = [&](index devices) {
+      return static_cast<std::int32_t>((devices + on_.devices_per_node - 1) / on_.devices_per_node);
+    };
     constexpr std::int32_t most_tries = 16;
     if (most < most_devices && options_.apart) nodes = whole(sum);
-    for (std::int32_t n = std::max(whole(most), on_.nodes), tries = 0; most < most_devices && options_.together && tries < most_tries; ++n, ++tries) {
+    for (std::int32_t n = std::max(whole(most), on_.nodes), tries = 0;
+         most < most_devices && options_.together && tries < most_tries; ++n, ++tries) {
       if (nodes > 0 && n >= nodes) break;
       cluster_facts larger = on_;
       larger.nodes = n;
@@ -207,9 +220,11 @@ class plan_searcher {
 
 }  // namespace detail
 
-// The best plans of a model for a batch of `samples` a step, best first, the first one proven; others differ from it in degrees or in who shares
-// ranks. Equally fast ones: fewer ranks first, then simpler ones. Throws MT-P85 to MT-P89 where there is none.
-inline search_result search_plans(const model_shape& model, const cluster_facts& cluster, index samples, const search_options& options = {}) {
+// The best plans of a model for a batch of `samples` a step, best first, the first one proven; others differ
+// from it in degrees or in who shares ranks. Equally fast ones: fewer ranks first, then simpler ones. Throws
+// MT-P85 to MT-P89 where there is none.
+inline search_result search_plans(const model_shape& model, const cluster_facts& cluster, index samples,
+                                  const search_options& options = {}) {
   require_question(model, cluster, samples, options);
   return detail::plan_searcher(model, cluster, samples, options).run();
 }

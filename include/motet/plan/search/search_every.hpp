@@ -8,13 +8,15 @@
 
 namespace motet {
 
-// Offers every combination of points of up to three towers that could be the best plan: whose bound is not above the best time so far. What is likely
-// to be good comes first. Where there is no end to them it stops after some millions.
+// Offers every combination of points of up to three towers that could be the best plan: whose bound is not
+// above the best time so far. What is likely to be good comes first. Where there is no end to them it stops
+// after some millions.
 class every_plan {
  public:
   static constexpr index most_devices = 16, most_towers = 3;
 
-  every_plan(index towers, const cluster_facts& on, index joins, const search_options& options, tower_library& library, plan_contest& contest)
+  every_plan(index towers, const cluster_facts& on, index joins, const search_options& options,
+             tower_library& library, plan_contest& contest)
       : towers_(towers), on_(on), joins_(joins), options_(options), library_(library), contest_(contest) {}
 
   void run() {
@@ -22,11 +24,15 @@ class every_plan {
       std::vector<const tower_point*> own;
       for (index n = 1; n <= on_.devices(); ++n)
         for (const tower_point& each : library_.points(k, n)) own.push_back(&each);
-      std::stable_sort(own.begin(), own.end(), [&](const tower_point* a, const tower_point* b) { return least_of(*a) < least_of(*b); });
+      std::stable_sort(own.begin(), own.end(), [&](const tower_point* a, const tower_point* b) {
+        return least_of(*a) < least_of(*b);
+      });
       all_.push_back(own);
     }
-    for (const list<index>& groups : groupings(towers_, options_.apart, options_.together)) each_host(groups, 0, list<index>(towers_, -1));
-    std::stable_sort(leaves_.begin(), leaves_.end(), [](const leaf& a, const leaf& b) { return a.guess < b.guess; });
+    for (const list<index>& groups : groupings(towers_, options_.apart, options_.together))
+      each_host(groups, 0, list<index>(towers_, -1));
+    std::stable_sort(leaves_.begin(), leaves_.end(),
+                     [](const leaf& a, const leaf& b) { return a.guess < b.guess; });
     const index so_far = contest_.played();
     for (const leaf& each : leaves_) {
       plan_sketch made{{}, hosts_[each.hosts], {}};

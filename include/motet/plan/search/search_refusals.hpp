@@ -41,7 +41,8 @@ inline tower_pin merged_pin(const model_shape& model, index k, const search_opti
     const auto merge = [&](const char* field, auto& into, auto value, auto usual) {
       if (value == usual) return;
       if (into != usual && into != value)
-        fail(pins_contradict, who + ": " + field + "=" + std::to_string(into) + " and " + field + "=" + std::to_string(value));
+        fail(pins_contradict,
+             who + ": " + field + "=" + std::to_string(into) + " and " + field + "=" + std::to_string(value));
       into = value;
     };
     merge("stages", out.stages, each.stages, nothing.stages);
@@ -57,14 +58,21 @@ inline tower_pin merged_pin(const model_shape& model, index k, const search_opti
   return out;
 }
 
-inline void require_pin(const tower_outline& net, const tower_pin& pin, const cluster_facts& on, index samples, index joins) {
-  const auto number = [](const char* field, auto value) { return std::string(field) + "=" + std::to_string(value); };
+inline void require_pin(const tower_outline& net, const tower_pin& pin, const cluster_facts& on,
+                        index samples, index joins) {
+  const auto number = [](const char* field, auto value) {
+    return std::string(field) + "=" + std::to_string(value);
+  };
   const auto refuse = [&](const std::string& one, const std::string& other) {
     fail(pins_contradict, std::string(net.name.view()) + ": " + one + " and " + other);
   };
-  const auto devices = std::to_string(on.devices()) + " devices", node = std::to_string(on.devices_per_node) + " devices of a node";
-  for (const auto& [field, value] :
-       {std::pair{"stages", pin.stages}, {"data", pin.data}, {"context", pin.context}, {"tensor", pin.tensor}, {"ranks", pin.ranks}})
+  const auto devices = std::to_string(on.devices()) + " devices",
+             node = std::to_string(on.devices_per_node) + " devices of a node";
+  for (const auto& [field, value] : {std::pair{"stages", pin.stages},
+                                     {"data", pin.data},
+                                     {"context", pin.context},
+                                     {"tensor", pin.tensor},
+                                     {"ranks", pin.ranks}})
     if (value < 0 || value > on.devices()) refuse(number(field, value), devices);
   if (pin.tensor > 0 && (pin.tensor > net.keyed_heads() || net.keyed_heads() % pin.tensor != 0))
     refuse(number("tensor", pin.tensor), std::to_string(net.keyed_heads()) + " heads");
@@ -74,52 +82,66 @@ inline void require_pin(const tower_outline& net, const tower_pin& pin, const cl
     refuse(number("context", pin.context), pin.tensor > 1 ? number("tensor", pin.tensor) : node);
   }
   if (pin.stages > net.layers) refuse(number("stages", pin.stages), std::to_string(net.layers) + " layers");
-  if (pin.context > net.tokens) refuse(number("context", pin.context), std::to_string(net.tokens) + " tokens");
+  if (pin.context > net.tokens)
+    refuse(number("context", pin.context), std::to_string(net.tokens) + " tokens");
   std::string product;
   index size = 1;
   bool all = true;
-  for (const auto& [field, value] : {std::pair{"stages", pin.stages}, {"data", pin.data}, {"context", pin.context}, {"tensor", pin.tensor}}) {
+  for (const auto& [field, value] : {std::pair{"stages", pin.stages},
+                                     {"data", pin.data},
+                                     {"context", pin.context},
+                                     {"tensor", pin.tensor}}) {
     all = all && value > 0;
     if (value <= 0) continue;
     size *= value;
     product += (product.empty() ? "" : " x ") + number(field, value);
   }
   if (size > on.devices()) refuse(product, devices);
-  if (pin.ranks > 0 && (pin.ranks % size != 0 || (all && pin.ranks != size))) refuse(product, number("ranks", pin.ranks));
+  if (pin.ranks > 0 && (pin.ranks % size != 0 || (all && pin.ranks != size)))
+    refuse(product, number("ranks", pin.ranks));
   const bool frozen = net.frozen || net.cached;
   if (frozen && pin.zero > 0) refuse(number("zero", pin.zero), "frozen");
   if (frozen && pin.recompute > 0) refuse(number("recompute", pin.recompute), "frozen");
   if (frozen && pin.stash >= 0) refuse(number("stash", pin.stash), "frozen");
-  if (pin.recompute > 0 && pin.stash >= 0) refuse(number("recompute", pin.recompute), number("stash", pin.stash));
+  if (pin.recompute > 0 && pin.stash >= 0)
+    refuse(number("recompute", pin.recompute), number("stash", pin.stash));
   if (pin.microbatches > 0 && pin.microbatches % joins != 0)
     refuse(number("microbatches", pin.microbatches), std::to_string(joins) + " losses in a step");
-  if (pin.microbatches > 0 && pin.stash > pin.microbatches / joins) refuse(number("stash", pin.stash), number("microbatches", pin.microbatches));
-  if (pin.zero > 0 && pin.data == 1 && pin.context == 1) refuse(number("zero", pin.zero), number("data", pin.data));
+  if (pin.microbatches > 0 && pin.stash > pin.microbatches / joins)
+    refuse(number("stash", pin.stash), number("microbatches", pin.microbatches));
+  if (pin.zero > 0 && pin.data == 1 && pin.context == 1)
+    refuse(number("zero", pin.zero), number("data", pin.data));
   const index parts = index{std::max(pin.data, 1)} * std::max<index>(pin.microbatches / joins, 1);
   if (samples % parts != 0)
-    fail(batch_does_not_divide, std::string(net.name.view()) + ": " + std::to_string(samples * joins) + " samples over " +
-                                    std::to_string(parts * joins) + " microbatches of all replicas; the nearest are " +
+    fail(batch_does_not_divide, std::string(net.name.view()) + ": " + std::to_string(samples * joins) +
+                                    " samples over " + std::to_string(parts * joins) +
+                                    " microbatches of all replicas; the nearest are " +
                                     nearest_batches(samples * joins, parts * joins));
 }
 
 }  // namespace detail
 
 // Throws MT-P86 to MT-P89 for what no search could answer.
-inline void require_question(const model_shape& model, const cluster_facts& on, index samples, const search_options& options) {
+inline void require_question(const model_shape& model, const cluster_facts& on, index samples,
+                             const search_options& options) {
   if (on.nodes < 1 || on.devices_per_node < 1)
-    fail(no_devices, std::to_string(on.nodes) + " nodes of " + std::to_string(on.devices_per_node) + " devices");
+    fail(no_devices,
+         std::to_string(on.nodes) + " nodes of " + std::to_string(on.devices_per_node) + " devices");
   if (model.towers.empty()) fail(no_devices, "no towers");
   const index contrastive = options.contrastive_batch > 0 ? options.contrastive_batch : samples;
   if (samples < 1) fail(batch_does_not_divide, std::to_string(samples) + " samples; the nearest are 1 or 2");
   if (samples % contrastive != 0)
-    fail(batch_does_not_divide, std::to_string(samples) + " samples of a step, " + std::to_string(contrastive) + " of each loss; the nearest are " +
+    fail(batch_does_not_divide, std::to_string(samples) + " samples of a step, " +
+                                    std::to_string(contrastive) + " of each loss; the nearest are " +
                                     detail::nearest_batches(samples, contrastive));
-  if (!options.together && !options.apart) fail(pins_contradict, "towers may neither share ranks nor have their own");
+  if (!options.together && !options.apart)
+    fail(pins_contradict, "towers may neither share ranks nor have their own");
   for (const tower_pin& each : options.pins) {
     const auto named = [&](const tower_outline& net) { return net.name == each.name; };
     if (std::any_of(model.towers.begin(), model.towers.end(), named)) continue;
     std::string names;
-    for (const tower_outline& net : model.towers) names += (names.empty() ? "" : ", ") + std::string(net.name.view());
+    for (const tower_outline& net : model.towers)
+      names += (names.empty() ? "" : ", ") + std::string(net.name.view());
     fail(pins_contradict, "a pin of " + std::string(each.name.view()) + " and a model of " + names);
   }
   index wanted = 0;
@@ -127,13 +149,17 @@ inline void require_question(const model_shape& model, const cluster_facts& on, 
   for (index k = 0; k < model.towers.size(); ++k) {
     const tower_pin pin = detail::merged_pin(model, k, options);
     detail::require_pin(model.towers[k], pin, on, contrastive, samples / contrastive);
-    index size = std::max(pin.stages, 1) * std::max(pin.data, 1) * index{std::max(pin.context, 1)} * std::max(pin.tensor, 1);
+    index size = std::max(pin.stages, 1) * std::max(pin.data, 1) * index{std::max(pin.context, 1)} *
+                 std::max(pin.tensor, 1);
     size = std::max<index>(size, pin.ranks);
     wanted += size;
-    if (size > 1) which += (which.empty() ? "" : " and ") + std::string(model.towers[k].name.view()) + " on " + std::to_string(size);
+    if (size > 1)
+      which += (which.empty() ? "" : " and ") + std::string(model.towers[k].name.view()) + " on " +
+               std::to_string(size);
   }
   if (!options.together && wanted > on.devices())
-    fail(no_plan_left, which + " ranks of their own, got " + std::to_string(on.devices()) + " devices, wanted " + std::to_string(wanted));
+    fail(no_plan_left, which + " ranks of their own, got " + std::to_string(on.devices()) +
+                           " devices, wanted " + std::to_string(wanted));
 }
 
 // What a tower would need to have ranks of its own.
@@ -143,12 +169,15 @@ struct tower_need {
 };
 
 // Nothing fits: says which tower, how much is missing, and how many nodes would do (0: none found).
-[[noreturn]] inline void refuse_model(const model_shape& model, const cluster_facts& on, const list<tower_need>& needs, std::int32_t nodes,
+[[noreturn]] inline void refuse_model(const model_shape& model, const cluster_facts& on,
+                                      const list<tower_need>& needs, std::int32_t nodes,
                                       const search_options& options) {
   const auto named = [&](index k) { return std::string(model.towers[k].name.view()); };
-  const std::string remedy = nodes == 0 ? "no number of such devices would do"
-                                        : "the smallest cluster of this kind that would do has " + std::to_string(nodes) +
-                                              (nodes == 1 ? " node of " : " nodes of ") + std::to_string(on.devices_per_node) + " devices";
+  const std::string remedy = nodes == 0
+                                 ? "no number of such devices would do"
+                                 : "the smallest cluster of this kind that would do has " +
+                                       std::to_string(nodes) + (nodes == 1 ? " node of " : " nodes of ") +
+                                       std::to_string(on.devices_per_node) + " devices";
   const double memory = on.device.memory_bytes;
   const std::string devices = std::to_string(on.devices()) + (on.devices() == 1 ? " device" : " devices");
   const std::string has = " of " + detail::in_words(memory) + " on each of " + devices;
@@ -156,18 +185,26 @@ struct tower_need {
   double all = 0;
   for (index k = 0; k < needs.size(); ++k) {
     if (needs[k].bytes > 1e200)
-      fail(no_plan_left, "no plan of " + named(k) + " has what is pinned, one sample for each replica at least, and " + devices + "; " + remedy);
+      fail(no_plan_left, "no plan of " + named(k) +
+                             " has what is pinned, one sample for each replica at least, and " + devices +
+                             "; " + remedy);
     all += needs[k].bytes;
     if (needs[k].bytes > needs[worst].bytes) worst = k;
   }
   if (const double over = needs[worst].bytes - memory; over > 0)
-    fail(model_fits_nowhere, named(worst) + " is " + detail::in_words(over) + " short" + has + ", however it is cut; " + remedy);
+    fail(model_fits_nowhere,
+         named(worst) + " is " + detail::in_words(over) + " short" + has + ", however it is cut; " + remedy);
   std::string wanted;
   for (index k = 0; k < needs.size(); ++k)
-    wanted += (k == 0 ? "" : k + 1 < needs.size() ? ", " : " and ") + named(k) + " wants " + std::to_string(needs[k].ranks);
+    wanted += (k == 0                 ? ""
+               : k + 1 < needs.size() ? ", "
+                                      : " and ") +
+              named(k) + " wants " + std::to_string(needs[k].ranks);
   wanted += " of their own, got " + devices;
   if (!options.together) fail(no_plan_left, wanted + "; " + remedy);
-  if (all > memory) wanted += ", and " + named(worst) + " with the others on the same ones is " + detail::in_words(all - memory) + " short" + has;
+  if (all > memory)
+    wanted += ", and " + named(worst) + " with the others on the same ones is " +
+              detail::in_words(all - memory) + " short" + has;
   fail(model_fits_nowhere, wanted + "; " + remedy);
 }
 

@@ -31,10 +31,20 @@ struct search_options {
   estimate_options play = {};
 };
 
-// Where a plan loses most of the time that it takes longer than the best one: in the work of its ranks; in forwards that run again because not
-// everything fits (memory); waiting inside a tower (bubbles) or for the busiest rank (uneven towers); in sums of gradients; in exchanges of joins. Or
-// it takes as long on more ranks.
-enum class setback : std::uint8_t { none, work, bubbles, uneven_towers, reductions, exchange, memory, more_ranks };
+// Where a plan loses most of the time that it takes longer than the best one: in the work of its ranks; in
+// forwards that run again because not everything fits (memory); waiting inside a tower (bubbles) or for the
+// busiest rank (uneven towers); in sums of gradients; in exchanges of joins. Or it takes as long on more
+// ranks.
+enum class setback : std::uint8_t {
+  none,
+  work,
+  bubbles,
+  uneven_towers,
+  reductions,
+  exchange,
+  memory,
+  more_ranks
+};
 
 struct lost_by {
   setback cause = setback::none;
@@ -55,7 +65,8 @@ struct search_result {
 };
 
 constexpr std::string_view name_of(setback cause) {
-  constexpr std::string_view names[] = {"none", "work", "bubbles", "uneven towers", "reductions", "exchange", "memory", "more ranks"};
+  constexpr std::string_view names[] = {"none",       "work",     "bubbles", "uneven towers",
+                                        "reductions", "exchange", "memory",  "more ranks"};
   return names[static_cast<std::size_t>(cause)];
 }
 

@@ -5,10 +5,12 @@
 
 namespace motet::detail {
 
-// Moves tensor groups to ranks that are left over, and exchanges groups of equal size, as long as the busiest node has less to send.
+// Moves tensor groups to ranks that are left over, and exchanges groups of equal size, as long as the busiest
+// node has less to send.
 class seat_exchange {
  public:
-  seat_exchange(const list<seating>& towers, const cluster_facts& on, seat_plan& of) : towers_(towers), on_(on), of_(of), idle_(on.nodes) {
+  seat_exchange(const list<seating>& towers, const cluster_facts& on, seat_plan& of)
+      : towers_(towers), on_(on), of_(of), idle_(on.nodes) {
     list<std::uint8_t> taken(on.devices(), 0);
     for (index k = 0; k < towers.size(); ++k) {
       shared_ = shared_ || towers[k].with >= 0;

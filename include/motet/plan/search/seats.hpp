@@ -14,8 +14,9 @@ struct seating {
   degrees split;
   double boundary_bytes = 0;  // that one rank sends to the next stage in a step, and gets back as gradients
   double gradient_bytes = 0;  // of one rank
-  index with = -1;            // the tower whose ranks it shares, the last of them, if it has fewer; -1: it has its own
-  double feature_bytes = 0;   // of all its samples, that whoever meets it in joins gets in a step
+  // the tower whose ranks it shares, the last of them, if it has fewer; -1: it has its own
+  index with = -1;
+  double feature_bytes = 0;  // of all its samples, that whoever meets it in joins gets in a step
 };
 
 struct seat_plan {
@@ -26,7 +27,9 @@ struct seat_plan {
 // How a tower takes its ranks.
 struct seat_order {
   bool stages_together =
-      false;  // of one replica on neighbouring ranks, so that its rows stay in a node; else replicas of one stage, so that sums of gradients do
+      // of one replica on neighbouring ranks, so that its rows stay in a node; else replicas of one stage, so
+      // that sums of gradients do
+      false;
   bool anew = false;  // in a node of its own where there is one, else where the last tower ended
   friend constexpr bool operator==(const seat_order&, const seat_order&) = default;
 };
@@ -36,9 +39,11 @@ namespace detail {
 // Ranks that are left, node after node. What is taken at once lies in one node, as a tensor group must.
 class free_ranks {
  public:
-  free_ranks(const cluster_facts& on, const list<std::int32_t>& ranks) : left_(on.nodes), total_(ranks.size()) {
+  free_ranks(const cluster_facts& on, const list<std::int32_t>& ranks)
+      : left_(on.nodes), total_(ranks.size()) {
     for (const std::int32_t each : ranks) left_[on.node(each)].push(each);
-    for (list<std::int32_t>& each : left_) sort_stably(each, [](std::int32_t a, std::int32_t b) { return a > b; });
+    for (list<std::int32_t>& each : left_)
+      sort_stably(each, [](std::int32_t a, std::int32_t b) { return a > b; });
   }
   void begin() { first_ = 0; }
   // In the fullest node that has room for all `count` ranks, else in the emptiest.
@@ -66,11 +71,13 @@ class free_ranks {
   index total_ = 0, first_ = 0;
 };
 
-// The ranks of a mesh; empty where its tensor groups do not fit into the nodes. A context group stays in a node where there is room for it.
+// The ranks of a mesh; empty where its tensor groups do not fit into the nodes. A context group stays in a
+// node where there is room for it.
 inline list<std::int32_t> seat(const degrees& split, seat_order order, free_ranks& from) {
   if (order.anew) from.begin_anew(split.size());
   else from.begin();
-  const std::int32_t outer = order.stages_together ? split.data : split.stages, inner = order.stages_together ? split.stages : split.data;
+  const std::int32_t outer = order.stages_together ? split.data : split.stages,
+                     inner = order.stages_together ? split.stages : split.data;
   const std::int32_t shards = split.context * split.tensor;
   list<std::int32_t> ranks(split.size(), -1), slot;
   for (std::int32_t a = 0; a < outer; ++a) {
@@ -86,8 +93,10 @@ inline list<std::int32_t> seat(const degrees& split, seat_order order, free_rank
   return ranks;
 }
 
-// What leaves each node: rows and gradients between stages that lie apart, and sums of gradients in a ring of the nodes of each group.
-inline void add_node_bytes(const seating& of, const list<std::int32_t>& ranks, const cluster_facts& on, list<double>& into) {
+// What leaves each node: rows and gradients between stages that lie apart, and sums of gradients in a ring of
+// the nodes of each group.
+inline void add_node_bytes(const seating& of, const list<std::int32_t>& ranks, const cluster_facts& on,
+                           list<double>& into) {
   const mesh where(of.split, ranks);
   const std::int32_t shards = of.split.context * of.split.tensor;
   const auto at = [&](std::int32_t stage, std::int32_t replica, std::int32_t shard) {
@@ -119,11 +128,13 @@ inline void add_node_bytes(const seating& of, const list<std::int32_t>& ranks, c
 }
 
 // Features come once into each node where the last stage of another tower is.
-inline void add_feature_bytes(const list<seating>& towers, const list<list<std::int32_t>>& ranks, const cluster_facts& on, list<double>& into) {
+inline void add_feature_bytes(const list<seating>& towers, const list<list<std::int32_t>>& ranks,
+                              const cluster_facts& on, list<double>& into) {
   list<list<double>> held(towers.size(), list<double>(on.nodes, 0));
   for (index k = 0; k < towers.size(); ++k) {
     const index homes = ranks[k].size() / towers[k].split.stages;
-    for (index i = ranks[k].size() - homes; i < ranks[k].size(); ++i) held[k][on.node(ranks[k][i])] += 1 / static_cast<double>(homes);
+    for (index i = ranks[k].size() - homes; i < ranks[k].size(); ++i)
+      held[k][on.node(ranks[k][i])] += 1 / static_cast<double>(homes);
   }
   for (std::int32_t n = 0; n < on.nodes; ++n) {
     index here = 0, alone = -1;
@@ -134,7 +145,8 @@ inline void add_feature_bytes(const list<seating>& towers, const list<list<std::
   }
 }
 
-inline double busiest_node(const list<seating>& towers, const list<list<std::int32_t>>& ranks, const cluster_facts& on) {
+inline double busiest_node(const list<seating>& towers, const list<list<std::int32_t>>& ranks,
+                           const cluster_facts& on) {
   list<double> bytes(on.nodes, 0);
   for (index k = 0; k < towers.size(); ++k) add_node_bytes(towers[k], ranks[k], on, bytes);
   add_feature_bytes(towers, ranks, on, bytes);
@@ -144,7 +156,8 @@ inline double busiest_node(const list<seating>& towers, const list<list<std::int
 }
 
 // Towers one after the other, each in its order; false where one does not fit.
-inline bool seat_all(const list<seating>& towers, const list<index>& turns, const list<seat_order>& orders, const cluster_facts& on, seat_plan& out) {
+inline bool seat_all(const list<seating>& towers, const list<index>& turns, const list<seat_order>& orders,
+                     const cluster_facts& on, seat_plan& out) {
   list<std::int32_t> all;
   for (std::int32_t r = 0; r < on.devices(); ++r) all.push(r);
   free_ranks left(on, all);

@@ -9,9 +9,10 @@ namespace motet {
 // The points of all towers of a model, found once for each number of ranks.
 class tower_library {
  public:
-  // `samples` of each loss, `room` the share of a device's memory that may be filled. Keeps the addresses of what questions have of them.
-  tower_library(const model_shape& model, const cluster_facts& on, index samples, index joins, const search_options& options, bool thorough,
-                double room = 1)
+  // `samples` of each loss, `room` the share of a device's memory that may be filled. Keeps the addresses of
+  // what questions have of them.
+  tower_library(const model_shape& model, const cluster_facts& on, index samples, index joins,
+                const search_options& options, bool thorough, double room = 1)
       : joins_(joins) {
     for (index k = 0; k < model.towers.size(); ++k) {
       questions_.push_back(question_of(model, on, k, samples, options, thorough));
@@ -24,21 +25,26 @@ class tower_library {
   const list<tower_point>& points(index k, index ranks) {
     const auto key = std::pair(k, ranks);
     const auto known = points_.find(key);
-    return known != points_.end() ? known->second : points_.emplace(key, finders_[static_cast<std::size_t>(k)].on(ranks)).first->second;
+    return known != points_.end()
+               ? known->second
+               : points_.emplace(key, finders_[static_cast<std::size_t>(k)].on(ranks)).first->second;
   }
   const list<tower_point>& best(index k, index ranks, bool shared) {
     const auto key = std::tuple(k, ranks, shared);
     const auto known = best_.find(key);
-    return known != best_.end() ? known->second : best_.emplace(key, best_points(points(k, ranks), joins_, shared)).first->second;
+    return known != best_.end()
+               ? known->second
+               : best_.emplace(key, best_points(points(k, ranks), joins_, shared)).first->second;
   }
 
  private:
-  tower_question question_of(const model_shape& model, const cluster_facts& on, index k, index samples, const search_options& options,
-                             bool thorough) const {
+  tower_question question_of(const model_shape& model, const cluster_facts& on, index k, index samples,
+                             const search_options& options, bool thorough) const {
     tower_question out{model.towers[k], on, options.bytes, samples, joins_};
     out.pin = detail::merged_pin(model, k, options);
     for (index j = 0; j < model.towers.size(); ++j)
-      if (j != k && model.join.view() != "sigmoid") out.features += static_cast<double>(samples * model.towers[j].embedding) * options.bytes.feature;
+      if (j != k && model.join.view() != "sigmoid")
+        out.features += static_cast<double>(samples * model.towers[j].embedding) * options.bytes.feature;
     out.thorough = thorough;
     out.play = options.play;
     return out;

@@ -12,8 +12,8 @@
 
 namespace motet {
 
-// One way to run a tower by itself, and what follows before any program is written. Times are what no plan with this point is below: messages go the
-// fast way, gradients are summed by neighbours.
+// One way to run a tower by itself, and what follows before any program is written. Times are what no plan
+// with this point is below: messages go the fast way, gradients are summed by neighbours.
 struct tower_point {
   degrees split;
   int microbatches = 1;  // of a replica in each group
@@ -24,16 +24,19 @@ struct tower_point {
   phase_seconds seconds = {};  // with the sum of its gradients and its update, were it alone on its ranks
   double last_steady = 0;      // of its last stage from one join to the next
   double busy = 0;             // of a step, the busiest stage with what must come before it and behind
-  // Of one group: computation of the stage that has most of it, and of the one that has least, before its join and behind it.
+  // Of one group: computation of the stage that has most of it, and of the one that has least, before its
+  // join and behind it.
   double forward = 0, backward = 0, least_forward = 0, least_backward = 0;
-  double tail = 0, update = 0;                    // behind the last backward of a stage: with the sum, and the least that an update takes
+  // behind the last backward of a stage: with the sum, and the least that an update takes
+  double tail = 0, update = 0;
   double bytes = 0, least_bytes = 0;              // of the fullest stage, and of the emptiest
   double boundary_bytes = 0, gradient_bytes = 0;  // as placing asks for them
 
   index ranks() const { return split.size(); }
   // Of two equally good ones, the one with less of everything that needs explaining.
   auto complexity() const {
-    return std::tuple(zero, remade ? 1 : 0, stash < 0 ? 0 : 1, split.context, split.stages, split.tensor, microbatches, -stash);
+    return std::tuple(zero, remade ? 1 : 0, stash < 0 ? 0 : 1, split.context, split.stages, split.tensor,
+                      microbatches, -stash);
   }
 };
 
@@ -80,16 +83,18 @@ struct tower_question {
   index samples = 1;  // of each join
   index joins = 1;    // of a step
   tower_pin pin = {};
-  double room = 1;       // the share of a device's memory that may be filled
-  double features = 0;   // bytes that a rank with its last stage has for a join, of the other towers
-  bool thorough = true;  // false: only the most that can be kept, zero 2 where 1 does not do, contexts where nothing else does
+  double room = 1;      // the share of a device's memory that may be filled
+  double features = 0;  // bytes that a rank with its last stage has for a join, of the other towers
+  // false: only the most that can be kept, zero 2 where 1 does not do, contexts where nothing else does
+  bool thorough = true;
   estimate_options play = {};
 };
 
 // Finds the points of one tower on any number of ranks; what a stage takes is worked out once.
 class tower_point_finder {
  public:
-  explicit tower_point_finder(const tower_question& asked) : asked_(asked), learns_(!asked.net.frozen && !asked.net.cached) {}
+  explicit tower_point_finder(const tower_question& asked)
+      : asked_(asked), learns_(!asked.net.frozen && !asked.net.cached) {}
 
   // The points on exactly so many ranks that fit into a device's memory by themselves.
   list<tower_point> on(index ranks) {
@@ -102,9 +107,11 @@ class tower_point_finder {
 
  private:
   struct stage_price {
-    double forward = 0, backward = 0, parameters = 0, message = 0, message_bytes = 0;  // of the largest microbatch
-    double kept = 0;                                                                   // of each microbatch, bytes
-    double layer = 0;                                                                  // parameters of one
+    // of the largest microbatch
+    double forward = 0, backward = 0, parameters = 0, message = 0, message_bytes = 0;
+    // of each microbatch, bytes
+    double kept = 0;
+    double layer = 0;  // parameters of one
     rank_bytes standing;
   };
   static bool pinned(std::int32_t wanted, std::int32_t got) { return wanted <= 0 || wanted == got; }
@@ -135,9 +142,11 @@ class tower_point_finder {
   void each_split(index ranks, bool contexts, Visit visit) const {
     const tower_pin& pin = asked_.pin;
     if (pin.ranks > 0 && pin.ranks != ranks) return;
-    for (std::int32_t t = 1; t <= std::min<index>({asked_.on.devices_per_node, asked_.net.keyed_heads(), ranks}); ++t) {
+    for (std::int32_t t = 1;
+         t <= std::min<index>({asked_.on.devices_per_node, asked_.net.keyed_heads(), ranks}); ++t) {
       if (ranks % t != 0 || asked_.net.keyed_heads() % t != 0 || !pinned(pin.tensor, t)) continue;
-      for (std::int32_t c = 1; c * t <= std::min<index>(asked_.on.devices_per_node, ranks); c = pin.context > 0 ? c + 1 : 2 * c) {
+      for (std::int32_t c = 1; c * t <= std::min<index>(asked_.on.devices_per_node, ranks);
+           c = pin.context > 0 ? c + 1 : 2 * c) {
         if (ranks / t % c != 0 || asked_.net.tokens < c || !pinned(pin.context, c)) continue;
         for (std::int32_t p = 1; p <= std::min(asked_.net.layers, ranks / t / c); ++p) {
           const index data = ranks / t / c / p;
@@ -159,7 +168,8 @@ class tower_point_finder {
       if (pin.zero >= 0 && pin.zero != zero) continue;
       tower_point made{.split = split, .microbatches = group, .zero = zero};
       bool fits = false;
-      const list<int> stashes = pin.stash > -2 ? list<int>{pin.stash < group ? pin.stash : -1} : stash_counts(group);
+      const list<int> stashes =
+          pin.stash > -2 ? list<int>{pin.stash < group ? pin.stash : -1} : stash_counts(group);
       for (const int stash : stashes) {
         if (pin.recompute == 1 || (stash >= 0 && !learns_)) break;
         made.stash = stash;
@@ -195,7 +205,9 @@ class tower_point_finder {
     const plan_pricer by(one, model, asked_.on, asked_.bytes, samples, asked_.play);
     const double layer = work_of_part(asked_.net, tower_part::block, split).parameters;
     list<stage_price> out;
-    const auto layers = [&](std::int32_t s) { return detail::layers_of_stage(own, asked_.net.layers, s).size(); };
+    const auto layers = [&](std::int32_t s) {
+      return detail::layers_of_stage(own, asked_.net.layers, s).size();
+    };
     for (std::int32_t s = 0; s < split.stages; ++s) {
       // Stages between the first and the last differ in their number of layers alone, by one at most.
       std::int32_t like = s;
@@ -208,19 +220,21 @@ class tower_point_finder {
       const stage_seconds took = by.stage(0, s, 0, s, -1);
       const double bytes = s + 1 < split.stages ? by.boundary_bytes(0) : 0;
       out.push({took.forward(), learns_ ? took.backward() : 0, by.work(0, s).parameters,
-                bytes > 0 ? asked_.on.inside.latency + asked_.on.inside.seconds(bytes) : 0, bytes, kept_bytes(by, 0, s, remade), layer,
-                standing_bytes(by, 0, s, remade)});
+                bytes > 0 ? asked_.on.inside.latency + asked_.on.inside.seconds(bytes) : 0, bytes,
+                kept_bytes(by, 0, s, remade), layer, standing_bytes(by, 0, s, remade)});
     }
     return prices_.emplace(key, out).first->second;
   }
 
   void measure(tower_point& of) {
-    const index own = (asked_.samples + of.split.data - 1) / of.split.data, largest = (own + of.microbatches - 1) / of.microbatches;
+    const index own = (asked_.samples + of.split.data - 1) / of.split.data,
+                largest = (own + of.microbatches - 1) / of.microbatches;
     const list<stage_price>& stages = prices(of.split, largest, of.remade);
     const double group = static_cast<double>(own) / static_cast<double>(largest);  // in largest microbatches
     const double smallest = static_cast<double>(own / of.microbatches) / static_cast<double>(largest);
     const double again = of.stash < 0 ? 0 : group * (of.microbatches - of.stash) / of.microbatches;
-    const double fewest = static_cast<double>(asked_.samples / of.split.data) / static_cast<double>(largest);  // of the replica that has least
+    // of the replica that has least
+    const double fewest = static_cast<double>(asked_.samples / of.split.data) / static_cast<double>(largest);
     const auto joins = static_cast<double>(asked_.joins);
     double forwards = 0, backwards = 0, most_forward = 0, most_backward = 0, steady = 0, behind_all = 0;
     of.least_forward = of.least_backward = of.least_bytes = of.update = 1e300;
@@ -228,7 +242,8 @@ class tower_point_finder {
     tail_price behind;
     for (index s = 0; s < stages.size(); ++s) {
       const stage_price& each = stages[s];
-      if (s == 0 || each.parameters != stages[s - 1].parameters || each.backward != stages[s - 1].backward) behind = tail_of(of, each);
+      if (s == 0 || each.parameters != stages[s - 1].parameters || each.backward != stages[s - 1].backward)
+        behind = tail_of(of, each);
       const double one = each.backward + behind.each;
       const double forward = group * each.forward, backward = group * one + again * each.forward;
       of.busy = std::max(of.busy, forwards + joins * (forward + backward) + std::max(behind.last, backwards));
@@ -253,7 +268,8 @@ class tower_point_finder {
     }
     const double lead = forwards + (group - smallest) * most_forward;
     const double drain =
-        backwards + std::max((group - smallest) * most_backward, again * stages.back().forward + (group - smallest) * (stages.back().backward));
+        backwards + std::max((group - smallest) * most_backward,
+                             again * stages.back().forward + (group - smallest) * (stages.back().backward));
     of.seconds = {lead, steady, drain + behind_all};
   }
   // What follows each backward of a stage, and the last one.
@@ -265,16 +281,20 @@ class tower_point_finder {
     if (!learns_) return out;
     const double summing = of.split.data * of.split.context, bytes = stage.parameters * asked_.bytes.gradient;
     out.last = out.update = stage.parameters / (of.zero > 0 ? summing : 1) *
-                            (2 * asked_.bytes.weight + asked_.bytes.gradient + 2 * asked_.bytes.state) / asked_.on.device.bytes_per_second;
+                            (2 * asked_.bytes.weight + asked_.bytes.gradient + 2 * asked_.bytes.state) /
+                            asked_.on.device.bytes_per_second;
     if (summing < 2) return out;
     const auto wide = static_cast<std::int32_t>(summing) * of.split.tensor;
     const std::int32_t nodes = detail::divided_up(wide, asked_.on.devices_per_node);
-    const group_layout group{nodes, detail::divided_up(static_cast<std::int32_t>(summing), nodes), nodes > 1 ? of.split.tensor : 1};
+    const group_layout group{nodes, detail::divided_up(static_cast<std::int32_t>(summing), nodes),
+                             nodes > 1 ? of.split.tensor : 1};
     const auto sum = [&](double some) {
-      return of.zero > 0 ? reduce_scatter_seconds(some, group, asked_.on) : all_reduce_seconds(some, group, asked_.on);
+      return of.zero > 0 ? reduce_scatter_seconds(some, group, asked_.on)
+                         : all_reduce_seconds(some, group, asked_.on);
     };
     double left = sum(bytes);
-    if (asked_.play.sums_overlap) left = std::max(left - stage.backward, sum(std::min(bytes, detail::bucket_bytes)));
+    if (asked_.play.sums_overlap)
+      left = std::max(left - stage.backward, sum(std::min(bytes, detail::bucket_bytes)));
     (of.zero > 1 ? out.each : out.last) += left;
     if (of.zero > 0) out.last += all_gather_seconds(stage.parameters * asked_.bytes.weight, group, asked_.on);
     return out;
@@ -284,11 +304,14 @@ class tower_point_finder {
     rank_bytes own = stage.standing;
     if (learns_ && of.zero > 0) own.state /= among;
     if (learns_ && of.zero > 1 && among > 1) {
-      own.gradients = std::min(stage.parameters, stage.parameters / among + 2 * stage.layer) * asked_.bytes.gradient;
+      own.gradients =
+          std::min(stage.parameters, stage.parameters / among + 2 * stage.layer) * asked_.bytes.gradient;
     }
     const index behind = of.split.stages - s, kept = of.stash < 0 ? of.microbatches : of.stash;
-    const index live = std::min({kept + behind, of.microbatches + behind - 1, of.microbatches * asked_.joins});
-    const double homes = among * of.split.tensor, width = static_cast<double>(asked_.net.embedding) * asked_.bytes.feature;
+    const index live =
+        std::min({kept + behind, of.microbatches + behind - 1, of.microbatches * asked_.joins});
+    const double homes = among * of.split.tensor,
+                 width = static_cast<double>(asked_.net.embedding) * asked_.bytes.feature;
     if (behind == 1) own.features = asked_.features + 2 * static_cast<double>(asked_.samples) / homes * width;
     return own.total() + static_cast<double>(live) * stage.kept;
   }
@@ -299,7 +322,8 @@ class tower_point_finder {
   std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, index, bool>, list<stage_price>> prices_;
 };
 
-// Of points on equally many ranks, those that no other one beats in time, and in memory too where ranks are shared. By time.
+// Of points on equally many ranks, those that no other one beats in time, and in memory too where ranks are
+// shared. By time.
 inline list<tower_point> best_points(const list<tower_point>& all, index joins, bool memory_counts = false) {
   std::vector<std::pair<double, const tower_point*>> order;
   for (const tower_point& each : all) order.emplace_back(step_seconds(each.seconds, joins), &each);

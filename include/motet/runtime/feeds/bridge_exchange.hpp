@@ -5,11 +5,13 @@
 
 namespace motet {
 
-// One way over a bridge: from the seat where this rank sends, if it has one, to the seat where it receives, if it has one.
+// One way over a bridge: from the seat where this rank sends, if it has one, to the seat where it receives,
+// if it has one.
 template <class T, transport Transport, class Context>
 class bridge_way {
  public:
-  bridge_way(const bridge_seat& out, const bridge_seat& in, Transport& by, std::int32_t first_tag, any_group tensor)
+  bridge_way(const bridge_seat& out, const bridge_seat& in, Transport& by, std::int32_t first_tag,
+             any_group tensor)
       : sender_(out, by, first_tag), receiver_(in, by, first_tag, tensor, sender_) {}
   bridge_way(const bridge_way&) = delete;
   bridge_way& operator=(const bridge_way&) = delete;
@@ -19,7 +21,8 @@ class bridge_way {
     sender_.prepare(ctx, largest, slots);
     receiver_.prepare(ctx, largest, slots);
   }
-  // A new step with samples of these rows, which stay as they are until the next. What the step before sent has arrived.
+  // A new step with samples of these rows, which stay as they are until the next. What the step before sent
+  // has arrived.
   void begin_step(const sequences& all) {
     sender_.begin_step(all);
     receiver_.begin_step(all);
@@ -36,18 +39,21 @@ class bridge_way {
   bridge_receiver<T, Transport, Context> receiver_;
 };
 
-// A bridge as one rank takes part in it, with both ways over it: rows forward from the source's ranks to the target's, their gradients backward
-// over the same messages with their ends exchanged. The gradient of a row is whole on each tensor rank of its context part, as the row is, so each
-// of them sends its share of the columns back: every number crosses once each way. (Gradients that are partial sums are added up in the tensor
-// group first.) An edge that nothing learns behind takes a bridge_way alone.
+// A bridge as one rank takes part in it, with both ways over it: rows forward from the source's ranks to the
+// target's, their gradients backward over the same messages with their ends exchanged. The gradient of a row
+// is whole on each tensor rank of its context part, as the row is, so each of them sends its share of the
+// columns back: every number crosses once each way. (Gradients that are partial sums are added up in the
+// tensor group first.) An edge that nothing learns behind takes a bridge_way alone.
 //
-// A rank may have a seat at either side, at both or at none; what it has for itself is copied. Nothing is allocated after prepare().
+// A rank may have a seat at either side, at both or at none; what it has for itself is copied. Nothing is
+// allocated after prepare().
 template <class T, transport Transport, class Context>
 class bridge_exchange {
  public:
-  // Takes edge.tags() tags from first_tag on. The groups are the tensor groups of this rank on each side, in the order of its members; none for one
-  // alone.
-  bridge_exchange(const bridge_edge& edge, Transport& by, std::int32_t first_tag, any_group source_tensor, any_group target_tensor)
+  // Takes edge.tags() tags from first_tag on. The groups are the tensor groups of this rank on each side, in
+  // the order of its members; none for one alone.
+  bridge_exchange(const bridge_edge& edge, Transport& by, std::int32_t first_tag, any_group source_tensor,
+                  any_group target_tensor)
       : source(edge, true, by.rank()),
         target(edge, false, by.rank()),
         forward(source, target, by, first_tag, target_tensor),

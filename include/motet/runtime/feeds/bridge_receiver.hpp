@@ -6,17 +6,25 @@
 
 namespace motet {
 
-// A rank's receiving end of a bridge. It gets its share of the columns from the senders, and the rest from its tensor group, so that each number
-// crosses the bridge once.
+// A rank's receiving end of a bridge. It gets its share of the columns from the senders, and the rest from
+// its tensor group, so that each number crosses the bridge once.
 template <class T, transport Transport, class Context>
 class bridge_receiver {
  public:
-  // `tensor`: the ranks that receive the same rows; none for one alone. `beside` is this rank's own sender on the same way.
-  bridge_receiver(const bridge_seat& seat, Transport& by, std::int32_t first_tag, any_group tensor, bridge_sender<T, Transport, Context>& beside)
-      : slots_(seat), by_(by), first_tag_(first_tag), tensor_(tensor), beside_(beside), states_(seat.parcels().size()) {
+  // `tensor`: the ranks that receive the same rows; none for one alone. `beside` is this rank's own sender on
+  // the same way.
+  bridge_receiver(const bridge_seat& seat, Transport& by, std::int32_t first_tag, any_group tensor,
+                  bridge_sender<T, Transport, Context>& beside)
+      : slots_(seat),
+        by_(by),
+        first_tag_(first_tag),
+        tensor_(tensor),
+        beside_(beside),
+        states_(seat.parcels().size()) {
     if (seat.seated() && (tensor.size() != seat.tensor() || tensor.member() != seat.tensor_member()))
-      fail(bridge_misfit, "tensor member " + std::to_string(seat.tensor_member()) + " of " + std::to_string(seat.tensor()) +
-                              " was given a group in which it is member " + std::to_string(tensor.member()) + " of " + std::to_string(tensor.size()));
+      fail(bridge_misfit, "tensor member " + std::to_string(seat.tensor_member()) + " of " +
+                              std::to_string(seat.tensor()) + " was given a group in which it is member " +
+                              std::to_string(tensor.member()) + " of " + std::to_string(tensor.size()));
     // Both seats have their messages in the order of numbers.
     const auto& leaving = beside.seat().parcels();
     std::size_t o = 0;
@@ -33,8 +41,8 @@ class bridge_receiver {
   }
   void begin_step(const sequences& all) { slots_.begin_step(all); }
 
-  // Asks for microbatch m of the own replica. False: not all is there, or an earlier one has its slot yet; call again, with the same `to`. Then
-  // gather().
+  // Asks for microbatch m of the own replica. False: not all is there, or an earlier one has its slot yet;
+  // call again, with the same `to`. Then gather().
   bool receive(index m, matrix<T> to) {  // (rows of the part, width)
     auto& here = slots_.of(m);
     if (here.holds != m) {
@@ -51,17 +59,20 @@ class bridge_receiver {
     }
     return all;
   }
-  // Ends a microbatch that was received: its other columns come from the tensor group. All members call this at the same point of their programs,
-  // as it is a meeting and waits for them.
+  // Ends a microbatch that was received: its other columns come from the tensor group. All members call this
+  // at the same point of their programs, as it is a meeting and waits for them.
   void gather(index m, matrix<T> to) {  // (rows of the part, width)
     auto& here = slots_.of(m);
-    if (here.holds != m) fail(bridge_misfit, "microbatch " + std::to_string(m) + " is gathered, but was not received");
+    if (here.holds != m)
+      fail(bridge_misfit, "microbatch " + std::to_string(m) + " is gathered, but was not received");
     here.holds = -1;
     if (tensor_.alone()) return;
     const bridge_seat& seat = slots_.seat();
     for (index t = 0; t < tensor_.size(); ++t)
-      share_bytes_[static_cast<std::size_t>(t)] = to.rows * seat.columns(t).size() * static_cast<index>(sizeof(T));
-    tensor_.all_gather(reinterpret_cast<const std::byte*>(share_of(here, to).data), here.memory.data(), share_bytes_);
+      share_bytes_[static_cast<std::size_t>(t)] =
+          to.rows * seat.columns(t).size() * static_cast<index>(sizeof(T));
+    tensor_.all_gather(reinterpret_cast<const std::byte*>(share_of(here, to).data), here.memory.data(),
+                       share_bytes_);
     for (index t = 0; t < tensor_.size(); ++t) {
       const interval columns = seat.columns(t);
       slots_.move(gathered(here, to.rows, columns), to.columns(columns.begin, columns.size()));
@@ -77,14 +88,19 @@ class bridge_receiver {
     bool arrived = false;
     index twin = -1;  // of a message to itself: its place among those of the sender
   };
-  const bridge_seat::parcel& parcel(index p) const { return slots_.seat().parcels()[static_cast<std::size_t>(p)]; }
+  const bridge_seat::parcel& parcel(index p) const {
+    return slots_.seat().parcels()[static_cast<std::size_t>(p)];
+  }
   interval columns() const { return slots_.seat().columns(slots_.seat().tensor_member()); }
 
   // What each member has of all rows lies one behind the other.
   static matrix<T> gathered(const slot& here, index rows, interval columns) {
-    return {reinterpret_cast<T*>(here.memory.data()) + rows * columns.begin, rows, columns.size(), columns.size()};
+    return {reinterpret_cast<T*>(here.memory.data()) + rows * columns.begin, rows, columns.size(),
+            columns.size()};
   }
-  matrix<T> share_of(const slot& here, matrix<T> to) const { return tensor_.alone() ? to : gathered(here, to.rows, columns()); }
+  matrix<T> share_of(const slot& here, matrix<T> to) const {
+    return tensor_.alone() ? to : gathered(here, to.rows, columns());
+  }
   // Each message arrives in its place, where that is one piece of memory.
   void expect(slot& here, matrix<T> to) {
     const matrix<T> share = share_of(here, to);
@@ -104,7 +120,8 @@ class bridge_receiver {
   bool take(const slot& here, index p, matrix<T> to) {
     const bridge_seat::parcel& it = parcel(p);
     const state& now = states_[static_cast<std::size_t>(p)];
-    if (!by_.receive(first_tag_ + it.number, it.peer, reinterpret_cast<std::byte*>(now.to), now.bytes)) return false;
+    if (!by_.receive(first_tag_ + it.number, it.peer, reinterpret_cast<std::byte*>(now.to), now.bytes))
+      return false;
     if (now.packed) slots_.unpack(here, it, now.to, share_of(here, to), columns().begin);
     return true;
   }

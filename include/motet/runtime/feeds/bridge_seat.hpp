@@ -11,7 +11,8 @@
 
 namespace motet {
 
-// A module at one end of an edge: its ranks, the stage that the edge leaves or enters, and how a step's samples are its own.
+// A module at one end of an edge: its ranks, the stage that the edge leaves or enters, and how a step's
+// samples are its own.
 struct bridge_module {
   mesh ranks;
   std::int32_t stage = 0;
@@ -25,24 +26,28 @@ struct bridge_module {
     return {weights.empty() ? even : even.weighted(weights), by.context, by.tensor};
   }
   std::int32_t rank(const bridge_end& at) const {
-    return ranks.rank({stage, static_cast<std::int32_t>(at.replica), static_cast<std::int32_t>(at.context), static_cast<std::int32_t>(at.tensor)});
+    return ranks.rank({stage, static_cast<std::int32_t>(at.replica), static_cast<std::int32_t>(at.context),
+                       static_cast<std::int32_t>(at.tensor)});
   }
 };
 
-// An edge between two modules, whatever their degrees and ranks, and its list of messages: made once, alike on all ranks, or once for those of a
-// process.
+// An edge between two modules, whatever their degrees and ranks, and its list of messages: made once, alike
+// on all ranks, or once for those of a process.
 struct bridge_edge {
   bridge_edge(bridge_module source, bridge_module target, index all_samples, index columns)
       : from(std::move(source)), to(std::move(target)), samples(all_samples), width(columns) {
     for (const bridge_module* each : {&from, &to}) {
       const degrees& by = each->ranks.split();
       if (by.size() != each->ranks.ranks().size() || each->stage < 0 || each->stage >= by.stages)
-        fail(bridge_misfit, "stage " + std::to_string(each->stage) + " of " + std::to_string(by.stages) + ", on " +
-                                std::to_string(each->ranks.ranks().size()) + " ranks where " + std::to_string(by.size()) + " are needed");
+        fail(bridge_misfit, "stage " + std::to_string(each->stage) + " of " + std::to_string(by.stages) +
+                                ", on " + std::to_string(each->ranks.ranks().size()) + " ranks where " +
+                                std::to_string(by.size()) + " are needed");
       if (each->groups < 1 || each->microbatches < 1)
-        fail(bridge_misfit, std::to_string(each->groups) + " groups of " + std::to_string(each->microbatches) + " microbatches");
+        fail(bridge_misfit, std::to_string(each->groups) + " groups of " +
+                                std::to_string(each->microbatches) + " microbatches");
       if (!each->weights.empty() && each->weights.size() != by.data)
-        fail(bridge_misfit, std::to_string(each->weights.size()) + " weights for " + std::to_string(by.data) + " replicas");
+        fail(bridge_misfit,
+             std::to_string(each->weights.size()) + " weights for " + std::to_string(by.data) + " replicas");
       for (const index weight : each->weights)
         if (weight < 0) fail(bridge_misfit, "a replica of weight " + std::to_string(weight));
     }
@@ -56,8 +61,9 @@ struct bridge_edge {
   list<bridge_message> messages;
 };
 
-// What a rank has at one side of a bridge: of the list its own messages, those of a microbatch one behind the other, and where in the rows of a
-// microbatch each has its rows. The same for both ways: what arrives here forward leaves from here backward.
+// What a rank has at one side of a bridge: of the list its own messages, those of a microbatch one behind the
+// other, and where in the rows of a microbatch each has its rows. The same for both ways: what arrives here
+// forward leaves from here backward.
 class bridge_seat {
  public:
   struct parcel {
@@ -67,7 +73,10 @@ class bridge_seat {
   };
 
   bridge_seat(const bridge_edge& edge, bool sender, std::int32_t rank)
-      : from_(edge.from.side(edge.samples)), to_(edge.to.side(edge.samples)), width_(edge.width), sender_(sender) {
+      : from_(edge.from.side(edge.samples)),
+        to_(edge.to.side(edge.samples)),
+        width_(edge.width),
+        sender_(sender) {
     const bridge_module& own = sender ? edge.from : edge.to;
     const index place = own.ranks.find(rank);
     if (place < 0 || own.ranks.position(place).stage != own.stage) return;
@@ -96,7 +105,9 @@ class bridge_seat {
 
   const std::vector<parcel>& parcels() const { return parcels_; }
   // Of microbatch m of this rank's replica, counted through all groups: their places in parcels().
-  interval parcels_of(index m) const { return {firsts_[static_cast<std::size_t>(m)], firsts_[static_cast<std::size_t>(m + 1)]}; }
+  interval parcels_of(index m) const {
+    return {firsts_[static_cast<std::size_t>(m)], firsts_[static_cast<std::size_t>(m + 1)]};
+  }
   interval samples_of(index m) const {
     const sample_split& split = side().split;
     return split.of(m / split.microbatches, at_.replica, m % split.microbatches);
@@ -112,17 +123,21 @@ class bridge_seat {
   void starts(index m, const sequences& all, std::vector<index>& into) const {
     const interval samples = samples_of(m);
     into.assign(1, 0);
-    for (index s = samples.begin; s < samples.end; ++s) into.push_back(into.back() + part_of(all.rows_of(s)).size());
+    for (index s = samples.begin; s < samples.end; ++s)
+      into.push_back(into.back() + part_of(all.rows_of(s)).size());
   }
-  // Calls each(first, count) for the rows of a message, in order: intervals of the rows of microbatch m, whose samples begin at `starts`.
+  // Calls each(first, count) for the rows of a message, in order: intervals of the rows of microbatch m,
+  // whose samples begin at `starts`.
   template <class Each>
-  void each_run(const parcel& it, index m, const sequences& all, const std::vector<index>& starts, Each each) const {
+  void each_run(const parcel& it, index m, const sequences& all, const std::vector<index>& starts,
+                Each each) const {
     const index first = samples_of(m).begin;
     interval run;
     for (index s = it.what.samples.begin; s < it.what.samples.end; ++s) {
       const interval rows = motet::rows_of(it.what, from_, to_, all.rows_of(s));
       if (rows.size() == 0) continue;
-      const index begin = starts[static_cast<std::size_t>(s - first)] + rows.begin - part_of(all.rows_of(s)).begin;
+      const index begin =
+          starts[static_cast<std::size_t>(s - first)] + rows.begin - part_of(all.rows_of(s)).begin;
       if (begin != run.end || run.size() == 0) {
         if (run.size() > 0) each(run.begin, run.size());
         run.begin = begin;

@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// A rank's sending end of a bridge. Every tensor rank of a sender has whole rows and sends its share of the columns. A message without rows is a
-// message, so all ranks make the same calls whatever the data.
+// A rank's sending end of a bridge. Every tensor rank of a sender has whole rows and sends its share of the
+// columns. A message without rows is a message, so all ranks make the same calls whatever the data.
 template <class T, transport Transport, class Context>
 class bridge_sender {
  public:
@@ -15,14 +15,16 @@ class bridge_sender {
   bridge_sender(const bridge_seat& seat, Transport& by, std::int32_t first_tag)
       : slots_(seat), by_(by), first_tag_(first_tag), states_(seat.parcels().size()) {}
 
-  void prepare(Context& ctx, const sequences& largest, index slots) { slots_.prepare(ctx, largest, slots, 0); }
+  void prepare(Context& ctx, const sequences& largest, index slots) {
+    slots_.prepare(ctx, largest, slots, 0);
+  }
   void begin_step(const sequences& all) {
     slots_.begin_step(all);
     for (state& each : states_) each.waits = false;
   }
 
-  // Begins to send microbatch m of the own replica, the rows of its context part, which stay as they are until sent(m). False: an earlier one has its
-  // slot yet, call again.
+  // Begins to send microbatch m of the own replica, the rows of its context part, which stay as they are
+  // until sent(m). False: an earlier one has its slot yet, call again.
   bool send(index m, matrix<const T> rows) {  // (rows of the part, width)
     auto& here = slots_.of(m);
     if (here.holds >= 0 && !sent(here.holds)) return false;
@@ -44,7 +46,8 @@ class bridge_sender {
       }
       now.waits = it.peer == by_.rank();
       (now.waits ? bytes_kept_ : bytes_sent_) += bytes;
-      if (!now.waits) by_.send(first_tag_ + it.number, it.peer, reinterpret_cast<const std::byte*>(now.from), bytes);
+      if (!now.waits)
+        by_.send(first_tag_ + it.number, it.peer, reinterpret_cast<const std::byte*>(now.from), bytes);
     }
     return true;
   }
@@ -54,7 +57,9 @@ class bridge_sender {
     const interval own = seat().parcels_of(m);
     for (index p = own.begin; p < own.end; ++p) {
       const bridge_seat::parcel& it = parcel(p);
-      if (it.peer == by_.rank() ? states_[static_cast<std::size_t>(p)].waits : !by_.sent(first_tag_ + it.number)) return false;
+      if (it.peer == by_.rank() ? states_[static_cast<std::size_t>(p)].waits
+                                : !by_.sent(first_tag_ + it.number))
+        return false;
     }
     return true;
   }
@@ -64,7 +69,8 @@ class bridge_sender {
   const T* packed(index p) const { return states_[static_cast<std::size_t>(p)].from; }
   void taken(index p) {
     states_[static_cast<std::size_t>(p)].waits = false;
-    // Who waits for the slot can go on now, though nothing came: a message of no bytes to itself keeps the rank awake.
+    // Who waits for the slot can go on now, though nothing came: a message of no bytes to itself keeps the
+    // rank awake.
     by_.send(first_tag_ + parcel(p).number, by_.rank(), nullptr, 0);
     by_.receive(first_tag_ + parcel(p).number, by_.rank(), nullptr, 0);
   }

@@ -9,8 +9,8 @@
 
 namespace motet {
 
-// The microbatches under way at one seat of a bridge, each in a slot with memory of its own: that of the rows that its messages carry, packed, behind
-// room for `gathered` columns of all its rows.
+// The microbatches under way at one seat of a bridge, each in a slot with memory of its own: that of the rows
+// that its messages carry, packed, behind room for `gathered` columns of all its rows.
 template <class T, class Context>
 class bridge_slots {
  public:
@@ -28,7 +28,9 @@ class bridge_slots {
   explicit bridge_slots(const bridge_seat& seat) : seat_(seat) {}
 
   const bridge_seat& seat() const { return seat_; }
-  static index bytes_of(index numbers) { return round_up(numbers * static_cast<index>(sizeof(T)), arena::alignment); }
+  static index bytes_of(index numbers) {
+    return round_up(numbers * static_cast<index>(sizeof(T)), arena::alignment);
+  }
 
   // Rows lie where the operations of ctx work; it stays.
   void prepare(Context& ctx, const sequences& largest, index count, index gathered) {
@@ -40,32 +42,37 @@ class bridge_slots {
       samples = std::max(samples, seat_.samples_of(m).size());
     }
     const index packed = most_rows_ * seat_.columns(seat_.tensor_member()).size();
-    slots_ = std::vector<slot>(static_cast<std::size_t>(std::min(std::max(count, index{1}), seat_.microbatches())));
+    slots_ = std::vector<slot>(
+        static_cast<std::size_t>(std::min(std::max(count, index{1}), seat_.microbatches())));
     for (slot& each : slots_) {
-      each.memory = buffer_for<Context, std::byte>(bytes_of(most_rows_ * gathered) + bytes_of(packed) + messages * arena::alignment);
+      each.memory = buffer_for<Context, std::byte>(bytes_of(most_rows_ * gathered) + bytes_of(packed) +
+                                                   messages * arena::alignment);
       each.starts.reserve(static_cast<std::size_t>(samples + 1));
     }
   }
   void begin_step(const sequences& all) {
     if (all.samples != seat_.samples())
-      fail(bridge_misfit, "a step has " + std::to_string(all.samples) + " samples, the bridge was made for " + std::to_string(seat_.samples()));
+      fail(bridge_misfit, "a step has " + std::to_string(all.samples) + " samples, the bridge was made for " +
+                              std::to_string(seat_.samples()));
     if (const index rows = most_rows(all); rows > most_rows_)
-      fail(bridge_misfit, "a microbatch has " + std::to_string(rows) + " rows here, planned were up to " + std::to_string(most_rows_));
+      fail(bridge_misfit, "a microbatch has " + std::to_string(rows) + " rows here, planned were up to " +
+                              std::to_string(most_rows_));
     all_ = all;
     for (slot& each : slots_) each.holds = -1;
   }
 
   slot& of(index m) {
     if (m < 0 || m >= seat_.microbatches() || slots_.empty())
-      fail(bridge_misfit, "microbatch " + std::to_string(m) + " of " + std::to_string(seat_.microbatches()) + " on a rank with " +
-                              std::to_string(slots_.size()) + " slots");
+      fail(bridge_misfit, "microbatch " + std::to_string(m) + " of " + std::to_string(seat_.microbatches()) +
+                              " on a rank with " + std::to_string(slots_.size()) + " slots");
     return slots_[static_cast<std::size_t>(m) % slots_.size()];
   }
   void open(slot& here, index m, index rows, index width) const {
     seat_.starts(m, all_, here.starts);
     if (rows != here.starts.back() || width != seat_.width())
-      fail(bridge_misfit, "microbatch " + std::to_string(m) + " is given as " + std::to_string(rows) + " x " + std::to_string(width) + ", not " +
-                              std::to_string(here.starts.back()) + " x " + std::to_string(seat_.width()));
+      fail(bridge_misfit, "microbatch " + std::to_string(m) + " is given as " + std::to_string(rows) + " x " +
+                              std::to_string(width) + ", not " + std::to_string(here.starts.back()) + " x " +
+                              std::to_string(seat_.width()));
     here.holds = m;
   }
 
@@ -78,7 +85,8 @@ class bridge_slots {
     });
     return out;
   }
-  // The rows and columns of a message, out of rows of all columns, or into rows that begin with column `first_column`.
+  // The rows and columns of a message, out of rows of all columns, or into rows that begin with column
+  // `first_column`.
   void pack(const slot& here, const bridge_seat::parcel& it, matrix<const T> rows, T* to) const {
     const index columns = it.what.columns.size();
     seat_.each_run(it, here.holds, all_, here.starts, [&](index first, index count) {
@@ -86,10 +94,12 @@ class bridge_slots {
       to += count * columns;
     });
   }
-  void unpack(const slot& here, const bridge_seat::parcel& it, const T* from, matrix<T> rows, index first_column) const {
+  void unpack(const slot& here, const bridge_seat::parcel& it, const T* from, matrix<T> rows,
+              index first_column) const {
     const index columns = it.what.columns.size();
     seat_.each_run(it, here.holds, all_, here.starts, [&](index first, index count) {
-      move({from, count, columns, columns}, rows.slice(first, count).columns(it.what.columns.begin - first_column, columns));
+      move({from, count, columns, columns},
+           rows.slice(first, count).columns(it.what.columns.begin - first_column, columns));
       from += count * columns;
     });
   }

@@ -11,8 +11,8 @@
 
 namespace motet {
 
-// Where a voice, or a shard of one, ends at a join: the samples that it brings of each microbatch of a group, counted within the group. All groups are
-// alike, and the seats of a module bring each sample once.
+// Where a voice, or a shard of one, ends at a join: the samples that it brings of each microbatch of a group,
+// counted within the group. All groups are alike, and the seats of a module bring each sample once.
 struct join_seat {
   std::int32_t rank = 0;
   index module = 0;
@@ -36,8 +36,9 @@ struct join_member {
   std::vector<std::uint8_t> holds;  // of each module, whether it ends here, be it without rows
 };
 
-// Who brings what to a join: a plain value, the same on all ranks. The members are the ranks with a seat, in the order of ranks. Rows of a module are
-// numbered through all members: its columns, for those who compare others with it.
+// Who brings what to a join: a plain value, the same on all ranks. The members are the ranks with a seat, in
+// the order of ranks. Rows of a module are numbered through all members: its columns, for those who compare
+// others with it.
 class join_layout {
  public:
   join_layout() = default;
@@ -46,13 +47,18 @@ class join_layout {
     std::vector<index> next(columns_.size(), 0);
     for (join_member& each : members_)
       for (join_part& own : each.parts)
-        for (index s = own.samples.begin; s < own.samples.end; ++s) put(own, s, next[static_cast<std::size_t>(own.module)]++);
+        for (index s = own.samples.begin; s < own.samples.end; ++s)
+          put(own, s, next[static_cast<std::size_t>(own.module)]++);
     for (std::size_t k = 0; k < next.size(); ++k)
       if (next[k] != samples)
-        fail(join_misfit, "of module " + std::to_string(k) + " come " + std::to_string(next[k]) + " of " + std::to_string(samples) + " samples");
+        fail(join_misfit, "of module " + std::to_string(k) + " come " + std::to_string(next[k]) + " of " +
+                              std::to_string(samples) + " samples");
   }
-  // To count memory by: who brings how many samples of each microbatch at most, when shares change. Which ones they are it does not say.
-  static join_layout at_most(std::vector<join_seat> seats, index samples) { return {std::move(seats), samples, false}; }
+  // To count memory by: who brings how many samples of each microbatch at most, when shares change. Which
+  // ones they are it does not say.
+  static join_layout at_most(std::vector<join_seat> seats, index samples) {
+    return {std::move(seats), samples, false};
+  }
 
   // False: made by at_most().
   bool exact() const { return exact_; }
@@ -84,19 +90,22 @@ class join_layout {
   std::vector<index> matches(index member, std::size_t module, std::size_t other) const {
     std::vector<index> found;
     for (const join_part& each : (*this)[member].parts)
-      for (index s = each.samples.begin; each.module == static_cast<index>(module) && s < each.samples.end; ++s)
+      for (index s = each.samples.begin; each.module == static_cast<index>(module) && s < each.samples.end;
+           ++s)
         found.push_back(columns_[other][static_cast<std::size_t>(s)]);
     return found;
   }
 
  private:
   join_layout(std::vector<join_seat> seats, index samples, bool exact) : samples_(samples), exact_(exact) {
-    std::stable_sort(seats.begin(), seats.end(), [](const join_seat& a, const join_seat& b) { return a.rank < b.rank; });
+    std::stable_sort(seats.begin(), seats.end(),
+                     [](const join_seat& a, const join_seat& b) { return a.rank < b.rank; });
     for (const join_seat& each : seats) modules_ = std::max(modules_, each.module + 1);
     const auto modules = static_cast<std::size_t>(modules_);
     for (const join_seat& each : seats) {
       if (members_.empty() || members_.back().rank != each.rank)
-        members_.push_back({each.rank, {}, std::vector<index>(modules, 0), std::vector<std::uint8_t>(modules, 0)});
+        members_.push_back(
+            {each.rank, {}, std::vector<index>(modules, 0), std::vector<std::uint8_t>(modules, 0)});
       members_.back().holds[static_cast<std::size_t>(each.module)] = 1;
       for (std::size_t m = 0; m < each.samples.size(); ++m)
         members_.back().parts.push_back({each.module, each.voice, static_cast<index>(m), each.samples[m], 0});
@@ -117,9 +126,12 @@ class join_layout {
   }
   void put(const join_part& own, index sample, index column) {
     if (sample < 0 || sample >= samples_)
-      fail(join_misfit, "module " + std::to_string(own.module) + " brings sample " + std::to_string(sample) + " of " + std::to_string(samples_));
+      fail(join_misfit, "module " + std::to_string(own.module) + " brings sample " + std::to_string(sample) +
+                            " of " + std::to_string(samples_));
     index& at = columns_[static_cast<std::size_t>(own.module)][static_cast<std::size_t>(sample)];
-    if (at >= 0) fail(join_misfit, "module " + std::to_string(own.module) + " brings sample " + std::to_string(sample) + " twice");
+    if (at >= 0)
+      fail(join_misfit,
+           "module " + std::to_string(own.module) + " brings sample " + std::to_string(sample) + " twice");
     at = column;
   }
 

@@ -8,7 +8,8 @@
 
 namespace motet {
 
-// How the members of a join share its loss: who compares which rows with which, and what each brings to the two exchanges, in sections of its block.
+// How the members of a join share its loss: who compares which rows with which, and what each brings to the
+// two exchanges, in sections of its block.
 class join_shares {
  public:
   struct sizes {
@@ -17,9 +18,11 @@ class join_shares {
     index told = 0;     // of what a row tells of itself; 0: nothing
   };
   // Keeps the addresses of both.
-  join_shares(const join_layout& layout, std::span<const bool> frozen, sizes bytes) : layout_(layout), frozen_(frozen), bytes_(bytes) {
+  join_shares(const join_layout& layout, std::span<const bool> frozen, sizes bytes)
+      : layout_(layout), frozen_(frozen), bytes_(bytes) {
     if (layout.modules() != static_cast<index>(frozen.size()))
-      fail(join_misfit, "seats of " + std::to_string(layout.modules()) + " modules, the model has " + std::to_string(frozen.size()));
+      fail(join_misfit, "seats of " + std::to_string(layout.modules()) + " modules, the model has " +
+                            std::to_string(frozen.size()));
     for (std::size_t k = frozen.size(); k-- > 0;)
       if (!frozen[k]) owning_ = k;
     for (const bool fixed : {false, true})
@@ -30,8 +33,8 @@ class join_shares {
 
   // The first member of the first module that learns: with it live the numbers of the loss.
   std::int32_t owner() const { return owner_; }
-  // Whether a member has rows of module i to compare with all of j. Where rows tell nothing, frozen ones are left to the other side; of two frozen
-  // modules the first one does it.
+  // Whether a member has rows of module i to compare with all of j. Where rows tell nothing, frozen ones are
+  // left to the other side; of two frozen modules the first one does it.
   bool compares(index member, std::size_t i, std::size_t j) const {
     return i != j && layout_.rows(member, i) > 0 && (bytes_.told > 0 || !frozen_[i] || (frozen_[j] && i < j));
   }
@@ -46,10 +49,12 @@ class join_shares {
     for (std::size_t i = 0; i < frozen_.size(); ++i) any = any || compares(member, i, k);
     return any;
   }
-  // At the end of a step only members that learn are asked for their part of the loss. What others have found they hand to the owner at once.
+  // At the end of a step only members that learn are asked for their part of the loss. What others have found
+  // they hand to the owner at once.
   bool hands_over(index member) const {
     bool learns = false;
-    for (std::size_t k = 0; k < frozen_.size(); ++k) learns = learns || (!frozen_[k] && layout_.holds(member, k));
+    for (std::size_t k = 0; k < frozen_.size(); ++k)
+      learns = learns || (!frozen_[k] && layout_.holds(member, k));
     return member != owner_ && !learns && compares_any(member);
   }
   // Whether there is a second exchange; the same for all members.
@@ -59,7 +64,8 @@ class join_shares {
     return any;
   }
 
-  // The first exchange: rows of the owner's module, the numbers of the loss, rows of the others. So who lacks one of two modules gets that and no more.
+  // The first exchange: rows of the owner's module, the numbers of the loss, rows of the others. So who lacks
+  // one of two modules gets that and no more.
   static constexpr index numbers_section = 1;
   index section(std::size_t module) const {
     if (module == owning_) return 0;
@@ -74,11 +80,13 @@ class join_shares {
               if (s == numbers_section) return m == owner_ ? bytes_.numbers : 0;
               return layout_.rows(m, module_of(s)) * bytes_.row;
             },
-            [&](index who, index, index s) { return s == numbers_section ? compares_any(who) : compares_with(who, module_of(s)); }};
+            [&](index who, index, index s) {
+              return s == numbers_section ? compares_any(who) : compares_with(who, module_of(s));
+            }};
   }
 
-  // The second: what a member hands over (its loss, then from handed_numbers on the gradients of the loss's numbers), then what the rows of one module
-  // tell those of another, those that learn first.
+  // The second: what a member hands over (its loss, then from handed_numbers on the gradients of the loss's
+  // numbers), then what the rows of one module tell those of another, those that learn first.
   static constexpr index handed_section = 0, handed_numbers = arena::alignment;
   index told_section(std::size_t of, std::size_t target) const {
     index place = 0;

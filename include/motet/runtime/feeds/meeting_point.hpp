@@ -10,10 +10,11 @@
 
 namespace motet {
 
-// A rank's part in a model's join. For each group all members bring their features together, each of them gets those that it has others to compare with,
-// and computes the loss for its own rows alone. Where rows must know of the whole softmax of others, one number of each row follows in a second exchange;
-// where they need not, the others' rows pass by member after member, and none stay. So features travel once and their gradients never. The numbers of
-// the loss live on one rank, their owner, and come with its features.
+// A rank's part in a model's join. For each group all members bring their features together, each of them
+// gets those that it has others to compare with, and computes the loss for its own rows alone. Where rows
+// must know of the whole softmax of others, one number of each row follows in a second exchange; where they
+// need not, the others' rows pass by member after member, and none stay. So features travel once and their
+// gradients never. The numbers of the loss live on one rank, their owner, and come with its features.
 template <class Context, class Numbers, class Endpoint>
 class meeting_point {
  public:
@@ -30,7 +31,8 @@ class meeting_point {
         row_bytes_(model_.embedding * static_cast<index>(sizeof(master))),
         loss_size_(model_.loss_numbers),
         loss_bytes_(round_up(loss_size_ * static_cast<index>(sizeof(master)), arena::alignment)),
-        shares_(layout, model_.frozen, {row_bytes_, loss_bytes_, loss_of_.tells ? static_cast<index>(sizeof(master)) : 0}),
+        shares_(layout, model_.frozen,
+                {row_bytes_, loss_bytes_, loss_of_.tells ? static_cast<index>(sizeof(master)) : 0}),
         groups_(groups),
         me_(member_of(layout, home.rank)),
         features_(shares_.features(me_)),
@@ -61,13 +63,15 @@ class meeting_point {
     sources_.clear();
     for (std::int32_t step = 0; step < size; ++step) {
       const std::int32_t from = step == 0 ? shares_.owner() : (me_ + step) % size;
-      if ((step == 0 || from != shares_.owner()) && features_.in()[static_cast<std::size_t>(from)].bytes > 0) sources_.push_back(from);
+      if ((step == 0 || from != shares_.owner()) && features_.in()[static_cast<std::size_t>(from)].bytes > 0)
+        sources_.push_back(from);
     }
   }
 
   // Whether the numbers of the loss live here: with the first member of the first module that learns.
   bool is_owner() const { return me_ == shares_.owner(); }
-  // This rank's parts of the loss and of the gradients of its numbers; nothing where nothing learns. Both lie where operations work.
+  // This rank's parts of the loss and of the gradients of its numbers; nothing where nothing learns. Both lie
+  // where operations work.
   const double* loss() const { return loss_.data(); }
   master* gradients() const { return gradients_.data(); }
   // Only with the owner.
@@ -87,8 +91,8 @@ class meeting_point {
     found.received = received_bytes();
     found.heard = told_.received_bytes();
     found.gradients = groups_ * gradient_bytes_;
-    found.features = found.own + found.told + found.received + found.heard + found.gradients + (is_owner() ? 4 : 1) * loss_bytes_ +
-                     static_cast<index>(sizeof(double));
+    found.features = found.own + found.told + found.received + found.heard + found.gradients +
+                     (is_owner() ? 4 : 1) * loss_bytes_ + static_cast<index>(sizeof(double));
     std::byte* const any = nowhere<std::byte>();
     const places at{any, any, any, any, any};
     double* const loss = nowhere<double>();
@@ -102,7 +106,8 @@ class meeting_point {
       } else {
         compare_alone(ctx, at, nowhere<master>(), loss, nowhere<master>());
         pass(ctx, at, me_, any, nowhere<master>(), loss, nowhere<master>());
-        for (const std::int32_t from : sources_) pass(ctx, at, from, any, nowhere<master>(), loss, nowhere<master>());
+        for (const std::int32_t from : sources_)
+          pass(ctx, at, from, any, nowhere<master>(), loss, nowhere<master>());
       }
       found.work = std::max(found.work, ctx.memory.peak());
       found.scratch = std::max(found.scratch, ctx.scratch.peak());
@@ -110,7 +115,8 @@ class meeting_point {
     return found;
   }
   void prepare() { prepare(measure()); }
-  // Room for other shares as well: the needs of a meeting of as many samples as each member ever brings (join_layout::at_most).
+  // Room for other shares as well: the needs of a meeting of as many samples as each member ever brings
+  // (join_layout::at_most).
   void prepare(const needs& most) {
     own_ = bytes_type(most.own);
     own_told_ = bytes_type(most.told);
@@ -124,16 +130,21 @@ class meeting_point {
     if (!is_owner()) return;
     for (buffer_type* each : {&weights_, &first_, &second_}) *each = zeros();
   }
-  // Where the last stage of a voice puts its features of a microbatch of a group, and finds their gradient; none for a frozen module.
+  // Where the last stage of a voice puts its features of a microbatch of a group, and finds their gradient;
+  // none for a frozen module.
   matrix<master> features_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
-    std::byte* const from = features_.at(own_.data() + group * features_.own_bytes(), nullptr, me_, shares_.section(module)) + part.row * row_bytes_;
+    std::byte* const from =
+        features_.at(own_.data() + group * features_.own_bytes(), nullptr, me_, shares_.section(module)) +
+        part.row * row_bytes_;
     return features_in(from, part.samples.size());
   }
-  matrix<const master> gradients_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
+  matrix<const master> gradients_of(std::size_t module, std::int32_t voice, index group,
+                                    index microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
     if (model_.frozen[module]) return {nullptr, part.samples.size(), model_.embedding, model_.embedding};
-    std::byte* const from = d_features_.data() + group * gradient_bytes_ + gradient_at_[module] + part.row * row_bytes_;
+    std::byte* const from =
+        d_features_.data() + group * gradient_bytes_ + gradient_at_[module] + part.row * row_bytes_;
     return features_in(from, part.samples.size());
   }
   void begin_step() {
@@ -146,7 +157,9 @@ class meeting_point {
       copy(home_.ctx, weights_.data(), reinterpret_cast<master*>(own_numbers(places_of(group))), loss_size_);
   }
   action join_action() {
-    return {[](void* self, const instruction& it, std::int32_t number) { return static_cast<meeting_point*>(self)->meet(it.microbatch, number); },
+    return {[](void* self, const instruction& it, std::int32_t number) {
+              return static_cast<meeting_point*>(self)->meet(it.microbatch, number);
+            },
             this};
   }
 
@@ -161,7 +174,8 @@ class meeting_point {
     std::byte *own, *received, *told, *heard, *gradients;
   };
   places places_of(index group) const {
-    return {own_.data() + group * features_.own_bytes(), received_.data(), own_told_.data() + group * told_.own_bytes(), received_told_.data(),
+    return {own_.data() + group * features_.own_bytes(), received_.data(),
+            own_told_.data() + group * told_.own_bytes(), received_told_.data(),
             d_features_.data() + group * gradient_bytes_};
   }
 
@@ -174,12 +188,14 @@ class meeting_point {
     return layout.member(rank);
   }
   index rows(std::size_t k) const { return layout_.rows(me_, k); }
-  // Whether the transport cannot bring rows of one member after the other: then there is room for all, and they come at once.
+  // Whether the transport cannot bring rows of one member after the other: then there is room for all, and
+  // they come at once.
   static constexpr bool brings_all = requires { requires Endpoint::brings_all; };
   // Rows of others are all here at once, or of two members at a time.
   index received_bytes() const {
     if (loss_of_.tells) return features_.received_bytes();
-    return (brings_all ? features_.received_bytes() : (sources_.size() > 1 ? 2 : 1) * features_.largest()) + loss_bytes_;
+    return (brings_all ? features_.received_bytes() : (sources_.size() > 1 ? 2 : 1) * features_.largest()) +
+           loss_bytes_;
   }
   buffer_type zeros() const {
     buffer_type all(loss_size_);
@@ -188,13 +204,18 @@ class meeting_point {
   }
   const join_part& part_of(std::size_t module, std::int32_t voice, index microbatch) const {
     for (const join_part& each : layout_[me_].parts)
-      if (each.module == static_cast<index>(module) && each.voice == voice && each.microbatch == microbatch) return each;
-    fail(join_misfit, "voice " + std::to_string(voice) + " brings no microbatch " + std::to_string(microbatch) + " of module " +
-                          std::to_string(module) + " to rank " + std::to_string(home_.rank));
+      if (each.module == static_cast<index>(module) && each.voice == voice && each.microbatch == microbatch)
+        return each;
+    fail(join_misfit, "voice " + std::to_string(voice) + " brings no microbatch " +
+                          std::to_string(microbatch) + " of module " + std::to_string(module) + " to rank " +
+                          std::to_string(home_.rank));
   }
-  std::byte* own_numbers(const places& at) const { return features_.at(at.own, nullptr, me_, join_shares::numbers_section); }
+  std::byte* own_numbers(const places& at) const {
+    return features_.at(at.own, nullptr, me_, join_shares::numbers_section);
+  }
   master* numbers(const places& at) const {
-    return reinterpret_cast<master*>(features_.at(at.own, at.received, shares_.owner(), join_shares::numbers_section));
+    return reinterpret_cast<master*>(
+        features_.at(at.own, at.received, shares_.owner(), join_shares::numbers_section));
   }
   master* told(const places& at, index member, std::size_t of, std::size_t target) const {
     return reinterpret_cast<master*>(told_.at(at.told, at.heard, member, shares_.told_section(of, target)));
@@ -212,16 +233,22 @@ class meeting_point {
       pieces[k].clear();
       if (!shares_.compares_with(me_, k)) continue;
       for (index m = 0; m < layout_.size(); ++m)
-        if (layout_.rows(m, k) > 0) pieces[k].push_back(features_in(features_.at(at.own, at.received, m, shares_.section(k)), layout_.rows(m, k)));
+        if (layout_.rows(m, k) > 0)
+          pieces[k].push_back(
+              features_in(features_.at(at.own, at.received, m, shares_.section(k)), layout_.rows(m, k)));
     }
   }
   pair_part<master> part(const places& at, const all_pieces& pieces, std::size_t i, std::size_t j) const {
     return {own_rows(at, i), matches_[i][j].data(), pieces[j], layout_.samples()};
   }
   // Both modules are here, whole: then their pair is nobody else's business.
-  bool alone(std::size_t i, std::size_t j) const { return rows(i) == layout_.samples() && rows(j) == layout_.samples(); }
+  bool alone(std::size_t i, std::size_t j) const {
+    return rows(i) == layout_.samples() && rows(j) == layout_.samples();
+  }
   // Whether rows of both are compared part by part; where memory is counted for all shares, maybe.
-  bool in_parts(std::size_t i, std::size_t j) const { return shares_.compares(me_, i, j) && (!layout_.exact() || !alone(i, j)); }
+  bool in_parts(std::size_t i, std::size_t j) const {
+    return shares_.compares(me_, i, j) && (!layout_.exact() || !alone(i, j));
+  }
   double share() const { return model_.share / static_cast<double>(groups_); }
 
   // Slopes begin at zero, and with them whole pairs.
@@ -231,16 +258,22 @@ class meeting_point {
     for (std::size_t i = 0; i < modules(); ++i)
       for (std::size_t j = i + 1; j < modules(); ++j)
         if (alone(i, j))
-          add_number(ctx, loss_of_.pair(ctx, w, g, own_rows(at, i), own_rows(at, j), share(), own_slopes(at, i), own_slopes(at, j)), loss);
+          add_number(ctx,
+                     loss_of_.pair(ctx, w, g, own_rows(at, i), own_rows(at, j), share(), own_slopes(at, i),
+                                   own_slopes(at, j)),
+                     loss);
   }
 
-  // Where rows tell something: before the second exchange what they tell, the loss, and the gradients of its numbers;
+  // Where rows tell something: before the second exchange what they tell, the loss, and the gradients of its
+  // numbers;
   void compare(Context& ctx, const places& at, const all_pieces& pieces, double* loss, master* g) const {
     const master* const w = numbers(at);
     compare_alone(ctx, at, w, loss, g);
     for (std::size_t i = 0; i < modules(); ++i)
       for (std::size_t j = 0; j < modules(); ++j)
-        if (in_parts(i, j)) add_number(ctx, loss_of_.tell(ctx, w, g, part(at, pieces, i, j), share(), told(at, me_, i, j)), loss);
+        if (in_parts(i, j))
+          add_number(ctx, loss_of_.tell(ctx, w, g, part(at, pieces, i, j), share(), told(at, me_, i, j)),
+                     loss);
   }
   // after it the gradients of all rows here.
   void differentiate(Context& ctx, const places& at, const all_pieces& pieces) const {
@@ -259,32 +292,42 @@ class meeting_point {
     }
   }
 
-  // Where rows tell nothing: all rows here against those of one member. What is found once for each pair is counted by the first of two that learns.
-  void pass(Context& ctx, const places& at, std::int32_t from, std::byte* range, const master* w, double* loss, master* g) const {
+  // Where rows tell nothing: all rows here against those of one member. What is found once for each pair is
+  // counted by the first of two that learns.
+  void pass(Context& ctx, const places& at, std::int32_t from, std::byte* range, const master* w,
+            double* loss, master* g) const {
     const master* const none = nullptr;
     for (std::size_t i = 0; i < modules(); ++i) {
       for (std::size_t j = 0; j < modules(); ++j) {
         if (layout_.rows(from, j) == 0 || !in_parts(i, j)) continue;
         const bool counts = i < j || model_.frozen[j];
-        std::byte* const begin =
-            from == me_ ? features_.at(at.own, nullptr, me_, shares_.section(j)) : features_.in_range(range, from, shares_.section(j));
+        std::byte* const begin = from == me_ ? features_.at(at.own, nullptr, me_, shares_.section(j))
+                                             : features_.in_range(range, from, shares_.section(j));
         const matrix<const master> columns = features_in(begin, layout_.rows(from, j));
-        const pair_part<master> some{own_rows(at, i), matches_[i][j].data(), {&columns, 1}, layout_.samples(), layout_.first_row(from, j)};
-        const auto found = loss_of_.part(ctx, w, counts ? g : nullptr, some, share(), none, none, own_slopes(at, i));
+        const pair_part<master> some{own_rows(at, i),
+                                     matches_[i][j].data(),
+                                     {&columns, 1},
+                                     layout_.samples(),
+                                     layout_.first_row(from, j)};
+        const auto found =
+            loss_of_.part(ctx, w, counts ? g : nullptr, some, share(), none, none, own_slopes(at, i));
         if (counts) add_number(ctx, found, loss);
       }
     }
   }
   // Room for two members' rows: while those of one are compared, the next ones come. Or for all.
   std::byte* room(std::size_t which) const {
-    if constexpr (brings_all) return received_.data() + features_.in()[static_cast<std::size_t>(sources_[which])].offset;
+    if constexpr (brings_all)
+      return received_.data() + features_.in()[static_cast<std::size_t>(sources_[which])].offset;
     else return received_.data() + static_cast<index>(which % 2) * features_.largest();
   }
   bool fetch(const places& at, std::int32_t tag, std::size_t which) {
     if (brings_all) return true;
     const std::int32_t from = sources_[which];
     bool& here = here_[which % 2];
-    if (!here) here = home_.end->fetch(tag, me_, at.own, features_.out(), from, room(which), features_.in()[static_cast<std::size_t>(from)].bytes);
+    if (!here)
+      here = home_.end->fetch(tag, me_, at.own, features_.out(), from, room(which),
+                              features_.in()[static_cast<std::size_t>(from)].bytes);
     return here;
   }
   bool all_pass(const places& at, std::int32_t tag) {
@@ -305,8 +348,11 @@ class meeting_point {
       if (!fetch(at, tag, passed_)) return false;
       if (passed_ + 1 < sources_.size()) fetch(at, tag, passed_ + 1);
       const std::int32_t from = sources_[passed_];
-      if (passed_ == 0) begin(is_owner() ? own_numbers(at) : features_.in_range(room(0), from, join_shares::numbers_section));
-      home_.together([&](Context& ctx, int) { pass(ctx, at, from, room(passed_), numbers_.data(), loss_.data(), gradients_.data()); });
+      if (passed_ == 0)
+        begin(is_owner() ? own_numbers(at) : features_.in_range(room(0), from, join_shares::numbers_section));
+      home_.together([&](Context& ctx, int) {
+        pass(ctx, at, from, room(passed_), numbers_.data(), loss_.data(), gradients_.data());
+      });
       here_[passed_ % 2] = false;
     }
     if (sources_.empty() && is_owner()) begin(own_numbers(at));
@@ -319,17 +365,21 @@ class meeting_point {
     const places at = places_of(group);
     if (!compared_) {
       if (loss_of_.tells) {
-        if (!home_.end->exchange(tag, me_, at.own, features_.out(), at.received, features_.in())) return false;
+        if (!home_.end->exchange(tag, me_, at.own, features_.out(), at.received, features_.in()))
+          return false;
         find_pieces(at, pieces_);
         home_.ctx.memory = home_.work;
-        home_.together([&](Context& ctx, int) { compare(ctx, at, pieces_, loss_.data(), gradients_.data()); });
+        home_.together(
+            [&](Context& ctx, int) { compare(ctx, at, pieces_, loss_.data(), gradients_.data()); });
       } else if (!all_pass(at, tag)) {
         return false;
       }
       if (shares_.hands_over(me_)) hand_over(at);
       compared_ = true;
     }
-    if (again_ && !home_.end->exchange(home_.sheet->second(tag), me_, at.told, told_.out(), at.heard, told_.in())) return false;
+    if (again_ &&
+        !home_.end->exchange(home_.sheet->second(tag), me_, at.told, told_.out(), at.heard, told_.in()))
+      return false;
     if (is_owner()) take_over(at);
     home_.ctx.memory = home_.work;
     if (loss_of_.tells) home_.together([&](Context& ctx, int) { differentiate(ctx, at, pieces_); });
@@ -339,7 +389,8 @@ class meeting_point {
   void hand_over(const places& at) {
     std::byte* const to = told_.at(at.told, at.heard, me_, join_shares::handed_section);
     copy(home_.ctx, loss_.data(), reinterpret_cast<double*>(to), 1);
-    copy(home_.ctx, gradients_.data(), reinterpret_cast<master*>(to + join_shares::handed_numbers), loss_size_);
+    copy(home_.ctx, gradients_.data(), reinterpret_cast<master*>(to + join_shares::handed_numbers),
+         loss_size_);
     zero(home_.ctx, loss_.data(), 1);
     zero(home_.ctx, gradients_.data(), loss_size_);
   }
@@ -348,7 +399,8 @@ class meeting_point {
       if (!shares_.hands_over(m)) continue;
       const std::byte* const from = told_.at(at.told, at.heard, m, join_shares::handed_section);
       accumulate(home_.ctx, reinterpret_cast<const double*>(from), loss_.data(), 1);
-      accumulate(home_.ctx, reinterpret_cast<const master*>(from + join_shares::handed_numbers), gradients_.data(), loss_size_);
+      accumulate(home_.ctx, reinterpret_cast<const master*>(from + join_shares::handed_numbers),
+                 gradients_.data(), loss_size_);
     }
   }
 
@@ -371,8 +423,9 @@ class meeting_point {
   std::size_t passed_ = 0;             // of them, in the group under way
   bool here_[2] = {};                  // whether the rows of the next two came
   bytes_type own_, own_told_, received_, received_told_, d_features_;
-  buffer_type weights_, gradients_, first_, second_, numbers_;  // of the loss; the last are those of the group under way
-  buffer_for<Context, double> loss_;                            // one number
+  // of the loss; the last are those of the group under way
+  buffer_type weights_, gradients_, first_, second_, numbers_;
+  buffer_for<Context, double> loss_;  // one number
 };
 
 }  // namespace motet

@@ -9,7 +9,8 @@
 
 namespace motet {
 
-// How a program cuts the samples of a step, module after module, in even parts. Not for programs without voices.
+// How a program cuts the samples of a step, module after module, in even parts. Not for programs without
+// voices.
 inline list<sample_split> splits_of(const program& of, index samples) {
   list<sample_split> all;
   const list<std::int32_t> voices = replicas_of_modules(of.voices);
@@ -23,15 +24,18 @@ inline list<sample_split> splits_of(const program& of, index samples) {
 // The most samples that a replica of each module may ever have of a group.
 inline list<index> most_of(const list<sample_split>& splits, const resplit_options& room) {
   list<index> all;
-  for (const sample_split& each : splits) all.push(bounds_of(room, each.samples / each.groups, each.replicas, each.microbatches).most);
+  for (const sample_split& each : splits)
+    all.push(bounds_of(room, each.samples / each.groups, each.replicas, each.microbatches).most);
   return all;
 }
 
 inline spread_place place_of(const voice& sings, const stage_groups& groups) {
-  return {groups.tensor_of(sings), groups.tensor_member(sings), groups.context_of(sings), groups.context_member(sings)};
+  return {groups.tensor_of(sings), groups.tensor_member(sings), groups.context_of(sings),
+          groups.context_member(sings)};
 }
 
-// What ranks bring to a join: where voices end, with the samples that they have of a group, of_microbatch(voice, microbatch).
+// What ranks bring to a join: where voices end, with the samples that they have of a group,
+// of_microbatch(voice, microbatch).
 template <class Samples>
 std::vector<join_seat> seats_of(const program& of, const stage_groups& groups, Samples of_microbatch) {
   std::vector<join_seat> all;
@@ -41,17 +45,22 @@ std::vector<join_seat> seats_of(const program& of, const stage_groups& groups, S
     seat.rank = of.place(sings, sings.stages - 1);
     seat.module = sings.module;
     seat.voice = v;
-    for (index m = 0; m < sings.group; ++m) seat.samples.push_back(mine_of(of_microbatch(sings, m), place_of(sings, groups)));
+    for (index m = 0; m < sings.group; ++m)
+      seat.samples.push_back(mine_of(of_microbatch(sings, m), place_of(sings, groups)));
   }
   return all;
 }
 // With these samples; and with as many as replicas ever have, to count memory by.
-inline join_layout layout_of(const program& of, const stage_groups& groups, const list<sample_split>& splits) {
+inline join_layout layout_of(const program& of, const stage_groups& groups,
+                             const list<sample_split>& splits) {
   const auto now = [&](const voice& sings, index m) { return splits[sings.module].of(0, sings.replica, m); };
   return {seats_of(of, groups, now), splits[0].samples / splits[0].groups};
 }
-inline join_layout largest_layout_of(const program& of, const stage_groups& groups, const list<sample_split>& splits, const list<index>& most) {
-  const auto largest = [&](const voice& sings, index m) { return interval{0, share(most[sings.module], sings.group, m).size()}; };
+inline join_layout largest_layout_of(const program& of, const stage_groups& groups,
+                                     const list<sample_split>& splits, const list<index>& most) {
+  const auto largest = [&](const voice& sings, index m) {
+    return interval{0, share(most[sings.module], sings.group, m).size()};
+  };
   return join_layout::at_most(seats_of(of, groups, largest), splits[0].samples / splits[0].groups);
 }
 

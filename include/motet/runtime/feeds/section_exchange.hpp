@@ -8,14 +8,19 @@
 
 namespace motet {
 
-// What the members of a meeting bring to an exchange, each in the same sections of its own sizes, and who needs which. Each member gets one range of
-// every other's block, from the first section that it needs to the last; so sections lie well when those that are needed together are neighbours.
+// What the members of a meeting bring to an exchange, each in the same sections of its own sizes, and who
+// needs which. Each member gets one range of every other's block, from the first section that it needs to the
+// last; so sections lie well when those that are needed together are neighbours.
 class section_exchange {
  public:
   // bytes(member, section); needs(who, member, section).
   template <class Bytes, class Needs>
   section_exchange(index members, std::int32_t me, index sections, Bytes bytes, Needs needs)
-      : me_(me), sections_(sections), out_(static_cast<std::size_t>(members)), in_(out_.size()), firsts_(out_.size()) {
+      : me_(me),
+        sections_(sections),
+        out_(static_cast<std::size_t>(members)),
+        in_(out_.size()),
+        firsts_(out_.size()) {
     for (index m = 0; m < members; ++m) {
       index at = 0;
       for (index s = 0; s < sections; ++s) {
@@ -53,7 +58,8 @@ class section_exchange {
   // Where a section lies, in the own block or in what came.
   std::byte* at(std::byte* own, std::byte* received, index member, index section) const {
     const auto m = static_cast<std::size_t>(member);
-    return member == me_ ? own + start(me_, section) : received + in_[m].offset + start(member, section) - firsts_[m];
+    return member == me_ ? own + start(me_, section)
+                         : received + in_[m].offset + start(member, section) - firsts_[m];
   }
   // The same within one range that came.
   std::byte* in_range(std::byte* range, index member, index section) const {
@@ -69,7 +75,9 @@ class section_exchange {
   std::span<const byte_range> in() const { return in_; }
 
  private:
-  index start(index member, index section) const { return starts_[static_cast<std::size_t>(member * (sections_ + 1) + section)]; }
+  index start(index member, index section) const {
+    return starts_[static_cast<std::size_t>(member * (sections_ + 1) + section)];
+  }
 
   std::int32_t me_;
   index sections_, received_ = 0;

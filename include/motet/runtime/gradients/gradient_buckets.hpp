@@ -12,8 +12,10 @@ namespace motet {
 
 struct bucket_options {
   index elements = 262144;  // of a bucket, about
-  index packed = 4096;      // runs with fewer elements are copied together, so that they do not cost a call each
-  bool shards = false;      // each member updates its part of every bucket only, and keeps moments for no more
+  // runs with fewer elements are copied together, so that they do not cost a call each
+  index packed = 4096;
+  // each member updates its part of every bucket only, and keeps moments for no more
+  bool shards = false;
 };
 
 // What one call sums: a stretch of the buffer in its place, or many short ones, copied together.
@@ -24,8 +26,10 @@ struct gradient_bucket {
   interval whole() const { return parts.front(); }  // of one that is not packed
 };
 
-// Cuts runs, which ascend, into buckets, from the end on: so gradients come out of backward. Depends on the runs' sizes and their order alone.
-inline std::vector<gradient_bucket> cut_buckets(std::span<const interval> runs, const bucket_options& options) {
+// Cuts runs, which ascend, into buckets, from the end on: so gradients come out of backward. Depends on the
+// runs' sizes and their order alone.
+inline std::vector<gradient_bucket> cut_buckets(std::span<const interval> runs,
+                                                const bucket_options& options) {
   std::vector<gradient_bucket> found;
   gradient_bucket open;
   const auto close = [&] {
@@ -41,7 +45,8 @@ inline std::vector<gradient_bucket> cut_buckets(std::span<const interval> runs, 
       continue;
     }
     // In whole cache lines.
-    const index lines = (run.size() + 15) / 16, pieces = (run.size() + options.elements - 1) / options.elements;
+    const index lines = (run.size() + 15) / 16,
+                pieces = (run.size() + options.elements - 1) / options.elements;
     for (index p = pieces; p-- > 0;) {
       const interval part = share(lines, pieces, p);
       const interval own{run.begin + part.begin * 16, std::min(run.begin + part.end * 16, run.end)};
@@ -87,8 +92,9 @@ struct owned_elements {
 // What a rank does for a stage besides its own gradients.
 struct update_share {
   std::vector<owned_elements> owned;  // ascend
-  std::vector<interval> counted;      // whose squares it tells, so that each element of the model is counted once; ascend
-  index moments = 0;                  // elements of each of the two
+  // whose squares it tells, so that each element of the model is counted once; ascend
+  std::vector<interval> counted;
+  index moments = 0;  // elements of each of the two
 };
 
 // This rank among those that hold the same elements.
@@ -97,9 +103,9 @@ struct group_place {
   bool alone() const { return members <= 1; }
 };
 
-// Which calls sum the gradients of a stage on one rank. Most elements are summed over the ranks that hold the same tensor shard (lane 0); those that
-// tensor does not cut are summed over all shards as well (lane 1). Ranks of a lane find the same buckets in the same order, though the rest of their
-// buffers may differ.
+// Which calls sum the gradients of a stage on one rank. Most elements are summed over the ranks that hold the
+// same tensor shard (lane 0); those that tensor does not cut are summed over all shards as well (lane 1).
+// Ranks of a lane find the same buckets in the same order, though the rest of their buffers may differ.
 struct reduction_plan {
   struct lane {
     group_place place;
@@ -113,10 +119,11 @@ struct reduction_plan {
   index largest = 0;  // elements of the largest bucket
 };
 
-// shared: one interval for each parameter that tensor does not cut, ascending; none when nothing is cut by tensor. layers: stretches, ascending, that
-// no bucket in its place may leave; none: it may lie anywhere.
-inline reduction_plan plan_reduction(index size, std::span<const interval> shared, group_place cut, group_place shared_by,
-                                     bucket_options options = {}, std::span<const interval> layers = {}) {
+// shared: one interval for each parameter that tensor does not cut, ascending; none when nothing is cut by
+// tensor. layers: stretches, ascending, that no bucket in its place may leave; none: it may lie anywhere.
+inline reduction_plan plan_reduction(index size, std::span<const interval> shared, group_place cut,
+                                     group_place shared_by, bucket_options options = {},
+                                     std::span<const interval> layers = {}) {
   reduction_plan found;
   found.size = size;
   found.shards = options.shards;
@@ -142,7 +149,8 @@ inline reduction_plan plan_reduction(index size, std::span<const interval> share
         // Small, and scattered over memory: updated by all, which find the same bits.
         found.packing += each.size;
         owned.insert(owned.end(), each.parts.begin(), each.parts.end());
-        if (turn++ % place.members == place.member) found.share.counted.insert(found.share.counted.end(), each.parts.begin(), each.parts.end());
+        if (turn++ % place.members == place.member)
+          found.share.counted.insert(found.share.counted.end(), each.parts.begin(), each.parts.end());
         continue;
       }
       const interval part = part_of_bucket(each.size, place.members, place.member);

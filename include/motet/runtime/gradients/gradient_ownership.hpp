@@ -32,8 +32,9 @@ struct ownership_finding {
   bool ok() const { return why == ownership::right; }
 };
 
-// Who holds which elements of a model and who sums their gradients with whom, as the ranks of a program would do it. check() tells whether every
-// gradient is summed once over exactly the ranks that hold it. A table of numbers: no rank runs, and nothing is allocated for weights.
+// Who holds which elements of a model and who sums their gradients with whom, as the ranks of a program would
+// do it. check() tells whether every gradient is summed once over exactly the ranks that hold it. A table of
+// numbers: no rank runs, and nothing is allocated for weights.
 class gradient_ownership {
  public:
   // Returns the group's number.
@@ -42,9 +43,10 @@ class gradient_ownership {
     std::sort(groups_.back().begin(), groups_.back().end());
     return static_cast<std::int32_t>(groups_.size()) - 1;
   }
-  // A stage on a rank. Parameters have global names, and places in the rank's flat buffer. groups: of the plan's two lanes; -1: alone.
-  void add_stage(std::int32_t rank, std::span<const parameter> parameters, const reduction_plan& plan, std::int32_t cut = -1,
-                 std::int32_t shared = -1) {
+  // A stage on a rank. Parameters have global names, and places in the rank's flat buffer. groups: of the
+  // plan's two lanes; -1: alone.
+  void add_stage(std::int32_t rank, std::span<const parameter> parameters, const reduction_plan& plan,
+                 std::int32_t cut = -1, std::int32_t shared = -1) {
     std::vector<local_slice> here;  // ascend
     for (const parameter& each : parameters) {
       const auto tensor = tensors_.try_emplace(each.name, tensor_state{each.rows, each.width, {}}).first;
@@ -57,7 +59,8 @@ class gradient_ownership {
       }
     }
     const auto each_slice = [&](interval part, auto&& visit) {
-      auto at = std::upper_bound(here.begin(), here.end(), part.begin, [](index begin, const local_slice& s) { return begin < s.at.end; });
+      auto at = std::upper_bound(here.begin(), here.end(), part.begin,
+                                 [](index begin, const local_slice& s) { return begin < s.at.end; });
       for (; at != here.end() && at->at.begin < part.end; ++at) {
         const interval both = intersection(at->at, part);
         visit(*at, interval{both.begin - at->at.begin, both.end - at->at.begin});
@@ -91,8 +94,8 @@ class gradient_ownership {
         if (calls == calls_.end()) continue;
         if (first == nullptr) first = &calls->second;
         if (calls->second != *first)
-          return {ownership::order_differs,
-                  "ranks " + std::to_string(groups_[g][0]) + " and " + std::to_string(rank) + " of group " + text(groups_[g])};
+          return {ownership::order_differs, "ranks " + std::to_string(groups_[g][0]) + " and " +
+                                                std::to_string(rank) + " of group " + text(groups_[g])};
       }
     }
     return {};
@@ -124,14 +127,17 @@ class gradient_ownership {
 
   static held& of(const local_slice& to) { return to.tensor->second.blocks.at(to.key)[to.number]; }
   static std::string text(const block& b) {
-    return "[" + std::to_string(b[0]) + ", " + std::to_string(b[1]) + ") x [" + std::to_string(b[2]) + ", " + std::to_string(b[3]) + ")";
+    return "[" + std::to_string(b[0]) + ", " + std::to_string(b[1]) + ") x [" + std::to_string(b[2]) + ", " +
+           std::to_string(b[3]) + ")";
   }
   static std::string text(const std::vector<std::int32_t>& ranks) {
     std::string all;
     for (const std::int32_t each : ranks) all += (all.empty() ? "{" : " ") + std::to_string(each);
     return all + "}";
   }
-  static std::string text(interval of) { return "elements " + std::to_string(of.begin) + " to " + std::to_string(of.end); }
+  static std::string text(interval of) {
+    return "elements " + std::to_string(of.begin) + " to " + std::to_string(of.end);
+  }
 
   // The blocks of a tensor lie apart and make the whole.
   static ownership_finding check_blocks(const std::string& name, const tensor_state& tensor) {
@@ -142,15 +148,17 @@ class gradient_ownership {
       for (auto other = std::next(one); other != tensor.blocks.end(); ++other) {
         const block& b = other->first;
         if (a[0] < b[1] && b[0] < a[1] && a[2] < b[3] && b[2] < a[3])
-          return {ownership::cut_differently, name + ": rank " + std::to_string(one->second[0].rank) + " holds " + text(a) + ", rank " +
+          return {ownership::cut_differently, name + ": rank " + std::to_string(one->second[0].rank) +
+                                                  " holds " + text(a) + ", rank " +
                                                   std::to_string(other->second[0].rank) + " " + text(b)};
       }
     }
     if (covered == tensor.rows * tensor.width) return {};
-    return {ownership::never_held,
-            name + ": " + std::to_string(covered) + " of " + std::to_string(tensor.rows * tensor.width) + " elements are held"};
+    return {ownership::never_held, name + ": " + std::to_string(covered) + " of " +
+                                       std::to_string(tensor.rows * tensor.width) + " elements are held"};
   }
-  // What comes first and is not [at, ...) where intervals should follow each other up to size; empty when they do.
+  // What comes first and is not [at, ...) where intervals should follow each other up to size; empty when
+  // they do.
   template <class List>
   static std::optional<std::pair<bool, interval>> gap_or_overlap(List parts, index size) {  // true: a gap
     std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
@@ -163,7 +171,8 @@ class gradient_ownership {
     if (at < size) return std::pair(true, interval{at, size});
     return {};
   }
-  ownership_finding check_block(const std::string& name, const block& key, const std::vector<held>& holders) const {
+  ownership_finding check_block(const std::string& name, const block& key,
+                                const std::vector<held>& holders) const {
     const index size = (key[1] - key[0]) * (key[3] - key[2]);
     std::vector<std::int32_t> ranks;
     std::vector<interval> counted;
@@ -175,28 +184,35 @@ class gradient_ownership {
     if (const auto twice = std::adjacent_find(ranks.begin(), ranks.end()); twice != ranks.end())
       return {ownership::held_twice, name + " on rank " + std::to_string(*twice)};
     if (const auto found = gap_or_overlap(counted, size))
-      return {found->first ? ownership::never_counted : ownership::counted_twice, name + ": " + text(found->second)};
+      return {found->first ? ownership::never_counted : ownership::counted_twice,
+              name + ": " + text(found->second)};
     for (const held& each : holders) {
       if (ranks.size() == 1 && each.sums.empty()) continue;
       const std::string where = name + " on rank " + std::to_string(each.rank) + ": ";
       if (const auto found = gap_or_overlap(each.sums, size))
-        return {found->first ? ownership::never_summed : ownership::summed_twice, where + text(found->second) + ", held by ranks " + text(ranks)};
+        return {found->first ? ownership::never_summed : ownership::summed_twice,
+                where + text(found->second) + ", held by ranks " + text(ranks)};
       for (const sum& one : each.sums) {
-        const std::vector<std::int32_t> members = one.group < 0 ? std::vector<std::int32_t>{each.rank} : groups_[static_cast<std::size_t>(one.group)];
-        if (members != ranks) return {ownership::wrong_ranks, where + "summed over ranks " + text(members) + ", held by " + text(ranks)};
+        const std::vector<std::int32_t> members = one.group < 0
+                                                      ? std::vector<std::int32_t>{each.rank}
+                                                      : groups_[static_cast<std::size_t>(one.group)];
+        if (members != ranks)
+          return {ownership::wrong_ranks,
+                  where + "summed over ranks " + text(members) + ", held by " + text(ranks)};
       }
     }
     // Two groups of the same ranks would still be two sums.
     for (const held& each : holders)
       if (each.sums != holders[0].sums)
-        return {ownership::order_differs,
-                name + ": ranks " + std::to_string(holders[0].rank) + " and " + std::to_string(each.rank) + " sum it in different calls"};
+        return {ownership::order_differs, name + ": ranks " + std::to_string(holders[0].rank) + " and " +
+                                              std::to_string(each.rank) + " sum it in different calls"};
     return {};
   }
 
   std::vector<std::vector<std::int32_t>> groups_;
   std::map<std::string, tensor_state> tensors_;
-  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::vector<summed>>> calls_;  // of each group and rank, in order
+  // of each group and rank, in order
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::vector<summed>>> calls_;
 };
 
 inline void require_owned_once(const gradient_ownership& of) {

@@ -18,21 +18,26 @@ template <class Group>
 void check_group(group_place planned, const Group* got) {
   const std::int32_t members = got != nullptr ? got->size() : 1, member = got != nullptr ? got->member() : 0;
   if (members != planned.members || member != planned.member)
-    fail(reduction_misused, "planned for member " + std::to_string(planned.member) + " of " + std::to_string(planned.members) + ", got member " +
-                                std::to_string(member) + " of " + std::to_string(members));
+    fail(reduction_misused, "planned for member " + std::to_string(planned.member) + " of " +
+                                std::to_string(planned.members) + ", got member " + std::to_string(member) +
+                                " of " + std::to_string(members));
 }
 
-// Sums the gradients of a stage over the ranks that hold it, bucket by bucket while backward still runs: a bucket's call begins when its gradients
-// and those of all buckets before it are final, so every member makes the same calls in the same order. Where members share the optimizer's work,
-// each gets the sum of its part only, and afterwards the others get the weights that it updated. Nothing is allocated in a step.
+// Sums the gradients of a stage over the ranks that hold it, bucket by bucket while backward still runs: a
+// bucket's call begins when its gradients and those of all buckets before it are final, so every member makes
+// the same calls in the same order. Where members share the optimizer's work, each gets the sum of its part
+// only, and afterwards the others get the weights that it updated. Nothing is allocated in a step.
 //
-// A group serves one stage alone: of two, the one that is ready first on this rank may be the second one elsewhere.
+// A group serves one stage alone: of two, the one that is ready first on this rank may be the second one
+// elsewhere.
 template <class Master, class Group, class Context>
   requires all_reduces<Group, Master> && reduce_scatters<Group, Master> && all_gathers<Group>
 class gradient_reduction {
  public:
-  // The groups of the plan's lanes, null where this rank is alone. in_flight: calls under way on a group, no more than the group allows.
-  gradient_reduction(reduction_plan plan, Group* cut, Group* shared, std::int32_t in_flight = 4) : plan_(std::move(plan)) {
+  // The groups of the plan's lanes, null where this rank is alone. in_flight: calls under way on a group, no
+  // more than the group allows.
+  gradient_reduction(reduction_plan plan, Group* cut, Group* shared, std::int32_t in_flight = 4)
+      : plan_(std::move(plan)) {
     Group* const groups[] = {cut, shared};
     index packing = 0;
     for (int l = 0; l < 2; ++l) {
@@ -86,8 +91,11 @@ class gradient_reduction {
   void ready(index begin, index end) {
     for (lane& own : lanes_)
       for (call& each : own.calls) {
-        for (const interval part : each.bucket->parts) each.missing -= intersection(part, {begin, end}).size();
-        if (each.missing < 0) fail(reduction_misused, "elements " + std::to_string(begin) + " to " + std::to_string(end) + " were ready before");
+        for (const interval part : each.bucket->parts)
+          each.missing -= intersection(part, {begin, end}).size();
+        if (each.missing < 0)
+          fail(reduction_misused,
+               "elements " + std::to_string(begin) + " to " + std::to_string(end) + " were ready before");
       }
     progress();
   }
@@ -120,7 +128,8 @@ class gradient_reduction {
     if (!plan_.shards) return true;
     if (!gathers_) {
       for (const lane& own : lanes_)
-        if (own.turns.ended() != static_cast<index>(own.calls.size())) fail(reduction_misused, "weights were gathered before gradients were summed");
+        if (own.turns.ended() != static_cast<index>(own.calls.size()))
+          fail(reduction_misused, "weights were gathered before gradients were summed");
       for (lane& own : lanes_) own.turns.restart();
       gathers_ = true;
       settled_ = false;
@@ -185,7 +194,8 @@ class gradient_reduction {
       return group.all_gather(all + it.own.begin * static_cast<index>(sizeof(Master)), all, it.bytes);
     }
     Master* const all = gradients_ + begin;
-    if (plan_.shards) return group.reduce_scatter_sum(static_cast<const Master*>(all), all + it.own.begin, it.counts);
+    if (plan_.shards)
+      return group.reduce_scatter_sum(static_cast<const Master*>(all), all + it.own.begin, it.counts);
     return group.all_reduce_sum(all, it.bucket->size);
   }
   // All are done: only now what is computed has to wait for them.
@@ -211,7 +221,8 @@ class gradient_reduction {
   Context* ctx_ = nullptr;
   Master *gradients_ = nullptr, *weights_ = nullptr;
   buffer_for<Context, Master> packing_;
-  std::vector<std::shared_ptr<void>> kept_;  // behind packing_: a transport forgets memory before it goes away
+  // behind packing_: a transport forgets memory before it goes away
+  std::vector<std::shared_ptr<void>> kept_;
   bool gathers_ = false, begun_ = false, settled_ = false;
   std::chrono::steady_clock::time_point began_;
 };

@@ -5,17 +5,21 @@
 
 namespace motet {
 
-// Sums the gradients of a stage as gradient_reduction does, but layer by layer in every microbatch, so that no rank keeps gradients of elements that
-// it does not update (known as ZeRO, level 2): backward works in the memory of a few layers, and the owner of an element adds its sums up.
+// Sums the gradients of a stage as gradient_reduction does, but layer by layer in every microbatch, so that
+// no rank keeps gradients of elements that it does not update (known as ZeRO, level 2): backward works in the
+// memory of a few layers, and the owner of an element adds its sums up.
 //
-// The memory of a layer may be in a sum still when backward wants it, so a backward waits for that of all other members: in a program they have to be
-// one meeting. Members' backwards come in the same order. Nothing is allocated in a step.
+// The memory of a layer may be in a sum still when backward wants it, so a backward waits for that of all
+// other members: in a program they have to be one meeting. Members' backwards come in the same order. Nothing
+// is allocated in a step.
 template <class Master, class Group, class Context>
   requires all_reduces<Group, Master> && reduce_scatters<Group, Master> && all_gathers<Group>
 class gradient_ring {
  public:
-  // The plan has shards and was made with these layers, which backward completes from the last one on. slots: layers whose gradients exist at a time.
-  gradient_ring(reduction_plan plan, std::span<const interval> layers, Group* cut, Group* shared, std::int32_t slots = 2, std::int32_t in_flight = 4)
+  // The plan has shards and was made with these layers, which backward completes from the last one on. slots:
+  // layers whose gradients exist at a time.
+  gradient_ring(reduction_plan plan, std::span<const interval> layers, Group* cut, Group* shared,
+                std::int32_t slots = 2, std::int32_t in_flight = 4)
       : plan_(std::move(plan)), slots_(static_cast<std::size_t>(slots)) {
     if (!plan_.shards) fail(reduction_misused, "gradients that are not kept need a plan with shards");
     for (const interval each : layers) {
@@ -39,12 +43,14 @@ class gradient_ring {
         }
       }
     }
-    // The rest is in no sum of a layer: this rank alone holds it, or it is packed and summed with the last microbatch.
+    // The rest is in no sum of a layer: this rank alone holds it, or it is packed and summed with the last
+    // microbatch.
     std::sort(in_place.begin(), in_place.end(), [](interval a, interval b) { return a.begin < b.begin; });
     const std::vector<interval> rest = without(plan_.size, in_place);
     for (layer_sums& layer : layers_)
       for (const interval part : rest)
-        if (const interval both = intersection(layer.at, part); both.size() > 0) layer.kept.push_back({both, sum_at(both.begin)});
+        if (const interval both = intersection(layer.at, part); both.size() > 0)
+          layer.kept.push_back({both, sum_at(both.begin)});
     std::size_t most = 0;
     for (const layer_sums& layer : layers_) {
       most = std::max(most, layer.calls.size());
@@ -58,7 +64,8 @@ class gradient_ring {
   const reduction_plan& plan() const { return plan_; }
   // Of all gradients that exist here.
   index gradient_bytes() const {
-    return (static_cast<index>(slots_.size()) * largest_ + plan_.share.moments + plan_.packing) * static_cast<index>(sizeof(Master));
+    return (static_cast<index>(slots_.size()) * largest_ + plan_.share.moments + plan_.packing) *
+           static_cast<index>(sizeof(Master));
   }
   // Gradients of the elements that this rank updates, in the order of their moments.
   Master* sums() const { return sums_.data(); }
@@ -74,21 +81,29 @@ class gradient_ring {
   }
   void begin_step() {
     for (const slot& each : slots_)
-      if (each.layer != nullptr) fail(reduction_misused, "a step began while gradients of a layer were summed");
+      if (each.layer != nullptr)
+        fail(reduction_misused, "a step began while gradients of a layer were summed");
     zero(*ctx_, sums_.data(), sums_.size());
     for (lane& own : lanes_) own.turns.restart();
     gathers_ = false;
   }
   // For the context of every backward of the step.
   gradient_sink sink() {
-    return {[](void* self, const void* data, index count) { static_cast<gradient_ring*>(self)->ready(data, count); }, this,
-            [](void* self, const void* data, index count) -> void* { return static_cast<gradient_ring*>(self)->place(data, count); }};
+    return {[](void* self, const void* data, index count) {
+              static_cast<gradient_ring*>(self)->ready(data, count);
+            },
+            this,
+            [](void* self, const void* data, index count) -> void* {
+              return static_cast<gradient_ring*>(self)->place(data, count);
+            }};
   }
   // All microbatches are through. False: not all is summed, call again.
   bool finish() {
     if (gathers_) return true;
     bool done = true;
-    for (slot& each : slots_) done = settle(each, [this](int l, ticket which) { return lanes_[l].turns.group().test(which); }) && done;
+    for (slot& each : slots_)
+      done =
+          settle(each, [this](int l, ticket which) { return lanes_[l].turns.group().test(which); }) && done;
     for (lane& own : lanes_) done = done && sum_packed(own);
     return done;
   }
@@ -153,7 +168,8 @@ class gradient_ring {
       layer.calls.push_back(std::move(one));
       return;
     }
-    fail(reduction_misused, "elements " + std::to_string(at.begin) + " to " + std::to_string(at.end) + " of a bucket lie in no layer");
+    fail(reduction_misused, "elements " + std::to_string(at.begin) + " to " + std::to_string(at.end) +
+                                " of a bucket lie in no layer");
   }
 
   Master* place(const void* data, index count) {
@@ -164,10 +180,11 @@ class gradient_ring {
       lanes_[l].turns.group().wait(which);
       return true;
     });
-    const auto found = std::find_if(layers_.begin(), layers_.end(), [&](const layer_sums& each) { return each.at.begin == begin; });
+    const auto found = std::find_if(layers_.begin(), layers_.end(),
+                                    [&](const layer_sums& each) { return each.at.begin == begin; });
     if (open_ != nullptr || found == layers_.end() || found->at.size() != count)
-      fail(reduction_misused,
-           "elements " + std::to_string(begin) + " to " + std::to_string(begin + count) + " are no layer, or another is not ready");
+      fail(reduction_misused, "elements " + std::to_string(begin) + " to " + std::to_string(begin + count) +
+                                  " are no layer, or another is not ready");
     open_ = &*found;
     zero(*ctx_, own.memory.data(), count);
     return own.memory.data();
@@ -175,14 +192,15 @@ class gradient_ring {
   void ready(const void* data, index count) {
     const index begin = static_cast<const Master*>(data) - base_;
     if (open_ == nullptr || open_->at.begin != begin || open_->at.size() != count)
-      fail(reduction_misused, "elements " + std::to_string(begin) + " to " + std::to_string(begin + count) + " were ready before, or have no memory");
+      fail(reduction_misused, "elements " + std::to_string(begin) + " to " + std::to_string(begin + count) +
+                                  " were ready before, or have no memory");
     slot& own = slots_[turn_++ % slots_.size()];
     own.layer = std::exchange(open_, nullptr);
     for (const kept_part& each : own.layer->kept) add(own, each.at, each.to);
     for (const sum& each : own.layer->calls) {
       Master* const all = own.memory.data() + each.at.begin - begin;
-      own.tickets.push_back(
-          lanes_[each.lane].turns.group().reduce_scatter_sum(static_cast<const Master*>(all), all + each.own.begin - each.at.begin, each.counts));
+      own.tickets.push_back(lanes_[each.lane].turns.group().reduce_scatter_sum(
+          static_cast<const Master*>(all), all + each.own.begin - each.at.begin, each.counts));
     }
   }
   void add(const slot& from, interval at, index to) {
@@ -216,13 +234,15 @@ class gradient_ring {
     return own.turns.move(
         static_cast<index>(own.packed.size()), [](index) { return true; },
         [&](index turn) {
-          each_part(turn, [&](Master* packed, const Master* sums, index size) { copy(*ctx_, sums, packed, size); });
+          each_part(turn,
+                    [&](Master* packed, const Master* sums, index size) { copy(*ctx_, sums, packed, size); });
           const packed_sum& of = own.packed[static_cast<std::size_t>(turn)];
           return own.turns.group().all_reduce_sum(packing_.data() + of.packing, of.bucket->size);
         },
         [&](index turn) {
           see_calls(own.turns.group());
-          each_part(turn, [&](const Master* packed, Master* sums, index size) { copy(*ctx_, packed, sums, size); });
+          each_part(turn,
+                    [&](const Master* packed, Master* sums, index size) { copy(*ctx_, packed, sums, size); });
         });
   }
   bool gather(lane& own) {
@@ -231,7 +251,8 @@ class gradient_ring {
         [&](index turn) {
           const sum& of = *own.in_place[static_cast<std::size_t>(turn)];
           auto* const all = reinterpret_cast<std::byte*>(weights_ + of.at.begin);
-          return own.turns.group().all_gather(all + (of.own.begin - of.at.begin) * static_cast<index>(sizeof(Master)), all, of.bytes);
+          return own.turns.group().all_gather(
+              all + (of.own.begin - of.at.begin) * static_cast<index>(sizeof(Master)), all, of.bytes);
         },
         [&](index) { see_calls(own.turns.group()); });
   }

@@ -10,27 +10,30 @@
 
 namespace motet {
 
-// Parameters that a rank holds together in a flat buffer: a stage, or the numbers of the loss. What does not learn has weights only; moments exist for
-// the elements that this rank updates.
+// Parameters that a rank holds together in a flat buffer: a stage, or the numbers of the loss. What does not
+// learn has weights only; moments exist for the elements that this rank updates.
 template <class Master>
 struct parameter_piece {
   index size = 0;
   std::span<const parameter> parameters{};  // with their places in the buffer, and what is held of them
   Master *weights = nullptr, *gradients = nullptr, *first = nullptr, *second = nullptr;
-  std::vector<parameter_run> runs{};    // treated alike
-  bool sums_only = false;               // gradients are there for what this rank updates, in the order of moments
-  const update_share* share = nullptr;  // which elements this rank updates and which it counts as its own; null: all
+  std::vector<parameter_run> runs{};  // treated alike
+  // gradients are there for what this rank updates, in the order of moments
+  bool sums_only = false;
+  // which elements this rank updates and which it counts as its own; null: all
+  const update_share* share = nullptr;
 };
 
 // Every element, updated and counted here.
 inline update_share whole_share(index size) { return {{{{0, size}, 0}}, {{0, size}}, size}; }
 
-// Calls visit(parameter, place in the buffer, place within the whole tensor, count) for what a rank counts as its own, so that over all ranks each
-// element of the model comes once.
+// Calls visit(parameter, place in the buffer, place within the whole tensor, count) for what a rank counts as
+// its own, so that over all ranks each element of the model comes once.
 template <class Master, class Visit>
 void each_own_run(const parameter_piece<Master>& piece, Visit&& visit) {
   const interval all{0, piece.size};
-  const std::span<const interval> counted = piece.share != nullptr ? std::span<const interval>(piece.share->counted) : std::span(&all, 1);
+  const std::span<const interval> counted =
+      piece.share != nullptr ? std::span<const interval>(piece.share->counted) : std::span(&all, 1);
   for (const parameter& each : piece.parameters)
     each_run(each, [&](index at, index element, index count) {
       for (const interval own : counted)

@@ -10,8 +10,10 @@
 namespace motet {
 
 // How a rank sums the gradients of a stage that it holds.
-inline reduction_plan plan_stage(std::span<const parameter> parameters, index size, const stage_groups& groups, const voice& sings,
-                                 std::int32_t stage, std::int32_t rank, bucket_options options, std::span<const interval> layers = {}) {
+inline reduction_plan plan_stage(std::span<const parameter> parameters, index size,
+                                 const stage_groups& groups, const voice& sings, std::int32_t stage,
+                                 std::int32_t rank, bucket_options options,
+                                 std::span<const interval> layers = {}) {
   const auto seat = [&](std::int32_t group) {
     if (group < 0) return group_place{};
     const std::vector<std::int32_t>& members = groups.reduce()[static_cast<std::size_t>(group)];
@@ -19,12 +21,15 @@ inline reduction_plan plan_stage(std::span<const parameter> parameters, index si
     return group_place{static_cast<std::int32_t>(members.size()), static_cast<std::int32_t>(own)};
   };
   const stage_groups::places& own = groups.of(sings, stage);
-  const std::vector<interval> shared = groups.tensor_of(sings) > 1 ? shared_runs(parameters) : std::vector<interval>{};
+  const std::vector<interval> shared =
+      groups.tensor_of(sings) > 1 ? shared_runs(parameters) : std::vector<interval>{};
   return plan_reduction(size, shared, seat(own.cut), seat(own.shared), options, layers);
 }
 
-// All stages that learn, of all ranks of a program, for check(). Nothing is allocated for weights, and no rank is asked.
-inline gradient_ownership ownership_of(const model_outline& model, const program& of, const stage_groups& groups,
+// All stages that learn, of all ranks of a program, for check(). Nothing is allocated for weights, and no
+// rank is asked.
+inline gradient_ownership ownership_of(const model_outline& model, const program& of,
+                                       const stage_groups& groups,
                                        const std::vector<module_choice>& choices) {
   gradient_ownership all;
   for (const auto& members : groups.reduce()) all.add_group(members);
@@ -34,7 +39,8 @@ inline gradient_ownership ownership_of(const model_outline& model, const program
     const net_outline& net = *model.nets[module];
     const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
     const tensor_cut cut{groups.tensor_of(sings), groups.tensor_member(sings)};
-    const std::vector<index> layers = split_layers(model.names[module], net.layers, sings.stages, choice.layers);
+    const std::vector<index> layers =
+        split_layers(model.names[module], net.layers, sings.stages, choice.layers);
     stage_range range;
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       range = {range.last, range.last + layers[static_cast<std::size_t>(s)]};
@@ -43,15 +49,17 @@ inline gradient_ownership ownership_of(const model_outline& model, const program
       bucket_options options;
       options.shards = choice.shard_optimizer;
       const std::int32_t rank = of.place(sings, s);
-      const std::vector<interval> layers_of = choice.shard_gradients ? net.gradient_parts(range, cut) : std::vector<interval>{};
-      all.add_stage(rank, own, plan_stage(own, size, groups, sings, s, rank, options, layers_of), groups.of(sings, s).cut,
-                    groups.of(sings, s).shared);
+      const std::vector<interval> layers_of =
+          choice.shard_gradients ? net.gradient_parts(range, cut) : std::vector<interval>{};
+      all.add_stage(rank, own, plan_stage(own, size, groups, sings, s, rank, options, layers_of),
+                    groups.of(sings, s).cut, groups.of(sings, s).shared);
     }
   }
   return all;
 }
 template <class Model>
-gradient_ownership ownership_of(const program& of, const stage_groups& groups, const std::vector<module_choice>& choices) {
+gradient_ownership ownership_of(const program& of, const stage_groups& groups,
+                                const std::vector<module_choice>& choices) {
   return ownership_of(outline_of_model<Model>, of, groups, choices);
 }
 

@@ -12,8 +12,9 @@
 
 namespace motet {
 
-// The end of a step on one rank. When its last stage is through, all ranks tell each other the squares of their gradients, their part of the loss
-// and of the gradients of the loss's numbers. So all clip by the norm of the whole gradient and take one decision: update, or leave all as it is.
+// The end of a step on one rank. When its last stage is through, all ranks tell each other the squares of
+// their gradients, their part of the loss and of the gradients of the loss's numbers. So all clip by the norm
+// of the whole gradient and take one decision: update, or leave all as it is.
 template <class Home, class Step>
 class rank_update {
  public:
@@ -22,7 +23,8 @@ class rank_update {
   using flat_list = typename Home::context::template flat_list<master>;
 
   // The meeting of all ranks that update, and this one's number among them.
-  rank_update(Home& home, const adamw_settings& settings, index loss_numbers, std::int32_t meeting, std::int32_t member, std::int32_t members)
+  rank_update(Home& home, const adamw_settings& settings, index loss_numbers, std::int32_t meeting,
+              std::int32_t member, std::int32_t members)
       : home_(home),
         settings_(settings),
         meeting_(meeting),
@@ -55,7 +57,8 @@ class rank_update {
     std::vector<flat_run<master>> counted;
     for (const held& each : pieces_) {
       each.list(moved);
-      for (const interval part : each.counted) counted.push_back({each.piece.gradients + part.begin, part.size()});
+      for (const interval part : each.counted)
+        counted.push_back({each.piece.gradients + part.begin, part.size()});
     }
     loss_.list(moved);
     moved_ = adamw_list(std::move(moved));
@@ -72,8 +75,9 @@ class rank_update {
     now_ = doing::sums;
     for (const reduction& each : sums_) each.begin_step(each.self);
   }
-  // Called for each stage that may be updated; the last one does the work. False: other ranks have not told theirs yet, call again.
-  // loss: this rank's part; gradients: of the numbers of the loss, its part. Both lie where operations work, or are null.
+  // Called for each stage that may be updated; the last one does the work. False: other ranks have not told
+  // theirs yet, call again. loss: this rank's part; gradients: of the numbers of the loss, its part. Both lie
+  // where operations work, or are null.
   bool stage_ready(const double* loss, const master* gradients) {
     const auto stages = static_cast<index>(pieces_.size());
     if (ready_ < stages && ++ready_ < stages) return true;
@@ -85,7 +89,8 @@ class rank_update {
     if (now_ == doing::meeting) {
       const auto* const own = reinterpret_cast<const std::byte*>(told_.data());
       const index bytes = static_cast<index>(told_.size() * sizeof(double));
-      if (!home_.end->gather(meeting_, member_, own, bytes, reinterpret_cast<std::byte*>(heard_.data()))) return false;
+      if (!home_.end->gather(meeting_, member_, own, bytes, reinterpret_cast<std::byte*>(heard_.data())))
+        return false;
       finish();
       now_ = doing::weights;
     }
@@ -116,11 +121,15 @@ class rank_update {
         const index moved = each.moments - each.at.begin;
         for (const parameter_run& run : piece.runs) {
           const interval both = intersection(each.at, {run.offset, run.offset + run.size});
-          if (both.size() > 0) runs.push_back({{both.begin, both.size(), run.decay}, both.begin + (sums_only ? moved : 0), both.begin + moved});
+          if (both.size() > 0)
+            runs.push_back({{both.begin, both.size(), run.decay},
+                            both.begin + (sums_only ? moved : 0),
+                            both.begin + moved});
         }
         for (const interval part : share.counted) {
           const interval both = intersection(each.at, part);
-          if (both.size() > 0) counted.push_back({both.begin + (sums_only ? moved : 0), both.end + (sums_only ? moved : 0)});
+          if (both.size() > 0)
+            counted.push_back({both.begin + (sums_only ? moved : 0), both.end + (sums_only ? moved : 0)});
         }
       }
       rest = without(piece.size, own);
@@ -129,8 +138,10 @@ class rank_update {
     }
     void list(std::vector<adamw_run<master>>& into) const {
       for (const auto& [run, gradients, moments] : runs)
-        into.push_back({piece.weights + run.offset, piece.gradients + gradients, piece.first + moments, piece.second + moments, run.size, run.decay});
-      for (const interval each : rest) into.push_back({nullptr, piece.gradients + each.begin, nullptr, nullptr, each.size(), false, true});
+        into.push_back({piece.weights + run.offset, piece.gradients + gradients, piece.first + moments,
+                        piece.second + moments, run.size, run.decay});
+      for (const interval each : rest)
+        into.push_back({nullptr, piece.gradients + each.begin, nullptr, nullptr, each.size(), false, true});
     }
   };
   struct reduction {
@@ -151,8 +162,10 @@ class rank_update {
       if (thread == 0) told_[0] = squares;
     });
     told_[1] = loss != nullptr ? number_at(home_.ctx, loss) : 0;
-    if (gradients != nullptr) download(home_.ctx, gradients, of_loss_.data(), static_cast<index>(of_loss_.size()));
-    for (std::size_t i = 0; i < of_loss_.size(); ++i) told_[2 + i] = gradients != nullptr ? static_cast<double>(of_loss_[i]) : 0;
+    if (gradients != nullptr)
+      download(home_.ctx, gradients, of_loss_.data(), static_cast<index>(of_loss_.size()));
+    for (std::size_t i = 0; i < of_loss_.size(); ++i)
+      told_[2 + i] = gradients != nullptr ? static_cast<double>(of_loss_[i]) : 0;
   }
   void finish() {
     std::fill(sum_.begin(), sum_.end(), 0.0);
@@ -167,12 +180,15 @@ class rank_update {
       upload(home_.ctx, static_cast<const master*>(of_loss_.data()), loss.gradients, loss.size);
     }
     // Leaves all gradients zero.
-    const Step step = adamw_step_for<Step>(settings_, update_ + 1, rate_, clip_scale(norm_, settings_.clip), true);
+    const Step step =
+        adamw_step_for<Step>(settings_, update_ + 1, rate_, clip_scale(norm_, settings_.clip), true);
     home_.together([&](typename Home::context& ctx, int) { adamw(ctx, moved_, step); });
-    if (loss.size > 0 && limit_.number >= 0) clamp_to(home_.ctx, loss.weights + limit_.number, static_cast<master>(limit_.most));
+    if (loss.size > 0 && limit_.number >= 0)
+      clamp_to(home_.ctx, loss.weights + limit_.number, static_cast<master>(limit_.most));
     // Those of others come when weights are gathered.
     for (const held& each : pieces_)
-      if (each.shared) weights_changed(home_.ctx, static_cast<const master*>(each.piece.weights), each.piece.size);
+      if (each.shared)
+        weights_changed(home_.ctx, static_cast<const master*>(each.piece.weights), each.piece.size);
   }
 
   Home& home_;

@@ -13,7 +13,8 @@ struct blocked_lane {
   std::vector<std::int32_t> on;
 };
 
-// each_lane(visit) calls visit(begin, at, end) for the lanes that can be seen, as rank_player does; what other ranks did is not known.
+// each_lane(visit) calls visit(begin, at, end) for the lanes that can be seen, as rank_player does; what
+// other ranks did is not known.
 template <class EachLane>
 std::vector<blocked_lane> blocked_lanes(const score_sheet& sheet, EachLane&& each_lane) {
   const program& of = sheet.of;
@@ -30,7 +31,9 @@ std::vector<blocked_lane> blocked_lanes(const score_sheet& sheet, EachLane&& eac
       if (each >= 0 && !done[static_cast<std::size_t>(each)]) own.on.push_back(each);
     const std::int32_t meeting = sheet.graph.meetings[own.head];
     for (std::int32_t i = 0; meeting >= 0 && i < of.instructions.size(); ++i)
-      if (sheet.graph.meetings[i] == meeting && !done[static_cast<std::size_t>(i)] && !reached[static_cast<std::size_t>(i)]) own.on.push_back(i);
+      if (sheet.graph.meetings[i] == meeting && !done[static_cast<std::size_t>(i)] &&
+          !reached[static_cast<std::size_t>(i)])
+        own.on.push_back(i);
     found.push_back(std::move(own));
   });
   return found;
@@ -39,9 +42,12 @@ std::vector<blocked_lane> blocked_lanes(const score_sheet& sheet, EachLane&& eac
 // "rank 0, instruction 7 (...) waits for rank 1, instruction 12 (...)".
 inline std::string describe(const program& of, const blocked_lane& lane) {
   std::string text = locate(of, lane.head);
-  for (std::size_t i = 0; i < lane.on.size(); ++i) text += (i == 0 ? " waits for " : " and ") + locate(of, lane.on[i]);
+  for (std::size_t i = 0; i < lane.on.size(); ++i)
+    text += (i == 0 ? " waits for " : " and ") + locate(of, lane.on[i]);
   if (!lane.on.empty()) return text;
-  return text + (of.instructions[lane.head].what == op::optimizer_step ? " may wait for the others that update" : " waits for nothing");
+  return text + (of.instructions[lane.head].what == op::optimizer_step
+                     ? " may wait for the others that update"
+                     : " waits for nothing");
 }
 // Who waits for whom, a line for each lane that is not through.
 template <class EachLane>

@@ -13,19 +13,22 @@
 
 namespace motet {
 
-// What an instruction does on its rank: one function for each (module, operation), made by the compiler, and the stage that it works on. False: not
-// yet, call again when something has arrived.
+// What an instruction does on its rank: one function for each (module, operation), made by the compiler, and
+// the stage that it works on. False: not yet, call again when something has arrived.
 struct action {
   bool (*run)(void* stage, const instruction& it, std::int32_t number) = nullptr;
   void* stage = nullptr;
-  const std::chrono::steady_clock::time_point* began = nullptr;  // of work that begins before its turn: when it did, for records
+  // of work that begins before its turn: when it did, for records
+  const std::chrono::steady_clock::time_point* began = nullptr;
 };
 
-// A program laid out for running: who waits for whom, once for all ranks. Messages are tagged by the number of their send.
+// A program laid out for running: who waits for whom, once for all ranks. Messages are tagged by the number
+// of their send.
 struct score_sheet {
   program of;
   program_graph graph;
-  list<std::int32_t> tags;  // of each send and receive: the message's number; of joins and reductions: the meeting's
+  // of each send and receive: the message's number; of joins and reductions: the meeting's
+  list<std::int32_t> tags;
   std::int32_t messages = 0;
 
   // What a join tells in a second exchange has a meeting of its own, behind all others of the program.
@@ -48,11 +51,13 @@ struct score_sheet {
   }
 };
 
-// Runs one rank's part of a program: each lane in its order, an instruction when all that it waits for on this rank is done. Nothing is allocated.
+// Runs one rank's part of a program: each lane in its order, an instruction when all that it waits for on
+// this rank is done. Nothing is allocated.
 template <transport Transport>
 class rank_player {
  public:
-  rank_player(const score_sheet& sheet, std::int32_t rank, Transport& by) : sheet_(sheet), by_(by), first_(sheet.of.starts[rank]) {
+  rank_player(const score_sheet& sheet, std::int32_t rank, Transport& by)
+      : sheet_(sheet), by_(by), first_(sheet.of.starts[rank]) {
     const program& of = sheet.of;
     const auto size = static_cast<std::size_t>(of.starts[rank + 1] - first_);
     steps_.resize(size);
@@ -75,17 +80,21 @@ class rank_player {
     heads_ = std::make_unique<std::atomic<std::int32_t>[]>(lanes_.size());
     if constexpr (shows)
       if (by_.wants_ranges())
-        for (std::int32_t i = first_; i < of.starts[rank + 1]; ++i) names_.push_back(describe(of, of.instructions[i]));
+        for (std::int32_t i = first_; i < of.starts[rank + 1]; ++i)
+          names_.push_back(describe(of, of.instructions[i]));
   }
 
-  void set(std::int32_t number, action what) { steps_[static_cast<std::size_t>(number - first_)].what = what; }
+  void set(std::int32_t number, action what) {
+    steps_[static_cast<std::size_t>(number - first_)].what = what;
+  }
   // Fills start and finish of this rank's instructions, in seconds from `zero`.
   void record(timeline* into, std::chrono::steady_clock::time_point zero) {
     record_ = into;
     zero_ = zero;
   }
 
-  // Adds to each place of the program the seconds that it computes here (forward and backward, no waiting for others) from now on; null: to none.
+  // Adds to each place of the program the seconds that it computes here (forward and backward, no waiting for
+  // others) from now on; null: to none.
   void clock(double* seconds_of_places) { clock_ = seconds_of_places; }
 
   // One step: the rank's whole list.
@@ -117,18 +126,21 @@ class rank_player {
     if constexpr (marks) resolve();
   }
 
-  // Calls visit(begin, at, end) for each lane, positions in graph.order: what stands before `at` is done. May be asked by another thread.
+  // Calls visit(begin, at, end) for each lane, positions in graph.order: what stands before `at` is done. May
+  // be asked by another thread.
   template <class Visit>
   void each_lane(Visit visit) const {
-    for (std::size_t l = 0; l < lanes_.size(); ++l) visit(lanes_[l].begin, heads_[l].load(std::memory_order_relaxed), lanes_[l].end);
+    for (std::size_t l = 0; l < lanes_.size(); ++l)
+      visit(lanes_[l].begin, heads_[l].load(std::memory_order_relaxed), lanes_[l].end);
   }
   // The instruction that this rank tried last; -1 outside a step.
   std::int32_t current() const { return current_; }
 
  private:
-  // Whether it keeps time of what a rank only begins: mark_begin(i) before, mark_end(i) behind the rank's instruction i (or mark_drop(), where it could not
-  // go on), and after the step begin_of(i) and end_of(i) in seconds from the world's mark_zero(), seconds_of(i) between them. begin_of(i, which) is of
-  // what began before its turn.
+  // Whether it keeps time of what a rank only begins: mark_begin(i) before, mark_end(i) behind the rank's
+  // instruction i (or mark_drop(), where it could not go on), and after the step begin_of(i) and end_of(i) in
+  // seconds from the world's mark_zero(), seconds_of(i) between them. begin_of(i, which) is of what began
+  // before its turn.
   static constexpr bool marks = requires(Transport& t) {
     t.mark_begin(0);
     t.mark_end(0);
@@ -136,7 +148,8 @@ class rank_player {
     t.begin_of(0, nullptr);
     { t.seconds_of(0) } -> std::convertible_to<double>;
   };
-  // Whether it shows profilers what the rank does: range(name) lives around an instruction, where wants_ranges().
+  // Whether it shows profilers what the rank does: range(name) lives around an instruction, where
+  // wants_ranges().
   static constexpr bool shows = requires(Transport& t) {
     { t.wants_ranges() } -> std::convertible_to<bool>;
     t.range("");
@@ -184,7 +197,8 @@ class rank_player {
         record_->finish[number] = since_zero(through);
       }
       if (clock_ != nullptr && computes)
-        clock_[sheet_.of.voices[it.voice].first_place + it.stage] += std::chrono::duration<double>(through - tried).count();
+        clock_[sheet_.of.voices[it.voice].first_place + it.stage] +=
+            std::chrono::duration<double>(through - tried).count();
     }
     done_[static_cast<std::size_t>(mine)] = step_;
     ++own.at;
@@ -207,7 +221,9 @@ class rank_player {
         clock_[sheet_.of.voices[it.voice].first_place + it.stage] += by_.seconds_of(mine);
     }
   }
-  double since_zero(std::chrono::steady_clock::time_point when) const { return std::chrono::duration<double>(when - zero_).count(); }
+  double since_zero(std::chrono::steady_clock::time_point when) const {
+    return std::chrono::duration<double>(when - zero_).count();
+  }
 
   const score_sheet& sheet_;
   Transport& by_;

@@ -10,7 +10,8 @@
 
 namespace motet {
 
-// Throws unless each rank takes the messages of another in the order in which that one sends them: so they need not be told apart.
+// Throws unless each rank takes the messages of another in the order in which that one sends them: so they
+// need not be told apart.
 inline void require_in_order(const score_sheet& sheet) {
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> last;
   for (std::int32_t i = 0; i < sheet.of.instructions.size(); ++i) {
@@ -18,8 +19,9 @@ inline void require_in_order(const score_sheet& sheet) {
     if (!is_receive(it.what)) continue;
     const auto [at, is_first] = last.try_emplace({it.peer, sheet.of.rank_of(i)}, sheet.tags[i]);
     if (!is_first && sheet.tags[i] < at->second)
-      fail(program_does_not_fit, locate(sheet.of, i) + " wants a message that rank " + std::to_string(it.peer) +
-                                     " sends before one that was wanted earlier; this transport matches messages by their order");
+      fail(program_does_not_fit,
+           locate(sheet.of, i) + " wants a message that rank " + std::to_string(it.peer) +
+               " sends before one that was wanted earlier; this transport matches messages by their order");
     at->second = sheet.tags[i];
   }
 }
@@ -27,7 +29,8 @@ inline void require_in_order(const score_sheet& sheet) {
 // A world by the program that its ranks run; one that orders messages wants to know their ends.
 template <class World>
 World make_world(const score_sheet& sheet, const meeting_members& members) {
-  if constexpr (std::is_constructible_v<World, std::int32_t, std::span<const message_ends>, std::span<const std::vector<std::int32_t>>>) {
+  if constexpr (std::is_constructible_v<World, std::int32_t, std::span<const message_ends>,
+                                        std::span<const std::vector<std::int32_t>>>) {
     require_in_order(sheet);
     std::vector<message_ends> ends(static_cast<std::size_t>(sheet.messages));
     for (std::int32_t i = 0; i < sheet.of.instructions.size(); ++i)
@@ -39,12 +42,13 @@ World make_world(const score_sheet& sheet, const meeting_members& members) {
   }
 }
 
-// All ranks of a world as a group for words of the host: what they tell each other outside of a program. A world whose groups work on other memory has a
-// meeting for that.
+// All ranks of a world as a group for words of the host: what they tell each other outside of a program. A
+// world whose groups work on other memory has a meeting for that.
 template <class World, class Endpoint>
 class group_of_all {
  public:
-  group_of_all(World& world, Endpoint& end) : groups_(world, everyone(world.ranks())), all_(groups_, 0, end) {}
+  group_of_all(World& world, Endpoint& end)
+      : groups_(world, everyone(world.ranks())), all_(groups_, 0, end) {}
   auto& group() { return all_; }
 
  private:
@@ -68,7 +72,8 @@ class group_of_all<World, Endpoint> {
   typename World::meeting all_;
 };
 
-// body(group), before there is a world of a program: in one of its own, so that whoever leaves first with an error disturbs nobody.
+// body(group), before there is a world of a program: in one of its own, so that whoever leaves first with an
+// error disturbs nobody.
 template <class World, class Endpoint, class Body>
 void all_ranks_meet(Body&& body) {
   if constexpr (requires { typename World::meeting; }) {

@@ -12,8 +12,9 @@
 
 namespace motet {
 
-// Calls work(i) once for each i below `count`, on at most so many threads (0: as many as there are processors), of which the caller is one. When all have
-// ended, the first failure is thrown; after a failure nothing more is begun.
+// Calls work(i) once for each i below `count`, on at most so many threads (0: as many as there are
+// processors), of which the caller is one. When all have ended, the first failure is thrown; after a failure
+// nothing more is begun.
 template <class Work>
 void in_parallel(index count, Work&& work, index most_threads = 0) {
   if (most_threads <= 0) most_threads = static_cast<index>(std::max(1u, std::thread::hardware_concurrency()));

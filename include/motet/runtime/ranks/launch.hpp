@@ -36,9 +36,10 @@ struct launched {
 };
 
 struct launch_wishes {
-  std::int32_t ranks = 0;   // of --ranks; 0: whatever the launcher says
-  bool processes = false;   // threads will not do
-  bool can_connect = true;  // whether the program was built with something that carries messages between processes
+  std::int32_t ranks = 0;  // of --ranks; 0: whatever the launcher says
+  bool processes = false;  // threads will not do
+  // whether the program was built with something that carries messages between processes
+  bool can_connect = true;
 };
 
 using environment = std::map<std::string, std::string, std::less<>>;
@@ -63,7 +64,12 @@ struct variables {
   std::array<const char*, 3> rank, ranks, local_rank, nodes, local_ranks;
 };
 inline constexpr variables known[] = {
-    {launcher::torchrun, {"RANK"}, {"WORLD_SIZE"}, {"LOCAL_RANK"}, {"GROUP_WORLD_SIZE"}, {"LOCAL_WORLD_SIZE"}},
+    {launcher::torchrun,
+     {"RANK"},
+     {"WORLD_SIZE"},
+     {"LOCAL_RANK"},
+     {"GROUP_WORLD_SIZE"},
+     {"LOCAL_WORLD_SIZE"}},
     {launcher::open_mpi,
      {"OMPI_COMM_WORLD_RANK"},
      {"OMPI_COMM_WORLD_SIZE"},
@@ -87,7 +93,8 @@ inline std::int32_t read(const environment& of, const std::array<const char*, 3>
     const std::string& text = found->second;
     std::int32_t value = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failed != std::errc{} || end != text.data() + text.size() || value < 0) fail(launch_not_a_number, std::string(name) + "=" + text);
+    if (failed != std::errc{} || end != text.data() + text.size() || value < 0)
+      fail(launch_not_a_number, std::string(name) + "=" + text);
     why += (why.empty() ? "" : ", ") + std::string(name) + "=" + text;
     return value;
   }
@@ -98,31 +105,38 @@ inline std::int32_t read(const environment& of, const std::array<const char*, 3>
 inline launched claim(const environment& of, const variables& names) {
   launched it;
   // Within a job of Slurm, but not started by srun, these are about the script that runs, which is alone.
-  if (names.by == launcher::slurm && of.contains("SLURM_JOB_ID") && !of.contains("SLURM_STEP_ID") && !of.contains("SLURM_STEPID")) return it;
+  if (names.by == launcher::slurm && of.contains("SLURM_JOB_ID") && !of.contains("SLURM_STEP_ID") &&
+      !of.contains("SLURM_STEPID"))
+    return it;
   it.rank = read(of, names.rank, it.why);
   it.ranks = read(of, names.ranks, it.why);
   const bool strict = names.by == launcher::torchrun || names.by == launcher::open_mpi;
-  if (it.rank == unknown && it.ranks != unknown && strict) fail(launch_incomplete, it.why + ", but no " + names.rank[0]);
+  if (it.rank == unknown && it.ranks != unknown && strict)
+    fail(launch_incomplete, it.why + ", but no " + names.rank[0]);
   if (it.rank == unknown) return {};
-  if (it.ranks == unknown && names.by != launcher::pmix) fail(launch_incomplete, it.why + ", but no " + names.ranks[0]);
+  if (it.ranks == unknown && names.by != launcher::pmix)
+    fail(launch_incomplete, it.why + ", but no " + names.ranks[0]);
   it.by = names.by;
   it.local_rank = read(of, names.local_rank, it.why);
   it.nodes = read(of, names.nodes, it.why);
   const std::int32_t neighbours = read(of, names.local_ranks, it.why);
   if ((it.ranks != unknown && it.rank >= it.ranks) || (neighbours != unknown && it.local_rank >= neighbours))
     fail(launch_not_a_number, it.why + ": ranks count from 0");
-  if (it.nodes == unknown) it.nodes = neighbours > 0 && it.ranks != unknown ? (it.ranks + neighbours - 1) / neighbours : 0;
+  if (it.nodes == unknown)
+    it.nodes = neighbours > 0 && it.ranks != unknown ? (it.ranks + neighbours - 1) / neighbours : 0;
   if (it.local_rank == unknown) it.local_rank = it.rank;
   return it;
 }
 
 [[noreturn]] inline void disagree(const launched& a, const launched& b) {
-  fail(launchers_disagree, std::string(name_of(a.by)) + " says " + a.why + "; " + name_of(b.by) + " says " + b.why);
+  fail(launchers_disagree,
+       std::string(name_of(a.by)) + " says " + a.why + "; " + name_of(b.by) + " says " + b.why);
 }
 
 // PMIx is how Open MPI and Slurm talk to their ranks: with one of them there, the two are one launcher.
 inline void merge_pmix(std::vector<launched>& claims) {
-  const auto pmix = std::find_if(claims.begin(), claims.end(), [](const launched& each) { return each.by == launcher::pmix; });
+  const auto pmix = std::find_if(claims.begin(), claims.end(),
+                                 [](const launched& each) { return each.by == launcher::pmix; });
   if (pmix == claims.end()) return;
   if (pmix != claims.begin() && (pmix - 1)->by == launcher::open_mpi) {
     if (pmix->rank != (pmix - 1)->rank) disagree(*(pmix - 1), *pmix);
@@ -139,8 +153,8 @@ inline void merge_pmix(std::vector<launched>& claims) {
 
 }  // namespace detail::launching
 
-// Works out from the variables of launchers what this process is. Launchers that disagree, and half of what is needed, are errors: a wrong belief would
-// be a hang later.
+// Works out from the variables of launchers what this process is. Launchers that disagree, and half of what
+// is needed, are errors: a wrong belief would be a hang later.
 inline launched find_launch(const environment& of, const launch_wishes& wishes = {}) {
   namespace from = detail::launching;
   std::vector<launched> claims;
@@ -150,7 +164,8 @@ inline launched find_launch(const environment& of, const launch_wishes& wishes =
   for (std::size_t c = 1; c < claims.size(); ++c) {
     // The same, or the outer one only started the inner one once on each machine.
     const launched &inner = claims[0], &outer = claims[c];
-    if ((inner.rank != outer.rank || inner.ranks != outer.ranks) && outer.ranks > inner.nodes) from::disagree(inner, outer);
+    if ((inner.rank != outer.rank || inner.ranks != outer.ranks) && outer.ranks > inner.nodes)
+      from::disagree(inner, outer);
   }
   launched it = claims.empty() ? launched{} : claims.front();
   if (it.by == launcher::none) it.why = "no variable of a launcher is set";
@@ -161,9 +176,11 @@ inline launched find_launch(const environment& of, const launch_wishes& wishes =
   } else if (it.by == launcher::none && (wishes.processes || wishes.ranks > 1)) {
     fail(launcher_missing, it.why);
   } else if (wishes.ranks > 0 && wishes.ranks != it.ranks) {
-    fail(launchers_disagree, std::string(name_of(it.by)) + " says " + it.why + "; the command line says --ranks " + std::to_string(wishes.ranks));
+    fail(launchers_disagree, std::string(name_of(it.by)) + " says " + it.why +
+                                 "; the command line says --ranks " + std::to_string(wishes.ranks));
   }
-  if (it.ranks > it.threads && !wishes.can_connect) fail(launch_without_mpi, std::string(name_of(it.by)) + " says " + it.why);
+  if (it.ranks > it.threads && !wishes.can_connect)
+    fail(launch_without_mpi, std::string(name_of(it.by)) + " says " + it.why);
   return it;
 }
 

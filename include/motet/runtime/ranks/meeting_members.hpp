@@ -7,18 +7,20 @@
 
 namespace motet {
 
-// Who takes part in each meeting of a program: joins and reductions as they are numbered, then what only ranks that run need: second exchanges of joins,
-// and the updates.
+// Who takes part in each meeting of a program: joins and reductions as they are numbered, then what only
+// ranks that run need: second exchanges of joins, and the updates.
 class meeting_members {
  public:
-  explicit meeting_members(const score_sheet& sheet) : members_(static_cast<std::size_t>(sheet.second(sheet.join_meetings())) + 1) {
+  explicit meeting_members(const score_sheet& sheet)
+      : members_(static_cast<std::size_t>(sheet.second(sheet.join_meetings())) + 1) {
     const program& of = sheet.of;
     for (std::int32_t r = 0; r < of.ranks(); ++r) {
       bool updates = false;
       for (std::int32_t i = of.starts[r]; i < of.starts[r + 1]; ++i) {
         // Shards that compute together meet in their groups, not by the program's messages.
         const std::int32_t meeting = sheet.graph.meetings[i];
-        if (meeting >= 0 && meeting < sheet.graph.computations) members_[static_cast<std::size_t>(meeting)].push_back(r);
+        if (meeting >= 0 && meeting < sheet.graph.computations)
+          members_[static_cast<std::size_t>(meeting)].push_back(r);
         updates = updates || of.instructions[i].what == op::optimizer_step;
       }
       if (updates) members_.back().push_back(r);
@@ -28,7 +30,9 @@ class meeting_members {
   }
 
   std::span<const std::vector<std::int32_t>> all() const { return members_; }
-  std::int32_t size(std::int32_t meeting) const { return static_cast<std::int32_t>(members_[static_cast<std::size_t>(meeting)].size()); }
+  std::int32_t size(std::int32_t meeting) const {
+    return static_cast<std::int32_t>(members_[static_cast<std::size_t>(meeting)].size());
+  }
   // Number of a rank within the members; -1: it does not come.
   std::int32_t member(std::int32_t meeting, std::int32_t rank) const {
     const auto& all = members_[static_cast<std::size_t>(meeting)];

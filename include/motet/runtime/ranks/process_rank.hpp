@@ -14,13 +14,16 @@
 namespace motet {
 
 struct process_options {
-  double deadline = 600;    // seconds for a step; 0: any time
-  double bound = 10;        // seconds in which all ranks end when one is dead or stopped; half of it is for noticing
-  run_identity identity{};  // what must be the same on all ranks besides program and build: the model, the plan
+  double deadline = 600;  // seconds for a step; 0: any time
+  // seconds in which all ranks end when one is dead or stopped; half of it is for noticing
+  double bound = 10;
+  // what must be the same on all ranks besides program and build: the model, the plan
+  run_identity identity{};
 };
 
-// The rank of a program that lives in this process; all processes make theirs at once, from the same program. Offers what thread_ranks offers, and what
-// ranks without common memory tell each other outside of a program. A rank that fails stops the others, and so does one that waits in vain.
+// The rank of a program that lives in this process; all processes make theirs at once, from the same program.
+// Offers what thread_ranks offers, and what ranks without common memory tell each other outside of a program.
+// A rank that fails stops the others, and so does one that waits in vain.
 template <class World, class Endpoint>
 class process_rank {
  public:
@@ -42,7 +45,8 @@ class process_rank {
       throw;
     }
   }
-  process_rank(program from, double deadline) : process_rank(std::move(from), process_options{.deadline = deadline}) {}
+  process_rank(program from, double deadline)
+      : process_rank(std::move(from), process_options{.deadline = deadline}) {}
   process_rank(const process_rank&) = delete;
   process_rank& operator=(const process_rank&) = delete;
   ~process_rank() { world_.watch_waits({}); }  // what is watched goes away
@@ -54,7 +58,9 @@ class process_rank {
   const std::vector<std::int32_t>& local_ranks() const { return local_; }
   Endpoint& end(std::int32_t rank) { return here(rank), end_; }
   rank_player<Endpoint>& player(std::int32_t rank) { return here(rank), player_; }
-  std::int32_t member(std::int32_t meeting, std::int32_t rank) const { return members_.member(meeting, rank); }
+  std::int32_t member(std::int32_t meeting, std::int32_t rank) const {
+    return members_.member(meeting, rank);
+  }
   std::int32_t members(std::int32_t meeting) const { return members_.size(meeting); }
   std::int32_t updaters() const { return members_.updaters(); }
   // When all memory was taken. A transport may have been told of it, which is of use where all ranks' were.
@@ -66,8 +72,8 @@ class process_rank {
     }
   }
 
-  // Runs this rank's part of the program once, after prepare(rank). With a record, all ranks come together before and after, and each gets the
-  // whole timeline; then all ask for one.
+  // Runs this rank's part of the program once, after prepare(rank). With a record, all ranks come together
+  // before and after, and each gets the whole timeline; then all ask for one.
   template <class Prepare>
   void run(Prepare&& prepare, timeline* record = nullptr) {
     if (failed_) fail(ranks_failed_before);
@@ -96,16 +102,19 @@ class process_rank {
   // What this rank waits for, a line for each lane that is not through.
   std::string report() const { return watch_->report(); }
 
-  // Stops all ranks, before they wait for each other in a program, when one has something else: model, plan, options that decide the result.
+  // Stops all ranks, before they wait for each other in a program, when one has something else: model, plan,
+  // options that decide the result.
   void require_same(const run_identity& identity) { compare(identity); }
   // Seconds in which all ranks end when one is dead or stopped.
   void set_bound(double seconds) { watch_->set_bound(seconds); }
-  // This rank takes part in nothing more. Others may wait for it, and taking memory down may wait for them: so they are not told that it is alive.
+  // This rank takes part in nothing more. Others may wait for it, and taking memory down may wait for them:
+  // so they are not told that it is alive.
   void leave() { watch_->roll().leave(); }
   // What a rank that waits in vain names beside its place.
   void note_checkpoint(std::string which) { watch_->note_checkpoint(std::move(which)); }
 
-  // Outside of run(): all ranks make the same calls in the same order. Nobody leaves a barrier before all have come.
+  // Outside of run(): all ranks make the same calls in the same order. Nobody leaves a barrier before all
+  // have come.
   void barrier() {
     guarded([&] { all().wait(all().barrier()); });
   }
@@ -132,8 +141,10 @@ class process_rank {
     std::vector<index> sizes(ranks);
     const auto mine = static_cast<index>(own.size());
     const std::vector<index> of_sizes(ranks, sizeof(index));
-    among.wait(among.all_gather(reinterpret_cast<const std::byte*>(&mine), reinterpret_cast<std::byte*>(sizes.data()), of_sizes));
-    std::vector<std::byte> bytes(static_cast<std::size_t>(std::accumulate(sizes.begin(), sizes.end(), index{0})));
+    among.wait(among.all_gather(reinterpret_cast<const std::byte*>(&mine),
+                                reinterpret_cast<std::byte*>(sizes.data()), of_sizes));
+    std::vector<std::byte> bytes(
+        static_cast<std::size_t>(std::accumulate(sizes.begin(), sizes.end(), index{0})));
     among.wait(among.all_gather(own.data(), bytes.data(), sizes));
     std::vector<std::vector<std::byte>> parts(ranks);
     auto from = bytes.begin();
@@ -141,7 +152,9 @@ class process_rank {
     return parts;
   }
   void here(std::int32_t which) const {
-    if (which != rank()) fail(rank_elsewhere, "rank " + std::to_string(which) + " was asked for on rank " + std::to_string(rank()));
+    if (which != rank())
+      fail(rank_elsewhere,
+           "rank " + std::to_string(which) + " was asked for on rank " + std::to_string(rank()));
   }
   // What each rank knows of its own instructions.
   void share(double* of_all) {
@@ -179,32 +192,42 @@ class process_rank {
   static void compare(const run_identity& own) {
     std::vector<run_identity> all;
     all_ranks_meet<World, Endpoint>([&](auto& group) {
-      for (const std::string& each : texts_of(gather(group, bytes_of(own.text())))) all.push_back(run_identity::of_text(each));
+      for (const std::string& each : texts_of(gather(group, bytes_of(own.text()))))
+        all.push_back(run_identity::of_text(each));
     });
-    if (const std::string found = run_identity::differences(all); !found.empty()) fail(ranks_do_not_match, found);
+    if (const std::string found = run_identity::differences(all); !found.empty())
+      fail(ranks_do_not_match, found);
   }
   static process_options checked(process_options options, const program& of) {
     options.identity.add(of);
     options.identity.add_build();
     compare(options.identity);
     if (const std::int32_t there = World::size_of(); of.ranks() != there)
-      fail(mpi_ranks_differ, "the program has " + std::to_string(of.ranks()) + " ranks, " + std::to_string(there) + " were started");
+      fail(mpi_ranks_differ, "the program has " + std::to_string(of.ranks()) + " ranks, " +
+                                 std::to_string(there) + " were started");
     return options;
   }
   void open_roll() {
     if (world_.ranks() == 1) return;
-    std::uint64_t secret = std::random_device{}() * std::uint64_t{0x9e3779b97f4a7c15} + std::random_device{}();
+    std::uint64_t secret =
+        std::random_device{}() * std::uint64_t{0x9e3779b97f4a7c15} + std::random_device{}();
     broadcast(reinterpret_cast<std::byte*>(&secret), sizeof secret, 0);
     watch_->roll().begin(texts_of(gather(bytes_of(watch_->roll().address()))), secret);
     barrier();
-    float reached = watch_->roll().reaches((rank() + 1) % world_.ranks(), std::max(1.0, options_.bound / 10)) ? 1 : 0;
+    float reached =
+        watch_->roll().reaches((rank() + 1) % world_.ranks(), std::max(1.0, options_.bound / 10)) ? 1 : 0;
     sum(&reached, 1);
     if (reached == static_cast<float>(world_.ranks())) return;
     watch_->roll().cannot_ask();
     if (rank() == 0)
-      std::fprintf(stderr, "motet: ranks cannot ask each other by UDP; one that keeps another waiting for %g s counts as dead\n", options_.bound / 2);
+      std::fprintf(stderr,
+                   "motet: ranks cannot ask each other by UDP; one that keeps another waiting for %g s "
+                   "counts as dead\n",
+                   options_.bound / 2);
   }
-  static std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+  static std::span<const std::byte> bytes_of(const std::string& text) {
+    return std::as_bytes(std::span(text));
+  }
   static std::vector<std::string> texts_of(const std::vector<std::vector<std::byte>>& all) {
     std::vector<std::string> texts;
     texts.reserve(all.size());

@@ -12,14 +12,20 @@
 
 namespace motet {
 
-// Watches the waits of the one rank that lives in this process. When nothing came for long, it asks around, and gives up with one sentence: where this
-// rank waits, for whom and since when, who does not answer, and the last checkpoint. Called on the rank's own thread.
+// Watches the waits of the one rank that lives in this process. When nothing came for long, it asks around,
+// and gives up with one sentence: where this rank waits, for whom and since when, who does not answer, and
+// the last checkpoint. Called on the rank's own thread.
 template <class World, class Player>
 class rank_watch {
  public:
   // Seconds for a step (0: any time); and in which all ranks end when one is dead or stopped.
   rank_watch(const score_sheet& sheet, World& world, const Player& player, double deadline, double bound)
-      : sheet_(sheet), world_(world), player_(player), deadline_(deadline), bound_(bound), roll_(world.rank(), bound) {}
+      : sheet_(sheet),
+        world_(world),
+        player_(player),
+        deadline_(deadline),
+        bound_(bound),
+        roll_(world.rank(), bound) {}
 
   roll_call& roll() { return roll_; }
   double bound() const { return bound_; }
@@ -37,14 +43,17 @@ class rank_watch {
   // The rank waits for so many seconds; 0: no more.
   void look(double seconds) {
     if (seconds == 0) return roll_.goes_on();
-    const bool late = deadline_ > 0 && is_in_step() && std::chrono::duration<double>(clock::now() - begin_).count() > deadline_;
+    const bool late = deadline_ > 0 && is_in_step() &&
+                      std::chrono::duration<double>(clock::now() - begin_).count() > deadline_;
     if (verdict_ || (!late && seconds < bound_ / 10)) return;
     const ranks_type lacking = world_.lacking();
     if (late)
-      return give_up(error(ranks_too_late, "step " + std::to_string(step_) + " takes more than " + std::to_string(deadline_) + " s; " +
-                                               place(lacking, {}) + "; all that this rank waits for:" + report()));
+      return give_up(error(ranks_too_late, "step " + std::to_string(step_) + " takes more than " +
+                                               std::to_string(deadline_) + " s; " + place(lacking, {}) +
+                                               "; all that this rank waits for:" + report()));
     if (world_.ranks() == 1) return;
-    if (const auto found = roll_.look(seconds, lacking); found.hopeless) give_up(error(rank_waits_in_vain, describe_wait(seconds, lacking, found)));
+    if (const auto found = roll_.look(seconds, lacking); found.hopeless)
+      give_up(error(rank_waits_in_vain, describe_wait(seconds, lacking, found)));
   }
   // Why it gave up.
   const std::optional<error>& verdict() const { return verdict_; }
@@ -62,18 +71,23 @@ class rank_watch {
     verdict_ = std::move(why);
     world_.stop(verdict_->what());
   }
-  static std::string list(const ranks_type& which) { return run_identity::list_ranks({which.begin(), which.end()}); }
+  static std::string list(const ranks_type& which) {
+    return run_identity::list_ranks({which.begin(), which.end()});
+  }
 
-  std::string describe_wait(double seconds, const ranks_type& lacking, const roll_call::verdict& found) const {
+  std::string describe_wait(double seconds, const ranks_type& lacking,
+                            const roll_call::verdict& found) const {
     const std::time_t since = std::time(nullptr) - static_cast<std::time_t>(seconds);
     std::tm parts{};
     ::localtime_r(&since, &parts);
     char words[128];
-    std::snprintf(words, sizeof words, " for %.1f s, since %02d:%02d:%02d", seconds, parts.tm_hour, parts.tm_min, parts.tm_sec);
+    std::snprintf(words, sizeof words, " for %.1f s, since %02d:%02d:%02d", seconds, parts.tm_hour,
+                  parts.tm_min, parts.tm_sec);
     std::string text = place(lacking, found.silent) + words;
     text += ", in step " + std::to_string(step_) + "; ";
     if (found.silent.empty()) text += "all that it waits for wait as well";
-    else if (roll_.can_ask()) text += list(found.silent) + (found.silent.size() == 1 ? " does not answer" : " do not answer");
+    else if (roll_.can_ask())
+      text += list(found.silent) + (found.silent.size() == 1 ? " does not answer" : " do not answer");
     else text += "nothing came from " + list(found.silent);
     return text + "; last checkpoint: " + (checkpoint_.empty() ? "none" : checkpoint_);
   }
@@ -82,14 +96,17 @@ class rank_watch {
     for (const ranks_type* each : {&silent, &lacking})
       if (std::string text = lane_that_waits(*each); !text.empty()) return text;
     const std::int32_t at = player_.current();
-    return (at < 0 ? "rank " + std::to_string(world_.rank()) + ", outside of instructions," : locate(sheet_.of, at)) +
+    return (at < 0 ? "rank " + std::to_string(world_.rank()) + ", outside of instructions,"
+                   : locate(sheet_.of, at)) +
            (lacking.empty() ? " waits, though nothing is to come," : " waits for " + list(lacking));
   }
   // The first lane that waits for some of these ranks; empty: there is none.
   std::string lane_that_waits(const ranks_type& for_whom) const {
     if (!is_in_step()) return {};
     for (blocked_lane& each : blocked_lanes(sheet_, [this](auto visit) { player_.each_lane(visit); })) {
-      std::erase_if(each.on, [&](std::int32_t i) { return std::find(for_whom.begin(), for_whom.end(), sheet_.of.rank_of(i)) == for_whom.end(); });
+      std::erase_if(each.on, [&](std::int32_t i) {
+        return std::find(for_whom.begin(), for_whom.end(), sheet_.of.rank_of(i)) == for_whom.end();
+      });
       if (!each.on.empty()) return describe(sheet_.of, each);
     }
     return {};

@@ -7,8 +7,9 @@
 
 namespace motet {
 
-// Where the ranks of a launcher meet by TCP. MASTER_ADDR and MASTER_PORT say where rank 0 listens, MOTET_TOKEN what the ranks of this run alone know. On
-// one machine nothing need be said. Slurm names the node that started the job; where that is not the one of rank 0, MASTER_ADDR has to be set.
+// Where the ranks of a launcher meet by TCP. MASTER_ADDR and MASTER_PORT say where rank 0 listens,
+// MOTET_TOKEN what the ranks of this run alone know. On one machine nothing need be said. Slurm names the
+// node that started the job; where that is not the one of rank 0, MASTER_ADDR has to be set.
 inline rendezvous_options rendezvous_of(const launched& by, const environment& of, double seconds = 120) {
   rendezvous_options found{.rank = by.rank, .ranks = by.ranks, .token = {}, .seconds = seconds};
   const auto value = [&](const char* name) {
@@ -17,8 +18,10 @@ inline rendezvous_options rendezvous_of(const launched& by, const environment& o
   };
   if (const std::string address = value("MASTER_ADDR"); !address.empty()) found.address = address;
   else if (by.nodes != 1)
-    fail(meeting_refused, "MASTER_ADDR, the address of rank 0, is not set, and " + std::string(name_of(by.by)) + " started ranks on " +
-                              (by.nodes == 0 ? std::string("an unknown number of") : std::to_string(by.nodes)) + " machines");
+    fail(meeting_refused,
+         "MASTER_ADDR, the address of rank 0, is not set, and " + std::string(name_of(by.by)) +
+             " started ranks on " +
+             (by.nodes == 0 ? std::string("an unknown number of") : std::to_string(by.nodes)) + " machines");
   if (const std::string port = value("MASTER_PORT"); !port.empty()) {
     unsigned number = 0;
     const auto [end, failed] = std::from_chars(port.data(), port.data() + port.size(), number);

@@ -27,9 +27,10 @@
 
 namespace motet {
 
-// A rank that has waited for long asks those that it waits for, and those that they wait for, what they do: one that computes will come, one that does
-// not answer will not, and where all wait for each other nobody will. A thread of each process answers, while the rank computes as well; it sleeps until
-// it is asked. The letters are UDP over IPv4, beside the transport, which may be what is stuck.
+// A rank that has waited for long asks those that it waits for, and those that they wait for, what they do:
+// one that computes will come, one that does not answer will not, and where all wait for each other nobody
+// will. A thread of each process answers, while the rank computes as well; it sleeps until it is asked. The
+// letters are UDP over IPv4, beside the transport, which may be what is stuck.
 class roll_call {
  public:
   struct verdict {
@@ -45,7 +46,8 @@ class roll_call {
     any.sin_family = AF_INET;
     socklen_t size = sizeof any;
     if (::bind(socket_, reinterpret_cast<sockaddr*>(&any), sizeof any) != 0 ||
-        ::getsockname(socket_, reinterpret_cast<sockaddr*>(&any), &size) != 0 || ::pipe2(end_, O_CLOEXEC) != 0) {
+        ::getsockname(socket_, reinterpret_cast<sockaddr*>(&any), &size) != 0 ||
+        ::pipe2(end_, O_CLOEXEC) != 0) {
       ::close(std::exchange(socket_, -1));
       return;
     }
@@ -66,16 +68,20 @@ class roll_call {
     ifaddrs* all = nullptr;
     if (::getifaddrs(&all) != 0) return text;
     for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
-      if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET || (each->ifa_flags & IFF_UP) == 0) continue;
+      if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET ||
+          (each->ifa_flags & IFF_UP) == 0)
+        continue;
       if ((each->ifa_flags & IFF_LOOPBACK) != 0) continue;
       char digits[INET_ADDRSTRLEN] = "";
-      ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr, digits, sizeof digits);
+      ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr, digits,
+                  sizeof digits);
       text += std::string(" ") + digits;
     }
     ::freeifaddrs(all);
     return text;
   }
-  // From now on this rank answers. addresses: of all ranks, in their order; run: a number that only they know.
+  // From now on this rank answers. addresses: of all ranks, in their order; run: a number that only they
+  // know.
   void begin(const std::vector<std::string>& addresses, std::uint64_t run) {
     run_ = run;
     for (const std::string& each : addresses) peers_.push_back(read_address(each));
@@ -90,7 +96,8 @@ class roll_call {
       ++round_;
       asked_[rank];
     }
-    for (bool answered = false; since(begin) < seconds; std::this_thread::sleep_for(std::chrono::milliseconds(answered ? 0 : 5))) {
+    for (bool answered = false; since(begin) < seconds;
+         std::this_thread::sleep_for(std::chrono::milliseconds(answered ? 0 : 5))) {
       const std::lock_guard lock(mutex_);
       answered = asked_[rank].answered;
       if (answered) return true;
@@ -107,7 +114,8 @@ class roll_call {
     }
     thread_.join();
   }
-  // Where ranks cannot reach each other, whoever is waited for in vain counts as silent, though it may compute.
+  // Where ranks cannot reach each other, whoever is waited for in vain counts as silent, though it may
+  // compute.
   void cannot_ask() { deaf_ = true; }
   bool can_ask() const { return !deaf_; }
 
@@ -155,10 +163,15 @@ class roll_call {
 
   double patience() const { return 0.4 * bound_; }
   double asking() const { return 0.1 * bound_; }
-  static clock::duration in_seconds(double count) { return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(count)); }
-  static double since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
+  static clock::duration in_seconds(double count) {
+    return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(count));
+  }
+  static double since(clock::time_point begin) {
+    return std::chrono::duration<double>(clock::now() - begin).count();
+  }
 
-  // Whoever did not answer is asked again; whoever waits as well leads to others. Ends when all have answered, or never will.
+  // Whoever did not answer is asked again; whoever waits as well leads to others. Ends when all have
+  // answered, or never will.
   verdict go_round(clock::time_point now) {
     verdict found;
     std::vector<std::int32_t> further;
@@ -180,7 +193,9 @@ class roll_call {
       }
     }
     for (const std::int32_t each : further) {
-      if (each == rank_ || each < 0 || static_cast<std::size_t>(each) >= peers_.size() || asked_.contains(each)) continue;
+      if (each == rank_ || each < 0 || static_cast<std::size_t>(each) >= peers_.size() ||
+          asked_.contains(each))
+        continue;
       asked_[each];
       open = true;
     }
@@ -224,7 +239,8 @@ class roll_call {
     for (const sockaddr_in& each : peers_[static_cast<std::size_t>(to)]) post(out, each);
   }
   void post(const letter& out, const sockaddr_in& to) const {
-    ::sendto(socket_, &out, sizeof out, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+    ::sendto(socket_, &out, sizeof out, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to),
+             sizeof to);
   }
 
   void answer_all() {
@@ -236,7 +252,8 @@ class roll_call {
       letter in;
       sockaddr_in from{};
       socklen_t size = sizeof from;
-      const auto got = ::recvfrom(socket_, &in, sizeof in, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size);
+      const auto got =
+          ::recvfrom(socket_, &in, sizeof in, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size);
       if (got != static_cast<ssize_t>(sizeof in) || in.run != run_) continue;
       const std::lock_guard lock(mutex_);
       if (in.what == kind::question) answer(in.round, from);
@@ -258,7 +275,8 @@ class roll_call {
   void note(const letter& in) {
     const auto found = asked_.find(in.from);
     if (in.round != round_ || found == asked_.end() || in.named < 0 || in.named > most_named) return;
-    found->second = {found->second.asked, {}, true, in.waits != 0, in.seconds, {in.lacking, in.lacking + in.named}};
+    found->second = {found->second.asked, {},         true,
+                     in.waits != 0,       in.seconds, {in.lacking, in.lacking + in.named}};
   }
 
   std::int32_t rank_;

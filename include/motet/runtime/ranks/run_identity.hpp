@@ -63,7 +63,8 @@ class run_identity {
       std::vector<std::pair<std::string, std::vector<std::size_t>>> camps;
       for (std::size_t r = 0; r < of_ranks.size(); ++r) {
         const std::string is = of_ranks[r].find(what);
-        const auto camp = std::find_if(camps.begin(), camps.end(), [&](const auto& each) { return each.first == is; });
+        const auto camp =
+            std::find_if(camps.begin(), camps.end(), [&](const auto& each) { return each.first == is; });
         if (camp == camps.end()) camps.push_back({is, {r}});
         else camp->second.push_back(r);
       }
@@ -82,7 +83,8 @@ class run_identity {
       std::size_t last = i;
       while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
       if (last == i + 1) last = i;  // two are no row
-      text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]) + (last > i ? " to " + std::to_string(ranks[last]) : "");
+      text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]) +
+              (last > i ? " to " + std::to_string(ranks[last]) : "");
       i = last + 1;
     }
     return text;

@@ -93,14 +93,18 @@ struct stand_in_result {
   timeline when;       // in seconds
 };
 
-// Runs a program on threads with real messages and meetings in real time, where each computation waits as long as the costs say instead of computing:
-// hundreds of ranks on a few processors. Costs are in units of seconds_per_unit. A message takes its wire's latency and its bytes' time; wires are not
-// shared here. World and Endpoint are a transport within this process.
+// Runs a program on threads with real messages and meetings in real time, where each computation waits as
+// long as the costs say instead of computing: hundreds of ranks on a few processors. Costs are in units of
+// seconds_per_unit. A message takes its wire's latency and its bytes' time; wires are not shared here. World
+// and Endpoint are a transport within this process.
 template <class World, class Endpoint>
 class stand_in {
  public:
   stand_in(program from, const cost_table& costs, double seconds_per_unit, double deadline_seconds = 60)
-      : costs_(costs), unit_(seconds_per_unit), ranks_(std::move(from), deadline_seconds), courier_(ranks_.world()) {
+      : costs_(costs),
+        unit_(seconds_per_unit),
+        ranks_(std::move(from), deadline_seconds),
+        courier_(ranks_.world()) {
     const program& of = ranks_.sheet().of;
     for (std::int32_t r = 0; r < of.ranks(); ++r) {
       states_.push_back({this, &ranks_.end(r), {}});
@@ -125,7 +129,8 @@ class stand_in {
     ranks_.run(
         [&](std::int32_t rank) {
 #if defined(__linux__)
-          ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);  // wake at the nanosecond that was asked for, as far as it goes
+          // wake at the nanosecond that was asked for, as far as it goes
+          ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 #endif
           states_[static_cast<std::size_t>(rank)].free = clock::now();
         },
@@ -143,12 +148,16 @@ class stand_in {
     clock::time_point free;  // when its last computation was to end
   };
 
-  clock::duration duration(double units) const { return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(units * unit_)); }
-  // A timer wakes late. Who then finds all that it needs goes on from when the timer was to end; who had to wait for another, from now.
+  clock::duration duration(double units) const {
+    return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(units * unit_));
+  }
+  // A timer wakes late. Who then finds all that it needs goes on from when the timer was to end; who had to
+  // wait for another, from now.
   void wait(rank_state& own, double units) const {
     if (own.end->woke() > own.free) own.free = clock::now();
     own.free += duration(units);
-    const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(own.free.time_since_epoch()).count();
+    const auto since =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(own.free.time_since_epoch()).count();
     const timespec until{static_cast<time_t>(since / 1000000000), static_cast<long>(since % 1000000000)};
     while (own.free > clock::now()) ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
   }
@@ -160,7 +169,8 @@ class stand_in {
     // What overlaps ends together: its first part waits for all, the others for nothing.
     if (number > of.starts[own.end->rank()] && of.instructions[number - 1].paired) return true;
     double units = all.costs_.seconds(of, it);
-    for (std::int32_t part = number; of.instructions[part].paired; ++part) units += all.costs_.seconds(of, of.instructions[part + 1]);
+    for (std::int32_t part = number; of.instructions[part].paired; ++part)
+      units += all.costs_.seconds(of, of.instructions[part + 1]);
     if (it.paired && all.costs_.overlapped > 0) units = all.costs_.overlapped / of.voices[it.voice].chunks;
     units *= all.costs_.stretch(number);
     if (units > 0) all.wait(own, units);

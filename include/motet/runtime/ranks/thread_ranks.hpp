@@ -16,13 +16,13 @@
 
 namespace motet {
 
-// The ranks of a program as threads of this process. Threads stay between steps. A rank that fails stops the others; ranks that do not end in time
-// are stopped too, and the error says who waits for whom.
+// The ranks of a program as threads of this process. Threads stay between steps. A rank that fails stops the
+// others; ranks that do not end in time are stopped too, and the error says who waits for whom.
 template <class World, class Endpoint>
 class thread_ranks {
  public:
-  // Seconds for a step (0: any time); for ranks that are late to end the instruction that they are in; and for all ranks to wait for each other, after
-  // which nobody will come (0: any time).
+  // Seconds for a step (0: any time); for ranks that are late to end the instruction that they are in; and
+  // for all ranks to wait for each other, after which nobody will come (0: any time).
   thread_ranks(program from, double deadline, double grace = 60, double patience = 8)
       : sheet_(std::move(from)),
         deadline_(deadline),
@@ -54,7 +54,9 @@ class thread_ranks {
   World& world() { return world_; }
   Endpoint& end(std::int32_t rank) { return *ends_[static_cast<std::size_t>(rank)]; }
   rank_player<Endpoint>& player(std::int32_t rank) { return *players_[static_cast<std::size_t>(rank)]; }
-  std::int32_t member(std::int32_t meeting, std::int32_t rank) const { return members_.member(meeting, rank); }
+  std::int32_t member(std::int32_t meeting, std::int32_t rank) const {
+    return members_.member(meeting, rank);
+  }
   std::int32_t members(std::int32_t meeting) const { return members_.size(meeting); }
   std::int32_t updaters() const { return members_.updaters(); }
 
@@ -64,7 +66,8 @@ class thread_ranks {
 
   // Makes the threads, so that no step does.
   void start() {
-    while (threads_.size() < players_.size()) threads_.emplace_back([this, rank = static_cast<std::int32_t>(threads_.size())] { work(rank); });
+    while (threads_.size() < players_.size())
+      threads_.emplace_back([this, rank = static_cast<std::int32_t>(threads_.size())] { work(rank); });
   }
 
   // Runs the program once. `prepare(rank)` is called on each rank's thread first.
@@ -127,19 +130,25 @@ class thread_ranks {
   // Until all ranks have ended, or there is no use in waiting.
   void watch(std::unique_lock<std::mutex>& lock) {
     const auto begin = std::chrono::steady_clock::now();
-    const auto since = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+    const auto since = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
     for (;;) {
       const double left = deadline_ > 0 ? std::max(deadline_ - since(), 1e-3) : 0;
       const double look = patience_ > 0 && (deadline_ <= 0 || patience_ / 4 < left) ? patience_ / 4 : left;
       if (all_end(lock, look)) return;
       if (deadline_ > 0 && since() >= deadline_)
-        return stop_ranks(lock, error(ranks_too_late, "after " + std::to_string(deadline_) + " s" + report()));
+        return stop_ranks(lock,
+                          error(ranks_too_late, "after " + std::to_string(deadline_) + " s" + report()));
       if (patience_ > 0 && nobody_comes())
-        return stop_ranks(lock, error(rank_waits_in_vain, "all ranks wait for more than " + std::to_string(patience_) +
-                                                              " s; last checkpoint: " + (checkpoint_.empty() ? "none" : checkpoint_) + report()));
+        return stop_ranks(
+            lock, error(rank_waits_in_vain, "all ranks wait for more than " + std::to_string(patience_) +
+                                                " s; last checkpoint: " +
+                                                (checkpoint_.empty() ? "none" : checkpoint_) + report()));
     }
   }
-  // Whether every rank that has not ended sleeps, and has for long: each computes no more, and only another can wake it.
+  // Whether every rank that has not ended sleeps, and has for long: each computes no more, and only another
+  // can wake it.
   bool nobody_comes() const {
     if constexpr (!requires { world_.sleeps(0); }) return false;
     for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
@@ -150,7 +159,8 @@ class thread_ranks {
     failed_ = true;
     world_.stop();
     if (!all_end(lock, grace_)) {
-      // A thread within an instruction cannot be stopped from outside, and this object cannot be left while it runs.
+      // A thread within an instruction cannot be stopped from outside, and this object cannot be left while
+      // it runs.
       std::fprintf(stderr, "%s\n", why.what());
       std::abort();
     }
@@ -172,7 +182,8 @@ class thread_ranks {
       } catch (const typename World::stopped&) {
       } catch (const error& problem) {
         const std::int32_t at = players_[static_cast<std::size_t>(rank)]->current();
-        fails(at < 0 ? std::current_exception() : std::make_exception_ptr(error(problem, locate(sheet_.of, at))));
+        fails(at < 0 ? std::current_exception()
+                     : std::make_exception_ptr(error(problem, locate(sheet_.of, at))));
       } catch (...) {
         fails(std::current_exception());
       }

@@ -12,20 +12,22 @@ struct held_tensors {
   std::vector<tensor_slice<Number>> weights, moments;
 };
 
-inline std::vector<index> shape_of(const parameter& of) { return of.vector ? std::vector<index>{of.width} : std::vector<index>{of.rows, of.width}; }
+inline std::vector<index> shape_of(const parameter& of) {
+  return of.vector ? std::vector<index>{of.width} : std::vector<index>{of.rows, of.width};
+}
 
-// What of these parameters lies in the elements `which` of a flat buffer, of which the first lies at `data`: the interval may cut rows, and a rank may
-// hold several blocks of a parameter.
+// What of these parameters lies in the elements `which` of a flat buffer, of which the first lies at `data`:
+// the interval may cut rows, and a rank may hold several blocks of a parameter.
 template <class Number>
-void append_held(std::vector<tensor_slice<Number>>& out, std::span<const parameter> parameters, interval which, Number* data,
-                 const char* suffix = "") {
+void append_held(std::vector<tensor_slice<Number>>& out, std::span<const parameter> parameters,
+                 interval which, Number* data, const char* suffix = "") {
   for (const parameter& each : parameters) {
     const std::vector<index> shape = shape_of(each);
     for (const parameter_slice& block : each.slices()) {
       const interval run = intersection({block.offset, block.offset + block.size()}, which);
       if (run.size() == 0) continue;
-      append_run(out, each.name + suffix, shape, {block.rows, block.columns}, {run.begin - block.offset, run.end - block.offset},
-                 data + (run.begin - which.begin));
+      append_run(out, each.name + suffix, shape, {block.rows, block.columns},
+                 {run.begin - block.offset, run.end - block.offset}, data + (run.begin - which.begin));
     }
   }
 }
@@ -35,21 +37,25 @@ inline void append_held(held_tensors<float>& out, const parameter_piece<float>& 
   append_held(out.weights, piece.parameters, {0, piece.size}, piece.weights);
   if (piece.first == nullptr) return;
   const owned_elements all{{0, piece.size}, 0};
-  for (const owned_elements& own : piece.share != nullptr ? std::span(piece.share->owned) : std::span(&all, 1)) {
+  for (const owned_elements& own :
+       piece.share != nullptr ? std::span(piece.share->owned) : std::span(&all, 1)) {
     append_held(out.moments, piece.parameters, own.at, piece.first + own.moments, ".m");
     append_held(out.moments, piece.parameters, own.at, piece.second + own.moments, ".v");
   }
 }
 
-// What a rank writes of a piece: what it counts as its own, so that all ranks together write each element once.
+// What a rank writes of a piece: what it counts as its own, so that all ranks together write each element
+// once.
 inline void append_written(held_tensors<const float>& out, const parameter_piece<float>& piece) {
   const interval all{0, piece.size};
-  for (const interval counted : piece.share != nullptr ? std::span(piece.share->counted) : std::span(&all, 1)) {
+  for (const interval counted :
+       piece.share != nullptr ? std::span(piece.share->counted) : std::span(&all, 1)) {
     append_held<const float>(out.weights, piece.parameters, counted, piece.weights + counted.begin);
     if (piece.first == nullptr) continue;
     // Runs that are updated next to each other may be counted together, and their moments lie apart.
     const owned_elements whole{all, 0};
-    for (const owned_elements& own : piece.share != nullptr ? std::span(piece.share->owned) : std::span(&whole, 1)) {
+    for (const owned_elements& own :
+         piece.share != nullptr ? std::span(piece.share->owned) : std::span(&whole, 1)) {
       const interval both = intersection(own.at, counted);
       if (both.size() == 0) continue;
       const index at = own.moments + both.begin - own.at.begin;

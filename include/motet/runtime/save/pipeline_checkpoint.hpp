@@ -20,19 +20,23 @@ void all_or_none(Host& ranks, const char* what, Body&& body) {
   double failed = problem ? 1 : 0;
   ranks.sum(&failed, 1);
   if (problem) std::rethrow_exception(problem);
-  if (failed > 0) fail(checkpoint_failed_elsewhere, std::string(what) + " on " + std::to_string(static_cast<int>(failed)) + " other ranks");
+  if (failed > 0)
+    fail(checkpoint_failed_elsewhere,
+         std::string(what) + " on " + std::to_string(static_cast<int>(failed)) + " other ranks");
 }
 
 }  // namespace detail
 
-// A checkpoint of all ranks, each of which writes what it counts as its own; called by all. It is there when all parts are, or not at all. Any other
-// plan, on any other ranks, goes on from it, and so does a single rank. Returns its folder, on the rank that finishes it.
+// A checkpoint of all ranks, each of which writes what it counts as its own; called by all. It is there when
+// all parts are, or not at all. Any other plan, on any other ranks, goes on from it, and so does a single
+// rank. Returns its folder, on the rank that finishes it.
 template <class Device, class Numbers, class Host>
-std::filesystem::path save(model_trainer<Device, Numbers, Host>& from, const std::filesystem::path& run, const std::string& name, json state,
-                           json description, std::size_t keep = 2) {
+std::filesystem::path save(model_trainer<Device, Numbers, Host>& from, const std::filesystem::path& run,
+                           const std::string& name, json state, json description, std::size_t keep = 2) {
   const index ranks = from.of().ranks();
   detail::all_or_none(from.ranks(), "writing a part", [&] {
-    for (const std::int32_t rank : from.ranks().local_ranks()) save_part({run, name, from.updates(), rank, ranks}, from.pieces(rank).all());
+    for (const std::int32_t rank : from.ranks().local_ranks())
+      save_part({run, name, from.updates(), rank, ranks}, from.pieces(rank).all());
   });
   std::filesystem::path folder;
   detail::all_or_none(from.ranks(), "finishing", [&] {
@@ -42,8 +46,8 @@ std::filesystem::path save(model_trainer<Device, Numbers, Host>& from, const std
   return folder;
 }
 
-// Fills a prepared trainer from a checkpoint of any ranks; called by all. A rank reads what it holds, and no more. After an error nothing was changed on
-// this rank, and no rank goes on.
+// Fills a prepared trainer from a checkpoint of any ranks; called by all. A rank reads what it holds, and no
+// more. After an error nothing was changed on this rank, and no rank goes on.
 template <class Device, class Numbers, class Host>
 void load(model_trainer<Device, Numbers, Host>& into, const checkpoint& from, const std::string& name) {
   detail::all_or_none(into.ranks(), "reading a part", [&] {

@@ -12,7 +12,8 @@ namespace motet {
 
 // Of a microbatch's samples those that the rank at this place embeds.
 inline interval mine_of(interval all, const spread_place& at) {
-  const interval members = share(all.size(), at.tensor, at.tensor_member), own = share(members.size(), at.context, at.context_member);
+  const interval members = share(all.size(), at.tensor, at.tensor_member),
+                 own = share(members.size(), at.context, at.context_member);
   return {all.begin + members.begin + own.begin, all.begin + members.begin + own.end};
 }
 
@@ -23,8 +24,9 @@ struct byte_mover {
   void operator()(const std::byte* from, std::byte* to, index bytes) const { bring(self, from, to, bytes); }
 };
 
-// The microbatches of one replica of a module, as one of the ranks that hold a stage of it sees them: which samples each has, which of them this rank
-// embeds, and how their rows are shared with the others. What the samples are only the net knows, and replica_microbatches<Net> with it.
+// The microbatches of one replica of a module, as one of the ranks that hold a stage of it sees them: which
+// samples each has, which of them this rank embeds, and how their rows are shared with the others. What the
+// samples are only the net knows, and replica_microbatches<Net> with it.
 class any_microbatches {
  public:
   // Stands for a microbatch that none exceeds, whose data is never read: dry runs ask for it.
@@ -32,7 +34,8 @@ class any_microbatches {
 
   virtual ~any_microbatches() = default;
 
-  // Other shares of the same replicas, from the next cut() on. No microbatch is larger than there is room for.
+  // Other shares of the same replicas, from the next cut() on. No microbatch is larger than there is room
+  // for.
   void split(const sample_split& to) { split_ = to; }
 
   index count() const { return split_.groups * split_.microbatches; }
@@ -40,7 +43,9 @@ class any_microbatches {
   interval of(index m) const { return split_.of(m / split_.microbatches, replica_, m % split_.microbatches); }
   interval mine(index m) const { return mine_of(of(m), at_); }
   // How it is shared; null: this rank has it alone.
-  const spread* shared(index m) const { return alone() ? nullptr : m == largest ? &shared_.back() : &shared_[static_cast<std::size_t>(m)]; }
+  const spread* shared(index m) const {
+    return alone() ? nullptr : m == largest ? &shared_.back() : &shared_[static_cast<std::size_t>(m)];
+  }
   // The rows of its samples, and those that this rank's blocks work on.
   virtual sequences whole_rows(index m) const = 0;
   sequences rows(index m) const { return alone() ? whole_rows(m) : shared(m)->own; }
@@ -51,21 +56,27 @@ class any_microbatches {
   virtual void cut(const void* whole) = 0;
   // All that decides what work a microbatch's input is.
   virtual void shape(index m, std::vector<index>& into) const = 0;
-  // Bytes of a microbatch's input where operations do not read the host's memory; and its way there, after cut().
+  // Bytes of a microbatch's input where operations do not read the host's memory; and its way there, after
+  // cut().
   virtual index staged_bytes() const = 0;
   virtual void stage(index m, std::byte* to, const byte_mover& bring) = 0;
 
  protected:
-  // most: samples of a replica in a group that there is room for, when split() will change them; 0: as many as there are.
+  // most: samples of a replica in a group that there is room for, when split() will change them; 0: as many
+  // as there are.
   any_microbatches(const sample_split& split, index replica, const spread_place& at, index most)
-      : split_(split), replica_(replica), most_((most + split.microbatches - 1) / split.microbatches), at_(at) {
+      : split_(split),
+        replica_(replica),
+        most_((most + split.microbatches - 1) / split.microbatches),
+        at_(at) {
     for (index m = 0; m < count(); ++m) most_ = std::max(most_, of(m).size());
     first_rows_.resize(static_cast<std::size_t>(count()), 0);
   }
   any_microbatches(any_microbatches&&) = default;
 
   bool alone() const { return at_.tensor == 1 && at_.context == 1; }
-  // Room for what ranks share of each, the last one for dry runs. `rows`: those of as many samples as there are at most.
+  // Room for what ranks share of each, the last one for dry runs. `rows`: those of as many samples as there
+  // are at most.
   void share_rows(const any_group& tensor, const any_group& context, const sequences& rows) {
     shared_.resize(static_cast<std::size_t>(count()) + 1);
     for (spread& each : shared_) {
@@ -78,9 +89,12 @@ class any_microbatches {
   // Of a step: all its rows, and those of a microbatch, where ranks share them.
   void place_rows(index m, const sequences& step) {
     const interval all = of(m);
-    first_rows_[static_cast<std::size_t>(m)] = step.begin(all.begin + share(all.size(), at_.tensor, at_.tensor_member).begin);
+    first_rows_[static_cast<std::size_t>(m)] =
+        step.begin(all.begin + share(all.size(), at_.tensor, at_.tensor_member).begin);
   }
-  void fill_shared(index m, const sequences& whole) { rows_[static_cast<std::size_t>(m)]->fill(whole, shared_[static_cast<std::size_t>(m)]); }
+  void fill_shared(index m, const sequences& whole) {
+    rows_[static_cast<std::size_t>(m)]->fill(whole, shared_[static_cast<std::size_t>(m)]);
+  }
 
   sample_split split_;
   index replica_ = 0, most_ = 0;  // most_: samples of a microbatch

@@ -27,8 +27,11 @@ struct program_work {
     index most = 0;
     for (std::size_t p = 0; p < places.size(); ++p) {
       const stage_work& own = places[p];
-      const auto seconds = [&](double flops, double bytes) { return flops / rates.flops + bytes / rates.bytes; };
-      made.stages.push({seconds(own.forward, own.forward_group_bytes), seconds(own.backward_input, own.backward_group_bytes),
+      const auto seconds = [&](double flops, double bytes) {
+        return flops / rates.flops + bytes / rates.bytes;
+      };
+      made.stages.push({seconds(own.forward, own.forward_group_bytes),
+                        seconds(own.backward_input, own.backward_group_bytes),
                         seconds(own.backward_weight, 0), 0, own.boundary_bytes, own.boundary_bytes});
       // Weights and two moments are read and written, the gradient is read.
       made.updates.push(7.0 * 4 * static_cast<double>(parameters[p]) / rates.bytes);
@@ -44,18 +47,23 @@ struct program_work {
 
 // Found by dry runs of every stage, for every rank that holds it.
 template <class Context, class Numbers>
-program_work foretell(const model_table<Context, Numbers>& model, const program& of, const std::vector<module_choice>& choices, index samples) {
+program_work foretell(const model_table<Context, Numbers>& model, const program& of,
+                      const std::vector<module_choice>& choices, index samples) {
   program_work found;
   const list<std::int32_t> copies = replicas_of_modules(of.voices);
   for (const voice& sings : of.voices) {
     const auto module = static_cast<std::size_t>(sings.module);
     const net_outline& net = *model.of->nets[module];
     const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
-    const spread_place place{choice.tensor, sings.shard % choice.tensor, sings.shards / choice.tensor, sings.shard / choice.tensor, choice.balanced};
-    const any_group tensor(choice.tensor, sings.shard % choice.tensor), context(sings.shards / choice.tensor, sings.shard / choice.tensor);
+    const spread_place place{choice.tensor, sings.shard % choice.tensor, sings.shards / choice.tensor,
+                             sings.shard / choice.tensor, choice.balanced};
+    const any_group tensor(choice.tensor, sings.shard % choice.tensor),
+        context(sings.shards / choice.tensor, sings.shard / choice.tensor);
     const auto parts =
-        net.microbatches({samples, sings.joins(), copies[sings.module] / sings.shards, sings.group}, sings.replica, place, tensor, context, 0);
-    const std::vector<index> layers = split_layers(model.of->names[module], net.layers, sings.stages, choice.layers);
+        net.microbatches({samples, sings.joins(), copies[sings.module] / sings.shards, sings.group},
+                         sings.replica, place, tensor, context, 0);
+    const std::vector<index> layers =
+        split_layers(model.of->names[module], net.layers, sings.stages, choice.layers);
     stage_position at;
     at.learns = sings.learns;
     at.cut = {choice.tensor, sings.shard % choice.tensor};
@@ -68,7 +76,8 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
   }
   // All pairs of a group once forward, and twice backward, cut over those who meet.
   const double pairs = static_cast<double>(samples) / of.voices[0].joins();
-  found.join_flops = 6 * pairs * pairs * static_cast<double>(model.of->embedding) / static_cast<double>(of.voices.size());
+  found.join_flops =
+      6 * pairs * pairs * static_cast<double>(model.of->embedding) / static_cast<double>(of.voices.size());
   return found;
 }
 template <class Model, class Context, class Numbers>

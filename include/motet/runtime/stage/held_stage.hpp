@@ -7,8 +7,8 @@
 
 namespace motet {
 
-// One stage of a module on its rank: parameters, slots and boundary rows, and what each operation does with them. The same code for every net, cut,
-// schedule and number of microbatches.
+// One stage of a module on its rank: parameters, slots and boundary rows, and what each operation does with
+// them. The same code for every net, cut, schedule and number of microbatches.
 template <class Context, class Numbers, class Endpoint>
 class held_stage {
  public:
@@ -33,7 +33,8 @@ class held_stage {
     d_features_ = std::move(gradients);
   }
 
-  // Who is told which gradients are final while the last backward of a step runs, or each where they are kept elsewhere; nobody by default.
+  // Who is told which gradients are final while the last backward of a step runs, or each where they are kept
+  // elsewhere; nobody by default.
   void set_sink(gradient_sink sink) { sink_ = sink; }
 
   const stage_position& at() const { return at_; }
@@ -49,7 +50,9 @@ class held_stage {
   // Takes all memory; moments begin at zero.
   void prepare(const stage_needs& measured) {
     using value = typename Numbers::value;
-    if constexpr (requires { keep_weights<value>(home_.ctx, static_cast<const master*>(nullptr), index{0}); }) {
+    if constexpr (requires {
+                    keep_weights<value>(home_.ctx, static_cast<const master*>(nullptr), index{0});
+                  }) {
       if (weights_.size() > 0) drop_weights(home_.ctx, static_cast<const master*>(weights_.data()));
       weights_ = buffer_type(at_.parameters);
       keep_weights<value>(home_.ctx, static_cast<const master*>(weights_.data()), at_.parameters);
@@ -131,7 +134,8 @@ class held_stage {
     ends_type ends;  // between backward's two parts
   };
 
-  // Where a rank only begins what it does, rows may come beside its computations: await() and freed() tell when they are read.
+  // Where a rank only begins what it does, rows may come beside its computations: await() and freed() tell
+  // when they are read.
   static constexpr bool receives_ahead = requires(Endpoint& end, std::byte* to) {
     end.receive_ahead(0, 0, to, index{0});
     end.await(to);
@@ -147,17 +151,22 @@ class held_stage {
   template <class Buffer>
   void keep_for_messages([[maybe_unused]] const Buffer& memory, [[maybe_unused]] bool leaving) {
     if constexpr (requires { home_.end->keep(leaving, memory.data(), index{0}); })
-      for (auto& each : home_.end->keep(leaving, memory.data(), memory.size() * static_cast<index>(sizeof(stream)))) kept_.push_back(std::move(each));
+      for (auto& each :
+           home_.end->keep(leaving, memory.data(), memory.size() * static_cast<index>(sizeof(stream))))
+        kept_.push_back(std::move(each));
   }
 
   all_views views() const { return all_views(static_cast<std::size_t>(home_.threads), net_.views()); }
   matrix<master> rows_of_features(Context& ctx, index samples) const {
-    return {ctx.memory.template take<master>(samples * net_.of->embedding), samples, net_.of->embedding, net_.of->embedding};
+    return {ctx.memory.template take<master>(samples * net_.of->embedding), samples, net_.of->embedding,
+            net_.of->embedding};
   }
   microbatch_state& state(std::int32_t m) { return state_of_[static_cast<std::size_t>(m)]; }
   slot& slot_of(std::int32_t m) { return slots_[static_cast<std::size_t>(state(m).slot)]; }
   index rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
-  index bytes_of(std::int32_t m) const { return rows_of(m) * net_.of->width * static_cast<index>(sizeof(stream)); }
+  index bytes_of(std::int32_t m) const {
+    return rows_of(m) * net_.of->width * static_cast<index>(sizeof(stream));
+  }
   Context& context(const arena& memory, std::int32_t m) {
     home_.ctx.memory = memory;
     home_.ctx.draws.first_row = parts_.first_row(m);
@@ -166,9 +175,12 @@ class held_stage {
   }
   motet::weights<Numbers> w() const { return {weights_.data(), at_.cut}; }
   // Where gradients are kept elsewhere, the addresses of weights stand for them.
-  motet::gradients<Numbers> g() const { return {at_.sums_each ? weights_.data() : gradients_.data(), at_.cut}; }
+  motet::gradients<Numbers> g() const {
+    return {at_.sums_each ? weights_.data() : gradients_.data(), at_.cut};
+  }
 
-  // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that a message empties. False: none is free.
+  // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that a message empties.
+  // False: none is free.
   bool outgoing(int kind, std::int32_t m, matrix<stream>& to) {
     held_stage* const neighbour = kind == 2 ? before_ : after_;
     stream* const data = neighbour != nullptr ? neighbour->in_[kind].take(m) : out_[kind].take(m, *home_.end);
@@ -202,14 +214,15 @@ class held_stage {
     return outgoing(2, m, ends.dx);
   }
 
-  // All that decides what work an operation gives; memory of the context is told by the context. Numbers are read where they lie: those of a microbatch's input
-  // in the same place in each step.
+  // All that decides what work an operation gives; memory of the context is told by the context. Numbers are
+  // read where they lie: those of a microbatch's input in the same place in each step.
   auto shape_of(op what, std::int32_t m, const ends_type& ends) {
     return [this, what, m, &ends](std::vector<index>& into) {
       const auto address = [](const auto* at) { return reinterpret_cast<index>(at); };
       const bool kept = at_.learns && !at_.remade && what != op::forward_only;
-      into.insert(into.end(), {address(this), static_cast<index>(what), address(weights_.data()), kept ? address(slot_of(m).memory.data()) : 0,
-                               address(ends.x.data), address(ends.y.data), address(ends.features.data), address(ends.dy.data),
+      into.insert(into.end(), {address(this), static_cast<index>(what), address(weights_.data()),
+                               kept ? address(slot_of(m).memory.data()) : 0, address(ends.x.data),
+                               address(ends.y.data), address(ends.features.data), address(ends.dy.data),
                                address(ends.d_features.data), address(ends.dx.data), m, rows_of(m)});
       parts_.shape(m, into);
     };
@@ -239,7 +252,9 @@ class held_stage {
     const auto shape = shape_of(kind == 1 ? op::re_forward : op::forward, m, ends);
     if (at_.remade) {
       context(home_.work, m);
-      home_.together(shape, passing_, [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, aside(ctx)); });
+      home_.together(shape, passing_, [&](Context& ctx, kept_views&) {
+        net_.infer(ctx, at_.range, w(), parts_, m, aside(ctx));
+      });
       return true;
     }
     for (std::size_t i = 0; i < slots_.size() && own.slot == -1; ++i)
@@ -253,7 +268,9 @@ class held_stage {
       into.note(keeps.memory);
     }
     context(home_.work, m);
-    home_.together(shape, into.kept, [&](Context& ctx, kept_views& kept) { net_.forward(ctx, at_.range, w(), parts_, m, aside(ctx), kept); });
+    home_.together(shape, into.kept, [&](Context& ctx, kept_views& kept) {
+      net_.forward(ctx, at_.range, w(), parts_, m, aside(ctx), kept);
+    });
     return true;
   }
   bool forward(const instruction& it, std::int32_t) { return keep(0, it.microbatch); }
@@ -272,10 +289,11 @@ class held_stage {
     if (!backward_ends(m, ends)) return false;
     Context& ctx = context(home_.work, m);
     if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
-    home_.together(shape_of(op::backward, m, ends), at_.remade ? passing_ : slot_of(m).kept, [&](Context& on, kept_views& kept) {
-      if (at_.remade) remake(on, net_, at_.range, w(), parts_, m, ends, kept);
-      net_.backward(on, at_.range, w(), parts_, m, ends, kept, g());
-    });
+    home_.together(shape_of(op::backward, m, ends), at_.remade ? passing_ : slot_of(m).kept,
+                   [&](Context& on, kept_views& kept) {
+                     if (at_.remade) remake(on, net_, at_.range, w(), parts_, m, ends, kept);
+                     net_.backward(on, at_.range, w(), parts_, m, ends, kept, g());
+                   });
     ctx.sink = {};
     free(m);
     return true;
@@ -287,8 +305,9 @@ class held_stage {
     if (!backward_ends(m, ends)) return false;
     slot& from = slot_of(m);
     Context& ctx = context(from.at, m);
-    home_.together(shape_of(op::backward_input, m, ends), from.kept,
-                   [&](Context& on, kept_views& kept) { net_.backward_input(on, at_.range, w(), parts_, m, ends, kept); });
+    home_.together(shape_of(op::backward_input, m, ends), from.kept, [&](Context& on, kept_views& kept) {
+      net_.backward_input(on, at_.range, w(), parts_, m, ends, kept);
+    });
     from.note(ctx.memory);
     state(m).ends = ends;
     return true;
@@ -299,7 +318,9 @@ class held_stage {
     Context& ctx = context(from.at, m);
     if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
     home_.together(shape_of(op::backward_weight, m, state(m).ends), from.kept,
-                   [&](Context& on, kept_views& kept) { net_.backward_weight(on, at_.range, w(), parts_, m, state(m).ends, kept, g()); });
+                   [&](Context& on, kept_views& kept) {
+                     net_.backward_weight(on, at_.range, w(), parts_, m, state(m).ends, kept, g());
+                   });
     ctx.sink = {};
     from.note(ctx.memory);
     free(m);
@@ -317,7 +338,8 @@ class held_stage {
     if (to == nullptr) return false;
     auto* const data = reinterpret_cast<std::byte*>(to);
     const std::int32_t tag = home_.sheet->tags[number];
-    if constexpr (receives_ahead) return home_.end->receive_ahead(tag, it.peer, data, bytes_of(it.microbatch));
+    if constexpr (receives_ahead)
+      return home_.end->receive_ahead(tag, it.peer, data, bytes_of(it.microbatch));
     else return home_.end->receive(tag, it.peer, data, bytes_of(it.microbatch));
   }
 

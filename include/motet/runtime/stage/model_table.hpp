@@ -32,11 +32,12 @@ struct loss_table {
   using master = typename Numbers::master;
   using real = typename Context::real;
   bool tells = false;
-  real (*pair)(Context&, const master* w, master* g, matrix<master> a, matrix<master> b, double share, matrix<master> da,
-               matrix<master> db) = nullptr;
-  real (*tell)(Context&, const master* w, master* g, const pair_part<master>& of, double share, master* numbers) = nullptr;
-  real (*part)(Context&, const master* w, master* g, const pair_part<master>& of, double share, const master* own, const master* others,
-               matrix<master> d_rows) = nullptr;
+  real (*pair)(Context&, const master* w, master* g, matrix<master> a, matrix<master> b, double share,
+               matrix<master> da, matrix<master> db) = nullptr;
+  real (*tell)(Context&, const master* w, master* g, const pair_part<master>& of, double share,
+               master* numbers) = nullptr;
+  real (*part)(Context&, const master* w, master* g, const pair_part<master>& of, double share,
+               const master* own, const master* others, matrix<master> d_rows) = nullptr;
 };
 
 template <class Context, class Numbers>
@@ -52,7 +53,8 @@ template <class Model, class Indices = std::make_index_sequence<Model::size>>
 struct model_outlines;
 template <class Model, std::size_t... I>
 struct model_outlines<Model, std::index_sequence<I...>> {
-  static constexpr std::array<const net_outline*, Model::size> nets{&outline_of_net<typename Model::template module_at<I>::net>...};
+  static constexpr std::array<const net_outline*, Model::size> nets{
+      &outline_of_net<typename Model::template module_at<I>::net>...};
   static constexpr model_outline all{Model::names,
                                      Model::frozen,
                                      nets,
@@ -65,23 +67,25 @@ struct model_outlines<Model, std::index_sequence<I...>> {
                                      limit_of<typename Model::loss>,
                                      [] { return Model::parameters(); },
                                      [] { return layer::parameters_of<typename Model::loss>("join"); }};
-  static std::array<const void*, Model::size> inputs(const typename Model::batch& of) { return {&std::get<I>(of)...}; }
+  static std::array<const void*, Model::size> inputs(const typename Model::batch& of) {
+    return {&std::get<I>(of)...};
+  }
 };
 
 template <class Loss, class Context, class Numbers>
 constexpr loss_table<Context, Numbers> make_loss_table() {
   using master = typename Numbers::master;
-  static_assert(spread_loss<Loss, Context, master, master>, "motet: a loss that ranks share needs part(), and tell() if it tells");
+  static_assert(spread_loss<Loss, Context, master, master>,
+                "motet: a loss that ranks share needs part(), and tell() if it tells");
   loss_table<Context, Numbers> made;
   made.tells = Loss::tells;
-  made.pair = [](Context& ctx, const master* w, master* g, matrix<master> a, matrix<master> b, double share, matrix<master> da, matrix<master> db) {
-    return Loss::pair(ctx, w, g, a, b, share, da, db);
-  };
+  made.pair = [](Context& ctx, const master* w, master* g, matrix<master> a, matrix<master> b, double share,
+                 matrix<master> da, matrix<master> db) { return Loss::pair(ctx, w, g, a, b, share, da, db); };
   if constexpr (Loss::tells)
-    made.tell = [](Context& ctx, const master* w, master* g, const pair_part<master>& of, double share, master* numbers) {
-      return Loss::tell(ctx, w, g, of, share, numbers);
-    };
-  made.part = [](Context& ctx, const master* w, master* g, const pair_part<master>& of, double share, const master* own, const master* others,
+    made.tell = [](Context& ctx, const master* w, master* g, const pair_part<master>& of, double share,
+                   master* numbers) { return Loss::tell(ctx, w, g, of, share, numbers); };
+  made.part = [](Context& ctx, const master* w, master* g, const pair_part<master>& of, double share,
+                 const master* own, const master* others,
                  matrix<master> d_rows) { return Loss::part(ctx, w, g, of, share, own, others, d_rows); };
   return made;
 }
@@ -92,7 +96,8 @@ template <class Model, class Context, class Numbers, std::size_t... I>
 struct model_tables<Model, Context, Numbers, std::index_sequence<I...>> {
   static constexpr std::array<const net_table<Context, Numbers>*, Model::size> nets{
       &table_of_net<typename Model::template module_at<I>::net, Context, Numbers>...};
-  static constexpr model_table<Context, Numbers> all{&model_outlines<Model>::all, nets, make_loss_table<typename Model::loss, Context, Numbers>()};
+  static constexpr model_table<Context, Numbers> all{
+      &model_outlines<Model>::all, nets, make_loss_table<typename Model::loss, Context, Numbers>()};
 };
 
 }  // namespace detail
@@ -100,7 +105,8 @@ struct model_tables<Model, Context, Numbers, std::index_sequence<I...>> {
 template <class Model>
 inline constexpr const model_outline& outline_of_model = detail::model_outlines<Model>::all;
 template <class Model, class Context, class Numbers>
-inline constexpr const model_table<Context, Numbers>& table_of_model = detail::model_tables<Model, Context, Numbers>::all;
+inline constexpr const model_table<Context, Numbers>& table_of_model =
+    detail::model_tables<Model, Context, Numbers>::all;
 
 // Where a batch's inputs lie, module after module.
 template <class Model>

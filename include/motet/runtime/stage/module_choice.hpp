@@ -9,12 +9,14 @@ namespace motet {
 
 // What a program leaves open about a module.
 struct module_choice {
-  std::vector<index> layers{};         // of each stage; empty: as even as possible
-  std::vector<std::uint8_t> remade{};  // of each stage, whether backward makes again what it needs; empty: none does
-  std::int32_t tensor = 1;             // of a stage's shards, those that cut the columns of its layers; the others cut the rows of samples
-  bool balanced = true;                // context parts of equal work under a causal mask
-  bool shard_optimizer = false;        // ranks with equal parameters share the optimizer's work and state
-  bool shard_gradients = false;        // and keep gradients of no more than that
+  std::vector<index> layers{};  // of each stage; empty: as even as possible
+  // of each stage, whether backward makes again what it needs; empty: none does
+  std::vector<std::uint8_t> remade{};
+  // of a stage's shards, those that cut the columns of its layers; the others cut the rows of samples
+  std::int32_t tensor = 1;
+  bool balanced = true;          // context parts of equal work under a causal mask
+  bool shard_optimizer = false;  // ranks with equal parameters share the optimizer's work and state
+  bool shard_gradients = false;  // and keep gradients of no more than that
 };
 
 }  // namespace motet

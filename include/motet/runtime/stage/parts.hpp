@@ -23,10 +23,12 @@ index first_not_finite(const T* data, index count) {
   return -1;
 }
 
-// How the input of a net is sized and cut. A net with an input type of its own specialises this. Where a device has memory of its own, stage()
-// brings there what operations read by bring(from, to, count), to an address that is a multiple of 64, and tells the input with it; the rest stays
-// with the host. staged_bytes() says how much memory that takes at most. shape() tells all that decides what work it is; same(), whether two are one
-// input, by where they lie; first_bad_sample(), if it is there, the first sample with a number that is not finite, or -1.
+// How the input of a net is sized and cut. A net with an input type of its own specialises this. Where a
+// device has memory of its own, stage() brings there what operations read by bring(from, to, count), to an
+// address that is a multiple of 64, and tells the input with it; the rest stays with the host. staged_bytes()
+// says how much memory that takes at most. shape() tells all that decides what work it is; same(), whether
+// two are one input, by where they lie; first_bad_sample(), if it is there, the first sample with a number
+// that is not finite, or -1.
 template <class Net, class Input = typename Net::input>
 struct input_traits;
 
@@ -39,7 +41,8 @@ struct input_traits<Net, pictures> {
   static index longest() { return 1; }
   static pictures largest(index samples) { return {nullptr, samples}; }
   static bool fits(const pictures& all, index samples) {
-    return all.samples <= samples && (!all.are_packed() || Net::config.channels <= packed_pictures::most_channels);
+    return all.samples <= samples &&
+           (!all.are_packed() || Net::config.channels <= packed_pictures::most_channels);
   }
   static pictures slice(const pictures& all, index first, index count, storage&) {
     if (!all.are_packed()) return {all.pixels + first * pixels, count};
@@ -49,7 +52,8 @@ struct input_traits<Net, pictures> {
   }
   // Floats, or packed pictures behind the list of them.
   static index staged_bytes(const pictures& all) {
-    return packed_list(all.samples) + all.samples * packed_pictures::most_bytes(Net::config.channels, Net::config.image);
+    return packed_list(all.samples) +
+           all.samples * packed_pictures::most_bytes(Net::config.channels, Net::config.image);
   }
   template <class Bring>
   static pictures stage(const pictures& all, std::byte* to, Bring&& bring) {
@@ -66,16 +70,19 @@ struct input_traits<Net, pictures> {
     there.packed.each = there.packed.origin = each;
     if (all.samples == 0) return there;
     const packed_picture& last = from.each[all.samples - 1];
-    const index count =
-        last.at - from.each[0].at + (last.pitch > 0 ? static_cast<index>(last.pitch) * last.height : pixels * static_cast<index>(sizeof(float)));
+    const index count = last.at - from.each[0].at +
+                        (last.pitch > 0 ? static_cast<index>(last.pitch) * last.height
+                                        : pixels * static_cast<index>(sizeof(float)));
     if (count > staged_bytes(all) - packed_list(all.samples))
-      fail(step_too_large, std::to_string(all.samples) + " packed pictures of " + std::to_string(count) + " bytes");
+      fail(step_too_large,
+           std::to_string(all.samples) + " packed pictures of " + std::to_string(count) + " bytes");
     bring(from.each, each, all.samples);
     bring(from.of(0), bytes, count);
     return there;
   }
   static bool same(const pictures& a, const pictures& b) {
-    return a.pixels == b.pixels && a.samples == b.samples && a.packed.bytes == b.packed.bytes && a.packed.each == b.packed.each;
+    return a.pixels == b.pixels && a.samples == b.samples && a.packed.bytes == b.packed.bytes &&
+           a.packed.each == b.packed.each;
   }
   static index first_bad_sample(const pictures& all) {
     if (all.are_packed()) return -1;  // bytes are finite
@@ -87,11 +94,14 @@ struct input_traits<Net, pictures> {
     into.insert(into.end(), {all.samples, all.are_packed() ? 1 : 0});
     if (!all.are_packed()) return;
     for (const auto& numbers : {all.packed.factor, all.packed.shift})
-      for (index c = 0; c < packed_pictures::most_channels; ++c) into.push_back(std::bit_cast<std::int32_t>(numbers[c]));
+      for (index c = 0; c < packed_pictures::most_channels; ++c)
+        into.push_back(std::bit_cast<std::int32_t>(numbers[c]));
   }
 
  private:
-  static index packed_list(index samples) { return round_up(samples * static_cast<index>(sizeof(packed_picture)), 64); }
+  static index packed_list(index samples) {
+    return round_up(samples * static_cast<index>(sizeof(packed_picture)), 64);
+  }
 };
 
 template <class Net>
@@ -110,10 +120,13 @@ struct input_traits<Net, tokens> {
   static tokens slice(const tokens& all, index first, index count, storage& offsets) {
     const index start = all.seq.begin(first);
     if (all.seq.offsets == nullptr) return {all.ids + start, {count, all.seq.length, nullptr}};
-    for (index s = 0; s <= count; ++s) offsets[static_cast<std::size_t>(s)] = all.seq.begin(first + s) - start;
+    for (index s = 0; s <= count; ++s)
+      offsets[static_cast<std::size_t>(s)] = all.seq.begin(first + s) - start;
     return {all.ids + start, {count, 0, offsets.data()}};
   }
-  static index staged_bytes(const tokens& all) { return all.seq.rows() * static_cast<index>(sizeof(std::int32_t)); }
+  static index staged_bytes(const tokens& all) {
+    return all.seq.rows() * static_cast<index>(sizeof(std::int32_t));
+  }
   template <class Bring>
   static tokens stage(const tokens& all, std::byte* to, Bring&& bring) {
     auto* const ids = reinterpret_cast<std::int32_t*>(to);
@@ -121,17 +134,20 @@ struct input_traits<Net, tokens> {
     return {ids, all.seq};
   }
   static bool same(const tokens& a, const tokens& b) {
-    return a.ids == b.ids && a.seq.samples == b.seq.samples && a.seq.length == b.seq.length && a.seq.offsets == b.seq.offsets;
+    return a.ids == b.ids && a.seq.samples == b.seq.samples && a.seq.length == b.seq.length &&
+           a.seq.offsets == b.seq.offsets;
   }
   static void shape(const tokens& all, std::vector<index>& into) {
     into.insert(into.end(), {all.seq.samples, all.seq.offsets == nullptr ? all.seq.length : -1});
-    if (all.seq.offsets != nullptr) into.insert(into.end(), all.seq.offsets, all.seq.offsets + all.seq.samples + 1);
+    if (all.seq.offsets != nullptr)
+      into.insert(into.end(), all.seq.offsets, all.seq.offsets + all.seq.samples + 1);
   }
 };
 
 template <class Net>
 index first_bad_sample(const typename Net::input& all) {
-  if constexpr (requires { input_traits<Net>::first_bad_sample(all); }) return input_traits<Net>::first_bad_sample(all);
+  if constexpr (requires { input_traits<Net>::first_bad_sample(all); })
+    return input_traits<Net>::first_bad_sample(all);
   else return -1;
 }
 
@@ -143,7 +159,8 @@ class batch_parts {
 
   batch_parts(index samples, index parts) : samples_(samples), parts_(static_cast<std::size_t>(parts)) {
     if (samples < 1 || parts < 1 || parts > samples)
-      fail(bad_training_option, "a batch of " + std::to_string(samples) + " samples in " + std::to_string(parts) + " parts");
+      fail(bad_training_option,
+           "a batch of " + std::to_string(samples) + " samples in " + std::to_string(parts) + " parts");
     const index most = (samples + parts - 1) / parts;
     for (index p = 0; p < parts; ++p) rooms_.push_back(rooms(most, all{}));
   }
@@ -154,7 +171,8 @@ class batch_parts {
     const index count = input_traits<net<0>>::samples(std::get<0>(whole));
     const auto parts = static_cast<index>(parts_.size());
     if (parts > 1 && count < parts)
-      fail(bad_training_option, "a batch of " + std::to_string(count) + " samples in " + std::to_string(parts) + " parts");
+      fail(bad_training_option,
+           "a batch of " + std::to_string(count) + " samples in " + std::to_string(parts) + " parts");
   }
   std::span<const batch> cut(const batch& whole) {
     require(whole);
@@ -171,7 +189,9 @@ class batch_parts {
   // The most that cut() accepts, for a dry run: its data is never read.
   std::span<const batch> largest() {
     const auto parts = static_cast<index>(parts_.size());
-    for (index p = 0; p < parts; ++p) parts_[static_cast<std::size_t>(p)] = largest_of(samples_ * (p + 1) / parts - samples_ * p / parts, all{});
+    for (index p = 0; p < parts; ++p)
+      parts_[static_cast<std::size_t>(p)] =
+          largest_of(samples_ * (p + 1) / parts - samples_ * p / parts, all{});
     return parts_;
   }
   static batch largest_batch(index samples) { return largest_of(samples, all{}); }
@@ -196,12 +216,15 @@ class batch_parts {
   template <std::size_t... I>
   bool fits(const batch& whole, std::index_sequence<I...>) const {
     const index count = input_traits<net<0>>::samples(std::get<0>(whole));
-    return ((input_traits<net<I>>::fits(std::get<I>(whole), samples_) && input_traits<net<I>>::samples(std::get<I>(whole)) == count) && ...);
+    return ((input_traits<net<I>>::fits(std::get<I>(whole), samples_) &&
+             input_traits<net<I>>::samples(std::get<I>(whole)) == count) &&
+            ...);
   }
   template <std::size_t... I>
   void cut_one(const batch& whole, index part, index first, index last, std::index_sequence<I...>) {
     const auto at = static_cast<std::size_t>(part);
-    parts_[at] = batch(input_traits<net<I>>::slice(std::get<I>(whole), first, last - first, std::get<I>(rooms_[at]))...);
+    parts_[at] = batch(
+        input_traits<net<I>>::slice(std::get<I>(whole), first, last - first, std::get<I>(rooms_[at]))...);
   }
 
   index samples_;

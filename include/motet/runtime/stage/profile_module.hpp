@@ -29,17 +29,20 @@ inline double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// The embedding, a block or the tail of a tower as a stage runs them, on this thread alone, with random numbers for what other parts would bring.
+// The embedding, a block or the tail of a tower as a stage runs them, on this thread alone, with random
+// numbers for what other parts would bring.
 template <tower_part Which, class Net, class Context, class Numbers>
 class timed_part {
  public:
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
-  using part = std::conditional_t<Which == tower_part::before, typename Net::embed,
-                                  std::conditional_t<Which == tower_part::block, typename Net::body::block, typename Net::tail>>;
+  using part = std::conditional_t<
+      Which == tower_part::before, typename Net::embed,
+      std::conditional_t<Which == tower_part::block, typename Net::body::block, typename Net::tail>>;
   // What goes out: rows of the stream, or features.
   using out_number = std::conditional_t<Which == tower_part::behind, master, stream>;
-  static constexpr index width = Net::stage::width, out = Which == tower_part::behind ? Net::stage::embedding : width;
+  static constexpr index width = Net::stage::width,
+                         out = Which == tower_part::behind ? Net::stage::embedding : width;
 
   timed_part(const replica_microbatches<Net>& parts, tensor_cut cut)
       : parts_(parts),
@@ -125,13 +128,15 @@ class timed_part {
   template <class T>
   static void draw(std::string_view name, const buffer<T>& into, double scale) {
     const random_stream draws(1, name);
-    for (index i = 0; i < into.size(); ++i) into[i] = static_cast<T>(static_cast<float>(scale * draws.normal(static_cast<std::uint64_t>(i))));
+    for (index i = 0; i < into.size(); ++i)
+      into[i] = static_cast<T>(static_cast<float>(scale * draws.normal(static_cast<std::uint64_t>(i))));
   }
   weights<Numbers> w() const { return layer::part<part>(weights<Numbers>{w_.data(), cut_}); }
   gradients<Numbers> g() const { return layer::part<part>(gradients<Numbers>{g_.data(), cut_}); }
-  view<const stream, width> x() const { return {x_.data(), rows_.rows()}; }   // (rows, width)
-  view<stream, width> dx() const { return {dx_.data(), rows_.rows()}; }       // (rows, width)
-  view<out_number, out> y() const { return {y_.data(), out_rows_}; }          // (rows, width) or (samples, embedding)
+  view<const stream, width> x() const { return {x_.data(), rows_.rows()}; }  // (rows, width)
+  view<stream, width> dx() const { return {dx_.data(), rows_.rows()}; }      // (rows, width)
+  // (rows, width) or (samples, embedding)
+  view<out_number, out> y() const { return {y_.data(), out_rows_}; }
   view<const out_number, out> dy() const { return {dy_.data(), out_rows_}; }  // likewise
 
   void forward(Context& ctx, saved_type& s) const {
@@ -195,8 +200,9 @@ class timed_part {
 
 }  // namespace detail
 
-// Measures a module on this thread: what a rank's part of each layer takes at each degree and number of samples, exchanges left out. `of` says what else
-// it stands for (tower_of). Every part is run alone, with the first member's cut of its parameters, which is no smaller than the others'.
+// Measures a module on this thread: what a rank's part of each layer takes at each degree and number of
+// samples, exchanges left out. `of` says what else it stands for (tower_of). Every part is run alone, with
+// the first member's cut of its parameters, which is no smaller than the others'.
 template <class Module, class Context, class Numbers>
 module_profile profile_module(const tower_outline& of, const profile_options& how) {
   using net = typename Module::net;
@@ -207,7 +213,8 @@ module_profile profile_module(const tower_outline& of, const profile_options& ho
       const index most = net::config.tower().attention.shape().kv_heads;
       if (degree < 1 || degree > most)
         fail(reason_messages[static_cast<int>(reason::too_many_tensor_parts)],
-             std::string(Module::name) + " over " + std::to_string(degree) + " ranks, wanted 1 to " + std::to_string(most));
+             std::string(Module::name) + " over " + std::to_string(degree) + " ranks, wanted 1 to " +
+                 std::to_string(most));
     }
     const spread_place place{degree, 0};
     silent_group others(degree, 0);
@@ -222,7 +229,8 @@ module_profile profile_module(const tower_outline& of, const profile_options& ho
         return detail::timed_part<Which, net, Context, Numbers>(parts, cut).measure(!Module::frozen, how);
       };
       add_point(found, {degree, static_cast<double>(samples), times.template operator()<tower_part::before>(),
-                        times.template operator()<tower_part::block>(), times.template operator()<tower_part::behind>()});
+                        times.template operator()<tower_part::block>(),
+                        times.template operator()<tower_part::behind>()});
     }
   }
   return found;

@@ -12,24 +12,28 @@ namespace motet {
 
 namespace detail {
 
-// Rows that a microbatch brings again meet stages that wait for them only if all stages of its module run it again, or none.
+// Rows that a microbatch brings again meet stages that wait for them only if all stages of its module run it
+// again, or none.
 inline void check_replays(const score& order) {
   list<std::int32_t> replays(order.cells(), 0);
   for (const std::int64_t code : order.codes())
-    if (const cue each(code); each.what == op::re_forward) ++replays[order.voices()[each.voice].cell(each.stage, each.microbatch)];
+    if (const cue each(code); each.what == op::re_forward)
+      ++replays[order.voices()[each.voice].cell(each.stage, each.microbatch)];
   for (const voice& each : order.voices())
     for (std::int32_t s = 1; s < each.stages; ++s)
       for (std::int32_t m = 0; m < each.microbatches; ++m)
         if (replays[each.cell(s, m)] != replays[each.cell(s - 1, m)])
-          fail(program_does_not_fit, "microbatch " + std::to_string(m) + " of module " + std::to_string(each.module) +
-                                         " runs forward again on stage " + std::to_string(replays[each.cell(s, m)] > 0 ? s : s - 1) +
+          fail(program_does_not_fit, "microbatch " + std::to_string(m) + " of module " +
+                                         std::to_string(each.module) + " runs forward again on stage " +
+                                         std::to_string(replays[each.cell(s, m)] > 0 ? s : s - 1) +
                                          " and not on its neighbour");
 }
 
 }  // namespace detail
 
-// The program of a score for a model, with the names of its modules. The score's modules are the model's, in their order; each has one voice, all meet
-// in one join, and those that are frozen go forward only (schedule/compose.hpp: without_backward).
+// The program of a score for a model, with the names of its modules. The score's modules are the model's, in
+// their order; each has one voice, all meet in one join, and those that are frozen go forward only
+// (schedule/compose.hpp: without_backward).
 inline program program_for(const model_outline& model, const score& order, bool update) {
   const auto wrong = [](const std::string& what) { fail(program_does_not_fit, what); };
   const auto size = static_cast<std::int32_t>(model.size());
@@ -37,13 +41,16 @@ inline program program_for(const model_outline& model, const score& order, bool 
   bool learns = false;
   for (const voice& each : order.voices()) {
     if (each.module < 0 || each.module >= size)
-      wrong("the program has a module " + std::to_string(each.module) + ", the model " + std::to_string(size));
+      wrong("the program has a module " + std::to_string(each.module) + ", the model " +
+            std::to_string(size));
     const auto module = static_cast<std::size_t>(each.module);
     const std::string name(model.names[module]);
     ++voices[each.module];
     if (each.join != 0) wrong(name + " does not meet the others in join 0");
-    if (each.learns && model.frozen[module]) wrong(name + " is frozen in the model and learns in the program");
-    if (!each.learns && !model.frozen[module]) wrong(name + " learns in the model and is frozen in the program");
+    if (each.learns && model.frozen[module])
+      wrong(name + " is frozen in the model and learns in the program");
+    if (!each.learns && !model.frozen[module])
+      wrong(name + " learns in the model and is frozen in the program");
     learns = learns || each.learns;
   }
   list<label> names;

@@ -7,17 +7,19 @@
 
 namespace motet {
 
-// Samples of random numbers, as long as a net takes them: what a net computes does not depend on them, so they serve to time it. A net with an input type of
-// its own specialises this.
+// Samples of random numbers, as long as a net takes them: what a net computes does not depend on them, so
+// they serve to time it. A net with an input type of its own specialises this.
 template <class Net, class Input = typename Net::input>
 class random_input;
 
 template <class Net>
 class random_input<Net, pictures> {
  public:
-  explicit random_input(index samples, std::uint64_t seed = 0) : samples_(samples), pixels_(samples * input_traits<Net>::pixels) {
+  explicit random_input(index samples, std::uint64_t seed = 0)
+      : samples_(samples), pixels_(samples * input_traits<Net>::pixels) {
     const random_stream draws(seed, "pixels");
-    for (index i = 0; i < pixels_.size(); ++i) pixels_[i] = static_cast<float>(draws.normal(static_cast<std::uint64_t>(i)));
+    for (index i = 0; i < pixels_.size(); ++i)
+      pixels_[i] = static_cast<float>(draws.normal(static_cast<std::uint64_t>(i)));
   }
   pictures all() const { return {pixels_.data(), samples_}; }
 
@@ -29,10 +31,12 @@ class random_input<Net, pictures> {
 template <class Net>
 class random_input<Net, tokens> {
  public:
-  explicit random_input(index samples, std::uint64_t seed = 0) : samples_(samples), ids_(samples * Net::config.context) {
+  explicit random_input(index samples, std::uint64_t seed = 0)
+      : samples_(samples), ids_(samples * Net::config.context) {
     const random_stream draws(seed, "tokens");
     for (index i = 0; i < ids_.size(); ++i)
-      ids_[i] = static_cast<std::int32_t>(draws.below(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(Net::config.vocabulary)));
+      ids_[i] = static_cast<std::int32_t>(
+          draws.below(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(Net::config.vocabulary)));
   }
   tokens all() const { return {ids_.data(), {samples_, Net::config.context, nullptr}}; }
 

@@ -9,8 +9,9 @@
 
 namespace motet {
 
-// A rank as its stages see it: what it computes with. Where the host's processors compute, that is a team of threads, the rank's own and others that wait
-// for its work; where they only begin what a GPU does, the rank's own thread.
+// A rank as its stages see it: what it computes with. Where the host's processors compute, that is a team of
+// threads, the rank's own and others that wait for its work; where they only begin what a GPU does, the
+// rank's own thread.
 template <class Context, class Numbers, class Endpoint>
 struct rank_state {
   using context = Context;
@@ -63,7 +64,8 @@ struct rank_state {
   // The same of work that may be recorded, which leaves views for each thread: body(ctx, views).
   template <class Shape, class Body>
   void together(Shape&& shape, std::vector<kept_views>& kept, Body&& body) {
-    if (threads > 1) return together([&](Context& on, int t) { body(on, kept[static_cast<std::size_t>(t)]); });
+    if (threads > 1)
+      return together([&](Context& on, int t) { body(on, kept[static_cast<std::size_t>(t)]); });
     run_recorded(
         ctx, shape, [&](Context& on) { body(on, kept[0]); }, kept[0]);
   }
@@ -77,7 +79,8 @@ struct rank_state {
     else return nobody{};
   }
   arena scratch_of(int thread) const {
-    return scratch_each_ > 0 ? arena(scratch_memory.data() + thread * scratch_each_, scratch_each_) : arena(nowhere<std::byte>(), 0);
+    return scratch_each_ > 0 ? arena(scratch_memory.data() + thread * scratch_each_, scratch_each_)
+                             : arena(nowhere<std::byte>(), 0);
   }
 
   index scratch_each_ = 0;

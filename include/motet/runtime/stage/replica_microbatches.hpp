@@ -6,7 +6,8 @@
 
 namespace motet {
 
-// The microbatches of one replica of a module with their samples. Memory is taken once; microbatches lie where the step's batch does.
+// The microbatches of one replica of a module with their samples. Memory is taken once; microbatches lie
+// where the step's batch does.
 template <class Net>
 class replica_microbatches final : public any_microbatches {
  public:
@@ -14,9 +15,10 @@ class replica_microbatches final : public any_microbatches {
   using input = typename Net::input;
 
   // One replica on one rank.
-  replica_microbatches(index samples, index groups, index in_group) : replica_microbatches(sample_split{samples, groups, 1, in_group}, 0, {}) {}
-  replica_microbatches(const sample_split& split, index replica, const spread_place& at, const any_group& tensor = {}, const any_group& context = {},
-                       index most = 0)
+  replica_microbatches(index samples, index groups, index in_group)
+      : replica_microbatches(sample_split{samples, groups, 1, in_group}, 0, {}) {}
+  replica_microbatches(const sample_split& split, index replica, const spread_place& at,
+                       const any_group& tensor = {}, const any_group& context = {}, index most = 0)
       : any_microbatches(split, replica, at, most) {
     const index mine = mine_of({0, most_}, at_).size();
     largest_ = traits::largest(mine);
@@ -27,7 +29,9 @@ class replica_microbatches final : public any_microbatches {
     for (index m = 0; m < count(); ++m) wholes_.push_back(traits::room(most_));
   }
 
-  const input& operator[](index m) const { return m == largest ? largest_ : inputs_[static_cast<std::size_t>(m)]; }
+  const input& operator[](index m) const {
+    return m == largest ? largest_ : inputs_[static_cast<std::size_t>(m)];
+  }
   // The same with its data elsewhere, until the next cut().
   void move(index m, const input& to) { inputs_[static_cast<std::size_t>(m)] = to; }
   sequences whole_rows(index m) const override { return Net::rows((*this)[m]); }
@@ -47,7 +51,8 @@ class replica_microbatches final : public any_microbatches {
   index staged_bytes() const override { return traits::staged_bytes(largest_); }
   void stage(index m, std::byte* to, const byte_mover& bring) override {
     const auto by_bytes = [&]<class T>(const T* from, T* at, index count) {
-      bring(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(at), count * static_cast<index>(sizeof(T)));
+      bring(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(at),
+            count * static_cast<index>(sizeof(T)));
     };
     move(m, traits::stage((*this)[m], to, by_bytes));
   }

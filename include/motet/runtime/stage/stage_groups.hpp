@@ -9,8 +9,9 @@
 
 namespace motet {
 
-// Which ranks compute a stage together and which sum its gradients, for all stages of a program: lists of members, made alike on every rank. The ranks
-// that hold a stage of a replica are its context parts, and within each of these its tensor parts.
+// Which ranks compute a stage together and which sum its gradients, for all stages of a program: lists of
+// members, made alike on every rank. The ranks that hold a stage of a replica are its context parts, and
+// within each of these its tensor parts.
 class stage_groups {
  public:
   // Places in the lists below; -1: the rank is alone.
@@ -23,7 +24,8 @@ class stage_groups {
   stage_groups(const program& of, std::vector<std::int32_t> tensor_degrees)
       : tensor_(std::move(tensor_degrees)), of_places_(static_cast<std::size_t>(of.places.size())) {
     std::map<group_key, std::int32_t> known;
-    // Ranks that compute together do so in one order, whatever the stage, so equal groups are one. Sums may come in any order and have one each.
+    // Ranks that compute together do so in one order, whatever the stage, so equal groups are one. Sums may
+    // come in any order and have one each.
     std::map<std::vector<std::int32_t>, std::int32_t> equal;
     std::vector<std::vector<std::int32_t>> members;
     for (const voice& each : of.voices) {
@@ -31,7 +33,8 @@ class stage_groups {
         for (int kind = 0; kind < 4; ++kind) {
           // What tensor does not cut is nothing apart where it cuts nothing.
           if ((kind >= cut && !each.learns) || (kind == shared && tensor_of(each) == 1)) continue;
-          const auto [at, made] = known.try_emplace(key_of(each, s, kind), static_cast<std::int32_t>(members.size()));
+          const auto [at, made] =
+              known.try_emplace(key_of(each, s, kind), static_cast<std::int32_t>(members.size()));
           if (made) members.emplace_back();
           members[static_cast<std::size_t>(at->second)].push_back(of.place(each, s));
         }
@@ -53,7 +56,9 @@ class stage_groups {
 
   const std::vector<std::vector<std::int32_t>>& compute() const { return compute_; }
   const std::vector<std::vector<std::int32_t>>& reduce() const { return reduce_; }
-  const places& of(const voice& sings, std::int32_t stage) const { return of_places_[static_cast<std::size_t>(sings.first_place + stage)]; }
+  const places& of(const voice& sings, std::int32_t stage) const {
+    return of_places_[static_cast<std::size_t>(sings.first_place + stage)];
+  }
 
   std::int32_t tensor_of(const voice& sings) const { return tensor_[static_cast<std::size_t>(sings.module)]; }
   std::int32_t context_of(const voice& sings) const { return sings.shards / tensor_of(sings); }
@@ -79,7 +84,8 @@ class stage_groups {
     places& own = of_places_[static_cast<std::size_t>(each.first_place + stage)];
     return kind == tensor ? own.tensor : kind == context ? own.context : kind == cut ? own.cut : own.shared;
   }
-  std::int32_t settle(const std::vector<std::int32_t>& members, int kind, std::map<std::vector<std::int32_t>, std::int32_t>& equal) {
+  std::int32_t settle(const std::vector<std::int32_t>& members, int kind,
+                      std::map<std::vector<std::int32_t>, std::int32_t>& equal) {
     if (members.size() < 2) return -1;
     auto& all = kind <= context ? compute_ : reduce_;
     const auto next = static_cast<std::int32_t>(all.size());

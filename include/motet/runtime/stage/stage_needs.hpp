@@ -28,21 +28,23 @@ struct stage_memory {
   index boundaries = 0;  // rows that come in and go out
   index total() const { return weights + gradients + optimizer + slots + boundaries; }
   void add(const stage_memory& other) {
-    for (const auto field :
-         {&stage_memory::weights, &stage_memory::gradients, &stage_memory::optimizer, &stage_memory::slots, &stage_memory::boundaries})
+    for (const auto field : {&stage_memory::weights, &stage_memory::gradients, &stage_memory::optimizer,
+                             &stage_memory::slots, &stage_memory::boundaries})
       this->*field += other.*field;
   }
 };
 
 struct stage_needs {
   stage_memory own;
-  index slot = 0;               // bytes of one
-  index work = 0, scratch = 0;  // the most that an operation takes for itself, in memory that all stages of a rank share
+  index slot = 0;  // bytes of one
+  // the most that an operation takes for itself, in memory that all stages of a rank share
+  index work = 0, scratch = 0;
 };
 
 // All ends of a stage for dry runs over the largest microbatch, which follow no address.
 template <class Context, class Numbers>
-stage_ends<Numbers> dry_ends(const net_table<Context, Numbers>& net, stage_range range, const any_microbatches& parts) {
+stage_ends<Numbers> dry_ends(const net_table<Context, Numbers>& net, stage_range range,
+                             const any_microbatches& parts) {
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
   stage_ends<Numbers> ends;
@@ -50,27 +52,35 @@ stage_ends<Numbers> dry_ends(const net_table<Context, Numbers>& net, stage_range
   const matrix<stream> rows{nowhere<stream>(), parts.rows(parts.largest).rows(), width, width};
   if (!net.is_first(range)) ends.x = ends.dx = rows;
   if (!net.is_last(range)) ends.dy = ends.y = rows;
-  else ends.d_features = ends.features = matrix<master>{nowhere<master>(), parts.whole_rows(parts.largest).samples, features, features};
+  else
+    ends.d_features = ends.features =
+        matrix<master>{nowhere<master>(), parts.whole_rows(parts.largest).samples, features, features};
   return ends;
 }
 
-// What backward needs of a microbatch, made again from the rows that came in; those that go out are made too, and dropped.
+// What backward needs of a microbatch, made again from the rows that came in; those that go out are made too,
+// and dropped.
 template <class Context, class Numbers>
-void remake(Context& ctx, const net_table<Context, Numbers>& net, stage_range range, weights<Numbers> w, const any_microbatches& parts, index m,
-            stage_ends<Numbers> ends, kept_views& kept) {
+void remake(Context& ctx, const net_table<Context, Numbers>& net, stage_range range, weights<Numbers> w,
+            const any_microbatches& parts, index m, stage_ends<Numbers> ends, kept_views& kept) {
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
   const index width = net.of->width, features = net.of->embedding;
   net.reserve(ctx, range, parts, m, kept, w.cut);
   if (net.is_last(range))
-    ends.features = {ctx.memory.template take<master>(ends.d_features.rows * features), ends.d_features.rows, features, features};
-  else ends.y = {ctx.memory.template take<stream>(parts.rows(m).rows() * width), parts.rows(m).rows(), width, width};
+    ends.features = {ctx.memory.template take<master>(ends.d_features.rows * features), ends.d_features.rows,
+                     features, features};
+  else
+    ends.y = {ctx.memory.template take<stream>(parts.rows(m).rows() * width), parts.rows(m).rows(), width,
+              width};
   net.forward(ctx, range, w, parts, m, ends, kept);
 }
 
-// Counted by dry runs of every operation over the largest microbatch, for each of so many threads: shares are not always equal.
+// Counted by dry runs of every operation over the largest microbatch, for each of so many threads: shares are
+// not always equal.
 template <class Context, class Numbers>
-stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_position& at, const any_microbatches& parts, int threads = 1) {
+stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_position& at,
+                          const any_microbatches& parts, int threads = 1) {
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
   constexpr index largest = any_microbatches::largest;
@@ -96,11 +106,14 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   const index of_parameters = at.parameters * static_cast<index>(sizeof(master));
   found.own.weights = of_parameters;
   // Where products keep copies in their own precision, these are there too.
-  if constexpr (requires(Context& ctx, const master* w) { keep_weights<typename Numbers::value>(ctx, w, index{0}); })
+  if constexpr (requires(Context& ctx, const master* w) {
+                  keep_weights<typename Numbers::value>(ctx, w, index{0});
+                })
     if constexpr (sizeof(typename Numbers::value) < sizeof(master))
       found.own.weights += at.parameters * static_cast<index>(sizeof(typename Numbers::value));
   const index rows = parts.rows(largest).rows();
-  for (int kind = 0; kind < 3; ++kind) found.own.boundaries += (at.in[kind] + at.out[kind]) * boundary_bytes<stream>(rows, net.of->width);
+  for (int kind = 0; kind < 3; ++kind)
+    found.own.boundaries += (at.in[kind] + at.out[kind]) * boundary_bytes<stream>(rows, net.of->width);
   const weights<Numbers> w{nowhere<master>(), at.cut};
   temporaries([&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });
   if (!at.learns) return found;
@@ -119,7 +132,8 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   const arena slot = dry({}, [&](Context& ctx) { net.reserve(ctx, at.range, parts, largest, kept, at.cut); });
   found.slot = slot.mark();
   temporaries([&](Context& ctx) {
-    if (net.is_last(at.range)) ctx.memory.template take<master>(ends.features.rows * net.of->embedding);  // when it runs again
+    // when it runs again
+    if (net.is_last(at.range)) ctx.memory.template take<master>(ends.features.rows * net.of->embedding);
     net.forward(ctx, at.range, w, parts, largest, ends, kept);
   });
   temporaries([&](Context& ctx) { net.backward(ctx, at.range, w, parts, largest, ends, kept, g); });

@@ -24,19 +24,23 @@ double bytes_of_group(const Profile& costs, const spread_place& at) {
   double sum = 0;
   for (const auto& each : costs) {
     const std::string_view name = each.name;
-    if (name == "gather rows") sum += each.bytes * (tensor - 1) / (tensor + 1);          // own rows, and those of all
-    if (name == "sum rows") sum += each.bytes * (tensor - 1) / (tensor + 2);             // those of all, own rows twice
-    if (name.starts_with("exchange ")) sum += each.bytes / 2 * (context - 1) / context;  // as many before as after
+    // own rows, and those of all
+    if (name == "gather rows") sum += each.bytes * (tensor - 1) / (tensor + 1);
+    // those of all, own rows twice
+    if (name == "sum rows") sum += each.bytes * (tensor - 1) / (tensor + 2);
+    // as many before as after
+    if (name.starts_with("exchange ")) sum += each.bytes / 2 * (context - 1) / context;
   }
   return sum;
 }
 
 }  // namespace detail
 
-// Counted by dry runs over the largest microbatch. A backward that makes again what it needs has the forward in its input part.
+// Counted by dry runs over the largest microbatch. A backward that makes again what it needs has the forward
+// in its input part.
 template <class Context, class Numbers>
-stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_position& at, const any_microbatches& parts,
-                         const spread_place& place = {}) {
+stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_position& at,
+                         const any_microbatches& parts, const spread_place& place = {}) {
   using master = typename Numbers::master;
   using profile = std::remove_pointer_t<decltype(Context{}.costs)>;
   constexpr index largest = any_microbatches::largest;
@@ -52,9 +56,11 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
   };
 
   stage_work found;
-  found.boundary_bytes = static_cast<double>(parts.rows(largest).rows() * net.of->width) * sizeof(typename Numbers::stream);
+  found.boundary_bytes =
+      static_cast<double>(parts.rows(largest).rows() * net.of->width) * sizeof(typename Numbers::stream);
   const weights<Numbers> w{nowhere<master>(), at.cut};
-  found.forward = dry(found.forward_group_bytes, [&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });
+  found.forward = dry(found.forward_group_bytes,
+                      [&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });
   if (!at.learns) return found;
   const gradients<Numbers> g{nowhere<master>(), at.cut};
   kept_views kept = net.views();

@@ -19,9 +19,10 @@ void move_over(C& ctx, const T* from, T* to, index count) {
 }
 }  // namespace detail
 
-// Inputs of a model's modules where a device's operations read them: room for a batch, taken once; and, where wanted, a second one, to which the next
-// batch comes while the device works. From there it is moved over by the device itself, as what is recorded of a step reads the first room: that takes a
-// hundredth of the way from the host.
+// Inputs of a model's modules where a device's operations read them: room for a batch, taken once; and, where
+// wanted, a second one, to which the next batch comes while the device works. From there it is moved over by
+// the device itself, as what is recorded of a step reads the first room: that takes a hundredth of the way
+// from the host.
 template <class Model, class Device, bool Shares = Device::shares_memory>
 class staged_inputs {
  public:
@@ -30,7 +31,9 @@ class staged_inputs {
   using input = typename Model::template module_at<I>::input;
 
   // Bytes for `samples` samples of each module, twice for who brings ahead.
-  static index bytes(index samples, bool ahead = false) { return (ahead ? 2 : 1) * bytes_of(batch_parts<Model>::largest_batch(samples), all{}); }
+  static index bytes(index samples, bool ahead = false) {
+    return (ahead ? 2 : 1) * bytes_of(batch_parts<Model>::largest_batch(samples), all{});
+  }
   void prepare(Device& device, index samples, bool ahead = false) {
     ahead_.reset();
     take(device, rooms_, batch_parts<Model>::largest_batch(samples), all{});
@@ -58,7 +61,8 @@ class staged_inputs {
     begin_all(ctx, rooms_, largest, all{});
     if (ahead) move_all(ctx, largest, all{});
   }
-  // Begins to bring what bring() is asked for next. It stays as it is until the context's stream has passed that.
+  // Begins to bring what bring() is asked for next. It stays as it is until the context's stream has passed
+  // that.
   template <class C>
   void bring_ahead(C& ctx, const batch& next) {
     begin_all(ctx, second_, next, all{});
@@ -96,7 +100,9 @@ class staged_inputs {
   }
   template <std::size_t I, class C>
   static input<I> begin_one(C& ctx, const rooms& to, const input<I>& from) {
-    return traits<I>::stage(from, to[I].data(), [&](const auto* data, auto* at, index count) { detail::begin_bring(ctx, data, at, count); });
+    return traits<I>::stage(from, to[I].data(), [&](const auto* data, auto* at, index count) {
+      detail::begin_bring(ctx, data, at, count);
+    });
   }
   template <class C, std::size_t... I>
   batch move_all(C& ctx, const batch& from, std::index_sequence<I...>) const {

@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// The inputs of a rank's microbatches where its operations reach them. They are brought at the beginning of each step, all at once; what the rank
-// computes then waits for them.
+// The inputs of a rank's microbatches where its operations reach them. They are brought at the beginning of
+// each step, all at once; what the rank computes then waits for them.
 template <class Context>
 class staged_microbatches {
  public:
@@ -19,8 +19,9 @@ class staged_microbatches {
   }
   // After cut(), which finds them in the host's memory.
   void stage(Context& ctx, any_microbatches& of) const {
-    const byte_mover by{&ctx,
-                        [](void* to, const std::byte* from, std::byte* at, index count) { bring(*static_cast<Context*>(to), from, at, count); }};
+    const byte_mover by{&ctx, [](void* to, const std::byte* from, std::byte* at, index count) {
+                          bring(*static_cast<Context*>(to), from, at, count);
+                        }};
     for (index m = 0; m < of.count(); ++m) of.stage(m, memory_.data() + m * each_, by);
     brought(ctx);
   }

@@ -14,8 +14,9 @@ index boundary_bytes(index rows, index width) {
   return round_up(rows * width * static_cast<index>(sizeof(T)), arena::alignment);
 }
 
-// Buffers for rows that come into a stage. A microbatch has one from the moment that its rows may come until nobody reads them any more. Of those that are
-// free it gets the one that was longest: then all depends on the order of the microbatches alone, and is the same in each step.
+// Buffers for rows that come into a stage. A microbatch has one from the moment that its rows may come until
+// nobody reads them any more. Of those that are free it gets the one that was longest: then all depends on
+// the order of the microbatches alone, and is the same in each step.
 template <class T, class Buffer = buffer<T>>
 class boundary_pool {
  public:
@@ -38,7 +39,8 @@ class boundary_pool {
     int& own = buffer_of_[static_cast<std::size_t>(m)];
     if (own >= 0) return of(m);
     for (std::size_t i = 0; i < holder_.size(); ++i)
-      if (holder_[i] < 0 && (own < 0 || freed_[i] < freed_[static_cast<std::size_t>(own)])) own = static_cast<int>(i);
+      if (holder_[i] < 0 && (own < 0 || freed_[i] < freed_[static_cast<std::size_t>(own)]))
+        own = static_cast<int>(i);
     if (own < 0) return nullptr;
     holder_[static_cast<std::size_t>(own)] = m;
     return of(m);
@@ -86,7 +88,8 @@ class boundary_ring {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (entries_[i].microbatch != m || entries_[i].tag >= 0) continue;
       entries_[i].tag = tag;
-      end.send(tag, peer, reinterpret_cast<const std::byte*>(memory_.data() + static_cast<index>(i) * stride_), bytes);
+      end.send(tag, peer,
+               reinterpret_cast<const std::byte*>(memory_.data() + static_cast<index>(i) * stride_), bytes);
       return;
     }
   }

@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// Calls visit(place in the local flat buffer, place within the whole tensor, count) for what a rank holds of a parameter, in stretches as long as can
-// be.
+// Calls visit(place in the local flat buffer, place within the whole tensor, count) for what a rank holds of
+// a parameter, in stretches as long as can be.
 template <class Visit>
 void each_run(const parameter& of, Visit&& visit) {
   for (const parameter_slice& each : of.slices()) {
@@ -15,7 +15,8 @@ void each_run(const parameter& of, Visit&& visit) {
       visit(each.offset, each.rows.begin * of.width, each.size());
       continue;
     }
-    for (index r = each.rows.begin, at = each.offset; r < each.rows.end; ++r, at += columns) visit(at, r * of.width + each.columns.begin, columns);
+    for (index r = each.rows.begin, at = each.offset; r < each.rows.end; ++r, at += columns)
+      visit(at, r * of.width + each.columns.begin, columns);
   }
 }
 

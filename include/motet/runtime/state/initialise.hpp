@@ -14,14 +14,15 @@ namespace motet {
 
 namespace detail {
 
-// Element (r, c) of a square's sine positions: row r stands for place (r / side, r % side); the first half of the columns comes from the one, the second
-// from the other.
+// Element (r, c) of a square's sine positions: row r stands for place (r / side, r % side); the first half of
+// the columns comes from the one, the second from the other.
 inline double sine_of(const parameter& of, index r, index c) {
   const auto side = static_cast<index>(std::sqrt(static_cast<double>(of.rows)));
   const index place = r - (of.rows - side * side), quarter = of.width / 4;
   if (place < 0 || c >= 4 * quarter) return 0;
   const auto along = static_cast<double>(c < 2 * quarter ? place / side : place % side);
-  const double angle = along * std::pow(10000.0, -static_cast<double>(c % quarter) / static_cast<double>(quarter));
+  const double angle =
+      along * std::pow(10000.0, -static_cast<double>(c % quarter) / static_cast<double>(quarter));
   return (c / quarter) % 2 == 0 ? std::sin(angle) : std::cos(angle);
 }
 
@@ -40,15 +41,17 @@ void start(const parameter& of, const random_stream& draws, index element, index
       break;
     case fill::normal:
       for (index i = 0; i < count; ++i)
-        to[i] = static_cast<Master>(static_cast<float>(draws.normal(static_cast<std::uint64_t>(element + i))) * of.start.scale);
+        to[i] = static_cast<Master>(
+            static_cast<float>(draws.normal(static_cast<std::uint64_t>(element + i))) * of.start.scale);
       break;
   }
 }
 
 }  // namespace detail
 
-// Fills a flat buffer as the parameters say, of each what is held of it. A value depends on (seed, name, element) alone, so that every plan starts with
-// the same numbers. What lies between the parameters becomes zero. One thread does it here, one draw after the other.
+// Fills a flat buffer as the parameters say, of each what is held of it. A value depends on (seed, name,
+// element) alone, so that every plan starts with the same numbers. What lies between the parameters becomes
+// zero. One thread does it here, one draw after the other.
 template <class Master>
 void initialise(std::span<const parameter> parameters, std::uint64_t seed, Master* data, index size) {
   std::fill_n(data, size, Master(0));
@@ -58,9 +61,11 @@ void initialise(std::span<const parameter> parameters, std::uint64_t seed, Maste
     });
 }
 
-// The same bits, where a context works: by all its threads, or by a GPU. All of a team call it, and see the numbers when all have returned.
+// The same bits, where a context works: by all its threads, or by a GPU. All of a team call it, and see the
+// numbers when all have returned.
 template <class Context, class Master>
-void initialise(Context& ctx, std::span<const parameter> parameters, std::uint64_t seed, Master* data, index size) {
+void initialise(Context& ctx, std::span<const parameter> parameters, std::uint64_t seed, Master* data,
+                index size) {
   zero(ctx, data, size);
   std::vector<Master> made;
   for (const parameter& each : parameters) {
@@ -69,7 +74,8 @@ void initialise(Context& ctx, std::span<const parameter> parameters, std::uint64
     if (each.start.kind == fill::normal) {
       for (const parameter_slice& held : each.slices()) {
         const index columns = held.columns.size();
-        draw_normals(ctx, draws, held.rows.begin * each.width + held.columns.begin, each.width, each.start.scale,
+        draw_normals(ctx, draws, held.rows.begin * each.width + held.columns.begin, each.width,
+                     each.start.scale,
                      matrix<Master>{data + held.offset, held.rows.size(), columns, columns});
       }
       continue;

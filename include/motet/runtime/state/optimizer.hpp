@@ -11,7 +11,8 @@
 
 namespace motet {
 
-// AdamW (Loshchilov and Hutter, ICLR'19). Decay is decoupled, and only for parameters that ask for it: not for norms, biases and single numbers.
+// AdamW (Loshchilov and Hutter, ICLR'19). Decay is decoupled, and only for parameters that ask for it: not
+// for norms, biases and single numbers.
 struct adamw_settings {
   double beta1 = 0.9;
   double beta2 = 0.98;
@@ -27,13 +28,15 @@ struct parameter_run {
   bool decay = false;
 };
 
-// Covers [0, trainable) by as few runs as the parameters' decay allows. Gaps between tensors are zero and stay zero, so they join a neighbour.
+// Covers [0, trainable) by as few runs as the parameters' decay allows. Gaps between tensors are zero and
+// stay zero, so they join a neighbour.
 inline std::vector<parameter_run> decay_runs(std::span<const parameter> parameters, index trainable) {
   std::vector<parameter_run> runs;
   for (const parameter& each : parameters) {
     if (each.offset >= trainable) continue;
     const index end = std::min(each.offset + parameter_space(each.held()), trainable);
-    if (!runs.empty() && runs.back().decay == each.decay && runs.back().offset + runs.back().size == each.offset) {
+    if (!runs.empty() && runs.back().decay == each.decay &&
+        runs.back().offset + runs.back().size == each.offset) {
       runs.back().size = end - runs.back().offset;
     } else {
       runs.push_back({each.offset, end - each.offset, each.decay});

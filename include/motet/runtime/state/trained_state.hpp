@@ -17,8 +17,8 @@ struct step_result {
   double seconds = 0;
 };
 
-// What training makes, without the types of the model that made it: flat buffers, and the names and places of the tensors in them. The moments
-// cover the first `trainable` elements only.
+// What training makes, without the types of the model that made it: flat buffers, and the names and places of
+// the tensors in them. The moments cover the first `trainable` elements only.
 struct trained_state {
   std::span<const parameter> parameters;
   float* weights = nullptr;
@@ -39,7 +39,13 @@ struct flat_state {
   trained_state view(std::span<const parameter> parameters)
     requires std::is_same_v<Master, float>
   {
-    return {parameters, weights.data(), first.data(), second.data(), static_cast<index>(weights.size()), static_cast<index>(first.size()), updates};
+    return {parameters,
+            weights.data(),
+            first.data(),
+            second.data(),
+            static_cast<index>(weights.size()),
+            static_cast<index>(first.size()),
+            updates};
   }
 };
 

@@ -21,7 +21,8 @@ namespace motet {
 
 struct trainer_config {
   index batch = 64;  // most samples of a step
-  index parts = 1;   // that a step's batch is cut into when memory holds fewer; negatives still come from the whole batch
+  // that a step's batch is cut into when memory holds fewer; negatives still come from the whole batch
+  index parts = 1;
   std::uint64_t seed = 1;
   adamw_settings optimizer{};
   bool clamp_scale = true;  // keeps the loss's number at or below its limit, such as CLIP's scale below 100
@@ -33,14 +34,16 @@ struct training_plan {
   index weights = 0, gradients = 0, optimizer = 0;  // bytes
   index arena = 0;                                  // bytes, shared
   index scratch = 0;                                // bytes, of all threads
-  index inputs = 0;                                 // bytes, of a batch or two, where the device has memory of its own
-  double flops = 0;                                 // of forward and backward, nothing computed twice
-  double flops_run = 0;                             // as run: accumulation computes the features twice
+  // bytes, of a batch or two, where the device has memory of its own
+  index inputs = 0;
+  double flops = 0;      // of forward and backward, nothing computed twice
+  double flops_run = 0;  // as run: accumulation computes the features twice
   index total() const { return weights + gradients + optimizer + arena + scratch + inputs; }
 };
 
-// Weights, gradients and AdamW's moments of a model in flat buffers on one device, and the step that moves them. After prepare() a step allocates
-// nothing. All that a run needs to go on exactly: state(). Batches lie in the host's memory.
+// Weights, gradients and AdamW's moments of a model in flat buffers on one device, and the step that moves
+// them. After prepare() a step allocates nothing. All that a run needs to go on exactly: state(). Batches lie
+// in the host's memory.
 template <class Model, class Device, class Numbers>
 class device_trainer {
  public:
@@ -52,7 +55,10 @@ class device_trainer {
   using buffer = typename Device::template buffer<T>;  // of the device
 
   device_trainer(Device& device, const trainer_config& config)
-      : device_(device), config_(config), parameters_(Model::parameters()), parts_(config.batch, config.parts) {
+      : device_(device),
+        config_(config),
+        parameters_(Model::parameters()),
+        parts_(config.batch, config.parts) {
     list();
   }
   device_trainer(const device_trainer&) = delete;
@@ -64,7 +70,8 @@ class device_trainer {
     const auto found = dry_run();
     training_plan out;
     constexpr index bytes = static_cast<index>(sizeof(master));
-    out.weights = Model::parameter_size * bytes + device_.template weight_copy_bytes<typename Numbers::value, master>(Model::parameter_size);
+    out.weights = Model::parameter_size * bytes +
+                  device_.template weight_copy_bytes<typename Numbers::value, master>(Model::parameter_size);
     out.gradients = Model::trainable_size * bytes;
     out.optimizer = 2 * Model::trainable_size * bytes;
     out.arena = found.memory;
@@ -82,7 +89,8 @@ class device_trainer {
       }
       update(ctx, gradients_of(ctx, parts_.largest()), 0);
     });
-    found.cover(device_.plan([&](auto& ctx) { embed_all(ctx, batch_parts<Model>::largest_batch(part_samples()), all{}); }));
+    found.cover(device_.plan(
+        [&](auto& ctx) { embed_all(ctx, batch_parts<Model>::largest_batch(part_samples()), all{}); }));
     return found;
   }
   // Forward and backward of this batch, nothing computed twice: what utilisation is counted by.
@@ -113,13 +121,17 @@ class device_trainer {
     updates_ = 0;
   }
 
-  // Before step(): the batch of the step after it, which comes to the device meanwhile. It stays as it is until its own step has returned.
+  // Before step(): the batch of the step after it, which comes to the device meanwhile. It stays as it is
+  // until its own step has returned.
   void expect(const batch& next) {
-    if (!config_.ahead) fail(bad_training_option, "expect() without trainer_config::ahead: there is room for the batch of a step alone");
+    if (!config_.ahead)
+      fail(bad_training_option,
+           "expect() without trainer_config::ahead: there is room for the batch of a step alone");
     parts_.require(next);
     if constexpr (!Device::shares_memory) expected_ = next;
   }
-  // Forward, backward, clipping and one update at this learning rate. When a number is not finite: MT-R01, and the weights are as before.
+  // Forward, backward, clipping and one update at this learning rate. When a number is not finite: MT-R01,
+  // and the weights are as before.
   step_result step(const batch& whole, double rate) {
     const auto started = std::chrono::steady_clock::now();
     parts_.require(whole);
@@ -137,7 +149,8 @@ class device_trainer {
     step_result result;
     result.rate = rate;
     bool updated = false;
-    device_.run_step([&](std::vector<index>& into) { tell_shape(parts, into); }, [&](auto& ctx) { return gradients_of(ctx, parts); },
+    device_.run_step([&](std::vector<index>& into) { tell_shape(parts, into); },
+                     [&](auto& ctx) { return gradients_of(ctx, parts); },
                      [&](auto& ctx, const auto& found) {
                        const outcome done = update(ctx, found, rate);
                        if (ctx.thread != 0) return;
@@ -149,10 +162,12 @@ class device_trainer {
     if (!updated) {
       clean_ = false;
       const auto bad = [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return std::array{first_bad_sample<typename Model::template module_at<I>::net>(std::get<I>(whole))...};
+        return std::array{
+            first_bad_sample<typename Model::template module_at<I>::net>(std::get<I>(whole))...};
       }(all{});
-      report_not_finite<master>(Model::names, bad, parameters_, on_host(weights_).data(), Model::parameter_size, on_host(gradients_).data(),
-                                Model::trainable_size, result.loss, updates_);
+      report_not_finite<master>(Model::names, bad, parameters_, on_host(weights_).data(),
+                                Model::parameter_size, on_host(gradients_).data(), Model::trainable_size,
+                                result.loss, updates_);
     }
     clean_ = true;
     ++updates_;
@@ -164,7 +179,8 @@ class device_trainer {
   template <std::size_t I>
   void embed(const typename Model::template module_at<I>::input& input, master* out) {
     using traits = input_traits<typename Model::template module_at<I>::net>;
-    if (!traits::fits(input, part_samples())) fail(step_too_large, "embedding at most " + std::to_string(part_samples()) + " samples at a time");
+    if (!traits::fits(input, part_samples()))
+      fail(step_too_large, "embedding at most " + std::to_string(part_samples()) + " samples at a time");
     device_.run(
         [&](auto& ctx) {
           if constexpr (Device::shares_memory) {
@@ -181,21 +197,30 @@ class device_trainer {
   index part_samples() const { return (config_.batch + config_.parts - 1) / config_.parts; }
   index updates() const { return updates_; }
   const std::vector<parameter>& parameters() const { return parameters_; }
-  // What a checkpoint holds (runtime/save/checkpoint.hpp), in the host's memory: the buffers themselves where the device shares them, else copies of now.
+  // What a checkpoint holds (runtime/save/checkpoint.hpp), in the host's memory: the buffers themselves where
+  // the device shares them, else copies of now.
   trained_state state() {
     static_assert(std::is_same_v<master, float>, "motet: checkpoints hold 32-bit floating point");
     if constexpr (Device::shares_memory) {
-      return {parameters_, weights_.data(), first_.data(), second_.data(), Model::parameter_size, Model::trainable_size, updates_};
+      return {parameters_,           weights_.data(),       first_.data(), second_.data(),
+              Model::parameter_size, Model::trainable_size, updates_};
     } else {
       download_all(kept_);
-      return {parameters_, kept_.weights.data(), kept_.first.data(), kept_.second.data(), Model::parameter_size, Model::trainable_size, updates_};
+      return {parameters_,
+              kept_.weights.data(),
+              kept_.first.data(),
+              kept_.second.data(),
+              Model::parameter_size,
+              Model::trainable_size,
+              updates_};
     }
   }
   // Goes on from this one, such as state() with what a checkpoint brought into it, on a prepared trainer.
   void set_state(const trained_state& from) {
     if (from.size != Model::parameter_size || from.trainable != Model::trainable_size)
-      fail(bad_training_option, "a state of " + std::to_string(from.size) + " numbers, " + std::to_string(from.trainable) +
-                                    " of which learn, for a model of " + std::to_string(Model::parameter_size) + " and " +
+      fail(bad_training_option, "a state of " + std::to_string(from.size) + " numbers, " +
+                                    std::to_string(from.trainable) + " of which learn, for a model of " +
+                                    std::to_string(Model::parameter_size) + " and " +
                                     std::to_string(Model::trainable_size));
     const auto take = [&](buffer<master>& to, const float* data) {
       if (data != to.data()) fill(to, [&](master* own) { std::copy_n(data, to.size(), own); });
@@ -210,7 +235,8 @@ class device_trainer {
   // In the device's memory. Who writes weights there asks for their address anew each time.
   master* weights() {
     if constexpr (!Device::shares_memory)
-      if (weights_.size() > 0) device_.run([&](auto& ctx) { weights_changed(ctx, weights_.data(), weights_.size()); });
+      if (weights_.size() > 0)
+        device_.run([&](auto& ctx) { weights_changed(ctx, weights_.data(), weights_.size()); });
     return weights_.data();
   }
   master* first() { return first_.data(); }
@@ -232,7 +258,8 @@ class device_trainer {
 
   template <class C>
   typename C::real contrast(C& ctx, std::span<const batch> parts) {
-    return step_of::run(ctx, motet::weights<Numbers>{weights_.data()}, motet::gradients<Numbers>{gradients_.data()}, parts);
+    return step_of::run(ctx, motet::weights<Numbers>{weights_.data()},
+                        motet::gradients<Numbers>{gradients_.data()}, parts);
   }
   // Forward and backward; depends on the parts and tell_shape() alone.
   template <class C>
@@ -248,7 +275,8 @@ class device_trainer {
     return found;
   }
   void tell_shape(std::span<const batch> parts, std::vector<index>& into) const {
-    into.insert(into.end(), {reinterpret_cast<index>(weights_.data()), clean_ ? 1 : 0, static_cast<index>(parts.size())});
+    into.insert(into.end(),
+                {reinterpret_cast<index>(weights_.data()), clean_ ? 1 : 0, static_cast<index>(parts.size())});
     for (const batch& part : parts) {
       [&]<std::size_t... I>(std::index_sequence<I...>) {
         (input_traits<typename Model::template module_at<I>::net>::shape(std::get<I>(part), into), ...);
@@ -260,24 +288,29 @@ class device_trainer {
     const bool copied = device_.template weight_copy_bytes<typename Numbers::value, master>(1) > 0;
     std::vector<adamw_run<master>> runs;
     for (const parameter_run& each : decay_runs(parameters_, Model::trainable_size)) {
-      const auto at = [&](const buffer<master>& of) { return of.size() > 0 ? of.data() + each.offset : nullptr; };
-      runs.push_back({at(weights_), at(gradients_), at(first_), at(second_), each.size, each.decay, false, copied});
+      const auto at = [&](const buffer<master>& of) {
+        return of.size() > 0 ? of.data() + each.offset : nullptr;
+      };
+      runs.push_back(
+          {at(weights_), at(gradients_), at(first_), at(second_), each.size, each.decay, false, copied});
     }
     moved_ = adamw_list(std::move(runs));
   }
-  // Loss and norm go to the host, and the update, which looks at them itself, begins before they are there. Every thread takes the same decision, as
-  // they are the same numbers on all.
+  // Loss and norm go to the host, and the update, which looks at them itself, begins before they are there.
+  // Every thread takes the same decision, as they are the same numbers on all.
   template <class C>
   outcome update(C& ctx, const sums<typename C::real>& found, double rate) {
     const auto part = enter(ctx, "optimizer");
     if constexpr (!Device::shares_memory)
       if (!expected_) used(ctx);
     const auto coming = begin_numbers(ctx, found.loss, found.squares);
-    const auto step = adamw_step_for<typename Device::adamw_step>(config_.optimizer, updates_ + 1, rate, 1, true);
+    const auto step =
+        adamw_step_for<typename Device::adamw_step>(config_.optimizer, updates_ + 1, rate, 1, true);
     adamw(ctx, moved_, step, found.loss, found.squares, config_.optimizer.clip);
     constexpr number_limit limit = limit_of<typename Model::loss>;
     if (config_.clamp_scale && limit.number >= 0)
-      clamp_to(ctx, weights_.data() + Model::loss_at + limit.number, static_cast<master>(limit.most), found.loss, found.squares);
+      clamp_to(ctx, weights_.data() + Model::loss_at + limit.number, static_cast<master>(limit.most),
+               found.loss, found.squares);
     // While the device works on all this.
     if constexpr (!Device::shares_memory)
       if (expected_ && !ctx.measuring()) {
@@ -291,9 +324,11 @@ class device_trainer {
   // `out` lies in the host's memory.
   template <std::size_t At, class C, class Input>
   void embed_into(C& ctx, const Input& input, master* out) {
-    const index mark = ctx.memory.mark(), samples = input_traits<typename Model::template module_at<At>::net>::samples(input);
+    const index mark = ctx.memory.mark(),
+                samples = input_traits<typename Model::template module_at<At>::net>::samples(input);
     view<master, Model::embedding> features(out, samples);
-    if constexpr (!Device::shares_memory) features = ctx.memory.template take_rows<master, Model::embedding>(samples);
+    if constexpr (!Device::shares_memory)
+      features = ctx.memory.template take_rows<master, Model::embedding>(samples);
     step_of::template embed<At>(ctx, motet::weights<Numbers>{weights_.data()}, input, features);
     if constexpr (!Device::shares_memory) download(ctx, features.data, out, samples * Model::embedding);
     release(ctx, mark);

@@ -40,22 +40,27 @@ inline std::vector<index> bad_samples_of(const model_outline& model, std::span<c
   return found;
 }
 
-// Says what spoilt a step, in the order in which a cause comes before its effects: the input, the weights, then the gradients.
+// Says what spoilt a step, in the order in which a cause comes before its effects: the input, the weights,
+// then the gradients.
 template <class Master>
-[[noreturn]] void report_not_finite(std::span<const std::string_view> modules, std::span<const index> bad_samples,
-                                    std::span<const parameter> parameters, const Master* weights, index size, const Master* gradients,
+[[noreturn]] void report_not_finite(std::span<const std::string_view> modules,
+                                    std::span<const index> bad_samples, std::span<const parameter> parameters,
+                                    const Master* weights, index size, const Master* gradients,
                                     index trainable, double loss, index updates) {
   const std::string step = "in step " + std::to_string(updates + 1) + " (loss " + std::to_string(loss) + ")";
   for (std::size_t k = 0; k < modules.size(); ++k)
     if (bad_samples[k] >= 0)
-      fail(not_finite,
-           "the first bad tensor is the input of \"" + std::string(modules[k]) + "\", sample " + std::to_string(bad_samples[k]) + ", " + step);
+      fail(not_finite, "the first bad tensor is the input of \"" + std::string(modules[k]) + "\", sample " +
+                           std::to_string(bad_samples[k]) + ", " + step);
   const auto tell = [&](const bad_tensor& bad, const char* kind) {
-    fail(not_finite, std::string("the first bad tensor is the ") + kind + " " + bad.name + ", element " + std::to_string(bad.element) + " is " +
-                         std::to_string(bad.value) + ", " + std::to_string(bad.bad) + " of " + std::to_string(bad.tensors) + " are bad, " + step);
+    fail(not_finite, std::string("the first bad tensor is the ") + kind + " " + bad.name + ", element " +
+                         std::to_string(bad.element) + " is " + std::to_string(bad.value) + ", " +
+                         std::to_string(bad.bad) + " of " + std::to_string(bad.tensors) + " are bad, " +
+                         step);
   };
   if (const bad_tensor bad = first_bad_tensor(parameters, weights, size); bad.bad > 0) tell(bad, "weight");
-  if (const bad_tensor bad = first_bad_tensor(parameters, gradients, trainable); bad.bad > 0) tell(bad, "gradient of");
+  if (const bad_tensor bad = first_bad_tensor(parameters, gradients, trainable); bad.bad > 0)
+    tell(bad, "gradient of");
   fail(not_finite, "weights and gradients are finite, the loss or the sum of their squares is not, " + step);
 }
 

@@ -8,7 +8,8 @@
 
 namespace motet {
 
-// Parameters that ranks hold, where the host may read and write their numbers: those themselves, or copies of them. For moments between steps.
+// Parameters that ranks hold, where the host may read and write their numbers: those themselves, or copies of
+// them. For moments between steps.
 template <class Context, class Master>
 class host_pieces {
  public:
@@ -41,7 +42,8 @@ class host_pieces {
   void see(Context& ctx, Master*& held, index count) {
     if constexpr (!works_on_host<Context>) {
       if (held == nullptr || count == 0) return;
-      copy& own = copies_.emplace_back(copy{&ctx, held, std::vector<Master>(static_cast<std::size_t>(count))});
+      copy& own =
+          copies_.emplace_back(copy{&ctx, held, std::vector<Master>(static_cast<std::size_t>(count))});
       download(ctx, static_cast<const Master*>(held), own.numbers.data(), count);
       held = own.numbers.data();
     }

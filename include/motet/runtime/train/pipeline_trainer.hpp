@@ -17,20 +17,23 @@
 namespace motet {
 
 struct pipeline_config {
-  index batch = 64;                      // samples of a step, cut evenly into the program's groups, and these into replicas and microbatches
+  // samples of a step, cut evenly into the program's groups, and these into replicas and microbatches
+  index batch = 64;
   std::vector<module_choice> modules{};  // of each module, what the program leaves open
   std::uint64_t seed = 1;
   adamw_settings optimizer{};
-  bool clamp_scale = true;    // keeps the loss's number at or below its limit, such as CLIP's scale below 100
-  bool update = true;         // false: gradients are left for the caller
-  int threads = 1;            // of each rank that lives here
-  double deadline = 600;      // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
+  bool clamp_scale = true;  // keeps the loss's number at or below its limit, such as CLIP's scale below 100
+  bool update = true;       // false: gradients are left for the caller
+  int threads = 1;          // of each rank that lives here
+  // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
+  double deadline = 600;
   resplit_options resplit{};  // whether samples move between replicas by the time that they take, and how far
 };
 
-// Trains a model by a program. The host says where its ranks live: as threads of this process (thread_ranks) or one in each of many processes
-// (process_rank), of which all then make the same calls. Weights depend on the seed alone, and a step gives the same loss and gradients within rounding,
-// whatever the program. After prepare() a step allocates nothing.
+// Trains a model by a program. The host says where its ranks live: as threads of this process (thread_ranks)
+// or one in each of many processes (process_rank), of which all then make the same calls. Weights depend on
+// the seed alone, and a step gives the same loss and gradients within rounding, whatever the program. After
+// prepare() a step allocates nothing.
 template <class Device, class Numbers, class Host>
 class model_trainer {
  public:
@@ -47,15 +50,16 @@ class model_trainer {
         placed_(
             model, ranks_.sheet(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,
             [this](std::int32_t rank) -> endpoint& { return ranks_.end(rank); },
-            [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); }, step_shares::checked(config_.resplit),
-            config_.threads),
+            [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); },
+            step_shares::checked(config_.resplit), config_.threads),
         shares_(of(), placed_.splits(), model_.names, config_.resplit) {
     if (config_.resplit.most > 1) ranks_.require_same(step_shares::identity_of(config_.resplit));
     require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
     for (const parameter& each : parameters_) places_.emplace(each.name, each.offset);
     for (const std::int32_t rank : ranks_.local_ranks())
       for (std::int32_t i = of().starts[rank]; i < of().starts[rank + 1]; ++i) {
-        const action what = of().instructions[i].what == op::optimizer_step ? action{&update, this} : placed_.action_of(i);
+        const action what =
+            of().instructions[i].what == op::optimizer_step ? action{&update, this} : placed_.action_of(i);
         if (what.run == nullptr) fail(program_does_not_fit, locate(of(), i) + " is not run by this trainer");
         ranks_.player(rank).set(i, what);
       }
@@ -82,8 +86,8 @@ class model_trainer {
       auto& there = updates_[static_cast<std::size_t>(rank)];
       const std::int32_t all = ranks_.updaters();
       if (!there)
-        there = std::make_unique<update_type>(placed_.home(rank), config_.optimizer, model_.loss_numbers, all, ranks_.member(all, rank),
-                                              ranks_.members(all));
+        there = std::make_unique<update_type>(placed_.home(rank), config_.optimizer, model_.loss_numbers, all,
+                                              ranks_.member(all, rank), ranks_.members(all));
       if (piece.parameters.data() == placed_.loss_parameters().data())
         there->hold_loss(std::move(piece), config_.clamp_scale ? model_.limit : number_limit{});
       else if (sums.ring != nullptr) there->hold(std::move(piece), *sums.ring);
@@ -101,8 +105,8 @@ class model_trainer {
     prepared_ = true;
   }
 
-  // One step, of inputs that lie there, module after module. The loss is the mean over the program's groups. When a number is not finite: MT-R01, and the
-  // weights are as before.
+  // One step, of inputs that lie there, module after module. The loss is the mean over the program's groups.
+  // When a number is not finite: MT-R01, and the weights are as before.
   step_result step(std::span<const void* const> inputs, double rate, timeline* record = nullptr) {
     const auto started = std::chrono::steady_clock::now();
     if (!prepared_) fail(bad_training_option, "step() before prepare()");
@@ -112,7 +116,8 @@ class model_trainer {
     result.rate = rate;
     double told[2] = {placed_.loss(), 0};
     for (std::size_t r = 0; r < updates_.size(); ++r)
-      if (updates_[r] && ranks_.member(ranks_.updaters(), static_cast<std::int32_t>(r)) == 0) told[1] = updates_[r]->norm();
+      if (updates_[r] && ranks_.member(ranks_.updaters(), static_cast<std::int32_t>(r)) == 0)
+        told[1] = updates_[r]->norm();
     ranks_.sum(told, 2);
     result.loss = told[0];
     result.gradient_norm = told[1];
@@ -120,8 +125,9 @@ class model_trainer {
     if (config_.update) {
       clean_ = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
       if (!clean_)
-        report_not_finite<master>(model_.names, bad_samples_of(model_, inputs), parameters_, weights().data(), model_.parameter_size,
-                                  gradients().data(), model_.trainable_size, result.loss, steps_);
+        report_not_finite<master>(model_.names, bad_samples_of(model_, inputs), parameters_, weights().data(),
+                                  model_.parameter_size, gradients().data(), model_.trainable_size,
+                                  result.loss, steps_);
       ++steps_;
     }
     if (shares_.end_step(ranks_)) placed_.split(shares_.splits());
@@ -135,10 +141,12 @@ class model_trainer {
   const std::vector<parameter>& parameters() const { return parameters_; }
   index updates() const { return steps_; }
   void set_updates(index updates) { steps_ = updates; }
-  // The flat buffer of a module that a rank of this process holds whole; null: none does, or ranks live elsewhere, which may not hold it and would have to
-  // be told: all processes do the same.
+  // The flat buffer of a module that a rank of this process holds whole; null: none does, or ranks live
+  // elsewhere, which may not hold it and would have to be told: all processes do the same.
   const master* whole_module(std::size_t module) const {
-    return static_cast<std::int32_t>(ranks_.local_ranks().size()) == of().ranks() ? placed_.whole_module(module) : nullptr;
+    return static_cast<std::int32_t>(ranks_.local_ranks().size()) == of().ranks()
+               ? placed_.whole_module(module)
+               : nullptr;
   }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<index> used_of_slots() const { return placed_.used_of_slots(); }
@@ -150,8 +158,8 @@ class model_trainer {
     shares_.set(module, to);
     placed_.split(shares_.splits());
   }
-  // Of a rank that lives here, or of all of them, between steps: what they write to checkpoints and read from them. Who changes numbers calls
-  // write_back().
+  // Of a rank that lives here, or of all of them, between steps: what they write to checkpoints and read from
+  // them. Who changes numbers calls write_back().
   static constexpr std::int32_t all_ranks = -1;
   host_pieces<typename Device::context, master> pieces(std::int32_t wanted = all_ranks) const {
     host_pieces<typename Device::context, master> found;
@@ -161,27 +169,32 @@ class model_trainer {
     return found;
   }
 
-  // All in the model's flat order, between steps; gradients where steps do not update. On every rank, and called by all.
+  // All in the model's flat order, between steps; gradients where steps do not update. On every rank, and
+  // called by all.
   std::vector<master> weights() {
-    return gathered(model_.parameter_size, [](const piece_type& piece, index at) { return piece.weights + at; });
+    return gathered(model_.parameter_size,
+                    [](const piece_type& piece, index at) { return piece.weights + at; });
   }
   std::vector<master> gradients() {
     std::vector<master> flat(static_cast<std::size_t>(model_.trainable_size), master(0));
     collect(flat, [](const piece_type& piece, index at) {
-      return piece.gradients != nullptr ? piece.gradients + (piece.sums_only ? moments_of(piece, at) : at) : nullptr;
+      return piece.gradients != nullptr ? piece.gradients + (piece.sums_only ? moments_of(piece, at) : at)
+                                        : nullptr;
     });
     // Those of the loss's numbers come in parts; the owner's are there.
     for (const std::int32_t r : ranks_.local_ranks())
       if (const auto* point = placed_.point(r); point != nullptr && !point->is_owner())
         for (index i = 0; i < model_.loss_numbers; ++i)
-          flat[static_cast<std::size_t>(model_.loss_at + i)] += number_at(placed_.home(r).ctx, point->gradients() + i);
+          flat[static_cast<std::size_t>(model_.loss_at + i)] +=
+              number_at(placed_.home(r).ctx, point->gradients() + i);
     ranks_.sum(flat.data(), static_cast<index>(flat.size()));
     return flat;
   }
   flat_state<master> state() {
     const auto moments = [&](master* piece_type::*what) {
       return gathered(model_.trainable_size, [what](const piece_type& piece, index at) {
-        return piece.*what != nullptr && moments_of(piece, at) >= 0 ? piece.*what + moments_of(piece, at) : nullptr;
+        return piece.*what != nullptr && moments_of(piece, at) >= 0 ? piece.*what + moments_of(piece, at)
+                                                                    : nullptr;
       });
     };
     return {weights(), moments(&piece_type::first), moments(&piece_type::second), steps_};
@@ -190,11 +203,12 @@ class model_trainer {
   void set_state(const flat_state<master>& from) {
     set_weights(from.weights);
     const auto set = [&](std::span<const master> flat, master* piece_type::*what) {
-      scatter(flat, model_.trainable_size, [what](const piece_type& piece, index at, const master* data, index count) {
-        if (piece.*what == nullptr) return;
-        for (index i = 0; i < count; ++i)
-          if (const index to = moments_of(piece, at + i); to >= 0) (piece.*what)[to] = data[i];
-      });
+      scatter(flat, model_.trainable_size,
+              [what](const piece_type& piece, index at, const master* data, index count) {
+                if (piece.*what == nullptr) return;
+                for (index i = 0; i < count; ++i)
+                  if (const index to = moments_of(piece, at + i); to >= 0) (piece.*what)[to] = data[i];
+              });
     };
     set(from.first, &piece_type::first);
     set(from.second, &piece_type::second);
@@ -202,7 +216,9 @@ class model_trainer {
   }
   void set_weights(std::span<const master> from) {
     scatter(from, model_.parameter_size,
-            [](const piece_type& piece, index at, const master* data, index count) { std::copy_n(data, count, piece.weights + at); });
+            [](const piece_type& piece, index at, const master* data, index count) {
+              std::copy_n(data, count, piece.weights + at);
+            });
   }
 
  private:
@@ -217,16 +233,20 @@ class model_trainer {
   static pipeline_config checked(pipeline_config config) {
     const int most = works_on_host<typename Device::context> ? 4096 : 1;
     if (config.threads < 1 || config.threads > most)
-      fail(bad_training_option, "ranks with " + std::to_string(config.threads) + " threads each, wanted 1 to " + std::to_string(most));
+      fail(bad_training_option, "ranks with " + std::to_string(config.threads) +
+                                    " threads each, wanted 1 to " + std::to_string(most));
     return config;
   }
   std::vector<std::int32_t> tensor_degrees() const {
     std::vector<std::int32_t> all(model_.size(), 1);
-    for (std::size_t k = 0; k < std::min(all.size(), config_.modules.size()); ++k) all[k] = config_.modules[k].tensor;
+    for (std::size_t k = 0; k < std::min(all.size(), config_.modules.size()); ++k)
+      all[k] = config_.modules[k].tensor;
     for (const voice& each : of().voices)
-      if (const std::int32_t tensor = all[static_cast<std::size_t>(each.module)]; tensor < 1 || each.shards % tensor != 0)
-        fail(program_does_not_fit, std::string(each.name.view()) + " has " + std::to_string(each.shards) + " shards in the program, tensor degree " +
-                                       std::to_string(tensor) + " must divide them");
+      if (const std::int32_t tensor = all[static_cast<std::size_t>(each.module)];
+          tensor < 1 || each.shards % tensor != 0)
+        fail(program_does_not_fit, std::string(each.name.view()) + " has " + std::to_string(each.shards) +
+                                       " shards in the program, tensor degree " + std::to_string(tensor) +
+                                       " must divide them");
     return all;
   }
   std::vector<std::vector<std::int32_t>> all_groups() const {
@@ -246,17 +266,21 @@ class model_trainer {
     return own.get();
   }
 
-  // Ranks of one process are there all at once, and before the first step their threads have nothing else to do.
+  // Ranks of one process are there all at once, and before the first step their threads have nothing else to
+  // do.
   void draw_weights() {
     std::vector<std::pair<std::int32_t, piece_type>> all;
-    placed_.each_piece([&](std::int32_t rank, piece_type piece, const auto&) { all.emplace_back(rank, std::move(piece)); });
+    placed_.each_piece(
+        [&](std::int32_t rank, piece_type piece, const auto&) { all.emplace_back(rank, std::move(piece)); });
     const auto draw = [&](index i) {
       const auto& [rank, piece] = all[static_cast<std::size_t>(i)];
       auto ctx = placed_.home(rank).ctx;
       initialise(ctx, piece.parameters, config_.seed, piece.weights, piece.size);
       finish(ctx);
     };
-    if (config_.threads == 1) return in_parallel(static_cast<index>(all.size()), draw, works_on_host<typename Device::context> ? 0 : 1);
+    if (config_.threads == 1)
+      return in_parallel(static_cast<index>(all.size()), draw,
+                         works_on_host<typename Device::context> ? 0 : 1);
     for (auto& [rank, piece] : all)
       placed_.home(rank).together([&](typename Device::context& ctx, int) {
         initialise(ctx, piece.parameters, config_.seed, piece.weights, piece.size);
@@ -275,7 +299,8 @@ class model_trainer {
     const std::int32_t rank = all.of().place(all.of().voices[it.voice], it.stage);
     const auto* const point = all.placed_.point(rank);
     auto& own = *all.updates_[static_cast<std::size_t>(rank)];
-    return point != nullptr ? own.stage_ready(point->loss(), point->gradients()) : own.stage_ready(nullptr, nullptr);
+    return point != nullptr ? own.stage_ready(point->loss(), point->gradients())
+                            : own.stage_ready(nullptr, nullptr);
   }
   // address(piece, element) is where it lies; null: not there.
   template <class Address>
@@ -285,7 +310,8 @@ class model_trainer {
       each_own_run(piece, [&](const parameter& each, index at, index element, index count) {
         const index to = places_.at(each.name) + element;
         for (index i = 0; i < count; ++i)
-          if (const master* const from = address(piece, at + i); from != nullptr) flat[static_cast<std::size_t>(to + i)] = *from;
+          if (const master* const from = address(piece, at + i); from != nullptr)
+            flat[static_cast<std::size_t>(to + i)] = *from;
       });
   }
   template <class Address>
@@ -299,13 +325,16 @@ class model_trainer {
   void scatter(std::span<const master> from, index size, Write&& write) {
     if (!prepared_) fail(bad_training_option, "weights before prepare()");
     if (static_cast<index>(from.size()) != size)
-      fail(bad_training_option, "got " + std::to_string(from.size()) + " numbers for a buffer of " + std::to_string(size));
+      fail(bad_training_option,
+           "got " + std::to_string(from.size()) + " numbers for a buffer of " + std::to_string(size));
     auto held = pieces();
     for (const piece_type& piece : held.all())
       for (const parameter& each : piece.parameters) {
         const index begin = places_.at(each.name);
         if (begin >= size) continue;
-        each_run(each, [&](index at, index element, index count) { write(piece, at, from.data() + begin + element, count); });
+        each_run(each, [&](index at, index element, index count) {
+          write(piece, at, from.data() + begin + element, count);
+        });
       }
     held.write_back();
   }
@@ -317,7 +346,8 @@ class model_trainer {
   Host ranks_;
   stage_groups groups_;
   group_set group_set_;
-  std::map<std::pair<std::int32_t, std::int32_t>, std::unique_ptr<group_type>> ends_;  // of each rank that lives here
+  // of each rank that lives here
+  std::map<std::pair<std::int32_t, std::int32_t>, std::unique_ptr<group_type>> ends_;
   placed_type placed_;
   step_shares shares_;
   std::vector<std::unique_ptr<update_type>> updates_;  // of each rank that learns
@@ -335,7 +365,9 @@ class pipeline_trainer : public model_trainer<Device, Numbers, Host> {
 
   pipeline_trainer(const score& order, pipeline_config config)
       : base(table_of_model<Model, typename Device::context, Numbers>, order, std::move(config)) {}
-  step_result step(const batch& whole, double rate, timeline* record = nullptr) { return base::step(inputs_of<Model>(whole), rate, record); }
+  step_result step(const batch& whole, double rate, timeline* record = nullptr) {
+    return base::step(inputs_of<Model>(whole), rate, record);
+  }
 };
 
 }  // namespace motet

@@ -15,7 +15,8 @@ namespace motet {
 // What a rank holds, in bytes, before anything is allocated.
 struct rank_memory {
   stage_memory stages;
-  index features = 0;           // of the whole step, their gradients, what a join gathers, and the numbers of the loss
+  // of the whole step, their gradients, what a join gathers, and the numbers of the loss
+  index features = 0;
   index packing = 0;            // where small gradients are put together to be summed
   index inputs = 0;             // of all microbatches, where operations do not reach the host's memory
   index work = 0, scratch = 0;  // temporaries, shared by all of its stages; scratch is of each thread
@@ -23,8 +24,9 @@ struct rank_memory {
   index total() const { return stages.total() + features + packing + inputs + work + scratch * threads; }
 };
 
-// A model on some ranks of a program: every stage of every module that these hold, with the rows between them, the join behind them, and the sums of
-// gradients over ranks. Each instruction has its action here, but updates.
+// A model on some ranks of a program: every stage of every module that these hold, with the rows between
+// them, the join behind them, and the sums of gradients over ranks. Each instruction has its action here, but
+// updates.
 template <class Context, class Numbers, class Endpoint, class Group>
 class placed_model {
  public:
@@ -41,11 +43,13 @@ class placed_model {
     ring_type* ring = nullptr;
   };
 
-  // ranks: those that live here. end(rank) is that rank's end of the transport; group(set, number, rank) its end of a group, set 0 for those that
-  // compute together and 1 for those that sum gradients. choices: of each module. room: for which shares of the replicas memory is planned.
+  // ranks: those that live here. end(rank) is that rank's end of the transport; group(set, number, rank) its
+  // end of a group, set 0 for those that compute together and 1 for those that sum gradients. choices: of
+  // each module. room: for which shares of the replicas memory is planned.
   template <class End, class Groups>
-  placed_model(const model_type& model, const score_sheet& sheet, index samples, const std::vector<module_choice>& choices,
-               std::span<const std::int32_t> ranks, const stage_groups& groups, End end, Groups group, const resplit_options& room = {},
+  placed_model(const model_type& model, const score_sheet& sheet, index samples,
+               const std::vector<module_choice>& choices, std::span<const std::int32_t> ranks,
+               const stage_groups& groups, End end, Groups group, const resplit_options& room = {},
                int threads = 1)
       : model_(model),
         sheet_(sheet),
@@ -57,11 +61,13 @@ class placed_model {
     for (const voice& each : of().voices) {
       const index parts = splits_[each.module].replicas * each.group;
       if (samples % groups_ == 0 && samples / groups_ >= parts) continue;
-      fail(bad_training_option, "a batch of " + std::to_string(samples) + " samples in " + std::to_string(groups_) + " groups of " +
-                                    std::to_string(parts) + " microbatches for " + std::string(each.name.view()));
+      fail(bad_training_option, "a batch of " + std::to_string(samples) + " samples in " +
+                                    std::to_string(groups_) + " groups of " + std::to_string(parts) +
+                                    " microbatches for " + std::string(each.name.view()));
     }
     buffer_counts buffers;
-    if (const finding found = count_buffers(of(), buffers); !found.ok()) fail(reason_messages[static_cast<int>(found.why)], detail_of(of(), found));
+    if (const finding found = count_buffers(of(), buffers); !found.ok())
+      fail(reason_messages[static_cast<int>(found.why)], detail_of(of(), found));
     homes_.resize(static_cast<std::size_t>(of().ranks()));
     points_.resize(homes_.size());
     for (const std::int32_t r : ranks) {
@@ -75,11 +81,14 @@ class placed_model {
     for (std::size_t module = 0; module < model.of->size(); ++module)
       for (index v = 0; v < of().voices.size(); ++v)
         if (of().voices[v].module == static_cast<std::int32_t>(module))
-          place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{}, buffers, group);
+          place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{},
+                buffers, group);
     layout_ = layout_of(of(), groups, splits_);
     if (room.most > 1) roomy_ = largest_layout_of(of(), groups, splits_, most_);
     for (const std::int32_t r : ranks)
-      if (layout_.member(r) >= 0) points_[static_cast<std::size_t>(r)] = std::make_unique<point_type>(model_, home(r), layout_, groups_);
+      if (layout_.member(r) >= 0)
+        points_[static_cast<std::size_t>(r)] =
+            std::make_unique<point_type>(model_, home(r), layout_, groups_);
   }
 
   // What each rank that lives here will hold; prepare() takes exactly that.
@@ -96,8 +105,9 @@ class placed_model {
       own.packing += each.sums_bytes();
       cover(own, needs);
     });
-    each_staged(
-        [&](std::int32_t rank, const auto& parts, const auto& staged) { found[static_cast<std::size_t>(rank)].inputs += staged.bytes(parts); });
+    each_staged([&](std::int32_t rank, const auto& parts, const auto& staged) {
+      found[static_cast<std::size_t>(rank)].inputs += staged.bytes(parts);
+    });
     for (std::size_t r = 0; r < homes_.size(); ++r)
       if (homes_[r]) found[r].threads = homes_[r]->threads;
     for (std::size_t r = 0; r < points_.size(); ++r) {
@@ -135,8 +145,10 @@ class placed_model {
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<index> used_of_slots() const {
     std::vector<index> most(homes_.size(), 0);
-    each_stage(
-        [&](const auto& each) { most[static_cast<std::size_t>(each.stage->at().rank)] += each.stage->used_of_slots() * each.stage->at().slots; });
+    each_stage([&](const auto& each) {
+      most[static_cast<std::size_t>(each.stage->at().rank)] +=
+          each.stage->used_of_slots() * each.stage->at().slots;
+    });
     return most;
   }
 
@@ -147,18 +159,22 @@ class placed_model {
   // The flat buffer of a module that a rank here holds whole; null: none does.
   const master* whole_module(std::size_t module) const {
     for (const auto& each : voices_)
-      if (module_of(each) == static_cast<std::int32_t>(module) && each.held.size() == 1 && each.held[0].stage && each.held[0].stage->at().cut.whole())
+      if (module_of(each) == static_cast<std::int32_t>(module) && each.held.size() == 1 &&
+          each.held[0].stage && each.held[0].stage->at().cut.whole())
         return each.held[0].stage->weights_data();
     return nullptr;
   }
   // visit(rank, piece, stage_sums), stages in the model's order, then the loss.
   template <class Visit>
   void each_piece(Visit&& visit) const {
-    each_stage([&](const auto& each) { visit(each.stage->at().rank, each.piece(), stage_sums{each.reduction.get(), each.ring.get()}); });
+    each_stage([&](const auto& each) {
+      visit(each.stage->at().rank, each.piece(), stage_sums{each.reduction.get(), each.ring.get()});
+    });
     for (std::size_t r = 0; r < points_.size(); ++r) {
       if (!points_[r] || !points_[r]->is_owner()) continue;
       const auto& own = *points_[r];
-      piece_type piece{model_.of->loss_numbers, loss_parameters_, own.weights(), own.gradients(), own.first(), own.second()};
+      piece_type piece{model_.of->loss_numbers, loss_parameters_, own.weights(),
+                       own.gradients(),         own.first(),      own.second()};
       piece.runs = decay_runs(loss_parameters_, piece.size);
       visit(static_cast<std::int32_t>(r), std::move(piece), stage_sums{});
     }
@@ -176,7 +192,8 @@ class placed_model {
     return {};
   }
 
-  // Before each step: cuts the batch, of which each module's input lies there, into the program's microbatches.
+  // Before each step: cuts the batch, of which each module's input lies there, into the program's
+  // microbatches.
   void cut(std::span<const void* const> inputs) {
     const auto refuse = [&](std::int32_t module, const std::string& what) {
       fail(step_too_large, std::string(model_.of->names[static_cast<std::size_t>(module)]) + " " + what);
@@ -186,8 +203,10 @@ class placed_model {
       const net_outline& net = *model_.of->nets[static_cast<std::size_t>(module)];
       const void* const own = inputs[static_cast<std::size_t>(module)];
       if (net.samples(own) != samples_)
-        refuse(module, "has " + std::to_string(net.samples(own)) + " samples, planned for exactly " + std::to_string(samples_));
-      if (!net.fits(own, samples_)) refuse(module, "has a sample longer than " + std::to_string(net.longest()));
+        refuse(module, "has " + std::to_string(net.samples(own)) + " samples, planned for exactly " +
+                           std::to_string(samples_));
+      if (!net.fits(own, samples_))
+        refuse(module, "has a sample longer than " + std::to_string(net.longest()));
     }
     for (auto& each : voices_)
       for (auto& [rank, parts] : each.parts) parts->cut(inputs[static_cast<std::size_t>(module_of(each))]);
@@ -224,7 +243,9 @@ class placed_model {
 
  private:
   const program& of() const { return sheet_.of; }
-  std::int32_t module_of(const placed_voice<Context, Numbers, Endpoint, Group>& one) const { return of().voices[one.voice].module; }
+  std::int32_t module_of(const placed_voice<Context, Numbers, Endpoint, Group>& one) const {
+    return of().voices[one.voice].module;
+  }
   // visit(stage_here), of those that live here, in the model's order.
   template <class Visit>
   void each_stage(Visit&& visit) const {
@@ -251,7 +272,8 @@ class placed_model {
     const std::string_view name = model_.of->names[module];
     const net_outline& net = *model_.of->nets[module];
     bool here = false;
-    for (std::int32_t s = 0; s < sings.stages; ++s) here = here || homes_[static_cast<std::size_t>(of().place(sings, s))];
+    for (std::int32_t s = 0; s < sings.stages; ++s)
+      here = here || homes_[static_cast<std::size_t>(of().place(sings, s))];
     if (!here) return;
     auto& own = voices_.emplace_back();
     own.voice = v;
@@ -260,7 +282,8 @@ class placed_model {
     stage_position at;
     at.learns = sings.learns;
     at.cut = {stage_groups_.tensor_of(sings), stage_groups_.tensor_member(sings)};
-    for (const instruction& each : of().instructions) at.splits = at.splits || (each.voice == v && each.what == op::backward_input);
+    for (const instruction& each : of().instructions)
+      at.splits = at.splits || (each.voice == v && each.what == op::backward_input);
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       const index where = sings.first_place + s;
       at.rank = of().places[where];
@@ -270,7 +293,8 @@ class placed_model {
       at.remade = !choice.remade.empty() && choice.remade[static_cast<std::size_t>(s)] != 0;
       if (at.remade && at.splits)
         fail(program_does_not_fit, "stage " + std::to_string(s) + " of " + std::string(name) +
-                                       " makes again what backward needs, and the schedule splits backward; take another schedule, or keep it");
+                                       " makes again what backward needs, and the schedule splits backward; "
+                                       "take another schedule, or keep it");
       for (int kind = 0; kind < 3; ++kind) {
         at.in[kind] = buffers.in[kind][where];
         at.out[kind] = buffers.out[kind][where];
@@ -283,9 +307,10 @@ class placed_model {
       place.balanced = choice.balanced;
       auto& parts = own.parts[at.rank];
       if (!parts)
-        parts =
-            net.microbatches(splits_[sings.module], sings.replica, place, any_or_none(to.groups[0]), any_or_none(to.groups[1]), most_[sings.module]);
-      to.stage = std::make_unique<held_stage<Context, Numbers, Endpoint>>(home(at.rank), *model_.nets[module], at, *parts);
+        parts = net.microbatches(splits_[sings.module], sings.replica, place, any_or_none(to.groups[0]),
+                                 any_or_none(to.groups[1]), most_[sings.module]);
+      to.stage = std::make_unique<held_stage<Context, Numbers, Endpoint>>(home(at.rank), *model_.nets[module],
+                                                                          at, *parts);
       if (s == 0 && !works_on_host<Context>) own.staged.try_emplace(at.rank);
     }
     for (std::size_t s = 0; s + 1 < own.held.size(); ++s) {
@@ -318,10 +343,13 @@ class placed_model {
   std::vector<std::unique_ptr<home_type>> homes_;    // of the ranks that live here
   std::vector<std::unique_ptr<point_type>> points_;  // of those with a last stage
   list<sample_split> splits_;                        // of each module
-  list<index> most_;                                 // of each module, samples of a replica in a group that there is room for
-  join_layout layout_, roomy_;                       // as it is, and where there is room for other shares, with the most of each
+  // of each module, samples of a replica in a group that there is room for
+  list<index> most_;
+  // as it is, and where there is room for other shares, with the most of each
+  join_layout layout_, roomy_;
   std::vector<parameter> loss_parameters_ = model_.of->loss_parameters();
-  mutable std::vector<placed_voice<Context, Numbers, Endpoint, Group>> voices_;  // in the order of the model's modules
+  // in the order of the model's modules
+  mutable std::vector<placed_voice<Context, Numbers, Endpoint, Group>> voices_;
 };
 
 }  // namespace motet

@@ -17,7 +17,8 @@ any_group any_or_none(Group* one) {
   return one != nullptr ? any_group(*one) : any_group{};
 }
 
-// A stage of a voice on the rank that holds it, the groups that it computes with, and how its gradients are summed over ranks.
+// A stage of a voice on the rank that holds it, the groups that it computes with, and how its gradients are
+// summed over ranks.
 template <class Context, class Numbers, class Endpoint, class Group>
 struct placed_stage {
   using master = typename Numbers::master;
@@ -31,11 +32,12 @@ struct placed_stage {
   std::unique_ptr<reduction_type> reduction;  // one of these two; neither where it is alone
   std::unique_ptr<ring_type> ring;
 
-  // The groups of the stage on its rank, and what it does for the sums of its gradients, after its parameters are known; at learns what is kept for it.
-  // group(set, number, rank): set 0 for those that compute together, 1 for those that sum.
+  // The groups of the stage on its rank, and what it does for the sums of its gradients, after its parameters
+  // are known; at learns what is kept for it. group(set, number, rank): set 0 for those that compute
+  // together, 1 for those that sum.
   template <class Groups>
-  void join(const net_outline& net, const stage_groups& all, const voice& sings, std::int32_t s, const module_choice& choice, stage_position& at,
-            Groups& group) {
+  void join(const net_outline& net, const stage_groups& all, const voice& sings, std::int32_t s,
+            const module_choice& choice, stage_position& at, Groups& group) {
     const stage_groups::places& places = all.of(sings, s);
     const std::int32_t numbers[4] = {places.tensor, places.context, places.cut, places.shared};
     for (int g = 0; g < 4; ++g)
@@ -47,7 +49,8 @@ struct placed_stage {
       // Of equal copies the first one counts.
       share = {};
       for (const parameter& each : parameters)
-        if (sings.replica == 0 && all.context_member(sings) == 0 && (!each.shared || all.tensor_member(sings) == 0))
+        if (sings.replica == 0 && all.context_member(sings) == 0 &&
+            (!each.shared || all.tensor_member(sings) == 0))
           share.counted.push_back({each.offset, each.offset + each.held()});
       at.moments = 0;
       return;
@@ -56,7 +59,8 @@ struct placed_stage {
     bucket_options options;
     options.shards = choice.shard_optimizer;
     at.sums_each = choice.shard_gradients;
-    const std::vector<interval> layers = at.sums_each ? net.gradient_parts(at.range, at.cut) : std::vector<interval>{};
+    const std::vector<interval> layers =
+        at.sums_each ? net.gradient_parts(at.range, at.cut) : std::vector<interval>{};
     reduction_plan planned = plan_stage(parameters, at.parameters, all, sings, s, at.rank, options, layers);
     share = planned.share;
     at.moments = planned.share.moments;
@@ -65,7 +69,9 @@ struct placed_stage {
   }
 
   // What sums take besides the stage's own memory.
-  index sums_bytes() const { return (reduction ? reduction->packing_bytes() : 0) + (ring ? ring->gradient_bytes() : 0); }
+  index sums_bytes() const {
+    return (reduction ? reduction->packing_bytes() : 0) + (ring ? ring->gradient_bytes() : 0);
+  }
   // Takes all memory.
   void prepare(Context& ctx) {
     if (reduction) reduction->forget();
@@ -105,12 +111,14 @@ struct placed_stage {
   }
 };
 
-// A voice with a stage on a rank that lives here. Each of its ranks sees the microbatches through groups of its own.
+// A voice with a stage on a rank that lives here. Each of its ranks sees the microbatches through groups of
+// its own.
 template <class Context, class Numbers, class Endpoint, class Group>
 struct placed_voice {
   std::int32_t voice = 0;
   std::map<std::int32_t, std::unique_ptr<any_microbatches>> parts;  // of each rank
-  std::map<std::int32_t, staged_microbatches<Context>> staged;      // of those with a first stage, where operations do not reach the host's memory
+  // of those with a first stage, where operations do not reach the host's memory
+  std::map<std::int32_t, staged_microbatches<Context>> staged;
   std::vector<placed_stage<Context, Numbers, Endpoint, Group>> held;
 };
 

@@ -9,7 +9,8 @@ namespace motet {
 
 enum class rate_kind : std::uint8_t { constant, cosine };
 
-// The learning rate of each step: a straight warm-up to `peak`, then constant, or half a cosine that reaches `floor` x peak with the last step.
+// The learning rate of each step: a straight warm-up to `peak`, then constant, or half a cosine that reaches
+// `floor` x peak with the last step.
 struct rate_schedule {
   rate_kind kind = rate_kind::cosine;
   double peak = 1e-3;

@@ -12,12 +12,13 @@
 
 namespace motet {
 
-// The shares that the replicas of a program have, from step to step. What each place of the program computes is clocked; every so many steps all ranks
-// tell each other what they found, and come to the same new shares.
+// The shares that the replicas of a program have, from step to step. What each place of the program computes
+// is clocked; every so many steps all ranks tell each other what they found, and come to the same new shares.
 class step_shares {
  public:
   // names: of the modules, for errors.
-  step_shares(const program& of, const list<sample_split>& splits, std::span<const std::string_view> names, const resplit_options& how)
+  step_shares(const program& of, const list<sample_split>& splits, std::span<const std::string_view> names,
+              const resplit_options& how)
       : how_(checked(how)),
         names_(names),
         balancer_(places_of(of), splits, how),
@@ -28,7 +29,8 @@ class step_shares {
   const list<sample_split>& splits() const { return balancer_.splits(); }
   // Samples that each replica has of a group.
   const list<index>& of(index module) const {
-    demand(module >= 0 && module < splits().size(), "module", std::to_string(module), "one of " + std::to_string(splits().size()));
+    demand(module >= 0 && module < splits().size(), "module", std::to_string(module),
+           "one of " + std::to_string(splits().size()));
     return balancer_.shares(module);
   }
 
@@ -51,10 +53,11 @@ class step_shares {
     for (const index each : to) text += (text.empty() ? "" : ", ") + std::to_string(each);
     const sample_split& split = splits()[module];
     const share_bounds& within = balancer_.bounds(module);
-    fail(bad_training_option, "shares of " + std::string(names_[static_cast<std::size_t>(module)]) + " are " + (text.empty() ? "none" : text) +
-                                  "; its " + std::to_string(split.replicas) + " replicas share " + std::to_string(split.samples / split.groups) +
-                                  " samples of a group, each has " + std::to_string(within.least) + " to " + std::to_string(within.most) +
-                                  " of them (by resplit.most)");
+    fail(bad_training_option, "shares of " + std::string(names_[static_cast<std::size_t>(module)]) + " are " +
+                                  (text.empty() ? "none" : text) + "; its " + std::to_string(split.replicas) +
+                                  " replicas share " + std::to_string(split.samples / split.groups) +
+                                  " samples of a group, each has " + std::to_string(within.least) + " to " +
+                                  std::to_string(within.most) + " of them (by resplit.most)");
   }
   // Of steps that are not measured to their end.
   void forget() {
@@ -65,23 +68,29 @@ class step_shares {
   // Ranks with other options would cut the samples in other ways.
   static run_identity identity_of(const resplit_options& how) {
     run_identity same;
-    same.add("resplit", "every " + std::to_string(how.every) + ", most " + std::to_string(how.most) + ", step " + std::to_string(how.step) +
-                            ", smoothing " + std::to_string(how.smoothing) + ", worth " + std::to_string(how.worth));
+    same.add("resplit", "every " + std::to_string(how.every) + ", most " + std::to_string(how.most) +
+                            ", step " + std::to_string(how.step) + ", smoothing " +
+                            std::to_string(how.smoothing) + ", worth " + std::to_string(how.worth));
     return same;
   }
   static const resplit_options& checked(const resplit_options& how) {
     demand(how.every >= 0, "every", std::to_string(how.every), "a number of steps, or 0 for never");
-    demand(how.most >= 1 && how.most <= 1e6, "most", std::to_string(how.most), "1 or more, times the even share");
-    demand(how.every == 0 || how.most > 1, "most", std::to_string(how.most), "above 1 where shares move, say 1.25: memory is planned for that");
-    demand(how.step > 0 && how.step <= 1e6, "step", std::to_string(how.step), "above 0, times the even share");
-    demand(how.smoothing >= 0 && how.smoothing < 1, "smoothing", std::to_string(how.smoothing), "0 or more, and below 1");
+    demand(how.most >= 1 && how.most <= 1e6, "most", std::to_string(how.most),
+           "1 or more, times the even share");
+    demand(how.every == 0 || how.most > 1, "most", std::to_string(how.most),
+           "above 1 where shares move, say 1.25: memory is planned for that");
+    demand(how.step > 0 && how.step <= 1e6, "step", std::to_string(how.step),
+           "above 0, times the even share");
+    demand(how.smoothing >= 0 && how.smoothing < 1, "smoothing", std::to_string(how.smoothing),
+           "0 or more, and below 1");
     demand(how.worth >= 0 && how.worth < 1, "worth", std::to_string(how.worth), "0 or more, and below 1");
     return how;
   }
 
  private:
   static void demand(bool holds, const char* what, const std::string& got, const std::string& wanted) {
-    if (!holds) fail(bad_training_option, std::string("resplit: ") + what + " is " + got + ", must be " + wanted);
+    if (!holds)
+      fail(bad_training_option, std::string("resplit: ") + what + " is " + got + ", must be " + wanted);
   }
   static list<share_place> places_of(const program& of) {
     list<share_place> all;

@@ -5,8 +5,9 @@
 
 namespace motet {
 
-// How many boundary buffers each stage of a program needs: rows that came in and are still read, and rows that wait to be taken by another rank. With
-// so many the program runs to its end whatever the speed of its ranks: that is played, not guessed.
+// How many boundary buffers each stage of a program needs: rows that came in and are still read, and rows
+// that wait to be taken by another rank. With so many the program runs to its end whatever the speed of its
+// ranks: that is played, not guessed.
 struct buffer_counts {
   // Of each place; by kind of message: 0 first forwards, 1 replays, 2 backward.
   list<std::int32_t> in[3];
@@ -28,7 +29,9 @@ class buffer_counter {
     }
     for (index i = 0; i < of_.instructions.size(); ++i) {
       const instruction& it = of_.instructions[i];
-      if (is_receive(it.what)) taken_[message_kind(it.what)][of_.voices[it.voice].cell(it.stage, it.microbatch)] = static_cast<std::int32_t>(i);
+      if (is_receive(it.what))
+        taken_[message_kind(it.what)][of_.voices[it.voice].cell(it.stage, it.microbatch)] =
+            static_cast<std::int32_t>(i);
     }
     pools(found);
     for (std::int32_t ring = 2;; ring *= 2) {
@@ -51,8 +54,9 @@ class buffer_counter {
     std::int32_t who, other;
   };
 
-  // Buffers for what comes in, by the order of each list. One more where it comes from another rank, so that it may come early. A receive then waits
-  // until a buffer is free, which is when as many were given back as that order says.
+  // Buffers for what comes in, by the order of each list. One more where it comes from another rank, so that
+  // it may come early. A receive then waits until a buffer is free, which is when as many were given back as
+  // that order says.
   constexpr void pools(buffer_counts& found) {
     list<list<event>> takes[3], gives[3];
     for (int kind = 0; kind < 3; ++kind) {
@@ -84,8 +88,11 @@ class buffer_counter {
       if (it.what == op::re_forward) replayed[sings.cell(it.stage, it.microbatch)] = 1;
       if (is_forward(it.what) && it.stage + 1 < sings.stages && of_.places[place + 1] == own)
         take(it.what == op::re_forward ? 1 : 0, place + 1, i, false);
-      if ((it.what == op::backward || it.what == op::backward_input) && it.stage > 0 && of_.places[place - 1] == own) take(2, place - 1, i, false);
-      if (it.stage > 0 && (it.what == op::forward_only || (it.what == op::forward && !sings.learns))) give(0, place, i);
+      if ((it.what == op::backward || it.what == op::backward_input) && it.stage > 0 &&
+          of_.places[place - 1] == own)
+        take(2, place - 1, i, false);
+      if (it.stage > 0 && (it.what == op::forward_only || (it.what == op::forward && !sings.learns)))
+        give(0, place, i);
       if (it.what != op::backward && it.what != op::backward_weight) continue;
       if (it.stage > 0) give(replayed[sings.cell(it.stage, it.microbatch)] != 0 ? 1 : 0, place, i);
       if (it.stage + 1 < sings.stages) give(2, place, i);
@@ -101,7 +108,8 @@ class buffer_counter {
       }
     }
   }
-  // What leaves is written to one of `size` buffers in turn, once the message before it in that buffer was taken.
+  // What leaves is written to one of `size` buffers in turn, once the message before it in that buffer was
+  // taken.
   constexpr bool rings(buffer_counts& found, list<wait>& waits, std::int32_t size) const {
     bool whole = true;
     list<list<std::int32_t>> sent[3];
@@ -154,6 +162,8 @@ class buffer_counter {
 
 }  // namespace detail
 
-constexpr finding count_buffers(const program& of, buffer_counts& found) { return detail::buffer_counter(of).count(found); }
+constexpr finding count_buffers(const program& of, buffer_counts& found) {
+  return detail::buffer_counter(of).count(found);
+}
 
 }  // namespace motet

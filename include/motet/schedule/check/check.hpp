@@ -25,8 +25,10 @@ constexpr finding deadlock_of(const program& of, const list<stuck_lane>& stuck) 
   return {reason::deadlock, of.rank_of(stuck[0].at), stuck[0].at, stuck[0].waits_for, stuck.size(), 0};
 }
 
-// Each stuck lane waits for an instruction of another, whose head waits in turn: following this from anywhere ends in a cycle.
-constexpr list<blocked> find_cycle(const program& of, const program_graph& graph, const list<stuck_lane>& stuck) {
+// Each stuck lane waits for an instruction of another, whose head waits in turn: following this from anywhere
+// ends in a cycle.
+constexpr list<blocked> find_cycle(const program& of, const program_graph& graph,
+                                   const list<stuck_lane>& stuck) {
   const auto lane_of = [&](std::int32_t i) { return index{of.rank_of(i)} * 256 + of.instructions[i].lane; };
   list<std::int32_t> heads(index{of.ranks()} * 256, -1), absent(graph.meeting_sizes.size(), -1);
   list<std::uint8_t> there(of.instructions.size(), 0);
@@ -40,7 +42,8 @@ constexpr list<blocked> find_cycle(const program& of, const program_graph& graph
   list<blocked> path;
   list<std::int32_t> seen(stuck.size(), -1);
   for (std::int32_t now = 0; now >= 0 && seen[now] < 0;) {
-    const std::int32_t wanted = stuck[now].waits_for >= 0 ? stuck[now].waits_for : absent[graph.meetings[stuck[now].at]];
+    const std::int32_t wanted =
+        stuck[now].waits_for >= 0 ? stuck[now].waits_for : absent[graph.meetings[stuck[now].at]];
     seen[now] = static_cast<std::int32_t>(path.size());
     path.push({stuck[now].at, wanted});
     now = wanted < 0 ? -1 : heads[lane_of(wanted)];
@@ -55,8 +58,9 @@ constexpr list<blocked> find_cycle(const program& of, const program_graph& graph
 
 }  // namespace detail
 
-// Proves a program: every list complete and in a possible order, messages matched, meetings in one order, slots kept, updates last, and no rank ever
-// waiting for itself by way of others. Rendezvous is the stricter delivery: what passes it hangs on no transport.
+// Proves a program: every list complete and in a possible order, messages matched, meetings in one order,
+// slots kept, updates last, and no rank ever waiting for itself by way of others. Rendezvous is the stricter
+// delivery: what passes it hangs on no transport.
 constexpr check_result check(const program& of, delivery how = delivery::rendezvous) {
   program_graph graph;
   check_result result{build_graph(of, how, graph), {}};

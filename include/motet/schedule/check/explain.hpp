@@ -10,13 +10,15 @@ namespace motet {
 // "forward of picture, stage 2, microbatch 7".
 inline std::string describe(const program& of, const instruction& it) {
   std::string text = name_of(it.what);
-  if (it.what == op::join) return text + " " + std::to_string(it.voice) + ", group " + std::to_string(it.microbatch);
+  if (it.what == op::join)
+    return text + " " + std::to_string(it.voice) + ", group " + std::to_string(it.microbatch);
   if (it.voice < 0 || it.voice >= of.voices.size()) return text + " of module " + std::to_string(it.voice);
   const voice& sings = of.voices[it.voice];
   text += " of ";
   text += sings.name.view().empty() ? "module " + std::to_string(it.voice) : std::string(sings.name.view());
   if (sings.replica > 0) text += " (replica " + std::to_string(sings.replica) + ")";
-  if (sings.shards > 1) text += " (shard " + std::to_string(sings.shard) + " of " + std::to_string(sings.shards) + ")";
+  if (sings.shards > 1)
+    text += " (shard " + std::to_string(sings.shard) + " of " + std::to_string(sings.shards) + ")";
   text += ", stage " + std::to_string(it.stage);
   if (it.microbatch >= 0) text += ", microbatch " + std::to_string(it.microbatch);
   return text;
@@ -24,7 +26,8 @@ inline std::string describe(const program& of, const instruction& it) {
 // "rank 1, instruction 17 (receive_forward of picture, stage 2, microbatch 4)".
 inline std::string locate(const program& of, std::int32_t i) {
   const std::int32_t rank = of.rank_of(i);
-  return "rank " + std::to_string(rank) + ", instruction " + std::to_string(i - of.starts[rank]) + " (" + describe(of, of.instructions[i]) + ")";
+  return "rank " + std::to_string(rank) + ", instruction " + std::to_string(i - of.starts[rank]) + " (" +
+         describe(of, of.instructions[i]) + ")";
 }
 
 // Where a finding lies and what it counted: "rank 1, instruction 17 (...) (got 3, wanted 4)".
@@ -33,12 +36,14 @@ inline std::string detail_of(const program& of, const finding& found) {
   if (found.at >= 0) text = locate(of, found.at);
   else if (found.rank >= 0) text = "rank " + std::to_string(found.rank);
   if (found.why == reason::left_out && found.at < 0) {
-    text += found.wanted < 0 ? ", the update of stage " + std::to_string(found.got)
-                             : ", stage " + std::to_string(found.got) + ", microbatch " + std::to_string(found.wanted);
+    text += found.wanted < 0
+                ? ", the update of stage " + std::to_string(found.got)
+                : ", stage " + std::to_string(found.got) + ", microbatch " + std::to_string(found.wanted);
   } else if (found.why == reason::deadlock) {
     text += ", one of " + std::to_string(found.got) + " lanes that are stuck";
   } else if (found.got != 0 || found.wanted != 0) {
-    text += std::string(text.empty() ? "" : " ") + "(got " + std::to_string(found.got) + ", wanted " + std::to_string(found.wanted) + ")";
+    text += std::string(text.empty() ? "" : " ") + "(got " + std::to_string(found.got) + ", wanted " +
+            std::to_string(found.wanted) + ")";
   }
   if (found.why != reason::deadlock && found.other >= 0) text += "; see " + locate(of, found.other);
   return text;
@@ -46,7 +51,8 @@ inline std::string detail_of(const program& of, const finding& found) {
 // With the ranks of a deadlock, each and for whom it waits.
 inline std::string cycle_of(const program& of, const check_result& result) {
   std::string text;
-  for (const blocked& each : result.cycle) text += "\n  " + locate(of, each.at) + " waits for " + locate(of, each.waits_for);
+  for (const blocked& each : result.cycle)
+    text += "\n  " + locate(of, each.at) + " waits for " + locate(of, each.waits_for);
   return text;
 }
 
@@ -57,12 +63,16 @@ inline std::string explain(const program& of, const finding& found) {
   const std::string detail = detail_of(of, found);
   return std::string(row.sentence) + (detail.empty() ? "" : ": " + detail) + " [" + row.code + "]";
 }
-inline std::string explain(const program& of, const check_result& result) { return explain(of, result.found) + cycle_of(of, result); }
+inline std::string explain(const program& of, const check_result& result) {
+  return explain(of, result.found) + cycle_of(of, result);
+}
 
 // Stops with a sentence when a program is not legal.
 inline void require_legal(const program& of, delivery how = delivery::rendezvous) {
   const check_result result = check(of, how);
-  if (!result.ok()) fail(reason_messages[static_cast<int>(result.found.why)], detail_of(of, result.found) + cycle_of(of, result));
+  if (!result.ok())
+    fail(reason_messages[static_cast<int>(result.found.why)],
+         detail_of(of, result.found) + cycle_of(of, result));
 }
 
 }  // namespace motet

@@ -5,11 +5,12 @@
 
 namespace motet {
 
-// How a message gets across. Rendezvous: a send and its receive take place together, so a send can block. Buffered: a send is done at once.
+// How a message gets across. Rendezvous: a send and its receive take place together, so a send can block.
+// Buffered: a send is done at once.
 enum class delivery : std::uint8_t { buffered, rendezvous };
 
-// Who waits for whom. An instruction waits for the one before it in its lane, for others of its rank or, to receive what was buffered, for the send,
-// and, where it has a meeting, for all who take part.
+// Who waits for whom. An instruction waits for the one before it in its lane, for others of its rank or, to
+// receive what was buffered, for the send, and, where it has a meeting, for all who take part.
 struct program_graph {
   list<std::int32_t> wait_starts;     // of each instruction in waits, and the end
   list<std::int32_t> waits;           // -1: for nothing
@@ -19,10 +20,13 @@ struct program_graph {
   list<std::int32_t> lane_ranks;      // of each lane
   list<std::int32_t> meeting_sizes;   // of joins, reductions and, with rendezvous, messages
   list<std::int32_t> first_meetings;  // of each join; then reductions begin
-  list<std::int32_t> reductions;      // of each module its first meeting, one for each stage; -1: it has no replicas
-  list<std::int32_t> together;        // of each voice the first meeting of its shards, which compute together; -1: it is not sharded
-  list<std::int32_t> sums;            // of each module the first meeting of its backwards, where each sums gradients; -1: they do not
-  std::int32_t computations = 0;      // the first of all those; before it lie joins and reductions
+  // of each module its first meeting, one for each stage; -1: it has no replicas
+  list<std::int32_t> reductions;
+  // of each voice the first meeting of its shards, which compute together; -1: it is not sharded
+  list<std::int32_t> together;
+  // of each module the first meeting of its backwards, where each sums gradients; -1: they do not
+  list<std::int32_t> sums;
+  std::int32_t computations = 0;  // the first of all those; before it lie joins and reductions
 
   struct wait_view {
     const std::int32_t* first;
@@ -34,10 +38,13 @@ struct program_graph {
   constexpr list<std::int32_t> previous_in_lane() const {
     list<std::int32_t> previous(order.size(), -1);
     for (index l = 0; l + 1 < lane_starts.size(); ++l)
-      for (std::int32_t p = lane_starts[l] + 1; p < lane_starts[l + 1]; ++p) previous[order[p]] = order[p - 1];
+      for (std::int32_t p = lane_starts[l] + 1; p < lane_starts[l + 1]; ++p)
+        previous[order[p]] = order[p - 1];
     return previous;
   }
-  constexpr wait_view waits_of(std::int32_t i) const { return {waits.data() + wait_starts[i], waits.data() + wait_starts[i + 1]}; }
+  constexpr wait_view waits_of(std::int32_t i) const {
+    return {waits.data() + wait_starts[i], waits.data() + wait_starts[i + 1]};
+  }
 };
 
 namespace detail {
@@ -45,8 +52,9 @@ namespace detail {
 // The rank where a voice meets the others of its join.
 constexpr std::int32_t home(const program& from, const voice& of) { return from.place(of, of.stages - 1); }
 
-// Joins first, one meeting for each group; then reductions, one for each stage of each module with replicas or shards; then computations of shards,
-// for each (stage, microbatch) its forward, its forward again, its backward and its backward's weight part.
+// Joins first, one meeting for each group; then reductions, one for each stage of each module with replicas
+// or shards; then computations of shards, for each (stage, microbatch) its forward, its forward again, its
+// backward and its backward's weight part.
 constexpr finding put_meetings(const program& from, program_graph& to) {
   list<std::int32_t>& sizes = to.meeting_sizes;
   for (std::int32_t j = 0; j < from.joins; ++j) {
@@ -54,11 +62,13 @@ constexpr finding put_meetings(const program& from, program_graph& to) {
     for (index v = 0; v < from.voices.size(); ++v) {
       const voice& each = from.voices[v];
       if (each.join != j) continue;
-      if (groups > 0 && groups != each.joins()) return {reason::joins_differ, -1, -1, -1, each.joins(), groups};
+      if (groups > 0 && groups != each.joins())
+        return {reason::joins_differ, -1, -1, -1, each.joins(), groups};
       groups = each.joins();
       // A rank that holds several members meets the others once.
       bool known = false;
-      for (index u = 0; u < v; ++u) known = known || (from.voices[u].join == j && home(from, from.voices[u]) == home(from, each));
+      for (index u = 0; u < v; ++u)
+        known = known || (from.voices[u].join == j && home(from, from.voices[u]) == home(from, each));
       members += known ? 0 : 1;
     }
     to.first_meetings.push(static_cast<std::int32_t>(sizes.size()));

@@ -8,11 +8,12 @@ namespace motet {
 
 namespace detail {
 
-// Reads the list of every rank as if the rank ran it alone, in that order: what each instruction needs must stand before it. What it then waits for
-// in other lanes goes into the graph.
+// Reads the list of every rank as if the rank ran it alone, in that order: what each instruction needs must
+// stand before it. What it then waits for in other lanes goes into the graph.
 class list_reader {
  public:
-  constexpr list_reader(const program& from, delivery how, program_graph& to) : from_(from), how_(how), to_(to) {}
+  constexpr list_reader(const program& from, delivery how, program_graph& to)
+      : from_(from), how_(how), to_(to) {}
 
   constexpr finding read() {
     to_.wait_starts.reserve(from_.instructions.size() + 1);
@@ -65,7 +66,9 @@ class list_reader {
     std::int32_t groups = 0, last = -1;
   };
 
-  constexpr void refuse(reason why, std::int32_t other = -1, index got = 0, index wanted = 0) { found_ = {why, rank_, at_, other, got, wanted}; }
+  constexpr void refuse(reason why, std::int32_t other = -1, index got = 0, index wanted = 0) {
+    found_ = {why, rank_, at_, other, got, wanted};
+  }
   constexpr void once(std::int32_t& slot) {
     if (slot >= 0) return refuse(reason::repeated, slot);
     slot = at_;
@@ -86,16 +89,20 @@ class list_reader {
   }
 
   constexpr void one(const instruction& it) {
-    if (it.what > op::fetch) return refuse(reason::bad_structure, -1, static_cast<index>(it.what), op_count - 1);
+    if (it.what > op::fetch)
+      return refuse(reason::bad_structure, -1, static_cast<index>(it.what), op_count - 1);
     if (it.paired || pair_first_ < at_) pair(it);
     if (!found_.ok()) return;
     if (it.what == op::join) return join(it);
-    if (it.voice < 0 || it.voice >= from_.voices.size()) return refuse(reason::not_its_stage, -1, it.voice, from_.voices.size());
+    if (it.voice < 0 || it.voice >= from_.voices.size())
+      return refuse(reason::not_its_stage, -1, it.voice, from_.voices.size());
     const voice& of = from_.voices[it.voice];
-    if (it.stage < 0 || it.stage >= of.stages || from_.place(of, it.stage) != rank_) return refuse(reason::not_its_stage, -1, it.stage, of.stages);
+    if (it.stage < 0 || it.stage >= of.stages || from_.place(of, it.stage) != rank_)
+      return refuse(reason::not_its_stage, -1, it.stage, of.stages);
     stage_state& stage = stages_[of.first_place + it.stage];
     if (it.what >= op::reduce_gradient && it.what <= op::optimizer_step) return about(it, of, stage);
-    if (it.microbatch < 0 || it.microbatch >= of.microbatches) return refuse(reason::not_its_stage, -1, it.microbatch, of.microbatches);
+    if (it.microbatch < 0 || it.microbatch >= of.microbatches)
+      return refuse(reason::not_its_stage, -1, it.microbatch, of.microbatches);
     cell& own = cells_[of.cell(it.stage, it.microbatch)];
     if (is_transfer(it.what)) return transfer(it, of, own);
     if (is_forward(it.what)) forward(it, of, own);
@@ -110,7 +117,8 @@ class list_reader {
         if (it.paired || pair_first_ < at_) return refuse(reason::bad_pair);
         const int part = it.what == op::backward_weight ? 3 : message_kind(it.what);
         to_.meetings[at_] =
-            (sums ? to_.sums[of.module] + it.stage * of.microbatches : to_.together[it.voice] + (part * of.stages + it.stage) * of.microbatches) +
+            (sums ? to_.sums[of.module] + it.stage * of.microbatches
+                  : to_.together[it.voice] + (part * of.stages + it.stage) * of.microbatches) +
             it.microbatch;
       }
     }
@@ -119,7 +127,9 @@ class list_reader {
   // What overlaps are computations of one lane; wait_for() looks whether they need each other.
   constexpr void pair(const instruction& it) {
     const bool last = at_ + 1 == from_.starts[rank_ + 1];
-    if (!is_compute(it.what) || it.what == op::join || (it.paired && (last || from_.instructions[at_ + 1].lane != it.lane))) refuse(reason::bad_pair);
+    if (!is_compute(it.what) || it.what == op::join ||
+        (it.paired && (last || from_.instructions[at_ + 1].lane != it.lane)))
+      refuse(reason::bad_pair);
   }
 
   constexpr void forward(const instruction& it, const voice& of, cell& own) {
@@ -145,8 +155,9 @@ class list_reader {
       if (own.kept < 0) return refuse(reason::backward_first);
       wait_for(own.kept);
       if (it.stage + 1 < of.stages) {
-        const std::int32_t source =
-            from_.place(of, it.stage + 1) == rank_ ? cells_[of.cell(it.stage + 1, it.microbatch)].gave_input : own.received[2];
+        const std::int32_t source = from_.place(of, it.stage + 1) == rank_
+                                        ? cells_[of.cell(it.stage + 1, it.microbatch)].gave_input
+                                        : own.received[2];
         if (source < 0) return refuse(reason::needs_message);
         wait_for(source);
       } else if (of.join >= 0) {
@@ -185,7 +196,8 @@ class list_reader {
     wait_for(own.offloaded);
     once(own.fetched);
   }
-  // How many microbatches the stage keeps. What takes a slot waits for what left one; what overlaps takes its slots before it leaves any.
+  // How many microbatches the stage keeps. What takes a slot waits for what left one; what overlaps takes its
+  // slots before it leaves any.
   constexpr void count(const instruction& it, const voice& of, stage_state& stage) {
     const std::int32_t slots = from_.slots[of.first_place + it.stage];
     if (live_change(it.what) > 0) {
@@ -209,7 +221,8 @@ class list_reader {
 
   constexpr void join(const instruction& it) {
     const bool known = it.voice >= 0 && it.voice < from_.joins;
-    if (!known || it.microbatch < 0 || it.microbatch >= to_.first_meetings[it.voice + 1] - to_.first_meetings[it.voice])
+    if (!known || it.microbatch < 0 ||
+        it.microbatch >= to_.first_meetings[it.voice + 1] - to_.first_meetings[it.voice])
       return refuse(reason::not_its_stage, -1, it.microbatch, it.voice);
     bool member = false;
     for (std::int32_t v = first_at_home_[rank_]; v >= 0; v = next_at_home_[v]) {
@@ -218,7 +231,8 @@ class list_reader {
       member = true;
       passage& passed = passed_[v];
       if (passed.groups != it.microbatch)
-        return refuse(passed.groups > it.microbatch ? reason::repeated : reason::join_order, passed.last, it.microbatch, passed.groups);
+        return refuse(passed.groups > it.microbatch ? reason::repeated : reason::join_order, passed.last,
+                      it.microbatch, passed.groups);
       for (std::int32_t m = it.microbatch * of.group; m < (it.microbatch + 1) * of.group; ++m) {
         const cell& own = cells_[of.cell(of.stages - 1, m)];
         if (own.ran < 0) return refuse(reason::join_first, -1, m, of.microbatches);
@@ -265,14 +279,17 @@ class list_reader {
       // For all that used them.
       for (std::int32_t i = at_ - 1; i >= from_.starts[rank_] && i != stage.gathered; --i) {
         const instruction& used = from_.instructions[i];
-        if (is_compute(used.what) && used.what != op::join && used.voice == it.voice && used.stage == it.stage) wait_for(i);
+        if (is_compute(used.what) && used.what != op::join && used.voice == it.voice &&
+            used.stage == it.stage)
+          wait_for(i);
       }
       wait_for(stage.gathered);
       stage.released = at_;
       stage.gathered = -1;
       return;
     }
-    if (stage.weights != of.microbatches) return refuse(reason::update_first, -1, stage.weights, of.microbatches);
+    if (stage.weights != of.microbatches)
+      return refuse(reason::update_first, -1, stage.weights, of.microbatches);
     wait_for(stage.last_weight);
     const std::int32_t meeting = to_.reductions[of.module];
     if (it.what == op::reduce_gradient) {
@@ -302,8 +319,10 @@ class list_reader {
         if (meeting >= 0 && stage.reduced < 0 && reduced_[meeting + s] > 0) return missing(-1);
         for (std::int32_t m = 0; m < of.microbatches; ++m) {
           const cell& own = cells_[of.cell(s, m)];
-          if (own.ran < 0 || (of.learns && (own.kept < 0 || own.gave_input < 0 || own.gave_weight < 0))) return missing(m);
-          if (own.offloaded >= 0 && own.fetched < 0) return {reason::not_fetched, rank, own.offloaded, -1, s, m};
+          if (own.ran < 0 || (of.learns && (own.kept < 0 || own.gave_input < 0 || own.gave_weight < 0)))
+            return missing(m);
+          if (own.offloaded >= 0 && own.fetched < 0)
+            return {reason::not_fetched, rank, own.offloaded, -1, s, m};
           if (s + 1 < of.stages) {
             const cell& next = cells_[of.cell(s + 1, m)];
             if (const finding found = match(own.sent[0], next.received[0], rank); !found.ok()) return found;
@@ -314,7 +333,8 @@ class list_reader {
       }
       if (of.join < 0) continue;
       const passage& passed = passed_[&of - from_.voices.data()];
-      if (passed.groups != of.joins()) return {reason::left_out, home(from_, of), passed.last, -1, passed.groups, of.joins()};
+      if (passed.groups != of.joins())
+        return {reason::left_out, home(from_, of), passed.last, -1, passed.groups, of.joins()};
     }
     return {};
   }
@@ -335,18 +355,20 @@ class list_reader {
   program_graph& to_;
   list<cell> cells_;
   list<stage_state> stages_;
-  list<passage> passed_;                             // of each voice, the joins that it has passed
-  list<std::int32_t> first_at_home_, next_at_home_;  // of each rank a voice whose last stage it holds, and of each voice another one
-  list<std::int32_t> first_groups_, joined_;         // of each voice, among the joins of each voice's groups
-  list<std::int32_t> reduced_;                       // of each meeting, how many replicas come
-  list<std::int32_t> leaving_;                       // what leaves a slot when the pair is over
+  list<passage> passed_;  // of each voice, the joins that it has passed
+  // of each rank a voice whose last stage it holds, and of each voice another one
+  list<std::int32_t> first_at_home_, next_at_home_;
+  list<std::int32_t> first_groups_, joined_;  // of each voice, among the joins of each voice's groups
+  list<std::int32_t> reduced_;                // of each meeting, how many replicas come
+  list<std::int32_t> leaving_;                // what leaves a slot when the pair is over
   std::int32_t rank_ = 0, at_ = 0, pair_first_ = 0;
   finding found_;
 };
 
 }  // namespace detail
 
-// Checks the tables and every list of a program, and finds who waits for whom. Whether all of it can then run is for play.hpp to say.
+// Checks the tables and every list of a program, and finds who waits for whom. Whether all of it can then run
+// is for play.hpp to say.
 constexpr finding build_graph(const program& from, delivery how, program_graph& out) {
   out = {};
   if (const finding found = check_structure(from); !found.ok()) return found;

@@ -7,9 +7,12 @@ namespace motet {
 
 // What a clock of play() is asked. One without time:
 struct no_clock {
-  constexpr bool shares(std::int32_t) const { return false; }   // that instruction i is served in the order of time; of a rendezvous, both ends
-  constexpr double earliest(std::int32_t) const { return 0; }   // that instruction i could begin, once all it waits for is done
-  constexpr void perform(const std::int32_t*, std::int32_t) {}  // these instructions together: a pair, a meeting, or one alone
+  // that instruction i is served in the order of time; of a rendezvous, both ends
+  constexpr bool shares(std::int32_t) const { return false; }
+  // that instruction i could begin, once all it waits for is done
+  constexpr double earliest(std::int32_t) const { return 0; }
+  // these instructions together: a pair, a meeting, or one alone
+  constexpr void perform(const std::int32_t*, std::int32_t) {}
 };
 
 // Where a rank stands when nothing moves any more.
@@ -20,8 +23,9 @@ struct stuck_lane {
 
 namespace detail {
 
-// Plays a program: every lane in its order, an instruction as soon as all that it waits for is done. What shares a link is served in the order of
-// time; for the rest the order of discovery does not matter, so no queue is kept.
+// Plays a program: every lane in its order, an instruction as soon as all that it waits for is done. What
+// shares a link is served in the order of time; for the rest the order of discovery does not matter, so no
+// queue is kept.
 template <class Clock>
 class player {
  public:
@@ -130,11 +134,15 @@ class player {
     for (std::int32_t l = waiters_[i]; l >= 0; l = next_waiter_[l]) runnable_.push(l);
   }
 
-  // A heap of those who want a shared link; ties by lane, so that results do not depend on the order of discovery.
-  static constexpr bool before(const request& a, const request& b) { return a.when < b.when || (a.when == b.when && a.lane < b.lane); }
+  // A heap of those who want a shared link; ties by lane, so that results do not depend on the order of
+  // discovery.
+  static constexpr bool before(const request& a, const request& b) {
+    return a.when < b.when || (a.when == b.when && a.lane < b.lane);
+  }
   constexpr void push(request made) {
     queue_.push(made);
-    for (index i = queue_.size() - 1; i > 0 && before(queue_[i], queue_[(i - 1) / 2]); i = (i - 1) / 2) std::swap(queue_[i], queue_[(i - 1) / 2]);
+    for (index i = queue_.size() - 1; i > 0 && before(queue_[i], queue_[(i - 1) / 2]); i = (i - 1) / 2)
+      std::swap(queue_[i], queue_[(i - 1) / 2]);
   }
   constexpr std::int32_t pop_earliest() {
     const std::int32_t l = queue_[0].lane;

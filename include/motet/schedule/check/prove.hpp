@@ -11,8 +11,8 @@ namespace detail {
 // What has happened to one microbatch at one stage.
 enum cell_state : index { ran = 1, kept = 2, kept_nothing = 4, gave_input = 8, gave_weight = 16 };
 
-// Plays a score without time: every rank in its order, a cue as soon as what it needs from other ranks is there. Written for compilers, which
-// interpret it: one function over arrays of numbers.
+// Plays a score without time: every rank in its order, a cue as soon as what it needs from other ranks is
+// there. Written for compilers, which interpret it: one function over arrays of numbers.
 class rehearsal {
  public:
   constexpr explicit rehearsal(const score& from) : score_(from) {}
@@ -26,7 +26,8 @@ class rehearsal {
     for (index r = 0; r < score_.ranks(); ++r)
       if (const verdict found = never_comes(r); !found.ok()) return found;
     for (index r = 0; r < score_.ranks(); ++r)
-      if (at_[r] < begins_[r + 1]) return {reason::deadlock, r, at_[r] - begins_[r], begins_[r + 1] - begins_[r]};
+      if (at_[r] < begins_[r + 1])
+        return {reason::deadlock, r, at_[r] - begins_[r], begins_[r + 1] - begins_[r]};
     return complete();
   }
 
@@ -39,12 +40,15 @@ class rehearsal {
 
   constexpr verdict set_up() {
     for (const std::int32_t place : score_.places()) {
-      if (place < 0 || place >= score_.ranks()) return {reason::bad_structure, places_.size(), place, score_.ranks()};
+      if (place < 0 || place >= score_.ranks())
+        return {reason::bad_structure, places_.size(), place, score_.ranks()};
       places_.push(place);
     }
-    if (score_.begin_of(0) != 0) return {reason::bad_structure, 0, score_.begin_of(0), 0};  // cues before the first rank
+    // cues before the first rank
+    if (score_.begin_of(0) != 0) return {reason::bad_structure, 0, score_.begin_of(0), 0};
     for (const voice& each : score_.voices()) {
-      if (each.stages < 1 || each.microbatches < 1 || each.chunks < 1) return {reason::no_stages, first_.size(), each.stages, 1};
+      if (each.stages < 1 || each.microbatches < 1 || each.chunks < 1)
+        return {reason::no_stages, first_.size(), each.stages, 1};
       if (each.join >= 0 && (each.group < 1 || each.microbatches % each.group != 0))
         return {reason::group_does_not_divide, first_.size(), each.group, each.microbatches};
       first_.push(each.first_cell);
@@ -89,14 +93,18 @@ class rehearsal {
     begins_.push(score_.codes().size());
     return {};
   }
-  // Everything is a local number or pointer: to a compiler, a call in here or a change of type would cost more than what it does.
+  // Everything is a local number or pointer: to a compiler, a call in here or a change of type would cost
+  // more than what it does.
   constexpr void play() {
-    constexpr index re_forward = static_cast<index>(op::re_forward), forward_only = static_cast<index>(op::forward_only),
-                    backward = static_cast<index>(op::backward), backward_weight = static_cast<index>(op::backward_weight),
+    constexpr index re_forward = static_cast<index>(op::re_forward),
+                    forward_only = static_cast<index>(op::forward_only),
+                    backward = static_cast<index>(op::backward),
+                    backward_weight = static_cast<index>(op::backward_weight),
                     join = static_cast<index>(op::join), paired = 32;
     const std::int64_t* const codes = score_.codes().data();
     const index* const begins = begins_.data();
-    index *const state = state_.data(), *const wants = wants_.data(), *const runnable = runnable_.data(), *const at = at_.data();
+    index *const state = state_.data(), *const wants = wants_.data(), *const runnable = runnable_.data(),
+                 *const at = at_.data();
     index top = runnable_.size();
     // Of the voice whose turn it is, which seldom changes.
     index voice = -1, first = 0, count = 0, last = -1;
@@ -106,7 +114,8 @@ class rehearsal {
       const index r = runnable[--top], end = begins[r + 1];
       index i = at[r], pair_end = -1, missing = nothing;
       for (; i < end; ++i) {
-        const index code = codes[i], what = code & 31, v = code >> 7 & 0xffff, s = code >> 23 & 0xfffff, m = code >> 43 & 0xfffff;
+        const index code = codes[i], what = code & 31, v = code >> 7 & 0xffff, s = code >> 23 & 0xfffff,
+                    m = code >> 43 & 0xfffff;
         if ((code & paired) != 0 && pair_end < i) {
           missing = overlap(r, i, end, pair_end);
           if (!broken_.ok()) return;
@@ -147,7 +156,8 @@ class rehearsal {
             break;
           }
           // A stage that kept its rows at once does not make them again for the next one.
-          if (what == re_forward && s > 0 && (state[cell - count] & kept_nothing) == 0) return refuse(reason::needs_message, r, i, m);
+          if (what == re_forward && s > 0 && (state[cell - count] & kept_nothing) == 0)
+            return refuse(reason::needs_message, r, i, m);
           if (own != (what == re_forward ? ran | kept_nothing : 0)) return refuse(reason::repeated, r, i, m);
           state[cell] = what == forward_only ? ran | kept_nothing : own | ran | kept;
           if (s == last) continue;
@@ -162,7 +172,8 @@ class rehearsal {
             missing = a_join;
             break;
           }
-          if ((own & (kept | gave_input)) != kept) return refuse((own & gave_input) != 0 ? reason::repeated : reason::backward_first, r, i, m);
+          if ((own & (kept | gave_input)) != kept)
+            return refuse((own & gave_input) != 0 ? reason::repeated : reason::backward_first, r, i, m);
           state[cell] = what == backward ? own | gave_input | gave_weight : own | gave_input;
           if (s == 0) continue;
           to = places[s - 1];
@@ -183,7 +194,9 @@ class rehearsal {
       wants[r] = missing;
     }
   }
-  constexpr void refuse(reason why, index r, index i, index what) { broken_ = {why, r, i - begins_[r], what}; }
+  constexpr void refuse(reason why, index r, index i, index what) {
+    broken_ = {why, r, i - begins_[r], what};
+  }
 
   // What overlaps starts together, so all that each needs must be there before the first.
   constexpr index overlap(index r, index i, index end, index& pair_end) {
@@ -195,21 +208,25 @@ class rehearsal {
     for (bool more = true; more; ++i) {
       if (i >= end) return wrong();
       const cue each(score_.codes()[i]);
-      if (each.what >= op::join || each.voice >= first_.size() || each.stage > last_[each.voice] || each.microbatch >= count_[each.voice])
+      if (each.what >= op::join || each.voice >= first_.size() || each.stage > last_[each.voice] ||
+          each.microbatch >= count_[each.voice])
         return wrong();
       // Two weight parts of one stage add to one gradient.
       for (index k = begin; k < i; ++k) {
         const cue other(score_.codes()[k]);
-        if (ends(each.what) && ends(other.what) && each.voice == other.voice && each.stage == other.stage) return wrong();
+        if (ends(each.what) && ends(other.what) && each.voice == other.voice && each.stage == other.stage)
+          return wrong();
       }
-      const index count = count_[each.voice], cell = first_[each.voice] + each.stage * count + each.microbatch;
+      const index count = count_[each.voice],
+                  cell = first_[each.voice] + each.stage * count + each.microbatch;
       const index* const place = places_.data() + voice_place_[each.voice] + each.stage;
       index needs = nothing, step = 0, wanted = 0;
       if (each.what == op::backward_weight) {
         needs = cell;
         wanted = gave_input;
       } else if (is_forward(each.what)) {
-        if (each.stage > 0) needs = cell - count, step = -1, wanted = each.what == op::re_forward ? kept : ran;
+        if (each.stage > 0)
+          needs = cell - count, step = -1, wanted = each.what == op::re_forward ? kept : ran;
       } else if ((state_[cell] & kept) == 0) {
         return wrong();
       } else if (each.stage < last_[each.voice]) {
@@ -223,17 +240,21 @@ class rehearsal {
     pair_end = i - 1;
     return nothing;
   }
-  constexpr bool met(index v, index m) const { return arrived_[join_first_[join_[v]] + m / group_[v]] == join_size_[join_[v]]; }
+  constexpr bool met(index v, index m) const {
+    return arrived_[join_first_[join_[v]] + m / group_[v]] == join_size_[join_[v]];
+  }
 
   constexpr outcome meet(index r, index position, index j, index group, bool aside) {
     const auto wrong = [&](reason why, index got) {
       broken_ = {why, r, position, got};
       return outcome::wrong;
     };
-    if (j >= score_.joins() || group >= join_first_[j + 1] - join_first_[j]) return wrong(reason::not_its_stage, group);
+    if (j >= score_.joins() || group >= join_first_[j + 1] - join_first_[j])
+      return wrong(reason::not_its_stage, group);
     index& passed = passed_[j * score_.ranks() + r];
     index& arrived = arrived_[join_first_[j] + group];
-    if (passed == group + 1 && !aside && met_at_[r] == position) return arrived == join_size_[j] ? outcome::go_on : outcome::wait;
+    if (passed == group + 1 && !aside && met_at_[r] == position)
+      return arrived == join_size_[j] ? outcome::go_on : outcome::wait;
     if (passed != group) return wrong(passed > group ? reason::repeated : reason::join_order, passed);
     const index* const state = state_.data();
     index v = sings_[j * score_.ranks() + r];
@@ -253,7 +274,8 @@ class rehearsal {
     if (at_[r] == begins_[r + 1] || wants_[r] < 0) return {};
     index v = 0;
     while (v + 1 < first_.size() && first_[v + 1] <= wants_[r]) ++v;
-    const index stage = (wants_[r] - first_[v]) / count_[v], m = (wants_[r] - first_[v]) % count_[v], owner = places_[voice_place_[v] + stage];
+    const index stage = (wants_[r] - first_[v]) / count_[v], m = (wants_[r] - first_[v]) % count_[v],
+                owner = places_[voice_place_[v] + stage];
     for (index i = at_[owner]; i < begins_[owner + 1]; ++i) {
       const cue each(score_.codes()[i]);
       if (each.voice == v && each.stage == stage && each.microbatch == m && each.what != op::join) return {};
@@ -278,9 +300,11 @@ class rehearsal {
   }
 
   const score& score_;
-  list<index> first_, count_, last_, voice_place_, join_, group_;         // of each voice
-  list<index> join_first_, join_size_, members_, members_end_, arrived_;  // joins: first group, member ranks; arrivals of each group
-  list<index> sings_, sings_too_;  // of each join and rank a voice that has its home there, and of each voice another one
+  list<index> first_, count_, last_, voice_place_, join_, group_;  // of each voice
+  // joins: first group, member ranks; arrivals of each group
+  list<index> join_first_, join_size_, members_, members_end_, arrived_;
+  // of each join and rank a voice that has its home there, and of each voice another one
+  list<index> sings_, sings_too_;
   list<index> places_, begins_, at_, met_at_, passed_, runnable_, wants_;  // of stages and ranks
   list<index> state_;                                                      // of each (stage, microbatch)
   verdict broken_;
@@ -288,9 +312,10 @@ class rehearsal {
 
 }  // namespace detail
 
-// Every forward once and before its backward, every backward once, nothing left out, joins in one order on all members, and no rank waits for ever.
-// Messages follow from the order, in a lane for each channel, so what is proven here holds for the compiled program, with rendezvous as with
-// buffered messages: a channel's k-th send and k-th receive wait for nothing but their own ranks' progress up to them.
+// Every forward once and before its backward, every backward once, nothing left out, joins in one order on
+// all members, and no rank waits for ever. Messages follow from the order, in a lane for each channel, so
+// what is proven here holds for the compiled program, with rendezvous as with buffered messages: a channel's
+// k-th send and k-th receive wait for nothing but their own ranks' progress up to them.
 // `where` is the rank, `got` the position in its order.
 constexpr verdict prove(const score& from) { return detail::rehearsal(from).run(); }
 

@@ -6,8 +6,9 @@
 
 namespace motet {
 
-// How many (stage, microbatch) pairs a compiler is asked to play through: clang stops at 1,048,576 steps, of which the densest scores take 280 a pair.
-// What is larger is checked when the program starts, by the same function.
+// How many (stage, microbatch) pairs a compiler is asked to play through: clang stops at 1,048,576 steps, of
+// which the densest scores take 280 a pair. What is larger is checked when the program starts, by the same
+// function.
 inline constexpr index constexpr_cells = 3072;
 
 namespace detail {
@@ -40,6 +41,7 @@ inline constexpr bool proven = require<detail::proof_of<Schedule, Shape>.found>;
 
 // Whether proven<> has played the order through, or left that to the start of the program.
 template <class Schedule, auto Shape>
-inline constexpr bool proven_by_compiler = proven<Schedule, Shape> && detail::proof_of<Schedule, Shape>.played;
+inline constexpr bool proven_by_compiler =
+    proven<Schedule, Shape> && detail::proof_of<Schedule, Shape>.played;
 
 }  // namespace motet

@@ -18,7 +18,9 @@ struct finding {
 
 // Whether the tables of a program fit together. Behind it, their numbers may be followed without looking.
 constexpr finding check_structure(const program& of) {
-  const auto wrong = [](index got, index wanted) { return finding{reason::bad_structure, -1, -1, -1, got, wanted}; };
+  const auto wrong = [](index got, index wanted) {
+    return finding{reason::bad_structure, -1, -1, -1, got, wanted};
+  };
   const index voices = of.voices.size();
   if (voices > most_voices) return {reason::too_large, -1, -1, -1, voices, most_voices};
   if (of.joins < 0 || of.joins > voices) return wrong(of.joins, voices);
@@ -26,12 +28,13 @@ constexpr finding check_structure(const program& of) {
   index places = 0, cells = 0;
   std::int32_t shards_seen = 0;
   const auto shares = [](const voice& one, const voice& other) {
-    return one.module == other.module && one.replica == other.replica && one.shards == other.shards && one.microbatches == other.microbatches &&
-           one.stages == other.stages;
+    return one.module == other.module && one.replica == other.replica && one.shards == other.shards &&
+           one.microbatches == other.microbatches && one.stages == other.stages;
   };
   list<std::int32_t> sums_of_modules(voices, -1);  // microbatches, where backwards are summed
   for (const voice& each : of.voices) {
-    if (each.stages < 1 || each.microbatches < 1 || each.chunks < 1) return {reason::no_stages, -1, -1, -1, each.stages, 1};
+    if (each.stages < 1 || each.microbatches < 1 || each.chunks < 1)
+      return {reason::no_stages, -1, -1, -1, each.stages, 1};
     if (each.first_place != places || each.first_cell != cells) return wrong(each.first_place, places);
     if (each.module < 0 || each.module >= voices) return wrong(each.module, voices);
     if (each.join >= of.joins) return wrong(each.join, of.joins);
@@ -58,7 +61,8 @@ constexpr finding check_structure(const program& of) {
   if (cells > of.instructions.size()) return wrong(of.instructions.size(), cells);
   if (of.places.size() != places) return wrong(of.places.size(), places);
   if (of.slots.size() != places) return wrong(of.slots.size(), places);
-  if (of.starts.empty() || of.starts[0] != 0 || of.starts.back() != of.instructions.size()) return wrong(of.starts.size(), of.instructions.size());
+  if (of.starts.empty() || of.starts[0] != 0 || of.starts.back() != of.instructions.size())
+    return wrong(of.starts.size(), of.instructions.size());
   for (index r = 0; r + 1 < of.starts.size(); ++r)
     if (of.starts[r] > of.starts[r + 1]) return wrong(of.starts[r], of.starts[r + 1]);
   for (const std::int32_t place : of.places)

@@ -7,8 +7,9 @@
 
 namespace motet {
 
-// In which lanes messages travel. A channel is one kind of message from one rank to another; with a lane of its own at both ends, no message waits for
-// another channel's partner. One lane for all, or the compute lane itself, is what a rank with a single queue does; check() says whether that can hang.
+// In which lanes messages travel. A channel is one kind of message from one rank to another; with a lane of
+// its own at both ends, no message waits for another channel's partner. One lane for all, or the compute lane
+// itself, is what a rank with a single queue does; check() says whether that can hang.
 enum class messages : std::uint8_t { in_channels, in_one_lane, in_compute };
 
 struct compile_config {
@@ -22,10 +23,12 @@ namespace detail {
 struct transfer_ops {
   op send, receive;
 };
-inline constexpr transfer_ops transfers[] = {
-    {op::send_forward, op::receive_forward}, {op::send_replay, op::receive_replay}, {op::send_backward, op::receive_backward}};
+inline constexpr transfer_ops transfers[] = {{op::send_forward, op::receive_forward},
+                                             {op::send_replay, op::receive_replay},
+                                             {op::send_backward, op::receive_backward}};
 
-// Puts receives before their first use, in the order in which the other side sends, and sends behind what they send.
+// Puts receives before their first use, in the order in which the other side sends, and sends behind what
+// they send.
 class message_writer {
  public:
   constexpr message_writer(const score& from, program& to, messages how) : from_(from), to_(to), how_(how) {
@@ -33,7 +36,8 @@ class message_writer {
     replays_.resize(from.cells(), 0);
     channels_of_.resize(from.ranks(), -1);
     for (const std::int64_t code : from.codes())
-      if (const cue each(code); each.what == op::re_forward) replays_[from.voices()[each.voice].cell(each.stage, each.microbatch)] = 1;
+      if (const cue each(code); each.what == op::re_forward)
+        replays_[from.voices()[each.voice].cell(each.stage, each.microbatch)] = 1;
     for (std::int32_t rank = 0; rank < from.ranks(); ++rank) {
       for (std::int32_t i = from.begin_of(rank); i < from.end_of(rank); ++i) {
         const cue made = from[i];
@@ -86,13 +90,15 @@ class message_writer {
   constexpr index message(int kind, std::int32_t voice, std::int32_t stage, std::int32_t microbatch) const {
     return index{kind} * from_.cells() + from_.voices()[voice].cell(stage, microbatch);
   }
-  // The rank that gets what this cue makes; -1: none. A stage that kept its microbatch at once asks for no replay.
+  // The rank that gets what this cue makes; -1: none. A stage that kept its microbatch at once asks for no
+  // replay.
   constexpr std::int32_t receiver(const cue& made, std::int32_t rank) const {
     const int kind = message_kind(made.what);
     if (kind < 0) return -1;
     const voice& of = from_.voices()[made.voice];
     const std::int32_t target = made.stage + (kind == 2 ? -1 : 1);
-    if (target < 0 || target >= of.stages || (kind == 1 && replays_[of.cell(target, made.microbatch)] == 0)) return -1;
+    if (target < 0 || target >= of.stages || (kind == 1 && replays_[of.cell(target, made.microbatch)] == 0))
+      return -1;
     return from_.place(of, target) == rank ? -1 : from_.place(of, target);
   }
   constexpr channel& between(std::int32_t from, std::int32_t to, int kind) {
@@ -104,10 +110,12 @@ class message_writer {
     channels_.push({from, to, kind});
     return channels_[number];
   }
-  constexpr void put(op what, std::uint8_t& own_lane, std::int32_t voice, std::int32_t stage, std::int32_t microbatch, std::int32_t peer) {
+  constexpr void put(op what, std::uint8_t& own_lane, std::int32_t voice, std::int32_t stage,
+                     std::int32_t microbatch, std::int32_t peer) {
     std::uint8_t in_lane = how_ == messages::in_compute ? lane::compute : lane::first_channel;
     if (how_ == messages::in_channels) {
-      // A rank with dozens of neighbours has more channels than lanes; the last lane then takes several, and check() says whether that can hang.
+      // A rank with dozens of neighbours has more channels than lanes; the last lane then takes several, and
+      // check() says whether that can hang.
       if (own_lane == 0) own_lane = next_lane_ < 255 ? next_lane_++ : next_lane_;
       in_lane = own_lane;
     }
@@ -125,14 +133,17 @@ class message_writer {
   std::uint8_t next_lane_ = lane::first_channel;
 };
 
-constexpr void put_updates(program& made, std::int32_t rank, const list<std::int32_t>& replicas, const compile_config& config) {
+constexpr void put_updates(program& made, std::int32_t rank, const list<std::int32_t>& replicas,
+                           const compile_config& config) {
   for (index v = 0; v < made.voices.size(); ++v) {
     const voice& of = made.voices[v];
     const auto number = static_cast<std::int32_t>(v);
     for (std::int32_t s = 0; of.learns && s < of.stages; ++s) {
       if (made.place(of, s) != rank) continue;
-      if (config.reduce && replicas[of.module] > 1) made.instructions.push({op::reduce_gradient, lane::reduce, false, number, s, -1, -1});
-      if (config.update) made.instructions.push({op::optimizer_step, lane::compute, false, number, s, -1, -1});
+      if (config.reduce && replicas[of.module] > 1)
+        made.instructions.push({op::reduce_gradient, lane::reduce, false, number, s, -1, -1});
+      if (config.update)
+        made.instructions.push({op::optimizer_step, lane::compute, false, number, s, -1, -1});
     }
   }
 }
@@ -160,8 +171,8 @@ constexpr program compile(const score& from, compile_config config = {}) {
       for (std::int32_t c = i; c <= last; ++c) {
         const cue each = from[c];
         const bool joins = each.what == op::join;
-        made.instructions.push(
-            {each.what, each.aside ? lane::aside : lane::compute, each.paired, each.voice, joins ? -1 : each.stage, each.microbatch, -1});
+        made.instructions.push({each.what, each.aside ? lane::aside : lane::compute, each.paired, each.voice,
+                                joins ? -1 : each.stage, each.microbatch, -1});
       }
       for (std::int32_t c = i; c <= last; ++c) carrier.after(from[c], rank);
       i = last + 1;

@@ -32,14 +32,16 @@ constexpr score beside(const score& first, const score& second) {
       }
     }
   };
-  const std::int32_t of_first = copy(first, 0, 0, 0), of_second = copy(second, first.ranks(), modules, first.joins());
+  const std::int32_t of_first = copy(first, 0, 0, 0),
+                     of_second = copy(second, first.ranks(), modules, first.joins());
   play(first, of_first, 0);
   play(second, of_second, first.joins());
   return out;
 }
 
-// All voices meet in one loss for every `groups`-th part of their microbatches, right behind the forward that completes it. An order that begins the
-// backward of a group before its last forward does not allow that; prove() says so.
+// All voices meet in one loss for every `groups`-th part of their microbatches, right behind the forward that
+// completes it. An order that begins the backward of a group before its last forward does not allow that;
+// prove() says so.
 constexpr score joined(const score& from, int groups) {
   score out;
   for (voice each : from.voices()) {
@@ -56,7 +58,9 @@ constexpr score joined(const score& from, int groups) {
       const cue each = from[i];
       out.play(each.what, each.voice, each.stage, each.microbatch);
       if (each.paired) out.pair_with_next();
-      if ((each.what == op::forward || each.what == op::forward_only) && each.stage + 1 == out.voices()[each.voice].stages) ++ran[each.voice];
+      if ((each.what == op::forward || each.what == op::forward_only) &&
+          each.stage + 1 == out.voices()[each.voice].stages)
+        ++ran[each.voice];
       if (each.paired) continue;
       // A rank with several last stages meets the others when all of its own are there.
       bool member = false, complete = true;
@@ -81,7 +85,8 @@ constexpr score without_backward(const score& from, int module) {
     out.add(each, [&](int stage) { return from.place(old, stage); });
   }
   const auto stays = [&](const cue& each) {
-    return each.what == op::join || out.voices()[each.voice].learns || each.what == op::forward || each.what == op::forward_only;
+    return each.what == op::join || out.voices()[each.voice].learns || each.what == op::forward ||
+           each.what == op::forward_only;
   };
   for (std::int32_t r = 0; r < from.ranks(); ++r) {
     out.rank();

@@ -33,21 +33,26 @@ struct wire {
   friend constexpr bool operator==(const wire&, const wire&) = default;
 };
 
-// Ranks in nodes. Inside a node every pair has a wire of its own; between nodes, all ranks of a node share its way out and its way in.
+// Ranks in nodes. Inside a node every pair has a wire of its own; between nodes, all ranks of a node share
+// its way out and its way in.
 struct network {
   wire inside, between;
   std::int32_t ranks_per_node = 0;  // 0: all ranks in one node
-  constexpr std::int32_t node(std::int32_t rank) const { return ranks_per_node > 0 ? rank / ranks_per_node : 0; }
+  constexpr std::int32_t node(std::int32_t rank) const {
+    return ranks_per_node > 0 ? rank / ranks_per_node : 0;
+  }
 };
 
 // What the instructions of a program take.
 struct cost_table {
   list<stage_cost> stages;  // of each of the program's places
-  list<double> scale;       // of each (stage, microbatch) cell; empty: 1 for all. For microbatches of unequal size
-  list<double> joins;       // of each join
-  list<double> updates;     // of each of the program's places; empty: `update` for all
-  list<double> reductions;  // of each of the program's places; empty: `reduction` for all. Of those who meet, the longest counts
-  double overlapped = 0;    // of an overlapped pair of a whole device; 0: the sum of its parts
+  // of each (stage, microbatch) cell; empty: 1 for all. For microbatches of unequal size
+  list<double> scale;
+  list<double> joins;    // of each join
+  list<double> updates;  // of each of the program's places; empty: `update` for all
+  // of each of the program's places; empty: `reduction` for all. Of those who meet, the longest counts
+  list<double> reductions;
+  double overlapped = 0;  // of an overlapped pair of a whole device; 0: the sum of its parts
   double reduction = 0, update = 0, gather = 0, load = 0, copy = 0;  // of a stage or a microbatch
   network wires;
   double jitter = 0;  // every computation takes up to this share longer
@@ -56,8 +61,10 @@ struct cost_table {
   constexpr double seconds(const program& of, const instruction& it) const {
     switch (it.what) {
       case op::join: return joins.empty() ? 0 : joins[it.voice];
-      case op::reduce_gradient: return reductions.empty() ? reduction : reductions[of.voices[it.voice].first_place + it.stage];
-      case op::optimizer_step: return updates.empty() ? update : updates[of.voices[it.voice].first_place + it.stage];
+      case op::reduce_gradient:
+        return reductions.empty() ? reduction : reductions[of.voices[it.voice].first_place + it.stage];
+      case op::optimizer_step:
+        return updates.empty() ? update : updates[of.voices[it.voice].first_place + it.stage];
       case op::gather_parameters: return gather;
       case op::load: return load;
       case op::offload:
@@ -80,10 +87,16 @@ struct cost_table {
     return (it.what == op::send_backward ? own.backward_bytes : own.forward_bytes) * times;
   }
   // How much larger than usual its microbatch is.
-  constexpr double factor(const voice& sings, const instruction& it) const { return scale.empty() ? 1 : scale[sings.cell(it.stage, it.microbatch)]; }
+  constexpr double factor(const voice& sings, const instruction& it) const {
+    return scale.empty() ? 1 : scale[sings.cell(it.stage, it.microbatch)];
+  }
   // How much longer than usual instruction i takes.
-  constexpr double stretch(std::int32_t i) const { return jitter > 0 ? 1 + jitter * detail::chance(seed, static_cast<std::uint64_t>(i)) : 1; }
-  constexpr wire between(std::int32_t from, std::int32_t to) const { return wires.node(from) == wires.node(to) ? wires.inside : wires.between; }
+  constexpr double stretch(std::int32_t i) const {
+    return jitter > 0 ? 1 + jitter * detail::chance(seed, static_cast<std::uint64_t>(i)) : 1;
+  }
+  constexpr wire between(std::int32_t from, std::int32_t to) const {
+    return wires.node(from) == wires.node(to) ? wires.inside : wires.between;
+  }
 };
 
 // The same numbers for every device of a voice, divided evenly over its chunks.
@@ -92,8 +105,9 @@ constexpr cost_table even_costs(const program& of, const stage_cost& device, dou
   for (const voice& each : of.voices) {
     const double chunks = each.chunks;
     for (std::int32_t s = 0; s < each.stages; ++s)
-      made.stages.push({device.forward / chunks, device.backward_input / chunks, device.backward_weight / chunks, device.kept_bytes / chunks,
-                        device.forward_bytes, device.backward_bytes});
+      made.stages.push({device.forward / chunks, device.backward_input / chunks,
+                        device.backward_weight / chunks, device.kept_bytes / chunks, device.forward_bytes,
+                        device.backward_bytes});
   }
   made.joins.resize(of.joins, join);
   return made;

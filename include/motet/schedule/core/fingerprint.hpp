@@ -6,7 +6,8 @@
 
 namespace motet {
 
-// Numbers that differ when programs do, one for each of its tables, so that ranks can compare what they run without sending it.
+// Numbers that differ when programs do, one for each of its tables, so that ranks can compare what they run
+// without sending it.
 struct program_fingerprint {
   std::uint64_t voices = 0, places = 0, slots = 0, instructions = 0;
   friend constexpr bool operator==(const program_fingerprint&, const program_fingerprint&) = default;
@@ -42,8 +43,10 @@ constexpr program_fingerprint fingerprint(const program& of) {
   detail::fingerprint_maker sung, order;
   sung.add(voices.size(), joins);
   for (const voice& each : voices) {
-    const auto& [name, module, replica, shard, shards, stages, chunks, microbatches, join, group, learns, sums_each, first_place, first_cell] = each;
-    sung.add(module, replica, shard, shards, stages, chunks, microbatches, join, group, learns, sums_each, first_place, first_cell);
+    const auto& [name, module, replica, shard, shards, stages, chunks, microbatches, join, group, learns,
+                 sums_each, first_place, first_cell] = each;
+    sung.add(module, replica, shard, shards, stages, chunks, microbatches, join, group, learns, sums_each,
+             first_place, first_cell);
     for (const char letter : name.text) sung.add(letter);
   }
   order.add(detail::fingerprint_of(starts), instructions.size());

@@ -7,13 +7,14 @@ namespace motet {
 
 // What one instruction of a program does. `s` is its stage, `m` its microbatch.
 enum class op : std::uint8_t {
-  forward,             // of m through s, keeping what backward needs
-  forward_only,        // keeps nothing; a re_forward comes later
-  re_forward,          // of a microbatch that ran forward_only, now keeping what backward needs
-  backward,            // both parts
-  backward_input,      // the gradient that goes to the stage before
-  backward_weight,     // the gradient of this stage's parameters
-  join,                // all modules of a join meet: loss and feature gradients of one group of microbatches (m is the group)
+  forward,          // of m through s, keeping what backward needs
+  forward_only,     // keeps nothing; a re_forward comes later
+  re_forward,       // of a microbatch that ran forward_only, now keeping what backward needs
+  backward,         // both parts
+  backward_input,   // the gradient that goes to the stage before
+  backward_weight,  // the gradient of this stage's parameters
+  // all modules of a join meet: loss and feature gradients of one group of microbatches (m is the group)
+  join,
   send_forward,        // rows that leave s towards s + 1
   receive_forward,     // rows that come to s from s - 1
   send_replay,         // the same for a re_forward
@@ -33,12 +34,17 @@ inline constexpr int op_count = static_cast<int>(op::fetch) + 1;
 constexpr bool is_forward(op what) { return what <= op::re_forward; }
 constexpr bool is_backward(op what) { return what >= op::backward && what <= op::backward_weight; }
 constexpr bool is_compute(op what) { return what <= op::join; }
-constexpr bool is_send(op what) { return what == op::send_forward || what == op::send_replay || what == op::send_backward; }
-constexpr bool is_receive(op what) { return what == op::receive_forward || what == op::receive_replay || what == op::receive_backward; }
+constexpr bool is_send(op what) {
+  return what == op::send_forward || what == op::send_replay || what == op::send_backward;
+}
+constexpr bool is_receive(op what) {
+  return what == op::receive_forward || what == op::receive_replay || what == op::receive_backward;
+}
 constexpr bool is_transfer(op what) { return what >= op::send_forward && what <= op::receive_backward; }
 // Adds to the gradient of its stage, after which nothing of its microbatch is kept.
 constexpr bool ends(op what) { return what == op::backward || what == op::backward_weight; }
-// The kind of message that an instruction is, or that it takes and makes: 0 first forwards, 1 replays, 2 backward; -1: none.
+// The kind of message that an instruction is, or that it takes and makes: 0 first forwards, 1 replays, 2
+// backward; -1: none.
 constexpr int message_kind(op what) {
   switch (what) {
     case op::forward:
@@ -82,8 +88,8 @@ constexpr const char* name_of(op what) {
   return names[static_cast<int>(what)];
 }
 
-// An ordered queue of a rank. Instructions of one lane run in their order; lanes run beside each other, and an instruction also waits for what it
-// needs from other lanes. Lanes from first_channel on carry messages.
+// An ordered queue of a rank. Instructions of one lane run in their order; lanes run beside each other, and
+// an instruction also waits for what it needs from other lanes. Lanes from first_channel on carry messages.
 namespace lane {
 inline constexpr std::uint8_t compute = 0, aside = 1, reduce = 2, copy = 3, first_channel = 4;
 }  // namespace lane

@@ -18,7 +18,8 @@ constexpr int live_change(op what) {
   }
 }
 
-// Calls change(instruction, +1 or -1) for a range of a rank's list, in order. What overlaps takes its slots before it leaves any.
+// Calls change(instruction, +1 or -1) for a range of a rank's list, in order. What overlaps takes its slots
+// before it leaves any.
 template <class Change>
 constexpr void each_live_change(const program& of, index first, index end, Change change) {
   const instruction* const all = of.instructions.data();
@@ -30,7 +31,8 @@ constexpr void each_live_change(const program& of, index first, index end, Chang
   }
 }
 
-// For each stage the most microbatches that it keeps at once. A rank runs its list in order, so the list alone decides.
+// For each stage the most microbatches that it keeps at once. A rank runs its list in order, so the list
+// alone decides.
 constexpr list<std::int32_t> live_of_stages(const program& of) {
   list<std::int32_t> live(of.places.size(), 0), peak(of.places.size(), 0);
   each_live_change(of, 0, of.instructions.size(), [&](const instruction& each, int change) {

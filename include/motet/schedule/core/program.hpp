@@ -17,11 +17,13 @@ constexpr list<std::int32_t> replicas_of_modules(const list<voice>& voices) {
   return replicas;
 }
 
-// For every rank an ordered list of instructions: a plain value, whatever built it. Four readers take it: check, simulate, draw, run.
+// For every rank an ordered list of instructions: a plain value, whatever built it. Four readers take it:
+// check, simulate, draw, run.
 struct program {
   list<voice> voices;
-  list<std::int32_t> places;        // the rank of each stage, voice after voice
-  list<std::int32_t> slots;         // how many microbatches each stage may keep for backward at once; 0: as many as it likes
+  list<std::int32_t> places;  // the rank of each stage, voice after voice
+  // how many microbatches each stage may keep for backward at once; 0: as many as it likes
+  list<std::int32_t> slots;
   list<instruction> instructions;   // rank after rank
   list<std::int32_t> starts = {0};  // ranks + 1 positions in instructions
   std::int32_t joins = 0;
@@ -35,9 +37,15 @@ struct program {
     constexpr const instruction& operator[](index i) const { return first[i]; }
   };
   constexpr std::int32_t ranks() const { return static_cast<std::int32_t>(starts.size() - 1); }
-  constexpr role_view role(std::int32_t rank) const { return {instructions.data() + starts[rank], instructions.data() + starts[rank + 1]}; }
-  constexpr std::int32_t place(const voice& of, std::int32_t stage) const { return places[of.first_place + stage]; }
-  constexpr std::int32_t cells() const { return voices.empty() ? 0 : voices.back().first_cell + voices.back().stages * voices.back().microbatches; }
+  constexpr role_view role(std::int32_t rank) const {
+    return {instructions.data() + starts[rank], instructions.data() + starts[rank + 1]};
+  }
+  constexpr std::int32_t place(const voice& of, std::int32_t stage) const {
+    return places[of.first_place + stage];
+  }
+  constexpr std::int32_t cells() const {
+    return voices.empty() ? 0 : voices.back().first_cell + voices.back().stages * voices.back().microbatches;
+  }
   // The rank that runs instruction i.
   constexpr std::int32_t rank_of(std::int32_t i) const {
     std::int32_t low = 0, high = ranks() - 1;

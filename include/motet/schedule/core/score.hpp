@@ -7,7 +7,8 @@
 
 namespace motet {
 
-// What a rank computes next. A score keeps it as one number, because compilers interpret constant expressions: numbers cost them a twentieth of structs.
+// What a rank computes next. A score keeps it as one number, because compilers interpret constant
+// expressions: numbers cost them a twentieth of structs.
 struct cue {
   op what = op::forward;
   bool paired = false;  // overlapped with the next one
@@ -26,10 +27,12 @@ struct cue {
         microbatch(static_cast<std::int32_t>(code >> 43 & 0xfffff)) {}
 };
 
-// The order in which every rank computes: what a schedule writes. Messages, updates and memory follow from it (compile.hpp).
+// The order in which every rank computes: what a schedule writes. Messages, updates and memory follow from it
+// (compile.hpp).
 //
 //   score out;
-//   const int tower = out.add(made, [](int stage) { return stage; });  // a voice, and the rank of each of its stages
+//   const int tower = out.add(made, [](int stage) { return stage; });  // a voice, and the rank of each of
+//   its stages
 //   for (int d = 0; d < ranks; ++d) {
 //     out.rank();
 //     out.play(op::forward, tower, stage, microbatch);
@@ -55,7 +58,8 @@ class score {
     codes_.push(static_cast<std::int64_t>(what) | v << 7 | s << 23 | m << 43);
   }
   // The next two run overlapped, as one.
-  constexpr void play_pair(op first, int stage, int microbatch, op second, int second_stage, int second_microbatch, int voice = 0) {
+  constexpr void play_pair(op first, int stage, int microbatch, op second, int second_stage,
+                           int second_microbatch, int voice = 0) {
     play(first, voice, stage, microbatch);
     codes_.back() |= 32;
     play(second, voice, second_stage, second_microbatch);
@@ -69,13 +73,17 @@ class score {
   constexpr void pair_with_next() { codes_.back() |= 32; }
 
   constexpr std::int32_t ranks() const { return static_cast<std::int32_t>(starts_.size()); }
-  constexpr std::int32_t begin_of(std::int32_t rank) const { return rank < ranks() ? starts_[rank] : static_cast<std::int32_t>(codes_.size()); }
+  constexpr std::int32_t begin_of(std::int32_t rank) const {
+    return rank < ranks() ? starts_[rank] : static_cast<std::int32_t>(codes_.size());
+  }
   constexpr std::int32_t end_of(std::int32_t rank) const { return begin_of(rank + 1); }
   constexpr const list<std::int64_t>& codes() const { return codes_; }
   constexpr cue operator[](std::int32_t i) const { return cue(codes_[i]); }
   constexpr const list<voice>& voices() const { return voices_; }
   constexpr const list<std::int32_t>& places() const { return places_; }
-  constexpr std::int32_t place(const voice& of, std::int32_t stage) const { return places_[of.first_place + stage]; }
+  constexpr std::int32_t place(const voice& of, std::int32_t stage) const {
+    return places_[of.first_place + stage];
+  }
   constexpr std::int32_t cells() const { return cells_; }
   constexpr std::int32_t joins() const { return joins_; }
   friend constexpr bool operator==(const score&, const score&) = default;

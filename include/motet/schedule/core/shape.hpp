@@ -6,13 +6,18 @@
 
 // The contract of a schedule. A schedule is a stateless type S:
 //
-//   S::name                the word for it on command lines and in files
-//   S::shape               its numbers, a plain structure; pipeline_shape for all schedules of one module. Its cells() says how many (stage,
-//                          microbatch) pairs there are at most
-//   S::check(shape)        the verdict on these numbers
-//   S::write(shape)        the score; only called for shapes that pass
-//   S::work(shape)         may say how many pairs a plain schedule writes in the time that this one takes, so that compilers are not asked for too
-//                          much
+//   S::name
+//       the word for it on command lines and in files
+//   S::shape
+//       its numbers, a plain structure; pipeline_shape for all schedules of one module. Its cells() says how
+//       many (stage, microbatch) pairs there are at most
+//   S::check(shape)
+//       the verdict on these numbers
+//   S::write(shape)
+//       the score; only called for shapes that pass
+//   S::work(shape)
+//       may say how many pairs a plain schedule writes in the time that this one takes, so that compilers are
+//       not asked for too much
 //
 // Both functions are constexpr: see proven.hpp.
 
@@ -31,10 +36,13 @@ struct pipeline_shape {
 
 // Both counts there, and as many chunks as the schedule has.
 constexpr verdict check_counts(const pipeline_shape& p, int chunks = 1) {
-  if (p.stages < 1 || p.microbatches < 1) return {reason::no_stages, 0, p.stages < p.microbatches ? p.stages : p.microbatches, 1};
+  if (p.stages < 1 || p.microbatches < 1)
+    return {reason::no_stages, 0, p.stages < p.microbatches ? p.stages : p.microbatches, 1};
   if (p.chunks < 0) return {reason::no_stages, 2, p.chunks, 1};
-  if (p.chunks > 0 && chunks > 0 && p.chunks != chunks) return {reason::chunks_are_fixed, 2, p.chunks, chunks};
-  if (index{p.stages} * p.chunks_or(2) >= most_stages || p.microbatches >= most_microbatches || p.cells() > most_cells)
+  if (p.chunks > 0 && chunks > 0 && p.chunks != chunks)
+    return {reason::chunks_are_fixed, 2, p.chunks, chunks};
+  if (index{p.stages} * p.chunks_or(2) >= most_stages || p.microbatches >= most_microbatches ||
+      p.cells() > most_cells)
     return {reason::too_large, 0, p.stages, p.microbatches};
   return {};
 }
@@ -46,13 +54,15 @@ constexpr verdict check_layers(const pipeline_shape& p, index layers, int usual_
   return {};
 }
 
-// The voice of a shape whose stage s lies on device s % stages (stages in a loop) or goes down and back up again (a V, two chunks).
+// The voice of a shape whose stage s lies on device s % stages (stages in a loop) or goes down and back up
+// again (a V, two chunks).
 enum class placement : std::uint8_t { loop, vee };
 
 constexpr int device_of(placement how, int devices, int stage) {
   return how == placement::vee && stage >= devices ? 2 * devices - 1 - stage : stage % devices;
 }
-constexpr int add_voice(score& out, const pipeline_shape& p, int chunks = 1, placement how = placement::loop) {
+constexpr int add_voice(score& out, const pipeline_shape& p, int chunks = 1,
+                        placement how = placement::loop) {
   voice made;
   made.stages = p.stages * chunks;
   made.chunks = chunks;

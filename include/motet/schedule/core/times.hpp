@@ -5,7 +5,8 @@
 
 namespace motet {
 
-// What one microbatch takes on one device, in any unit. Whole numbers, so that every rank and every compiler works out the same order.
+// What one microbatch takes on one device, in any unit. Whole numbers, so that every rank and every compiler
+// works out the same order.
 struct step_times {
   int forward = 1;
   int backward_input = 1;
@@ -14,20 +15,23 @@ struct step_times {
   friend constexpr bool operator==(const step_times&, const step_times&) = default;
 };
 
-// A schedule that is tuned to known times: tuned<zb_v, step_times{.forward = 10, .backward_input = 12, .backward_weight = 8}>.
+// A schedule that is tuned to known times: tuned<zb_v, step_times{.forward = 10, .backward_input = 12,
+// .backward_weight = 8}>.
 template <class Schedule, step_times Times>
 struct tuned : Schedule {
   static constexpr index work(const pipeline_shape& p) { return Schedule::search_work(p); }
   static constexpr score write(const pipeline_shape& p) { return Schedule::write(p, Times); }
 };
 
-// How long a score of one voice takes: on the busiest device from its first computation to its last, and from the first of all to the last of all.
-// Steps follow each other at the first distance where no device waits for all others between them, at the second where each does.
+// How long a score of one voice takes: on the busiest device from its first computation to its last, and from
+// the first of all to the last of all. Steps follow each other at the first distance where no device waits
+// for all others between them, at the second where each does.
 struct score_length {
   index longest_device = 0;
   index makespan = 0;
   friend constexpr bool operator<(const score_length& a, const score_length& b) {
-    return a.longest_device < b.longest_device || (a.longest_device == b.longest_device && a.makespan < b.makespan);
+    return a.longest_device < b.longest_device ||
+           (a.longest_device == b.longest_device && a.makespan < b.makespan);
   }
 };
 
@@ -40,14 +44,17 @@ struct shortest_score {
   constexpr void offer(score other, const list<step_times>& times);
 };
 
-// Plays a score in time, with `times` of each device. A microbatch of a device is divided evenly over its chunks, and the result is in the unit of
-// `times` divided by the number of chunks. Written for compilers, as prove() is.
+// Plays a score in time, with `times` of each device. A microbatch of a device is divided evenly over its
+// chunks, and the result is in the unit of `times` divided by the number of chunks. Written for compilers, as
+// prove() is.
 constexpr score_length measure(const score& of, const list<step_times>& times) {
-  constexpr index never = index{1} << 60, is_weight = static_cast<index>(op::backward_weight), is_input = static_cast<index>(op::backward_input),
+  constexpr index never = index{1} << 60, is_weight = static_cast<index>(op::backward_weight),
+                  is_input = static_cast<index>(op::backward_input),
                   is_backward = static_cast<index>(op::backward);
   const voice& sings = of.voices()[0];
   const index stages = sings.stages, row = sings.microbatches, ranks = of.ranks();
-  list<index> forward_ends(stages * row, never), backward_ends(stages * row, never), frees(ranks, 0), begins(ranks, -1), positions;
+  list<index> forward_ends(stages * row, never), backward_ends(stages * row, never), frees(ranks, 0),
+      begins(ranks, -1), positions;
   for (std::int32_t r = 0; r < ranks; ++r) positions.push(of.begin_of(r));
   index *const forwards = forward_ends.data(), *const backwards = backward_ends.data();
   const std::int64_t* const codes = of.codes().data();
@@ -61,7 +68,8 @@ constexpr score_length measure(const score& of, const list<step_times>& times) {
       const index end = of.end_of(r);
       index i = positions[r], free = frees[r];
       for (; i < end; ++i) {
-        const index code = codes[i], what = code & 31, s = code >> 23 & 0xfffff, cell = s * row + (code >> 43);
+        const index code = codes[i], what = code & 31, s = code >> 23 & 0xfffff,
+                    cell = s * row + (code >> 43);
         if (what == is_weight) {
           free += own.backward_weight;
           continue;
@@ -76,7 +84,9 @@ constexpr score_length measure(const score& of, const list<step_times>& times) {
           if (there > free) free = there;
         }
         if (begins[r] < 0) begins[r] = free;
-        free += !back ? own.forward : what == is_input ? own.backward_input : own.backward_input + own.backward_weight;
+        free += !back              ? own.forward
+                : what == is_input ? own.backward_input
+                                   : own.backward_input + own.backward_weight;
         (back ? backwards : forwards)[cell] = free;
       }
       moved = moved || i != positions[r];

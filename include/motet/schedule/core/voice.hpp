@@ -29,19 +29,24 @@ struct voice {
   label name;
   std::int32_t module = 0;  // copies of one module share their gradients
   std::int32_t replica = 0;
-  std::int32_t shard = 0;   // among the voices that compute each stage of this replica together, one behind the other
+  // among the voices that compute each stage of this replica together, one behind the other
+  std::int32_t shard = 0;
   std::int32_t shards = 1;  // how many those are
   std::int32_t stages = 1;  // virtual stages, over all its ranks
   std::int32_t chunks = 1;  // of them on each rank: times and memory of one device are divided by it
   std::int32_t microbatches = 1;
-  std::int32_t join = -1;        // the join that its last stage meets others in; -1: a loss of its own for each microbatch
-  std::int32_t group = 1;        // microbatches for each join
-  bool learns = true;            // false: frozen, nothing goes backward
-  bool sums_each = false;        // gradients are summed in every backward, so all voices of the module do it together
+  // the join that its last stage meets others in; -1: a loss of its own for each microbatch
+  std::int32_t join = -1;
+  std::int32_t group = 1;  // microbatches for each join
+  bool learns = true;      // false: frozen, nothing goes backward
+  // gradients are summed in every backward, so all voices of the module do it together
+  bool sums_each = false;
   std::int32_t first_place = 0;  // of its stages among program::places
   std::int32_t first_cell = 0;   // of its (stage, microbatch) pairs among all
 
-  constexpr std::int32_t cell(std::int32_t stage, std::int32_t microbatch) const { return first_cell + stage * microbatches + microbatch; }
+  constexpr std::int32_t cell(std::int32_t stage, std::int32_t microbatch) const {
+    return first_cell + stage * microbatches + microbatch;
+  }
   constexpr std::int32_t joins() const { return microbatches / group; }
   friend constexpr bool operator==(const voice&, const voice&) = default;
 };

@@ -8,15 +8,17 @@
 #include <string>
 #include <string_view>
 
-// Rows and cells of the CSV form of schedules, as torch.distributed.pipelining writes it: one row a rank, cells such as 0F7 (stage, operation,
-// microbatch). What programs have beyond that takes words that torch refuses; docs/schedule/csv.md.
+// Rows and cells of the CSV form of schedules, as torch.distributed.pipelining writes it: one row a rank,
+// cells such as 0F7 (stage, operation, microbatch). What programs have beyond that takes words that torch
+// refuses; docs/schedule/csv.md.
 
 namespace motet::detail {
 
 struct csv_word {
   std::string_view text;
   op what;
-  bool wait = false;   // for the end of `what`; implied here, where a send or a reduction never holds up a rank
+  // for the end of `what`; implied here, where a send or a reduction never holds up a rank
+  bool wait = false;
   bool torch = false;  // torch knows it
   constexpr bool has_microbatch() const { return what < op::reduce_gradient || what > op::optimizer_step; }
 };
@@ -57,7 +59,8 @@ constexpr const csv_word& csv_word_of(op what, bool wait = false) {
 }
 inline constexpr std::string_view csv_pair_word = "OVERLAP_F_B";
 
-// The lane of an instruction where the file does not say: messages have a lane for each channel, in the order of their first use on the rank, as
+// The lane of an instruction where the file does not say: messages have a lane for each channel, in the order
+// of their first use on the rank, as
 // compile() numbers them.
 class csv_lanes {
  public:
@@ -74,7 +77,8 @@ class csv_lanes {
     }
     if (!is_transfer(it.what)) return lane::compute;
     const int kind = (static_cast<int>(it.what) - static_cast<int>(op::send_forward)) / 2;
-    std::uint8_t& own = lanes_[2 * (3 * (voices[it.voice].first_place + it.stage) + kind) + (is_send(it.what) ? 1 : 0)];
+    std::uint8_t& own =
+        lanes_[2 * (3 * (voices[it.voice].first_place + it.stage) + kind) + (is_send(it.what) ? 1 : 0)];
     if (own == 0) own = next_ < 255 ? next_++ : next_;
     return own;
   }
@@ -101,7 +105,8 @@ inline std::string csv_shown(std::string_view text) {
   return out + (text.size() > 40 ? "...\"" : "\"");
 }
 
-// Takes a text apart into rows and cells, as Python's csv module does: cells may be quoted, rows end with any kind of line end.
+// Takes a text apart into rows and cells, as Python's csv module does: cells may be quoted, rows end with any
+// kind of line end.
 class csv_lexer {
  public:
   explicit csv_lexer(std::string_view text) : text_(text) {}
@@ -134,9 +139,13 @@ class csv_lexer {
   std::int32_t row() const { return row_; }
   std::int32_t column() const { return column_; }
 
-  [[noreturn]] void refuse(const message& why, const std::string& wanted) const { refuse_at(why, row_, column_, cell_, wanted); }
-  [[noreturn]] static void refuse_at(const message& why, std::int32_t row, std::int32_t column, std::string_view cell, const std::string& wanted) {
-    fail(why, "row " + std::to_string(row) + ", column " + std::to_string(column) + ": got " + csv_shown(cell) + ", wanted " + wanted);
+  [[noreturn]] void refuse(const message& why, const std::string& wanted) const {
+    refuse_at(why, row_, column_, cell_, wanted);
+  }
+  [[noreturn]] static void refuse_at(const message& why, std::int32_t row, std::int32_t column,
+                                     std::string_view cell, const std::string& wanted) {
+    fail(why, "row " + std::to_string(row) + ", column " + std::to_string(column) + ": got " +
+                  csv_shown(cell) + ", wanted " + wanted);
   }
 
   static std::string_view trimmed(std::string_view text) {

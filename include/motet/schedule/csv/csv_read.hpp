@@ -39,20 +39,25 @@ class csv_reader {
     for (const csv_action& each : sheet_.actions) {
       const instruction& it = each.it;
       if (it.what == op::join) {
-        if (it.voice >= joins) each.refuse(csv_too_large, "join " + std::to_string(it.voice) + " has no member");
+        if (it.voice >= joins)
+          each.refuse(csv_too_large, "join " + std::to_string(it.voice) + " has no member");
         continue;
       }
       const voice& of = sheet_.voices[static_cast<std::size_t>(it.voice)];
-      if (it.stage >= of.stages) each.refuse(csv_too_large, "stage " + std::to_string(it.stage) + " of " + std::to_string(of.stages));
+      if (it.stage >= of.stages)
+        each.refuse(csv_too_large, "stage " + std::to_string(it.stage) + " of " + std::to_string(of.stages));
       if (it.microbatch >= of.microbatches)
-        each.refuse(csv_too_large, "microbatch " + std::to_string(it.microbatch) + " of " + std::to_string(of.microbatches));
+        each.refuse(csv_too_large,
+                    "microbatch " + std::to_string(it.microbatch) + " of " + std::to_string(of.microbatches));
     }
   }
-  // Nothing is left out. Also keeps a misspelt number from asking for gigabytes: tables are never larger than the file.
+  // Nothing is left out. Also keeps a misspelt number from asking for gigabytes: tables are never larger than
+  // the file.
   void require_all() const {
     require_all("forward", false, [](op what) { return what <= op::forward_only; });
     require_all("backward", true, [](op what) { return what == op::backward || what == op::backward_input; });
-    require_all("weight part of backward", true, [](op what) { return what == op::backward || what == op::backward_weight; });
+    require_all("weight part of backward", true,
+                [](op what) { return what == op::backward || what == op::backward_weight; });
   }
   template <class Is>
   void require_all(const char* name, bool of_learners, Is is) const {
@@ -60,14 +65,19 @@ class csv_reader {
       std::int32_t voice, stage, microbatch;
       auto operator<=>(const place&) const = default;
     };
-    const auto concerns = [&](std::int32_t v) { return !of_learners || sheet_.voices[static_cast<std::size_t>(v)].learns; };
+    const auto concerns = [&](std::int32_t v) {
+      return !of_learners || sheet_.voices[static_cast<std::size_t>(v)].learns;
+    };
     const auto voices = static_cast<std::int32_t>(sheet_.voices.size());
     index wanted = 0;
     for (std::int32_t v = 0; v < voices; ++v)
-      if (concerns(v)) wanted += index{sheet_.voices[static_cast<std::size_t>(v)].stages} * sheet_.voices[static_cast<std::size_t>(v)].microbatches;
+      if (concerns(v))
+        wanted += index{sheet_.voices[static_cast<std::size_t>(v)].stages} *
+                  sheet_.voices[static_cast<std::size_t>(v)].microbatches;
     std::vector<place> found;
     for (const csv_action& each : sheet_.actions)
-      if (is(each.it.what) && concerns(each.it.voice)) found.push_back({each.it.voice, each.it.stage, each.it.microbatch});
+      if (is(each.it.what) && concerns(each.it.voice))
+        found.push_back({each.it.voice, each.it.stage, each.it.microbatch});
     if (static_cast<index>(found.size()) >= wanted) return;  // check() finds what stands there twice
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
@@ -85,31 +95,38 @@ class csv_reader {
     }
     std::string where;
     for (const csv_action& each : sheet_.actions)
-      if (where.empty() && each.it.what != op::join && each.it.voice == next.voice && each.it.stage == next.stage)
+      if (where.empty() && each.it.what != op::join && each.it.voice == next.voice &&
+          each.it.stage == next.stage)
         where = "row " + std::to_string(each.row) + ": ";
     if (voices > 1) where += "voice " + std::to_string(next.voice) + ", ";
-    fail(csv_incomplete, where + "stage " + std::to_string(next.stage) + " has no " + name + " of microbatch " + std::to_string(next.microbatch));
+    fail(csv_incomplete, where + "stage " + std::to_string(next.stage) + " has no " + name +
+                             " of microbatch " + std::to_string(next.microbatch));
   }
 
   void place_stages() {
     std::vector<std::vector<const csv_action*>> seen(sheet_.voices.size());
-    for (std::size_t v = 0; v < sheet_.voices.size(); ++v) seen[v].resize(static_cast<std::size_t>(sheet_.voices[v].stages), nullptr);
+    for (std::size_t v = 0; v < sheet_.voices.size(); ++v)
+      seen[v].resize(static_cast<std::size_t>(sheet_.voices[v].stages), nullptr);
     for (const csv_action& each : sheet_.actions) {
       if (each.it.what == op::join) continue;
-      const csv_action*& first = seen[static_cast<std::size_t>(each.it.voice)][static_cast<std::size_t>(each.it.stage)];
+      const csv_action*& first =
+          seen[static_cast<std::size_t>(each.it.voice)][static_cast<std::size_t>(each.it.stage)];
       if (first == nullptr) first = &each;
       if (first->row != each.row)
-        each.refuse(csv_stage_twice, "stage " + std::to_string(each.it.stage) + " lies in row " + std::to_string(first->row) + ", column " +
+        each.refuse(csv_stage_twice, "stage " + std::to_string(each.it.stage) + " lies in row " +
+                                         std::to_string(first->row) + ", column " +
                                          std::to_string(first->column));
     }
     for (std::size_t v = 0; v < sheet_.voices.size(); ++v) {
       list<std::int32_t> held(sheet_.headed ? 0 : static_cast<index>(sheet_.starts.size()), 0);
       voice& made = sheet_.voices[v];
       for (const csv_action* const& first : seen[v]) {
-        if (first == nullptr) fail(csv_incomplete, "stage " + std::to_string(&first - seen[v].data()) + " is in no row");
+        if (first == nullptr)
+          fail(csv_incomplete, "stage " + std::to_string(&first - seen[v].data()) + " is in no row");
         if (!sheet_.headed) made.chunks = std::max(made.chunks, ++held[first->row - sheet_.first_row]);
       }
-      score_.add(made, [&](std::int32_t s) { return seen[v][static_cast<std::size_t>(s)]->row - sheet_.first_row; });
+      score_.add(
+          made, [&](std::int32_t s) { return seen[v][static_cast<std::size_t>(s)]->row - sheet_.first_row; });
     }
   }
 
@@ -145,9 +162,11 @@ class csv_reader {
       for (std::size_t i = sheet_.starts[r]; i < sheet_.end_of(r);) {
         std::size_t last = i;
         while (sheet_.actions[last].it.paired) ++last;
-        for (std::size_t c = i; adds_messages && c <= last; ++c) carrier.before(cue_of(sheet_.actions[c].it), rank);
+        for (std::size_t c = i; adds_messages && c <= last; ++c)
+          carrier.before(cue_of(sheet_.actions[c].it), rank);
         for (std::size_t c = i; c <= last; ++c) put(sheet_.actions[c], made, lanes);
-        for (std::size_t c = i; adds_messages && c <= last; ++c) carrier.after(cue_of(sheet_.actions[c].it), rank);
+        for (std::size_t c = i; adds_messages && c <= last; ++c)
+          carrier.after(cue_of(sheet_.actions[c].it), rank);
         i = last + 1;
       }
       if (adds_updates) put_updates(made, rank, replicas, {});
@@ -156,7 +175,8 @@ class csv_reader {
     made.slots = live_of_stages(made);
     for (std::size_t v = 0; v < sheet_.slots.size(); ++v)
       for (std::size_t s = 0; s < sheet_.slots[v].size(); ++s)
-        made.slots[made.voices[static_cast<index>(v)].first_place + static_cast<index>(s)] = sheet_.slots[v][s];
+        made.slots[made.voices[static_cast<index>(v)].first_place + static_cast<index>(s)] =
+            sheet_.slots[v][s];
     return made;
   }
   static cue cue_of(const instruction& it) {
@@ -172,8 +192,11 @@ class csv_reader {
     const voice* const voices = made.voices.data();
     if (it.what == op::send_forward || it.what == op::send_backward || it.what == op::reduce_gradient) {
       const voice& of = voices[it.voice];
-      const index sent = 2 * index{it.microbatch < 0 ? 0 : of.cell(it.stage, it.microbatch)} + (it.what == op::send_backward ? 1 : 0);
-      std::uint8_t& open = open_[it.what == op::reduce_gradient ? 2 * index{score_.cells()} + of.first_place + it.stage : sent];
+      const index sent = 2 * index{it.microbatch < 0 ? 0 : of.cell(it.stage, it.microbatch)} +
+                         (it.what == op::send_backward ? 1 : 0);
+      std::uint8_t& open =
+          open_[it.what == op::reduce_gradient ? 2 * index{score_.cells()} + of.first_place + it.stage
+                                               : sent];
       if (cell.wait && open == 0) cell.refuse(csv_lone_wait, "nothing is under way there");
       open = cell.wait ? 0 : 1;
       if (cell.wait) return;
@@ -196,9 +219,9 @@ class csv_reader {
 
 }  // namespace detail
 
-// The program in a file in the CSV form of torch.distributed.pipelining, or in the same form with a header of ours. Where it holds computations alone,
-// messages and updates are added as compile() does. What cannot be a program is refused with row and column (MT-P50..); whether the program is legal
-// is for check() to say.
+// The program in a file in the CSV form of torch.distributed.pipelining, or in the same form with a header of
+// ours. Where it holds computations alone, messages and updates are added as compile() does. What cannot be a
+// program is refused with row and column (MT-P50..); whether the program is legal is for check() to say.
 inline program read_csv(std::string_view text) { return detail::csv_reader(text).read(); }
 
 }  // namespace motet

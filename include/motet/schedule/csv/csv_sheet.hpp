@@ -30,7 +30,9 @@ struct csv_sheet {
   std::vector<csv_action> actions;               // rank after rank
   std::vector<std::size_t> starts;               // of each rank in actions
 
-  std::size_t end_of(std::size_t rank) const { return rank + 1 < starts.size() ? starts[rank + 1] : actions.size(); }
+  std::size_t end_of(std::size_t rank) const {
+    return rank + 1 < starts.size() ? starts[rank + 1] : actions.size();
+  }
 };
 
 class csv_sheet_reader {
@@ -64,7 +66,8 @@ class csv_sheet_reader {
     if (end == std::string_view::npos || left.substr(end + 1) != csv_pair_word)
       lexer_.refuse(csv_unknown_cell, "a pair such as (0F7;7B3)OVERLAP_F_B");
     left = left.substr(1, end - 1);
-    if (left.find(';') == std::string_view::npos) lexer_.refuse(csv_unknown_cell, "two parts at least, as in (0F7;7B3)OVERLAP_F_B");
+    if (left.find(';') == std::string_view::npos)
+      lexer_.refuse(csv_unknown_cell, "two parts at least, as in (0F7;7B3)OVERLAP_F_B");
     for (;;) {
       const std::size_t next = left.find(';');
       take_cell(csv_lexer::trimmed(left.substr(0, next)), next != std::string_view::npos);
@@ -95,10 +98,12 @@ class csv_sheet_reader {
     std::size_t letters = 0;
     while (letters < left.size() && is_letter(left[letters])) ++letters;
     const csv_word* const word = find_csv_word(left.substr(0, letters));
-    if (start == left.size() || word == nullptr) lexer_.refuse(csv_unknown_cell, "a stage, an operation and a microbatch, as in 0F7");
+    if (start == left.size() || word == nullptr)
+      lexer_.refuse(csv_unknown_cell, "a stage, an operation and a microbatch, as in 0F7");
     if (sheet_.voices.size() > 1 && with_voice == (word->what == op::join))
       lexer_.refuse(csv_unknown_cell, "the voice in front, as in 1:0F7, but not of a JOIN");
-    if (!word->torch && !sheet_.headed) lexer_.refuse(csv_unknown_cell, "an operation that torch knows, as the file has no header");
+    if (!word->torch && !sheet_.headed)
+      lexer_.refuse(csv_unknown_cell, "an operation that torch knows, as the file has no header");
     if (sheet_.headed && sheet_.computations_only && (word->wait || !is_compute(word->what)))
       lexer_.refuse(csv_unknown_cell, "computations only, as the header says");
     left.remove_prefix(letters);
@@ -107,7 +112,8 @@ class csv_sheet_reader {
     made.it.microbatch = -1;
     const std::size_t before = left.size();
     if (word->has_microbatch()) made.it.microbatch = number(left, most_microbatches - 1);
-    if (word->has_microbatch() && left.size() == before) lexer_.refuse(csv_unknown_cell, "a microbatch behind the operation, as in 0F7");
+    if (word->has_microbatch() && left.size() == before)
+      lexer_.refuse(csv_unknown_cell, "a microbatch behind the operation, as in 0F7");
     if (sheet_.headed && !left.empty() && left.front() == '@') {
       left.remove_prefix(1);
       const std::size_t digits = left.size();
@@ -115,14 +121,18 @@ class csv_sheet_reader {
       made.laned = left.size() < digits;
       if (!made.laned) lexer_.refuse(csv_unknown_cell, "a lane behind @");
     }
-    if (!left.empty()) lexer_.refuse(csv_unknown_cell, "nothing behind " + csv_shown(whole_cell.substr(0, whole_cell.size() - left.size())));
+    if (!left.empty())
+      lexer_.refuse(csv_unknown_cell,
+                    "nothing behind " + csv_shown(whole_cell.substr(0, whole_cell.size() - left.size())));
     if (word->what == op::join) {
       made.it.voice = made.it.stage;
       made.it.stage = -1;
     }
     sheet_.actions.push_back(made);
   }
-  static constexpr bool is_letter(char c) { return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
+  static constexpr bool is_letter(char c) {
+    return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  }
   // Digits at the front of `left`; without any, `left` stays as it is.
   std::int32_t number(std::string_view& left, index most) const {
     index value = 0;
@@ -158,7 +168,8 @@ class csv_sheet_reader {
     while (lexer_.next_cell()) {
       const std::string_view cell = lexer_.cell();
       const std::size_t equals = std::min(cell.find('='), cell.size());
-      const std::string_view key = cell.substr(0, equals), value = cell.substr(std::min(equals + 1, cell.size()));
+      const std::string_view key = cell.substr(0, equals),
+                             value = cell.substr(std::min(equals + 1, cell.size()));
       if (key == "name") {
         made.name = value;
         if (made.name.view() != value) lexer_.refuse(csv_bad_header, "a name of 15 bytes at most");
@@ -176,19 +187,24 @@ class csv_sheet_reader {
       else if (key == "slots") slots = numbers(value);
       else
         lexer_.refuse(csv_bad_header,
-                      "one of name, module, replica, shard, shards, stages, chunks, microbatches, join, group, slots, frozen, sums_each");
+                      "one of name, module, replica, shard, shards, stages, chunks, microbatches, join, "
+                      "group, slots, frozen, sums_each");
     }
     const std::string row = "row " + std::to_string(lexer_.row()) + ": ";
-    if (made.stages < 1 || made.microbatches < 1) fail(csv_bad_header, row + "a voice needs stages and microbatches");
-    if (made.microbatches % made.group != 0) fail(csv_bad_header, row + "the group must divide the microbatches");
-    if (!slots.empty() && slots.size() != static_cast<std::size_t>(made.stages)) fail(csv_bad_header, row + "slots need a number for each stage");
+    if (made.stages < 1 || made.microbatches < 1)
+      fail(csv_bad_header, row + "a voice needs stages and microbatches");
+    if (made.microbatches % made.group != 0)
+      fail(csv_bad_header, row + "the group must divide the microbatches");
+    if (!slots.empty() && slots.size() != static_cast<std::size_t>(made.stages))
+      fail(csv_bad_header, row + "slots need a number for each stage");
     sheet_.voices.push_back(made);
     sheet_.slots.push_back(std::move(slots));
   }
   std::int32_t whole(std::string_view value, std::int32_t least, index most) const {
     std::string_view left = value;
     const std::int32_t got = number(left, most);
-    if (value.empty() || !left.empty() || got < least) lexer_.refuse(csv_bad_header, "a whole number from " + std::to_string(least));
+    if (value.empty() || !left.empty() || got < least)
+      lexer_.refuse(csv_bad_header, "a whole number from " + std::to_string(least));
     return got;
   }
   std::vector<std::int32_t> numbers(std::string_view value) const {

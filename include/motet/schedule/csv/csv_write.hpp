@@ -14,14 +14,16 @@ enum class csv_form : std::uint8_t { shortest, computations, everything };
 
 struct csv_config {
   csv_form form = csv_form::shortest;  // computations where they say it all
-  bool waits = true;                   // for the sends, as torch 2.15 demands of files that it does not lower itself; older versions refuse them
+  // for the sends, as torch 2.15 demands of files that it does not lower itself; older versions refuse them
+  bool waits = true;
 };
 
 namespace detail {
 
 class csv_writer {
  public:
-  csv_writer(const program& of, csv_config config) : of_(of), waits_(config.waits), everything_(config.form == csv_form::everything) {}
+  csv_writer(const program& of, csv_config config)
+      : of_(of), waits_(config.waits), everything_(config.form == csv_form::everything) {}
 
   std::string write() {
     plain_ = is_plain();
@@ -92,7 +94,8 @@ class csv_writer {
       field("group", each.group, 1);
       if (!each.learns) out_ += ",frozen";
       if (each.sums_each) out_ += ",sums_each";
-      for (std::int32_t s = 0; slots && s < each.stages; ++s) out_ += (s == 0 ? ",slots=" : ";") + std::to_string(of_.slots[each.first_place + s]);
+      for (std::int32_t s = 0; slots && s < each.stages; ++s)
+        out_ += (s == 0 ? ",slots=" : ";") + std::to_string(of_.slots[each.first_place + s]);
       out_ += "\r\n";
     }
   }
@@ -138,7 +141,8 @@ class csv_writer {
       put(*each, true);
     }
   }
-  // As torch places them: a forward send is waited for behind its backward on the same rank, by which time it must have arrived; the others at the end.
+  // As torch places them: a forward send is waited for behind its backward on the same rank, by which time it
+  // must have arrived; the others at the end.
   template <class Begin>
   void put_due_waits(Begin begin_cell) {
     for (const instruction* backward : due_) {
@@ -163,15 +167,18 @@ class csv_writer {
   bool waits_, everything_, plain_ = true;
   std::string out_;
   std::vector<const instruction*> unwaited_, due_;
-  list<std::int32_t> sent_;  // of each cell the position of its forward send among those that nobody waited for, from 1
+  // of each cell the position of its forward send among those that nobody waited for, from 1
+  list<std::int32_t> sent_;
 };
 
 }  // namespace detail
 
-// The CSV form of a program: as torch.distributed.pipelining writes it where that says it all, else with a header that torch refuses and read_csv()
-// reads. Every legal program is read back as it was. Form `computations` leaves out what compile() would not add.
+// The CSV form of a program: as torch.distributed.pipelining writes it where that says it all, else with a
+// header that torch refuses and read_csv() reads. Every legal program is read back as it was. Form
+// `computations` leaves out what compile() would not add.
 inline std::string write_csv(const program& of, csv_config config = {}) {
-  if (config.form == csv_form::shortest) config.form = of == compile(score_of(of)) ? csv_form::computations : csv_form::everything;
+  if (config.form == csv_form::shortest)
+    config.form = of == compile(score_of(of)) ? csv_form::computations : csv_form::everything;
   return detail::csv_writer(of, config).write();
 }
 

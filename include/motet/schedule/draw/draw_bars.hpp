@@ -18,8 +18,8 @@ struct bar {
 
 inline bool has_times(const timeline& when, index i) {
   constexpr double most = 1e300;  // differences stay finite
-  return i < when.start.size() && i < when.finish.size() && std::fabs(when.start[i]) < most && std::fabs(when.finish[i]) < most &&
-         when.finish[i] >= when.start[i];
+  return i < when.start.size() && i < when.finish.size() && std::fabs(when.start[i]) < most &&
+         std::fabs(when.finish[i]) < most && when.finish[i] >= when.start[i];
 }
 
 // The bars of one rank, lane by lane. What takes no time has none.
@@ -55,7 +55,8 @@ class rank_bars {
   // Time in the compute lane, without messages.
   double busy() const {
     double sum = 0;
-    for (const bar& each : bars_[lane::compute]) sum += is_transfer(of_.instructions[each.first].what) ? 0 : each.finish - each.start;
+    for (const bar& each : bars_[lane::compute])
+      sum += is_transfer(of_.instructions[each.first].what) ? 0 : each.finish - each.start;
     return sum;
   }
 
@@ -88,17 +89,20 @@ inline double idle_share(const rank_bars& bars, const time_span& span) {
   return busy > 1 ? 0 : 1 - busy;
 }
 
-// Which bar each of `columns` equal slices of time shows, -1 for none. Of what lies in a slice, the kind wins that has been shown least for its time:
-// so bars narrower than a slice keep their share of the picture.
+// Which bar each of `columns` equal slices of time shows, -1 for none. Of what lies in a slice, the kind wins
+// that has been shown least for its time: so bars narrower than a slice keep their share of the picture.
 template <class Kind>
-void share_columns(const list<bar>& lane, double low, double width, index columns, index kinds, Kind kind, list<std::int32_t>& shown) {
+void share_columns(const list<bar>& lane, double low, double width, index columns, index kinds, Kind kind,
+                   list<std::int32_t>& shown) {
   list<double> owed(kinds + 1, 0);  // the last is idle time
   shown.clear();
   index first = 0;
   for (index c = 0; c < columns; ++c) {
     const double from = low + static_cast<double>(c) * width, to = low + static_cast<double>(c + 1) * width;
     while (first < lane.size() && lane[first].finish <= from) ++first;
-    const auto overlap = [&](const bar& of) { return (of.finish < to ? of.finish : to) - (of.start > from ? of.start : from); };
+    const auto overlap = [&](const bar& of) {
+      return (of.finish < to ? of.finish : to) - (of.start > from ? of.start : from);
+    };
     const double least = 1e-6 * width;
     double idle = width;
     for (index i = first; i < lane.size() && lane[i].start < to; ++i) {

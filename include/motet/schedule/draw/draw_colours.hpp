@@ -11,18 +11,23 @@
 namespace motet {
 namespace detail {
 
-// "#rrggbb" of a colour in Oklch (Ottosson, 2020), where equal lightness looks equally light whatever the hue.
+// "#rrggbb" of a colour in Oklch (Ottosson, 2020), where equal lightness looks equally light whatever the
+// hue.
 inline std::string hex_colour(double light, double chroma, double hue) {
-  const double a = chroma * std::cos(hue * 0.017453292519943295), b = chroma * std::sin(hue * 0.017453292519943295);
+  const double a = chroma * std::cos(hue * 0.017453292519943295),
+               b = chroma * std::sin(hue * 0.017453292519943295);
   const auto cube = [](double x) { return x * x * x; };
-  const double l = cube(light + 0.3963377774 * a + 0.2158037573 * b), m = cube(light - 0.1055613458 * a - 0.0638541728 * b),
+  const double l = cube(light + 0.3963377774 * a + 0.2158037573 * b),
+               m = cube(light - 0.1055613458 * a - 0.0638541728 * b),
                s = cube(light - 0.0894841775 * a - 1.2914855480 * b);
-  const double linear[] = {4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s, -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+  const double linear[] = {4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+                           -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
                            -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s};
   std::string out = "#";
   for (const double each : linear) {
     const double inside = each < 0 ? 0 : each > 1 ? 1 : each;
-    const auto byte = std::lround(255 * (inside <= 0.0031308 ? 12.92 * inside : 1.055 * std::pow(inside, 1 / 2.4) - 0.055));
+    const auto byte =
+        std::lround(255 * (inside <= 0.0031308 ? 12.92 * inside : 1.055 * std::pow(inside, 1 / 2.4) - 0.055));
     out += "0123456789abcdef"[byte >> 4];
     out += "0123456789abcdef"[byte & 15];
   }
@@ -40,8 +45,13 @@ struct look {
 
   constexpr look() = default;
   constexpr look(int module, op of, int chunk, int chunks)
-      : hue(of == op::join ? 0 : module % hues), what(family(of)), level(chunks > 1 && is_compute(of) ? chunk * (levels - 1) / (chunks - 1) : 0) {}
-  constexpr explicit look(int number) : hue(number / levels / op_count), what(static_cast<op>(number / levels % op_count)), level(number % levels) {}
+      : hue(of == op::join ? 0 : module % hues),
+        what(family(of)),
+        level(chunks > 1 && is_compute(of) ? chunk * (levels - 1) / (chunks - 1) : 0) {}
+  constexpr explicit look(int number)
+      : hue(number / levels / op_count),
+        what(static_cast<op>(number / levels % op_count)),
+        level(number % levels) {}
   constexpr int number() const { return (hue * op_count + static_cast<int>(what)) * levels + level; }
 
   std::string colour() const {
@@ -74,7 +84,9 @@ struct look {
     }
   }
   // Messages differ by direction alone.
-  static constexpr op family(op of) { return !is_transfer(of) ? of : of >= op::send_backward ? op::send_backward : op::send_forward; }
+  static constexpr op family(op of) {
+    return !is_transfer(of) ? of : of >= op::send_backward ? op::send_backward : op::send_forward;
+  }
 };
 
 // Those that a picture shows.

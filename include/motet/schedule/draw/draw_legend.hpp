@@ -8,7 +8,8 @@
 namespace motet {
 namespace detail {
 
-inline constexpr double legend_letter = 6.7, legend_line = 18;  // pixels of a letter and a line, at a size of 11
+// pixels of a letter and a line, at a size of 11
+inline constexpr double legend_letter = 6.7, legend_line = 18;
 
 // Whether voice v is the first of its module, and that module the first of its colour.
 inline bool names_colour(const program& of, std::int32_t v) {
@@ -18,9 +19,10 @@ inline bool names_colour(const program& of, std::int32_t v) {
   return true;
 }
 
-// What the colours of a picture mean: a line for each module, and one for joins, which belong to none. Lines that are too long are broken.
-// Returns the height.
-inline double put_legend(svg_writer& out, const program& of, const drawn_names& names, const looks& shown, double left, double width) {
+// What the colours of a picture mean: a line for each module, and one for joins, which belong to none. Lines
+// that are too long are broken. Returns the height.
+inline double put_legend(svg_writer& out, const program& of, const drawn_names& names, const looks& shown,
+                         double left, double width) {
   double indent = left, x = left, y = 0;
   const auto entry = [&](look kind, std::string_view words) {
     const double wide = 36 + legend_letter * static_cast<double>(words.size());
@@ -34,9 +36,12 @@ inline double put_legend(svg_writer& out, const program& of, const drawn_names& 
     out.words(x + 22, y + 10.5, "n", words);
     x += wide;
   };
-  const auto name_of_line = [&](std::int32_t v) { return legend_letter * static_cast<double>(letters_in(names.module(v))); };
+  const auto name_of_line = [&](std::int32_t v) {
+    return legend_letter * static_cast<double>(letters_in(names.module(v)));
+  };
   for (std::int32_t v = 0; v < of.voices.size(); ++v)
-    if (names_colour(of, v) && name_of_line(v) > 0 && left + name_of_line(v) + 16 > indent) indent = left + name_of_line(v) + 16;
+    if (names_colour(of, v) && name_of_line(v) > 0 && left + name_of_line(v) + 16 > indent)
+      indent = left + name_of_line(v) + 16;
   for (std::int32_t v = 0; v < of.voices.size(); ++v) {
     if (!names_colour(of, v)) continue;
     if (v > 0) y += legend_line;
@@ -45,7 +50,9 @@ inline double put_legend(svg_writer& out, const program& of, const drawn_names& 
     for (int what = 0; what < op_count; ++what) {
       const look kind(of.voices[v].module, static_cast<op>(what), 0, 1);
       if (kind.what != static_cast<op>(what) || kind.what == op::join || !shown.has_any_level(kind)) continue;
-      entry(kind, kind.what == op::send_forward ? "rows" : kind.what == op::send_backward ? "gradients" : words_of(kind.what));
+      entry(kind, kind.what == op::send_forward    ? "rows"
+                  : kind.what == op::send_backward ? "gradients"
+                                                   : words_of(kind.what));
     }
   }
   if (const look join(0, op::join, 0, 1); shown.has(join)) {

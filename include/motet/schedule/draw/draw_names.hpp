@@ -13,28 +13,33 @@
 namespace motet {
 namespace detail {
 
-// The letters of the papers and of schedule files. Capitals make or bring something, small letters are their lesser twins.
+// The letters of the papers and of schedule files. Capitals make or bring something, small letters are their
+// lesser twins.
 constexpr char letter_of(op what) {
   constexpr char letters[] = "FfRBIWS><><><AGgULOo";
   return letters[static_cast<int>(what)];
 }
 constexpr const char* words_of(op what) {
-  constexpr const char* words[] = {"forward",          "forward only",   "forward again", "backward",     "backward input",
-                                   "backward weights", "join",           "send rows",     "receive rows", "send rows again",
-                                   "receive again",    "send gradients", "get gradients", "reduce",       "gather",
-                                   "release",          "update",         "load",          "offload",      "fetch"};
+  constexpr const char* words[] = {
+      "forward",          "forward only",   "forward again", "backward",     "backward input",
+      "backward weights", "join",           "send rows",     "receive rows", "send rows again",
+      "receive again",    "send gradients", "get gradients", "reduce",       "gather",
+      "release",          "update",         "load",          "offload",      "fetch"};
   return words[static_cast<int>(what)];
 }
 
 // Six digits at most; never in the manner of a locale.
 inline std::string short_number(double value) {
   char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value == 0 ? 0 : value, std::chars_format::general, 6).ptr};
+  return {text,
+          std::to_chars(text, text + sizeof text, value == 0 ? 0 : value, std::chars_format::general, 6).ptr};
 }
 inline std::string percent(double share) {
   char text[32];
   share = share > 10 ? 10 : share < -10 ? -10 : share;
-  return std::string(text, std::to_chars(text, text + sizeof text, 100 * share, std::chars_format::fixed, 1).ptr) + " %";
+  return std::string(text,
+                     std::to_chars(text, text + sizeof text, 100 * share, std::chars_format::fixed, 1).ptr) +
+         " %";
 }
 // 1, 2 or 5 times a power of ten, and not below `least`.
 inline double round_step(double least) {
@@ -48,9 +53,16 @@ inline double round_step(double least) {
 inline std::string clean_name(std::string_view name) {
   std::string out;
   for (std::size_t i = 0; i < name.size();) {
-    const auto byte = [&](std::size_t k) { return i + k < name.size() ? static_cast<unsigned char>(name[i + k]) : 0u; };
+    const auto byte = [&](std::size_t k) {
+      return i + k < name.size() ? static_cast<unsigned char>(name[i + k]) : 0u;
+    };
     const unsigned lead = byte(0), second = byte(1);
-    const std::size_t size = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+    const std::size_t size = lead < 0x80   ? 1
+                             : lead < 0xc2 ? 0
+                             : lead < 0xe0 ? 2
+                             : lead < 0xf0 ? 3
+                             : lead < 0xf5 ? 4
+                                           : 0;
     bool good = size > 1 || (lead >= 0x20 && lead < 0x7f);
     for (std::size_t k = 1; k < size; ++k) good = good && byte(k) >> 6 == 2;
     if (lead == 0xe0 || lead == 0xf0) good = good && second >= (lead == 0xe0 ? 0xa0u : 0x90u);
@@ -72,7 +84,8 @@ inline index letters_in(std::string_view text) {
 class drawn_names {
  public:
   // Microbatches are counted from `first`.
-  drawn_names(const program& of, int first) : of_(of), first_(first), heads_(of.ranks()), marks_(of.places.size()), chunks_(of.places.size(), 0) {
+  drawn_names(const program& of, int first)
+      : of_(of), first_(first), heads_(of.ranks()), marks_(of.places.size()), chunks_(of.places.size(), 0) {
     list<std::int32_t> voices_on(of.ranks(), 0), stages_on(of.ranks(), 0);
     for (std::int32_t v = 0; v < of.voices.size(); ++v) {
       const voice& each = of.voices[v];
@@ -123,7 +136,9 @@ class drawn_names {
   }
   // "F3"; where a rank holds several stages "4F3", where it holds several voices "b4F3".
   std::string label(const instruction& it) const { return mark(it) + letter_of(it.what) + number(it); }
-  std::string number(const instruction& it) const { return it.microbatch < 0 ? "" : std::to_string(std::int64_t{it.microbatch} + first_); }
+  std::string number(const instruction& it) const {
+    return it.microbatch < 0 ? "" : std::to_string(std::int64_t{it.microbatch} + first_);
+  }
   // Whether labels name voices, and how.
   bool marked() const { return marked_; }
   static std::string voice_mark(std::int32_t number) {
@@ -142,7 +157,8 @@ class drawn_names {
     constexpr std::int32_t most_listed = 4;
     if (before == 0) {
       const std::string name = module(voice);
-      head += (head.empty() ? "" : "; ") + name + (name.empty() ? "stage " : " stage ") + std::to_string(stage);
+      head +=
+          (head.empty() ? "" : "; ") + name + (name.empty() ? "stage " : " stage ") + std::to_string(stage);
     } else if (before <= most_listed) {
       head += before < most_listed ? "," + std::to_string(stage) : "..";
     }

@@ -8,12 +8,15 @@ namespace motet {
 
 struct svg_style {
   std::string title = {};
-  std::string unit = {};    // of time, behind numbers: "ms"
-  double width = 0;         // pixels from the first start to the last end; 0: as many as labels need, within a screen
-  double height = 0;        // pixels of a rank's computations; 0: as many as the number of ranks leaves
-  index most_bars = 50000;  // of more, first messages and then all are drawn without hover texts, thin ones merged
-  int first = 1;            // the number of the first microbatch
-  double run_times = 0;     // in an overlay, what the run's times are multiplied by; 0: plan and run end together
+  std::string unit = {};  // of time, behind numbers: "ms"
+  // pixels from the first start to the last end; 0: as many as labels need, within a screen
+  double width = 0;
+  double height = 0;  // pixels of a rank's computations; 0: as many as the number of ranks leaves
+  // of more, first messages and then all are drawn without hover texts, thin ones merged
+  index most_bars = 50000;
+  int first = 1;  // the number of the first microbatch
+  // in an overlay, what the run's times are multiplied by; 0: plan and run end together
+  double run_times = 0;
 };
 
 namespace detail {
@@ -78,7 +81,8 @@ class svg_picture {
           else rows_[r].side[l] = l != lane::compute;
           if (l == lane::compute) measure(own, sources_[k].times, sums, counts);
         }
-        rows_[r].channels = least_index(most_channels, channels > rows_[r].channels ? channels : rows_[r].channels);
+        rows_[r].channels =
+            least_index(most_channels, channels > rows_[r].channels ? channels : rows_[r].channels);
       }
     }
     for (int what = 0; what < op_count; ++what)
@@ -119,14 +123,16 @@ class svg_picture {
     width_ = style_.width > 0 ? between(10, style_.width, 100000) : between(640, wanted, 1600);
     scale_ = length > 0 ? width_ / length : 0;
     rank_width_ = legend_letter * static_cast<double>(5 + std::to_string(of_.ranks()).size());
-    left_ = margin + rank_width_ + (head_ > 0 ? legend_letter * static_cast<double>(head_) + 8 : 0) + (count_ > 1 ? 40 : 0) + 6;
+    left_ = margin + rank_width_ + (head_ > 0 ? legend_letter * static_cast<double>(head_) + 8 : 0) +
+            (count_ > 1 ? 40 : 0) + 6;
     total_ = left_ + width_ + (count_ > 1 ? 2 : 1) * share_width + 10;
     // One size of letters for all, by the longest number in bars of the longest kind; or no labels.
     font_ = least_of(least_of(12, 0.6 * bar_), (0.92 * longest_ * scale_ - 2) / (0.62 * most_of(number_, 1)));
     if (font_ < 7.5) font_ = 0;
     whole_labels_ = letters_width(label_) <= longest_ * scale_;
     // Without hover texts a lane shows at most so many columns.
-    column_ = most_of(0.5, width_ * static_cast<double>(lanes_ + (channel_ > 0 ? message_lanes_ : 0)) / 2.5e6);
+    column_ =
+        most_of(0.5, width_ * static_cast<double>(lanes_ + (channel_ > 0 ? message_lanes_ : 0)) / 2.5e6);
   }
   double content(const row& of) const {
     const int sides = of.side[lane::aside] + of.side[lane::reduce] + of.side[lane::copy];
@@ -147,7 +153,8 @@ class svg_picture {
   void put_rank(std::int32_t rank) {
     const row& own = rows_[rank];
     const bool named = rank % every_ == 0;
-    const double whole = count_ * content(own) + (count_ - 1) * gap_ / 2, right = left_ + width_ + share_width;
+    const double whole = count_ * content(own) + (count_ - 1) * gap_ / 2,
+                 right = left_ + width_ + share_width;
     double idle[2] = {0, 0};
     for (int k = 0; k < count_; ++k) {
       const double y = own.y + k * (content(own) + gap_ / 2), text = y + bar_ / 2 + 4;
@@ -167,7 +174,9 @@ class svg_picture {
     const double text = own.y + (count_ > 1 ? whole : bar_) / 2 + 4;
     marks_.words(margin, text, "h", "rank " + std::to_string(rank));
     if (!names_.head(rank).empty()) marks_.words(margin + rank_width_, text, "n", names_.head(rank));
-    if (count_ > 1) marks_.words(right + share_width, text, "h e", (idle[1] >= idle[0] ? "+" : "") + percent(idle[1] - idle[0]));
+    if (count_ > 1)
+      marks_.words(right + share_width, text, "h e",
+                   (idle[1] >= idle[0] ? "+" : "") + percent(idle[1] - idle[0]));
   }
 
   void put_source(const rank_bars& bars, double times, double y, const row& place) {
@@ -182,7 +191,8 @@ class svg_picture {
     index channel = 0;
     for (int l = lane::first_channel; l < bars.lanes() && channel_ > 0; ++l) {
       if (bars.lane(l).empty()) continue;
-      put_lane(bars.lane(l), times, y + static_cast<double>(channel++ % most_channels) * channel_, channel_, hover_messages);
+      put_lane(bars.lane(l), times, y + static_cast<double>(channel++ % most_channels) * channel_, channel_,
+               hover_messages);
     }
   }
 
@@ -190,7 +200,8 @@ class svg_picture {
     if (!hover) return put_paths(lane, times, y, height);
     svg_writer labels;
     for (const bar& each : lane) {
-      const std::int64_t from = svg_writer::hundredths(x_of(each.start * times)), to = svg_writer::hundredths(x_of(each.finish * times));
+      const std::int64_t from = svg_writer::hundredths(x_of(each.start * times)),
+                         to = svg_writer::hundredths(x_of(each.finish * times));
       for (std::int32_t k = 0; k < each.count; ++k) {
         // What overlaps shares the height.
         const std::int32_t i = each.first + k;
@@ -207,15 +218,18 @@ class svg_picture {
     bars_text_ << labels.text();
   }
   // The whole label where it fits, else the number, else nothing.
-  void put_label(svg_writer& out, const instruction& it, bool dark, std::int64_t from, std::int64_t to, double y, double height) const {
+  void put_label(svg_writer& out, const instruction& it, bool dark, std::int64_t from, std::int64_t to,
+                 double y, double height) const {
     if (font_ == 0 || is_transfer(it.what)) return;
     const double wide = static_cast<double>(to - from) / 100, font = least_of(font_, 0.75 * height);
-    const auto fits = [&](const std::string& text) { return !text.empty() && letters_width(static_cast<double>(text.size())) <= wide; };
+    const auto fits = [&](const std::string& text) {
+      return !text.empty() && letters_width(static_cast<double>(text.size())) <= wide;
+    };
     std::string text = names_.label(it);
     if (!whole_labels_ || !fits(text)) text = names_.number(it);
     if (!fits(text) || font < 6) return;
-    out << (dark ? "<text class=\"b w\" x=\"" : "<text class=\"b\" x=\"") << static_cast<double>(from + to) / 200 << "\" y=\""
-        << y + height / 2 + 0.36 * font;
+    out << (dark ? "<text class=\"b w\" x=\"" : "<text class=\"b\" x=\"")
+        << static_cast<double>(from + to) / 200 << "\" y=\"" << y + height / 2 + 0.36 * font;
     if (font < font_) out << "\" style=\"font-size:" << font << "px";
     out << "\">" << text << "</text>";
   }
@@ -225,7 +239,8 @@ class svg_picture {
     if (columns < 1 || !(span_.length() > 0)) return;
     const double slice = span_.length() / static_cast<double>(columns);
     share_columns(
-        lane, span_.low / times, slice / times, columns, look::count, [&](const bar& of) { return look_of(of.first).number(); }, shown_);
+        lane, span_.low / times, slice / times, columns, look::count,
+        [&](const bar& of) { return look_of(of.first).number(); }, shown_);
     for (index c = 0; c < columns; ++c)
       if (shown_[c] >= 0) shown_[c] = look_of(lane[shown_[c]].first).number();
     bool done[look::count] = {};
@@ -235,8 +250,8 @@ class svg_picture {
       done[number] = true;
       used_.add(look(number));
       bars_text_ << "<path transform=\"translate(" << left_ << " " << y + height / 2 << ")scale("
-                 << short_number(width_ / static_cast<double>(columns)) << " 1)\" stroke=\"" << look(number).colour() << "\" stroke-width=\""
-                 << height << "\" d=\"M0 0";
+                 << short_number(width_ / static_cast<double>(columns)) << " 1)\" stroke=\""
+                 << look(number).colour() << "\" stroke-width=\"" << height << "\" d=\"M0 0";
       index drawn = 0;
       for (index i = c; i < columns; ++i) {
         if (shown_[i] != number) continue;
@@ -267,11 +282,14 @@ class svg_picture {
 
   std::string summary(int k) const {
     const double ranks = of_.ranks() > 0 ? of_.ranks() : 1;
-    return "makespan " + short_number(sources_[k].span.length()) + unit() + ", bubble " + percent(sources_[k].idle / ranks);
+    return "makespan " + short_number(sources_[k].span.length()) + unit() + ", bubble " +
+           percent(sources_[k].idle / ranks);
   }
   std::string subtitle() const {
     std::string text = summary(0);
-    if (count_ > 1) text = "Plan (above): " + text + ". Run (below): " + summary(1) + ", drawn x " + short_number(sources_[1].times);
+    if (count_ > 1)
+      text = "Plan (above): " + text + ". Run (below): " + summary(1) + ", drawn x " +
+             short_number(sources_[1].times);
     text += ". Microbatches from " + std::to_string(style_.first);
     for (const voice& each : of_.voices) {
       if (each.chunks < 2) continue;
@@ -283,25 +301,29 @@ class svg_picture {
 
   std::string frame() const {
     svg_writer legend;
-    const double top = 86 + put_legend(legend, of_, names_, used_, margin, total_ - 2 * margin), bottom = top + height_ + 14;
+    const double top = 86 + put_legend(legend, of_, names_, used_, margin, total_ - 2 * margin),
+                 bottom = top + height_ + 14;
     svg_writer out;
-    out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << total_ << "\" height=\"" << bottom << "\" viewBox=\"0 0 " << total_ << " "
-        << bottom
+    out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << total_ << "\" height=\"" << bottom
+        << "\" viewBox=\"0 0 " << total_ << " " << bottom
         << "\" font-family=\"system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif\" "
            "font-size=\"11\">\n<style>text{pointer-events:none;stroke:none}"
-           "path{fill:none}.h{fill:#1f2530}.n{fill:#5d6675}.e{text-anchor:end}.m{text-anchor:middle}.t{font-size:16px;font-weight:600;fill:#1f2530}."
+           "path{fill:none}.h{fill:#1f2530}.n{fill:#5d6675}.e{text-anchor:end}.m{text-anchor:middle}.t{font-"
+           "size:16px;font-weight:600;fill:#1f2530}."
            "b{"
            "text-anchor:middle;fill:#16202e;font-size:"
         << font_ << "px}.w{fill:#fff}";
     for (int number = 0; number < look::count; ++number)
       if (used_.has(look(number))) out << ".c" << number << "{fill:" << look(number).colour() << "}";
     out << "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
-    out.words(margin, 29, "t", style_.title.empty() ? std::to_string(of_.ranks()) + " ranks" : clean_name(style_.title));
+    out.words(margin, 29, "t",
+              style_.title.empty() ? std::to_string(of_.ranks()) + " ranks" : clean_name(style_.title));
     out.words(margin, 49, "n", subtitle());
-    out << "\n<g transform=\"translate(0 60)\">" << legend.text() << "</g>\n<g transform=\"translate(0 " << top << ")\">\n<g fill=\"#eceef1\">"
-        << backs_.text() << "</g>\n";
+    out << "\n<g transform=\"translate(0 60)\">" << legend.text() << "</g>\n<g transform=\"translate(0 "
+        << top << ")\">\n<g fill=\"#eceef1\">" << backs_.text() << "</g>\n";
     put_axis(out);
-    out << (shortest_ * scale_ >= 6 && bar_ >= 8 ? "<g stroke=\"#fff\" stroke-width=\".6\">\n" : "<g>\n") << bars_text_.text() << "</g>\n"
+    out << (shortest_ * scale_ >= 6 && bar_ >= 8 ? "<g stroke=\"#fff\" stroke-width=\".6\">\n" : "<g>\n")
+        << bars_text_.text() << "</g>\n"
         << marks_.text() << "\n</g>\n</svg>\n";
     return out.text();
   }
@@ -344,14 +366,16 @@ class svg_picture {
 
 }  // namespace detail
 
-// A picture of a program in time, complete in itself: a row of bars for each rank, thin lines below for its messages, its idle share on the right.
-// Bars tell on hover what they are. What takes no time is not drawn.
+// A picture of a program in time, complete in itself: a row of bars for each rank, thin lines below for its
+// messages, its idle share on the right. Bars tell on hover what they are. What takes no time is not drawn.
 inline std::string draw_svg(const program& of, const timeline& when, const svg_style& style = {}) {
   return detail::svg_picture(of, when, nullptr, style).draw();
 }
 
-// Two rows for each rank, plan above run, on one axis; on the right how much more of its time the rank idled in the run.
-inline std::string draw_overlay_svg(const program& of, const timeline& plan, const timeline& run, const svg_style& style = {}) {
+// Two rows for each rank, plan above run, on one axis; on the right how much more of its time the rank idled
+// in the run.
+inline std::string draw_overlay_svg(const program& of, const timeline& plan, const timeline& run,
+                                    const svg_style& style = {}) {
   return detail::svg_picture(of, plan, &run, style).draw();
 }
 

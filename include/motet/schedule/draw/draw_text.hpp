@@ -14,7 +14,8 @@ struct text_style {
 
 namespace detail {
 
-// One rank after the other; a lane other than the compute lane has a line of its own where something takes time in it.
+// One rank after the other; a lane other than the compute lane has a line of its own where something takes
+// time in it.
 class text_picture {
  public:
   text_picture(const program& of, const timeline& when, const text_style& style)
@@ -41,19 +42,24 @@ class text_picture {
       }
     }
     const double ranks = of_.ranks();
-    return axis() + rows + "makespan " + short_number(span_.length()) + ", idle " + percent(ranks > 0 ? idle / ranks : 0) +
+    return axis() + rows + "makespan " + short_number(span_.length()) + ", idle " +
+           percent(ranks > 0 ? idle / ranks : 0) +
            (columns_ > 0 ? ", a column is " + short_number(unit_) : "") + "\n" + key();
   }
 
  private:
-  std::string head(std::int32_t rank) const { return "rank " + std::to_string(rank) + (names_.head(rank).empty() ? "" : " " + names_.head(rank)); }
+  std::string head(std::int32_t rank) const {
+    return "rank " + std::to_string(rank) + (names_.head(rank).empty() ? "" : " " + names_.head(rank));
+  }
   std::string label(const bar& of) const {
     std::string text = names_.label(of_.instructions[of.first]);
     for (std::int32_t k = 1; k < of.count; ++k) text += "+" + names_.label(of_.instructions[of.first + k]);
     return text;
   }
 
-  static const char* side_head(int lane) { return lane == lane::aside ? "  aside" : lane == lane::reduce ? "  reduce" : "  copy"; }
+  static const char* side_head(int lane) {
+    return lane == lane::aside ? "  aside" : lane == lane::reduce ? "  reduce" : "  copy";
+  }
 
   // How wide heads and labels are, and the shortest computation.
   void read_all() {
@@ -92,7 +98,8 @@ class text_picture {
     out += head;
     out.append(static_cast<std::size_t>(head_ + 1 - letters_in(head)), ' ');
     share_columns(
-        lane, span_.low, unit_, columns_, op_count, [&](const bar& of) { return static_cast<index>(of_.instructions[of.first].what); }, shown_);
+        lane, span_.low, unit_, columns_, op_count,
+        [&](const bar& of) { return static_cast<index>(of_.instructions[of.first].what); }, shown_);
     for (index c = 0; c < columns_;) {
       index end = c + 1;
       while (end < columns_ && shown_[end] == shown_[c]) ++end;
@@ -104,10 +111,12 @@ class text_picture {
   }
   // "B3--- ", or letters where the label does not fit.
   void put_cell(std::string& out, const bar& of, std::size_t wide) {
-    for (std::int32_t k = 0; k < of.count; ++k) used_[static_cast<int>(of_.instructions[of.first + k].what)] = true;
+    for (std::int32_t k = 0; k < of.count; ++k)
+      used_[static_cast<int>(of_.instructions[of.first + k].what)] = true;
     const std::string text = label(of);
     if (text.size() > wide || shortest_ < 2 * unit_) {
-      for (std::size_t i = 0; i < wide; ++i) out += letter_of(of_.instructions[of.first + static_cast<std::int32_t>(i) % of.count].what);
+      for (std::size_t i = 0; i < wide; ++i)
+        out += letter_of(of_.instructions[of.first + static_cast<std::int32_t>(i) % of.count].what);
       return;
     }
     out += text;
@@ -119,7 +128,8 @@ class text_picture {
     const double step = round_step(8 * unit_);
     std::string line(static_cast<std::size_t>(head_ + 1), ' ');
     for (double k = std::ceil(span_.low / step - 1e-9); k * step < span_.high; ++k) {
-      const auto column = static_cast<std::size_t>(head_ + 1) + static_cast<std::size_t>(std::llround((k * step - span_.low) / unit_));
+      const auto column = static_cast<std::size_t>(head_ + 1) +
+                          static_cast<std::size_t>(std::llround((k * step - span_.low) / unit_));
       if (column > line.size()) line.append(column - line.size(), ' ');
       line += short_number(k * step) + " ";
     }
@@ -133,8 +143,10 @@ class text_picture {
       text += mark + " " + words;
     };
     for (int what = 0; what < op_count; ++what)
-      if (used_[what]) entry(std::string(1, letter_of(static_cast<op>(what))), words_of(static_cast<op>(what)));
-    for (std::int32_t v = 0; names_.marked() && v < of_.voices.size(); ++v) entry(drawn_names::voice_mark(v), names_.module(v));
+      if (used_[what])
+        entry(std::string(1, letter_of(static_cast<op>(what))), words_of(static_cast<op>(what)));
+    for (std::int32_t v = 0; names_.marked() && v < of_.voices.size(); ++v)
+      entry(drawn_names::voice_mark(v), names_.module(v));
     return text.empty() ? "" : text + "\n";
   }
 
@@ -155,7 +167,8 @@ inline std::string draw_text(const program& of, const timeline& when, const text
   return detail::text_picture(of, when, style).draw();
 }
 
-// The order in which each rank computes, as papers list it: "F1 F2 S1 B1". Microbatches are counted from `first`.
+// The order in which each rank computes, as papers list it: "F1 F2 S1 B1". Microbatches are counted from
+// `first`.
 inline std::string draw_list(const program& of, int first = 1) {
   const detail::drawn_names names(of, first);
   std::string out;

@@ -34,7 +34,8 @@ class trace_writer {
       }
       for (int l = 0; l < 256; ++l) {
         if (first[l] < 0) continue;
-        put_name("thread_name", process, l, lane_name(l, of_.instructions[first[l]], of_.instructions[last[l]]));
+        put_name("thread_name", process, l,
+                 lane_name(l, of_.instructions[first[l]], of_.instructions[last[l]]));
         put_sort("thread_sort_index", process, l, l);
       }
     }
@@ -46,16 +47,19 @@ class trace_writer {
     for (std::int32_t r = 0; r < of_.ranks(); ++r) {
       const std::int64_t process = group * std::int64_t{of_.ranks()} + r;
       for (std::int32_t i = of_.starts[r]; i < of_.starts[r + 1]; ++i)
-        if (has_times(when, i)) put_event(process, of_.instructions[i], when.start[i] * scale, when.finish[i] * scale);
+        if (has_times(when, i))
+          put_event(process, of_.instructions[i], when.start[i] * scale, when.finish[i] * scale);
     }
     put_flows(group, when, scale);
   }
   std::string finish() { return "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [" + out_ + "\n]}\n"; }
 
  private:
-  // Viewers cut times to whole nanoseconds, each start and each duration for itself, and drop what then overlaps. With sixty-fourths of a microsecond
-  // all sums are exact, and nothing does.
-  static double rounded(double microseconds) { return std::fabs(microseconds) < 1e12 ? std::floor(microseconds * 64 + 0.5) / 64 : microseconds; }
+  // Viewers cut times to whole nanoseconds, each start and each duration for itself, and drop what then
+  // overlaps. With sixty-fourths of a microsecond all sums are exact, and nothing does.
+  static double rounded(double microseconds) {
+    return std::fabs(microseconds) < 1e12 ? std::floor(microseconds * 64 + 0.5) / 64 : microseconds;
+  }
   void put_number(double value) {
     char text[32];
     out_.append(text, std::to_chars(text, text + sizeof text, value == 0 ? 0 : value).ptr);
@@ -83,7 +87,8 @@ class trace_writer {
   }
   void put_sort(const char* kind, std::int64_t process, std::int64_t thread, std::int64_t position) {
     begin("M", process, thread);
-    out_ += std::string(", \"name\": \"") + kind + "\", \"args\": {\"sort_index\": " + std::to_string(position) + "}}";
+    out_ += std::string(", \"name\": \"") + kind +
+            "\", \"args\": {\"sort_index\": " + std::to_string(position) + "}}";
   }
 
   // "out: forward to rank 2"; a lane that carries several things: "messages".
@@ -93,11 +98,16 @@ class trace_writer {
     if (!is_transfer(first.what) || first.what != last.what || first.peer != last.peer) return "messages";
     const bool sends = is_send(first.what);
     std::string text = sends ? "out: " : "in: ";
-    text += first.what >= op::send_backward ? "gradients" : first.what >= op::send_replay ? "rows again" : "rows";
-    if (!names_.mark(first).empty() && names_.place(first) == names_.place(last)) text += " of stage " + std::to_string(first.stage);
+    text += first.what >= op::send_backward ? "gradients"
+            : first.what >= op::send_replay ? "rows again"
+                                            : "rows";
+    if (!names_.mark(first).empty() && names_.place(first) == names_.place(last))
+      text += " of stage " + std::to_string(first.stage);
     return text + (sends ? " to rank " : " from rank ") + std::to_string(first.peer);
   }
-  static const char* category(op what) { return is_compute(what) ? "compute" : is_transfer(what) ? "message" : "other"; }
+  static const char* category(op what) {
+    return is_compute(what) ? "compute" : is_transfer(what) ? "message" : "other";
+  }
   std::string module_of(const instruction& it) const {
     if (names_.place(it) < 0) return {};
     const std::string name = names_.module(it.voice);
@@ -137,7 +147,8 @@ class trace_writer {
       for (std::int32_t i = of_.starts[r]; i < of_.starts[r + 1]; ++i) rank[i] = r;
     for (index i = 0; i < of_.instructions.size(); ++i) {
       const instruction& it = of_.instructions[i];
-      if (const index at = message(it, it.stage); is_receive(it.what) && at >= 0) received[at] = static_cast<std::int32_t>(i);
+      if (const index at = message(it, it.stage); is_receive(it.what) && at >= 0)
+        received[at] = static_cast<std::int32_t>(i);
     }
     for (index i = 0; i < of_.instructions.size(); ++i) {
       const instruction& it = of_.instructions[i];
@@ -145,7 +156,8 @@ class trace_writer {
       const index at = message(it, it.stage + (it.what == op::send_backward ? -1 : 1));
       const std::int32_t other = at < 0 ? -1 : received[at];
       if (other < 0 || !has_times(when, i) || !has_times(when, other)) continue;
-      const double from = rounded(when.start[i] * scale), low = rounded(when.start[other] * scale), high = rounded(when.finish[other] * scale);
+      const double from = rounded(when.start[i] * scale), low = rounded(when.start[other] * scale),
+                   high = rounded(when.finish[other] * scale);
       const double to = from <= low ? low : from < high ? from : high;
       if (!(std::fabs(from) < 1e300 && std::fabs(to) < 1e300)) continue;
       put_flow("s", group * std::int64_t{of_.ranks()} + rank[i], it, from);
@@ -165,7 +177,8 @@ class trace_writer {
     begin(phase, process, it.lane);
     out_ += ", \"ts\": ";
     put_number(when);
-    out_ += ", \"id\": " + std::to_string(flows_) + ", \"cat\": \"message\", \"name\": \"message\"" + (*phase == 'f' ? ", \"bp\": \"e\"}" : "}");
+    out_ += ", \"id\": " + std::to_string(flows_) + ", \"cat\": \"message\", \"name\": \"message\"" +
+            (*phase == 'f' ? ", \"bp\": \"e\"}" : "}");
   }
 
   const program& of_;
@@ -177,8 +190,9 @@ class trace_writer {
 
 }  // namespace detail
 
-// A trace in the event format of Chrome, for Perfetto (ui.perfetto.dev) and chrome://tracing: a process for each rank, a thread for each lane,
-// arrows from sends to receives. Stages and microbatches are counted from 0, as in the program.
+// A trace in the event format of Chrome, for Perfetto (ui.perfetto.dev) and chrome://tracing: a process for
+// each rank, a thread for each lane, arrows from sends to receives. Stages and microbatches are counted from
+// 0, as in the program.
 inline std::string draw_trace(const program& of, const timeline& when, const trace_style& style = {}) {
   detail::trace_writer out(of);
   out.put_names(0, 1, "");
@@ -187,8 +201,8 @@ inline std::string draw_trace(const program& of, const timeline& when, const tra
 }
 
 // Plan and run in one file: two processes for each rank, the plan's above.
-inline std::string draw_trace_overlay(const program& of, const timeline& plan, const timeline& run, const trace_style& plan_style = {},
-                                      const trace_style& run_style = {}) {
+inline std::string draw_trace_overlay(const program& of, const timeline& plan, const timeline& run,
+                                      const trace_style& plan_style = {}, const trace_style& run_style = {}) {
   detail::trace_writer out(of);
   out.put_names(0, 2, "plan, ");
   out.put_names(1, 2, "run, ");

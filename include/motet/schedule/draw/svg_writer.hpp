@@ -10,7 +10,8 @@
 namespace motet {
 namespace detail {
 
-// Pieces of an SVG. Lengths are whole hundredths of a pixel, so that what touches in time touches in the picture, and nothing overlaps by rounding.
+// Pieces of an SVG. Lengths are whole hundredths of a pixel, so that what touches in time touches in the
+// picture, and nothing overlaps by rounding.
 class svg_writer {
  public:
   static std::int64_t hundredths(double pixels) { return std::llround(100 * pixels); }
@@ -51,7 +52,9 @@ class svg_writer {
     put(right - left);
     return *this << "\" height=\"" << height << "\"";
   }
-  svg_writer& box(double left, double top, double width, double height) { return box(hundredths(left), hundredths(left + width), top, height); }
+  svg_writer& box(double left, double top, double width, double height) {
+    return box(hundredths(left), hundredths(left + width), top, height);
+  }
   svg_writer& words(double x, double y, std::string_view kind, std::string_view text) {
     *this << "<text class=\"" << kind << "\" x=\"" << x << "\" y=\"" << y << "\">";
     return escaped(text) << "</text>";

@@ -6,7 +6,8 @@
 
 namespace motet {
 
-// How often each voice of a score sings: replicas with samples of their own, each by some ranks that compute every stage together.
+// How often each voice of a score sings: replicas with samples of their own, each by some ranks that compute
+// every stage together.
 struct voice_spread {
   std::int32_t replicas = 1;
   std::int32_t shards = 1;
@@ -15,8 +16,9 @@ struct voice_spread {
 
 namespace detail {
 
-// A time for each cue at which it could be played, were every rank of the score a device of its own; what needs another cue has a later one. So every
-// rank that plays some cues of any ranks in the order of these times can do so, whoever holds them.
+// A time for each cue at which it could be played, were every rank of the score a device of its own; what
+// needs another cue has a later one. So every rank that plays some cues of any ranks in the order of these
+// times can do so, whoever holds them.
 class cue_times {
  public:
   constexpr explicit cue_times(const score& from) {
@@ -42,7 +44,8 @@ constexpr void sort_stably(list<T>& all, Before before) {
   list<T> other(all.size(), T{});
   for (index width = 1; width < all.size(); width *= 2) {
     for (index low = 0; low < all.size(); low += 2 * width) {
-      const index middle = low + width < all.size() ? low + width : all.size(), high = low + 2 * width < all.size() ? low + 2 * width : all.size();
+      const index middle = low + width < all.size() ? low + width : all.size(),
+                  high = low + 2 * width < all.size() ? low + 2 * width : all.size();
       for (index a = low, b = middle, to = low; to < high; ++to)
         other[to] = b < high && (a == middle || before(all[b], all[a])) ? all[b++] : all[a++];
     }
@@ -53,7 +56,8 @@ constexpr void sort_stably(list<T>& all, Before before) {
 class placer {
  public:
   template <class Where>
-  constexpr placer(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where, bool together)
+  constexpr placer(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where,
+                   bool together)
       : from_(from), held_(ranks, list<holding>{}), together_(together) {
     for (index v = 0; v < from.voices().size(); ++v) {
       const voice& old = from.voices()[v];
@@ -97,7 +101,9 @@ class placer {
     std::int32_t cue = 0, voice = 0;
   };
 
-  constexpr std::int32_t place_of(const holding& each) const { return from_.voices()[each.from].first_place + each.stage; }
+  constexpr std::int32_t place_of(const holding& each) const {
+    return from_.voices()[each.from].first_place + each.stage;
+  }
   // The cues of every place of the score, and its joins, as lists.
   constexpr void sort_cues() {
     of_place_.resize(from_.places().size(), {});
@@ -146,13 +152,16 @@ class placer {
     list<std::uint8_t> joins(from_.joins(), 0);
     for (const holding& own : all) {
       const voice& of = from_.voices()[own.from];
-      for (const std::int32_t i : of_place_[place_of(own)]) order.push({times_.ok() ? times_[i] : i, i, own.voice});
+      for (const std::int32_t i : of_place_[place_of(own)])
+        order.push({times_.ok() ? times_[i] : i, i, own.voice});
       if (of.join < 0 || own.stage + 1 < of.stages || joins[of.join] != 0) continue;
       joins[of.join] = 1;
       for (const std::int32_t i : of_join_[of.join]) order.push({times_.ok() ? times_[i] : i, i, -1});
     }
     // What starts together keeps the order of its list, as it does where a list is copied.
-    sort_stably(order, [](const timed& a, const timed& b) { return a.when < b.when || (a.when == b.when && a.cue < b.cue); });
+    sort_stably(order, [](const timed& a, const timed& b) {
+      return a.when < b.when || (a.when == b.when && a.cue < b.cue);
+    });
     for (const timed& each : order) {
       const cue it = from_[each.cue];
       if (each.voice < 0) out_.join(it.voice, it.microbatch, it.aside && !together_);
@@ -172,12 +181,15 @@ class placer {
 
 }  // namespace detail
 
-// A score on any ranks: every voice v sings spreads[v] times, its stage s for (replica, shard) on rank where(v, replica, shard, s). Ranks may hold one
-// place, several of any voices, or none. Where a rank holds what one rank of the score held, it plays the same list; otherwise all its cues in one order
-// of time, which every rank follows, so that none waits for ever. Ranks that compute together wait for each other within a computation and look at
-// nothing else meanwhile: with shards all ranks keep to the order of time, and joins are part of it. `together` asks for that order without shards.
+// A score on any ranks: every voice v sings spreads[v] times, its stage s for (replica, shard) on rank
+// where(v, replica, shard, s). Ranks may hold one place, several of any voices, or none. Where a rank holds
+// what one rank of the score held, it plays the same list; otherwise all its cues in one order of time, which
+// every rank follows, so that none waits for ever. Ranks that compute together wait for each other within a
+// computation and look at nothing else meanwhile: with shards all ranks keep to the order of time, and joins
+// are part of it. `together` asks for that order without shards.
 template <class Where>
-constexpr score placed(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where, bool together = false) {
+constexpr score placed(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where,
+                       bool together = false) {
   return detail::placer(from, spreads, ranks, where, together).place();
 }
 

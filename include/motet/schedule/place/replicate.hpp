@@ -5,8 +5,9 @@
 
 namespace motet {
 
-// Data parallelism: every module `replicas` times, each copy of the whole score on ranks of its own, the first on ranks 0, 1, ... Copies share their
-// gradients, so compile() adds a reduction before each update. They also meet in the same joins: a loss over all samples of all copies.
+// Data parallelism: every module `replicas` times, each copy of the whole score on ranks of its own, the
+// first on ranks 0, 1, ... Copies share their gradients, so compile() adds a reduction before each update.
+// They also meet in the same joins: a loss over all samples of all copies.
 constexpr score replicate(const score& from, int replicas) {
   score out;
   for (int r = 0; r < replicas; ++r) {

@@ -20,7 +20,8 @@ struct rank_time {
 
 struct analysis {
   list<rank_time> ranks;
-  list<double> peak_live;            // of each rank, microbatches kept at once, in whole devices: one of two chunks counts a half
+  // of each rank, microbatches kept at once, in whole devices: one of two chunks counts a half
+  list<double> peak_live;
   list<double> peak_bytes;           // of each rank
   list<double> joined;               // when each join of join 0, then 1, ... is done, group after group
   list<std::int32_t> critical_path;  // instructions from the start to the makespan
@@ -29,14 +30,18 @@ struct analysis {
 
 namespace detail {
 
-// What a gap before instruction i was spent on, up to `end`: the last part on transfers that it waited for one behind the other, the rest on what
-// those waited for.
-constexpr void file_gap(const program& of, const timeline& when, std::int32_t i, double from, double end, rank_time& into) {
-  const auto meets = [&](std::int32_t k) { return of.instructions[k].what == op::join || of.instructions[k].what == op::reduce_gradient; };
+// What a gap before instruction i was spent on, up to `end`: the last part on transfers that it waited for
+// one behind the other, the rest on what those waited for.
+constexpr void file_gap(const program& of, const timeline& when, std::int32_t i, double from, double end,
+                        rank_time& into) {
+  const auto meets = [&](std::int32_t k) {
+    return of.instructions[k].what == op::join || of.instructions[k].what == op::reduce_gradient;
+  };
   std::int32_t cause = when.after[i];
   const bool syncs = meets(i) || (cause >= 0 && meets(cause));
   double split = end;
-  for (; cause >= 0 && split > from && is_transfer(of.instructions[cause].what); cause = when.after[cause]) split = when.start[cause];
+  for (; cause >= 0 && split > from && is_transfer(of.instructions[cause].what); cause = when.after[cause])
+    split = when.start[cause];
   split = split < from ? from : split;
   into.transfer += end - split;
   (syncs ? into.sync : into.dependency) += split - from;
@@ -94,7 +99,8 @@ constexpr analysis analyse(const program& of, const cost_table& costs, const tim
   for (index i = 0; i < when.finish.size(); ++i)
     if (last < 0 || when.finish[i] > when.finish[last]) last = static_cast<std::int32_t>(i);
   for (; last >= 0; last = when.after[last]) out.critical_path.push(last);
-  for (index i = 0, k = out.critical_path.size() - 1; i < k; ++i, --k) std::swap(out.critical_path[i], out.critical_path[k]);
+  for (index i = 0, k = out.critical_path.size() - 1; i < k; ++i, --k)
+    std::swap(out.critical_path[i], out.critical_path[k]);
   return out;
 }
 

@@ -29,8 +29,9 @@ constexpr double median(list<double> values) {
 
 }  // namespace detail
 
-// What the instructions of a program took in real runs of it: the median of each operation at each stage, over microbatches and steps. With it simulate()
-// foretells the time of such a step, and of others with the same stages.
+// What the instructions of a program took in real runs of it: the median of each operation at each stage,
+// over microbatches and steps. With it simulate() foretells the time of such a step, and of others with the
+// same stages.
 constexpr cost_table measured_costs(const program& of, const list<timeline>& steps) {
   enum { forward, backward_input, backward_weight, backward, update, kinds };
   list<list<double>> spent[kinds];
@@ -83,7 +84,8 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
     stage_cost own{detail::median(spent[forward][place]), detail::median(spent[backward_input][place]),
                    detail::median(spent[backward_weight][place])};
     // What ran as one is divided evenly; simulate() adds the halves up again.
-    if (spent[backward_input][place].empty()) own.backward_input = own.backward_weight = detail::median(spent[backward][place]) / 2;
+    if (spent[backward_input][place].empty())
+      own.backward_input = own.backward_weight = detail::median(spent[backward][place]) / 2;
     made.stages.push(own);
     made.updates.push(detail::median(spent[update][place]));
   }

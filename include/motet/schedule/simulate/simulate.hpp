@@ -9,7 +9,8 @@ namespace motet {
 // When each instruction of a program runs: the result of a simulation and, in the same form, of a real run.
 struct timeline {
   list<double> start, finish;  // of each instruction
-  list<std::int32_t> after;    // of each instruction the one that it began behind, across lanes and ranks; -1: nothing held it up
+  // of each instruction the one that it began behind, across lanes and ranks; -1: nothing held it up
+  list<std::int32_t> after;
   double makespan = 0;
 };
 
@@ -17,7 +18,8 @@ namespace detail {
 
 class virtual_clock {
  public:
-  constexpr virtual_clock(const program& of, const program_graph& graph, const cost_table& costs, timeline& out)
+  constexpr virtual_clock(const program& of, const program_graph& graph, const cost_table& costs,
+                          timeline& out)
       : of_(of), graph_(graph), costs_(costs), out_(out) {
     const index all = of.instructions.size();
     out.start.resize(all, 0);
@@ -36,7 +38,8 @@ class virtual_clock {
     const instruction& it = of_.instructions[i];
     // Of a rendezvous, whichever end comes last.
     const bool moves = is_send(it.what) || (is_receive(it.what) && graph_.meetings[i] >= 0);
-    return moves && costs_.wires.node(rank_[i]) != costs_.wires.node(it.peer) && costs_.wires.between.bytes_per_second > 0;
+    return moves && costs_.wires.node(rank_[i]) != costs_.wires.node(it.peer) &&
+           costs_.wires.between.bytes_per_second > 0;
   }
   constexpr double earliest(std::int32_t i) const { return earliest_after(i).when; }
 
@@ -89,7 +92,9 @@ class virtual_clock {
     double free = 0;
     std::int32_t last = -1;
   };
-  static constexpr moment later(const moment& a, const moment& b) { return b.when > a.when || a.behind < 0 ? b : a; }
+  static constexpr moment later(const moment& a, const moment& b) {
+    return b.when > a.when || a.behind < 0 ? b : a;
+  }
 
   constexpr moment earliest_after(std::int32_t i) const {
     moment found;
@@ -98,12 +103,15 @@ class virtual_clock {
       if (each < 0) continue;
       double there = out_.finish[each];
       const instruction& other = of_.instructions[each];
-      if (is_receive(of_.instructions[i].what) && is_send(other.what)) there += costs_.between(rank_[each], rank_[i]).latency;
+      if (is_receive(of_.instructions[i].what) && is_send(other.what))
+        there += costs_.between(rank_[each], rank_[i]).latency;
       if (there > found.when || found.behind < 0) found = {there, each};
     }
     return found;
   }
-  constexpr double duration(std::int32_t i, const instruction& it) const { return costs_.seconds(of_, it) * costs_.stretch(i); }
+  constexpr double duration(std::int32_t i, const instruction& it) const {
+    return costs_.seconds(of_, it) * costs_.stretch(i);
+  }
 
   const program& of_;
   const program_graph& graph_;
@@ -115,8 +123,10 @@ class virtual_clock {
 
 }  // namespace detail
 
-// Plays a program in virtual time. A program that check() refuses is refused here too, and the timeline is then empty.
-constexpr finding simulate(const program& of, const cost_table& costs, timeline& out, delivery how = delivery::buffered) {
+// Plays a program in virtual time. A program that check() refuses is refused here too, and the timeline is
+// then empty.
+constexpr finding simulate(const program& of, const cost_table& costs, timeline& out,
+                           delivery how = delivery::buffered) {
   out = {};
   program_graph graph;
   if (const finding found = build_graph(of, how, graph); !found.ok()) return found;

@@ -9,18 +9,22 @@ namespace motet {
 struct tower_shape {
   int stages = 1;
   int microbatches = 1;
-  int group = 0;      // microbatches for each loss; 0: all
-  int stash = -1;     // of them kept from their first forward; the others run forward twice. -1: all
-  int ahead = 0;      // forwards more than needed before each backward, so that the loss is hidden behind them
-  bool joins = true;  // false: a loss of its own for each microbatch, for which it waits for nobody (a caption loss beside a contrastive one)
+  int group = 0;   // microbatches for each loss; 0: all
+  int stash = -1;  // of them kept from their first forward; the others run forward twice. -1: all
+  // forwards more than needed before each backward, so that the loss is hidden behind them
+  int ahead = 0;
+  // false: a loss of its own for each microbatch, for which it waits for nobody (a caption loss beside a
+  // contrastive one)
+  bool joins = true;
 
   constexpr int whole_group() const { return !joins ? 1 : group > 0 ? group : microbatches; }
   constexpr int kept() const { return stash >= 0 ? stash : whole_group(); }
 };
 
-// Towers that meet in one loss over all samples of a group (Huang et al., NSDI'24, "DistMM-Pipe"). While backward runs through one group, forward runs
-// through the next, so the pipeline does not drain for the loss; G is 1 in 1F1B. With a stash below the group, memory no longer grows with
-// the group: what was not kept runs forward again shortly before its backward. The last of a group are the ones to keep.
+// Towers that meet in one loss over all samples of a group (Huang et al., NSDI'24, "DistMM-Pipe"). While
+// backward runs through one group, forward runs through the next, so the pipeline does not drain for the
+// loss; G is 1 in 1F1B. With a stash below the group, memory no longer grows with the group: what was not
+// kept runs forward again shortly before its backward. The last of a group are the ones to keep.
 struct batch_sync {
   static constexpr const char* name = "batch_sync";
   static constexpr int most_towers = 8;
@@ -40,11 +44,14 @@ struct batch_sync {
     int first = -1;
     for (int k = 0; k < all.count; ++k) {
       const tower_shape& t = all.towers[k];
-      if (t.stages < 1 || t.microbatches < 1 || t.group < 0 || t.ahead < 0) return {reason::no_stages, k, least(t.stages, t.microbatches), 1};
+      if (t.stages < 1 || t.microbatches < 1 || t.group < 0 || t.ahead < 0)
+        return {reason::no_stages, k, least(t.stages, t.microbatches), 1};
       if (t.stages >= most_stages || t.microbatches >= most_microbatches || t.ahead >= most_microbatches)
         return {reason::too_large, k, t.stages, t.microbatches};
-      if (t.microbatches % t.whole_group() != 0) return {reason::group_does_not_divide, k, t.whole_group(), t.microbatches};
-      if (t.stash < -1 || t.stash > t.whole_group()) return {reason::stash_out_of_range, k, t.stash, t.whole_group()};
+      if (t.microbatches % t.whole_group() != 0)
+        return {reason::group_does_not_divide, k, t.whole_group(), t.microbatches};
+      if (t.stash < -1 || t.stash > t.whole_group())
+        return {reason::stash_out_of_range, k, t.stash, t.whole_group()};
       if (!t.joins) continue;
       const int groups = t.microbatches / t.whole_group();
       if (first >= 0 && groups != first) return {reason::joins_differ, k, groups, first};

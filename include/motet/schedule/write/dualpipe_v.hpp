@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// DualPipe (DeepSeek-AI, 2024) cut in half to a V: in the steady part each device overlaps the forward of one of its two chunks with the backward of
-// the other, so that one computes while the other communicates.
+// DualPipe (DeepSeek-AI, 2024) cut in half to a V: in the steady part each device overlaps the forward of one
+// of its two chunks with the backward of the other, so that one computes while the other communicates.
 struct dualpipe_v {
   static constexpr const char* name = "dualpipe_v";
   using shape = pipeline_shape;

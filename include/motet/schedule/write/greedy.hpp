@@ -5,21 +5,25 @@
 
 namespace motet {
 
-// How a device chooses where there is a choice. Which is best depends on the times, so zero-bubble builders try them all.
+// How a device chooses where there is a choice. Which is best depends on the times, so zero-bubble builders
+// try them all.
 struct greedy_habits {
-  bool in_turn = false;  // behind a backward comes a forward: until it is there, weight parts run, and other backwards wait
-  bool hold = false;     // no forward that would make a backward late that is on its way
-  bool blind = false;    // as if transfers took no time
+  // behind a backward comes a forward: until it is there, weight parts run, and other backwards wait
+  bool in_turn = false;
+  bool hold = false;   // no forward that would make a backward late that is on its way
+  bool blind = false;  // as if transfers took no time
 };
 
 namespace detail {
 
-// Plays a row of devices in time, and writes down what they do: whoever is free takes what is there, a backward or, in turn or while there is room,
-// a forward; weight parts fill waits and make room. With two chunks, the second way through the devices goes back up (a V).
+// Plays a row of devices in time, and writes down what they do: whoever is free takes what is there, a
+// backward or, in turn or while there is room, a forward; weight parts fill waits and make room. With two
+// chunks, the second way through the devices goes back up (a V).
 class greedy_player {
  public:
   // `room` is what each device may keep, in microbatches of one chunk.
-  constexpr greedy_player(const pipeline_shape& p, int chunks, const list<step_times>& times, const list<int>& room, greedy_habits habits)
+  constexpr greedy_player(const pipeline_shape& p, int chunks, const list<step_times>& times,
+                          const list<int>& room, greedy_habits habits)
       : p_(p),
         chunks_(chunks),
         times_(times),
@@ -71,7 +75,8 @@ class greedy_player {
   constexpr index last_stage(index d) const { return chunks_ == 1 ? d : 2 * devices_ - 1 - d; }
 
   constexpr void choose(index d, index now) {
-    // What is there for each chunk, and when the next comes. The chunk nearer to the end goes first forward, last backward.
+    // What is there for each chunk, and when the next comes. The chunk nearer to the end goes first forward,
+    // last backward.
     index next_forward = never, next_backward = never, forward = -1, backward = -1;
     bool full = false;
     for (index s = last_stage(d);; s = d) {
@@ -79,10 +84,12 @@ class greedy_player {
         if (comes <= now) backward = s;
         if (comes < next_backward) next_backward = comes;
       }
-      // Not so far ahead of the second chunk that all room is taken by microbatches that still have to come back.
+      // Not so far ahead of the second chunk that all room is taken by microbatches that still have to come
+      // back.
       const index ahead = forwards_[s] - forwards_[last_stage(d)];
       const index most_ahead = least(static_cast<int>(2 * (devices_ - d) - 1), room_[d] - 1);
-      if (const index comes = forward_comes_[s * row_ + forwards_[s]]; comes < never && (s == last_stage(d) || ahead < most_ahead)) {
+      if (const index comes = forward_comes_[s * row_ + forwards_[s]];
+          comes < never && (s == last_stage(d) || ahead < most_ahead)) {
         if (kept_[d] == room_[d]) {
           full = full || comes <= now;
         } else {
@@ -95,14 +102,16 @@ class greedy_player {
     const bool pending = weights_[d] < inputs_[d];
     if (turns_[d] != 0) {
       if (forward >= 0) return play_forward(d, forward, now);
-      if (pending && (full || (habits_.in_turn && forwards_[last_stage(d)] < p_.microbatches))) return play_weight(d, now);
+      if (pending && (full || (habits_.in_turn && forwards_[last_stage(d)] < p_.microbatches)))
+        return play_weight(d, now);
     }
     if (backward >= 0) return play_backward(d, backward, now);
     if (habits_.hold && next_backward < now + times_[d].forward) next_forward = never;
     else if (forward >= 0) return play_forward(d, forward, now);
     wakes_[d] = next_backward < next_forward ? next_backward : next_forward;
     const index wait = wakes_[d] - now;
-    if (pending && (full || wait >= times_[d].backward_weight || idle_[d] + wait > most_idle_)) play_weight(d, now);
+    if (pending && (full || wait >= times_[d].backward_weight || idle_[d] + wait > most_idle_))
+      play_weight(d, now);
   }
 
   constexpr void play_forward(index d, index s, index now) {
@@ -142,7 +151,8 @@ class greedy_player {
   const list<int>& room_;
   greedy_habits habits_;
   index devices_, row_, own_, most_idle_ = 0;
-  list<index> forward_comes_, backward_comes_;              // of each stage and microbatch, when its rows are there; a last column never is
+  // of each stage and microbatch, when its rows are there; a last column never is
+  list<index> forward_comes_, backward_comes_;
   list<index> forwards_, backwards_;                        // of each stage, how many it ran
   list<index> free_, wakes_, kept_, idle_, steps_, turns_;  // of each device
   list<index> inputs_, weights_, pending_, orders_;         // weight parts in the order of their input parts
@@ -150,17 +160,21 @@ class greedy_player {
 
 }  // namespace detail
 
-// The order that such devices come to. `times` and `room` are those of each device; room counts microbatches of one chunk.
-constexpr score write_greedy(const pipeline_shape& p, int chunks, const list<step_times>& times, const list<int>& room, greedy_habits habits) {
+// The order that such devices come to. `times` and `room` are those of each device; room counts microbatches
+// of one chunk.
+constexpr score write_greedy(const pipeline_shape& p, int chunks, const list<step_times>& times,
+                             const list<int>& room, greedy_habits habits) {
   return detail::greedy_player(p, chunks, times, room, habits).write();
 }
 
-constexpr void offer_greedy(shortest_score& best, const pipeline_shape& p, int chunks, const list<step_times>& times, const list<int>& room) {
+constexpr void offer_greedy(shortest_score& best, const pipeline_shape& p, int chunks,
+                            const list<step_times>& times, const list<int>& room) {
   bool transfers = false;
   for (const step_times& each : times) transfers = transfers || each.transfer != 0;
   for (const bool in_turn : {false, true})
     for (const bool hold : {false, true})
-      for (int blind = 0; blind <= (transfers ? 1 : 0); ++blind) best.offer(write_greedy(p, chunks, times, room, {in_turn, hold, blind == 1}), times);
+      for (int blind = 0; blind <= (transfers ? 1 : 0); ++blind)
+        best.offer(write_greedy(p, chunks, times, room, {in_turn, hold, blind == 1}), times);
 }
 
 }  // namespace motet

@@ -5,14 +5,16 @@
 
 namespace motet {
 
-// 1F1B over several chunks a device (Narayanan et al., SC'21): the bubble shrinks by the number of chunks, and messages grow by it.
+// 1F1B over several chunks a device (Narayanan et al., SC'21): the bubble shrinks by the number of chunks,
+// and messages grow by it.
 struct interleaved {
   static constexpr const char* name = "interleaved";
   using shape = pipeline_shape;
   static constexpr int usual_chunks = 2;
   static constexpr verdict check(const shape& p) {
     if (const verdict found = check_counts(p, 0); !found.ok()) return found;
-    if (p.chunks_or(usual_chunks) > 1 && p.microbatches % p.stages != 0) return {reason::microbatches_do_not_divide, 1, p.microbatches, p.stages};
+    if (p.chunks_or(usual_chunks) > 1 && p.microbatches % p.stages != 0)
+      return {reason::microbatches_do_not_divide, 1, p.microbatches, p.stages};
     return {};
   }
 

@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// One forward, one backward (Harlap et al., SOSP'19; Megatron-LM): as long as GPipe, but a device keeps at most as many microbatches as there are
-// stages from it to the end.
+// One forward, one backward (Harlap et al., SOSP'19; Megatron-LM): as long as GPipe, but a device keeps at
+// most as many microbatches as there are stages from it to the end.
 struct one_f_one_b {
   static constexpr const char* name = "1f1b";
   using shape = pipeline_shape;

@@ -25,16 +25,21 @@ namespace motet {
 struct schedule_options {
   int stages = 4;  // devices
   int microbatches = 8;
-  int chunks = 0;                 // on each device; 0: what the schedule is made for
-  int memory = 0;                 // most microbatches that a device may keep; 0: as many as the schedule likes
+  int chunks = 0;  // on each device; 0: what the schedule is made for
+  // most microbatches that a device may keep; 0: as many as the schedule likes
+  int memory = 0;
   int group = 0;                  // batch_sync: microbatches for each loss; 0: all
   int stash = -1;                 // of them kept from their first forward; -1: all
   int ahead = 0;                  // forwards more than needed before each backward
   list<tower_shape> towers = {};  // batch_sync: if there are any, they stand for all numbers above
   step_times times = {};          // for schedules that are tuned to them
 
-  constexpr pipeline_shape pipeline() const { return {.stages = stages, .microbatches = microbatches, .chunks = chunks, .memory = memory}; }
-  constexpr tower_shape tower() const { return {.stages = stages, .microbatches = microbatches, .group = group, .stash = stash, .ahead = ahead}; }
+  constexpr pipeline_shape pipeline() const {
+    return {.stages = stages, .microbatches = microbatches, .chunks = chunks, .memory = memory};
+  }
+  constexpr tower_shape tower() const {
+    return {.stages = stages, .microbatches = microbatches, .group = group, .stash = stash, .ahead = ahead};
+  }
 };
 
 namespace detail {
@@ -51,12 +56,14 @@ struct schedule_list {
     (visit(Schedules{}), ...);
   }
 };
-using all_schedules = schedule_list<gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, zb_v, v_half, v_min, zb_auto, dualpipe_v, batch_sync>;
+using all_schedules = schedule_list<gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, zb_v, v_half, v_min,
+                                    zb_auto, dualpipe_v, batch_sync>;
 
 constexpr batch_sync::shape towers_of(const schedule_options& from) {
   batch_sync::shape out;
   out.count = from.towers.empty() ? 1 : static_cast<int>(from.towers.size());
-  for (int k = 0; k < least(out.count, batch_sync::most_towers); ++k) out.towers[k] = from.towers.empty() ? from.tower() : from.towers[k];
+  for (int k = 0; k < least(out.count, batch_sync::most_towers); ++k)
+    out.towers[k] = from.towers.empty() ? from.tower() : from.towers[k];
   return out;
 }
 template <class Schedule>
@@ -67,7 +74,8 @@ constexpr verdict check_numbers(const schedule_options& from) {
 template <class Schedule>
 constexpr score write_numbers(const schedule_options& from) {
   if constexpr (std::is_same_v<Schedule, batch_sync>) return batch_sync::write(towers_of(from));
-  else if constexpr (requires { Schedule::write(from.pipeline(), from.times); }) return Schedule::write(from.pipeline(), from.times);
+  else if constexpr (requires { Schedule::write(from.pipeline(), from.times); })
+    return Schedule::write(from.pipeline(), from.times);
   else return Schedule::write(from.pipeline());
 }
 
@@ -102,11 +110,15 @@ constexpr bool is_schedule(std::string_view name) {
 // A number that was given and that the schedule does not have; empty if there is none.
 constexpr std::string_view option_without_use(std::string_view name, const schedule_options& from) {
   if (name == batch_sync::name) return from.chunks > 1 ? "chunks" : "";
-  return from.group != 0 ? "group" : from.stash != -1 ? "stash" : from.ahead != 0 ? "ahead" : !from.towers.empty() ? "towers" : "";
+  return from.group != 0        ? "group"
+         : from.stash != -1     ? "stash"
+         : from.ahead != 0      ? "ahead"
+         : !from.towers.empty() ? "towers"
+                                : "";
 }
 
-// Writes the order of a schedule, or returns the verdict on numbers that do not fit it. A memory limit holds for every schedule: one that cannot keep
-// to it is refused.
+// Writes the order of a schedule, or returns the verdict on numbers that do not fit it. A memory limit holds
+// for every schedule: one that cannot keep to it is refused.
 inline verdict write_schedule(std::string_view name, const schedule_options& from, score& out) {
   verdict found;
   const bool known = detail::all_schedules::visit(name, [&]<class Schedule>(Schedule) {
@@ -129,7 +141,8 @@ inline score write_schedule(std::string_view name, const schedule_options& from)
 }
 
 // Times as whole numbers with the same ratios, as good as three digits allow.
-constexpr step_times whole_times(double forward, double backward_input, double backward_weight, double transfer) {
+constexpr step_times whole_times(double forward, double backward_input, double backward_weight,
+                                 double transfer) {
   const double times[] = {forward, backward_input, backward_weight, transfer};
   double unit = 0, longest = 0;
   for (const double each : times) {

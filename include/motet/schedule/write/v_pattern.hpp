@@ -7,21 +7,25 @@ namespace motet {
 
 namespace detail {
 
-// When a device begins the four parts of its first microbatch: down and up the V forward, up and down again backward. Each repeats every six slots;
-// the two weight parts take the slots between.
+// When a device begins the four parts of its first microbatch: down and up the V forward, up and down again
+// backward. Each repeats every six slots; the two weight parts take the slots between.
 struct v_slots {
   int down, up, back_up, back_down;
 };
 
-// Plays such a pattern in steps of equal time: the next of the four as soon as it is there, else a weight part. So the pattern decides how much is
-// kept, and weight parts fill what is idle at both ends. `room` counts microbatches of one chunk.
+// Plays such a pattern in steps of equal time: the next of the four as soon as it is there, else a weight
+// part. So the pattern decides how much is kept, and weight parts fill what is idle at both ends. `room`
+// counts microbatches of one chunk.
 template <class Slots>
 constexpr score write_pattern(const pipeline_shape& p, int room, Slots slots_of) {
   constexpr op parts[] = {op::forward, op::backward_input, op::backward_weight};
   const int devices = p.stages, all = p.microbatches, last = 2 * devices - 1, own = 2 * all, never = 1 << 30;
-  list<int> forward_ends(2 * index{devices} * all, never), backward_ends = forward_ends, pending = forward_ends, orders(3 * forward_ends.size());
+  list<int> forward_ends(2 * index{devices} * all, never),
+      backward_ends = forward_ends, pending = forward_ends, orders(3 * forward_ends.size());
   list<int> done(4 * index{devices}), steps(devices), inputs = steps, weights = steps;
-  const auto put = [&](int d, int what, int cell) { orders[3 * index{own} * d + steps[d]++] = 3 * cell + what; };
+  const auto put = [&](int d, int what, int cell) {
+    orders[3 * index{own} * d + steps[d]++] = 3 * cell + what;
+  };
   index left = orders.size();
   for (int now = 0; left > 0; ++now) {
     for (int d = 0; d < devices; ++d) {
@@ -38,7 +42,9 @@ constexpr score write_pattern(const pipeline_shape& p, int room, Slots slots_of)
       if (part >= 0) {
         const bool forward = part < 2;
         const int stage = part == 0 || part == 3 ? d : last - d, cell = stage * all + done[4 * d + part];
-        const int there = !forward ? stage == last ? forward_ends[cell] : backward_ends[cell + all] : stage > 0 ? forward_ends[cell - all] : 0;
+        const int there = !forward    ? stage == last ? forward_ends[cell] : backward_ends[cell + all]
+                             : stage > 0 ? forward_ends[cell - all]
+                                      : 0;
         const int kept = done[4 * d] + done[4 * d + 1] - weights[d];
         if (there <= now && !(forward && spare && kept == room)) {
           (forward ? forward_ends : backward_ends)[cell] = now + 1;
@@ -74,7 +80,8 @@ constexpr verdict check_pattern(const pipeline_shape& p, int memory) {
 
 }  // namespace detail
 
-// Half the memory of 1F1B and half its bubble (Qi et al., NeurIPS'24): zb_v's placement with forwards further apart.
+// Half the memory of 1F1B and half its bubble (Qi et al., NeurIPS'24): zb_v's placement with forwards further
+// apart.
 struct v_half {
   static constexpr const char* name = "v_half";
   using shape = pipeline_shape;

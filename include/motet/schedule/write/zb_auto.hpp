@@ -6,8 +6,9 @@
 
 namespace motet {
 
-// Zero bubble within a memory limit and for given times (Qi et al., ICLR'24): as many forwards as fit before the first backward returns, then
-// whatever keeps devices busy. The shortest of several orders, never longer than zb_h1 or zb_h2 where these fit.
+// Zero bubble within a memory limit and for given times (Qi et al., ICLR'24): as many forwards as fit before
+// the first backward returns, then whatever keeps devices busy. The shortest of several orders, never longer
+// than zb_h1 or zb_h2 where these fit.
 struct zb_auto {
   static constexpr const char* name = "zb_auto";
   using shape = pipeline_shape;
@@ -17,10 +18,13 @@ struct zb_auto {
   }
 
   static constexpr index work(const shape& p) { return search_work(p); }
-  static constexpr index search_work(const shape& p) { return index{p.stages} * (16 * index{p.microbatches} + p.stages / 2); }
+  static constexpr index search_work(const shape& p) {
+    return index{p.stages} * (16 * index{p.microbatches} + p.stages / 2);
+  }
 
   static constexpr score write(const shape& p, const step_times& each = {}) {
-    return write(p, list<step_times>(p.stages, each), list<int>(p.stages, p.memory > 0 ? p.memory : likes(p, each)));
+    return write(p, list<step_times>(p.stages, each),
+                 list<int>(p.stages, p.memory > 0 ? p.memory : likes(p, each)));
   }
   // For devices that differ: the times of each, and how many microbatches it may keep.
   static constexpr score write(const shape& p, const list<step_times>& times, const list<int>& memory) {
@@ -35,9 +39,11 @@ struct zb_auto {
     return best.order;
   }
 
-  // With no limit: the forwards of the first device that fit before its first backward. As in zb_h2 for equal times.
+  // With no limit: the forwards of the first device that fit before its first backward. As in zb_h2 for equal
+  // times.
   static constexpr int likes(const shape& p, const step_times& t) {
-    const index returns = index{p.stages} * t.forward + (p.stages - 1) * (index{t.backward_input} + 2 * index{t.transfer});
+    const index returns =
+        index{p.stages} * t.forward + (p.stages - 1) * (index{t.backward_input} + 2 * index{t.transfer});
     const index fit = t.forward > 0 ? (returns + t.forward - 1) / t.forward : p.microbatches;
     return static_cast<int>(fit < p.microbatches ? fit : p.microbatches);
   }

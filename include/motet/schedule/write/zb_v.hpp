@@ -6,9 +6,10 @@
 
 namespace motet {
 
-// Zero bubble in a V (Qi et al., NeurIPS'24): each device has two chunks, one on the way down and one on the way back up, so the last device that a
-// forward reaches is the first to get memory back. With as much memory as 1F1B and from 2 * stages - 1 microbatches on, no device waits when the
-// three parts take equal time. For other times the shortest of several orders, within less memory also of v_half and v_min.
+// Zero bubble in a V (Qi et al., NeurIPS'24): each device has two chunks, one on the way down and one on the
+// way back up, so the last device that a forward reaches is the first to get memory back. With as much memory
+// as 1F1B and from 2 * stages - 1 microbatches on, no device waits when the three parts take equal time. For
+// other times the shortest of several orders, within less memory also of v_half and v_min.
 struct zb_v {
   static constexpr const char* name = "zb_v";
   using shape = pipeline_shape;
@@ -18,9 +19,12 @@ struct zb_v {
   }
 
   static constexpr index work(const shape& p) {
-    return p.memory > 0 && p.memory < p.stages ? search_work(p) : 3 * p.cells() + index{p.stages} * p.stages / 16;
+    return p.memory > 0 && p.memory < p.stages ? search_work(p)
+                                               : 3 * p.cells() + index{p.stages} * p.stages / 16;
   }
-  static constexpr index search_work(const shape& p) { return 22 * p.cells() + 3 * index{p.stages} * p.stages; }
+  static constexpr index search_work(const shape& p) {
+    return 22 * p.cells() + 3 * index{p.stages} * p.stages;
+  }
 
   static constexpr score write(const shape& p, const step_times& each = {}) {
     const int memory = p.memory > 0 ? least(p.memory, most(p.stages, p.microbatches)) : p.stages;

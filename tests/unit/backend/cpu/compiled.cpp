@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linked with motet::compiled: what a file is told is elsewhere must be there, under every number type, and give what the headers alone give.
+// Linked with motet::compiled: what a file is told is elsewhere must be there, under every number type, and
+// give what the headers alone give.
 #include "../../../laws/cpu_run.hpp"
 #include "../../../laws/each_kernel.hpp"
 
@@ -22,7 +23,8 @@ template <class T>
 std::vector<T> numbers(index count, std::string_view name) {
   const random_stream from(5, name);
   std::vector<T> out;
-  for (index i = 0; i < count; ++i) out.push_back(T(static_cast<float>(from.normal(static_cast<std::uint64_t>(i)))));
+  for (index i = 0; i < count; ++i)
+    out.push_back(T(static_cast<float>(from.normal(static_cast<std::uint64_t>(i)))));
   return out;
 }
 
@@ -35,11 +37,13 @@ void check_product(double bound) {
   std::vector<Out> out(m * n, Out(9));
   alignas(64) static std::byte scratch[cpu::gemm_scratch_bytes];
   cpu::gemm_epilogue<sum, Out, Out> plain;
-  cpu::gemm<Compute>(m, n, k, cpu::gemm_operand<A>{a.data(), k}, cpu::gemm_operand<B>{b.data(), n}, out.data(), n, plain, scratch);
+  cpu::gemm<Compute>(m, n, k, cpu::gemm_operand<A>{a.data(), k}, cpu::gemm_operand<B>{b.data(), n},
+                     out.data(), n, plain, scratch);
   for (index i = 0; i < m; ++i) {
     for (index j = 0; j < n; ++j) {
       double want = 0;
-      for (index l = 0; l < k; ++l) want += static_cast<double>(a.data()[i * k + l]) * static_cast<double>(b.data()[l * n + j]);
+      for (index l = 0; l < k; ++l)
+        want += static_cast<double>(a.data()[i * k + l]) * static_cast<double>(b.data()[l * n + j]);
       CHECK(std::abs(static_cast<double>(out.data()[i * n + j]) - want) <= bound * (1 + std::abs(want)));
     }
   }
@@ -54,7 +58,8 @@ void check_tiles() {
   for (index i = 0; i < m; ++i) {
     for (index j = 0; j < n; ++j) {
       double want = 1;
-      for (index l = 0; l < k; ++l) want += static_cast<double>(a.data()[i * k + l]) * static_cast<double>(b.data()[l * n + j]);
+      for (index l = 0; l < k; ++l)
+        want += static_cast<double>(a.data()[i * k + l]) * static_cast<double>(b.data()[l * n + j]);
       CHECK(static_cast<double>(c.data()[i * n + j]) == doctest::Approx(want).epsilon(1e-5));
     }
   }
@@ -83,8 +88,8 @@ TEST_CASE("norms") {
     const std::vector<double> gain(24, 1.0);
     const sequences seq{3, 1, nullptr};
     laws::cpu_run_planned(1, [&](cpu::context& ctx) {
-      cpu::norm_forward(ctx, seq, norm_kind::layer, matrix<double>{x.data(), 3, 24, 24}, gain.data(), nullptr, 0.0,
-                        matrix<double>{y.data(), 3, 24, 24}, matrix<double>{stats.data(), 3, 2, 2});
+      cpu::norm_forward(ctx, seq, norm_kind::layer, matrix<double>{x.data(), 3, 24, 24}, gain.data(), nullptr,
+                        0.0, matrix<double>{y.data(), 3, 24, 24}, matrix<double>{stats.data(), 3, 2, 2});
     });
     for (index r = 0; r < 3; ++r) {
       const double* const line = y.data() + r * 24;

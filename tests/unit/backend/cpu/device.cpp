@@ -27,7 +27,8 @@ TEST_CASE("a dry run counts what a run takes, on the thread that needs most") {
   device.prepare(plan);
   CHECK_NOTHROW(device.run(work));
   // A larger function finds no room.
-  CHECK_THROWS_WITH_AS(device.run([](cpu::context& ctx) { ctx.memory.take<float>(2000); }), doctest::Contains("MT-T01"), error);
+  CHECK_THROWS_WITH_AS(device.run([](cpu::context& ctx) { ctx.memory.take<float>(2000); }),
+                       doctest::Contains("MT-T01"), error);
 }
 
 TEST_CASE("an unprepared device refuses to hand out memory") {

@@ -64,7 +64,8 @@ TEST_CASE("a step is recorded when its shape comes again") {
     for (float& each : host) each += 1;
     device.run([&](motet::cuda::context& ctx) { upload(ctx, host.data(), from.data(), 64); });
     int told = 0;
-    device.run_step([](std::vector<idx>& shape) { shape.push_back(3); }, first, [&](motet::cuda::context&, int found) { told = found; },
+    device.run_step([](std::vector<idx>& shape) { shape.push_back(3); }, first,
+                    [&](motet::cuda::context&, int found) { told = found; },
                     {1, static_cast<std::uint64_t>(step)});
     CHECK(told == 17);
     CHECK(download_of(device, to.data())[63] == 2 * host[63] + static_cast<float>(step));
@@ -72,12 +73,14 @@ TEST_CASE("a step is recorded when its shape comes again") {
   }
   CHECK(device.recorded() == 1);
   // Other random numbers are another record, and memory that is taken anew makes records void.
-  device.run_step([](std::vector<idx>& shape) { shape.push_back(3); }, first, [](motet::cuda::context&, int) {}, {2, 0});
+  device.run_step([](std::vector<idx>& shape) { shape.push_back(3); }, first,
+                  [](motet::cuda::context&, int) {}, {2, 0});
   CHECK(device.replayed() == 4);
   device.prepare({});
   CHECK(device.recorded() == 0);
   device.set_graphs(false);
-  for (int i = 0; i < 3; ++i) device.run_step([](std::vector<idx>&) {}, first, [](motet::cuda::context&, int) {});
+  for (int i = 0; i < 3; ++i)
+    device.run_step([](std::vector<idx>&) {}, first, [](motet::cuda::context&, int) {});
   CHECK(device.replayed() == 4);
 }
 
@@ -92,7 +95,8 @@ TEST_CASE("a step that cannot be recorded runs as it is") {
   };
   for (int i = 0; i < 4; ++i) {
     int found = 0;
-    device.run_step([](std::vector<idx>&) {}, first, [&](motet::cuda::context&, int which) { found = which; });
+    device.run_step([](std::vector<idx>&) {}, first,
+                    [&](motet::cuda::context&, int which) { found = which; });
     CHECK(found == calls);
   }
   CHECK_FALSE(device.graphs());
@@ -102,9 +106,11 @@ TEST_CASE("a step that cannot be recorded runs as it is") {
 
 TEST_CASE("memory beyond the plan is refused") {
   motet::cuda::device device;
-  CHECK_THROWS_WITH_AS(device.run([](motet::cuda::context& ctx) { ctx.memory.take<float>(1); }), doctest::Contains("MT-T"), error);
+  CHECK_THROWS_WITH_AS(device.run([](motet::cuda::context& ctx) { ctx.memory.take<float>(1); }),
+                       doctest::Contains("MT-T"), error);
   device.prepare(device.plan([](motet::cuda::context& ctx) { ctx.memory.take<float>(16); }));
-  CHECK_THROWS_WITH_AS(device.run([](motet::cuda::context& ctx) { ctx.memory.take<float>(17); }), doctest::Contains("MT-T"), error);
+  CHECK_THROWS_WITH_AS(device.run([](motet::cuda::context& ctx) { ctx.memory.take<float>(17); }),
+                       doctest::Contains("MT-T"), error);
 }
 
 TEST_CASE("it says what it is, and how fast a product can be") {
@@ -131,9 +137,11 @@ TEST_CASE("no GPU, or too small a one") {
   small.finish();
   motet::cuda::check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
   emulation::set_memory(all - left + 1000);
-  CHECK_THROWS_WITH_AS(small.prepare({.memory = 5000}, 70000), doctest::Contains("arena of 5000 bytes"), error);
+  CHECK_THROWS_WITH_AS(small.prepare({.memory = 5000}, 70000), doctest::Contains("arena of 5000 bytes"),
+                       error);
   CHECK_THROWS_WITH_AS(small.take<double>("weights", 999), doctest::Contains("weights of 7992 bytes"), error);
-  CHECK_THROWS_WITH_AS(small.take<double>("weights", 999), doctest::Contains("the plan foretold 70000 for the whole run"), error);
+  CHECK_THROWS_WITH_AS(small.take<double>("weights", 999),
+                       doctest::Contains("the plan foretold 70000 for the whole run"), error);
   emulation::set_memory(all);
   small.prepare({.memory = 5000});
 }

@@ -75,11 +75,14 @@ TEST_CASE("counts that do not fit the group never start") {
   recorder group;
   std::vector<std::byte> bytes(16);
   const std::vector<motet::index> two = {1, 2}, negative = {1, -2, 3}, fine = {1, 1, 1};
-  CHECK_THROWS_WITH_AS(group.all_gather(bytes.data(), bytes.data(), two), doctest::Contains("2 counts for a group of 3"), error);
-  CHECK_THROWS_WITH_AS(group.all_gather(bytes.data(), bytes.data(), negative), doctest::Contains("a count is -2"), error);
+  CHECK_THROWS_WITH_AS(group.all_gather(bytes.data(), bytes.data(), two),
+                       doctest::Contains("2 counts for a group of 3"), error);
+  CHECK_THROWS_WITH_AS(group.all_gather(bytes.data(), bytes.data(), negative),
+                       doctest::Contains("a count is -2"), error);
   CHECK_THROWS_AS(group.all_to_all(bytes.data(), two, bytes.data(), fine), error);
   CHECK_THROWS_AS(group.all_to_all(bytes.data(), fine, bytes.data(), two), error);
-  CHECK_THROWS_WITH_AS(group.broadcast(bytes.data(), 4, 3), doctest::Contains("member 3 of a group of 3"), error);
+  CHECK_THROWS_WITH_AS(group.broadcast(bytes.data(), 4, 3), doctest::Contains("member 3 of a group of 3"),
+                       error);
   CHECK_THROWS_AS(group.broadcast(bytes.data(), 4, -1), error);
   CHECK(group.calls.empty());
 }

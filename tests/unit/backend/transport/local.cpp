@@ -62,7 +62,8 @@ TEST_CASE("laws can be broken") {
                                     const std::byte wrong{7};
                                     if (scene.rank == 0) scene.end.send(0, 1, &wrong, 1);
                                     else laws::receive_and_compare(scene.end, 0, 0, 3, 1);
-                                    if (scene.rank == 0) laws::until(scene.end, [&] { return scene.end.sent(0); });
+                                    if (scene.rank == 0)
+                                      laws::until(scene.end, [&] { return scene.end.sent(0); });
                                   }),
                   laws::broken_law);
 }

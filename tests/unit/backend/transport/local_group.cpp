@@ -116,11 +116,14 @@ TEST_CASE("members that do not do the same are told so") {
       call(group, rank, numbers.data());
     });
   };
-  const std::string sizes = outcome([](local::group& g, std::int32_t rank, float* x) { g.wait(g.all_reduce_sum(x, 30 + rank)); });
+  const std::string sizes =
+      outcome([](local::group& g, std::int32_t rank, float* x) { g.wait(g.all_reduce_sum(x, 30 + rank)); });
   CHECK(has(sizes, "MT-B04"));
   CHECK(has(sizes, "all_reduce_sum of 30 x 4 bytes"));
   CHECK(has(sizes, "all_reduce_sum of 31 x 4 bytes"));
-  const std::string kinds = outcome([](local::group& g, std::int32_t rank, float* x) { g.wait(rank == 0 ? g.barrier() : g.all_reduce_sum(x, 0)); });
+  const std::string kinds = outcome([](local::group& g, std::int32_t rank, float* x) {
+    g.wait(rank == 0 ? g.barrier() : g.all_reduce_sum(x, 0));
+  });
   CHECK(has(kinds, "barrier"));
   const std::string types = outcome([](local::group& g, std::int32_t rank, float* x) {
     g.wait(rank == 0 ? g.all_reduce_sum(x, 8) : g.all_reduce_sum(reinterpret_cast<double*>(x), 8));
@@ -142,7 +145,9 @@ TEST_CASE("members that do not do the same are told so") {
     g.wait(g.reduce_scatter_sum(static_cast<const float*>(x), x, counts));
   });
   CHECK(has(negative, "a count is -1"));
-  const std::string root = outcome([](local::group& g, std::int32_t, float* x) { g.wait(g.broadcast(reinterpret_cast<std::byte*>(x), 4, 2)); });
+  const std::string root = outcome([](local::group& g, std::int32_t, float* x) {
+    g.wait(g.broadcast(reinterpret_cast<std::byte*>(x), 4, 2));
+  });
   CHECK(has(root, "member 2 of a group of 2"));
 }
 

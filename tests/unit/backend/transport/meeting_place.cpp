@@ -54,7 +54,8 @@ TEST_CASE("who brings other sizes is named") {
   meeting_group group(at);
   heard = {"", words({1.0f})};
   double number = 1;
-  CHECK_THROWS_WITH_AS(group.all_reduce_sum(&number, 1), doctest::Contains("member 1 brings 4 bytes, 8 were wanted"), motet::error);
+  CHECK_THROWS_WITH_AS(group.all_reduce_sum(&number, 1),
+                       doctest::Contains("member 1 brings 4 bytes, 8 were wanted"), motet::error);
 }
 
 TEST_CASE("one process meets itself by rendezvous") {

@@ -27,7 +27,8 @@ template <class T>
 motet::index size_of(const std::vector<T>& of) {
   return static_cast<motet::index>(of.size() * sizeof(T));
 }
-// The first processes as ranks, the others wait for them. Laws that want more ranks than there are have to be run with more.
+// The first processes as ranks, the others wait for them. Laws that want more ranks than there are have to be
+// run with more.
 struct on_processes {
   using stopped = mpi::stopped;
 
@@ -93,7 +94,8 @@ TEST_CASE("the laws of transports hold between processes") { laws::transport_law
 
 TEST_CASE("messages go round the ring, small and large, asked for in any order, for many steps") {
   mpi::session& here = tests::mpi_session();
-  const std::int32_t ranks = here.ranks(), me = here.rank(), next = (me + 1) % ranks, before = (me + ranks - 1) % ranks;
+  const std::int32_t ranks = here.ranks(), me = here.rank(), next = (me + 1) % ranks,
+                     before = (me + ranks - 1) % ranks;
   constexpr std::int32_t each = 5;  // tag: sender x each + size
   const std::int32_t sizes[each] = {0, 1, 100, 3000, 200000};
   mpi::world world(ranks, ranks * each, {});
@@ -114,7 +116,8 @@ TEST_CASE("messages go round the ring, small and large, asked for in any order, 
     for (std::int32_t n = 0; n < each; ++n) {
       const std::int32_t k = step % 2 == 0 ? n : each - 1 - n;
       const auto kth = static_cast<std::size_t>(k);
-      wait_for(end, [&] { return end.receive(before * each + k, before, bytes_of(to[kth]), size_of(to[kth])); });
+      wait_for(end,
+               [&] { return end.receive(before * each + k, before, bytes_of(to[kth]), size_of(to[kth])); });
       CHECK(to[kth] == rows(before, step, k, sizes[k]));
       CHECK(end.receive(before * each + k, before, nullptr, 0));  // stays there
     }
@@ -171,7 +174,8 @@ TEST_CASE("a meeting gathers the blocks of its members, in their order") {
     kept.clear();
     for (std::int32_t m = 0; m < 3; ++m) {
       const auto& members = meetings[static_cast<std::size_t>(m)];
-      const auto mine = static_cast<std::int32_t>(std::find(members.begin(), members.end(), me) - members.begin());
+      const auto mine =
+          static_cast<std::int32_t>(std::find(members.begin(), members.end(), me) - members.begin());
       if (mine == static_cast<std::int32_t>(members.size())) continue;
       const std::int32_t size = m == 1 ? 40000 : step * 3;  // none in the first step
       kept.push_back(rows(me, step, m, size));
@@ -180,7 +184,9 @@ TEST_CASE("a meeting gathers the blocks of its members, in their order") {
         const auto theirs = rows(r, step, m, size);
         wanted.insert(wanted.end(), theirs.begin(), theirs.end());
       }
-      wait_for(end, [&] { return end.gather(m, mine, bytes_of(kept.back()), size_of(kept.back()), bytes_of(all)); });
+      wait_for(end, [&] {
+        return end.gather(m, mine, bytes_of(kept.back()), size_of(kept.back()), bytes_of(all));
+      });
       CHECK(all == wanted);
     }
   }
@@ -342,7 +348,8 @@ TEST_CASE("a message that is shorter or longer than wanted is an error with numb
     }
     CAPTURE(problem);
     CHECK(problem.find("MT-B01") != std::string::npos);
-    CHECK(problem.find("from rank 0 with tag 1 should have " + std::to_string(wanted) + " bytes") != std::string::npos);
+    CHECK(problem.find("from rank 0 with tag 1 should have " + std::to_string(wanted) + " bytes") !=
+          std::string::npos);
     mpi::session::has_failed() = false;
   }
 }

@@ -47,7 +47,8 @@ TEST_CASE("two sets of one world are no trouble for each other, and who waits in
   mpi::group_set first(world, everyone), second(world, everyone);
   mpi::group one(first, 0, end), two(second, 0, end);
   CHECK(laws::check_two_groups(one, two) == 0);
-  // Sums have two rounds. Half of the ranks wait for the one, the others for the other, before any comes to the barrier.
+  // Sums have two rounds. Half of the ranks wait for the one, the others for the other, before any comes to
+  // the barrier.
   std::vector<float> a(50000, 1), b(50000, 2);
   const ticket sum_a = one.all_reduce_sum(a.data(), 50000), sum_b = two.all_reduce_sum(b.data(), 50000);
   if (here.rank() % 2 == 0) one.wait(sum_a);
@@ -80,8 +81,10 @@ TEST_CASE("who is no member cannot join, and too many groups have too few tags")
   mpi::endpoint end(world, here.rank());
   const std::vector<std::vector<std::int32_t>> lists = {{(here.rank() + 1) % here.ranks()}};
   mpi::group_set set(world, lists);
-  if (here.ranks() > 1) CHECK_THROWS_WITH_AS(mpi::group(set, 0, end), doctest::Contains("is no member of group 0"), error);
-  CHECK_THROWS_WITH_AS(mpi::group_set(world, lists, {.in_flight = 2000000000}), doctest::Contains("tags are needed"), error);
+  if (here.ranks() > 1)
+    CHECK_THROWS_WITH_AS(mpi::group(set, 0, end), doctest::Contains("is no member of group 0"), error);
+  CHECK_THROWS_WITH_AS(mpi::group_set(world, lists, {.in_flight = 2000000000}),
+                       doctest::Contains("tags are needed"), error);
 }
 
 TEST_CASE("members that do not do the same are told so, or stopped") {
@@ -96,8 +99,9 @@ TEST_CASE("members that do not do the same are told so, or stopped") {
     mpi::group_set set(world, lists);
     mpi::group group(set, 0, end);
     try {
-      group.wait(group.all_gather(reinterpret_cast<const std::byte*>(numbers.data()), reinterpret_cast<std::byte*>(numbers.data()),
-                                  std::vector<motet::index>(static_cast<std::size_t>(here.ranks()), here.rank() == 0 ? 8 : 12)));
+      group.wait(group.all_gather(
+          reinterpret_cast<const std::byte*>(numbers.data()), reinterpret_cast<std::byte*>(numbers.data()),
+          std::vector<motet::index>(static_cast<std::size_t>(here.ranks()), here.rank() == 0 ? 8 : 12)));
       group.wait(group.barrier());
     } catch (const error& found) {
       problem = found.what();

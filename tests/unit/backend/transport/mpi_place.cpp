@@ -12,7 +12,8 @@ TEST_CASE("ranks of MPI hear what each brings, of any size, in their order") {
   CHECK(at.rank() == here.rank());
   CHECK(at.ranks() == here.ranks());
   const auto text = [](int rank, int round) {
-    return std::string(static_cast<std::size_t>(rank * 7 + round * round * 1001), static_cast<char>('a' + rank));
+    return std::string(static_cast<std::size_t>(rank * 7 + round * round * 1001),
+                       static_cast<char>('a' + rank));
   };
   for (int round = 0; round < 5; ++round) {
     const std::vector<std::string> all = at.all_gather(text(at.rank(), round));

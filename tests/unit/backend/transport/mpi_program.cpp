@@ -16,7 +16,8 @@ using namespace motet;
 
 namespace {
 
-// This process's part of a program: messages with rows that tell step and tag, meetings to which each brings its rank.
+// This process's part of a program: messages with rows that tell step and tag, meetings to which each brings
+// its rank.
 class process {
  public:
   process(program from, motet::index rows)
@@ -31,7 +32,11 @@ class process {
     for (auto& each : sent_) each.resize(static_cast<std::size_t>(rows));
     for (std::int32_t i = sheet_.of.starts[here_.rank()]; i < sheet_.of.starts[here_.rank() + 1]; ++i) {
       const op what = sheet_.of.instructions[i].what;
-      player_.set(i, {sheet_.graph.meetings[i] >= 0 ? &meet : is_send(what) ? &send : is_receive(what) ? &receive : &compute, this});
+      player_.set(i, {sheet_.graph.meetings[i] >= 0 ? &meet
+                      : is_send(what)               ? &send
+                      : is_receive(what)            ? &receive
+                                                    : &compute,
+                      this});
     }
   }
   // Runs a step; whether everything came as it should.
@@ -54,14 +59,16 @@ class process {
     process& own = self(state);
     auto& rows = own.sent_[static_cast<std::size_t>(own.sheet_.tags[i])];
     std::fill(rows.begin(), rows.end(), own.says(i));
-    own.end_.send(own.sheet_.tags[i], it.peer, reinterpret_cast<const std::byte*>(rows.data()), static_cast<motet::index>(rows.size()) * 4);
+    own.end_.send(own.sheet_.tags[i], it.peer, reinterpret_cast<const std::byte*>(rows.data()),
+                  static_cast<motet::index>(rows.size()) * 4);
     return compute(state, it, i);
   }
   static bool receive(void* state, const instruction& it, std::int32_t i) {
     process& own = self(state);
     // A rank may wait for several messages at once, each in memory of its own.
     auto& rows = own.sent_[static_cast<std::size_t>(own.sheet_.tags[i])];
-    if (!own.end_.receive(own.sheet_.tags[i], it.peer, reinterpret_cast<std::byte*>(rows.data()), static_cast<motet::index>(rows.size()) * 4))
+    if (!own.end_.receive(own.sheet_.tags[i], it.peer, reinterpret_cast<std::byte*>(rows.data()),
+                          static_cast<motet::index>(rows.size()) * 4))
       return false;
     for (const std::int32_t each : rows) own.good_ = own.good_ && each == own.says(i);
     return compute(state, it, i);
@@ -70,9 +77,11 @@ class process {
     process& own = self(state);
     const std::int32_t meeting = own.sheet_.tags[i];
     const auto& all = own.members_[static_cast<std::size_t>(meeting)];
-    const auto member = static_cast<std::int32_t>(std::find(all.begin(), all.end(), own.here_.rank()) - all.begin());
+    const auto member =
+        static_cast<std::int32_t>(std::find(all.begin(), all.end(), own.here_.rank()) - all.begin());
     own.own_ = own.here_.rank();
-    if (!own.end_.gather(meeting, member, reinterpret_cast<const std::byte*>(&own.own_), 4, reinterpret_cast<std::byte*>(own.met_.data())))
+    if (!own.end_.gather(meeting, member, reinterpret_cast<const std::byte*>(&own.own_), 4,
+                         reinterpret_cast<std::byte*>(own.met_.data())))
       return false;
     own.good_ = own.good_ && std::equal(all.begin(), all.end(), own.met_.begin());
     return compute(state, it, i);
@@ -80,7 +89,8 @@ class process {
   std::int32_t says(std::int32_t i) const { return step_ * 100000 + sheet_.tags[i]; }
   const std::vector<std::vector<std::int32_t>>& meetings() {
     for (std::int32_t i = 0; i < sheet_.of.instructions.size(); ++i)
-      if (sheet_.graph.meetings[i] >= 0) members_[static_cast<std::size_t>(sheet_.graph.meetings[i])].push_back(sheet_.of.rank_of(i));
+      if (sheet_.graph.meetings[i] >= 0)
+        members_[static_cast<std::size_t>(sheet_.graph.meetings[i])].push_back(sheet_.of.rank_of(i));
     return members_;
   }
 

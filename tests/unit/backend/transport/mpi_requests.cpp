@@ -33,7 +33,8 @@ TEST_CASE("more bytes than MPI counts are one item of a larger type") {
     CHECK((as.type() == MPI_BYTE) == (bytes <= 100));
     const auto from = counted(static_cast<std::size_t>(bytes));
     std::vector<std::byte> to(from.size() + 1, std::byte{0x5a});
-    MPI_Sendrecv(from.data(), as.count(), as.type(), 0, 0, to.data(), as.count(), as.type(), 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(from.data(), as.count(), as.type(), 0, 0, to.data(), as.count(), as.type(), 0, 0,
+                 MPI_COMM_SELF, MPI_STATUS_IGNORE);
     CHECK(to.back() == std::byte{0x5a});
     to.pop_back();
     CHECK(to == from);
@@ -57,12 +58,14 @@ TEST_CASE("requests count down what waits for them") {
   CHECK(both == messages);
   all.progress();
   CHECK(sends == messages);  // nobody asked for them yet
-  for (int m = messages; m-- > 0;) all.receive(MPI_COMM_SELF, 0, m, to[static_cast<std::size_t>(m)].data(), 500 - m, receives, &both);
+  for (int m = messages; m-- > 0;)
+    all.receive(MPI_COMM_SELF, 0, m, to[static_cast<std::size_t>(m)].data(), 500 - m, receives, &both);
   finish(all, both);
   CHECK(sends == 0);
   CHECK(receives == 0);
   CHECK(all.done() == 2 * messages);
-  for (int m = 0; m < messages; ++m) CHECK(std::equal(from.begin(), from.end() - m, to[static_cast<std::size_t>(m)].begin()));
+  for (int m = 0; m < messages; ++m)
+    CHECK(std::equal(from.begin(), from.end() - m, to[static_cast<std::size_t>(m)].begin()));
   all.progress();
   CHECK(all.done() == 2 * messages);
 }
@@ -86,7 +89,8 @@ TEST_CASE("what is dropped counts down, too, and leaves the rest alone") {
   CHECK(pending == 0);
 }
 
-TEST_CASE("those who lack are those that something is to come from, else those who did not take what was sent") {
+TEST_CASE(
+    "those who lack are those that something is to come from, else those who did not take what was sent") {
   const std::int32_t ranks = tests::mpi_session().ranks(), me = tests::mpi_session().rank();
   mpi::requests all;
   const auto from = counted(100000);
@@ -118,6 +122,7 @@ TEST_CASE("a shorter message is an error, where it was not allowed for") {
   finish(all, pending);
   all.receive(MPI_COMM_SELF, 0, 3, to.data(), 10, pending);
   all.send_in_haste(MPI_COMM_SELF, 0, 3, from.data(), 4, pending);
-  CHECK_THROWS_WITH_AS(finish(all, pending), doctest::Contains("from rank 0 with tag 3 should have 10 bytes, but 4 came"), error);
+  CHECK_THROWS_WITH_AS(finish(all, pending),
+                       doctest::Contains("from rank 0 with tag 3 should have 10 bytes, but 4 came"), error);
   all.drop();
 }

@@ -19,8 +19,10 @@ TEST_CASE("a session knows its rank, and lets no launcher tell it another") {
   MPI_Finalized(&ended);
   CHECK(ended == 0);
   const std::string said = "MPI says rank " + std::to_string(rank) + " of " + std::to_string(ranks);
-  CHECK_THROWS_WITH_AS(mpi::session({.rank = rank, .ranks = ranks + 1}),
-                       doctest::Contains((said + ", the launcher said " + std::to_string(ranks + 1) + " ranks").c_str()), error);
+  CHECK_THROWS_WITH_AS(
+      mpi::session({.rank = rank, .ranks = ranks + 1}),
+      doctest::Contains((said + ", the launcher said " + std::to_string(ranks + 1) + " ranks").c_str()),
+      error);
   CHECK_THROWS_WITH_AS(mpi::session({.rank = rank + 1, .ranks = ranks}), doctest::Contains("MT-B02"), error);
 }
 
@@ -28,8 +30,10 @@ TEST_CASE("run gives the status of its body, or 1 when that throws") {
   tests::mpi_session();
   CHECK(mpi::run({}, [](mpi::session&) { return 0; }) == 0);
   CHECK(mpi::run({}, [](mpi::session&) { return 3; }) == 3);
-  CHECK(mpi::run({.patience = 5}, [](mpi::session&) -> int { throw std::runtime_error("as the test wants it"); }) == 1);
-  CHECK(mpi::run({.patience = 5}, [](mpi::session&) -> int { throw mpi::stopped{"the test wants it"}; }) == 1);
+  CHECK(mpi::run({.patience = 5},
+                 [](mpi::session&) -> int { throw std::runtime_error("as the test wants it"); }) == 1);
+  CHECK(mpi::run({.patience = 5}, [](mpi::session&) -> int { throw mpi::stopped{"the test wants it"}; }) ==
+        1);
   CHECK(mpi::run({.ranks = 1000}, [](mpi::session&) { return 0; }) == 1);
   mpi::session::has_failed() = false;
 }
@@ -37,7 +41,8 @@ TEST_CASE("run gives the status of its body, or 1 when that throws") {
 TEST_CASE("what MPI says becomes an error") {
   tests::mpi_session();
   CHECK_NOTHROW(mpi::check(MPI_SUCCESS, "nothing"));
-  CHECK_THROWS_WITH_AS(mpi::check(MPI_ERR_TRUNCATE, "this test"), doctest::Contains("this test says MPI_ERR_TRUNCATE"), error);
+  CHECK_THROWS_WITH_AS(mpi::check(MPI_ERR_TRUNCATE, "this test"),
+                       doctest::Contains("this test says MPI_ERR_TRUNCATE"), error);
 }
 
 TEST_CASE("who waits sleeps in the end, but never long") {

@@ -18,7 +18,9 @@ using size_list = std::vector<motet::index>;
 
 namespace {
 
-std::vector<std::byte> text(std::int32_t tag, int step, motet::index bytes) { return laws::message_text(tag, step, bytes); }
+std::vector<std::byte> text(std::int32_t tag, int step, motet::index bytes) {
+  return laws::message_text(tag, step, bytes);
+}
 
 }  // namespace
 
@@ -42,8 +44,10 @@ TEST_CASE("messages arrive as they left, in whatever order the receiver asks") {
         for (std::int32_t t = 0; t < count; ++t) laws::until(end, [&] { return end.sent(t); });
       } else {
         // Who is asked for early waits for its turn.
-        for (std::int32_t t = count; t-- > 1;) demand(!end.receive(t, 0, at(t), size(t)), "messages of a pair begin in their order");
-        for (std::int32_t t = 0; t < count; ++t) laws::until(end, [&] { return end.receive(t, 0, at(t), size(t)); });
+        for (std::int32_t t = count; t-- > 1;)
+          demand(!end.receive(t, 0, at(t), size(t)), "messages of a pair begin in their order");
+        for (std::int32_t t = 0; t < count; ++t)
+          laws::until(end, [&] { return end.receive(t, 0, at(t), size(t)); });
         for (std::int32_t t = 0; t < count; ++t) {
           auto got = all[static_cast<std::size_t>(t)].back(end.on());
           demand(got.back() == std::byte{}, "no more is written than was sent");
@@ -74,20 +78,21 @@ TEST_CASE("a buffer is sent as it was when it was given, and may be used again w
       const auto which = static_cast<std::size_t>(t);
       if (world.rank() == 0) {
         // Nobody waits for the GPU in between.
-        motet::cuda::check(
-            cudaMemcpyAsync(one.data(), sources[which].data(), static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, end.on().stream()),
-            "cudaMemcpyAsync");
+        motet::cuda::check(cudaMemcpyAsync(one.data(), sources[which].data(), static_cast<std::size_t>(bytes),
+                                           cudaMemcpyDeviceToDevice, end.on().stream()),
+                           "cudaMemcpyAsync");
         end.send(t, 1, one.data(), bytes);
         laws::until(end, [&] { return end.sent(t); });
       } else {
         laws::until(end, [&] { return end.receive(t, 0, one.data(), bytes); });
-        motet::cuda::check(
-            cudaMemcpyAsync(got[which].data(), one.data(), static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, end.on().stream()),
-            "cudaMemcpyAsync");
+        motet::cuda::check(cudaMemcpyAsync(got[which].data(), one.data(), static_cast<std::size_t>(bytes),
+                                           cudaMemcpyDeviceToDevice, end.on().stream()),
+                           "cudaMemcpyAsync");
       }
     }
     end.finish_step();
-    for (std::size_t t = 0; t < 20 && world.rank() == 1; ++t) demand(got[t].back(end.on()) == texts[t], "each message is what its buffer held");
+    for (std::size_t t = 0; t < 20 && world.rank() == 1; ++t)
+      demand(got[t].back(end.on()) == texts[t], "each message is what its buffer held");
   });
 }
 
@@ -118,7 +123,8 @@ TEST_CASE("rings and pairs that talk both ways keep nobody waiting") {
       }
     }
     end.finish_step();
-    for (const auto& [t, memory] : came) demand(memory->back(end.on()) == text(t, 0, bytes), "each gets what was sent to it");
+    for (const auto& [t, memory] : came)
+      demand(memory->back(end.on()) == text(t, 0, bytes), "each gets what was sent to it");
   });
 }
 
@@ -132,11 +138,18 @@ TEST_CASE("meetings bring numbers, ranges, and rows that are fetched") {
       end.begin_step();
       const double own[2] = {me + 10.0 * step, -1.0 * me};
       double all[6] = {};
-      laws::until(end, [&] { return end.gather(0, me, reinterpret_cast<const std::byte*>(own), sizeof own, reinterpret_cast<std::byte*>(all)); });
-      for (int r = 0; r < 3; ++r) demand(all[2 * r] == r + 10.0 * step && all[2 * r + 1] == -1.0 * r, "numbers of all, in the order of members");
+      laws::until(end, [&] {
+        return end.gather(0, me, reinterpret_cast<const std::byte*>(own), sizeof own,
+                          reinterpret_cast<std::byte*>(all));
+      });
+      for (int r = 0; r < 3; ++r)
+        demand(all[2 * r] == r + 10.0 * step && all[2 * r + 1] == -1.0 * r,
+               "numbers of all, in the order of members");
 
       // Member a gives b so many bytes: 100 a + b + 1, none from 1 to 2.
-      const auto bytes = [](std::int32_t a, std::int32_t b) { return a == 1 && b == 2 ? motet::index{0} : motet::index{100 * a + b + 1}; };
+      const auto bytes = [](std::int32_t a, std::int32_t b) {
+        return a == 1 && b == 2 ? motet::index{0} : motet::index{100 * a + b + 1};
+      };
       std::vector<std::byte> mine;
       std::vector<byte_range> out(3), in(3);
       motet::index end_of_in = 0;
@@ -152,7 +165,8 @@ TEST_CASE("meetings bring numbers, ranges, and rows that are fetched") {
       const auto got = to.back(end.on());
       for (std::int32_t m = 0; m < 3; ++m) {
         const byte_range range = in[static_cast<std::size_t>(m)];
-        demand(std::vector<std::byte>(got.begin() + range.offset, got.begin() + range.offset + range.bytes) == text(10 * m + me, step, bytes(m, me)),
+        demand(std::vector<std::byte>(got.begin() + range.offset, got.begin() + range.offset + range.bytes) ==
+                   text(10 * m + me, step, bytes(m, me)),
                "each member gets its range");
       }
       // One after the other, into room for one; member 2 only shows what it has.

@@ -26,7 +26,8 @@ TEST_CASE("the messages of a pair begin in their order, those of other pairs do 
       all.begin_step();
       marks.begin_step();
       std::vector<std::byte> text(64, static_cast<std::byte>(step + 1));
-      const laws::gpu_bytes memory[] = {laws::gpu_bytes(text), laws::gpu_bytes(text), laws::gpu_bytes(text), laws::gpu_bytes(text)};
+      const laws::gpu_bytes memory[] = {laws::gpu_bytes(text), laws::gpu_bytes(text), laws::gpu_bytes(text),
+                                        laws::gpu_bytes(text)};
       // Times are of when a message was under way, though that was later than asked for.
       const auto ask = [&](std::int32_t tag) {
         if (step == 1) marks.open(tag, on.stream());
@@ -46,8 +47,10 @@ TEST_CASE("the messages of a pair begin in their order, those of other pairs do 
       on.finish();
       demand(all.over(), "all are over");
       if (step == 0) continue;
-      for (std::int32_t tag = 0; tag < 4; ++tag) demand(marks.seconds_of(tag) >= 0, "each message has its time");
-      demand(marks.begin_of(3, zero) >= marks.end_of(1, zero), "the last one began behind the one that it waited for");
+      for (std::int32_t tag = 0; tag < 4; ++tag)
+        demand(marks.seconds_of(tag) >= 0, "each message has its time");
+      demand(marks.begin_of(3, zero) >= marks.end_of(1, zero),
+             "the last one began behind the one that it waited for");
     }
   });
 }

@@ -17,7 +17,8 @@ TEST_CASE("versions are told as people write them") {
 
 TEST_CASE("what NCCL refuses is an error with the call's name") {
   CHECK_NOTHROW(nccl::check(ncclInProgress, "ncclSend"));
-  CHECK_THROWS_WITH_AS(nccl::check(ncclInvalidUsage, "ncclSend"), doctest::Contains("NCCL's ncclSend: "), motet::error);
+  CHECK_THROWS_WITH_AS(nccl::check(ncclInvalidUsage, "ncclSend"), doctest::Contains("NCCL's ncclSend: "),
+                       motet::error);
 }
 
 TEST_CASE("a communicator that not all ranks make is given up in time") {
@@ -43,7 +44,8 @@ TEST_CASE("sets that share ranks are split off one after the other, in the order
     const auto made = nccl::split_off(here.all(), me, sets, 1, here.patience());
     for (std::size_t s = 0; s < sets.size(); ++s) {
       const auto at = std::find(sets[s].begin(), sets[s].end(), me);
-      if (static_cast<bool>(made[s]) != (at != sets[s].end())) throw std::logic_error("members have it, others do not");
+      if (static_cast<bool>(made[s]) != (at != sets[s].end()))
+        throw std::logic_error("members have it, others do not");
       if (!made[s]) continue;
       int rank = -1;
       nccl::check(ncclCommUserRank(made[s].get(), &rank), "ncclCommUserRank");

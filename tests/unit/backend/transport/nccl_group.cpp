@@ -32,7 +32,8 @@ std::vector<T> numbers_of(const std::vector<std::byte>& bytes) {
 template <class T>
 std::vector<T> drawn(std::int32_t member, motet::index count) {
   std::vector<T> found;
-  for (motet::index i = 0; i < count; ++i) found.push_back(static_cast<T>(static_cast<float>((i * 7 + member * 13) % 11 - 5)));
+  for (motet::index i = 0; i < count; ++i)
+    found.push_back(static_cast<T>(static_cast<float>((i * 7 + member * 13) % 11 - 5)));
   return found;
 }
 
@@ -46,17 +47,22 @@ void sums(nccl::group& group, nccl::endpoint& end, const std::vector<motet::inde
       T& at = wanted[static_cast<std::size_t>(i)];
       at = T(static_cast<float>(at) + static_cast<float>(drawn<T>(m, all)[static_cast<std::size_t>(i)]));
     }
-  const auto same = [](const std::vector<T>& a, const std::vector<T>& b) { return bytes_of(a) == bytes_of(b); };
+  const auto same = [](const std::vector<T>& a, const std::vector<T>& b) {
+    return bytes_of(a) == bytes_of(b);
+  };
   const laws::gpu_bytes one(bytes_of(drawn<T>(me, all)));
   group.wait(group.all_reduce_sum(reinterpret_cast<T*>(one.data()), all));
   demand(same(numbers_of<T>(one.back(end.on())), wanted), "the sum of all in everyone's place");
 
-  const motet::index begin = std::accumulate(counts.begin(), counts.begin() + me, motet::index{0}), own = counts[static_cast<std::size_t>(me)];
+  const motet::index begin = std::accumulate(counts.begin(), counts.begin() + me, motet::index{0}),
+                     own = counts[static_cast<std::size_t>(me)];
   const laws::gpu_bytes two(bytes_of(drawn<T>(me, all)));
   auto* const from = reinterpret_cast<T*>(two.data());
   group.wait(group.reduce_scatter_sum(static_cast<const T*>(from), from + begin, counts));
   const auto scattered = numbers_of<T>(two.back(end.on()));
-  const auto part = [&](const std::vector<T>& of) { return std::vector<T>(of.begin() + begin, of.begin() + begin + own); };
+  const auto part = [&](const std::vector<T>& of) {
+    return std::vector<T>(of.begin() + begin, of.begin() + begin + own);
+  };
   demand(same(part(scattered), part(wanted)), "each gets its part of the sum, in its place");
 
   // What was summed is passed on, without the host.
@@ -79,7 +85,8 @@ TEST_CASE("groups of some ranks sum, gather, pass on and wait") {
       const auto& members = lists[static_cast<std::size_t>(number)];
       if (std::find(members.begin(), members.end(), world.rank()) == members.end()) continue;
       nccl::group group(set, number, end);
-      demand(members[static_cast<std::size_t>(group.member())] == world.rank(), "members have their places in the list");
+      demand(members[static_cast<std::size_t>(group.member())] == world.rank(),
+             "members have their places in the list");
       const auto size = members.size();
       std::vector<motet::index> even(size, 6), uneven(size, 0);
       uneven[0] = 5;
@@ -126,11 +133,13 @@ TEST_CASE("many calls are under way at once") {
     std::vector<laws::gpu_bytes> memory;
     std::vector<motet::ticket> tickets;
     for (int i = 0; i < 10; ++i) memory.emplace_back(bytes_of(drawn<float>(world.rank() + i, 100)));
-    for (const auto& each : memory) tickets.push_back(group.all_reduce_sum(reinterpret_cast<float*>(each.data()), 100));
+    for (const auto& each : memory)
+      tickets.push_back(group.all_reduce_sum(reinterpret_cast<float*>(each.data()), 100));
     for (const motet::ticket each : tickets) laws::until(end, [&] { return group.test(each); });
     for (int i = 0; i < 10; ++i) {
       const auto got = numbers_of<float>(memory[static_cast<std::size_t>(i)].back(end.on()));
-      for (std::size_t k = 0; k < 100; ++k) demand(got[k] == drawn<float>(i, 100)[k] + drawn<float>(i + 1, 100)[k], "each call sums its own");
+      for (std::size_t k = 0; k < 100; ++k)
+        demand(got[k] == drawn<float>(i, 100)[k] + drawn<float>(i + 1, 100)[k], "each call sums its own");
     }
   });
 }
@@ -147,6 +156,7 @@ TEST_CASE("who is no member is refused") {
     } catch (const motet::error& problem) {
       told = problem.what();
     }
-    demand(world.rank() == 1 || told.find("rank 0 is no member of group 0") != std::string::npos, "it is told who is no member");
+    demand(world.rank() == 1 || told.find("rank 0 is no member of group 0") != std::string::npos,
+           "it is told who is no member");
   });
 }

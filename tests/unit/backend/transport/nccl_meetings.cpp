@@ -20,7 +20,8 @@ TEST_CASE("who meets alone hears itself") {
     nccl::meetings all(here, of);
     const double own = 3;
     double heard = 0;
-    CHECK(all.gather(0, 0, reinterpret_cast<const std::byte*>(&own), sizeof own, reinterpret_cast<std::byte*>(&heard)));
+    CHECK(all.gather(0, 0, reinterpret_cast<const std::byte*>(&own), sizeof own,
+                     reinterpret_cast<std::byte*>(&heard)));
     CHECK(heard == 3);
     const std::vector<std::byte> text(100, std::byte{7});
     const laws::gpu_bytes from(text), to(100);
@@ -40,7 +41,9 @@ TEST_CASE("who wants another number of bytes than there are is told") {
       const std::int32_t me = here.place().rank();
       const laws::gpu_bytes from(16), to(64);
       const byte_range out[] = {{0, 8}, {8, 8}};
-      const auto fetch = [&](motet::index bytes) { return all.fetch(0, me, from.data(), out, 1 - me, to.data(), bytes, on.stream()); };
+      const auto fetch = [&](motet::index bytes) {
+        return all.fetch(0, me, from.data(), out, 1 - me, to.data(), bytes, on.stream());
+      };
       while (!fetch(me == 0 ? 8 : 9)) std::this_thread::yield();
       on.finish();
     });

@@ -18,14 +18,17 @@ TEST_CASE("memory is known while it is kept, to each communicator by itself") {
     nccl::kept_memory all;
     {
       const laws::gpu_bytes one(std::size_t{1000}), two(std::size_t{64});
-      const auto a = all.keep(pairs[0], one.data(), 1000), b = all.keep(pairs[1], one.data() + 10, 500), c = all.keep(pairs[0], two.data(), 64);
+      const auto a = all.keep(pairs[0], one.data(), 1000), b = all.keep(pairs[1], one.data() + 10, 500),
+                 c = all.keep(pairs[0], two.data(), 64);
       demand(a && b && c, "NCCL takes it");
       demand(all.describe() == "3 buffers of 1564 bytes are registered with NCCL", "it is told what is kept");
       demand(all.keep(pairs[0], nullptr, 0) == nullptr, "of nothing nothing is kept");
-      demand(all.keep(nccl::communicator(), one.data(), 10) == nullptr, "and nothing for ranks that do not talk");
+      demand(all.keep(nccl::communicator(), one.data(), 10) == nullptr,
+             "and nothing for ranks that do not talk");
       demand(all.refused() == 0, "neither of which is a refusal");
     }
-    demand(all.describe() == "0 buffers of 0 bytes are registered with NCCL", "it is forgotten with its keeper");
+    demand(all.describe() == "0 buffers of 0 bytes are registered with NCCL",
+           "it is forgotten with its keeper");
   });
 }
 
@@ -52,11 +55,12 @@ TEST_CASE("a refusal is no error, and is told") {
     all.turn_off();
     demand(all.describe() == "no memory is registered with NCCL: an error of the fake", "why is told");
     const auto said = motet::warnings::of_process().said();
-    demand(
-        said.size() == 1 && said[0] ==
-                                "motet: NCCL copies messages and sums once more, as it could not register their memory: 100 bytes: an error of the "
-                                "fake. NCCL_DEBUG=INFO says more, NCCL_LOCAL_REGISTER=0 does without; MOTET_QUIET=1 says nothing [MT-B39]",
-        "once, as a warning");
+    demand(said.size() == 1 && said[0] ==
+                                   "motet: NCCL copies messages and sums once more, as it could not register "
+                                   "their memory: 100 bytes: an error of the "
+                                   "fake. NCCL_DEBUG=INFO says more, NCCL_LOCAL_REGISTER=0 does without; "
+                                   "MOTET_QUIET=1 says nothing [MT-B39]",
+           "once, as a warning");
   });
 }
 #endif

@@ -44,10 +44,11 @@ class group : public transports::posted_group<group, local::world, local::endpoi
     const auto kind = all[0].what;
     if (kind == transports::call_kind::barrier) return;
     if (kind == transports::call_kind::all_reduce || kind == transports::call_kind::reduce_scatter)
-      return the_sum(all, [&](const std::byte* const* parts, std::byte* const* outs, motet::index count, interval at) {
-        summed.push_back(at);
-        all[0].sum(parts, size(), outs, count, at);
-      });
+      return the_sum(
+          all, [&](const std::byte* const* parts, std::byte* const* outs, motet::index count, interval at) {
+            summed.push_back(at);
+            all[0].sum(parts, size(), outs, count, at);
+          });
     each_copy(all, [](std::byte* to, const std::byte* from, motet::index bytes) {
       if (to != from && bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
     });
@@ -111,7 +112,8 @@ TEST_CASE("several calls are under way, on boards that are used again") {
 
 TEST_CASE("copies of calls that move bytes have their places") {
   two of;
-  const std::byte a[3] = {std::byte{1}, std::byte{2}, std::byte{3}}, b[3] = {std::byte{4}, std::byte{5}, std::byte{6}};
+  const std::byte a[3] = {std::byte{1}, std::byte{2}, std::byte{3}},
+                  b[3] = {std::byte{4}, std::byte{5}, std::byte{6}};
   std::byte to_a[3] = {}, to_b[3] = {};
   const motet::index sizes[2] = {1, 2};
   const ticket x = of.first.all_gather(a, to_a, sizes), y = of.second.all_gather(b, to_b, sizes);
@@ -123,7 +125,8 @@ TEST_CASE("copies of calls that move bytes have their places") {
   CHECK(to_a[2] == std::byte{5});
   // The first keeps one and gives two, the second gives two and keeps one.
   const motet::index of_first[2] = {1, 2}, of_second[2] = {2, 1};
-  const ticket v = of.first.all_to_all(a, of_first, to_a, of_first), w = of.second.all_to_all(b, of_second, to_b, of_second);
+  const ticket v = of.first.all_to_all(a, of_first, to_a, of_first),
+               w = of.second.all_to_all(b, of_second, to_b, of_second);
   CHECK(of.first.test(v));
   CHECK(of.second.test(w));
   CHECK(to_a[0] == std::byte{1});

@@ -42,7 +42,8 @@ TEST_CASE("ranks meet, and each hears what all bring, in their order") {
     rendezvous here(place(rank, 5, port));
     for (int round = 0; round < 20; ++round) {
       const auto text = [&](std::int32_t r) {
-        return std::string(static_cast<std::size_t>((r * 7919 + round * 104729) % 20011), static_cast<char>('a' + r));
+        return std::string(static_cast<std::size_t>((r * 7919 + round * 104729) % 20011),
+                           static_cast<char>('a' + r));
       };
       const std::vector<std::string> all = here.all_gather(text(rank));
       bool same = all.size() == 5;

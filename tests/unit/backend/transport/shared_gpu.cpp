@@ -13,7 +13,9 @@ using namespace motet;
 
 static_assert(transport<laws::mirrored_end>);
 
-TEST_CASE("threads of one process obey the laws of transports") { laws::transport_laws(laws::on_threads<shared_gpu::world, laws::mirrored_end>{}); }
+TEST_CASE("threads of one process obey the laws of transports") {
+  laws::transport_laws(laws::on_threads<shared_gpu::world, laws::mirrored_end>{});
+}
 
 namespace {
 
@@ -27,10 +29,13 @@ struct add {
 };
 // Some work that takes its time before the numbers change.
 void change_late(shared_gpu::endpoint& end, const laws::flat_on_gpu<int>& numbers, int by) {
-  for (int i = 0; i < 200; ++i) cuda::launch(end.on().stream(), {1, 32, 0}, add{numbers.data(), i % 2 == 0 ? 7 : -7});
+  for (int i = 0; i < 200; ++i)
+    cuda::launch(end.on().stream(), {1, 32, 0}, add{numbers.data(), i % 2 == 0 ? 7 : -7});
   cuda::launch(end.on().stream(), {1, 32, 0}, add{numbers.data(), by});
 }
-const std::byte* bytes_of(const laws::flat_on_gpu<int>& of) { return reinterpret_cast<const std::byte*>(of.data()); }
+const std::byte* bytes_of(const laws::flat_on_gpu<int>& of) {
+  return reinterpret_cast<const std::byte*>(of.data());
+}
 std::byte* room_in(const laws::flat_on_gpu<int>& of) { return reinterpret_cast<std::byte*>(of.data()); }
 
 constexpr byte_range halves[2] = {{0, 4}, {4, 4}};

@@ -44,7 +44,8 @@ std::vector<std::vector<std::int32_t>> one_of_all(std::int32_t ranks) {
   return {all};
 }
 // What the stream is given from now on begins when the number is so large; on a real GPU when it likes.
-void hold_back([[maybe_unused]] cudaStream_t stream, [[maybe_unused]] const std::atomic<int>& number, [[maybe_unused]] int enough) {
+void hold_back([[maybe_unused]] cudaStream_t stream, [[maybe_unused]] const std::atomic<int>& number,
+               [[maybe_unused]] int enough) {
 #if !defined(__CUDACC__)
   emulation::call(
       stream, [] {}, [&number, enough] { return number.load() >= enough; });
@@ -80,7 +81,8 @@ TEST_CASE("of a group beside what is computed, that waits for nothing until it s
   CHECK(run_ranks(world, [&](std::int32_t r) {
           shared_gpu::endpoint end(world, r);
           laws::shared_gpu_place place(end);
-          laws::shared_gpu_place::numbers<float> numbers(place, 999, 0.0f), mine(place, 10, 1.0f), result(place, 999, 0.0f);
+          laws::shared_gpu_place::numbers<float> numbers(place, 999, 0.0f), mine(place, 10, 1.0f),
+              result(place, 999, 0.0f);
           shared_gpu::group group(set, 0, end);
           group.go_beside();
           mine.put();
@@ -127,7 +129,8 @@ TEST_CASE("what is computed next sees what a call brought, with no wait of the h
             const any_group group(one);
             for (int turn = 0; turn < 9; ++turn) {
               group.all_reduce_sum(numbers.data(), 999);  // each is then the sum of all
-              if (r == turn % 3) accumulate(place.ctx, static_cast<const float*>(numbers.data()), numbers.data(), 999);
+              if (r == turn % 3)
+                accumulate(place.ctx, static_cast<const float*>(numbers.data()), numbers.data(), 999);
             }
           }
           numbers.get();

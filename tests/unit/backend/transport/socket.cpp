@@ -23,7 +23,8 @@ TEST_CASE("whole texts go both ways, whatever their sizes") {
     CHECK(guest.receive(until, "there") == each + "!");
   }
   other.join();
-  CHECK_THROWS_WITH_AS(guest.receive(until, "the guest"), doctest::Contains("the guest closed the connection"), motet::error);
+  CHECK_THROWS_WITH_AS(guest.receive(until, "the guest"),
+                       doctest::Contains("the guest closed the connection"), motet::error);
 }
 
 TEST_CASE("every wait ends") {
@@ -32,7 +33,8 @@ TEST_CASE("every wait ends") {
   CHECK_THROWS_WITH_AS(door.accept(tcp::deadline(0.1), [] { return std::string("rank 7 is missing"); }),
                        doctest::Contains("rank 7 is missing, in 0.1"), motet::error);
   const tcp::connection silent = tcp::connect("127.0.0.1", port, tcp::deadline(5));
-  CHECK_THROWS_WITH_AS(silent.receive(tcp::deadline(0.1), "it"), doctest::Contains("it did not answer in 0.1"), motet::error);
+  CHECK_THROWS_WITH_AS(silent.receive(tcp::deadline(0.1), "it"),
+                       doctest::Contains("it did not answer in 0.1"), motet::error);
   CHECK_THROWS_WITH_AS(tcp::listener("127.0.0.1", port), doctest::Contains("cannot listen"), motet::error);
 }
 
@@ -41,8 +43,8 @@ TEST_CASE("a long text to one that does not listen is given up in time") {
   const tcp::listener door("127.0.0.1", port);
   const tcp::connection other = tcp::connect("127.0.0.1", port, tcp::deadline(5));
   const tcp::connection guest = door.accept(tcp::deadline(5), [] { return std::string(); });
-  CHECK_THROWS_WITH_AS(other.send(std::string(100'000'000, 'x'), tcp::deadline(0.3), "it"), doctest::Contains("it did not listen in 0.3"),
-                       motet::error);
+  CHECK_THROWS_WITH_AS(other.send(std::string(100'000'000, 'x'), tcp::deadline(0.3), "it"),
+                       doctest::Contains("it did not listen in 0.3"), motet::error);
 }
 
 TEST_CASE("who asks for a port where nobody listens does not meet itself") {
@@ -70,7 +72,8 @@ TEST_CASE("a stranger cannot make us take much memory") {
   const tcp::connection other = tcp::connect("127.0.0.1", port, until);
   const tcp::connection guest = door.accept(until, [] { return std::string(); });
   other.send(std::string(1000, 'x'), until, "host");
-  CHECK_THROWS_WITH_AS(guest.receive(until, "a guest", 256), doctest::Contains("sends 1000 bytes, at most 256 are taken"), motet::error);
+  CHECK_THROWS_WITH_AS(guest.receive(until, "a guest", 256),
+                       doctest::Contains("sends 1000 bytes, at most 256 are taken"), motet::error);
 }
 
 TEST_CASE("loopback is told from what others reach") {

@@ -12,7 +12,8 @@ namespace {
 template <class T>
 T value(motet::index part, motet::index at) {
   const auto bits = static_cast<std::uint64_t>(part * 7919 + at) * 0x9e3779b97f4a7c15u;
-  return T((static_cast<float>(bits >> 40) - 8388608.0f) / static_cast<float>(std::uint64_t{1} << (bits % 30)));
+  return T((static_cast<float>(bits >> 40) - 8388608.0f) /
+           static_cast<float>(std::uint64_t{1} << (bits % 30)));
 }
 // Numbers outside of the interval stay; the sum is the one of a plain loop.
 template <class T, class Accumulator>
@@ -21,7 +22,8 @@ bool adds_up(motet::index parts, interval at, bool in_place) {
   std::vector<std::vector<T>> all(static_cast<std::size_t>(parts), std::vector<T>(size));
   std::vector<std::vector<T>> results(2, std::vector<T>(size, T(77.0f)));
   for (motet::index p = 0; p < parts; ++p)
-    for (motet::index i = 0; i < size; ++i) all[static_cast<std::size_t>(p)][static_cast<std::size_t>(i)] = value<T>(p, i);
+    for (motet::index i = 0; i < size; ++i)
+      all[static_cast<std::size_t>(p)][static_cast<std::size_t>(i)] = value<T>(p, i);
   std::vector<const std::byte*> from;
   std::vector<std::byte*> outs;
   for (auto& each : all) from.push_back(reinterpret_cast<const std::byte*>(each.data()));
@@ -33,7 +35,8 @@ bool adds_up(motet::index parts, interval at, bool in_place) {
       auto wanted = static_cast<Accumulator>(value<T>(0, i));
       for (motet::index p = 1; p < parts; ++p) wanted += static_cast<Accumulator>(value<T>(p, i));
       T expected = T(wanted);
-      if (i < at.begin || i >= at.end) expected = in_place ? value<T>(static_cast<motet::index>(o), i) : T(77.0f);
+      if (i < at.begin || i >= at.end)
+        expected = in_place ? value<T>(static_cast<motet::index>(o), i) : T(77.0f);
       if (std::memcmp(&out[i], &expected, sizeof(T)) != 0) return false;
     }
   }
@@ -43,7 +46,8 @@ bool adds_up(motet::index parts, interval at, bool in_place) {
 
 TEST_CASE("a sum is the one of a plain loop over the parts, whatever its length and wherever it goes") {
   for (const motet::index parts : {1, 2, 3, 8})
-    for (const interval at : {interval{0, 5000}, interval{0, 0}, interval{17, 18}, interval{3, 1027}, interval{1024, 3072}, interval{4999, 5000}})
+    for (const interval at : {interval{0, 5000}, interval{0, 0}, interval{17, 18}, interval{3, 1027},
+                              interval{1024, 3072}, interval{4999, 5000}})
       for (const bool in_place : {false, true}) {
         CAPTURE(parts);
         CAPTURE(at.begin);

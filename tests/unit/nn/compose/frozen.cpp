@@ -16,7 +16,8 @@ static_assert(!motet::is_frozen<net> && motet::is_frozen<motet::frozen<net>>);
 
 TEST_CASE("freezing changes neither names nor sizes, so weights load into either") {
   CHECK_EQ(motet::frozen<net>::parameter_size, net::parameter_size);
-  const auto learning = motet::layer::parameters_of<net>("net"), fixed = motet::layer::parameters_of<motet::frozen<net>>("net");
+  const auto learning = motet::layer::parameters_of<net>("net"),
+             fixed = motet::layer::parameters_of<motet::frozen<net>>("net");
   REQUIRE_EQ(fixed.size(), 1);
   CHECK(fixed[0].name == learning[0].name);
   CHECK_EQ(fixed[0].offset, learning[0].offset);

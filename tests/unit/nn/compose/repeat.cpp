@@ -34,13 +34,15 @@ struct in_parts : five {
     }
   }
   template <class C, class N, class T>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<typename N::stream, out> y, saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x,
+                      view<typename N::stream, out> y, saved<N>& s) {
     five::forward(ctx, part(0), own(0, w), seq, x, s.y[0], s);
     five::forward(ctx, part(1), own(1, w), seq, s.y[0], s.y[1], s);
     five::forward(ctx, part(2), own(2, w), seq, s.y[1], y, s);
   }
   template <class C, class N, class T>
-  static void infer(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<typename N::stream, out> y) {
+  static void infer(C& ctx, weights<N> w, const sequences& seq, view<T, in> x,
+                    view<typename N::stream, out> y) {
     const motet::index mark = ctx.memory.mark();
     saved<N> s;
     for (auto& rows : s.y) rows = ctx.memory.template take_rows<typename N::stream, in>(seq.rows());
@@ -50,8 +52,8 @@ struct in_parts : five {
     release(ctx, mark);
   }
   template <class C, class N, class T, class D>
-  static void backward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, view<typename N::stream, in> dx, saved<N>& s,
-                       gradients<N> g) {
+  static void backward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy,
+                       view<typename N::stream, in> dx, saved<N>& s, gradients<N> g) {
     const motet::index mark = ctx.memory.mark();
     for (auto& rows : s.d_y) rows = ctx.memory.template take_rows<typename N::stream, in>(seq.rows());
     five::backward(ctx, part(2), own(2, w), seq, s.y[1], dy, s.d_y[1], s, own(2, g));
@@ -60,15 +62,16 @@ struct in_parts : five {
     release(ctx, mark);
   }
   template <class C, class N, class T, class D>
-  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, view<typename N::stream, in> dx,
-                             saved<N>& s) {
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy,
+                             view<typename N::stream, in> dx, saved<N>& s) {
     for (auto& rows : s.d_y) rows = ctx.memory.template take_rows<typename N::stream, in>(seq.rows());
     five::backward_input(ctx, part(2), own(2, w), seq, s.y[1], dy, s.d_y[1], s);
     five::backward_input(ctx, part(1), own(1, w), seq, s.y[0], s.d_y[1], s.d_y[0], s);
     five::backward_input(ctx, part(0), own(0, w), seq, x, s.d_y[0], dx, s);
   }
   template <class C, class N, class T, class D>
-  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy, saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy,
+                              saved<N>& s, gradients<N> g) {
     five::backward_weight(ctx, part(0), own(0, w), seq, x, s.d_y[0], s, own(0, g));
     five::backward_weight(ctx, part(1), own(1, w), seq, s.y[0], s.d_y[1], s, own(1, g));
     five::backward_weight(ctx, part(2), own(2, w), seq, s.y[1], dy, s, own(2, g));
@@ -84,7 +87,9 @@ TEST_CASE("a layer repeated no, one, two and three times") {
   laws::check_layer<repeat<block, 3>>({.half = 5e-2});
 }
 
-TEST_CASE("repeating is writing the layer out") { laws::check_equal_layers<repeat<block, 3>, sequential<block, block, block>>(); }
+TEST_CASE("repeating is writing the layer out") {
+  laws::check_equal_layers<repeat<block, 3>, sequential<block, block, block>>();
+}
 
 TEST_CASE("parts, also empty ones, are the whole") {
   constexpr motet::index places[][2] = {{1, 3}, {2, 2}, {0, 4}, {0, 5}, {5, 5}};
@@ -94,7 +99,8 @@ TEST_CASE("parts, also empty ones, are the whole") {
     laws::check_equal_layers<in_parts, five>();
   }
   cuts[1] = 1, cuts[2] = 4;
-  laws::check_laws(laws::layer_subject<in_parts>{{3, 5, nullptr}, {3, 5, nullptr}}, {.half = 5e-2, .samples_of_tensor = 2, .samples_of_x = 5});
+  laws::check_laws(laws::layer_subject<in_parts>{{3, 5, nullptr}, {3, 5, nullptr}},
+                   {.half = 5e-2, .samples_of_tensor = 2, .samples_of_x = 5});
 }
 
 TEST_CASE("a part keeps what its layers need") {
@@ -115,7 +121,8 @@ TEST_CASE("evaluation needs no more memory for more layers") {
   const auto peak = [](auto times) {
     using net = repeat<block, decltype(times)::value>;
     const sequences seq{3, 5, nullptr};
-    const laws::reals w = laws::random_weights(layer::parameters_of<net>(), net::parameter_size), x = laws::random_reals(75, "x");
+    const laws::reals w = laws::random_weights(layer::parameters_of<net>(), net::parameter_size),
+                      x = laws::random_reals(75, "x");
     return laws::evaluate<fp64>(laws::layer_subject<net>{seq, seq}, laws::way::infer, 1, w, x, x, {}).used;
   };
   CHECK_EQ(peak(std::integral_constant<motet::index, 2>{}), peak(std::integral_constant<motet::index, 7>{}));

@@ -10,7 +10,8 @@ using namespace motet;
 
 TEST_CASE("residual branches of a transformer block") {
   laws::check_layer<residual<layer_norm<7>, mlp<7, 19>>>();
-  laws::check_layer<residual<rms_norm<12>, self_attention<attention_config{.width = 12, .heads = 3, .mask = mask_kind::causal}>>>();
+  laws::check_layer<residual<
+      rms_norm<12>, self_attention<attention_config{.width = 12, .heads = 3, .mask = mask_kind::causal}>>>();
 }
 
 TEST_CASE("a branch that adds nothing leaves the rows as they are") {
@@ -22,7 +23,8 @@ TEST_CASE("a branch that adds nothing leaves the rows as they are") {
     if (p.name.starts_with("down"))
       for (motet::index i = 0; i < p.size(); ++i) w[static_cast<std::size_t>(p.offset + i)] = 0;
   const laws::reals x = laws::random_reals(36, "x"), none(w.size(), 0.0);
-  const auto found = laws::evaluate<fp64>(laws::layer_subject<branch>{seq, seq}, laws::way::whole, 1, w, x, x, none);
+  const auto found =
+      laws::evaluate<fp64>(laws::layer_subject<branch>{seq, seq}, laws::way::whole, 1, w, x, x, none);
   CHECK(found.y == x);
   CHECK(found.dx == x);
 }

@@ -13,10 +13,19 @@ using namespace motet;
 
 namespace {
 
-constexpr vit_config eye{.image = 4, .patch = 2, .width = 8, .layers = 4, .heads = 2, .hidden = 9, .embedding = 5, .pre_norm = true};
-constexpr text_config ear{.vocabulary = 7, .context = 6, .width = 8, .layers = 4, .heads = 2, .hidden = 9, .embedding = 5};
+constexpr vit_config eye{.image = 4,
+                         .patch = 2,
+                         .width = 8,
+                         .layers = 4,
+                         .heads = 2,
+                         .hidden = 9,
+                         .embedding = 5,
+                         .pre_norm = true};
+constexpr text_config ear{
+    .vocabulary = 7, .context = 6, .width = 8, .layers = 4, .heads = 2, .hidden = 9, .embedding = 5};
 
-// Bytes of a stage: what forward keeps, what an operation takes for itself, and what lies between the parts of backward with what the parts take.
+// Bytes of a stage: what forward keeps, what an operation takes for itself, and what lies between the parts
+// of backward with what the parts take.
 struct bytes {
   motet::index kept = 0, forward = 0, infer = 0, backward = 0, split = 0, scratch = 0;
 };
@@ -56,7 +65,8 @@ bytes measure(stage_range range, const std::deque<typename Net::input>& batches,
   bytes out;
   for (const auto& batch : batches) {
     const bytes one = measure<N, Net>(range, batch, threads);
-    for (const auto field : {&bytes::kept, &bytes::forward, &bytes::infer, &bytes::backward, &bytes::split, &bytes::scratch})
+    for (const auto field :
+         {&bytes::kept, &bytes::forward, &bytes::infer, &bytes::backward, &bytes::split, &bytes::scratch})
       out.*field = std::max(out.*field, one.*field);
   }
   return out;
@@ -75,9 +85,11 @@ motet::index samples_of(const Inputs& batches) {
 }
 template <class N, class Net>
 struct numbers_of {
-  std::vector<typename N::master> w = laws::narrowed<typename N::master>(laws::random_weights(layer::parameters_of<Net>(), Net::parameter_size));
+  std::vector<typename N::master> w = laws::narrowed<typename N::master>(
+      laws::random_weights(layer::parameters_of<Net>(), Net::parameter_size));
   std::vector<typename N::stream> d_features;
-  explicit numbers_of(motet::index samples) : d_features(laws::narrowed<typename N::stream>(laws::random_reals(samples * Net::embedding, "dy"))) {}
+  explicit numbers_of(motet::index samples)
+      : d_features(laws::narrowed<typename N::stream>(laws::random_reals(samples * Net::embedding, "dy"))) {}
 };
 
 // The whole tower, microbatch by microbatch.
@@ -85,15 +97,18 @@ template <class N, class Net>
 outcome<N> run_whole(const std::deque<typename Net::input>& batches) {
   using stream = typename N::stream;
   numbers_of<N, Net> given(samples_of<Net>(batches));
-  outcome<N> out{std::vector<stream>(given.d_features.size()), {}, std::vector<typename N::master>(given.w.size())};
+  outcome<N> out{
+      std::vector<stream>(given.d_features.size()), {}, std::vector<typename N::master>(given.w.size())};
   laws::cpu_run_planned(1, [&](cpu::context& ctx) {
     motet::index first = 0;
     for (const auto& batch : batches) {
       const motet::index samples = Net::rows(batch).samples, mark = ctx.memory.mark();
       typename Net::template saved<N> s;
       Net::template reserve<N>(ctx, batch, s);
-      Net::forward(ctx, weights<N>{given.w.data()}, batch, {out.features.data() + first * Net::embedding, samples}, s);
-      Net::backward(ctx, weights<N>{given.w.data()}, batch, {given.d_features.data() + first * Net::embedding, samples}, s,
+      Net::forward(ctx, weights<N>{given.w.data()}, batch,
+                   {out.features.data() + first * Net::embedding, samples}, s);
+      Net::backward(ctx, weights<N>{given.w.data()}, batch,
+                    {given.d_features.data() + first * Net::embedding, samples}, s,
                     gradients<N>{out.g.data()});
       release(ctx, mark);
       first += samples;
@@ -102,10 +117,12 @@ outcome<N> run_whole(const std::deque<typename Net::input>& batches) {
   return out;
 }
 
-// The same cut at `cut` (0, ..., layers), as a pipeline runs it: each stage has parameters of its own and two slots for microbatches in flight, each
-// of exactly the bytes that were measured. Backward of a microbatch, or its weight part, comes after the forward of the next.
+// The same cut at `cut` (0, ..., layers), as a pipeline runs it: each stage has parameters of its own and two
+// slots for microbatches in flight, each of exactly the bytes that were measured. Backward of a microbatch,
+// or its weight part, comes after the forward of the next.
 template <class N, class Net>
-outcome<N> run_cut(const std::deque<typename Net::input>& batches, const std::vector<motet::index>& cut, int threads, bool split) {
+outcome<N> run_cut(const std::deque<typename Net::input>& batches, const std::vector<motet::index>& cut,
+                   int threads, bool split) {
   using stage = typename Net::stage;
   using stream = typename N::stream;
   using master = typename N::master;
@@ -117,18 +134,25 @@ outcome<N> run_cut(const std::deque<typename Net::input>& batches, const std::ve
     motet::index temporary() const { return std::max({need.forward, need.infer, need.backward}); }
   };
   numbers_of<N, Net> given(samples_of<Net>(batches));
-  outcome<N> out{std::vector<stream>(given.d_features.size()), std::vector<stream>(given.d_features.size()), {}};
+  outcome<N> out{
+      std::vector<stream>(given.d_features.size()), std::vector<stream>(given.d_features.size()), {}};
   std::vector<rank> ranks;
   motet::index next = 0, most = 0, total = 0, scratch = 0;
   for (const auto& batch : batches) most = std::max(most, Net::rows(batch).rows());
-  const motet::index row_bytes = round_up(most * stage::width * static_cast<motet::index>(sizeof(stream)), arena::alignment);
+  const motet::index row_bytes =
+      round_up(most * stage::width * static_cast<motet::index>(sizeof(stream)), arena::alignment);
   for (std::size_t i = 0; i + 1 < cut.size(); ++i) {
     const stage_range range{cut[i], cut[i + 1]};
     REQUIRE(stage::check(range).ok());
     const motet::index begin = stage::parameter_begin(range), end = stage::parameter_end(range);
     REQUIRE_EQ(begin, next);
     next = end;
-    ranks.push_back({range, measure<N, Net>(range, batches, threads), {given.w.begin() + begin, given.w.begin() + end}, {}, 0, 0});
+    ranks.push_back({range,
+                     measure<N, Net>(range, batches, threads),
+                     {given.w.begin() + begin, given.w.begin() + end},
+                     {},
+                     0,
+                     0});
     ranks.back().g.resize(static_cast<std::size_t>(end - begin));
     const bytes& need = ranks.back().need;
     total += ranks.back().temporary() + 2 * (need.kept + need.split + 2 * row_bytes);
@@ -165,8 +189,11 @@ outcome<N> run_cut(const std::deque<typename Net::input>& batches, const std::ve
         in_flight& f = slots[i][m % 2];
         f.e = {};
         if (i > 0) f.e.x = {f.x, seq.rows()}, f.e.dx = {f.dx, seq.rows()};
-        if (i + 1 < ranks.size()) f.e.y = {slots[i + 1][m % 2].x, seq.rows()}, f.e.dy = {slots[i + 1][m % 2].dx, seq.rows()};
-        else f.e.features = {out.features.data() + at, seq.samples}, f.e.d_features = {given.d_features.data() + at, seq.samples};
+        if (i + 1 < ranks.size())
+          f.e.y = {slots[i + 1][m % 2].x, seq.rows()}, f.e.dy = {slots[i + 1][m % 2].dx, seq.rows()};
+        else
+          f.e.features = {out.features.data() + at, seq.samples},
+          f.e.d_features = {given.d_features.data() + at, seq.samples};
       }
       // A first forward keeps nothing; its features are to be those of the second.
       for (std::size_t i = 0; split && i < ranks.size(); ++i) {
@@ -268,7 +295,8 @@ template <vit_config Config, class... N>
 void check_pictures() {
   std::deque<laws::picture_batch> batches;
   std::deque<pictures> inputs;
-  for (const motet::index samples : {2, 0, 3, 1}) inputs.push_back(batches.emplace_back(samples, Config.channels, Config.image).input);
+  for (const motet::index samples : {2, 0, 3, 1})
+    inputs.push_back(batches.emplace_back(samples, Config.channels, Config.image).input);
   check_cuts<fp64, vit<Config>>(inputs);
   (check_cuts<N, vit<Config>>(inputs), ...);
 }
@@ -308,8 +336,10 @@ constexpr text_config ear_with(pool_kind pool, mask_kind mask, float rotary, boo
 
 TEST_CASE("a stage has a block, inside the tower") {
   using stage = vit<eye>::stage;
-  static_assert(require<stage::check(stage_range{0, 4})> && stage::check({0, 1}).ok() && stage::check({3, 4}).ok());
-  static_assert(stage::check({2, 2}).why == reason::stage_outside && stage::check({2, 2}).where == 1 && stage::check({2, 2}).wanted == 3);
+  static_assert(require<stage::check(stage_range{0, 4})> && stage::check({0, 1}).ok() &&
+                stage::check({3, 4}).ok());
+  static_assert(stage::check({2, 2}).why == reason::stage_outside && stage::check({2, 2}).where == 1 &&
+                stage::check({2, 2}).wanted == 3);
   static_assert(stage::check({3, 1}).why == reason::stage_outside && stage::check({3, 1}).got == 1);
   static_assert(stage::check({0, 5}).why == reason::stage_outside && stage::check({0, 5}).wanted == 4);
   static_assert(stage::check({-1, 2}).why == reason::stage_outside && stage::check({-1, 2}).where == 0);
@@ -325,7 +355,8 @@ TEST_CASE("parameters of a stage are those of its blocks, with the embedding in 
   const auto names = [](stage_range r) {
     std::vector<std::string> out;
     for (const parameter& p : layer::parameters_of<net>())
-      if (p.offset >= net::stage::parameter_begin(r) && p.offset < net::stage::parameter_end(r)) out.push_back(p.name);
+      if (p.offset >= net::stage::parameter_begin(r) && p.offset < net::stage::parameter_end(r))
+        out.push_back(p.name);
     return out;
   };
   CHECK_EQ(names({0, 1}).front(), "embed.patch.weight");
@@ -351,8 +382,10 @@ TEST_CASE("stages keep what the whole tower keeps, less the rows at the cuts, wh
   const laws::picture_batch seen(5, 3, 4);
   const laws::token_batch heard({0, 3, 3, 11}, 7);
   check(std::type_identity<vit<eye>>{}, seen.input);
-  CHECK_EQ(measure<fp32, vit<eye>>({1, 2}, seen.input, 1).kept, measure<fp32, vit<eye>>({2, 3}, seen.input, 1).kept);
-  check(std::type_identity<text_tower<ear_with(pool_kind::attention, mask_kind::full, 50, true)>>{}, heard.input);
+  CHECK_EQ(measure<fp32, vit<eye>>({1, 2}, seen.input, 1).kept,
+           measure<fp32, vit<eye>>({2, 3}, seen.input, 1).kept);
+  check(std::type_identity<text_tower<ear_with(pool_kind::attention, mask_kind::full, 50, true)>>{},
+        heard.input);
 }
 
 TEST_CASE("pictures read at one row, the last block folded into the head") {
@@ -360,7 +393,9 @@ TEST_CASE("pictures read at one row, the last block folded into the head") {
   check_pictures<eye_with(pool_kind::last, true, true)>();
 }
 TEST_CASE("pictures read as a mean") { check_pictures<eye_with(pool_kind::mean, true, false)>(); }
-TEST_CASE("pictures read by attention, recomputed") { check_pictures<eye_with(pool_kind::attention, false, true), fp32>(); }
+TEST_CASE("pictures read by attention, recomputed") {
+  check_pictures<eye_with(pool_kind::attention, false, true), fp32>();
+}
 
 TEST_CASE("texts read at their last token") { check_texts<ear, fp32>(); }
 TEST_CASE("rotary texts read at their last token, recomputed") {
@@ -371,7 +406,9 @@ TEST_CASE("texts read at their first token") {
   check_texts<ear_with(pool_kind::first, mask_kind::full, 0, true)>();
 }
 TEST_CASE("texts read as a mean") { check_texts<ear_with(pool_kind::mean, mask_kind::full, 50, false)>(); }
-TEST_CASE("texts read by attention") { check_texts<ear_with(pool_kind::attention, mask_kind::causal, 0, false)>(); }
+TEST_CASE("texts read by attention") {
+  check_texts<ear_with(pool_kind::attention, mask_kind::causal, 0, false)>();
+}
 
 TEST_CASE("a tower of one block is one stage") {
   static constexpr text_config shallow = [] {

@@ -16,7 +16,8 @@ namespace {
 // What has no attention has nowhere for rows to meet.
 static_assert(supports_context<vit<vit_config{}>> && supports_context<text_tower<text_config{}>>);
 static_assert(!supports_context<mlp<8, 16>>);
-// Two pieces each only where a ring is causal: heads see all rows anyway, and a full mask gives equal parts equal work.
+// Two pieces each only where a ring is causal: heads see all rows anyway, and a full mask gives equal parts
+// equal work.
 static_assert(text_tower<text_config{.context_kind = context_attention::ring}>::balanced_rows);
 static_assert(!text_tower<text_config{}>::balanced_rows);
 static_assert(!vit<vit_config{.context_kind = context_attention::ring}>::balanced_rows);
@@ -26,7 +27,8 @@ template <class Context, class T>
 bool offers_all(Context& ctx) {
   const attention_shape shape{2, 1, 4, mask_kind::causal, 0};
   const motet::index rows = rows_of_blocks(ctx).rows(), samples = rows_of_samples(ctx).rows();
-  const matrix<T> x{nullptr, rows, 8, 8}, k{nullptr, rows, 4, 4}, qkv{nullptr, rows, 16, 16}, lse{nullptr, rows, 2, 2}, whole{nullptr, samples, 8, 8};
+  const matrix<T> x{nullptr, rows, 8, 8}, k{nullptr, rows, 4, 4}, qkv{nullptr, rows, 16, 16},
+      lse{nullptr, rows, 2, 2}, whole{nullptr, samples, 8, 8};
   exchanged_heads<T, T> kept;
   CHECK(rows_are_cut(ctx));
   {

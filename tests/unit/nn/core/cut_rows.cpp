@@ -48,10 +48,13 @@ struct counting_group {
   ticket all_reduce_sum(T* numbers, motet::index count) {
     return inside.all_reduce_sum(numbers, count);
   }
-  ticket all_to_all(const std::byte* from, std::span<const motet::index> from_bytes, std::byte* to, std::span<const motet::index> to_bytes) {
+  ticket all_to_all(const std::byte* from, std::span<const motet::index> from_bytes, std::byte* to,
+                    std::span<const motet::index> to_bytes) {
     return inside.all_to_all(from, from_bytes, to, to_bytes);
   }
-  ticket broadcast(std::byte* data, motet::index bytes, std::int32_t root) { return inside.broadcast(data, bytes, root); }
+  ticket broadcast(std::byte* data, motet::index bytes, std::int32_t root) {
+    return inside.broadcast(data, bytes, root);
+  }
 };
 static_assert(collective_group<counting_group>);
 
@@ -66,18 +69,23 @@ TEST_CASE("gates and what they let through stay together") { check_layer<gated_m
 
 TEST_CASE("heads that do not divide, and fewer of them than members") {
   check_layer<self_attention<attention_config{.width = 6, .heads = 5, .head_width = 4}>>({1, 2, 3});
-  check_layer<residual<layer_norm<6>, self_attention<attention_config{.width = 6, .heads = 2, .mask = mask_kind::causal}>>>({3});
+  check_layer<residual<layer_norm<6>,
+                       self_attention<attention_config{.width = 6, .heads = 2, .mask = mask_kind::causal}>>>(
+      {3});
 }
 
 TEST_CASE("heads that share keys go together, and turn with their positions") {
-  check_layer<self_attention<attention_config{.width = 6, .heads = 6, .kv_heads = 3, .head_width = 4, .mask = mask_kind::causal, .rotary = 100}>>(
+  check_layer<self_attention<attention_config{
+      .width = 6, .heads = 6, .kv_heads = 3, .head_width = 4, .mask = mask_kind::causal, .rotary = 100}>>(
       {2, 4});
 }
 
 TEST_CASE("a member is a team of threads") {
-  using block = residual<layer_norm<6>, self_attention<attention_config{.width = 6, .heads = 5, .head_width = 4}>>;
+  using block =
+      residual<layer_norm<6>, self_attention<attention_config{.width = 6, .heads = 5, .head_width = 4}>>;
   const laws::layer_part<block> subject{batches[0]};
-  laws::check_same(laws::run_spread<fp64>(subject, laws::way::split, 2, 3), laws::run_spread<fp64>(subject, laws::way::whole, 0), 1e-12);
+  laws::check_same(laws::run_spread<fp64>(subject, laws::way::split, 2, 3),
+                   laws::run_spread<fp64>(subject, laws::way::whole, 0), 1e-12);
 }
 
 TEST_CASE("no more bytes move than are said to") {
@@ -92,7 +100,8 @@ TEST_CASE("no more bytes move than are said to") {
     spread shared;
     places.fill(whole, shared);
     shared.tensor = any_group(group);
-    std::vector<float> w(static_cast<std::size_t>(block::size(cut))), g(w.size()), rows(static_cast<std::size_t>(shared.own.rows() * 6));
+    std::vector<float> w(static_cast<std::size_t>(block::size(cut))), g(w.size()),
+        rows(static_cast<std::size_t>(shared.own.rows() * 6));
     laws::cpu_run_planned(1, [&](cpu::context& ctx) {
       ctx.shared = &shared;
       const view<float, 6> x(rows.data(), shared.own.rows());
@@ -101,7 +110,8 @@ TEST_CASE("no more bytes move than are said to") {
       block::forward(ctx, weights<N>{w.data(), cut}, shared.own, x, x, s);
       forward_gathered = group.gathered;
       forward_summed = group.summed;
-      layer::backward<block>(ctx, weights<N>{w.data(), cut}, shared.own, x, x, x, s, gradients<N>{g.data(), cut});
+      layer::backward<block>(ctx, weights<N>{w.data(), cut}, shared.own, x, x, x, s,
+                             gradients<N>{g.data(), cut});
       gathered = group.gathered;
       summed = group.summed;
     });
@@ -137,5 +147,6 @@ TEST_CASE("weights of a part without a spread are refused") {
   const weights<fp64> w{nullptr, {2, 0}};
   cpu::context ctx;
   layer_type::saved<fp64> s;
-  CHECK_THROWS_WITH_AS(layer_type::reserve<fp64>(ctx, batches[0], s, w.cut), doctest::Contains("MT-B05"), error);
+  CHECK_THROWS_WITH_AS(layer_type::reserve<fp64>(ctx, batches[0], s, w.cut), doctest::Contains("MT-B05"),
+                       error);
 }

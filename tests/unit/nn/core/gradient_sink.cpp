@@ -29,19 +29,24 @@ struct listener {
               std::fill(own.memory.begin(), own.memory.end(), 0.0);
             },
             this,
-            memory.empty() ? nullptr : +[](void* self, const void*, motet::index) -> void* { return static_cast<listener*>(self)->memory.data(); }};
+            memory.empty() ? nullptr : +[](void* self, const void*, motet::index) -> void* {
+              return static_cast<listener*>(self)->memory.data();
+            }};
   }
 };
 
-// Backward of one stage by itself, whole or in two parts, of two microbatches; the listener hears of the second one.
+// Backward of one stage by itself, whole or in two parts, of two microbatches; the listener hears of the
+// second one.
 template <class Net>
-std::vector<double> run(const typename Net::input& batch, stage_range range, int threads, bool split, listener& told) {
+std::vector<double> run(const typename Net::input& batch, stage_range range, int threads, bool split,
+                        listener& told) {
   using stage = typename Net::stage;
   const motet::index begin = stage::parameter_begin(range), size = stage::parameter_end(range) - begin;
   auto w = laws::random_weights(layer::parameters_of<Net>(), Net::parameter_size);
   std::vector<double> g(static_cast<std::size_t>(size), 0.0);
   const sequences seq = Net::rows(batch);
-  auto x = laws::random_reals(seq.rows() * stage::width, "x"), dy = laws::random_reals(seq.rows() * stage::width, "dy");
+  auto x = laws::random_reals(seq.rows() * stage::width, "x"),
+       dy = laws::random_reals(seq.rows() * stage::width, "dy");
   auto d_features = laws::random_reals(seq.samples * stage::embedding, "df");
   std::vector<double> y(x.size()), dx(x.size()), features(d_features.size());
   told.base = g.data();
@@ -87,7 +92,8 @@ void check(const typename Net::input& batch, stage_range range, int threads, boo
   CHECK(wanted.size() >= static_cast<std::size_t>(range.last - range.first));
   motet::index begin = 0;
   for (std::size_t p = 0; p < wanted.size(); ++p) {
-    const auto &here = told.parts[wanted.size() - 1 - p], &there = elsewhere.parts[wanted.size() - 1 - p];  // from the end down
+    // from the end down
+    const auto &here = told.parts[wanted.size() - 1 - p], &there = elsewhere.parts[wanted.size() - 1 - p];
     CHECK(wanted[p].begin == begin);
     CHECK(here.begin == begin);
     CHECK(there.begin == begin);
@@ -95,7 +101,8 @@ void check(const typename Net::input& batch, stage_range range, int threads, boo
     begin = wanted[p].end;
     int wrong = 0, zeros = 0;
     for (motet::index i = 0; i < here.count; ++i) {
-      const double then = here.then[static_cast<std::size_t>(i)], second = there.then[static_cast<std::size_t>(i)];
+      const double then = here.then[static_cast<std::size_t>(i)],
+                   second = there.then[static_cast<std::size_t>(i)];
       const auto at = static_cast<std::size_t>(here.begin + i);
       wrong += then != all[at];  // it was final
       wrong += std::abs(first[at] + second - then) > 1e-12;
@@ -108,7 +115,8 @@ void check(const typename Net::input& batch, stage_range range, int threads, boo
 
 template <class Net>
 void check_all(const typename Net::input& batch) {
-  for (const stage_range range : {stage_range{0, 3}, stage_range{0, 1}, stage_range{1, 2}, stage_range{1, 3}, stage_range{2, 3}})
+  for (const stage_range range :
+       {stage_range{0, 3}, stage_range{0, 1}, stage_range{1, 2}, stage_range{1, 3}, stage_range{2, 3}})
     for (int threads = 1; threads <= 2; ++threads)
       for (const bool split : {false, true}) check<Net>(batch, range, threads, split);
 }
@@ -116,8 +124,10 @@ void check_all(const typename Net::input& batch) {
 }  // namespace
 
 TEST_CASE("a stage tells of each layer's gradients when they are final") {
-  constexpr vit_config eye{.image = 4, .patch = 2, .width = 8, .layers = 3, .heads = 2, .hidden = 9, .embedding = 5};
-  constexpr text_config ear{.vocabulary = 7, .context = 6, .width = 8, .layers = 3, .heads = 2, .hidden = 9, .embedding = 5};
+  constexpr vit_config eye{
+      .image = 4, .patch = 2, .width = 8, .layers = 3, .heads = 2, .hidden = 9, .embedding = 5};
+  constexpr text_config ear{
+      .vocabulary = 7, .context = 6, .width = 8, .layers = 3, .heads = 2, .hidden = 9, .embedding = 5};
   const laws::picture_batch pictures(3, 3, 4);
   check_all<vit<eye>>(pictures.input);
   const laws::token_batch texts({0, 3, 5, 11}, 7);

@@ -32,13 +32,15 @@ struct counting {
     copy(ctx, seq, x, y);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, 2>, view<DY, 2> dy, view<DX, 2> dx, saved<N>&) {
+  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, 2>, view<DY, 2> dy,
+                             view<DX, 2> dx, saved<N>&) {
     ++inputs;
     ctx.memory.template take_rows<typename N::value, 2>(seq.rows());
     copy(ctx, seq, dy, dx);
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C&, weights<N>, const sequences&, view<X, 2>, view<DY, 2>, saved<N>&, gradients<N>)
+  static void backward_weight(C&, weights<N>, const sequences&, view<X, 2>, view<DY, 2>, saved<N>&,
+                              gradients<N>)
     requires Learns
   {
     ++weight_parts;

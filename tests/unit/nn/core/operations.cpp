@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nn/core/operations.hpp says what a backend offers; here every line of it is called as a net calls it, unqualified, on the backend that runs everywhere.
+// nn/core/operations.hpp says what a backend offers; here every line of it is called as a net calls it,
+// unqualified, on the backend that runs everywhere.
 #include <motet/nn/core/operations.hpp>
 
 #include <motet/backend/cpu/operations.hpp>
@@ -16,8 +17,8 @@ namespace {
 template <class Context, class T>
 bool offers_all(Context& ctx) {
   const sequences seq{2, 3, nullptr};
-  const matrix<T> x{nullptr, 6, 4, 4}, wide{nullptr, 6, 8, 8}, one{nullptr, 6, 1, 1}, two{nullptr, 6, 2, 2}, pooled{nullptr, 2, 4, 4},
-      square{nullptr, 4, 4, 4};
+  const matrix<T> x{nullptr, 6, 4, 4}, wide{nullptr, 6, 8, 8}, one{nullptr, 6, 1, 1}, two{nullptr, 6, 2, 2},
+      pooled{nullptr, 2, 4, 4}, square{nullptr, 4, 4, 4};
   const matrix<const T> none{};
   T* const vector = nullptr;
   const attention_shape shape{2, 2, 2, mask_kind::full, 0};
@@ -38,7 +39,8 @@ bool offers_all(Context& ctx) {
   linear_backward_bias(ctx, x, vector);
   norm_forward(ctx, seq, norm_kind::layer, x, vector, vector, 1e-5, x, two);
   const auto sums = norm_sums<T>(ctx, motet::index{6}, motet::index{4});
-  norm_backward_input(ctx, seq, norm_kind::layer, x, vector, two, x, none, x, norm_also<T, T>{x, vector, x, sums});
+  norm_backward_input(ctx, seq, norm_kind::layer, x, vector, two, x, none, x,
+                      norm_also<T, T>{x, vector, x, sums});
   norm_backward_weight(ctx, norm_kind::layer, x, two, x, sums, vector, vector);
   activation_forward(ctx, seq, activation::gelu, x, x);
   activation_backward(ctx, seq, activation::gelu, x, x, x);
@@ -87,7 +89,8 @@ bool offers_all(Context& ctx) {
   grouped_linear_backward_weight(ctx, to.placed, x, x, square);
   gate_backward(ctx, to.placed, chosen, x, x, vector);
   info_nce_loss(ctx, x, x, static_cast<const T*>(vector), 1.0, x, x, vector);
-  pairwise_sigmoid_loss(ctx, x, x, static_cast<const T*>(vector), static_cast<const T*>(vector), 1.0, x, x, vector, vector);
+  pairwise_sigmoid_loss(ctx, x, x, static_cast<const T*>(vector), static_cast<const T*>(vector), 1.0, x, x,
+                        vector, vector);
   zero(ctx, vector, motet::index{4});
   sum_of_squares(ctx, vector, motet::index{4});
   release(ctx, motet::index{0});

@@ -25,11 +25,13 @@ struct tree {
   }
 };
 
-// Six outputs of which a member holds a share, in two places; the inputs of the second product; and something whole.
+// Six outputs of which a member holds a share, in two places; the inputs of the second product; and something
+// whole.
 struct cuttable {
   static constexpr motet::index size(tensor_cut cut) {
     const motet::index n = cut.share(6).size();
-    return parameter_space(2 * n * 7) + parameter_space(2 * n) + parameter_space(3 * n) + parameter_space(3) + parameter_space(5);
+    return parameter_space(2 * n * 7) + parameter_space(2 * n) + parameter_space(3 * n) + parameter_space(3) +
+           parameter_space(5);
   }
   struct wide {
     static void parameters(parameter_list& list) {
@@ -65,8 +67,9 @@ struct holder {
 std::string text(const parameter& p) {
   std::string out = p.name + (p.shared ? " shared" : "");
   for (const parameter_slice& s : p.slices())
-    out += " [" + std::to_string(s.rows.begin) + "," + std::to_string(s.rows.end) + ")x[" + std::to_string(s.columns.begin) + "," +
-           std::to_string(s.columns.end) + ")@" + std::to_string(s.offset);
+    out += " [" + std::to_string(s.rows.begin) + "," + std::to_string(s.rows.end) + ")x[" +
+           std::to_string(s.columns.begin) + "," + std::to_string(s.columns.end) + ")@" +
+           std::to_string(s.offset);
   return out;
 }
 
@@ -74,14 +77,16 @@ std::string text(const parameter& p) {
 
 static_assert(can_be_cut<cuttable> && can_be_cut<holder> && !can_be_cut<never_cut>);
 static_assert(tensor_cut{}.whole() && !tensor_cut{2, 1}.whole() && tensor_cut{4, 0}.share(25).size() == 7);
-static_assert(parameter_space(0) == 0 && parameter_space(1) == 16 && parameter_space(16) == 16 && parameter_space(17) == 32);
+static_assert(parameter_space(0) == 0 && parameter_space(1) == 16 && parameter_space(16) == 16 &&
+              parameter_space(17) == 32);
 
 TEST_CASE("names are paths, and tensors lie one after the other on cache lines") {
   parameter_list list;
   list.child<tree>("net");
   const auto& items = list.items();
   REQUIRE_EQ(items.size(), 5);
-  const char* names[] = {"net.left.weight", "net.left.bias", "net.gain", "net.right.weight", "net.right.bias"};
+  const char* names[] = {"net.left.weight", "net.left.bias", "net.gain", "net.right.weight",
+                         "net.right.bias"};
   const motet::index offsets[] = {0, 32, 48, 80, 112};
   for (std::size_t i = 0; i < 5; ++i) {
     CHECK(items[i].name == names[i]);

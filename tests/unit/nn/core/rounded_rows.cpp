@@ -27,9 +27,11 @@ void copy(sparing& ctx, const sequences& seq, matrix<X> x, matrix<bf16> y) {
   cpu::copy(ctx, seq, x, y);
 }
 
-using block = sequential<residual<layer_norm<8>, self_attention<attention_config{.width = 8, .heads = 2}>>, residual<rms_norm<8>, mlp<8, 12>>>;
+using block = sequential<residual<layer_norm<8>, self_attention<attention_config{.width = 8, .heads = 2}>>,
+                         residual<rms_norm<8>, mlp<8, 12>>>;
 constexpr mixture_config experts{.width = 8, .experts = 3, .hidden = 6};
-using other_block = sequential<residual<layer_norm<8>, mixture<experts>>, residual<rms_norm<8>, gated_mlp<8, 6>>>;
+using other_block =
+    sequential<residual<layer_norm<8>, mixture<experts>>, residual<rms_norm<8>, gated_mlp<8, 6>>>;
 
 template <class L>
 struct found {
@@ -39,16 +41,19 @@ struct found {
     const sequences seq{2, 3, nullptr};
     const laws::layer_subject<L> subject{seq, seq};
     const auto w = laws::narrowed<float>(laws::random_weights(layer::parameters_of<L>(), L::parameter_size));
-    const auto x = laws::narrowed<float>(laws::random_reals(48, "x")), dy = laws::narrowed<float>(laws::random_reals(48, "dy"));
+    const auto x = laws::narrowed<float>(laws::random_reals(48, "x")),
+               dy = laws::narrowed<float>(laws::random_reals(48, "dy"));
     y.assign(48, 0), dx.assign(48, 0), g.assign(w.size(), 0);
-    subject.run(ctx, how, weights<mixed_bf16>{w.data()}, x.data(), y.data(), dy.data(), dx.data(), gradients<mixed_bf16>{g.data()});
+    subject.run(ctx, how, weights<mixed_bf16>{w.data()}, x.data(), y.data(), dy.data(), dx.data(),
+                gradients<mixed_bf16>{g.data()});
   }
 };
 
 double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
   double most = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
-    most = std::max(most, std::abs(static_cast<double>(a[i] - b[i])) / (1 + std::abs(static_cast<double>(b[i]))));
+    most = std::max(most,
+                    std::abs(static_cast<double>(a[i] - b[i])) / (1 + std::abs(static_cast<double>(b[i]))));
   return most;
 }
 
@@ -85,8 +90,10 @@ TEST_CASE("to whom asks for a view, rounded rows are the rows") {
 }
 
 TEST_CASE("they are kept where that spares a pass, and by layers that fill them") {
-  static_assert(keeps_rounded<sparing, mixed_bf16> && !keeps_rounded<sparing, fp32> && !keeps_rounded<cpu::context, mixed_bf16>);
-  static_assert(rounds_gradient<block> && rounds_gradient<recompute<block>> && !rounds_gradient<layer_norm<8>>);
+  static_assert(keeps_rounded<sparing, mixed_bf16> && !keeps_rounded<sparing, fp32> &&
+                !keeps_rounded<cpu::context, mixed_bf16>);
+  static_assert(rounds_gradient<block> && rounds_gradient<recompute<block>> &&
+                !rounds_gradient<layer_norm<8>>);
   sparing ctx;
   const sequences seq{1, 4, nullptr};
   CHECK(take_rounded<block, mixed_bf16>(ctx, seq).rows == 4);

@@ -27,8 +27,10 @@ TEST_CASE("memory is enough for every way to cut rows into samples, and grows wi
             // One long sample and short ones: what the experts take at most, whatever the rows choose.
             index most = 0;
             for (index s = 0; s < samples; ++s) {
-              const index of_sample = s > 0 ? rows / (2 * samples) : rows - (samples - 1) * (rows / (2 * samples));
-              const index by_room = count * shape.room(of_sample), by_choice = of_sample * (top_k < count ? top_k : count);
+              const index of_sample =
+                  s > 0 ? rows / (2 * samples) : rows - (samples - 1) * (rows / (2 * samples));
+              const index by_room = count * shape.room(of_sample),
+                          by_choice = of_sample * (top_k < count ? top_k : count);
               most += by_room < by_choice ? by_room : by_choice;
             }
             REQUIRE(shape.most_choices(rows, samples, count) >= most);

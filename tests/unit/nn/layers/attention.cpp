@@ -7,17 +7,22 @@ using namespace motet;
 
 static_assert(check(attention_config{.width = 12, .heads = 5}).why == reason::heads_do_not_divide);
 static_assert(check(attention_config{.width = 12, .heads = 5, .head_width = 3}).ok());
-static_assert(check(attention_config{.width = 12, .heads = 6, .kv_heads = 4}).why == reason::kv_heads_do_not_divide);
-static_assert(check(attention_config{.width = 12, .heads = 4, .rotary = 100}).why == reason::odd_rotary_width);
+static_assert(check(attention_config{.width = 12, .heads = 6, .kv_heads = 4}).why ==
+              reason::kv_heads_do_not_divide);
+static_assert(check(attention_config{.width = 12, .heads = 4, .rotary = 100}).why ==
+              reason::odd_rotary_width);
 static_assert(check(attention_config{.width = 0}).why == reason::not_positive);
 
 // Of 6 heads with 3 pairs of keys and values, and of 25 heads, over four.
 constexpr attention_config grouped{.width = 12, .heads = 6, .kv_heads = 3};
-static_assert(grouped.held({4, 0}).heads == 2 && grouped.held({4, 0}).kv_heads == 1 && grouped.held({4, 0}).key_width() == 2);
-static_assert(grouped.held({4, 3}).heads == 0 && grouped.held({4, 3}).query_width() == 0 && grouped.held({4, 3}).key_width() == 0);
+static_assert(grouped.held({4, 0}).heads == 2 && grouped.held({4, 0}).kv_heads == 1 &&
+              grouped.held({4, 0}).key_width() == 2);
+static_assert(grouped.held({4, 3}).heads == 0 && grouped.held({4, 3}).query_width() == 0 &&
+              grouped.held({4, 3}).key_width() == 0);
 static_assert(grouped.held({2, 0}).heads == 4 && grouped.held({1, 0}).query_width() == 12);
 constexpr attention_config odd{.width = 16, .heads = 25, .head_width = 3};
-static_assert(odd.held({4, 0}).heads == 7 && odd.held({4, 3}).heads == 6 && odd.held({4, 3}).shape().kv_heads == 6);
+static_assert(odd.held({4, 0}).heads == 7 && odd.held({4, 3}).heads == 6 &&
+              odd.held({4, 3}).shape().kv_heads == 6);
 
 TEST_CASE("one head, several heads, with and without a causal mask") {
   laws::check_layer<self_attention<attention_config{.width = 5, .heads = 1}>>();
@@ -25,8 +30,10 @@ TEST_CASE("one head, several heads, with and without a causal mask") {
 }
 
 TEST_CASE("grouped queries, rotary positions, no bias") {
-  laws::check_layer<self_attention<attention_config{.width = 12, .heads = 6, .kv_heads = 2, .bias = false}>>();
-  laws::check_layer<self_attention<attention_config{.width = 8, .heads = 2, .kv_heads = 1, .mask = mask_kind::causal, .rotary = 100}>>();
+  laws::check_layer<
+      self_attention<attention_config{.width = 12, .heads = 6, .kv_heads = 2, .bias = false}>>();
+  laws::check_layer<self_attention<attention_config{
+      .width = 8, .heads = 2, .kv_heads = 1, .mask = mask_kind::causal, .rotary = 100}>>();
 }
 
 TEST_CASE("25 heads on a width that they do not divide") {

@@ -18,8 +18,8 @@ laws::reals dropped(cpu::draw_key draws, int threads, motet::index rows) {
       threads, 0, 0,
       [&](cpu::context& ctx) {
         typename L::template saved<fp64> s;
-        L::forward(ctx, weights<fp64>{}, sequences{rows, 1, nullptr}, view<const double, L::in>(x.data(), rows), view<double, L::out>(y.data(), rows),
-                   s);
+        L::forward(ctx, weights<fp64>{}, sequences{rows, 1, nullptr},
+                   view<const double, L::in>(x.data(), rows), view<double, L::out>(y.data(), rows), s);
       },
       draws);
   return y;

@@ -17,8 +17,8 @@ template <expert_config Config, class Dense>
 void check_like_dense() {
   using L = experts<Config>;
   const index starts_of[] = {0, 4, 4, 9}, rows = 9;  // the second expert has none
-  const laws::reals w = laws::random_weights(layer::parameters_of<L>(), L::parameter_size), x = laws::random_reals(rows * 5, "x"),
-                    dy = laws::random_reals(rows * 5, "dy");
+  const laws::reals w = laws::random_weights(layer::parameters_of<L>(), L::parameter_size),
+                    x = laws::random_reals(rows * 5, "x"), dy = laws::random_reals(rows * 5, "dy");
   std::vector<double> y(x.size()), dx(x.size()), g(w.size()), d_gate(rows);
   std::vector<choice<double>> chosen(rows);
   std::vector<std::int32_t> source(rows);
@@ -34,12 +34,14 @@ void check_like_dense() {
     const view<double, 5> to(y.data(), rows), to_dx(dx.data(), rows);
     const weights<fp64> weight{w.data()};
     L::template reserve<fp64>(ctx, rows, s);
-    const auto copied = ctx.memory.take_rows<double, 5>(rows), d_copied = ctx.memory.take_rows<double, 5>(rows);
+    const auto copied = ctx.memory.take_rows<double, 5>(rows),
+               d_copied = ctx.memory.take_rows<double, 5>(rows);
     copy(ctx, by.each(), from, copied);
     copy(ctx, by.each(), d, d_copied);
     L::forward(ctx, weight, by, copied, to, s);
     L::template reserve_backward<fp64>(ctx, s);
-    L::backward_input(ctx, weight, by, matrix<choice<double>>{chosen.data(), rows, 1, 1}, d_copied, to_dx, d_gate.data(), s);
+    L::backward_input(ctx, weight, by, matrix<choice<double>>{chosen.data(), rows, 1, 1}, d_copied, to_dx,
+                      d_gate.data(), s);
     synchronize(ctx);
     L::backward_weight(ctx, by, copied, d_copied, s, gradients<fp64>{g.data()});
     release(ctx, 0);
@@ -47,30 +49,44 @@ void check_like_dense() {
 
   for (index e = 0; e < 3; ++e) {
     INFO("expert " << e);
-    const sequences own{starts[static_cast<std::size_t>(e) + 1] - starts[static_cast<std::size_t>(e)], 1, nullptr};
-    const auto at = static_cast<std::ptrdiff_t>(starts[static_cast<std::size_t>(e)] * 5), end = at + static_cast<std::ptrdiff_t>(own.rows() * 5);
-    const laws::reals x_own(x.begin() + at, x.begin() + end), y_own(y.begin() + at, y.begin() + end), dx_own(dx.begin() + at, dx.begin() + end);
-    laws::reals dy_own(dy.begin() + at, dy.begin() + end), w_own(static_cast<std::size_t>(Dense::parameter_size), 0.0), none = w_own;
+    const sequences own{starts[static_cast<std::size_t>(e) + 1] - starts[static_cast<std::size_t>(e)], 1,
+                        nullptr};
+    const auto at = static_cast<std::ptrdiff_t>(starts[static_cast<std::size_t>(e)] * 5),
+               end = at + static_cast<std::ptrdiff_t>(own.rows() * 5);
+    const laws::reals x_own(x.begin() + at, x.begin() + end), y_own(y.begin() + at, y.begin() + end),
+        dx_own(dx.begin() + at, dx.begin() + end);
+    laws::reals dy_own(dy.begin() + at, dy.begin() + end),
+        w_own(static_cast<std::size_t>(Dense::parameter_size), 0.0), none = w_own;
     const auto gate = [&](index row) {
-      return chosen[static_cast<std::size_t>(source[static_cast<std::size_t>(starts[static_cast<std::size_t>(e)] + row)])].gate;
+      return chosen[static_cast<std::size_t>(
+                        source[static_cast<std::size_t>(starts[static_cast<std::size_t>(e)] + row)])]
+          .gate;
     };
     for (std::size_t i = 0; i < dy_own.size(); ++i) dy_own[i] *= gate(static_cast<index>(i) / 5);
     const index up = L::wide * 5, down = 5 * 7;
-    for (index i = 0; i < up; ++i) w_own[static_cast<std::size_t>(i)] = w[static_cast<std::size_t>(e * up + i)];
+    for (index i = 0; i < up; ++i)
+      w_own[static_cast<std::size_t>(i)] = w[static_cast<std::size_t>(e * up + i)];
     for (index i = 0; i < down; ++i)
-      w_own[static_cast<std::size_t>(Dense::narrow_at({}) + i)] = w[static_cast<std::size_t>(L::narrow_at({}) + e * down + i)];
-    const auto want = laws::evaluate<fp64>(laws::layer_subject<Dense>{own, own}, laws::way::whole, 1, w_own, x_own, dy_own, none);
+      w_own[static_cast<std::size_t>(Dense::narrow_at({}) + i)] =
+          w[static_cast<std::size_t>(L::narrow_at({}) + e * down + i)];
+    const auto want = laws::evaluate<fp64>(laws::layer_subject<Dense>{own, own}, laws::way::whole, 1, w_own,
+                                           x_own, dy_own, none);
     CHECK_LE(laws::apart(y_own, want.y), 1e-14);
     CHECK_LE(laws::apart(dx_own, want.dx), 1e-14);
     laws::reals g_own(w_own.size(), 0.0);
-    for (index i = 0; i < up; ++i) g_own[static_cast<std::size_t>(i)] = g[static_cast<std::size_t>(e * up + i)];
+    for (index i = 0; i < up; ++i)
+      g_own[static_cast<std::size_t>(i)] = g[static_cast<std::size_t>(e * up + i)];
     for (index i = 0; i < down; ++i)
-      g_own[static_cast<std::size_t>(Dense::narrow_at({}) + i)] = g[static_cast<std::size_t>(L::narrow_at({}) + e * down + i)];
+      g_own[static_cast<std::size_t>(Dense::narrow_at({}) + i)] =
+          g[static_cast<std::size_t>(L::narrow_at({}) + e * down + i)];
     CHECK_LE(laws::apart(g_own, want.g), 1e-14);
     for (index r = 0; r < own.rows(); ++r) {
       double along = 0;
-      for (index c = 0; c < 5; ++c) along += want.y[static_cast<std::size_t>(5 * r + c)] * dy_own[static_cast<std::size_t>(5 * r + c)] / gate(r);
-      CHECK(d_gate[static_cast<std::size_t>(starts[static_cast<std::size_t>(e)] + r)] == doctest::Approx(along).epsilon(1e-12));
+      for (index c = 0; c < 5; ++c)
+        along += want.y[static_cast<std::size_t>(5 * r + c)] * dy_own[static_cast<std::size_t>(5 * r + c)] /
+                 gate(r);
+      CHECK(d_gate[static_cast<std::size_t>(starts[static_cast<std::size_t>(e)] + r)] ==
+            doctest::Approx(along).epsilon(1e-12));
     }
   }
 }

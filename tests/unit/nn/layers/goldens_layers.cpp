@@ -58,10 +58,14 @@ TEST_CASE("norms") {
 
 TEST_CASE("attention") {
   check_rows<self_attention<attention_config{.width = 12, .heads = 3}>>("attention");
-  check_rows<self_attention<attention_config{.width = 12, .heads = 3, .mask = mask_kind::causal}>>("attention_causal");
-  check_rows<self_attention<attention_config{.width = 12, .heads = 6, .kv_heads = 2, .bias = false}>>("attention_grouped");
-  check_rows<self_attention<attention_config{.width = 8, .heads = 2, .kv_heads = 1, .mask = mask_kind::causal, .rotary = 100}>>("attention_rotary");
-  check_rows<self_attention<attention_config{.width = 16, .heads = 25, .head_width = 3}>>("attention_25_heads");
+  check_rows<self_attention<attention_config{.width = 12, .heads = 3, .mask = mask_kind::causal}>>(
+      "attention_causal");
+  check_rows<self_attention<attention_config{.width = 12, .heads = 6, .kv_heads = 2, .bias = false}>>(
+      "attention_grouped");
+  check_rows<self_attention<attention_config{
+      .width = 8, .heads = 2, .kv_heads = 1, .mask = mask_kind::causal, .rotary = 100}>>("attention_rotary");
+  check_rows<self_attention<attention_config{.width = 16, .heads = 25, .head_width = 3}>>(
+      "attention_25_heads");
 }
 
 TEST_CASE("mlp, residual, projection") {

@@ -10,10 +10,18 @@ using laws::reals;
 
 namespace {
 constexpr mixture_config even{.width = 6, .experts = 5, .hidden = 7};
-constexpr mixture_config tight{.width = 6, .experts = 4, .hidden = 3, .top_k = 3, .act = activation::silu, .capacity = 0.75f};
-constexpr mixture_config balanced{.width = 5, .experts = 4, .hidden = 3, .act = activation::relu, .balance = 0.7f, .z = 0.3f};
-constexpr mixture_config everything{
-    .width = 5, .experts = 4, .hidden = 3, .gated = true, .gates = gate_kind::probability, .capacity = 1, .balance = 0.7f, .z = 0.3f};
+constexpr mixture_config tight{
+    .width = 6, .experts = 4, .hidden = 3, .top_k = 3, .act = activation::silu, .capacity = 0.75f};
+constexpr mixture_config balanced{
+    .width = 5, .experts = 4, .hidden = 3, .act = activation::relu, .balance = 0.7f, .z = 0.3f};
+constexpr mixture_config everything{.width = 5,
+                                    .experts = 4,
+                                    .hidden = 3,
+                                    .gated = true,
+                                    .gates = gate_kind::probability,
+                                    .capacity = 1,
+                                    .balance = 0.7f,
+                                    .z = 0.3f};
 
 double activated(activation kind, double x) {
   if (kind == activation::relu) return x > 0 ? x : 0;
@@ -29,7 +37,8 @@ struct plain_result {
 };
 template <mixture_config Config>
 plain_result plain(const sequences& seq, const reals& w, const reals& x) {
-  constexpr index width = Config.width, experts = Config.experts, hidden = Config.hidden, wide = Config.gated ? 2 * hidden : hidden;
+  constexpr index width = Config.width, experts = Config.experts, hidden = Config.hidden,
+                  wide = Config.gated ? 2 * hidden : hidden;
   using L = mixture<Config>;
   const double *router = w.data(), *up = router + L::nets_at, *down = up + L::nets::narrow_at({});
   plain_result out;
@@ -56,7 +65,8 @@ plain_result plain(const sequences& seq, const reals& w, const reals& x) {
       for (std::size_t j = 0; j < static_cast<std::size_t>(Config.top_k); ++j) {
         const std::size_t e = order[j];
         fraction[e] += 1.0 / static_cast<double>(rows * Config.top_k);
-        const double share = static_cast<double>(Config.capacity) * static_cast<double>(rows * Config.top_k) / static_cast<double>(experts);
+        const double share = static_cast<double>(Config.capacity) * static_cast<double>(rows * Config.top_k) /
+                             static_cast<double>(experts);
         if (Config.capacity > 0 && static_cast<double>(taken[e]++) >= share) {
           ++out.dropped;
           continue;
@@ -69,24 +79,31 @@ plain_result plain(const sequences& seq, const reals& w, const reals& x) {
             pre += from[c] * up[(at * wide + h) * width + c];
             if constexpr (Config.gated) beside += from[c] * up[(at * wide + hidden + h) * width + c];
           }
-          const double after = Config.gated ? activated(activation::silu, pre) * beside : activated(Config.act, pre);
-          for (index c = 0; c < width; ++c) out.y[static_cast<std::size_t>(r * width + c)] += gate * after * down[(at * width + c) * hidden + h];
+          const double after =
+              Config.gated ? activated(activation::silu, pre) * beside : activated(Config.act, pre);
+          for (index c = 0; c < width; ++c)
+            out.y[static_cast<std::size_t>(r * width + c)] +=
+                gate * after * down[(at * width + c) * hidden + h];
         }
       }
     }
-    for (std::size_t e = 0; e < mean.size(); ++e) out.balance += static_cast<double>(experts) * fraction[e] * mean[e];
+    for (std::size_t e = 0; e < mean.size(); ++e)
+      out.balance += static_cast<double>(experts) * fraction[e] * mean[e];
   }
   return out;
 }
 
-// Outputs as the plain loops have them, and gradients as the differences of what they add up to: sum(y dy) and the two losses.
+// Outputs as the plain loops have them, and gradients as the differences of what they add up to: sum(y dy)
+// and the two losses.
 template <mixture_config Config>
 void check_against_plain_loops(const sequences& seq, bool drops) {
   using L = mixture<Config>;
   const auto list = layer::parameters_of<L>();
-  const reals w = laws::random_weights(list, L::parameter_size), x = laws::random_reals(seq.rows() * L::in, "x"),
+  const reals w = laws::random_weights(list, L::parameter_size),
+              x = laws::random_reals(seq.rows() * L::in, "x"),
               dy = laws::random_reals(seq.rows() * L::out, "dy"), none(w.size(), 0.0);
-  const auto got = laws::evaluate<fp64>(laws::layer_subject<L>{seq, seq}, laws::way::whole, 2, w, x, dy, none);
+  const auto got =
+      laws::evaluate<fp64>(laws::layer_subject<L>{seq, seq}, laws::way::whole, 2, w, x, dy, none);
   const plain_result want = plain<Config>(seq, w, x);
   CHECK_EQ(want.dropped > 0, drops);
   CHECK_LE(laws::apart(got.y, want.y), 1e-13);
@@ -130,13 +147,15 @@ TEST_CASE("outputs, losses and all gradients are those of plain loops") {
 TEST_CASE("what the losses were can be read after forward") {
   using L = mixture<everything>;
   const sequences seq{3, 6, nullptr};
-  const reals w = laws::random_weights(layer::parameters_of<L>(), L::parameter_size), x = laws::random_reals(seq.rows() * L::in, "x");
+  const reals w = laws::random_weights(layer::parameters_of<L>(), L::parameter_size),
+              x = laws::random_reals(seq.rows() * L::in, "x");
   reals y(x.size());
   double balance = 0, z = 0;
   laws::cpu_run_planned(1, [&](cpu::context& ctx) {
     L::saved<fp64> s;
     L::reserve<fp64>(ctx, seq, s);
-    L::forward(ctx, weights<fp64>{w.data()}, seq, view<const double, 5>(x.data(), seq.rows()), view<double, 5>(y.data(), seq.rows()), s);
+    L::forward(ctx, weights<fp64>{w.data()}, seq, view<const double, 5>(x.data(), seq.rows()),
+               view<double, 5>(y.data(), seq.rows()), s);
     if (ctx.measuring()) return;
     balance = L::balance_of<fp64>(seq, s);
     z = L::z_of<fp64>(seq, s);
@@ -149,14 +168,16 @@ TEST_CASE("what the losses were can be read after forward") {
 TEST_CASE("a sample is treated alike, whatever stands beside it") {
   using L = mixture<everything>;
   static const std::vector<index> both{0, 7, 16}, first{0, 7}, second{0, 9};
-  const reals w = laws::random_weights(layer::parameters_of<L>(), L::parameter_size), x = laws::random_reals(16 * L::in, "x"),
-              dy = laws::random_reals(16 * L::out, "dy"), none(w.size(), 0.0);
+  const reals w = laws::random_weights(layer::parameters_of<L>(), L::parameter_size),
+              x = laws::random_reals(16 * L::in, "x"), dy = laws::random_reals(16 * L::out, "dy"),
+              none(w.size(), 0.0);
   const auto run = [&](const std::vector<index>& offsets, const reals& from, const reals& d) {
     const sequences seq{static_cast<index>(offsets.size()) - 1, 1, offsets.data()};
     return laws::evaluate<fp64>(laws::layer_subject<L>{seq, seq}, laws::way::whole, 1, w, from, d, none);
   };
   const auto middle = static_cast<std::ptrdiff_t>(7 * L::in);
-  const auto together = run(both, x, dy), a = run(first, {x.begin(), x.begin() + middle}, {dy.begin(), dy.begin() + middle}),
+  const auto together = run(both, x, dy),
+             a = run(first, {x.begin(), x.begin() + middle}, {dy.begin(), dy.begin() + middle}),
              b = run(second, {x.begin() + middle, x.end()}, {dy.begin() + middle, dy.end()});
   reals y = a.y, dx = a.dx, g = a.g;
   y.insert(y.end(), b.y.begin(), b.y.end());
@@ -170,12 +191,17 @@ TEST_CASE("a sample is treated alike, whatever stands beside it") {
 // Nothing but the two losses has a gradient here.
 TEST_CASE("the balance loss spreads rows that all went to one expert") {
   constexpr index width = 8, experts_count = 4;
-  static constexpr mixture_config config{
-      .width = width, .experts = experts_count, .hidden = 4, .top_k = 1, .gates = gate_kind::probability, .balance = 1, .z = 1e-2f};
+  static constexpr mixture_config config{.width = width,
+                                         .experts = experts_count,
+                                         .hidden = 4,
+                                         .top_k = 1,
+                                         .gates = gate_kind::probability,
+                                         .balance = 1,
+                                         .z = 1e-2f};
   using L = mixture<config>;
   const sequences seq{3, 16, nullptr};
-  laws::reals w = laws::random_weights(layer::parameters_of<L>(), L::parameter_size), x = laws::random_reals(seq.rows() * width, "x"),
-              dy(x.size(), 0.0);
+  laws::reals w = laws::random_weights(layer::parameters_of<L>(), L::parameter_size),
+              x = laws::random_reals(seq.rows() * width, "x"), dy(x.size(), 0.0);
   for (double& each : x) each = 0.5 + each;
   for (std::size_t i = 0; i < width * experts_count; ++i) w[i] = 0.1 * w[i] + (i < width ? 0.5 : 0);
   double begin = 0, end = 0;
@@ -189,7 +215,8 @@ TEST_CASE("the balance loss spreads rows that all went to one expert") {
       const view<const double, width> from(x.data(), seq.rows()), d(dy.data(), seq.rows());
       L::forward(ctx, weights<fp64>{w.data()}, seq, from, view<double, width>(y.data(), seq.rows()), s);
       if (!ctx.measuring()) (step == 0 ? begin : end) = L::balance_of<fp64>(seq, s);
-      layer::backward<L>(ctx, weights<fp64>{w.data()}, seq, from, d, view<double, width>(dx.data(), seq.rows()), s, gradients<fp64>{g.data()});
+      layer::backward<L>(ctx, weights<fp64>{w.data()}, seq, from, d,
+                         view<double, width>(dx.data(), seq.rows()), s, gradients<fp64>{g.data()});
       release(ctx, mark);
     });
     for (std::size_t i = 0; i < width * experts_count; ++i) w[i] -= 0.5 * g[i];

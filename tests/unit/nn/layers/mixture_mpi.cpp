@@ -25,8 +25,8 @@ TEST_CASE("experts of many processes give what one process gives") {
   const std::vector<index> offsets{0, 4, 4, 13, 14, 20};
   for (const sequences& whole : {sequences{5, 1, offsets.data()}, sequences{1, 9, nullptr}}) {
     const laws::problem given = laws::random_problem<L>(whole);
-    const auto one =
-        laws::evaluate<fp64>(laws::layer_subject<L>{whole, whole}, laws::way::whole, 1, given.w, given.x, given.dy, laws::reals(given.w.size(), 0.0));
+    const auto one = laws::evaluate<fp64>(laws::layer_subject<L>{whole, whole}, laws::way::whole, 1, given.w,
+                                          given.x, given.dy, laws::reals(given.w.size(), 0.0));
     const spread_place place{here.ranks(), here.rank(), 1, 0, false};
     spread_rows rows(place, whole.samples);
     spread is;

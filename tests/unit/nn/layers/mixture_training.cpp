@@ -35,7 +35,8 @@ trained train(int threads, int steps) {
   for (double& each : start)
     if (std::isnan(each)) each = 0;
   std::vector<master> w = laws::narrowed<master>(start), g(w.size()), first(w.size()), second(w.size());
-  const auto x = laws::narrowed<stream>(laws::random_reals(rows * 16, "x")), target = laws::narrowed<stream>(laws::random_reals(rows * 16, "target"));
+  const auto x = laws::narrowed<stream>(laws::random_reals(rows * 16, "x")),
+             target = laws::narrowed<stream>(laws::random_reals(rows * 16, "target"));
   std::vector<stream> y(x.size()), dy(x.size()), dx(x.size());
   trained out;
   out.losses.resize(static_cast<std::size_t>(steps));
@@ -58,14 +59,17 @@ trained train(int threads, int steps) {
           dy[i] = static_cast<stream>(2 * off / static_cast<double>(y.size()));
         }
         out.losses[step] = loss;
-        for (const auto& each : s.layers) out.balances[step] = std::max(out.balances[step], mix::balance_of<N>(seq, each.rest_saved.inner));
+        for (const auto& each : s.layers)
+          out.balances[step] = std::max(out.balances[step], mix::balance_of<N>(seq, each.rest_saved.inner));
       }
       synchronize(ctx);
-      net::backward(ctx, weights<N>{w.data()}, seq, from, view<const stream, 16>(dy.data(), rows), view<stream, 16>(dx.data(), rows), s,
-                    gradients<N>{g.data()});
+      net::backward(ctx, weights<N>{w.data()}, seq, from, view<const stream, 16>(dy.data(), rows),
+                    view<stream, 16>(dx.data(), rows), s, gradients<N>{g.data()});
       const auto t = static_cast<double>(step + 1);
       adamw(ctx, w.data(), g.data(), first.data(), second.data(), size,
-            cpu::adamw_step{.rate = 3e-3, .correction1 = 1 - std::pow(0.9, t), .correction2 = 1 - std::pow(0.999, t)}, true);
+            cpu::adamw_step{
+                .rate = 3e-3, .correction1 = 1 - std::pow(0.9, t), .correction2 = 1 - std::pow(0.999, t)},
+            true);
       release(ctx, mark);
       if (step == 0 && !ctx.measuring() && ctx.thread == 0) before = allocations.load();
     }
@@ -76,7 +80,9 @@ trained train(int threads, int steps) {
 }
 }  // namespace
 
-TEST_CASE_TEMPLATE("blocks with experts learn, on the same path with any number of threads, and allocate nothing", N, fp32, mixed_bf16) {
+TEST_CASE_TEMPLATE(
+    "blocks with experts learn, on the same path with any number of threads, and allocate nothing", N, fp32,
+    mixed_bf16) {
   const trained one = train<N>(1, 80);
   CHECK(one.allocations == 0);
   CHECK(one.losses.front() > 1);

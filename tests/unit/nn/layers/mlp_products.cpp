@@ -11,7 +11,8 @@ struct listed : mlp_products<6, 10, Parts, Bias> {
   static void parameters(parameter_list& list) { listed::list_products(list, "wide", "narrow"); }
 };
 
-TEST_CASE_TEMPLATE("what is listed fills what is counted, whatever is cut", L, listed<1, true>, listed<1, false>, listed<2, true>, listed<3, false>) {
+TEST_CASE_TEMPLATE("what is listed fills what is counted, whatever is cut", L, listed<1, true>,
+                   listed<1, false>, listed<2, true>, listed<3, false>) {
   for (std::int32_t shards = 1; shards <= 4; ++shards)
     for (std::int32_t shard = 0; shard < shards; ++shard) {
       const tensor_cut cut{shards, shard};

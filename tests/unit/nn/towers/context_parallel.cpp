@@ -8,7 +8,14 @@ using namespace motet;
 
 namespace {
 
-constexpr text_config ear{.vocabulary = 11, .context = 9, .width = 8, .layers = 3, .heads = 5, .head_width = 2, .hidden = 7, .embedding = 5};
+constexpr text_config ear{.vocabulary = 11,
+                          .context = 9,
+                          .width = 8,
+                          .layers = 3,
+                          .heads = 5,
+                          .head_width = 2,
+                          .hidden = 7,
+                          .embedding = 5};
 constexpr text_config modern{.vocabulary = 11,
                              .context = 9,
                              .width = 8,
@@ -27,7 +34,11 @@ constexpr text_config modern{.vocabulary = 11,
 
 template <class Net>
 laws::tower_part<Net> captions(const laws::token_batch& batch, motet::index at = 0) {
-  return {batch.input, [&batch](interval samples, const sequences& own) { return laws::take_tokens(batch.input, samples, own); }, at};
+  return {batch.input,
+          [&batch](interval samples, const sequences& own) {
+            return laws::take_tokens(batch.input, samples, own);
+          },
+          at};
 }
 
 }  // namespace
@@ -47,5 +58,6 @@ TEST_CASE("keys that go round, with their positions, and a cut table of tokens")
 TEST_CASE("a rank is a team of threads, and fewer samples than ranks") {
   const laws::token_batch batch({0, 3, 12}, 11);
   const auto subject = captions<text_tower<modern>>(batch);
-  laws::check_same(laws::run_places<fp64>(subject, laws::way::split, 1, 3, 2), laws::run_spread<fp64>(subject, laws::way::whole, 0), 1e-12);
+  laws::check_same(laws::run_places<fp64>(subject, laws::way::split, 1, 3, 2),
+                   laws::run_spread<fp64>(subject, laws::way::whole, 0), 1e-12);
 }

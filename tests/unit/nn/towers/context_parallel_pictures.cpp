@@ -7,7 +7,15 @@ using namespace motet;
 
 namespace {
 
-constexpr vit_config eye{.image = 4, .patch = 2, .width = 8, .layers = 3, .heads = 3, .head_width = 2, .hidden = 9, .embedding = 5, .pre_norm = true};
+constexpr vit_config eye{.image = 4,
+                         .patch = 2,
+                         .width = 8,
+                         .layers = 3,
+                         .heads = 3,
+                         .head_width = 2,
+                         .hidden = 9,
+                         .embedding = 5,
+                         .pre_norm = true};
 constexpr vit_config looking{.image = 4,
                              .patch = 2,
                              .width = 8,
@@ -23,7 +31,11 @@ constexpr vit_config looking{.image = 4,
 template <class Net>
 laws::tower_part<Net> pictures_of(const laws::picture_batch& batch, motet::index at = 0) {
   constexpr motet::index size = Net::config.channels * Net::config.image * Net::config.image;
-  return {batch.input, [&batch](interval samples, const sequences&) { return laws::take_pictures(batch.input, samples, size); }, at};
+  return {batch.input,
+          [&batch](interval samples, const sequences&) {
+            return laws::take_pictures(batch.input, samples, size);
+          },
+          at};
 }
 
 }  // namespace

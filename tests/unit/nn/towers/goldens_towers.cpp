@@ -24,14 +24,21 @@ void check_text(const std::string& name) {
   const std::vector<std::int32_t> ids = file().values<std::int32_t>(name + "/ids");
   const std::vector<std::int64_t> stored = file().values<std::int64_t>(name + "/offsets");
   const std::vector<motet::index> offsets(stored.begin(), stored.end());
-  laws::check_golden(file(), name, laws::tower_subject<text_tower<Config>>{tokens{ids.data(), {4, 1, offsets.data()}}});
+  laws::check_golden(file(), name,
+                     laws::tower_subject<text_tower<Config>>{tokens{ids.data(), {4, 1, offsets.data()}}});
 }
 
 }  // namespace
 
 TEST_CASE("a vision transformer as CLIP has it") {
-  check_pictures<vit_config{
-      .image = 8, .patch = 4, .width = 24, .layers = 2, .heads = 3, .embedding = 10, .act = activation::quick_gelu, .pre_norm = true}>("vit_clip");
+  check_pictures<vit_config{.image = 8,
+                            .patch = 4,
+                            .width = 24,
+                            .layers = 2,
+                            .heads = 3,
+                            .embedding = 10,
+                            .act = activation::quick_gelu,
+                            .pre_norm = true}>("vit_clip");
 }
 TEST_CASE("a vision transformer with 2-D sine positions and mean pooling") {
   check_pictures<vit_config{.image = 12,
@@ -45,12 +52,19 @@ TEST_CASE("a vision transformer with 2-D sine positions and mean pooling") {
                             .patch_bias = true}>("vit_mean");
 }
 TEST_CASE("a vision transformer with grouped queries and attention pooling") {
-  check_pictures<vit_config{
-      .image = 8, .patch = 2, .width = 12, .layers = 1, .heads = 4, .kv_heads = 2, .hidden = 17, .embedding = 5, .pool = pool_kind::attention}>(
-      "vit_pooled");
+  check_pictures<vit_config{.image = 8,
+                            .patch = 2,
+                            .width = 12,
+                            .layers = 1,
+                            .heads = 4,
+                            .kv_heads = 2,
+                            .hidden = 17,
+                            .embedding = 5,
+                            .pool = pool_kind::attention}>("vit_pooled");
 }
 TEST_CASE("a causal text transformer as CLIP has it") {
-  check_text<text_config{.vocabulary = 31, .context = 9, .width = 16, .layers = 2, .heads = 4, .embedding = 10}>("text_clip");
+  check_text<text_config{
+      .vocabulary = 31, .context = 9, .width = 16, .layers = 2, .heads = 4, .embedding = 10}>("text_clip");
 }
 TEST_CASE("a text transformer with rotary positions and one key-value head") {
   check_text<text_config{.vocabulary = 31,

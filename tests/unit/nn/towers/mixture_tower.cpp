@@ -20,7 +20,11 @@ constexpr text_config ear{.vocabulary = 11,
 using net = text_tower<ear>;
 
 laws::tower_part<net> captions(const laws::token_batch& batch, index at = 0) {
-  return {batch.input, [&batch](interval samples, const sequences& own) { return laws::take_tokens(batch.input, samples, own); }, at};
+  return {batch.input,
+          [&batch](interval samples, const sequences& own) {
+            return laws::take_tokens(batch.input, samples, own);
+          },
+          at};
 }
 }  // namespace
 
@@ -34,7 +38,8 @@ TEST_CASE("a tower with experts over tensor and context ranks, as one and in sta
 TEST_CASE("a config says what the experts of its blocks are") {
   constexpr mixture_config each = ear.tower().experts_of_block();
   static_assert(each.width == 8 && each.hidden == 7 && each.experts == 5 && each.top_k == 2 && !each.gated);
-  static_assert(check(text_config{.width = 8, .heads = 2, .mix = {.experts = 1}}).why == reason::experts_do_not_fit);
+  static_assert(check(text_config{.width = 8, .heads = 2, .mix = {.experts = 1}}).why ==
+                reason::experts_do_not_fit);
   static_assert(!text_config{}.tower().has_experts());
   const json said = describe(ear);
   CHECK(said.at("mixture").at("experts").integer() == 5);

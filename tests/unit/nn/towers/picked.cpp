@@ -26,7 +26,8 @@ struct pick_rows {
     hand_over(ctx, seq);
   }
   template <class C, class N, class X, class DY, class DX>
-  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, in>, view<DY, out> dy, view<DX, in> dx, saved<N>&) {
+  static void backward_input(C& ctx, weights<N>, const sequences& seq, view<X, in>, view<DY, out> dy,
+                             view<DX, in> dx, saved<N>&) {
     zero(ctx, seq, dx);
     hand_over(ctx, seq);
     pick_backward(ctx, seq, Which, dy, dx);
@@ -40,7 +41,8 @@ struct full_then_pick : sequential<Branch, pick_rows<Branch::out, Which>> {
 };
 
 constexpr attention_config plain{.width = 12, .heads = 3};
-constexpr attention_config causal{.width = 12, .heads = 6, .kv_heads = 2, .mask = mask_kind::causal, .bias = false};
+constexpr attention_config causal{
+    .width = 12, .heads = 6, .kv_heads = 2, .mask = mask_kind::causal, .bias = false};
 
 }  // namespace
 
@@ -51,9 +53,12 @@ TEST_CASE("the picked attention branch keeps the laws") {
 
 TEST_CASE("the picked attention branch is the full branch and a pick") {
   laws::check_equal_layers<residual_picked<layer_norm<12>, plain, pick::first>,
-                           full_then_pick<residual<layer_norm<12>, self_attention<plain>>, pick::first>, true>();
+                           full_then_pick<residual<layer_norm<12>, self_attention<plain>>, pick::first>,
+                           true>();
   laws::check_equal_layers<residual_picked<layer_norm<12>, plain, pick::last>,
-                           full_then_pick<residual<layer_norm<12>, self_attention<plain>>, pick::last>, true>();
+                           full_then_pick<residual<layer_norm<12>, self_attention<plain>>, pick::last>,
+                           true>();
   laws::check_equal_layers<residual_picked<rms_norm<12>, causal, pick::last>,
-                           full_then_pick<residual<rms_norm<12>, self_attention<causal>>, pick::last>, true>();
+                           full_then_pick<residual<rms_norm<12>, self_attention<causal>>, pick::last>,
+                           true>();
 }

@@ -16,7 +16,8 @@ using mix8 = mlp<8, 11>;
 
 // The last block in full and then the pick and the norm, with the names of picked_block_head.
 template <pick Which>
-struct full_block_head : sequential<residual<norm8, self_attention<plain>>, residual<norm8, mix8>, pick_head<norm8, Which>> {
+struct full_block_head
+    : sequential<residual<norm8, self_attention<plain>>, residual<norm8, mix8>, pick_head<norm8, Which>> {
   static void parameters(parameter_list& list) {
     list.child<residual<norm8, self_attention<plain>>>("blocks.3.attention");
     list.child<residual<norm8, mix8>>("blocks.3.mlp");
@@ -38,6 +39,8 @@ TEST_CASE("the last block for the picked row alone keeps the laws") {
 }
 
 TEST_CASE("the last block for the picked row alone is the full block and a pick") {
-  laws::check_equal_layers<picked_block_head<norm8, plain, mix8, pick::first, 3>, full_block_head<pick::first>, true>();
-  laws::check_equal_layers<picked_block_head<norm8, plain, mix8, pick::last, 3>, full_block_head<pick::last>, true>();
+  laws::check_equal_layers<picked_block_head<norm8, plain, mix8, pick::first, 3>,
+                           full_block_head<pick::first>, true>();
+  laws::check_equal_layers<picked_block_head<norm8, plain, mix8, pick::last, 3>, full_block_head<pick::last>,
+                           true>();
 }

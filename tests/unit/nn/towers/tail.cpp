@@ -19,7 +19,8 @@ using pooled_by = tail<reduce_head<layer_norm<6>, Reduce>, projection<Reduce::ou
 TEST_CASE("tails keep the laws of a layer") {
   // A projection divides by lengths, which fewer digits feel.
   laws::check_layer<tail<pick_head<layer_norm<6>, pick::first>, projection<6, 4>>, true>({.half = 8e-2});
-  laws::check_layer<pooled_by<attention_pool<attention_config{.width = 6, .heads = 2}>>, true>({.half = 8e-2});
+  laws::check_layer<pooled_by<attention_pool<attention_config{.width = 6, .heads = 2}>>, true>(
+      {.half = 8e-2});
 }
 
 TEST_CASE("a mean of rows, where every sample has some") {

@@ -8,8 +8,21 @@ using namespace motet;
 
 namespace {
 
-constexpr text_config ear{.vocabulary = 11, .context = 6, .width = 8, .layers = 3, .heads = 5, .head_width = 2, .hidden = 7, .embedding = 5};
-constexpr text_config few_words{.vocabulary = 2, .context = 6, .width = 8, .layers = 1, .heads = 2, .embedding = 5, .cut_vocabulary = true};
+constexpr text_config ear{.vocabulary = 11,
+                          .context = 6,
+                          .width = 8,
+                          .layers = 3,
+                          .heads = 5,
+                          .head_width = 2,
+                          .hidden = 7,
+                          .embedding = 5};
+constexpr text_config few_words{.vocabulary = 2,
+                                .context = 6,
+                                .width = 8,
+                                .layers = 1,
+                                .heads = 2,
+                                .embedding = 5,
+                                .cut_vocabulary = true};
 constexpr text_config modern{.vocabulary = 11,
                              .context = 6,
                              .width = 8,
@@ -27,7 +40,11 @@ constexpr text_config modern{.vocabulary = 11,
 
 template <class Net>
 laws::tower_part<Net> captions(const laws::token_batch& batch, motet::index at = 0) {
-  return {batch.input, [&batch](interval samples, const sequences& own) { return laws::take_tokens(batch.input, samples, own); }, at};
+  return {batch.input,
+          [&batch](interval samples, const sequences& own) {
+            return laws::take_tokens(batch.input, samples, own);
+          },
+          at};
 }
 
 }  // namespace
@@ -62,8 +79,10 @@ TEST_CASE("what is held of a stage") {
   motet::index shared = 0, total = 0;
   for (const parameter& each : middle) {
     INFO(each.name);
-    const bool in_core = each.name.find(".attention.qkv") != std::string::npos || each.name.find(".attention.out.weight") != std::string::npos ||
-                         each.name.find(".mlp.gate_up") != std::string::npos || each.name.find(".mlp.down.weight") != std::string::npos;
+    const bool in_core = each.name.find(".attention.qkv") != std::string::npos ||
+                         each.name.find(".attention.out.weight") != std::string::npos ||
+                         each.name.find(".mlp.gate_up") != std::string::npos ||
+                         each.name.find(".mlp.down.weight") != std::string::npos;
     const bool in_block = each.name.find("caption.blocks.1.") == 0;
     CHECK_EQ(each.shared, !(in_core && in_block));
     CHECK_EQ(each.held() == each.size(), each.shared);

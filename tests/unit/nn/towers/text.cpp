@@ -23,7 +23,8 @@ void check_text(const laws::law_settings& settings = {.half = 5e-2, .samples_of_
 }  // namespace
 
 TEST_CASE("a causal text transformer of ragged samples") {
-  check_text<text_config{.vocabulary = 7, .context = 5, .width = 6, .layers = 2, .heads = 3, .embedding = 4}>();
+  check_text<text_config{
+      .vocabulary = 7, .context = 5, .width = 6, .layers = 2, .heads = 3, .embedding = 4}>();
 }
 
 TEST_CASE("rotary positions, gated mlp and RMS norm, recomputed") {
@@ -42,8 +43,10 @@ TEST_CASE("rotary positions, gated mlp and RMS norm, recomputed") {
 }
 
 TEST_CASE("what comes after a sample does not change it, nor what comes before") {
-  using net = text_tower<text_config{.vocabulary = 7, .context = 5, .width = 6, .layers = 2, .heads = 3, .embedding = 4}>;
-  const laws::reals w = laws::random_weights(layer::parameters_of<net>(), net::parameter_size), g(w.size(), 0.0);
+  using net = text_tower<text_config{
+      .vocabulary = 7, .context = 5, .width = 6, .layers = 2, .heads = 3, .embedding = 4}>;
+  const laws::reals w = laws::random_weights(layer::parameters_of<net>(), net::parameter_size),
+                    g(w.size(), 0.0);
   const laws::token_batch all({0, 3, 5, 6, 11}, 7);
   const auto features = [&](const tokens& batch) {
     const laws::reals dy(static_cast<std::size_t>(batch.seq.samples * 4), 1.0);

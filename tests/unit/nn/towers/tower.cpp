@@ -7,14 +7,22 @@
 
 using namespace motet;
 
-static_assert(check(tower_config{.width = 8, .layers = 0, .hidden = 8, .embedding = 4}).why == reason::not_positive);
-static_assert(check(tower_config{.width = 8, .layers = 1, .attention = {.width = 8, .heads = 3}, .hidden = 8, .embedding = 4}).why ==
-              reason::heads_do_not_divide);
+static_assert(check(tower_config{.width = 8, .layers = 0, .hidden = 8, .embedding = 4}).why ==
+              reason::not_positive);
+static_assert(
+    check(tower_config{
+              .width = 8, .layers = 1, .attention = {.width = 8, .heads = 3}, .hidden = 8, .embedding = 4})
+        .why == reason::heads_do_not_divide);
 
 namespace {
 
 using words = token_embedding<token_config{.vocabulary = 7, .context = 5, .width = 8}>;
-constexpr tower_config base{.width = 8, .layers = 2, .attention = {.width = 8, .heads = 2}, .hidden = 9, .pool = pool_kind::last, .embedding = 4};
+constexpr tower_config base{.width = 8,
+                            .layers = 2,
+                            .attention = {.width = 8, .heads = 2},
+                            .hidden = 9,
+                            .pool = pool_kind::last,
+                            .embedding = 4};
 constexpr tower_config with(tower_config c, pool_kind pool, mask_kind mask) {
   c.pool = pool;
   c.attention.mask = mask;
@@ -25,8 +33,10 @@ template <tower_config Config>
 laws::outcome run(int threads) {
   using net = tower<words, Config>;
   const laws::token_batch batch({0, 3, 5, 6, 11}, 7);
-  const laws::reals w = laws::random_weights(layer::parameters_of<net>(), net::parameter_size), dy = laws::random_reals(16, "dy");
-  return laws::evaluate<fp64>(laws::tower_subject<net>{batch.input}, laws::way::whole, threads, w, {}, dy, laws::reals(w.size(), 0.0));
+  const laws::reals w = laws::random_weights(layer::parameters_of<net>(), net::parameter_size),
+                    dy = laws::random_reals(16, "dy");
+  return laws::evaluate<fp64>(laws::tower_subject<net>{batch.input}, laws::way::whole, threads, w, {}, dy,
+                              laws::reals(w.size(), 0.0));
 }
 
 }  // namespace
@@ -53,8 +63,9 @@ TEST_CASE("the first row of a causal sample does not depend on what follows") {
 
 TEST_CASE("attention pooling in a tower") {
   const laws::token_batch batch({0, 3, 5, 6, 11}, 7);
-  laws::check_laws(laws::tower_subject<tower<words, with(base, pool_kind::attention, mask_kind::causal)>>{batch.input},
-                   {.half = 5e-2, .samples_of_tensor = 2});
+  laws::check_laws(
+      laws::tower_subject<tower<words, with(base, pool_kind::attention, mask_kind::causal)>>{batch.input},
+      {.half = 5e-2, .samples_of_tensor = 2});
 }
 
 TEST_CASE("recomputation needs less memory and gives the same") {

@@ -24,7 +24,8 @@ void check_pictures(const laws::law_settings& settings = {}) {
 }  // namespace
 
 TEST_CASE("a vision transformer of one block, read at its class token") {
-  check_pictures<vit_config{.image = 4, .patch = 2, .width = 6, .layers = 1, .heads = 2, .embedding = 5, .pre_norm = true}>(
+  check_pictures<vit_config{
+      .image = 4, .patch = 2, .width = 6, .layers = 1, .heads = 2, .embedding = 5, .pre_norm = true}>(
       {.half = 5e-2, .samples_of_tensor = 2});
 }
 

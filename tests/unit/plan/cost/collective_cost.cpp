@@ -16,7 +16,9 @@ namespace {
 
 // Any wires, also such as nobody would build.
 cluster_facts random_wires(laws::dice& roll) {
-  const auto between = [&roll](double least, double most) { return least * std::pow(most / least, roll.part()); };
+  const auto between = [&roll](double least, double most) {
+    return least * std::pow(most / least, roll.part());
+  };
   cluster_facts out;
   out.inside = {between(1e-7, 1e-4), between(1e9, 1e12)};
   out.between = {between(1e-6, 1e-3), between(1e8, 5e11)};
@@ -24,10 +26,13 @@ cluster_facts random_wires(laws::dice& roll) {
   if (roll.below(3) == 0) out.of_device = out.between.bytes_per_second / roll.between(1, 8);
   return out;
 }
-group_layout random_group(laws::dice& roll) { return {roll.between(1, 6), roll.between(1, 8), roll.between(1, 4)}; }
+group_layout random_group(laws::dice& roll) {
+  return {roll.between(1, 6), roll.between(1, 8), roll.between(1, 4)};
+}
 double random_bytes(laws::dice& roll) { return std::pow(10.0, 10 * roll.part()); }
 
-// What no algorithm can beat: a node gets what it lacks through its way in, a rank what it lacks through its wires.
+// What no algorithm can beat: a node gets what it lacks through its way in, a rank what it lacks through its
+// wires.
 double floor_of_gather(double bytes, const group_layout& g, const cluster_facts& on) {
   if (g.ranks() == 1) return 0;
   if (g.nodes == 1) return bytes * (g.ranks() - 1) / g.ranks() / on.inside.bytes_per_second;
@@ -36,7 +41,8 @@ double floor_of_gather(double bytes, const group_layout& g, const cluster_facts&
 
 double floor_of_broadcast(double bytes, const group_layout& g, const cluster_facts& on) {
   if (g.nodes == 1) return g.per_node > 1 ? bytes / on.inside.bytes_per_second : 0;
-  return std::max(bytes * g.sharers / on.between.bytes_per_second, on.of_device > 0 ? bytes / on.of_device : 0);
+  return std::max(bytes * g.sharers / on.between.bytes_per_second,
+                  on.of_device > 0 ? bytes / on.of_device : 0);
 }
 
 struct operation {
@@ -80,7 +86,8 @@ TEST_CASE("closed forms of one node and of single ranks in nodes") {
   on.inside.latency = 1;
   on.between.latency = 10;
   CHECK(all_gather_seconds(800, {1, 8, 1}, on) == Approx(7 + 7.0));
-  CHECK(hierarchical_gather_cost(80, {4, 8, 1}, on).seconds == Approx(3 * 10 + 7 + 0.75 * 80 / 10 + 0.875 * 80 / 100));
+  CHECK(hierarchical_gather_cost(80, {4, 8, 1}, on).seconds ==
+        Approx(3 * 10 + 7 + 0.75 * 80 / 10 + 0.875 * 80 / 100));
   // A few bytes go up and down trees.
   CHECK(all_reduce_seconds(0, {4, 8, 1}, on) == Approx(2 * (2 * 10 + 3 * 1)));
 }
@@ -140,8 +147,9 @@ TEST_CASE("a chain in pieces is as fast as its best number of pieces") {
       for (int hop = 1; hop < g.ranks(); ++hop) {
         const bool out = hop % g.per_node == 0;
         const double device = on.of_device > 0 ? piece / on.of_device : 0;
-        const double step = out ? on.between.latency + std::max(piece * g.sharers / on.between.bytes_per_second, device)
-                                : on.inside.latency + piece / on.inside.bytes_per_second;
+        const double step =
+            out ? on.between.latency + std::max(piece * g.sharers / on.between.bytes_per_second, device)
+                : on.inside.latency + piece / on.inside.bytes_per_second;
         double free = 0;
         for (double& each : arrived) each = free = std::max(each, free) + step;
       }
@@ -155,11 +163,14 @@ TEST_CASE("a chain in pieces is as fast as its best number of pieces") {
     if (on.inside.latency == 0) {
       CHECK(told == Approx(played(1 << 14)).epsilon(0.01));
     } else {
-      // The formula lets the longest latency and the least rate meet on one wire: never more than the sum of two wires, so twice.
+      // The formula lets the longest latency and the least rate meet on one wire: never more than the sum of
+      // two wires, so twice.
       CHECK(told <= 2 * best * (1 + 1e-9));
       // Every piece waits for all latencies, and all bytes pass the slowest wire.
       const double latencies = (g.ranks() - g.nodes) * on.inside.latency + (g.nodes - 1) * on.between.latency;
-      CHECK(told >= (latencies + std::max(g.per_node > 1 ? bytes / on.inside.bytes_per_second : 0, floor_of_broadcast(bytes, g, on))) * (1 - 1e-9));
+      CHECK(told >= (latencies + std::max(g.per_node > 1 ? bytes / on.inside.bytes_per_second : 0,
+                                          floor_of_broadcast(bytes, g, on))) *
+                        (1 - 1e-9));
     }
   }
   // All wires alike: exactly the best.
@@ -171,7 +182,8 @@ TEST_CASE("a chain in pieces is as fast as its best number of pieces") {
   CHECK(chain_broadcast_cost(1e6, {1, 8, 1}, on).seconds == Approx(best).epsilon(1e-12));
 }
 
-TEST_CASE("no operation is faster than its bytes through the narrowest wire, and latencies of a tree at least") {
+TEST_CASE(
+    "no operation is faster than its bytes through the narrowest wire, and latencies of a tree at least") {
   laws::dice roll(7);
   for (int n = 0; n < 3000; ++n) {
     const cluster_facts on = random_wires(roll);
@@ -182,13 +194,16 @@ TEST_CASE("no operation is faster than its bytes through the narrowest wire, and
     CHECK(all_reduce_seconds(bytes, g, on) >= 2 * least);
     CHECK(all_to_all_seconds(bytes, g, on) >= (g.nodes > 1 ? least * g.per_node : least));
     CHECK(broadcast_seconds(bytes, g, on) >= floor_of_broadcast(bytes, g, on) * (1 - 1e-12));
-    const double rounds = std::ceil(std::log2(g.nodes)) * on.between.latency + std::ceil(std::log2(g.per_node)) * on.inside.latency;
+    const double rounds = std::ceil(std::log2(g.nodes)) * on.between.latency +
+                          std::ceil(std::log2(g.per_node)) * on.inside.latency;
     CHECK(all_reduce_seconds(bytes, g, on) >= rounds * (1 - 1e-12));
     CHECK(broadcast_seconds(bytes, g, on) >= rounds * (1 - 1e-12));
   }
 }
 
-TEST_CASE("more bytes, more sharers, more nodes, longer latencies and narrower wires never make an operation faster") {
+TEST_CASE(
+    "more bytes, more sharers, more nodes, longer latencies and narrower wires never make an operation "
+    "faster") {
   laws::dice roll(8);
   for (int n = 0; n < 3000; ++n) {
     cluster_facts on = random_wires(roll);
@@ -201,7 +216,8 @@ TEST_CASE("more bytes, more sharers, more nodes, longer latencies and narrower w
       CHECK(each.seconds(bytes * 1.3, g, on) >= now);
       CHECK(each.seconds(bytes, {g.nodes, g.per_node, g.sharers + 1}, on) >= now);
       // In an exchange between all pairs less stays in each node then.
-      if (each.seconds != all_to_all_seconds) CHECK(each.seconds(bytes, {g.nodes + 1, g.per_node, g.sharers}, on) >= now);
+      if (each.seconds != all_to_all_seconds)
+        CHECK(each.seconds(bytes, {g.nodes + 1, g.per_node, g.sharers}, on) >= now);
       cluster_facts worse = on;
       worse.inside.bytes_per_second /= 1.5;
       CHECK(each.seconds(bytes, g, worse) >= now);
@@ -223,16 +239,19 @@ TEST_CASE("where several devices share a way out, the hierarchy is no slower tha
     cluster_facts on = random_wires(roll);
     on.of_device = 0;
     const group_layout g = random_group(roll);
-    const double bytes = random_bytes(roll), flat = ring_gather_cost(bytes, g, on).seconds, two = hierarchical_gather_cost(bytes, g, on).seconds;
+    const double bytes = random_bytes(roll), flat = ring_gather_cost(bytes, g, on).seconds,
+                 two = hierarchical_gather_cost(bytes, g, on).seconds;
     if (g.nodes == 1 || g.per_node == 1) {
       CHECK(two == Approx(flat));
-    } else if (on.inside.latency <= g.nodes * on.between.latency && on.inside.bytes_per_second * g.sharers >= g.nodes * on.between.bytes_per_second) {
+    } else if (on.inside.latency <= g.nodes * on.between.latency &&
+               on.inside.bytes_per_second * g.sharers >= g.nodes * on.between.bytes_per_second) {
       // The wires in a node are that much wider than a share of its way out.
       CHECK(two <= flat * (1 + 1e-12));
       ++faster;
     }
     CHECK(all_gather_seconds(bytes, g, on) == std::min(flat, two));
-    CHECK(hierarchical_gather_cost(bytes, g, on).node_bytes <= ring_gather_cost(bytes, g, on).node_bytes * (1 + 1e-12));
+    CHECK(hierarchical_gather_cost(bytes, g, on).node_bytes <=
+          ring_gather_cost(bytes, g, on).node_bytes * (1 + 1e-12));
   }
   CHECK(faster > 500);
   // 25 Gbit/s for 8 devices: nearly twice as fast on two nodes, 8 % on the paper's eight.
@@ -244,12 +263,14 @@ TEST_CASE("features of a large batch cross 25 Gbit/s once for each node, or once
   const double bytes = 32768.0 * 1024 * 2;
   const group_layout half{4, 8, 1};
   CHECK(bytes / v100.between.bytes_per_second == Approx(21.5e-3).epsilon(0.01));
-  const double each = fetched_cost(bytes, half, half, v100).seconds, once = deliver_seconds(bytes, half, half, v100);
+  const double each = fetched_cost(bytes, half, half, v100).seconds,
+               once = deliver_seconds(bytes, half, half, v100);
   CHECK(each == Approx(172e-3).epsilon(0.01));
   CHECK(once > 21.4e-3);
   CHECK(once < 22.5e-3);
   // A gather of all 64: 7 of 8 parts come from elsewhere.
-  CHECK(all_gather_seconds(bytes, {8, 8, 1}, v100) == Approx(7.0 / 8 * 21.47e-3 + 7.0 / 8 * bytes / 120e9).epsilon(0.02));
+  CHECK(all_gather_seconds(bytes, {8, 8, 1}, v100) ==
+        Approx(7.0 / 8 * 21.47e-3 + 7.0 / 8 * bytes / 120e9).epsilon(0.02));
   // With a network card for each device nothing is shared: 50 Gbyte/s of its own for each.
   CHECK(fetched_cost(bytes, half, half, h100).seconds < 2.5e-3);
   CHECK(deliver_seconds(bytes, half, half, h100) < 0.5e-3);
@@ -278,7 +299,9 @@ TEST_CASE("copies that are fetched, counted message by message") {
         given(static_cast<std::size_t>(from.ranks())), got(static_cast<std::size_t>(to.ranks()));
     for (int f = 0; f < from.ranks(); ++f) {
       for (int t = 0; t < to.ranks(); ++t) {
-        for (double* wire : {&at(out, f / from.per_node), &at(in, t / to.per_node), &at(given, f), &at(got, t)}) *wire += bytes / from.ranks();
+        for (double* wire :
+             {&at(out, f / from.per_node), &at(in, t / to.per_node), &at(given, f), &at(got, t)})
+          *wire += bytes / from.ranks();
       }
     }
     const double wide = on.between.bytes_per_second;
@@ -305,7 +328,8 @@ TEST_CASE("what leaves a node") {
   CHECK(broadcast_cost(1e9, {4, 8, 1}, v100).node_bytes == Approx(1e9));
 }
 
-TEST_CASE("an exchange between all pairs is as long as the slower of its two kinds of wires, or as its two steps") {
+TEST_CASE(
+    "an exchange between all pairs is as long as the slower of its two kinds of wires, or as its two steps") {
   laws::dice roll(11);
   for (int n = 0; n < 500; ++n) {
     const cluster_facts on = random_wires(roll);
@@ -313,7 +337,8 @@ TEST_CASE("an exchange between all pairs is as long as the slower of its two kin
     const double bytes = random_bytes(roll), part = bytes / g.ranks();
     if (g.ranks() == 1) continue;
     const auto out = [&](double each) {  // of every rank of a node at once
-      return on.between.latency + std::max(each * g.per_node * g.sharers / on.between.bytes_per_second, on.of_device > 0 ? each / on.of_device : 0);
+      return on.between.latency + std::max(each * g.per_node * g.sharers / on.between.bytes_per_second,
+                                           on.of_device > 0 ? each / on.of_device : 0);
     };
     const auto in = [&](double each) { return on.inside.latency + each / on.inside.bytes_per_second; };
     double near = 0, far = 0, first = 0, second = 0;

@@ -47,8 +47,11 @@ machine_profile as_measured(const device_facts& on, double activation, double no
     module_profile one{of, {}};
     for (const std::int32_t degree : {1, 2}) {
       for (const double samples : {1.0, 4.0, 16.0}) {
-        const auto part = [&](tower_part which) { return off(times_of_part(of, which, samples, {.tensor = degree}, on, bytes)); };
-        add_point(one, {degree, samples, part(tower_part::before), part(tower_part::block), part(tower_part::behind)});
+        const auto part = [&](tower_part which) {
+          return off(times_of_part(of, which, samples, {.tensor = degree}, on, bytes));
+        };
+        add_point(one, {degree, samples, part(tower_part::before), part(tower_part::block),
+                        part(tower_part::behind)});
       }
     }
     out.modules.push(one);
@@ -68,15 +71,18 @@ device_facts made_of(double best, double rows, double columns, double bytes_per_
 }  // namespace
 
 TEST_CASE("the curve of a machine is found again from its times") {
-  for (const device_facts& wanted : {made_of(0.8, 20, 30, 8e9), made_of(0.45, 300, 100, 3e9), made_of(0.95, 0, 0, 2e10), made_of(0.6, 0, 200, 5e9)}) {
+  for (const device_facts& wanted : {made_of(0.8, 20, 30, 8e9), made_of(0.45, 300, 100, 3e9),
+                                     made_of(0.95, 0, 0, 2e10), made_of(0.6, 0, 200, 5e9)}) {
     device_facts blank = wanted;
     blank.products = {};
     blank.bytes_per_second = 0;
     const efficiency_fit found = fit_efficiency(as_measured(wanted, 4), blank);
     CHECK(found.error < 1e-4);
     CHECK(found.device.products.best == doctest::Approx(wanted.products.best).epsilon(0.01));
-    CHECK(found.device.products.half_rows == doctest::Approx(wanted.products.half_rows).epsilon(0.01).scale(10));
-    CHECK(found.device.products.half_columns == doctest::Approx(wanted.products.half_columns).epsilon(0.01).scale(10));
+    CHECK(found.device.products.half_rows ==
+          doctest::Approx(wanted.products.half_rows).epsilon(0.01).scale(10));
+    CHECK(found.device.products.half_columns ==
+          doctest::Approx(wanted.products.half_columns).epsilon(0.01).scale(10));
     CHECK(found.device.bytes_per_second == doctest::Approx(wanted.bytes_per_second).epsilon(0.01));
     CHECK(found.device.memory_bytes == wanted.memory_bytes);
     CHECK(found.device.single_flops == wanted.single_flops);
@@ -110,9 +116,11 @@ TEST_CASE("the memory's rate stays near what is known of it") {
   const machine_profile noisy = as_measured(made_of(0.7, 0, 0, 1e15), 4, 0.3);  // where it tells nothing
   device_facts like = made_of(0, 0, 0, 1e10);
   CHECK(fit_efficiency(noisy, like).device.bytes_per_second <= 8.0001e10);
-  CHECK(fit_efficiency(as_measured(made_of(0.7, 20, 20, 1e7), 4), like).device.bytes_per_second >= 0.9999e10 / 8);
+  CHECK(fit_efficiency(as_measured(made_of(0.7, 20, 20, 1e7), 4), like).device.bytes_per_second >=
+        0.9999e10 / 8);
   const device_facts wanted = made_of(0.7, 20, 20, 3e10);
-  CHECK(fit_efficiency(as_measured(wanted, 4), like).device.bytes_per_second == doctest::Approx(3e10).epsilon(0.01));
+  CHECK(fit_efficiency(as_measured(wanted, 4), like).device.bytes_per_second ==
+        doctest::Approx(3e10).epsilon(0.01));
 }
 
 TEST_CASE("a share is at most the whole, and one point is enough to be near it") {

@@ -9,7 +9,8 @@ using namespace motet;
 
 namespace {
 
-// Nothing takes time but products and exchanges, so that the stages of a tower are alike but for its projection.
+// Nothing takes time but products and exchanges, so that the stages of a tower are alike but for its
+// projection.
 cluster_facts products_only(std::int32_t nodes, std::int32_t devices_per_node) {
   cluster_facts on = plain_cluster(nodes, devices_per_node);
   on.device.bytes_per_second = 1e30;
@@ -24,7 +25,8 @@ plan plan_of(const model_shape& model, const std::vector<pipe>& pipes) {
   plan of;
   of.cluster.ranks = 0;
   for (std::size_t k = 0; k < pipes.size(); ++k) {
-    of.modules.push(on_ranks(model.towers[static_cast<index>(k)].name, of.cluster.ranks, {.stages = pipes[k].stages}, pipes[k].microbatches));
+    of.modules.push(on_ranks(model.towers[static_cast<index>(k)].name, of.cluster.ranks,
+                             {.stages = pipes[k].stages}, pipes[k].microbatches));
     of.modules.back().group = pipes[k].group;
     of.modules.back().stash = pipes[k].stash;
     of.cluster.ranks += pipes[k].stages;
@@ -36,7 +38,8 @@ double joint_time(const std::vector<pipe>& pipes, const list<module_estimate>& t
   double lead = 0, groups = 0, drain = 0;
   for (std::size_t k = 0; k < pipes.size(); ++k) {
     const auto& [stages, microbatches, group, stash] = pipes[k];
-    const double forward = towers[static_cast<index>(k)].forward_seconds, backward = towers[static_cast<index>(k)].backward_seconds;
+    const double forward = towers[static_cast<index>(k)].forward_seconds,
+                 backward = towers[static_cast<index>(k)].backward_seconds;
     const double again = (group - pipes[k].kept()) * forward;
     lead = std::max(lead, (stages - 1 + group) * forward);
     groups = std::max(groups, group * (forward + backward) + again);
@@ -50,15 +53,19 @@ double joint_time(const std::vector<pipe>& pipes, const list<module_estimate>& t
 TEST_CASE("one tower takes what the closed form says") {
   model_shape model;
   model.towers = {tower_of_layers("picture", 24, 256, 128)};
-  const std::vector<std::array<int, 4>> cases{{1, 1, 1, -1}, {2, 4, 1, -1}, {4, 4, 4, -1}, {4, 4, 2, 2}, {4, 4, 2, 0}, {3, 5, 3, 1}, {6, 3, 2, 3}};
+  const std::vector<std::array<int, 4>> cases{{1, 1, 1, -1}, {2, 4, 1, -1}, {4, 4, 4, -1}, {4, 4, 2, 2},
+                                              {4, 4, 2, 0},  {3, 5, 3, 1},  {6, 3, 2, 3}};
   for (const auto& [stages, group, groups, stash] : cases) {
     CAPTURE(stages);
     CAPTURE(group);
     CAPTURE(stash);
     const pipe one{stages, group * groups, group, stash};
-    const plan_estimate found = estimated(plan_of(model, {one}), model, products_only(1, 8), 64 * groups * group);
-    const double forward = found.modules[0].forward_seconds, backward = found.modules[0].backward_seconds, m = one.microbatches;
-    const double closed = (m + stages - 1) * (forward + backward) + groups * (group - one.kept()) * forward + found.join_seconds;
+    const plan_estimate found =
+        estimated(plan_of(model, {one}), model, products_only(1, 8), 64 * groups * group);
+    const double forward = found.modules[0].forward_seconds, backward = found.modules[0].backward_seconds,
+                 m = one.microbatches;
+    const double closed = (m + stages - 1) * (forward + backward) + groups * (group - one.kept()) * forward +
+                          found.join_seconds;
     CHECK(backward == about(2 * forward, .1));
     CHECK(found.step_seconds == about(closed, .002));
     CHECK(found.step_seconds == about(joint_time({one}, found.modules, found.join_seconds), .002));
@@ -67,7 +74,8 @@ TEST_CASE("one tower takes what the closed form says") {
 
 TEST_CASE("towers that meet take the joint time") {
   model_shape model;
-  model.towers = {tower_of_layers("picture", 12, 256, 128), tower_of_layers("caption", 12, 128, 64), tower_of_layers("sound", 12, 128, 256)};
+  model.towers = {tower_of_layers("picture", 12, 256, 128), tower_of_layers("caption", 12, 128, 64),
+                  tower_of_layers("sound", 12, 128, 256)};
   laws::dice roll(3);
   int slow_joins = 0;
   for (int n = 0; n < 300; ++n) {
@@ -81,7 +89,8 @@ TEST_CASE("towers that meet take the joint time") {
       const int group = roll.between(1, 6), stages = divisors[roll.below(5)];
       pipes.push_back({stages, group * groups, group, roll.between(-1, group)});
     }
-    const plan_estimate found = estimated(plan_of(some, pipes), some, products_only(4, 8), index{60} * groups * 8);
+    const plan_estimate found =
+        estimated(plan_of(some, pipes), some, products_only(4, 8), index{60} * groups * 8);
     CHECK(found.step_seconds == about(joint_time(pipes, found.modules, found.join_seconds), .004));
     slow_joins += found.join_seconds > .2 * found.step_seconds ? 1 : 0;
   }
@@ -89,11 +98,14 @@ TEST_CASE("towers that meet take the joint time") {
 }
 
 TEST_CASE("the largest batch that a loss sees") {
-  // Static bytes Ms and bytes Ma kept of a sample, of the whole tower; the memory of a device is what some batch needs.
+  // Static bytes Ms and bytes Ma kept of a sample, of the whole tower; the memory of a device is what some
+  // batch needs.
   model_shape model;
   model.towers = {tower_of_layers("picture", 24, 256, 128)};
   constexpr training_bytes bytes{.feature = 0};
-  const auto memory = [&](const plan& of, index samples) { return estimated(of, model, products_only(1, 16), samples, {}, bytes).memory_bytes; };
+  const auto memory = [&](const plan& of, index samples) {
+    return estimated(of, model, products_only(1, 16), samples, {}, bytes).memory_bytes;
+  };
   const plan alone = plan_of(model, {{1, 1, 1, -1}});
   const double kept = memory(alone, 101) - memory(alone, 100), fixed = memory(alone, 100) - 100 * kept;
   CHECK(fixed == about(parameters_of(model.towers[0]) * 16));
@@ -122,9 +134,11 @@ TEST_CASE("the largest batch that a loss sees") {
     }
   }
   SUBCASE("batch_sync: (M P - Ms) / Ma  G / (G + P - 1), not the half of it") {
-    for (const auto& [stages, group] : std::vector<std::array<int, 2>>{{4, 4}, {4, 16}, {4, 32}, {2, 1}, {8, 5}}) {
+    for (const auto& [stages, group] :
+         std::vector<std::array<int, 2>>{{4, 4}, {4, 16}, {4, 32}, {2, 1}, {8, 5}}) {
       const index seen = group * 8;
-      const double most = (memory(plan_of(model, {{stages, 4 * group, group, -1}}), 4 * seen) * stages - fixed) / kept;
+      const double most =
+          (memory(plan_of(model, {{stages, 4 * group, group, -1}}), 4 * seen) * stages - fixed) / kept;
       CHECK(most * group / (group + stages - 1) == about(static_cast<double>(seen), .02));
       if (group > stages) CHECK(static_cast<double>(seen) > 1.05 * most / 2);
       if (group < stages - 1) CHECK(static_cast<double>(seen) < most / 2);
@@ -149,7 +163,8 @@ TEST_CASE("backward that makes everything again") {
   of.modules[0].remade.resize(2, 1);
   const plan_estimate makes = estimated(of, model, on, 1024);
   // A forward more, with its messages; the model's FLOPs are the same.
-  CHECK(makes.modules[0].backward_seconds == about(keeps.modules[0].backward_seconds + keeps.modules[0].forward_seconds));
+  CHECK(makes.modules[0].backward_seconds ==
+        about(keeps.modules[0].backward_seconds + keeps.modules[0].forward_seconds));
   CHECK(makes.modules[0].forward_seconds == keeps.modules[0].forward_seconds);
   CHECK(makes.modules[0].flops == keeps.modules[0].flops);
   CHECK(makes.step_seconds > 1.2 * keeps.step_seconds);
@@ -170,7 +185,8 @@ TEST_CASE("a frozen tower, and one whose features are cached") {
   CHECK(frozen.modules[0].forward_seconds == both.modules[0].forward_seconds);
   CHECK(frozen.modules[0].backward_seconds == 0);
   CHECK(frozen.modules[0].flops == about(both.modules[0].flops / 3, .1));
-  CHECK((frozen.modules[0].reduction_seconds == 0 && frozen.modules[0].bytes.state == 0 && frozen.modules[0].bytes.gradients == 0));
+  CHECK((frozen.modules[0].reduction_seconds == 0 && frozen.modules[0].bytes.state == 0 &&
+         frozen.modules[0].bytes.gradients == 0));
   CHECK(frozen.modules[0].bytes.activations < .1 * both.modules[0].bytes.activations);
   CHECK(frozen.step_seconds < .5 * both.step_seconds);
   CHECK(frozen.modules[1].backward_seconds == both.modules[1].backward_seconds);
@@ -189,8 +205,11 @@ TEST_CASE("no wire, no memory and no device makes a step slower by being faster"
   for (int n = 0; n < 60; ++n) {
     CAPTURE(n);
     plan of{{16, 4}, "batch_sync", {}};
-    of.modules.push(on_ranks("picture", 0, {.stages = roll.between(1, 2), .data = roll.between(1, 2), .tensor = 1 << roll.below(3)}, 8));
-    of.modules.push(on_ranks("caption", roll.below(2) == 0 ? 0 : 12, {.data = 2, .context = roll.between(1, 2)}, 4));
+    of.modules.push(on_ranks(
+        "picture", 0,
+        {.stages = roll.between(1, 2), .data = roll.between(1, 2), .tensor = 1 << roll.below(3)}, 8));
+    of.modules.push(
+        on_ranks("caption", roll.below(2) == 0 ? 0 : 12, {.data = 2, .context = roll.between(1, 2)}, 4));
     of.modules[0].group = 4, of.modules[1].group = 2;
     of.modules[0].zero = roll.below(3), of.modules[1].zero = roll.below(3);
     cluster_facts on = wired_cluster(4, 4);
@@ -237,8 +256,10 @@ TEST_CASE("what an estimate tells beside its time") {
   same.modules.push(on_ranks("caption", 0, {.data = 16}));
   const plan_estimate together = estimated(same, model, on, 960);
   CHECK(together.exchange_bytes == about(2 * found.exchange_bytes * 15 / 16));
-  CHECK(together.memory_bytes == about(together.modules[0].bytes.total() + together.modules[1].bytes.total()));
-  // No step is shorter than what leaves a node takes: rows go to and fro between two nodes, in three flows of which each waits for itself alone.
+  CHECK(together.memory_bytes ==
+        about(together.modules[0].bytes.total() + together.modules[1].bytes.total()));
+  // No step is shorter than what leaves a node takes: rows go to and fro between two nodes, in three flows of
+  // which each waits for itself alone.
   model_shape one = model;
   one.towers.resize(1);
   plan zigzag{{16, 4}, "batch_sync", {}};

@@ -94,7 +94,8 @@ TEST_CASE("neighbours of one kind that are two ranks are told") {
   }();
   of.modules[0].microbatches = of.modules[1].microbatches = 4;
   const cluster_facts on = wired_cluster(4, 4);
-  CHECK(estimated(of, of_clip, on, 64).step_seconds == about(estimated(of, of_clip, on, 64, {.fold = false}).step_seconds, .05));
+  CHECK(estimated(of, of_clip, on, 64).step_seconds ==
+        about(estimated(of, of_clip, on, 64, {.fold = false}).step_seconds, .05));
 }
 
 TEST_CASE("the program of a folded plan takes the time of the whole one") {
@@ -123,7 +124,8 @@ TEST_CASE("the program of a folded plan takes the time of the whole one") {
     for (index k = 0; k < 3; ++k) uneven += by.even(k) ? 0 : 1;
     for (const list<std::int32_t>& each : made.replicas) shared += each.size() > 1 ? 1 : 0;
     const auto same = [](double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b) + 1e-15; };
-    REQUIRE_MESSAGE(same(part.step_seconds, whole.step_seconds), part.step_seconds << " " << whole.step_seconds);
+    REQUIRE_MESSAGE(same(part.step_seconds, whole.step_seconds),
+                    part.step_seconds << " " << whole.step_seconds);
     REQUIRE(std::abs(part.bubble_rate - whole.bubble_rate) < 1e-9);
     REQUIRE(std::abs(part.communication_share - whole.communication_share) < 1e-9);
     REQUIRE(same(part.memory_bytes, whole.memory_bytes));
@@ -133,8 +135,9 @@ TEST_CASE("the program of a folded plan takes the time of the whole one") {
       REQUIRE(same(part.modules[k].bytes.total(), whole.modules[k].bytes.total()));
     }
   }
-  MESSAGE(compared << " plans, " << smaller << " smaller, " << nodes << " over nodes, " << zero << " modules sum in each backward, " << uneven
-                   << " uneven, " << shared << " with several kinds of replicas");
+  MESSAGE(compared << " plans, " << smaller << " smaller, " << nodes << " over nodes, " << zero
+                   << " modules sum in each backward, " << uneven << " uneven, " << shared
+                   << " with several kinds of replicas");
   CHECK(compared == 500);
   CHECK((smaller > 200 && nodes > 150 && zero > 60 && uneven > 60 && shared > 60));
 }

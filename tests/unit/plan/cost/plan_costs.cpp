@@ -11,7 +11,8 @@ namespace {
 const model_shape clip = pictures_and_captions();
 constexpr double picture_rows = 256 * 512;
 
-stage_seconds first_stage(const plan& of, const cluster_facts& on, index samples, const model_shape& in = clip, const training_bytes& bytes = {},
+stage_seconds first_stage(const plan& of, const cluster_facts& on, index samples,
+                          const model_shape& in = clip, const training_bytes& bytes = {},
                           const estimate_options& options = {}) {
   const plan_pricer by(of, in, on, bytes, samples, options);
   return by.stage(0, 0, 0, 0, of.modules[0].on.split().stages > 1 ? 1 : -1);
@@ -24,7 +25,8 @@ plan one_module(mesh on, int microbatches = 1) {
 }
 
 // What takes these seconds, forward and backward together, for each module; a third of it is forward.
-double toy_time(const plan& of, const list<double>& seconds, const list<double>& sums, std::uint8_t summing = lane::reduce) {
+double toy_time(const plan& of, const list<double>& seconds, const list<double>& sums,
+                std::uint8_t summing = lane::reduce) {
   list<module_facts> facts;
   for (const module_plan& own : of.modules) facts.push({own.name, 1, 8});
   REQUIRE(check_plan(of, facts, 12).ok());
@@ -54,12 +56,15 @@ TEST_CASE("a stage computes its layers, and again where it is remade") {
   plan of = one_module(mesh::from(0, {.stages = 2}), 4);
   const stage_seconds keeps = first_stage(of, on, 64);
   const part_times alone = times_of_layers(clip.towers[0], 0, 4, 16, of.modules[0].on.split(), on.device, {});
-  CHECK((keeps.forward() == alone.forward && keeps.backward_input() == alone.backward_input && keeps.backward() == alone.backward()));
-  CHECK((keeps.forward_group == 0 && keeps.backward_group == 0 && keeps.sum == 0 && keeps.sum_left == 0 && keeps.gather == 0));
+  CHECK((keeps.forward() == alone.forward && keeps.backward_input() == alone.backward_input &&
+         keeps.backward() == alone.backward()));
+  CHECK((keeps.forward_group == 0 && keeps.backward_group == 0 && keeps.sum == 0 && keeps.sum_left == 0 &&
+         keeps.gather == 0));
   of.modules[0].remade = {1, 0};
   CHECK(first_stage(of, on, 64).backward() == about(alone.backward() + alone.forward));
   of.modules[0].layers = {1, 7};
-  CHECK(first_stage(of, on, 64).forward() == times_of_layers(clip.towers[0], 0, 1, 16, of.modules[0].on.split(), on.device, {}).forward);
+  CHECK(first_stage(of, on, 64).forward() ==
+        times_of_layers(clip.towers[0], 0, 1, 16, of.modules[0].on.split(), on.device, {}).forward);
 }
 
 TEST_CASE("a tensor group gathers and sums in every block") {
@@ -72,7 +77,8 @@ TEST_CASE("a tensor group gathers and sums in every block") {
   // Over two nodes the slowest wire counts, and two groups share it.
   plan wide = one_module(mesh::from(4, {.data = 1, .tensor = 8}), 2);
   wide.cluster.tensor_may_cross_nodes = true;
-  CHECK(first_stage(wide, on, 32).forward_group > 6 * first_stage(one_module(mesh::from(0, {.tensor = 8}), 2), on, 32).forward_group);
+  CHECK(first_stage(wide, on, 32).forward_group >
+        6 * first_stage(one_module(mesh::from(0, {.tensor = 8}), 2), on, 32).forward_group);
   on.inside.bytes_per_second *= 2;
   CHECK(first_stage(of, on, 32).forward_group == about(8 * 4 * 3 * 5e-6 + bytes * 3 / 4 / 200e9));
 }
@@ -96,10 +102,13 @@ TEST_CASE("rows go to the next stage, beside those of others that leave the node
   const cluster_facts on = wired_cluster(8, 8);
   const double bytes = picture_rows * 16 * 2;
   CHECK(first_stage(one_module(mesh::from(0, {.stages = 2})), on, 16).message == about(5e-6 + bytes / 100e9));
-  CHECK(first_stage(one_module(mesh::from(0, {.stages = 2, .data = 4})), on, 64).message == about(5e-6 + bytes / 100e9));
+  CHECK(first_stage(one_module(mesh::from(0, {.stages = 2, .data = 4})), on, 64).message ==
+        about(5e-6 + bytes / 100e9));
   // Four shards have a quarter each.
-  CHECK(first_stage(one_module(mesh::from(0, {.stages = 2, .tensor = 8})), on, 16).message == about(20e-6 + bytes / 5e9));
-  CHECK(first_stage(one_module(mesh::from(0, {.stages = 2, .data = 8})), on, 128).message == about(20e-6 + 8 * bytes / 5e9));
+  CHECK(first_stage(one_module(mesh::from(0, {.stages = 2, .tensor = 8})), on, 16).message ==
+        about(20e-6 + bytes / 5e9));
+  CHECK(first_stage(one_module(mesh::from(0, {.stages = 2, .data = 8})), on, 128).message ==
+        about(20e-6 + 8 * bytes / 5e9));
 }
 
 TEST_CASE("gradients are summed while the last backward runs, then weights change") {
@@ -167,13 +176,15 @@ TEST_CASE("measured times come before FLOPs") {
   machine_profile measured;
   measured.activation_bytes = 2;
   measured.modules.push({clip.towers[0], {{1, 16, {.25, 0, 0}, {1, 2, 3}, {.5, .5, .5}}}});
-  const stage_seconds found = first_stage(one_module(mesh::from(0, {})), on, 16, clip, {}, {.measured = &measured});
+  const stage_seconds found =
+      first_stage(one_module(mesh::from(0, {})), on, 16, clip, {}, {.measured = &measured});
   CHECK(found.forward() == about(8.75));
   CHECK(found.backward() == about(41));
 }
 
 TEST_CASE("figure 3 of DistMM: a small tower is not cut as finely as a large one") {
-  // At four ranks the small tower reaches a tenth of their peak for 2 units of time, the large one 30 % for 3; at one rank 20 %, at three 35 %.
+  // At four ranks the small tower reaches a tenth of their peak for 2 units of time, the large one 30 % for
+  // 3; at one rank 20 %, at three 35 %.
   const double small_work = 4 * 2 * .10, big_work = 4 * 3 * .30;
   CHECK(toy_time(toy(4, 0, {.tensor = 4}), {2, 3}, {0, 0}) == about(5));
   CHECK((small_work + big_work) / (4 * 5) == about(.22));
@@ -181,7 +192,8 @@ TEST_CASE("figure 3 of DistMM: a small tower is not cut as finely as a large one
 }
 
 TEST_CASE("figure 4 of DistMM: each tower has the samples that fill its ranks") {
-  // Three samples of each tower on every rank reach 20 % and 40 %; all 12 on one rank, and 4 on each of three, 45 %.
+  // Three samples of each tower on every rank reach 20 % and 40 %; all 12 on one rank, and 4 on each of
+  // three, 45 %.
   const double small_work = 4 * 2 * .20, big_work = 4 * 3 * .40;
   CHECK(toy_time(toy(4, 0, {.data = 4}), {2, 3}, {0, 0}) == about(5));
   CHECK(toy_time(toy(1, 1, {.data = 3}), {small_work / .45, big_work / 3 / .45}, {0, 0}) == about(32 / 9.));

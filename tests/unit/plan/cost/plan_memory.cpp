@@ -33,7 +33,8 @@ TEST_CASE("what a stage holds, whatever it computes") {
   CHECK((standing(1).gradients == all.gradients && standing(1).state == all.state / 4));
   // Sums of a quarter, and room for two layers.
   const rank_bytes ring = standing(2);
-  CHECK(ring.gradients == about(4 * (parameters / 4 + 2 * work_of_part(model.towers[0], tower_part::block).parameters)));
+  CHECK(ring.gradients ==
+        about(4 * (parameters / 4 + 2 * work_of_part(model.towers[0], tower_part::block).parameters)));
   CHECK(ring.weights == all.weights);
   // Tensor parallelism cuts all but norms and biases.
   const plan of = two_stages();
@@ -51,10 +52,12 @@ TEST_CASE("what a stage keeps of a microbatch") {
   CHECK(kept_bytes(by, 0, 0, true) == 0);                    // samples are there anyway
   CHECK(kept_bytes(by, 0, 1, true) == 2 * 16 * 256 * 512.);  // rows that came in
   CHECK(standing_bytes(by, 0, 1, true).activations == kept_bytes(by, 0, 1, false));
-  CHECK(kept_bytes(by, 1, 0, false) == about(2 * 32 * work_of_layers(model.towers[1], 0, 4).kept / 2, .02));  // tensor shares it
+  // tensor shares it
+  CHECK(kept_bytes(by, 1, 0, false) == about(2 * 32 * work_of_layers(model.towers[1], 0, 4).kept / 2, .02));
   model.towers[0].frozen = true;
   CHECK(kept_bytes(by, 0, 0, false) == 0);
-  CHECK(standing_bytes(by, 0, 0, false).total() == 4 * held_parameters(model.towers[0], 0, 4, 1) + 2 * 2 * 16 * 256 * 512.);
+  CHECK(standing_bytes(by, 0, 0, false).total() ==
+        4 * held_parameters(model.towers[0], 0, 4, 1) + 2 * 2 * 16 * 256 * 512.);
 }
 
 TEST_CASE("rows for a join") {
@@ -93,7 +96,9 @@ TEST_CASE("systems that keep more, and some of it whole on every rank of a tenso
   const model_shape model = pictures_and_captions();
   const cluster_facts on = wired_cluster(3, 4);
   const plan of = two_stages();
-  const auto kept = [&](training_bytes bytes, index k) { return kept_bytes(plan_pricer(of, model, on, bytes, 256), k, 0, false); };
+  const auto kept = [&](training_bytes bytes, index k) {
+    return kept_bytes(plan_pricer(of, model, on, bytes, 256), k, 0, false);
+  };
   CHECK(kept({.kept = 1.7}, 0) == about(1.7 * kept({}, 0)));
   CHECK(kept({.uncut = 1}, 0) == about(kept({}, 0)));  // nothing is cut there
   const double whole = 2 * 32 * work_of_layers(model.towers[1], 0, 4).kept;

@@ -47,7 +47,9 @@ device_facts device() {
   return out;
 }
 constexpr training_bytes single{.activation = 4};
-double block(double samples, degrees split = {}) { return measured_times(points(), tower_part::block, samples, split).forward; }
+double block(double samples, degrees split = {}) {
+  return measured_times(points(), tower_part::block, samples, split).forward;
+}
 
 }  // namespace
 
@@ -156,10 +158,12 @@ TEST_CASE("what was not measured follows from the formulas") {
   const part_times formula = times_of_layers(other, 0, 4, 8, {}, device(), single);
   CHECK(formula.forward > 0);
   CHECK(times_of_layers(other, 0, 4, 8, {}, device(), single, &in).forward == formula.forward);
-  CHECK(times_of_layers(other, 0, 4, 8, {}, device(), single, nullptr).backward_weight == formula.backward_weight);
+  CHECK(times_of_layers(other, 0, 4, 8, {}, device(), single, nullptr).backward_weight ==
+        formula.backward_weight);
   other = picture();
   other.frozen = other.cached = true;
-  CHECK(times_of_layers(other, 0, 4, 8, {}, device(), single, &in).forward == times_of_layers(other, 0, 4, 8, {}, device(), single).forward);
+  CHECK(times_of_layers(other, 0, 4, 8, {}, device(), single, &in).forward ==
+        times_of_layers(other, 0, 4, 8, {}, device(), single).forward);
 }
 
 TEST_CASE("an estimate takes measured times where there are some") {

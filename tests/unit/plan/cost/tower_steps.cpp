@@ -78,7 +78,8 @@ TEST_CASE("gates are a product more, experts as many as are chosen") {
   of.gated = false;
   of.experts = 3;
   of.chosen = 2;
-  const part_steps made = steps_of(of, tower_part::block), cut = steps_of(of, tower_part::block, {.tensor = 2});
+  const part_steps made = steps_of(of, tower_part::block),
+                   cut = steps_of(of, tower_part::block, {.tensor = 2});
   REQUIRE(made.products.size() == 5);
   CHECK(is(made.products[2], 6, 40, 3));
   CHECK(is(made.products[3], 12, 40, 70));
@@ -125,6 +126,7 @@ TEST_CASE("a tower whose features are known takes no steps") {
   of.cached = true;
   for (const tower_part each : {tower_part::before, tower_part::block, tower_part::behind}) {
     const part_steps none = steps_of(of, each);
-    CHECK((none.products.empty() && none.attention.empty() && none.row_by_row.empty() && none.parameters == 0 && none.kept == 0));
+    CHECK((none.products.empty() && none.attention.empty() && none.row_by_row.empty() &&
+           none.parameters == 0 && none.kept == 0));
   }
 }

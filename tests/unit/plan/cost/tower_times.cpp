@@ -34,7 +34,8 @@ double counted(const tower_outline& of, tower_part which) {
   for (const attention_step& each : made.attention) sum += 4 * each.width * each.pairs;
   return sum;
 }
-double part_seconds(const tower_outline& of, tower_part which, double samples, degrees split, const device_facts& on, const training_bytes& keeping) {
+double part_seconds(const tower_outline& of, tower_part which, double samples, degrees split,
+                    const device_facts& on, const training_bytes& keeping) {
   return times_of_part(of, which, samples, split, on, keeping).forward;
 }
 
@@ -59,7 +60,9 @@ TEST_CASE("at the peak and with free memory, FLOPs over rate") {
 
 TEST_CASE("ranks that share a group's samples take their part of the time, the largest one") {
   const tower_outline of = encoder();
-  const auto block = [&](degrees split) { return part_seconds(of, tower_part::block, 8, split, ideal(), bytes); };
+  const auto block = [&](degrees split) {
+    return part_seconds(of, tower_part::block, 8, split, ideal(), bytes);
+  };
   CHECK(block({.tensor = 4}) == doctest::Approx(block({}) / 4));
   CHECK(block({.context = 2, .tensor = 2}) == doctest::Approx(block({}) / 4));
   CHECK(block({.tensor = 3}) > 1.04 * block({}) / 3);  // three of eight heads
@@ -73,12 +76,15 @@ TEST_CASE("short sides are slow: few rows, and weights that are cut") {
   const tower_outline of = encoder();
   device_facts on = ideal();
   on.products = {0.5, 512, 0};
-  const auto block = [&](double samples, degrees split = {}) { return part_seconds(of, tower_part::block, samples, split, on, bytes); };
+  const auto block = [&](double samples, degrees split = {}) {
+    return part_seconds(of, tower_part::block, samples, split, on, bytes);
+  };
   CHECK(block(8) < 1.5 * block(4));
   CHECK(block(8) > block(4));
   CHECK(block(800) == doctest::Approx(800 * counted(of, tower_part::block) / 2e12).epsilon(0.02));
   on.products = {1, 0, 64};
-  // All whole weights are 256 wide, at four fifths. Cut by four, a third of them is not: 192 columns, and 64 inner numbers at a half.
+  // All whole weights are 256 wide, at four fifths. Cut by four, a third of them is not: 192 columns, and 64
+  // inner numbers at a half.
   CHECK(block(8, {.tensor = 4}) > 1.06 * block(8) / 4);
   CHECK(block(8, {.tensor = 4}) < 1.2 * block(8) / 4);
 }
@@ -87,7 +93,8 @@ TEST_CASE("what only moves takes its bytes' time, and so do products that do lit
   tower_outline of = encoder();
   device_facts on = ideal();
   on.bytes_per_second = 1e11;
-  const double free = part_seconds(of, tower_part::block, 4, {}, ideal(), bytes), norms = 4 * 2 * 2 * 64 * 256 * 2 / 1e11;
+  const double free = part_seconds(of, tower_part::block, 4, {}, ideal(), bytes),
+               norms = 4 * 2 * 2 * 64 * 256 * 2 / 1e11;
   on.half_flops = 1e10;  // no product waits for memory
   CHECK(part_seconds(of, tower_part::block, 4, {}, on, bytes) == doctest::Approx(400 * free + norms));
   // A projection of one row reads all of its weights.
@@ -102,7 +109,8 @@ TEST_CASE("steps take at least what the host needs to ask for them") {
   const part_times block = times_of_part(encoder(), tower_part::block, 4, {}, on, bytes);
   CHECK((block.forward == 7 && block.backward_input == 7 && block.backward_weight == 7));
   on.launch_seconds = 1e-30;
-  CHECK(part_seconds(encoder(), tower_part::block, 4, {}, on, bytes) == part_seconds(encoder(), tower_part::block, 4, {}, ideal(), bytes));
+  CHECK(part_seconds(encoder(), tower_part::block, 4, {}, on, bytes) ==
+        part_seconds(encoder(), tower_part::block, 4, {}, ideal(), bytes));
 }
 
 TEST_CASE("a causal mask saves nearly half of attention, and nothing that is counted") {
@@ -111,7 +119,8 @@ TEST_CASE("a causal mask saves nearly half of attention, and nothing that is cou
   const double full = part_seconds(of, tower_part::block, 1, {}, ideal(), bytes);
   of.causal = true;
   const double attention = 4.0 * 1024 * 1024 * 256 / 4e12;
-  CHECK(full - part_seconds(of, tower_part::block, 1, {}, ideal(), bytes) == doctest::Approx(attention * 511.5 / 1024));
+  CHECK(full - part_seconds(of, tower_part::block, 1, {}, ideal(), bytes) ==
+        doctest::Approx(attention * 511.5 / 1024));
   CHECK(work_of(of).block.forward_flops > full * 4e12);
 }
 

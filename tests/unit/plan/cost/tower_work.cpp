@@ -28,10 +28,12 @@ TEST_CASE("the published formula, 3 (24 L s h^2 + 4 L s^2 h), and 12 L h^2 param
     if (!name.starts_with("clip-") && !name.starts_with("coca-") && !name.starts_with("lit-")) continue;
     for (const tower_outline& of : each.make().towers) {
       CAPTURE(name);
-      const double L = static_cast<double>(of.layers), s = static_cast<double>(of.tokens), h = static_cast<double>(of.width);
+      const double L = static_cast<double>(of.layers), s = static_cast<double>(of.tokens),
+                   h = static_cast<double>(of.width);
       const part_work whole = work_of_layers(of, 0, of.layers);
       CHECK(whole.forward_flops == doctest::Approx(24 * L * s * h * h + 4 * L * s * s * h).epsilon(0.02));
-      CHECK(flops(whole) == doctest::Approx(3 * (24 * L * s * h * h + 4 * L * s * s * h) + 2 * L * s * s * h).epsilon(0.02));
+      CHECK(flops(whole) ==
+            doctest::Approx(3 * (24 * L * s * h * h + 4 * L * s * s * h) + 2 * L * s * s * h).epsilon(0.02));
       CHECK(parameters_of(of) > 12 * L * h * h);
       CHECK(parameters_of(of) - 12 * L * h * h < 0.003 * parameters_of(of) + 49408 * h + 600 * h + 1024 * h);
     }
@@ -41,11 +43,13 @@ TEST_CASE("the published formula, 3 (24 L s h^2 + 4 L s^2 h), and 12 L h^2 param
 TEST_CASE("stages make up the whole") {
   tower_outline of = encoder(5, 32, 4, 12);
   of.vocabulary = 50;
-  for (const tower_end end : {tower_end::row, tower_end::block_of_row, tower_end::mean, tower_end::attention}) {
+  for (const tower_end end :
+       {tower_end::row, tower_end::block_of_row, tower_end::mean, tower_end::attention}) {
     of.end = end;
     const part_work whole = work_of_layers(of, 0, 5);
     part_work sum;
-    for (const auto& [first, last] : {std::pair{0, 2}, std::pair{2, 4}, std::pair{4, 5}}) sum.add(work_of_layers(of, first, last));
+    for (const auto& [first, last] : {std::pair{0, 2}, std::pair{2, 4}, std::pair{4, 5}})
+      sum.add(work_of_layers(of, first, last));
     CHECK(flops(sum) == doctest::Approx(flops(whole)));
     CHECK(sum.parameters == whole.parameters);
     CHECK(sum.kept == doctest::Approx(whole.kept));
@@ -53,7 +57,9 @@ TEST_CASE("stages make up the whole") {
     const tower_work parts = work_of(of);
     CHECK(parts.boundary == 12 * 32);
     CHECK(parts.blocks == (end == tower_end::block_of_row ? 4 : 5));
-    CHECK(whole.kept == doctest::Approx(parts.before.kept + static_cast<double>(parts.blocks) * parts.block.kept + parts.behind.kept));
+    CHECK(whole.kept ==
+          doctest::Approx(parts.before.kept + static_cast<double>(parts.blocks) * parts.block.kept +
+                          parts.behind.kept));
   }
   // The block of one row keeps all parameters and saves most of the work.
   of.end = tower_end::block_of_row;
@@ -64,7 +70,8 @@ TEST_CASE("stages make up the whole") {
 
 TEST_CASE("what is kept, and what stays of it where blocks are made again") {
   const part_work block = work_of(encoder(2, 32, 4, 10)).block;
-  // Rows that come in, rows between the halves, statistics; queries, keys, values, what is mixed of them and the sums of each head; hidden units.
+  // Rows that come in, rows between the halves, statistics; queries, keys, values, what is mixed of them and
+  // the sums of each head; hidden units.
   CHECK(block.kept == 10 * (32 + 32 + 4 + 4 * 32 + 4 + 128));
   CHECK(block.kept_stream == 10 * (32 + 32 + 4 + 4));
   CHECK(block.remade == 10 * 32);
@@ -78,18 +85,22 @@ TEST_CASE("what is frozen has no backward and keeps nothing, what is cached does
   const part_work learns = work_of_layers(of, 0, 3);
   of.frozen = true;
   const part_work frozen = work_of_layers(of, 0, 3);
-  CHECK((frozen.forward_flops == learns.forward_flops && frozen.parameters == learns.parameters && frozen.group_numbers == learns.group_numbers));
-  CHECK((frozen.backward_flops() == 0 && frozen.kept == 0 && frozen.kept_stream == 0 && frozen.remade == 0 && frozen.backward_group_numbers == 0));
+  CHECK((frozen.forward_flops == learns.forward_flops && frozen.parameters == learns.parameters &&
+         frozen.group_numbers == learns.group_numbers));
+  CHECK((frozen.backward_flops() == 0 && frozen.kept == 0 && frozen.kept_stream == 0 && frozen.remade == 0 &&
+         frozen.backward_group_numbers == 0));
   CHECK(working_numbers(of) > 0);
   of.cached = true;
   const part_work cached = work_of_layers(of, 0, 3);
-  CHECK((cached.forward_flops == 0 && cached.parameters == 0 && cached.group_numbers == 0 && cached.context_numbers == 0));
+  CHECK((cached.forward_flops == 0 && cached.parameters == 0 && cached.group_numbers == 0 &&
+         cached.context_numbers == 0));
   CHECK((work_of(of).boundary == 0 && working_numbers(of) == 0));
 }
 
 TEST_CASE("a tensor group shares the work evenly where heads go round evenly") {
   tower_outline of = encoder(2, 64, 8, 16);
-  const part_work whole = work_of_part(of, tower_part::block), half = work_of_part(of, tower_part::block, {.tensor = 2}),
+  const part_work whole = work_of_part(of, tower_part::block),
+                  half = work_of_part(of, tower_part::block, {.tensor = 2}),
                   third = work_of_part(of, tower_part::block, {.tensor = 3}),
                   quarter = work_of_part(of, tower_part::block, {.context = 2, .tensor = 2});
   CHECK(half.forward_flops == doctest::Approx(whole.forward_flops / 2));

@@ -28,7 +28,9 @@ void check_refused(const char* text, const std::string& code, const std::string&
 
 }  // namespace
 
-TEST_CASE("every known cluster has a name of its own, all its rates, and wires in the order that machines have them") {
+TEST_CASE(
+    "every known cluster has a name of its own, all its rates, and wires in the order that machines have "
+    "them") {
   std::set<std::string> names;
   for (const cluster_facts& each : known_clusters) {
     CAPTURE(std::string(each.name.view()));
@@ -99,8 +101,9 @@ TEST_CASE("other names and sizes are refused") {
   check_refused("", "MT-P75", "got \"\", wanted one of");
   check_refused(" v100", "MT-P75", "wanted one of");
   check_refused(":4", "MT-P75", "wanted one of");
-  for (const char* text : {"v100:", "v100:0", "v100:-1", "v100:+1", "v100: 1", "v100:1x", "v100:1x0", "v100:x8", "v100:1x8x2", "v100:1X8", "v100:8 ",
-                           "v100:1e3", "v100:99999999999", "v100:1x99999999999"})
+  for (const char* text :
+       {"v100:", "v100:0", "v100:-1", "v100:+1", "v100: 1", "v100:1x", "v100:1x0", "v100:x8", "v100:1x8x2",
+        "v100:1X8", "v100:8 ", "v100:1e3", "v100:99999999999", "v100:1x99999999999"})
     check_refused(text, "MT-P76", "got \"" + std::string(text) + "\", wanted numbers of at least 1");
   check_refused("v100:1048577", "MT-P76", "v100:1048577 are 8388616 devices, wanted at most 1048576");
   check_refused("v100:2147483647x2147483647", "MT-P76", "are 4611686014132420609 devices");

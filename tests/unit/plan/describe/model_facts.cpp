@@ -9,8 +9,11 @@ using namespace motet;
 
 namespace {
 
-using picture = module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 4, .embedding = 8}>>;
-using words = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>;
+using picture =
+    module<"picture",
+           vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 4, .embedding = 8}>>;
+using words = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>;
 using both = model<join<info_nce, picture, module<"caption", frozen<words>>>>;
 
 }  // namespace
@@ -21,6 +24,8 @@ TEST_CASE("a model's facts are known to the compiler, in its order") {
   static_assert(facts_of<both>()[0].layers == 3 && facts_of<both>()[1].layers == 2);
   const list<module_facts> facts = facts_of<both>();
   REQUIRE(facts.size() == 2);
-  CHECK((facts[0].name.view() == "picture" && facts[0].key_heads == 4 && facts[0].attends && !facts[0].frozen));
-  CHECK((facts[1].name.view() == "caption" && facts[1].key_heads == 2 && facts[1].attends && facts[1].frozen));
+  CHECK(
+      (facts[0].name.view() == "picture" && facts[0].key_heads == 4 && facts[0].attends && !facts[0].frozen));
+  CHECK(
+      (facts[1].name.view() == "caption" && facts[1].key_heads == 2 && facts[1].attends && facts[1].frozen));
 }

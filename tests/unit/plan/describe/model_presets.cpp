@@ -16,7 +16,10 @@ void check_typed(const char* name) {
   CAPTURE(name);
   REQUIRE(find_model(name) != nullptr);
   const model_shape of = find_model(name)->make();
-  CHECK(of == model_shape_of<model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>>(name));
+  CHECK(of ==
+        model_shape_of<
+            model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>>(
+            name));
 }
 double billions(const char* name) {
   double sum = 0;
@@ -40,9 +43,10 @@ TEST_CASE("the models of train_clip are the types that it compiles") {
 
 TEST_CASE("published models are as large as their names") {
   for (const auto& [name, size] :
-       {std::pair{"clip-1.1b", 1.1}, std::pair{"clip-9.3b", 9.3}, std::pair{"clip-19.7b", 19.7}, std::pair{"coca-1.5b", 1.52},
-        std::pair{"coca-13.4b", 13.4}, std::pair{"coca-26b", 26.0}, std::pair{"lit-1.1b", 1.1}, std::pair{"lit-9.4b", 9.4},
-        std::pair{"lit-19.7b", 19.7}, std::pair{"locked-9.4b", 9.4}, std::pair{"b16", 0.15}, std::pair{"l14", 0.428}}) {
+       {std::pair{"clip-1.1b", 1.1}, std::pair{"clip-9.3b", 9.3}, std::pair{"clip-19.7b", 19.7},
+        std::pair{"coca-1.5b", 1.52}, std::pair{"coca-13.4b", 13.4}, std::pair{"coca-26b", 26.0},
+        std::pair{"lit-1.1b", 1.1}, std::pair{"lit-9.4b", 9.4}, std::pair{"lit-19.7b", 19.7},
+        std::pair{"locked-9.4b", 9.4}, std::pair{"b16", 0.15}, std::pair{"l14", 0.428}}) {
     CAPTURE(name);
     CHECK(billions(name) == doctest::Approx(size).epsilon(0.07));
   }

@@ -8,8 +8,15 @@ using namespace motet;
 
 namespace {
 
-constexpr vit_config seen{
-    .image = 32, .patch = 8, .width = 48, .layers = 4, .heads = 6, .kv_heads = 3, .embedding = 24, .patch_bias = true, .pre_norm = true};
+constexpr vit_config seen{.image = 32,
+                          .patch = 8,
+                          .width = 48,
+                          .layers = 4,
+                          .heads = 6,
+                          .kv_heads = 3,
+                          .embedding = 24,
+                          .patch_bias = true,
+                          .pre_norm = true};
 constexpr text_config read{.vocabulary = 90,
                            .context = 20,
                            .width = 32,
@@ -54,7 +61,8 @@ TEST_CASE("a text transformer that does not learn") {
   wanted.heads = 5;
   wanted.head_width = 16;
   wanted.hidden = 100;
-  wanted.gated = wanted.causal = wanted.frozen = wanted.rms = wanted.rotary = wanted.cut_vocabulary = wanted.ring = true;
+  wanted.gated = wanted.causal = wanted.frozen = wanted.rms = wanted.rotary = wanted.cut_vocabulary =
+      wanted.ring = true;
   wanted.tokens = 20;
   wanted.vocabulary = 90;
   wanted.embedding = 24;
@@ -65,11 +73,28 @@ TEST_CASE("a text transformer that does not learn") {
 }
 
 TEST_CASE("ends and experts") {
-  using mean = vit<vit_config{
-      .image = 16, .patch = 8, .width = 16, .layers = 2, .heads = 2, .embedding = 8, .pool = pool_kind::mean, .position = position_kind::sine}>;
-  using looks = vit<vit_config{.image = 16, .patch = 8, .width = 16, .layers = 2, .heads = 2, .embedding = 8, .pool = pool_kind::attention}>;
-  using sparse = text_tower<text_config{
-      .vocabulary = 30, .context = 8, .width = 16, .layers = 2, .heads = 2, .embedding = 8, .mix = {.experts = 4, .hidden = 24, .top_k = 2}}>;
+  using mean = vit<vit_config{.image = 16,
+                              .patch = 8,
+                              .width = 16,
+                              .layers = 2,
+                              .heads = 2,
+                              .embedding = 8,
+                              .pool = pool_kind::mean,
+                              .position = position_kind::sine}>;
+  using looks = vit<vit_config{.image = 16,
+                               .patch = 8,
+                               .width = 16,
+                               .layers = 2,
+                               .heads = 2,
+                               .embedding = 8,
+                               .pool = pool_kind::attention}>;
+  using sparse = text_tower<text_config{.vocabulary = 30,
+                                        .context = 8,
+                                        .width = 16,
+                                        .layers = 2,
+                                        .heads = 2,
+                                        .embedding = 8,
+                                        .mix = {.experts = 4, .hidden = 24, .top_k = 2}}>;
   constexpr tower_outline m = outline_of<mean>("m"), l = outline_of<looks>("l"), s = outline_of<sparse>("s");
   CHECK((m.end == tower_end::mean && !m.positions && !m.class_row && m.tokens == 4));
   CHECK(l.end == tower_end::attention);
@@ -87,7 +112,8 @@ TEST_CASE("a whole model, with the facts that plans are checked with") {
   const list<module_facts> typed = facts_of<pair>(), plain = facts_of(model_shape_of<pair>());
   REQUIRE(typed.size() == plain.size());
   for (index k = 0; k < typed.size(); ++k)
-    CHECK((typed[k].name == plain[k].name && typed[k].layers == plain[k].layers && typed[k].key_heads == plain[k].key_heads &&
-           typed[k].attends == plain[k].attends && typed[k].frozen == plain[k].frozen));
+    CHECK((typed[k].name == plain[k].name && typed[k].layers == plain[k].layers &&
+           typed[k].key_heads == plain[k].key_heads && typed[k].attends == plain[k].attends &&
+           typed[k].frozen == plain[k].frozen));
   for (index k = 0; k < 2; ++k) CHECK(check(model_shape_of<pair>().towers[k]).ok());
 }

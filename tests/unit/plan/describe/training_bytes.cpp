@@ -13,8 +13,10 @@ TEST_CASE("usual numbers are those of single precision with two moments") {
 }
 
 TEST_CASE("every number counts") {
-  double training_bytes::*const fields[] = {&training_bytes::weight,  &training_bytes::gradient, &training_bytes::state, &training_bytes::activation,
-                                            &training_bytes::feature, &training_bytes::kept,     &training_bytes::uncut};
+  double training_bytes::*const fields[] = {&training_bytes::weight,  &training_bytes::gradient,
+                                            &training_bytes::state,   &training_bytes::activation,
+                                            &training_bytes::feature, &training_bytes::kept,
+                                            &training_bytes::uncut};
   CHECK(sizeof(fields) / sizeof(fields[0]) * sizeof(double) == sizeof(training_bytes));
   for (double training_bytes::*const each : fields) {
     training_bytes other;

@@ -17,7 +17,8 @@ model_shape two() {
 
 }  // namespace
 
-TEST_CASE("a published system cuts its table of tokens, sums gradients at the end and sends those of features") {
+TEST_CASE(
+    "a published system cuts its table of tokens, sums gradients at the end and sends those of features") {
   search_options options;
   options.contrastive_batch = 16;
   const published_question asked(two(), plain_cluster(1, 2), 64, options);
@@ -27,7 +28,8 @@ TEST_CASE("a published system cuts its table of tokens, sums gradients at the en
   CHECK(asked.options.play.exchange_gradients);
   CHECK(published_question(two(), plain_cluster(1, 2), 64, {}).losses == 1);
   options.pins.push({.name = "one", .data = 2});
-  CHECK_THROWS_WITH_AS(published_question(two(), plain_cluster(1, 2), 64, options), doctest::Contains("MT-P87"), error);
+  CHECK_THROWS_WITH_AS(published_question(two(), plain_cluster(1, 2), 64, options),
+                       doctest::Contains("MT-P87"), error);
 }
 
 TEST_CASE("numbers of microbatches grow until each has one sample") {

@@ -22,7 +22,8 @@ model_shape model_of(const list<tower_outline>& towers) {
   out.towers = towers;
   return out;
 }
-std::string refusal(const model_shape& model, const cluster_facts& on, motet::index samples, const search_options& options = {}) {
+std::string refusal(const model_shape& model, const cluster_facts& on, motet::index samples,
+                    const search_options& options = {}) {
   try {
     search_distmm(model, on, samples, options);
   } catch (const error& problem) {
@@ -65,7 +66,8 @@ TEST_CASE("towers have ranks of their own, tensor groups stay in nodes, and noth
     CAPTURE(samples);
     cluster_facts on = wired_cluster(3, 4);
     on.device.memory_bytes = 4e9;
-    const model_shape model = model_of({hundred_million("large", 5, 256), hundred_million("small", 1), hundred_million("middle", 2)});
+    const model_shape model = model_of(
+        {hundred_million("large", 5, 256), hundred_million("small", 1), hundred_million("middle", 2)});
     const search_result found = search_distmm(model, on, samples);
     CHECK(found.considered > found.simulated);
     for (const ranked_plan& each : found.plans) {
@@ -82,7 +84,8 @@ TEST_CASE("towers have ranks of their own, tensor groups stay in nodes, and noth
     }
     CHECK(found.plans[0].how.modules[0].on.split().tensor == 4);
     CHECK(found.plans[0].how.modules[1].on.split().tensor == 1);
-    for (motet::index i = 1; i < found.plans.size(); ++i) CHECK(found.plans[i].gives.step_seconds >= found.plans[i - 1].gives.step_seconds);
+    for (motet::index i = 1; i < found.plans.size(); ++i)
+      CHECK(found.plans[i].gives.step_seconds >= found.plans[i - 1].gives.step_seconds);
   }
 }
 
@@ -110,7 +113,8 @@ TEST_CASE("no other numbers of replicas are faster") {
       made.modules.push(on_ranks("other", one, {.data = other}));
       plan_estimate gives;
       CHECK(estimate(made, asked.model, on, {}, 64, gives, asked.options.play).ok());
-      CHECK(best <= gives.step_seconds * 1.02);  // the balancer knows neither joins nor who shares a node's way out
+      // the balancer knows neither joins nor who shares a node's way out
+      CHECK(best <= gives.step_seconds * 1.02);
       ++tried;
     }
   }

@@ -27,7 +27,8 @@ double parameters(const model_shape& of) {
   for (const tower_outline& each : of.towers) sum += parameters_of(each);
   return sum;
 }
-std::string refusal(const model_shape& model, const cluster_facts& on, motet::index samples, const search_options& options = {}) {
+std::string refusal(const model_shape& model, const cluster_facts& on, motet::index samples,
+                    const search_options& options = {}) {
   try {
     search_megatron(model, on, samples, options);
   } catch (const error& problem) {
@@ -101,7 +102,8 @@ TEST_CASE("a frozen tower needs its weights alone, and fewer samples than device
   model_shape model = pair_of(4, 1);
   model.towers[0].frozen = true;
   cluster_facts on = wired_cluster(1, 8);
-  on.device.memory_bytes = (4 * parameters_of(model.towers[0]) + 16 * parameters_of(model.towers[1])) / 0.79 + 1e8;
+  on.device.memory_bytes =
+      (4 * parameters_of(model.towers[0]) + 16 * parameters_of(model.towers[1])) / 0.79 + 1e8;
   const search_result found = search_megatron(model, on, 4);
   CHECK(found.plans[0].how.modules[0].on.split() == degrees{1, 4, 1, 1});
   CHECK(found.plans[0].how.modules[0].stash == -1);

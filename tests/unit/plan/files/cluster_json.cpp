@@ -25,11 +25,15 @@ const std::string everything = R"({
   "between": {"latency": 20e-6, "bytes_per_second": 12.5e9, "of_device": 6e9},
   "bytes": {"weight": 2, "gradient": 3, "state": 12, "activation": 4, "feature": 8, "kept": 1.5, "uncut": 0.25}
 })";
-const std::string alone = R"({"device": {"single_flops": 1e12, "memory_bytes": 8e9, "bytes_per_second": 100e9}})";
-const std::string like = R"({"like": "h100:2x4", "name": "old cables", "between": {"bytes_per_second": 1.25e9}})";
+const std::string alone =
+    R"({"device": {"single_flops": 1e12, "memory_bytes": 8e9, "bytes_per_second": 100e9}})";
+const std::string like =
+    R"({"like": "h100:2x4", "name": "old cables", "between": {"bytes_per_second": 1.25e9}})";
 
 void check_refused(const std::string& text, const std::string& code, const std::string& says) {
-  laws::check_refused([](const std::string& from, const std::string& path) { static_cast<void>(parse_cluster(from, path)); }, text, code, says);
+  laws::check_refused(
+      [](const std::string& from, const std::string& path) { static_cast<void>(parse_cluster(from, path)); },
+      text, code, says);
 }
 
 }  // namespace
@@ -63,9 +67,12 @@ TEST_CASE("a file may say only what differs from a known cluster") {
   wanted.device.products.best = 0.5;
   wanted.nodes = 16;
   wanted.bytes.state = 0;
-  CHECK(parse_cluster(
-            with(like, "{\"like\"", R"({"nodes": 16, "bytes": {"state": 0}, "device": {"memory_bytes": 40e9, "products": {"best": 0.5}}, "like")"),
-            "") == wanted);
+  CHECK(
+      parse_cluster(
+          with(
+              like, "{\"like\"",
+              R"({"nodes": 16, "bytes": {"state": 0}, "device": {"memory_bytes": 40e9, "products": {"best": 0.5}}, "like")"),
+          "") == wanted);
 }
 
 TEST_CASE("what is written is read again, and short") {
@@ -89,9 +96,13 @@ TEST_CASE("what is written is read again, and short") {
     const auto rate = [&] { return 1 + roll.part() * std::pow(10.0, roll.between(0, 20)); };
     cluster_facts any;
     any.name = roll.below(2) == 0 ? label() : label("any");
-    any.device = {
-        roll.below(2) == 0 ? "" : "thing",   rate(), rate(), rate(), rate(), {1e-6 + 0.9 * roll.part(), roll.part() * 1e6, roll.part() * 1e6},
-        roll.below(2) == 0 ? 0 : roll.part()};
+    any.device = {roll.below(2) == 0 ? "" : "thing",
+                  rate(),
+                  rate(),
+                  rate(),
+                  rate(),
+                  {1e-6 + 0.9 * roll.part(), roll.part() * 1e6, roll.part() * 1e6},
+                  roll.below(2) == 0 ? 0 : roll.part()};
     any.nodes = roll.between(1, 1000);
     any.devices_per_node = roll.between(1, 1000);
     if (any.devices_per_node > 1 || roll.below(2) == 0) any.inside = {roll.part(), rate()};
@@ -103,7 +114,8 @@ TEST_CASE("what is written is read again, and short") {
 }
 
 TEST_CASE("from a file, whose name is told, or by name") {
-  const auto path = std::filesystem::temp_directory_path() / ("motet_cluster_" + std::to_string(::getpid()) + ".json");
+  const auto path =
+      std::filesystem::temp_directory_path() / ("motet_cluster_" + std::to_string(::getpid()) + ".json");
   write_file(path, everything);
   CHECK(load_cluster(path) == parse_cluster(everything, ""));
   CHECK(choose_cluster(path.string()) == parse_cluster(everything, ""));
@@ -121,24 +133,35 @@ TEST_CASE("what is no cluster is refused, with the path of what is wrong") {
   check_refused("{}", "MT-P71", "device is missing");
   check_refused(with(everything, "\"nodes\"", "\"node\""), "MT-P70",
                 "node; wanted one of name, like, nodes, devices_per_node, device, inside, between, bytes");
-  check_refused(with(everything, "\"half_flops\"", "\"bf16_flops\""), "MT-P70", "device.bf16_flops; wanted one of name, half_flops, single_flops");
-  check_refused(with(everything, "\"best\"", "\"top\""), "MT-P70", "device.products.top; wanted one of best, half_rows, half_columns");
-  check_refused(with(everything, "\"of_device\"", "\"each\""), "MT-P70", "between.each; wanted one of latency, bytes_per_second, of_device");
-  check_refused(with(everything, "\"latency\": 4e-6", "\"of_device\": 4e9"), "MT-P70", "inside.of_device; wanted one of latency, bytes_per_second");
+  check_refused(with(everything, "\"half_flops\"", "\"bf16_flops\""), "MT-P70",
+                "device.bf16_flops; wanted one of name, half_flops, single_flops");
+  check_refused(with(everything, "\"best\"", "\"top\""), "MT-P70",
+                "device.products.top; wanted one of best, half_rows, half_columns");
+  check_refused(with(everything, "\"of_device\"", "\"each\""), "MT-P70",
+                "between.each; wanted one of latency, bytes_per_second, of_device");
+  check_refused(with(everything, "\"latency\": 4e-6", "\"of_device\": 4e9"), "MT-P70",
+                "inside.of_device; wanted one of latency, bytes_per_second");
   check_refused(with(everything, "\"kept\"", "\"keeps\""), "MT-P70",
                 "bytes.keeps; wanted one of weight, gradient, state, activation, feature, kept, uncut");
-  check_refused(with(everything, "4e-6, \"bytes_per_second\": 25e9", "4e-6"), "MT-P71", "inside.bytes_per_second is missing");
-  check_refused(with(everything, "\"single_flops\": 20e12, ", ""), "MT-P71", "device.single_flops is missing");
+  check_refused(with(everything, "4e-6, \"bytes_per_second\": 25e9", "4e-6"), "MT-P71",
+                "inside.bytes_per_second is missing");
+  check_refused(with(everything, "\"single_flops\": 20e12, ", ""), "MT-P71",
+                "device.single_flops is missing");
   check_refused(with(everything, "\"memory_bytes\": 24e9, ", ""), "MT-P71", "device.memory_bytes is missing");
   check_refused(R"({"nodes": 2, )" + alone.substr(1), "MT-P71", "between is missing");
   check_refused(R"({"devices_per_node": 2, )" + alone.substr(1), "MT-P71", "inside is missing");
-  check_refused(with(everything, "\"nodes\": 4", "\"nodes\": 4.0"), "MT-P71", "nodes is a number, wanted an integer");
-  check_refused(with(everything, "100e12", "\"100e12\""), "MT-P71", "device.half_flops is a string, wanted a number");
+  check_refused(with(everything, "\"nodes\": 4", "\"nodes\": 4.0"), "MT-P71",
+                "nodes is a number, wanted an integer");
+  check_refused(with(everything, "100e12", "\"100e12\""), "MT-P71",
+                "device.half_flops is a string, wanted a number");
   check_refused(with(everything, "\"gpu\"", "8"), "MT-P71", "device.name is an integer, wanted a name");
-  check_refused(with(everything, "two rooms", "two rooms and a hall"), "MT-P71", "name has a name of 20 letters, wanted 1 to 15");
-  check_refused(with(everything, R"({"latency": 4e-6, "bytes_per_second": 25e9})", "25e9"), "MT-P71", "inside is a number, wanted an object");
+  check_refused(with(everything, "two rooms", "two rooms and a hall"), "MT-P71",
+                "name has a name of 20 letters, wanted 1 to 15");
+  check_refused(with(everything, R"({"latency": 4e-6, "bytes_per_second": 25e9})", "25e9"), "MT-P71",
+                "inside is a number, wanted an object");
   check_refused(R"({"like": 100})", "MT-P71", "like is an integer, wanted the name of a cluster");
-  check_refused(R"({"like": "v200"})", "MT-P75", "got \"v200\", wanted one of v100, a100, h100, h200, laptop");
+  check_refused(R"({"like": "v200"})", "MT-P75",
+                "got \"v200\", wanted one of v100, a100, h100, h200, laptop");
   check_refused(R"({"like": "v100:0"})", "MT-P76", "got \"v100:0\"");
 }
 
@@ -158,16 +181,22 @@ TEST_CASE("numbers that no machine has are refused with their range") {
   check_refused(with(everything, "5e-6", "-5e-6"), "MT-P77", "device.launch_seconds is -5e-06");
   check_refused(with(everything, "0.7", "1.5"), "MT-P77", "device.products.best is 1.5");
   check_refused(with(everything, "0.7", "0"), "MT-P77", "device.products.best is 0");
-  check_refused(with(everything, "\"weight\": 2", "\"weight\": 1025"), "MT-P77", "bytes.weight is 1025, wanted 0.0 to 1024.0");
-  check_refused(with(everything, "\"uncut\": 0.25", "\"uncut\": 1.25"), "MT-P77", "bytes.uncut is 1.25, wanted 0.0 to 1.0");
+  check_refused(with(everything, "\"weight\": 2", "\"weight\": 1025"), "MT-P77",
+                "bytes.weight is 1025, wanted 0.0 to 1024.0");
+  check_refused(with(everything, "\"uncut\": 0.25", "\"uncut\": 1.25"), "MT-P77",
+                "bytes.uncut is 1.25, wanted 0.0 to 1.0");
   check_refused(with(everything, "96", "-1"), "MT-P77", "device.products.half_rows is -1");
-  check_refused(with(everything, "\"nodes\": 4", "\"nodes\": 0"), "MT-P77", "nodes is 0, wanted 1 to 1048576");
-  check_refused(with(everything, "\"nodes\": 4", "\"nodes\": 18446744073709551615"), "MT-P77", "nodes is 18446744073709551615");
-  check_refused(with(everything, "\"devices_per_node\": 2", "\"devices_per_node\": -2"), "MT-P77", "devices_per_node is -2, wanted 1 to 1048576");
+  check_refused(with(everything, "\"nodes\": 4", "\"nodes\": 0"), "MT-P77",
+                "nodes is 0, wanted 1 to 1048576");
+  check_refused(with(everything, "\"nodes\": 4", "\"nodes\": 18446744073709551615"), "MT-P77",
+                "nodes is 18446744073709551615");
+  check_refused(with(everything, "\"devices_per_node\": 2", "\"devices_per_node\": -2"), "MT-P77",
+                "devices_per_node is -2, wanted 1 to 1048576");
   check_refused(with(everything, "\"nodes\": 4", "\"nodes\": 1048576"), "MT-P76",
                 "nodes x devices_per_node are 2097152 devices, wanted at most 1048576");
   // Even the largest and the slowest that is legal gives numbers.
-  CHECK(fuzz_cluster_json(R"({"nodes": 1048576, "device": {"single_flops": 1, "memory_bytes": 1, "bytes_per_second": 1},
+  CHECK(fuzz_cluster_json(
+            R"({"nodes": 1048576, "device": {"single_flops": 1, "memory_bytes": 1, "bytes_per_second": 1},
                               "between": {"latency": 60, "bytes_per_second": 1}})") == 1);
 }
 
@@ -178,13 +207,15 @@ TEST_CASE("damaged clusters are refused or read, never worse") {
   CHECK(counts[0] > 1000);
   // Other numbers in the same places are clusters more often.
   laws::dice roll(43);
-  constexpr const char* numbers[] = {"0", "1", "2", "-1", "1048576", "1e21", "1e-300", "99999999999999999999", "0.1", "60", "true"};
+  constexpr const char* numbers[] = {
+      "0", "1", "2", "-1", "1048576", "1e21", "1e-300", "99999999999999999999", "0.1", "60", "true"};
   for (int n = 0; n < 3000; ++n) {
     std::string text = seeds[static_cast<std::size_t>(roll.below(3))];
     for (int changes = roll.between(1, 3); changes > 0; --changes) {
       std::size_t at = static_cast<std::size_t>(roll.below(std::ssize(text)));
       while (at + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) == 0) ++at;
-      if (std::isdigit(static_cast<unsigned char>(text[at])) != 0) text.replace(at, 1, numbers[roll.below(11)]);
+      if (std::isdigit(static_cast<unsigned char>(text[at])) != 0)
+        text.replace(at, 1, numbers[roll.below(11)]);
     }
     ++counts[fuzz_cluster_json(text)];
   }

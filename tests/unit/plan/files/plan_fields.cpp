@@ -17,20 +17,28 @@ TEST_CASE("fields are read if they are there, and checked for kind and range") {
   fields.read("balanced", balanced);
   CHECK((stages == 3 && zero == 7 && !balanced));
   std::string paths;
-  fields.each("ranks", [&](const json& item, const std::string& path) { paths += path + "=" + write_json(item) + " "; });
+  fields.each("ranks", [&](const json& item, const std::string& path) {
+    paths += path + "=" + write_json(item) + " ";
+  });
   CHECK(paths == "modules.picture.ranks[0]=1 modules.picture.ranks[1]=2 ");
   fields.each("zero", [&](const json&, const std::string&) { FAIL("it is not there"); });
-  CHECK_THROWS_WITH_AS(fields.read("stages", stages, 4, 8), doctest::Contains("modules.picture.stages is 3, wanted 4 to 8"), error);
-  CHECK_THROWS_WITH_AS(fields.read("balanced", stages, 4, 8), doctest::Contains("modules.picture.balanced is a boolean, wanted an integer"), error);
-  CHECK_THROWS_WITH_AS(fields.read("stages", balanced), doctest::Contains("modules.picture.stages is an integer, wanted true or false"), error);
+  CHECK_THROWS_WITH_AS(fields.read("stages", stages, 4, 8),
+                       doctest::Contains("modules.picture.stages is 3, wanted 4 to 8"), error);
+  CHECK_THROWS_WITH_AS(fields.read("balanced", stages, 4, 8),
+                       doctest::Contains("modules.picture.balanced is a boolean, wanted an integer"), error);
+  CHECK_THROWS_WITH_AS(fields.read("stages", balanced),
+                       doctest::Contains("modules.picture.stages is an integer, wanted true or false"),
+                       error);
   CHECK_THROWS_WITH_AS(fields.at("zero"), doctest::Contains("modules.picture.zero is missing"), error);
 }
 
 TEST_CASE("fields that nobody knows are refused at once") {
-  CHECK_THROWS_WITH_AS(plan_fields(read_json(R"({"stage": 3})"), "", {"stages", "zero"}), doctest::Contains("stage; wanted one of stages, zero"),
-                       error);
-  CHECK_THROWS_WITH_AS(plan_fields(read_json("3"), "", {}), doctest::Contains("the plan is an integer, wanted an object"), error);
-  CHECK_THROWS_WITH_AS(plan_fields(read_json("3"), "cluster", {}), doctest::Contains("cluster is an integer, wanted an object"), error);
+  CHECK_THROWS_WITH_AS(plan_fields(read_json(R"({"stage": 3})"), "", {"stages", "zero"}),
+                       doctest::Contains("stage; wanted one of stages, zero"), error);
+  CHECK_THROWS_WITH_AS(plan_fields(read_json("3"), "", {}),
+                       doctest::Contains("the plan is an integer, wanted an object"), error);
+  CHECK_THROWS_WITH_AS(plan_fields(read_json("3"), "cluster", {}),
+                       doctest::Contains("cluster is an integer, wanted an object"), error);
 }
 
 TEST_CASE("names are short") {

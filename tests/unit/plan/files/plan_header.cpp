@@ -21,14 +21,18 @@ plan read_back(const std::string& text) {
   std::smatch found;
   const auto numbers = [](std::string words, auto push) {
     static const std::regex one("-?[0-9]+");
-    for (std::sregex_iterator each(words.begin(), words.end(), one), end; each != end; ++each) push(std::stoi(each->str()));
+    for (std::sregex_iterator each(words.begin(), words.end(), one), end; each != end; ++each)
+      push(std::stoi(each->str()));
   };
   const auto split_of = [](const std::string& words) {
     degrees split;
-    const std::pair<const char*, std::int32_t*> ways[] = {
-        {".stages = ", &split.stages}, {".data = ", &split.data}, {".context = ", &split.context}, {".tensor = ", &split.tensor}};
+    const std::pair<const char*, std::int32_t*> ways[] = {{".stages = ", &split.stages},
+                                                          {".data = ", &split.data},
+                                                          {".context = ", &split.context},
+                                                          {".tensor = ", &split.tensor}};
     for (const auto& [name, into] : ways)
-      if (const std::size_t at = words.find(name); at != std::string::npos) *into = std::stoi(words.substr(at + std::string(name).size()));
+      if (const std::size_t at = words.find(name); at != std::string::npos)
+        *into = std::stoi(words.substr(at + std::string(name).size()));
     return split;
   };
   std::string statement;
@@ -37,17 +41,20 @@ plan read_back(const std::string& text) {
       statement += c;
       continue;
     }
-    static const std::regex cluster(R"(cluster = \{\.ranks = (\d+)(?:, \.ranks_per_node = (\d+))?(, \.tensor_may_cross_nodes = true)?\})");
+    static const std::regex cluster(
+        R"(cluster = \{\.ranks = (\d+)(?:, \.ranks_per_node = (\d+))?(, \.tensor_may_cross_nodes = true)?\})");
     static const std::regex schedule(R"x(schedule = "(\w+)")x");
     static const std::regex pushed(R"x(on_ranks\("(\w+)", (\d+), motet::degrees\{(.*)\}(?:, (\d+))?\)\))x");
-    static const std::regex mesh_of(R"(\[(\d+)\]\.on = motet::mesh\(motet::degrees\{(.*)\},\s*\{([^}]*)\}\))");
+    static const std::regex mesh_of(
+        R"(\[(\d+)\]\.on = motet::mesh\(motet::degrees\{(.*)\},\s*\{([^}]*)\}\))");
     static const std::regex field(R"(\[(\d+)\]\.(\w+) = (\{?[-\w, \n]+\}?)$)");
     if (std::regex_search(statement, found, cluster)) {
       out.cluster = {std::stoi(found[1]), found[2].matched ? std::stoi(found[2]) : 0, found[3].matched};
     } else if (std::regex_search(statement, found, schedule)) {
       out.schedule = label(found[1].str());
     } else if (std::regex_search(statement, found, pushed)) {
-      out.modules.push(on_ranks(label(found[1].str()), std::stoi(found[2]), split_of(found[3]), found[4].matched ? std::stoi(found[4]) : 1));
+      out.modules.push(on_ranks(label(found[1].str()), std::stoi(found[2]), split_of(found[3]),
+                                found[4].matched ? std::stoi(found[4]) : 1));
     } else if (std::regex_search(statement, found, mesh_of)) {
       list<std::int32_t> ranks;
       numbers(found[3], [&](int each) { ranks.push(each); });
@@ -55,12 +62,16 @@ plan read_back(const std::string& text) {
     } else if (std::regex_search(statement, found, field)) {
       module_plan& own = out.modules[std::stoi(found[1])];
       const std::string name = found[2], value = found[3];
-      const std::pair<const char*, int*> counts[] = {
-          {"chunks", &own.chunks}, {"group", &own.group}, {"stash", &own.stash}, {"ahead", &own.ahead}, {"zero", &own.zero}};
+      const std::pair<const char*, int*> counts[] = {{"chunks", &own.chunks},
+                                                     {"group", &own.group},
+                                                     {"stash", &own.stash},
+                                                     {"ahead", &own.ahead},
+                                                     {"zero", &own.zero}};
       for (const auto& [known, into] : counts)
         if (name == known) *into = std::stoi(value);
       if (name == "layers") numbers(value, [&](int each) { own.layers.push(each); });
-      if (name == "remade") numbers(value, [&](int each) { own.remade.push(static_cast<std::uint8_t>(each)); });
+      if (name == "remade")
+        numbers(value, [&](int each) { own.remade.push(static_cast<std::uint8_t>(each)); });
       if (name == "balanced") own.balanced = value == "true";
     }
     statement.clear();
@@ -68,7 +79,9 @@ plan read_back(const std::string& text) {
   return out;
 }
 
-std::string stored(const char* name) { return std::string(mapped_file(std::string(MOTET_TEST_DATA) + "/plan/" + name).text()); }
+std::string stored(const char* name) {
+  return std::string(mapped_file(std::string(MOTET_TEST_DATA) + "/plan/" + name).text());
+}
 std::string refusal(const std::string& name) {
   try {
     plan_header({}, {.name = name});
@@ -78,7 +91,9 @@ std::string refusal(const std::string& name) {
   return "";
 }
 
-constexpr list<module_facts> towers() { return {{.name = "picture", .layers = 4, .key_heads = 4}, {.name = "caption", .layers = 2, .key_heads = 4}}; }
+constexpr list<module_facts> towers() {
+  return {{.name = "picture", .layers = 4, .key_heads = 4}, {.name = "caption", .layers = 2, .key_heads = 4}};
+}
 
 }  // namespace
 
@@ -89,8 +104,9 @@ static_assert(heavy_on_seven_batch == 64);
 
 TEST_CASE("a header is the text that was compiled here") {
   CHECK(plan_header(train_clip::catalogue::heavy_7(),
-                    {.name = "heavy_on_seven", .about = "Two towers on seven ranks.\nMade by plan_header(), compared by its test.", .samples = 64}) ==
-        stored("heavy_on_seven.h"));
+                    {.name = "heavy_on_seven",
+                     .about = "Two towers on seven ranks.\nMade by plan_header(), compared by its test.",
+                     .samples = 64}) == stored("heavy_on_seven.h"));
   CHECK(plan_header(every_field(), {.name = "every_field"}) == stored("every_field.h"));
 }
 
@@ -101,8 +117,10 @@ TEST_CASE("every field and odd names come through the compiler") {
   const module_plan& own = of.modules[0];
   CHECK(own.name.view() == "a \"\\\a\303\251 tower");
   CHECK(own.on == mesh::from(5, degrees{2, 3, 2, 4}));
-  CHECK((own.chunks == 2 && own.layers == list<motet::index>{1, 1, 1, 1} && own.remade == list<std::uint8_t>{1, 0, 1, 0}));
-  CHECK((own.microbatches == 8 && own.group == 4 && own.stash == 2 && own.ahead == 1 && own.zero == 1 && !own.balanced));
+  CHECK((own.chunks == 2 && own.layers == list<motet::index>{1, 1, 1, 1} &&
+         own.remade == list<std::uint8_t>{1, 0, 1, 0}));
+  CHECK((own.microbatches == 8 && own.group == 4 && own.stash == 2 && own.ahead == 1 && own.zero == 1 &&
+         !own.balanced));
   CHECK((of.modules[1].on.split() == degrees{.data = 40} && of.modules[1].on.ranks()[39] == 78));
   CHECK(of.modules[2].on == mesh(degrees{}, {63}));
 }
@@ -115,7 +133,8 @@ TEST_CASE("any plan, read back from its text") {
     CAPTURE(text);
     CHECK(read_back(text) == of);
   }
-  for (const train_clip::named_plan& each : train_clip::plans) CHECK(read_back(plan_header(each.make())) == each.make());
+  for (const train_clip::named_plan& each : train_clip::plans)
+    CHECK(read_back(plan_header(each.make())) == each.make());
 }
 
 TEST_CASE("names") {

@@ -33,7 +33,9 @@ const std::string everything = R"({
 })";
 
 void check_refused(const std::string& text, const std::string& code, const std::string& says) {
-  laws::check_refused([](const std::string& from, const std::string& path) { static_cast<void>(parse_plan(from, path)); }, text, code, says);
+  laws::check_refused(
+      [](const std::string& from, const std::string& path) { static_cast<void>(parse_plan(from, path)); },
+      text, code, says);
 }
 
 }  // namespace
@@ -42,7 +44,8 @@ TEST_CASE("a plan is read by the names of its modules, and what is left out keep
   const plan of = parse_plan(apart, "apart");
   CHECK((of.cluster == cluster_shape{.ranks = 7} && of.schedule.view() == "batch_sync"));
   REQUIRE(of.modules.size() == 2);
-  module_plan picture = on_ranks("picture", 0, degrees{.stages = 2, .tensor = 2}, 8), caption = on_ranks("caption", 4, degrees{.data = 3}, 4);
+  module_plan picture = on_ranks("picture", 0, degrees{.stages = 2, .tensor = 2}, 8),
+              caption = on_ranks("caption", 4, degrees{.data = 3}, 4);
   picture.group = 4;
   picture.stash = 2;
   caption.group = 2;
@@ -54,18 +57,24 @@ TEST_CASE("every field is read") {
   CHECK((of.cluster == cluster_shape{64, 8, true} && of.schedule.view() == "gpipe"));
   const module_plan& own = of.modules[0];
   CHECK(own.on == mesh::from(5, degrees{2, 3, 2, 4}));
-  CHECK((own.chunks == 2 && own.layers == list<motet::index>{1, 1, 1, 1} && own.remade == list<std::uint8_t>{1, 0, 1, 0}));
-  CHECK((own.microbatches == 8 && own.group == 4 && own.stash == 2 && own.ahead == 1 && own.zero == 1 && !own.balanced));
-  CHECK((of.modules[1].on == mesh(degrees{}, {63}) && of.modules[1].microbatches == 1 && of.modules[1].balanced));
+  CHECK((own.chunks == 2 && own.layers == list<motet::index>{1, 1, 1, 1} &&
+         own.remade == list<std::uint8_t>{1, 0, 1, 0}));
+  CHECK((own.microbatches == 8 && own.group == 4 && own.stash == 2 && own.ahead == 1 && own.zero == 1 &&
+         !own.balanced));
+  CHECK((of.modules[1].on == mesh(degrees{}, {63}) && of.modules[1].microbatches == 1 &&
+         of.modules[1].balanced));
 }
 
 TEST_CASE("what is written is read again, and short") {
   CHECK(parse_plan(format_plan(parse_plan(everything, "")), "") == parse_plan(everything, ""));
-  CHECK(write_json(plan_json(parse_plan(apart, ""))) ==
-        R"({"cluster": {"ranks": 7}, "schedule": "batch_sync", "modules": {)"
-        R"("picture": {"degrees": {"stages": 2, "tensor": 2}, "ranks": {"first": 0}, "microbatches": 8, "group": 4, "stash": 2}, )"
-        R"("caption": {"degrees": {"data": 3}, "ranks": {"first": 4}, "microbatches": 4, "group": 2}}})");
-  CHECK(format_plan(parse_plan(R"({"cluster": {"ranks": 1}, "modules": {"a": {"ranks": [0]}, "b": {"ranks": [0], "zero": 1}}})", "")) == R"({
+  CHECK(
+      write_json(plan_json(parse_plan(apart, ""))) ==
+      R"({"cluster": {"ranks": 7}, "schedule": "batch_sync", "modules": {)"
+      R"("picture": {"degrees": {"stages": 2, "tensor": 2}, "ranks": {"first": 0}, "microbatches": 8, "group": 4, "stash": 2}, )"
+      R"("caption": {"degrees": {"data": 3}, "ranks": {"first": 4}, "microbatches": 4, "group": 2}}})");
+  CHECK(format_plan(parse_plan(
+            R"({"cluster": {"ranks": 1}, "modules": {"a": {"ranks": [0]}, "b": {"ranks": [0], "zero": 1}}})",
+            "")) == R"({
   "cluster": {"ranks": 1},
   "schedule": "batch_sync",
   "modules": {
@@ -79,11 +88,13 @@ TEST_CASE("what is written is read again, and short") {
     const plan of = random_plan(roll, tower_facts());
     REQUIRE(parse_plan(format_plan(of), "again") == of);
   }
-  for (const train_clip::named_plan& each : train_clip::plans) CHECK(parse_plan(format_plan(each.make()), "again") == each.make());
+  for (const train_clip::named_plan& each : train_clip::plans)
+    CHECK(parse_plan(format_plan(each.make()), "again") == each.make());
 }
 
 TEST_CASE("from a file, whose name is told") {
-  const auto path = std::filesystem::temp_directory_path() / ("motet_plan_" + std::to_string(::getpid()) + ".json");
+  const auto path =
+      std::filesystem::temp_directory_path() / ("motet_plan_" + std::to_string(::getpid()) + ".json");
   write_file(path, apart);
   CHECK(load_plan(path) == parse_plan(apart, ""));
   write_file(path, "{");
@@ -97,38 +108,58 @@ TEST_CASE("what is no plan is refused, with the path of what is wrong") {
   check_refused("[]", "MT-P71", "the plan is an array, wanted an object");
   check_refused("{}", "MT-P71", "cluster is missing");
   check_refused(R"({"cluster": {"ranks": 2}})", "MT-P71", "modules is missing");
-  check_refused(with(apart, "\"cluster\": {\"ranks\": 7}", "\"cluster\": {}"), "MT-P71", "cluster.ranks is missing");
-  check_refused(with(apart, "\"cluster\": {\"ranks\": 7}", "\"cluster\": 7"), "MT-P71", "cluster is an integer, wanted an object");
-  check_refused(with(apart, "\"ranks\": 7", "\"ranks\": \"7\""), "MT-P71", "cluster.ranks is a string, wanted an integer");
-  check_refused(with(apart, "\"ranks\": 7", "\"ranks\": 7.0"), "MT-P71", "cluster.ranks is a number, wanted an integer");
-  check_refused(with(apart, "\"ranks\": 7", "\"ranks\": 0"), "MT-P72", "cluster.ranks is 0, wanted 1 to 1048576");
-  check_refused(with(apart, "\"ranks\": 7", "\"ranks\": 18446744073709551615"), "MT-P72", "cluster.ranks is 18446744073709551615");
+  check_refused(with(apart, "\"cluster\": {\"ranks\": 7}", "\"cluster\": {}"), "MT-P71",
+                "cluster.ranks is missing");
+  check_refused(with(apart, "\"cluster\": {\"ranks\": 7}", "\"cluster\": 7"), "MT-P71",
+                "cluster is an integer, wanted an object");
+  check_refused(with(apart, "\"ranks\": 7", "\"ranks\": \"7\""), "MT-P71",
+                "cluster.ranks is a string, wanted an integer");
+  check_refused(with(apart, "\"ranks\": 7", "\"ranks\": 7.0"), "MT-P71",
+                "cluster.ranks is a number, wanted an integer");
+  check_refused(with(apart, "\"ranks\": 7", "\"ranks\": 0"), "MT-P72",
+                "cluster.ranks is 0, wanted 1 to 1048576");
+  check_refused(with(apart, "\"ranks\": 7", "\"ranks\": 18446744073709551615"), "MT-P72",
+                "cluster.ranks is 18446744073709551615");
   check_refused(with(apart, "\"ranks\": 7", "\"ranks\": 7, \"nodes\": 2"), "MT-P70",
                 "cluster.nodes; wanted one of ranks, ranks_per_node, tensor_may_cross_nodes");
-  check_refused(with(apart, "\"modules\"", "\"schedule\": 1, \"modules\""), "MT-P71", "schedule is an integer");
-  check_refused(with(apart, "\"modules\"", "\"schedule\": \"one_forward_one_backward\", \"modules\""), "MT-P71", "wanted 1 to 15");
-  check_refused(with(apart, "\"modules\"", "\"batch\": 4, \"modules\""), "MT-P70", "batch; wanted one of cluster, schedule, modules");
-  check_refused(R"({"cluster": {"ranks": 1}, "modules": []})", "MT-P71", "modules is an array, wanted an object");
-  check_refused(R"({"cluster": {"ranks": 1}, "modules": {"picture": 1}})", "MT-P71", "modules.picture is an integer");
-  check_refused(R"({"cluster": {"ranks": 1}, "modules": {"picture": {}}})", "MT-P71", "modules.picture.ranks is missing");
+  check_refused(with(apart, "\"modules\"", "\"schedule\": 1, \"modules\""), "MT-P71",
+                "schedule is an integer");
+  check_refused(with(apart, "\"modules\"", "\"schedule\": \"one_forward_one_backward\", \"modules\""),
+                "MT-P71", "wanted 1 to 15");
+  check_refused(with(apart, "\"modules\"", "\"batch\": 4, \"modules\""), "MT-P70",
+                "batch; wanted one of cluster, schedule, modules");
+  check_refused(R"({"cluster": {"ranks": 1}, "modules": []})", "MT-P71",
+                "modules is an array, wanted an object");
+  check_refused(R"({"cluster": {"ranks": 1}, "modules": {"picture": 1}})", "MT-P71",
+                "modules.picture is an integer");
+  check_refused(R"({"cluster": {"ranks": 1}, "modules": {"picture": {}}})", "MT-P71",
+                "modules.picture.ranks is missing");
   check_refused(R"({"cluster": {"ranks": 1}, "modules": {"": {}}})", "MT-P71", "a name of 0 letters");
-  check_refused(R"({"cluster": {"ranks": 1}, "modules": {"a\u0000b": {"ranks": [0]}}})", "MT-P71", "a name of 3 letters");
+  check_refused(R"({"cluster": {"ranks": 1}, "modules": {"a\u0000b": {"ranks": [0]}}})", "MT-P71",
+                "a name of 3 letters");
   check_refused(with(apart, "\"tensor\": 2", "\"tensors\": 2"), "MT-P70",
                 "modules.picture.degrees.tensors; wanted one of stages, data, context, tensor");
-  check_refused(with(apart, "\"tensor\": 2", "\"tensor\": 0"), "MT-P72", "modules.picture.degrees.tensor is 0, wanted 1 to");
-  check_refused(with(apart, "\"stages\": 2, \"tensor\": 2", "\"stages\": 1048576, \"tensor\": 1048576"), "MT-P72",
-                "modules.picture.degrees multiply");
-  check_refused(with(apart, "\"stash\": 2", "\"stash\": -2"), "MT-P72", "modules.picture.stash is -2, wanted -1 to");
+  check_refused(with(apart, "\"tensor\": 2", "\"tensor\": 0"), "MT-P72",
+                "modules.picture.degrees.tensor is 0, wanted 1 to");
+  check_refused(with(apart, "\"stages\": 2, \"tensor\": 2", "\"stages\": 1048576, \"tensor\": 1048576"),
+                "MT-P72", "modules.picture.degrees multiply");
+  check_refused(with(apart, "\"stash\": 2", "\"stash\": -2"), "MT-P72",
+                "modules.picture.stash is -2, wanted -1 to");
   check_refused(with(apart, "\"stash\": 2", "\"stashed\": 2"), "MT-P70", "modules.picture.stashed");
-  check_refused(with(apart, "[4, 5, 6]", "[4, 5, true]"), "MT-P71", "modules.caption.ranks[2] is a boolean, wanted an integer");
+  check_refused(with(apart, "[4, 5, 6]", "[4, 5, true]"), "MT-P71",
+                "modules.caption.ranks[2] is a boolean, wanted an integer");
   check_refused(with(apart, "[4, 5, 6]", "[4, -5, 6]"), "MT-P72", "modules.caption.ranks[1] is -5");
-  check_refused(with(apart, "[4, 5, 6]", "4"), "MT-P71", "modules.caption.ranks is an integer, wanted an array");
-  check_refused(with(apart, "{\"first\": 0}", "{\"first\": 0, \"last\": 3}"), "MT-P70", "modules.picture.ranks.last");
+  check_refused(with(apart, "[4, 5, 6]", "4"), "MT-P71",
+                "modules.caption.ranks is an integer, wanted an array");
+  check_refused(with(apart, "{\"first\": 0}", "{\"first\": 0, \"last\": 3}"), "MT-P70",
+                "modules.picture.ranks.last");
   check_refused(with(apart, "{\"first\": 0}", "{}"), "MT-P71", "modules.picture.ranks.first is missing");
   check_refused(with(everything, "[true, false, true, false]", "[1, 0, 1, 0]"), "MT-P71",
                 "modules.picture.remade[0] is an integer, wanted true or false");
-  check_refused(with(everything, "[1, 1, 1, 1]", "{}"), "MT-P71", "modules.picture.layers is an object, wanted an array");
-  check_refused(with(everything, "\"balanced\": false", "\"balanced\": 0"), "MT-P71", "modules.picture.balanced is an integer");
+  check_refused(with(everything, "[1, 1, 1, 1]", "{}"), "MT-P71",
+                "modules.picture.layers is an object, wanted an array");
+  check_refused(with(everything, "\"balanced\": false", "\"balanced\": 0"), "MT-P71",
+                "modules.picture.balanced is an integer");
   // Names occur once, as in all of our JSON.
   check_refused(with(apart, "\"caption\"", "\"picture\""), "MT-F01", "occurs twice");
 }
@@ -140,13 +171,15 @@ TEST_CASE("damaged plans are refused or read, never worse") {
   CHECK(counts[0] > 1000);
   // Other numbers in the same places are plans more often, which fit or do not.
   laws::dice roll(41);
-  constexpr const char* numbers[] = {"0", "1", "2", "3", "4", "6", "8", "-1", "1048576", "99999999999", "true"};
+  constexpr const char* numbers[] = {"0", "1",  "2",       "3",           "4",   "6",
+                                     "8", "-1", "1048576", "99999999999", "true"};
   for (int n = 0; n < 3000; ++n) {
     std::string text = seeds[static_cast<std::size_t>(roll.below(4) == 0 ? 1 : 0)];
     for (int changes = roll.between(1, 3); changes > 0; --changes) {
       std::size_t at = static_cast<std::size_t>(roll.below(std::ssize(text)));
       while (at + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) == 0) ++at;
-      if (std::isdigit(static_cast<unsigned char>(text[at])) != 0) text.replace(at, 1, numbers[roll.below(11)]);
+      if (std::isdigit(static_cast<unsigned char>(text[at])) != 0)
+        text.replace(at, 1, numbers[roll.below(11)]);
     }
     ++counts[fuzz_plan_json(text)];
   }
@@ -155,10 +188,12 @@ TEST_CASE("damaged plans are refused or read, never worse") {
 }
 
 TEST_CASE("of a search's result the first plan is read") {
-  const std::string result = R"({"search": "motet", "plans": [{"step_seconds": 0.5, "plan": )" + apart + R"(}, {"plan": {}}]})";
+  const std::string result =
+      R"({"search": "motet", "plans": [{"step_seconds": 0.5, "plan": )" + apart + R"(}, {"plan": {}}]})";
   CHECK(parse_plan(result, "p.json") == parse_plan(apart, "apart"));
   check_refused(R"({"plans": []})", "MT-P84", "plans is empty");
-  for (const char* bad : {R"({"plans": [7]})", R"({"plans": {}})", R"({"plans": 7})", R"({"plans": [{"step_seconds": 1}]})"})
+  for (const char* bad :
+       {R"({"plans": [7]})", R"({"plans": {}})", R"({"plans": 7})", R"({"plans": [{"step_seconds": 1}]})"})
     check_refused(bad, "MT-P84", "plans[0].plan is missing");
   check_refused(with(result, "\"data\"", "\"dat\""), "MT-P70", "modules.caption.degrees.dat");
   check_refused(with(result, "\"data\"", "\"dat\""), "MT-P70", "at plans[0].plan at my.json");

@@ -40,7 +40,8 @@ machine_profile profile() {
   return out;
 }
 bool equal(const part_times& a, const part_times& b) {
-  return a.forward == b.forward && a.backward_input == b.backward_input && a.backward_weight == b.backward_weight;
+  return a.forward == b.forward && a.backward_input == b.backward_input &&
+         a.backward_weight == b.backward_weight;
 }
 // The usual text with one piece of it replaced.
 std::string with(std::string_view piece, std::string_view by) {
@@ -72,7 +73,8 @@ TEST_CASE("what is written is read, to the last bit") {
       const profile_point &a = read.modules[k].points[i], &b = wrote.modules[k].points[i];
       CHECK(a.tensor == b.tensor);
       CHECK(a.samples == b.samples);
-      for (const tower_part which : {tower_part::before, tower_part::block, tower_part::behind}) CHECK(equal(a.of(which), b.of(which)));
+      for (const tower_part which : {tower_part::before, tower_part::block, tower_part::behind})
+        CHECK(equal(a.of(which), b.of(which)));
     }
   }
   CHECK(format_profile(read) == format_profile(wrote));
@@ -113,7 +115,8 @@ TEST_CASE("what is no profile is refused with its path") {
 }
 
 TEST_CASE("each point and each tower comes once, and takes time") {
-  refuses(with("{\"tensor\": 2, \"samples\": 16", "{\"tensor\": 1, \"samples\": 8"), "MT-P90", "modules[0].points[1]");
+  refuses(with("{\"tensor\": 2, \"samples\": 16", "{\"tensor\": 1, \"samples\": 8"), "MT-P90",
+          "modules[0].points[1]");
   machine_profile twice = profile();
   twice.modules.push(twice.modules[0]);
   twice.modules[2].of.layers = 9;

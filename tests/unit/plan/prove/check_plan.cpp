@@ -11,8 +11,13 @@ using namespace motet;
 
 namespace {
 
-using picture = module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 4, .heads = 4, .embedding = 8}>>;
-using caption = module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
+using picture =
+    module<"picture",
+           vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 4, .heads = 4, .embedding = 8}>>;
+using caption =
+    module<"caption",
+           text_tower<text_config{
+               .vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
 using both = model<join<info_nce, picture, caption>>;
 
 // Heavy on four ranks, light on three others.
@@ -48,13 +53,18 @@ void check_refused(reason why, index where, index got, index wanted, const chang
 
 TEST_CASE("every rule is kept, and says which module broke it") {
   CHECK(after([](plan&, auto&) {}).ok());
-  check_refused(reason::degree_not_positive, 1, 0, 1, [](plan& of, auto&) { of.modules[1].on = mesh(degrees{.data = 0}, {4}); });
+  check_refused(reason::degree_not_positive, 1, 0, 1,
+                [](plan& of, auto&) { of.modules[1].on = mesh(degrees{.data = 0}, {4}); });
   check_refused(reason::degrees_do_not_multiply, 0, 6, 4, [](plan& of, auto&) {
     of.modules[0].on = mesh(degrees{.stages = 2, .tensor = 2}, {0, 1, 2, 3, 4, 5});
   });
-  check_refused(reason::rank_outside, 1, 7, 7, [](plan& of, auto&) { of.modules[1].on = mesh::from(5, degrees{.data = 3}); });
-  check_refused(reason::rank_twice, 1, 4, 0, [](plan& of, auto&) { of.modules[1].on = mesh(degrees{.data = 3}, {4, 5, 4}); });
-  check_refused(reason::tensor_crosses_nodes, 0, 1, 0, [](plan& of, auto&) { of.cluster.ranks_per_node = 3; });
+  check_refused(reason::rank_outside, 1, 7, 7,
+                [](plan& of, auto&) { of.modules[1].on = mesh::from(5, degrees{.data = 3}); });
+  check_refused(reason::rank_twice, 1, 4, 0, [](plan& of, auto&) {
+    of.modules[1].on = mesh(degrees{.data = 3}, {4, 5, 4});
+  });
+  check_refused(reason::tensor_crosses_nodes, 0, 1, 0,
+                [](plan& of, auto&) { of.cluster.ranks_per_node = 3; });
   CHECK(after([](plan& of, auto&) {
           of.cluster.ranks_per_node = 3;
           of.cluster.tensor_may_cross_nodes = true;
@@ -62,7 +72,8 @@ TEST_CASE("every rule is kept, and says which module broke it") {
   check_refused(reason::no_ranks, 1, 0, 1, [](plan& of, auto&) { of.modules[1].on = mesh(degrees{}, {}); });
   check_refused(reason::no_ranks, 1, 1, 2, [](plan& of, auto&) { of.modules.pop(); });
   check_refused(reason::no_ranks, 0, 2, 2, [](plan& of, auto&) { std::swap(of.modules[0], of.modules[1]); });
-  check_refused(reason::unknown_module, 2, 3, 2, [](plan& of, auto&) { of.modules.push(on_ranks("sound", 0, {})); });
+  check_refused(reason::unknown_module, 2, 3, 2,
+                [](plan& of, auto&) { of.modules.push(on_ranks("sound", 0, {})); });
   check_refused(reason::context_without_attention, 1, 3, 1, [](plan& of, auto& facts) {
     of.modules[1].on = mesh::from(4, degrees{.context = 3});
     facts[1].attends = false;
@@ -72,16 +83,26 @@ TEST_CASE("every rule is kept, and says which module broke it") {
     of.modules[0].zero = 1;
     facts[0].frozen = true;
   });
-  check_refused(reason::too_many_tensor_parts, 1, 3, 2, [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.tensor = 3}); });
+  check_refused(reason::too_many_tensor_parts, 1, 3, 2,
+                [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.tensor = 3}); });
   check_refused(
-      reason::too_few_samples, 1, 10, 12, [](plan& of, auto&) { of.modules[0].on = mesh::from(0, degrees{.stages = 2, .tensor = 2}); }, 10);
+      reason::too_few_samples, 1, 10, 12,
+      [](plan& of, auto&) { of.modules[0].on = mesh::from(0, degrees{.stages = 2, .tensor = 2}); }, 10);
   check_refused(
       reason::groups_do_not_divide_batch, 0, 65, 2, [](plan&, auto&) {}, 65);
-  check_refused(reason::layers_do_not_add_up, 0, 5, 4, [](plan& of, auto&) { of.modules[0].layers = {2, 3}; });
-  check_refused(reason::layers_do_not_add_up, 0, 4, 4, [](plan& of, auto&) { of.modules[0].layers = {4, 0}; });
-  check_refused(reason::layers_do_not_add_up, 0, 4, 4, [](plan& of, auto&) { of.modules[0].layers = {1, 2, 1}; });
+  check_refused(reason::layers_do_not_add_up, 0, 5, 4, [](plan& of, auto&) {
+    of.modules[0].layers = {2, 3};
+  });
+  check_refused(reason::layers_do_not_add_up, 0, 4, 4, [](plan& of, auto&) {
+    of.modules[0].layers = {4, 0};
+  });
+  check_refused(reason::layers_do_not_add_up, 0, 4, 4, [](plan& of, auto&) {
+    of.modules[0].layers = {1, 2, 1};
+  });
   CHECK(after([](plan& of, auto&) { of.modules[0].layers = {3, 1}; }).ok());
-  check_refused(reason::recompute_does_not_fit, 1, 2, 1, [](plan& of, auto&) { of.modules[1].remade = {1, 0}; });
+  check_refused(reason::recompute_does_not_fit, 1, 2, 1, [](plan& of, auto&) {
+    of.modules[1].remade = {1, 0};
+  });
   CHECK(after([](plan& of, auto&) { of.modules[0].remade = {1, 0}; }).ok());
   check_refused(reason::unknown_zero_level, 1, 3, 2, [](plan& of, auto&) { of.modules[1].zero = 3; });
   CHECK(after([](plan& of, auto&) { of.modules[1].zero = 1; }).ok());
@@ -94,7 +115,8 @@ TEST_CASE("every rule is kept, and says which module broke it") {
   check_refused(reason::group_does_not_divide, 0, 3, 8, [](plan& of, auto&) { of.modules[0].group = 3; });
   check_refused(reason::group_does_not_divide, 0, 16, 8, [](plan& of, auto&) { of.modules[0].group = 16; });
   check_refused(reason::joins_differ, 1, 1, 2, [](plan& of, auto&) { of.modules[1].group = 0; });
-  check_refused(reason::more_stages_than_layers, 1, 3, 2, [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.stages = 3}); });
+  check_refused(reason::more_stages_than_layers, 1, 3, 2,
+                [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.stages = 3}); });
   check_refused(reason::stash_out_of_range, 0, 5, 4, [](plan& of, auto&) { of.modules[0].stash = 5; });
   check_refused(reason::chunks_are_fixed, 0, 2, 1, [](plan& of, auto&) { of.modules[0].chunks = 2; });
 }
@@ -117,7 +139,8 @@ TEST_CASE("programs too large for their numbers are refused before they are writ
 }
 
 TEST_CASE("four thousand ranks") {
-  const list<module_facts> facts{{.name = "picture", .layers = 32, .key_heads = 16}, {.name = "caption", .layers = 12, .key_heads = 16}};
+  const list<module_facts> facts{{.name = "picture", .layers = 32, .key_heads = 16},
+                                 {.name = "caption", .layers = 12, .key_heads = 16}};
   plan of{{.ranks = 4096, .ranks_per_node = 8}, "batch_sync", {}};
   of.modules.push(on_ranks("picture", 0, degrees{.stages = 8, .data = 32, .tensor = 8}, 16));
   of.modules.push(on_ranks("caption", 2048, degrees{.stages = 2, .data = 1024}, 16));

@@ -10,8 +10,13 @@ using namespace motet::strategy;
 
 namespace {
 
-using picture = module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 24, .layers = 4, .heads = 3, .embedding = 8}>>;
-using caption = module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
+using picture =
+    module<"picture",
+           vit<vit_config{.image = 8, .patch = 4, .width = 24, .layers = 4, .heads = 3, .embedding = 8}>>;
+using caption =
+    module<"caption",
+           text_tower<text_config{
+               .vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
 using towers = model<join<info_nce, picture, caption>>;
 
 constexpr plan by_hand() {
@@ -26,23 +31,29 @@ constexpr plan by_hand() {
 }  // namespace
 
 TEST_CASE("a plan that is written as a type is the value of the constant function") {
-  using layout = plan_for<towers, on<"picture", ranks<0, 4>, stages<2>, tensor<2>, stash<2>>, on<"caption", ranks<4, 7>, data<3>>,
-                          by<batch_sync, microbatches<8>, group<4>>>;
+  using layout = plan_for<towers, on<"picture", ranks<0, 4>, stages<2>, tensor<2>, stash<2>>,
+                          on<"caption", ranks<4, 7>, data<3>>, by<batch_sync, microbatches<8>, group<4>>>;
   static_assert(layout::value() == by_hand());
   static_assert(require<prove_plan<towers, layout::value, 48>()>);
   CHECK(layout::value() == by_hand());
 }
 
-TEST_CASE("modules come in any order and leave it with the model's; what is said of one holds before what is said of all") {
-  using turned = plan_for<towers, by<batch_sync, stash<4>, microbatches<8>, group<4>>, on<"caption", ranks<4, 7>, data<3>, stash<-1>>,
+TEST_CASE(
+    "modules come in any order and leave it with the model's; what is said of one holds before what is said "
+    "of all") {
+  using turned = plan_for<towers, by<batch_sync, stash<4>, microbatches<8>, group<4>>,
+                          on<"caption", ranks<4, 7>, data<3>, stash<-1>>,
                           on<"picture", tensor<2>, stash<2>, ranks<0, 4>, stages<2>>>;
   static_assert(turned::value() == by_hand());
   CHECK(turned::value().modules[0].name == label("picture"));
 }
 
 TEST_CASE("every word reaches its number") {
-  using all = plan_for<towers, on<"picture", ranks_in_order<2, 0, 3, 1>, stages<2>, context<2>, layers<1, 3>, remade<true, false>, zero<1>>,
-                       on<"caption", ranks<4, 6>, stages<2>, layers<1, 1>>, by<one_f_one_b, microbatches<4>, group<1>>, cluster<8, 4>>;
+  using all = plan_for<towers,
+                       on<"picture", ranks_in_order<2, 0, 3, 1>, stages<2>, context<2>, layers<1, 3>,
+                          remade<true, false>, zero<1>>,
+                       on<"caption", ranks<4, 6>, stages<2>, layers<1, 1>>,
+                       by<one_f_one_b, microbatches<4>, group<1>>, cluster<8, 4>>;
   const plan got = all::value();
   plan wanted{{.ranks = 8, .ranks_per_node = 4}, "1f1b", {}};
   wanted.modules.push(on_ranks("picture", 0, {.stages = 2, .context = 2}, 4));
@@ -55,9 +66,10 @@ TEST_CASE("every word reaches its number") {
   wanted.modules[1].layers = {1, 1};
   CHECK(got == wanted);
 
-  using chunked = plan_for<towers, on<"picture", ranks<0, 2>, stages<2>, chunks<2>>, on<"caption", ranks<0, 1>, chunks<2>>,
-                           by<interleaved, microbatches<4>, group<1>>>;
+  using chunked = plan_for<towers, on<"picture", ranks<0, 2>, stages<2>, chunks<2>>,
+                           on<"caption", ranks<0, 1>, chunks<2>>, by<interleaved, microbatches<4>, group<1>>>;
   CHECK((chunked::value().modules[0].chunks == 2 && chunked::value().cluster.ranks == 2));
-  using hidden = plan_for<towers, on<"picture", ranks<0, 1>, ahead<1>>, on<"caption", ranks<1, 2>>, by<batch_sync, microbatches<4>, group<2>>>;
+  using hidden = plan_for<towers, on<"picture", ranks<0, 1>, ahead<1>>, on<"caption", ranks<1, 2>>,
+                          by<batch_sync, microbatches<4>, group<2>>>;
   CHECK((hidden::value().modules[0].ahead == 1 && hidden::value().modules[1].ahead == 0));
 }

@@ -29,7 +29,8 @@ TEST_CASE("every plan that passes its rules and its schedule's is a program that
     REQUIRE(order.voices().size() == voices);
     for (const voice& each : order.voices()) {
       const module_plan& own = of.modules[each.module];
-      REQUIRE((each.stages == own.stages() && each.shards == own.shards() && each.joins() == own.groups() && each.join == 0));
+      REQUIRE((each.stages == own.stages() && each.shards == own.shards() && each.joins() == own.groups() &&
+               each.join == 0));
       REQUIRE(each.learns == !facts[each.module].frozen);
       spread += each.shards > 1 && own.on.split().data > 1 ? 1 : 0;
       for (std::int32_t s = 0; s < each.stages; ++s) {
@@ -68,12 +69,14 @@ TEST_CASE("numbers that a schedule does not have are refused") {
   score order;
   CHECK(write_plan(of, facts, order).ok());
   of.modules[1].chunks = 2;
-  CHECK((write_plan(of, facts, order).why == reason::chunks_are_fixed && write_plan(of, facts, order).where == 1));
+  CHECK((write_plan(of, facts, order).why == reason::chunks_are_fixed &&
+         write_plan(of, facts, order).where == 1));
   of.modules[1].chunks = 1;
   of.modules[1].stash = 1;
   CHECK(write_plan(of, facts, order).ok());
   of.schedule = "gpipe";
-  CHECK((write_plan(of, facts, order).why == reason::only_batch_sync_keeps && write_plan(of, facts, order).where == 1));
+  CHECK((write_plan(of, facts, order).why == reason::only_batch_sync_keeps &&
+         write_plan(of, facts, order).where == 1));
   of.modules[1].stash = -1;
   of.modules[1].ahead = 1;
   CHECK(write_plan(of, facts, order).why == reason::only_batch_sync_keeps);
@@ -87,7 +90,8 @@ TEST_CASE("numbers that a schedule does not have are refused") {
   of.modules[1].remade = {0};
   CHECK(write_plan(of, facts, order).ok());
   of.modules[1].remade = {1};
-  CHECK((write_plan(of, facts, order).why == reason::remade_and_split && write_plan(of, facts, order).where == 1));
+  CHECK((write_plan(of, facts, order).why == reason::remade_and_split &&
+         write_plan(of, facts, order).where == 1));
   of.schedule = "1f1b";
   CHECK(write_plan(of, facts, order).ok());
   of.schedule = "zbv";

@@ -12,7 +12,8 @@ using namespace motet;
 namespace {
 
 list<module_facts> two_towers() {
-  return {{.name = "picture", .layers = 4, .key_heads = 4}, {.name = "caption", .layers = 2, .key_heads = 2, .attends = false}};
+  return {{.name = "picture", .layers = 4, .key_heads = 4},
+          {.name = "caption", .layers = 2, .key_heads = 2, .attends = false}};
 }
 plan apart() {
   plan of{{.ranks = 7}, "batch_sync", {}};
@@ -22,7 +23,8 @@ plan apart() {
   of.modules[1].group = 2;
   return of;
 }
-void check_said(const std::string& wanted, const std::function<void(plan&, list<module_facts>&)>& make, index samples = 64) {
+void check_said(const std::string& wanted, const std::function<void(plan&, list<module_facts>&)>& make,
+                index samples = 64) {
   plan of = apart();
   list<module_facts> facts = two_towers();
   make(of, facts);
@@ -52,30 +54,43 @@ TEST_CASE("a plan that fits comes back in the model's order") {
 TEST_CASE("a plan that does not fit is told with the module's name and its numbers") {
   check_said("caption: degrees 1 stages x 0 data x 1 context x 1 tensor = 0 [MT-S01]",
              [](plan& of, auto&) { of.modules[1].on = mesh(degrees{.data = 0}, {4}); });
-  check_said("caption: got 6 ranks, wanted 2 stages x 2 data x 1 context x 1 tensor = 4 [MT-S02]", [](plan& of, auto&) {
-    of.modules[1].on = mesh(degrees{.stages = 2, .data = 2}, {0, 1, 2, 3, 4, 5});
+  check_said("caption: got 6 ranks, wanted 2 stages x 2 data x 1 context x 1 tensor = 4 [MT-S02]",
+             [](plan& of, auto&) {
+               of.modules[1].on = mesh(degrees{.stages = 2, .data = 2}, {0, 1, 2, 3, 4, 5});
+             });
+  check_said("picture: got rank 8, wanted ranks below 7 [MT-S03]", [](plan& of, auto&) {
+    of.modules[0].on = mesh(degrees{.data = 2}, {8, 1});
   });
-  check_said("picture: got rank 8, wanted ranks below 7 [MT-S03]", [](plan& of, auto&) { of.modules[0].on = mesh(degrees{.data = 2}, {8, 1}); });
-  check_said("picture: rank 1 [MT-S04]", [](plan& of, auto&) { of.modules[0].on = mesh(degrees{.data = 2}, {1, 1}); });
-  check_said("picture: a group of 2 lies on the nodes 0 and 1 [MT-S05]", [](plan& of, auto&) { of.cluster.ranks_per_node = 3; });
+  check_said("picture: rank 1 [MT-S04]", [](plan& of, auto&) {
+    of.modules[0].on = mesh(degrees{.data = 2}, {1, 1});
+  });
+  check_said("picture: a group of 2 lies on the nodes 0 and 1 [MT-S05]",
+             [](plan& of, auto&) { of.cluster.ranks_per_node = 3; });
   check_said("caption: it has none [MT-S06]", [](plan& of, auto&) { of.modules[1].on = {}; });
-  check_said("caption: the plan places picture, captoin [MT-S06]", [](plan& of, auto&) { of.modules[1].name = "captoin"; });
+  check_said("caption: the plan places picture, captoin [MT-S06]",
+             [](plan& of, auto&) { of.modules[1].name = "captoin"; });
   check_said("caption: the plan places picture [MT-S06]", [](plan& of, auto&) { of.modules.pop(); });
-  check_said("sound is not in the model [MT-M03]", [](plan& of, auto&) { of.modules.push(on_ranks("sound", 0, {})); });
-  check_said("caption: context 3 [MT-S07]", [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.context = 3}); });
+  check_said("sound is not in the model [MT-M03]",
+             [](plan& of, auto&) { of.modules.push(on_ranks("sound", 0, {})); });
+  check_said("caption: context 3 [MT-S07]",
+             [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.context = 3}); });
   check_said("picture: zero 1 [MT-S08]", [](plan& of, auto& facts) {
     of.modules[0].zero = 1;
     facts[0].frozen = true;
   });
-  check_said("caption: tensor 3 for 2 key-value heads [MT-S09]", [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.tensor = 3}); });
+  check_said("caption: tensor 3 for 2 key-value heads [MT-S09]",
+             [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.tensor = 3}); });
   check_said(
       "caption: a batch of 10 samples in 12 parts [MT-S10]", [](plan&, auto&) {}, 10);
   check_said(
       "picture: a batch of 63 in 2 groups [MT-S11]", [](plan&, auto&) {}, 63);
-  check_said("picture: got 2 + 3 = 5 on 2 stages, wanted 4 on 2 stages [MT-S12]", [](plan& of, auto&) { of.modules[0].layers = {2, 3}; });
+  check_said("picture: got 2 + 3 = 5 on 2 stages, wanted 4 on 2 stages [MT-S12]", [](plan& of, auto&) {
+    of.modules[0].layers = {2, 3};
+  });
   check_said("picture: got 1 entry, wanted 2 [MT-S13]", [](plan& of, auto&) { of.modules[0].remade = {1}; });
   check_said("caption: zero 3 [MT-S14]", [](plan& of, auto&) { of.modules[1].zero = 3; });
-  check_said("\"1f2b\"; there are " + schedule_names() + " [MT-S15]", [](plan& of, auto&) { of.schedule = "1f2b"; });
+  check_said("\"1f2b\"; there are " + schedule_names() + " [MT-S15]",
+             [](plan& of, auto&) { of.schedule = "1f2b"; });
   check_said("picture: got 3, wanted 0 [MT-S16]", [](plan& of, auto&) {
     of.schedule = "gpipe";
     of.modules[0].stash = 3;
@@ -87,9 +102,12 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
     for (module_plan& each : of.modules) each.group = 1;
     of.modules[1].remade = {1};
   });
-  check_said("picture: got 0, wanted at least 1 [MT-P01]", [](plan& of, auto&) { of.modules[0].microbatches = 0; });
-  check_said("picture: groups of 3 among 8 microbatches [MT-P04]", [](plan& of, auto&) { of.modules[0].group = 3; });
-  check_said("caption: got 1 loss, wanted 2 as picture has [MT-P06]", [](plan& of, auto&) { of.modules[1].group = 0; });
+  check_said("picture: got 0, wanted at least 1 [MT-P01]",
+             [](plan& of, auto&) { of.modules[0].microbatches = 0; });
+  check_said("picture: groups of 3 among 8 microbatches [MT-P04]",
+             [](plan& of, auto&) { of.modules[0].group = 3; });
+  check_said("caption: got 1 loss, wanted 2 as picture has [MT-P06]",
+             [](plan& of, auto&) { of.modules[1].group = 0; });
   check_said("caption: got 3 stages, wanted at most 2 for as many layers [MT-P09]",
              [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.stages = 3}); });
   check_said("picture: got 5, wanted 4 [MT-P05]", [](plan& of, auto&) { of.modules[0].stash = 5; });

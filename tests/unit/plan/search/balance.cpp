@@ -12,11 +12,14 @@ namespace {
 using namespace motet;
 
 // Every way to give each tower a choice.
-double best_of_all(const list<list<tower_choice>>& towers, index units, index joins, index k, phase_seconds so_far) {
+double best_of_all(const list<list<tower_choice>>& towers, index units, index joins, index k,
+                   phase_seconds so_far) {
   if (k == towers.size()) return step_seconds(so_far, joins);
   double best = 1e300;
   for (const tower_choice& each : towers[k])
-    if (each.units <= units) best = std::min(best, best_of_all(towers, units - each.units, joins, k + 1, slower(so_far, each.seconds)));
+    if (each.units <= units)
+      best =
+          std::min(best, best_of_all(towers, units - each.units, joins, k + 1, slower(so_far, each.seconds)));
   return best;
 }
 

@@ -40,7 +40,8 @@ double counted(const list<seating>& towers, const list<list<std::int32_t>>& rank
       if (at.replica != 0 || at.context != 0) continue;
       std::vector<std::int32_t> met;
       for (at.replica = 0; at.replica < towers[k].split.data; ++at.replica)
-        for (at.context = 0; at.context < towers[k].split.context; ++at.context) met.push_back(on.node(own.rank(at)));
+        for (at.context = 0; at.context < towers[k].split.context; ++at.context)
+          met.push_back(on.node(own.rank(at)));
       std::sort(met.begin(), met.end());
       met.erase(std::unique(met.begin(), met.end()), met.end());
       const double share = static_cast<double>(met.size() - 1) / static_cast<double>(met.size());
@@ -77,7 +78,8 @@ TEST_CASE("a vision tower of four replicas and stages beside text, as in the pap
 
 TEST_CASE("heavy gradients keep replicas in a node, heavy rows keep stages") {
   const cluster_facts on = nodes_of(2, 4);
-  const seat_plan replicas = seat_plans({{{2, 4, 1, 1}, 1, 1e6}}, on)[0], stages = seat_plans({{{2, 4, 1, 1}, 1e6, 1}}, on)[0];
+  const seat_plan replicas = seat_plans({{{2, 4, 1, 1}, 1, 1e6}}, on)[0],
+                  stages = seat_plans({{{2, 4, 1, 1}, 1e6, 1}}, on)[0];
   CHECK(replicas.ranks[0] == list<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7});
   CHECK(replicas.node_bytes == 4);
   CHECK(stages.ranks[0] == list<std::int32_t>{0, 2, 4, 6, 1, 3, 5, 7});
@@ -102,7 +104,9 @@ TEST_CASE("a tower on the last ranks of another") {
   CHECK(seat_plans({{{1, 2, 1, 1}}, {{1, 3, 1, 1}, 0, 0, 0}}, on).empty());
 }
 
-TEST_CASE("one node leaves one choice") { CHECK(seat_plans({{{2, 2, 1, 1}, 1, 1}, {{2, 2, 1, 1}, 1, 1}}, nodes_of(1, 8)).size() == 1); }
+TEST_CASE("one node leaves one choice") {
+  CHECK(seat_plans({{{2, 2, 1, 1}, 1, 1}, {{2, 2, 1, 1}, 1, 1}}, nodes_of(1, 8)).size() == 1);
+}
 
 TEST_CASE("drawn towers: legal, without doubles, and seldom worse than the best of all seats") {
   laws::dice roll(11);
@@ -115,7 +119,8 @@ TEST_CASE("drawn towers: legal, without doubles, and seldom worse than the best 
       const degrees split{roll.between(1, 3), roll.between(1, 3), 1, 1};
       if (used + split.size() > 8) continue;
       used += split.size();
-      towers.push({split, static_cast<double>(roll.between(0, 20)), static_cast<double>(roll.between(1, 20))});
+      towers.push(
+          {split, static_cast<double>(roll.between(0, 20)), static_cast<double>(roll.between(1, 20))});
     }
     if (towers.empty()) continue;
     const list<seat_plan> all = seat_plans(towers, on);
@@ -129,7 +134,8 @@ TEST_CASE("drawn towers: legal, without doubles, and seldom worse than the best 
       unsigned position = 0;
       for (const seating& each : towers) {
         list<std::int32_t> own;
-        for (motet::index i = 0; i < each.split.size(); ++i, ++position) own.push(next[bits >> position & 1u]++);
+        for (motet::index i = 0; i < each.split.size(); ++i, ++position)
+          own.push(next[bits >> position & 1u]++);
         ranks.push(own);
       }
       if (next[0] <= 4 && next[1] <= 8) least = std::min(least, counted(towers, ranks, on));

@@ -23,7 +23,9 @@ struct by_parity {
   int odd = 0;
   static constexpr motet::index spare = 1;
   bool alike(const by_parity& other) const { return odd == other.odd; }
-  bool better(double seconds, const by_parity&, double other_seconds) const { return seconds < other_seconds; }
+  bool better(double seconds, const by_parity&, double other_seconds) const {
+    return seconds < other_seconds;
+  }
 };
 
 }  // namespace
@@ -43,7 +45,8 @@ TEST_CASE("the best are kept in order, as many as are asked for") {
   for (motet::index i = 0; i < 3; ++i) CHECK(found.plans[i].how == replicated(8 >> i));
   CHECK(found.plans[0].why.cause == setback::none);
   CHECK(found.plans[1].why.cause == setback::work);
-  CHECK(found.plans[1].why.seconds == about(found.plans[1].gives.step_seconds - found.plans[0].gives.step_seconds));
+  CHECK(found.plans[1].why.seconds ==
+        about(found.plans[1].gives.step_seconds - found.plans[0].gives.step_seconds));
 }
 
 TEST_CASE("no plan, and one that does not fit, are left out") {
@@ -61,7 +64,8 @@ TEST_CASE("no plan, and one that does not fit, are left out") {
   CHECK(ranking.result(3).simulated == 2);
 }
 
-TEST_CASE("of plans that are alike one stays, some are spare, and the first one may be asked to prove itself") {
+TEST_CASE(
+    "of plans that are alike one stays, some are spare, and the first one may be asked to prove itself") {
   const model_shape model = one_tower();
   const cluster_facts on = plain_cluster(1, 8);
   search_options options;

@@ -40,13 +40,15 @@ TEST_CASE("the parts of a step add up to it") {
   CHECK(parts.exchange == doctest::Approx(0.25));
   CHECK(parts.reductions == doctest::Approx(0.75));
   CHECK(parts.bubbles == doctest::Approx(1));
-  CHECK(parts.work + parts.again + parts.uneven + parts.bubbles + parts.reductions + parts.exchange == doctest::Approx(8));
+  CHECK(parts.work + parts.again + parts.uneven + parts.bubbles + parts.reductions + parts.exchange ==
+        doctest::Approx(8));
 }
 
 TEST_CASE("forwards that run again are memory's") {
   ranked_plan of = two_towers(3, 3, false, 8);
   of.how.modules[0].stash = 0;
-  CHECK(parts_of(of.how, of.gives).again == doctest::Approx(1));  // two microbatches of 1 second on half of the ranks
+  // two microbatches of 1 second on half of the ranks
+  CHECK(parts_of(of.how, of.gives).again == doctest::Approx(1));
   of.how.modules[0].stash = -1;
   of.how.modules[1].remade = {1};
   CHECK(parts_of(of.how, of.gives).again == doctest::Approx(1));

@@ -21,10 +21,12 @@ cluster_facts small_cluster(std::int32_t nodes, std::int32_t devices) {
   return out;
 }
 
-// Everything tried, with nothing taken from the search but the numbers of microbatches and of what is kept that it promises to try.
+// Everything tried, with nothing taken from the search but the numbers of microbatches and of what is kept
+// that it promises to try.
 class brute_force {
  public:
-  brute_force(const model_shape& model, const cluster_facts& on, motet::index samples, const search_options& options)
+  brute_force(const model_shape& model, const cluster_facts& on, motet::index samples,
+              const search_options& options)
       : model_(model), on_(on), samples_(samples), options_(options) {
     group_ = options.contrastive_batch > 0 ? options.contrastive_batch : samples;
     for (motet::index k = 0; k < model.towers.size(); ++k) ways_.push_back(ways_of(k));
@@ -54,8 +56,12 @@ class brute_force {
         for (std::int32_t p = 1; p <= net.layers; ++p) {
           for (std::int32_t d = 1; d <= std::min<motet::index>(devices, group_); ++d) {
             const degrees split{p, d, c, t};
-            if (split.size() > devices || c * t > on_.devices_per_node || net.keyed_heads() % t != 0 || c > net.tokens) continue;
-            if (!allowed(pin.tensor, t) || !allowed(pin.context, c) || !allowed(pin.stages, p) || !allowed(pin.data, d)) continue;
+            if (split.size() > devices || c * t > on_.devices_per_node || net.keyed_heads() % t != 0 ||
+                c > net.tokens)
+              continue;
+            if (!allowed(pin.tensor, t) || !allowed(pin.context, c) || !allowed(pin.stages, p) ||
+                !allowed(pin.data, d))
+              continue;
             if (!allowed(static_cast<motet::index>(pin.ranks), split.size())) continue;
             for (const int g : microbatch_counts(group_ / d))
               for (const int stash : stash_counts(g))
@@ -126,7 +132,8 @@ class brute_force {
     const std::int32_t shards = split.context * split.tensor;
     for (std::int32_t s = 0; s < split.stages; ++s)
       for (std::int32_t r = 0; r < split.data; ++r)
-        for (std::int32_t i = 0; i < shards; ++i) out.push(row[(stages_together ? r * split.stages + s : s * split.data + r) * shards + i]);
+        for (std::int32_t i = 0; i < shards; ++i)
+          out.push(row[(stages_together ? r * split.stages + s : s * split.data + r) * shards + i]);
     return {split, out};
   }
   // Two towers of one node: one of them on the last ranks of the other.
@@ -163,13 +170,18 @@ class brute_force {
 };
 
 tower_outline drawn_tower(laws::dice& roll, const char* name) {
-  tower_outline out{.name = name, .layers = roll.between(1, 3), .width = 16 * roll.between(1, 4), .heads = 2, .tokens = 4 * roll.between(1, 8)};
+  tower_outline out{.name = name,
+                    .layers = roll.between(1, 3),
+                    .width = 16 * roll.between(1, 4),
+                    .heads = 2,
+                    .tokens = 4 * roll.between(1, 8)};
   out.vocabulary = roll.below(2) == 0 ? 100 : 0;
   out.embedding = 16;
   return out;
 }
 
-void same_as_brute_force(const model_shape& model, const cluster_facts& on, motet::index samples, const search_options& options) {
+void same_as_brute_force(const model_shape& model, const cluster_facts& on, motet::index samples,
+                         const search_options& options) {
   const brute_force all(model, on, samples, options);
   CAPTURE(all.tried);
   if (all.best > 1e200) {
@@ -188,9 +200,12 @@ TEST_CASE("one node: as good as every plan, on as few ranks") {
   laws::dice roll(3);
   for (int round = 0; round < 8; ++round) {
     const cluster_facts on = small_cluster(1, roll.between(2, 4));
-    const model_shape model{"two", {drawn_tower(roll, "one"), drawn_tower(roll, "other")}, round % 3 == 0 ? "sigmoid" : "info_nce"};
+    const model_shape model{"two",
+                            {drawn_tower(roll, "one"), drawn_tower(roll, "other")},
+                            round % 3 == 0 ? "sigmoid" : "info_nce"};
     search_options options;
-    for (const tower_outline& each : model.towers) options.pins.push({.name = each.name, .context = 1, .stash = -1, .recompute = 0, .zero = 0});
+    for (const tower_outline& each : model.towers)
+      options.pins.push({.name = each.name, .context = 1, .stash = -1, .recompute = 0, .zero = 0});
     CAPTURE(round);
     same_as_brute_force(model, on, roll.between(2, 9), options);
   }
@@ -208,7 +223,12 @@ TEST_CASE("little memory: stashes, recompute and zero, with several losses in a 
     options.contrastive_batch = 4;
     const std::int32_t stages = model.towers[0].layers > 1 ? 2 : 1;
     options.pins.push({.name = "one", .stages = stages, .data = 2 / stages, .context = 1, .tensor = 1});
-    options.pins.push({.name = "other", .stages = 1, .context = 1, .tensor = 1, .microbatches = static_cast<int>(joins), .recompute = 0});
+    options.pins.push({.name = "other",
+                       .stages = 1,
+                       .context = 1,
+                       .tensor = 1,
+                       .microbatches = static_cast<int>(joins),
+                       .recompute = 0});
     on.device.memory_bytes = 1e5 * roll.between(4, 30);
     CAPTURE(round);
     same_as_brute_force(model, on, 4 * joins, options);
@@ -222,7 +242,8 @@ TEST_CASE("two nodes: as good as all ranks that each position could have") {
     const model_shape model{"two", {drawn_tower(roll, "one"), drawn_tower(roll, "other")}};
     search_options options;
     options.together = false;
-    for (const tower_outline& each : model.towers) options.pins.push({.name = each.name, .context = 1, .stash = -1, .recompute = 0, .zero = 0});
+    for (const tower_outline& each : model.towers)
+      options.pins.push({.name = each.name, .context = 1, .stash = -1, .recompute = 0, .zero = 0});
     CAPTURE(round);
     same_as_brute_force(model, on, 8, options);
   }
@@ -232,11 +253,13 @@ TEST_CASE("three towers, one of them frozen") {
   laws::dice roll(13);
   for (int round = 0; round < 4; ++round) {
     const cluster_facts on = small_cluster(1, 4);
-    model_shape model{"three", {drawn_tower(roll, "one"), drawn_tower(roll, "other"), drawn_tower(roll, "third")}};
+    model_shape model{"three",
+                      {drawn_tower(roll, "one"), drawn_tower(roll, "other"), drawn_tower(roll, "third")}};
     model.towers[round % 3].frozen = true;
     search_options options;
     options.together = false;
-    for (const tower_outline& each : model.towers) options.pins.push({.name = each.name, .context = 1, .stash = -1, .recompute = 0, .zero = 0});
+    for (const tower_outline& each : model.towers)
+      options.pins.push({.name = each.name, .context = 1, .stash = -1, .recompute = 0, .zero = 0});
     CAPTURE(round);
     same_as_brute_force(model, on, 4, options);
   }
@@ -249,7 +272,13 @@ TEST_CASE("sixteen devices") {
     const model_shape model{"two", {drawn_tower(roll, "one"), drawn_tower(roll, "other")}};
     search_options options;
     for (const tower_outline& each : model.towers)
-      options.pins.push({.name = each.name, .stages = 1, .context = 1, .tensor = 1, .microbatches = 1, .stash = -1, .recompute = 0});
+      options.pins.push({.name = each.name,
+                         .stages = 1,
+                         .context = 1,
+                         .tensor = 1,
+                         .microbatches = 1,
+                         .stash = -1,
+                         .recompute = 0});
     CAPTURE(round);
     same_as_brute_force(model, on, roll.between(12, 24), options);
   }
@@ -261,7 +290,8 @@ TEST_CASE("the same answer each time, proven, and every plan of it plays as it s
   const model_shape model{"two", {drawn_tower(roll, "one"), drawn_tower(roll, "other")}};
   search_options options;
   options.top = 4;
-  const search_result found = search_plans(model, on, 64, options), again = search_plans(model, on, 64, options);
+  const search_result found = search_plans(model, on, 64, options),
+                      again = search_plans(model, on, 64, options);
   REQUIRE(found.plans.size() == 4);
   CHECK(prove_plan(found.plans[0].how, facts_of(model), 64).ok());
   CHECK(found.plans[0].why.cause == setback::none);
@@ -287,7 +317,8 @@ TEST_CASE("pins hold, and whether towers share ranks") {
   const model_shape model{"two", {drawn_tower(roll, "one"), drawn_tower(roll, "other")}};
   search_options options;
   options.together = false;
-  options.pins = {{.name = "one", .data = 4, .tensor = 2, .zero = 1}, {.name = "other", .ranks = 3, .microbatches = 2}};
+  options.pins = {{.name = "one", .data = 4, .tensor = 2, .zero = 1},
+                  {.name = "other", .ranks = 3, .microbatches = 2}};
   const plan apart = search_plans(model, on, 16, options).plans[0].how;
   CHECK(apart.modules[0].on.split().data == 4);
   CHECK(apart.modules[0].on.split().tensor == 2);
@@ -298,14 +329,16 @@ TEST_CASE("pins hold, and whether towers share ranks") {
   options = {};
   options.apart = false;
   const plan together = search_plans(model, on, 16, options).plans[0].how;
-  const motet::index most = std::max(together.modules[0].on.ranks().size(), together.modules[1].on.ranks().size());
+  const motet::index most =
+      std::max(together.modules[0].on.ranks().size(), together.modules[1].on.ranks().size());
   CHECK(ranks_used(together) == most);
 }
 
 TEST_CASE("towers together beat towers apart where whole ranks are too coarse") {
   // The second one is worth a twentieth of a device.
   const cluster_facts on = small_cluster(1, 4);
-  tower_outline large{.name = "large", .layers = 6, .width = 128, .heads = 4, .tokens = 64, .embedding = 16}, little = large;
+  tower_outline large{.name = "large", .layers = 6, .width = 128, .heads = 4, .tokens = 64, .embedding = 16},
+      little = large;
   little.name = "little";
   little.layers = 1;
   little.width = 64;
@@ -316,7 +349,8 @@ TEST_CASE("towers together beat towers apart where whole ranks are too coarse") 
   const double apart = search_plans(model, on, 32, only_apart).plans[0].gives.step_seconds;
   const search_result best = search_plans(model, on, 32, both);
   CHECK(best.plans[0].gives.step_seconds < 0.95 * apart);
-  CHECK(ranks_used(best.plans[0].how) < best.plans[0].how.modules[0].on.ranks().size() + best.plans[0].how.modules[1].on.ranks().size());
+  CHECK(ranks_used(best.plans[0].how) <
+        best.plans[0].how.modules[0].on.ranks().size() + best.plans[0].how.modules[1].on.ranks().size());
 }
 
 TEST_CASE("a batch of several losses keeps its contrastive batch") {
@@ -332,9 +366,10 @@ TEST_CASE("a batch of several losses keeps its contrastive batch") {
 TEST_CASE("a model that fits nowhere: the tower, what it lacks, and what would do") {
   cluster_facts on = small_cluster(1, 2);
   on.device.memory_bytes = 3e5;
-  const model_shape model{"two",
-                          {{.name = "one", .layers = 4, .width = 64, .heads = 4, .tokens = 16, .embedding = 16},
-                           {.name = "other", .layers = 1, .width = 16, .heads = 2, .tokens = 4, .embedding = 16}}};
+  const model_shape model{
+      "two",
+      {{.name = "one", .layers = 4, .width = 64, .heads = 4, .tokens = 16, .embedding = 16},
+       {.name = "other", .layers = 1, .width = 16, .heads = 2, .tokens = 4, .embedding = 16}}};
   search_options options;
   try {
     search_plans(model, on, 8, options);

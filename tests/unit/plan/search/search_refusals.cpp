@@ -9,7 +9,8 @@ namespace {
 
 model_shape two_towers() {
   return {"two",
-          {{.name = "picture", .layers = 4, .width = 64, .heads = 4, .tokens = 16}, {.name = "caption", .layers = 2, .width = 64, .heads = 4}}};
+          {{.name = "picture", .layers = 4, .width = 64, .heads = 4, .tokens = 16},
+           {.name = "caption", .layers = 2, .width = 64, .heads = 4}}};
 }
 cluster_facts nodes_of(std::int32_t nodes, std::int32_t devices) {
   cluster_facts out;
@@ -19,7 +20,8 @@ cluster_facts nodes_of(std::int32_t nodes, std::int32_t devices) {
   return out;
 }
 // The message of what is refused; empty: nothing is.
-std::string asked(const search_options& options, index samples = 48, cluster_facts on = nodes_of(2, 4), model_shape model = two_towers()) {
+std::string asked(const search_options& options, index samples = 48, cluster_facts on = nodes_of(2, 4),
+                  model_shape model = two_towers()) {
   try {
     require_question(model, on, samples, options);
   } catch (const error& problem) {
@@ -51,7 +53,8 @@ TEST_CASE("a batch that does not divide comes with the nearest two") {
   CHECK(says(asked(options), "the nearest are 64 or 128"));
   options = {};
   options.pins.push({.name = "caption", .data = 5});
-  CHECK(says(asked(options), "caption: 48 samples over 5 microbatches of all replicas; the nearest are 45 or 50"));
+  CHECK(says(asked(options),
+             "caption: 48 samples over 5 microbatches of all replicas; the nearest are 45 or 50"));
   CHECK(says(asked(options), "MT-P86"));
   CHECK(says(asked({}, 0), "MT-P86"));
 }
@@ -69,7 +72,8 @@ TEST_CASE("of pins that contradict, both are named") {
   CHECK(says(pinned({.data = 1, .context = 1, .zero = 1}), "zero=1 and data=1"));
   CHECK(pinned({.stages = 2, .data = 2, .tensor = 2, .microbatches = 3, .stash = 1, .zero = 1}).empty());
   search_options options;
-  options.pins = {{.name = "picture", .tensor = 2}, {.name = "picture", .data = 2}, {.name = "picture", .tensor = 4}};
+  options.pins = {
+      {.name = "picture", .tensor = 2}, {.name = "picture", .data = 2}, {.name = "picture", .tensor = 4}};
   CHECK(says(asked(options), "picture: tensor=2 and tensor=4"));
   options.pins = {{.name = "sound", .tensor = 2}};
   CHECK(says(asked(options), "a pin of sound and a model of picture, caption"));

@@ -10,8 +10,8 @@ using namespace motet;
 
 TEST_CASE("every setback has a name of its own") {
   std::set<std::string> names;
-  for (const setback each : {setback::none, setback::work, setback::bubbles, setback::uneven_towers, setback::reductions, setback::exchange,
-                             setback::memory, setback::more_ranks})
+  for (const setback each : {setback::none, setback::work, setback::bubbles, setback::uneven_towers,
+                             setback::reductions, setback::exchange, setback::memory, setback::more_ranks})
     names.insert(std::string(name_of(each)));
   CHECK(names.size() == 8);
   CHECK(name_of(setback::uneven_towers) == "uneven towers");

@@ -9,9 +9,10 @@ TEST_CASE("points of every tower by its own pins, and room for the features of t
   cluster_facts on;
   on.device = {"small", 2e10, 1e10, 1e9, 1e9, {0.6, 4, 4}};
   on.devices_per_node = 4;
-  const model_shape model{"two",
-                          {{.name = "one", .layers = 2, .width = 32, .heads = 2, .tokens = 16, .embedding = 16},
-                           {.name = "other", .layers = 2, .width = 16, .heads = 2, .tokens = 4, .embedding = 64}}};
+  const model_shape model{
+      "two",
+      {{.name = "one", .layers = 2, .width = 32, .heads = 2, .tokens = 16, .embedding = 16},
+       {.name = "other", .layers = 2, .width = 16, .heads = 2, .tokens = 4, .embedding = 64}}};
   search_options options;
   options.pins = {{.name = "other", .tensor = 2}};
   tower_library library(model, on, 8, 1, options, true);

@@ -18,9 +18,12 @@ cluster_facts one_node(std::int32_t devices) {
   out.between = {2e-5, 1e8};
   return out;
 }
-tower_outline net_of(motet::index layers) { return {.name = "one", .layers = layers, .width = 64, .heads = 4, .tokens = 16, .embedding = 16}; }
+tower_outline net_of(motet::index layers) {
+  return {.name = "one", .layers = layers, .width = 64, .heads = 4, .tokens = 16, .embedding = 16};
+}
 
-plan_estimate played(const tower_outline& net, const tower_point& how, const cluster_facts& on, motet::index samples, motet::index joins) {
+plan_estimate played(const tower_outline& net, const tower_point& how, const cluster_facts& on,
+                     motet::index samples, motet::index joins) {
   plan alone;
   alone.cluster.ranks = on.devices();
   module_plan own = module_plan_of(net, how, joins);
@@ -43,7 +46,9 @@ TEST_CASE("numbers of microbatches, and of what is kept of them") {
   CHECK(stash_counts(16) == list<int>{-1, 8, 4, 0});
 }
 
-TEST_CASE("no simulated step is shorter than a point says, one of even stages is as long, and memory is the simulated one") {
+TEST_CASE(
+    "no simulated step is shorter than a point says, one of even stages is as long, and memory is the "
+    "simulated one") {
   const cluster_facts on = one_node(8);
   laws::dice roll(3);
   int exact = 0, all = 0;
@@ -56,7 +61,8 @@ TEST_CASE("no simulated step is shorter than a point says, one of even stages is
     for (int draw = 0; draw < 12 && !points.empty(); ++draw) {
       const tower_point& each = points[roll.below(points.size())];
       const plan_estimate found = played(net, each, on, samples, joins);
-      const double least = std::max(step_seconds({each.seconds.lead, each.last_steady, each.seconds.drain}, joins), each.busy);
+      const double least =
+          std::max(step_seconds({each.seconds.lead, each.last_steady, each.seconds.drain}, joins), each.busy);
       CAPTURE(each.split.stages);
       CAPTURE(each.split.data);
       CAPTURE(each.microbatches);
@@ -75,7 +81,8 @@ TEST_CASE("every degree that divides, and nothing that does not fit") {
   cluster_facts on = one_node(8);
   const tower_outline net = net_of(3);
   const training_bytes bytes;
-  bool tensor = false, context = false, pipeline = false, data = false, remade = false, stash = false, zero = false;
+  bool tensor = false, context = false, pipeline = false, data = false, remade = false, stash = false,
+       zero = false;
   tower_point_finder finder({net, on, bytes, 16, 1});
   for (const tower_point& each : finder.on(8)) {
     CHECK(each.ranks() == 8);
@@ -132,7 +139,8 @@ TEST_CASE("of points, those that nothing beats") {
   const cluster_facts on = one_node(8);
   const tower_outline net = net_of(4);
   const training_bytes bytes;
-  const list<tower_point> all = tower_point_finder({net, on, bytes, 32, 1}).on(8), best = best_points(all, 1), thrifty = best_points(all, 1, true);
+  const list<tower_point> all = tower_point_finder({net, on, bytes, 32, 1}).on(8), best = best_points(all, 1),
+                          thrifty = best_points(all, 1, true);
   REQUIRE(best.size() > 0);
   CHECK(thrifty.size() >= best.size());
   for (const tower_point& each : all) {
@@ -140,5 +148,6 @@ TEST_CASE("of points, those that nothing beats") {
     for (const tower_point& other : best) beaten = beaten || covers(other.seconds, each.seconds, 1);
     CHECK(beaten);
   }
-  for (motet::index i = 1; i < best.size(); ++i) CHECK(step_seconds(best[i - 1].seconds, 1) <= step_seconds(best[i].seconds, 1));
+  for (motet::index i = 1; i < best.size(); ++i)
+    CHECK(step_seconds(best[i - 1].seconds, 1) <= step_seconds(best[i].seconds, 1));
 }

@@ -95,7 +95,8 @@ void check(const bridge_problem& problem, std::int32_t first_tag = 0) {
   CHECK(got.kept == kept);
 }
 
-bridge_problem between(bridge_module from, bridge_module to, motet::index samples, motet::index width, motet::index slots, unsigned seed = 1) {
+bridge_problem between(bridge_module from, bridge_module to, motet::index samples, motet::index width,
+                       motet::index slots, unsigned seed = 1) {
   return {{std::move(from), std::move(to), samples, width}, laws::drawn_steps(samples, 3, seed), slots};
 }
 
@@ -106,23 +107,34 @@ TEST_CASE("between the degrees that others refuse, on ranks of their own") {
   for (const motet::index slots : {1, 2, 6}) {
     CAPTURE(slots);
     // Data 3 to 2, 2 to 3, 1 to n, n to 1.
-    check<float>(between(module_on(from_to(0, 3), d{1, 3, 1, 1}, 1, 2), module_on(from_to(3, 5), d{1, 2, 1, 1}, 1, 3), 12, 5, slots));
-    check<float>(between(module_on(from_to(0, 2), d{1, 2, 1, 1}, 1, 3), module_on(from_to(2, 5), d{1, 3, 1, 1}, 1, 2), 11, 5, slots), 7);
-    check<float>(between(module_on({0}, d{}, 1, 2), module_on(from_to(1, 5), d{1, 4, 1, 1}, 1, 1), 10, 5, slots));
-    check<bf16>(between(module_on(from_to(0, 4), d{1, 4, 1, 1}, 1, 2), module_on({4}, d{}, 1, 5), 10, 5, slots));
+    check<float>(between(module_on(from_to(0, 3), d{1, 3, 1, 1}, 1, 2),
+                         module_on(from_to(3, 5), d{1, 2, 1, 1}, 1, 3), 12, 5, slots));
+    check<float>(between(module_on(from_to(0, 2), d{1, 2, 1, 1}, 1, 3),
+                         module_on(from_to(2, 5), d{1, 3, 1, 1}, 1, 2), 11, 5, slots),
+                 7);
+    check<float>(
+        between(module_on({0}, d{}, 1, 2), module_on(from_to(1, 5), d{1, 4, 1, 1}, 1, 1), 10, 5, slots));
+    check<bf16>(
+        between(module_on(from_to(0, 4), d{1, 4, 1, 1}, 1, 2), module_on({4}, d{}, 1, 5), 10, 5, slots));
     // Context 2 to tensor 4; context 3 with tensor 2 to context 2 with tensor 3.
-    check<float>(between(module_on(from_to(0, 2), d{1, 1, 2, 1}, 1, 2), module_on(from_to(2, 6), d{1, 1, 1, 4}, 1, 3), 7, 6, slots));
-    check<bf16>(between(module_on(from_to(0, 6), d{1, 1, 3, 2}, 1, 2), module_on(from_to(6, 12), d{1, 1, 2, 3}, 1, 2), 7, 7, slots));
+    check<float>(between(module_on(from_to(0, 2), d{1, 1, 2, 1}, 1, 2),
+                         module_on(from_to(2, 6), d{1, 1, 1, 4}, 1, 3), 7, 6, slots));
+    check<bf16>(between(module_on(from_to(0, 6), d{1, 1, 3, 2}, 1, 2),
+                        module_on(from_to(6, 12), d{1, 1, 2, 3}, 1, 2), 7, 7, slots));
     // The last of two stages to the first of two, in groups, with more tensor ranks than columns.
-    check<double>(between(module_on(from_to(0, 8), d{2, 2, 1, 2}, 2, 3, 1), module_on(from_to(8, 16), d{2, 1, 1, 4}, 3, 2, 0), 13, 3, slots));
+    check<double>(between(module_on(from_to(0, 8), d{2, 2, 1, 2}, 2, 3, 1),
+                          module_on(from_to(8, 16), d{2, 1, 1, 4}, 3, 2, 0), 13, 3, slots));
   }
 }
 
 TEST_CASE("on shared ranks, all or some of them") {
   using d = degrees;
-  check<float>(between(module_on({0, 1, 2, 3}, d{1, 2, 2, 1}, 2, 2), module_on({0, 1, 2, 3}, d{1, 1, 2, 2}, 1, 3), 9, 5, 8));
-  check<float>(between(module_on({3, 0, 1}, d{1, 3, 1, 1}, 1, 2), module_on({1, 2}, d{1, 1, 1, 2}, 1, 4), 9, 5, 8));
-  check<bf16>(between(module_on({0, 1}, d{1, 1, 1, 2}, 1, 2), module_on({1, 0}, d{1, 1, 2, 1}, 1, 2), 9, 4, 8));
+  check<float>(between(module_on({0, 1, 2, 3}, d{1, 2, 2, 1}, 2, 2),
+                       module_on({0, 1, 2, 3}, d{1, 1, 2, 2}, 1, 3), 9, 5, 8));
+  check<float>(
+      between(module_on({3, 0, 1}, d{1, 3, 1, 1}, 1, 2), module_on({1, 2}, d{1, 1, 1, 2}, 1, 4), 9, 5, 8));
+  check<bf16>(
+      between(module_on({0, 1}, d{1, 1, 1, 2}, 1, 2), module_on({1, 0}, d{1, 1, 2, 1}, 1, 2), 9, 4, 8));
   // One rank, nothing to send: even with one slot it gets through.
   const bridge_problem alone = between(module_on({0}, d{}, 2, 2), module_on({0}, d{}, 1, 3), 9, 5, 1);
   check<float>(alone);
@@ -132,7 +144,8 @@ TEST_CASE("on shared ranks, all or some of them") {
 
 TEST_CASE("no samples, samples without rows, more ranks than samples") {
   using d = degrees;
-  const bridge_module from = module_on(from_to(0, 4), d{1, 2, 1, 2}, 1, 3), to = module_on(from_to(3, 7), d{1, 2, 2, 1}, 2, 1);
+  const bridge_module from = module_on(from_to(0, 4), d{1, 2, 1, 2}, 1, 3),
+                      to = module_on(from_to(3, 7), d{1, 2, 2, 1}, 2, 1);
   check<float>({{from, to, 0, 4}, {{}, {}}, 4});
   check<float>({{from, to, 3, 4}, {{0, 0, 0}, {0, 3, 0}, {0, 0, 1}}, 4});
   CHECK(play<float>({{from, to, 3, 4}, {{0, 0, 0}}, 4}).sent == 0);

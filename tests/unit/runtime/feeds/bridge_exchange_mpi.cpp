@@ -50,7 +50,8 @@ TEST_CASE("a tensor group to replicas and to context parts, over processes") {
   using d = degrees;
   const std::int32_t ranks = tests::mpi_session().ranks();
   const auto all = laws::from_to(0, ranks);
-  const bridge_module tensor = module_on(all, d{1, 1, 1, ranks}, 1, 3), data = module_on(all, d{1, ranks, 1, 1}, 1, 2),
+  const bridge_module tensor = module_on(all, d{1, 1, 1, ranks}, 1, 3),
+                      data = module_on(all, d{1, ranks, 1, 1}, 1, 2),
                       context = module_on(all, d{1, 1, ranks, 1}, 2, 1);
   check<float>({{tensor, data, 11, 6}, laws::drawn_steps(11, 3, 1), 6});
   check<bf16>({{context, tensor, 11, 6}, laws::drawn_steps(11, 3, 2), 6});
@@ -59,16 +60,19 @@ TEST_CASE("a tensor group to replicas and to context parts, over processes") {
 
 TEST_CASE("one slot: a rank that sends to itself and to others") {
   const std::int32_t ranks = tests::mpi_session().ranks();
-  check<float>(
-      {{module_on({0}, degrees{}, 1, 5), module_on(laws::from_to(0, ranks), degrees{1, ranks, 1, 1}, 1, 2), 13, 4}, laws::drawn_steps(13, 3, 4), 1});
+  check<float>({{module_on({0}, degrees{}, 1, 5),
+                 module_on(laws::from_to(0, ranks), degrees{1, ranks, 1, 1}, 1, 2), 13, 4},
+                laws::drawn_steps(13, 3, 4),
+                1});
 }
 
 TEST_CASE("messages of some 100 KiB") {
   const std::int32_t ranks = tests::mpi_session().ranks();
   const auto all = laws::from_to(0, ranks);
-  check<float>({{module_on(all, degrees{1, ranks, 1, 1}, 1, 1), module_on(all, degrees{1, 1, 1, ranks}, 1, 1), 4, 500},
-                {{255, 200, 0, 255}, {255, 0, 255, 31}},
-                1});
+  check<float>(
+      {{module_on(all, degrees{1, ranks, 1, 1}, 1, 1), module_on(all, degrees{1, 1, 1, ranks}, 1, 1), 4, 500},
+       {{255, 200, 0, 255}, {255, 0, 255, 31}},
+       1});
 }
 
 TEST_CASE("random sides over processes") {

@@ -36,7 +36,9 @@ struct pair_of_ends {
   bridge_sender<float, local::endpoint, cpu::context> sender, silent;
   bridge_receiver<float, local::endpoint, cpu::context> receiver;
 };
-matrix<float> column(std::vector<float>& of) { return {of.data(), static_cast<motet::index>(of.size()), 1, 1}; }
+matrix<float> column(std::vector<float>& of) {
+  return {of.data(), static_cast<motet::index>(of.size()), 1, 1};
+}
 
 }  // namespace
 
@@ -76,12 +78,15 @@ TEST_CASE("calls that do not fit") {
   pair_of_ends both(edge, all, 1, 1);
   std::vector<float> rows(2), three(3);
   CHECK_THROWS_WITH_AS(both.receiver.gather(0, column(rows)), doctest::Contains("was not received"), error);
-  CHECK_THROWS_WITH_AS(both.receiver.receive(0, column(three)), doctest::Contains("given as 3 x 1, not 2 x 1"), error);
+  CHECK_THROWS_WITH_AS(both.receiver.receive(0, column(three)),
+                       doctest::Contains("given as 3 x 1, not 2 x 1"), error);
   CHECK_THROWS_WITH_AS(both.receiver.receive(1, column(rows)), doctest::Contains("MT-R13"), error);
   // A rank that is one of two in its tensor group has to know the other.
   const bridge_edge cut({mesh::from(0, {}), 0, 1, 1}, {mesh::from(0, {1, 1, 1, 2}), 0, 1, 1}, 2, 4);
   const bridge_seat seat(cut, false, 1);
   using receiver = bridge_receiver<float, local::endpoint, cpu::context>;
-  CHECK_THROWS_WITH_AS(receiver(seat, both.ends[1], 0, {}, both.silent), doctest::Contains("tensor member 1 of 2"), error);
-  CHECK_THROWS_WITH_AS(receiver(seat, both.ends[1], 0, any_group(2, 0), both.silent), doctest::Contains("member 0 of 2"), error);
+  CHECK_THROWS_WITH_AS(receiver(seat, both.ends[1], 0, {}, both.silent),
+                       doctest::Contains("tensor member 1 of 2"), error);
+  CHECK_THROWS_WITH_AS(receiver(seat, both.ends[1], 0, any_group(2, 0), both.silent),
+                       doctest::Contains("member 0 of 2"), error);
 }

@@ -7,10 +7,14 @@ using namespace motet;
 
 namespace {
 
-// Two stages of two replicas on the ranks 0 to 3, to one replica of two context and two tensor parts on the ranks 3 to 6.
-bridge_edge some_edge() { return {{mesh::from(0, {2, 2, 1, 1}), 1, 1, 2}, {mesh::from(3, {1, 1, 2, 2}), 0, 2, 1}, 8, 5}; }
+// Two stages of two replicas on the ranks 0 to 3, to one replica of two context and two tensor parts on the
+// ranks 3 to 6.
+bridge_edge some_edge() {
+  return {{mesh::from(0, {2, 2, 1, 1}), 1, 1, 2}, {mesh::from(3, {1, 1, 2, 2}), 0, 2, 1}, 8, 5};
+}
 
-std::vector<interval> runs(const bridge_seat& seat, motet::index m, motet::index which, const sequences& all) {
+std::vector<interval> runs(const bridge_seat& seat, motet::index m, motet::index which,
+                           const sequences& all) {
   std::vector<motet::index> starts;
   seat.starts(m, all, starts);
   std::vector<interval> out;
@@ -56,7 +60,8 @@ TEST_CASE("each message has one seat at either side, in its microbatch, and they
           CHECK(it.what.samples.end <= samples.end);
           const bridge_seat other(edge, !sender, it.peer);
           bool knows_me = false;
-          for (const auto& theirs : other.parcels()) knows_me = knows_me || (theirs.number == it.number && theirs.peer == rank);
+          for (const auto& theirs : other.parcels())
+            knows_me = knows_me || (theirs.number == it.number && theirs.peer == rank);
           CHECK(knows_me);
         }
       }
@@ -75,7 +80,8 @@ TEST_CASE("rows of a message are as few runs as can be") {
   CHECK(source.rows_of(1, all) == 5);
   CHECK(target.rows_of(0, all) == 2 + 0 + 2 + 1);
   CHECK(target.rows_of(1, all) == 2 + 1 + 1 + 3);
-  // Of the sender's first samples, 4 and 0 rows, the upper context part has two rows; of 3 and 2 rows, 2 and 1, with one between.
+  // Of the sender's first samples, 4 and 0 rows, the upper context part has two rows; of 3 and 2 rows, 2 and
+  // 1, with one between.
   CHECK(runs(source, 0, 0, all).size() == 1);
   const auto split = runs(source, 1, 0, all);
   REQUIRE(split.size() == 2);
@@ -92,16 +98,21 @@ TEST_CASE("rows of a message are as few runs as can be") {
 
 TEST_CASE("an edge between meshes that lack ranks or microbatches, or from a stage that is not there") {
   const bridge_module good{mesh::from(0, {}), 0, 1, 1};
-  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh({1, 2, 1, 1}, {1}), 0, 1, 1}, 4, 4), doctest::Contains("on 1 ranks where 2 are needed"), error);
-  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh::from(0, {}), 0, 1, 0}, 4, 4), doctest::Contains("1 groups of 0 microbatches"), error);
-  CHECK_THROWS_WITH_AS(bridge_edge({mesh::from(0, {}), 1, 1, 1}, good, 4, 4), doctest::Contains("MT-R13"), error);
-  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh::from(0, {1, 2, 1, 1}), 0, 1, 1, {1, 2, 3}}, 4, 4), doctest::Contains("3 weights for 2 replicas"),
+  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh({1, 2, 1, 1}, {1}), 0, 1, 1}, 4, 4),
+                       doctest::Contains("on 1 ranks where 2 are needed"), error);
+  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh::from(0, {}), 0, 1, 0}, 4, 4),
+                       doctest::Contains("1 groups of 0 microbatches"), error);
+  CHECK_THROWS_WITH_AS(bridge_edge({mesh::from(0, {}), 1, 1, 1}, good, 4, 4), doctest::Contains("MT-R13"),
                        error);
-  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh::from(0, {1, 2, 1, 1}), 0, 1, 1, {1, -2}}, 4, 4), doctest::Contains("a replica of weight -2"), error);
+  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh::from(0, {1, 2, 1, 1}), 0, 1, 1, {1, 2, 3}}, 4, 4),
+                       doctest::Contains("3 weights for 2 replicas"), error);
+  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh::from(0, {1, 2, 1, 1}), 0, 1, 1, {1, -2}}, 4, 4),
+                       doctest::Contains("a replica of weight -2"), error);
 }
 
 TEST_CASE("replicas with weights have samples by them") {
-  const bridge_edge edge({mesh::from(0, {1, 2, 1, 1}), 0, 1, 2, {3, 1}}, {mesh::from(2, {1, 1, 1, 1}), 0, 1, 1}, 16, 4);
+  const bridge_edge edge({mesh::from(0, {1, 2, 1, 1}), 0, 1, 2, {3, 1}},
+                         {mesh::from(2, {1, 1, 1, 1}), 0, 1, 1}, 16, 4);
   const bridge_seat first(edge, true, 0), second(edge, true, 1), all(edge, false, 2);
   CHECK(first.samples_of(1).end == 12);
   CHECK(second.samples_of(0).begin == 12);

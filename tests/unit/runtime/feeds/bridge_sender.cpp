@@ -20,7 +20,9 @@ struct record : local::endpoint {
     bool taken = false;
   };
   explicit record(local::world& world) : local::endpoint(world, 0) {}
-  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, motet::index bytes) { letters.push_back({tag, peer, from, bytes}); }
+  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, motet::index bytes) {
+    letters.push_back({tag, peer, from, bytes});
+  }
   bool sent(std::int32_t tag) const {
     for (const letter& each : letters)
       if (each.tag == tag) return each.taken;

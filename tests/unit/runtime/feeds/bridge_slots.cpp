@@ -67,9 +67,11 @@ TEST_CASE("steps and rows that were not planned") {
   bridge_slots<float, cpu::context> slots(seat);
   laws::host_place host;
   slots.prepare(host.ctx, {3, 2, nullptr}, 1, 0);
-  CHECK_THROWS_WITH_AS(slots.begin_step({4, 1, nullptr}), doctest::Contains("4 samples, the bridge was made for 3"), error);
+  CHECK_THROWS_WITH_AS(slots.begin_step({4, 1, nullptr}),
+                       doctest::Contains("4 samples, the bridge was made for 3"), error);
   CHECK_THROWS_WITH_AS(slots.begin_step(all), doctest::Contains("8 rows here, planned were up to 6"), error);
   slots.begin_step({3, 2, nullptr});
-  CHECK_THROWS_WITH_AS(slots.open(slots.of(0), 0, 5, 3), doctest::Contains("given as 5 x 3, not 6 x 3"), error);
+  CHECK_THROWS_WITH_AS(slots.open(slots.of(0), 0, 5, 3), doctest::Contains("given as 5 x 3, not 6 x 3"),
+                       error);
   CHECK_THROWS_WITH_AS(slots.open(slots.of(0), 0, 6, 4), doctest::Contains("given as 6 x 4"), error);
 }

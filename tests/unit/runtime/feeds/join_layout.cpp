@@ -10,12 +10,17 @@ namespace {
 
 // Module 0: rank 4 has two voices, rank 1 one; module 1: rank 4 and, without samples, rank 2.
 std::vector<join_seat> seats() {
-  return {{4, 0, 0, {{0, 1}, {5, 6}}}, {4, 0, 1, {{3, 5}}}, {1, 0, 2, {{1, 1}, {1, 3}}}, {4, 1, 3, {{0, 6}}}, {2, 1, 4, {{6, 6}}}};
+  return {{4, 0, 0, {{0, 1}, {5, 6}}},
+          {4, 0, 1, {{3, 5}}},
+          {1, 0, 2, {{1, 1}, {1, 3}}},
+          {4, 1, 3, {{0, 6}}},
+          {2, 1, 4, {{6, 6}}}};
 }
 
 }  // namespace
 
-TEST_CASE("members are the ranks with a seat, in the order of ranks, with their parts in the order of samples") {
+TEST_CASE(
+    "members are the ranks with a seat, in the order of ranks, with their parts in the order of samples") {
   const join_layout layout(seats(), 6);
   CHECK(layout.samples() == 6);
   CHECK(layout.modules() == 2);
@@ -62,15 +67,19 @@ TEST_CASE("each sample of a module comes once, or the layout is refused") {
     changed[seat].samples[0] = samples;
     return changed;
   };
-  CHECK_THROWS_WITH_AS(join_layout(with(1, {3, 4}), 6), doctest::Contains("of module 0 come 5 of 6 samples"), error);
-  CHECK_THROWS_WITH_AS(join_layout(with(1, {2, 5}), 6), doctest::Contains("module 0 brings sample 2 twice"), error);
-  CHECK_THROWS_WITH_AS(join_layout(with(3, {0, 7}), 6), doctest::Contains("module 1 brings sample 6 of 6. Cut"), error);
+  CHECK_THROWS_WITH_AS(join_layout(with(1, {3, 4}), 6), doctest::Contains("of module 0 come 5 of 6 samples"),
+                       error);
+  CHECK_THROWS_WITH_AS(join_layout(with(1, {2, 5}), 6), doctest::Contains("module 0 brings sample 2 twice"),
+                       error);
+  CHECK_THROWS_WITH_AS(join_layout(with(3, {0, 7}), 6),
+                       doctest::Contains("module 1 brings sample 6 of 6. Cut"), error);
   CHECK(join_layout({}, 0).size() == 0);
 }
 
 TEST_CASE("a layout to count memory by has the most of each member, and no more than there is") {
   // Module 0: two of three seats on rank 1; each may have four of six samples.
-  const join_layout most = join_layout::at_most({{1, 0, 0, {{0, 2}, {0, 2}}}, {1, 0, 1, {{0, 4}}}, {2, 0, 2, {{0, 4}}}, {2, 1, 3, {{0, 6}}}}, 6);
+  const join_layout most = join_layout::at_most(
+      {{1, 0, 0, {{0, 2}, {0, 2}}}, {1, 0, 1, {{0, 4}}}, {2, 0, 2, {{0, 4}}}, {2, 1, 3, {{0, 6}}}}, 6);
   CHECK(!most.exact());
   CHECK(join_layout(seats(), 6).exact());
   REQUIRE(most.size() == 2);

@@ -10,7 +10,14 @@ using namespace motet;
 namespace {
 
 // Module 0 on members 0 and 1, module 1 on member 1, module 2 on members 2 and, without samples, 3.
-join_layout layout() { return {{{0, 0, 0, {{0, 3}}}, {1, 0, 1, {{3, 8}}}, {1, 1, 2, {{0, 8}}}, {2, 2, 3, {{0, 8}}}, {3, 2, 4, {{8, 8}}}}, 8}; }
+join_layout layout() {
+  return {{{0, 0, 0, {{0, 3}}},
+           {1, 0, 1, {{3, 8}}},
+           {1, 1, 2, {{0, 8}}},
+           {2, 2, 3, {{0, 8}}},
+           {3, 2, 4, {{8, 8}}}},
+          8};
+}
 constexpr join_shares::sizes telling{64, 128, 8}, silent{64, 128, 0};
 std::vector<motet::index> bytes_of(std::span<const byte_range> ranges) {
   std::vector<motet::index> all;
@@ -38,7 +45,8 @@ TEST_CASE("where all learn, each row is compared and a second exchange follows o
   CHECK(shares.compares_with(1, 2));
   CHECK(shares.compares_with(1, 1));
   CHECK(!shares.compares_with(0, 0));
-  // Member 1 gets the three rows of member 0, the numbers, and all of module 2; member 0 of member 1 module 1 alone; member 2 all of both.
+  // Member 1 gets the three rows of member 0, the numbers, and all of module 2; member 0 of member 1 module 1
+  // alone; member 2 all of both.
   CHECK(bytes_of(shares.features(1).in()) == numbers{3 * 64 + 128, 0, 8 * 64, 0});
   CHECK(bytes_of(shares.features(0).in()) == numbers{0, 8 * 64, 8 * 64, 0});
   CHECK(bytes_of(shares.features(2).in()) == numbers{3 * 64 + 128, 5 * 64 + 8 * 64, 0, 0});
@@ -83,5 +91,6 @@ TEST_CASE("sections are neighbours where they are needed together") {
   CHECK(shares.told_section(1, 2) == 5);
   CHECK(shares.told_section(1, 0) == 8);
   constexpr std::array<bool, 2> two{false, false};
-  CHECK_THROWS_WITH_AS(join_shares(all, two, telling), doctest::Contains("seats of 3 modules, the model has 2"), error);
+  CHECK_THROWS_WITH_AS(join_shares(all, two, telling),
+                       doctest::Contains("seats of 3 modules, the model has 2"), error);
 }

@@ -20,14 +20,14 @@ struct counting_end : local::endpoint {
   using local::endpoint::endpoint;
   std::array<motet::index, 2> came{};  // of first and of second exchanges
   std::int32_t joins = 0;
-  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::byte* all,
-                std::span<const byte_range> in) {
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
+                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
     if (!local::endpoint::exchange(meeting, member, own, out, all, in)) return false;
     for (const byte_range& each : in) came[meeting < joins ? 0 : 1] += each.bytes;
     return true;
   }
-  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out, std::int32_t from, std::byte* to,
-             motet::index bytes) {
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
+             std::int32_t from, std::byte* to, motet::index bytes) {
     if (!local::endpoint::fetch(meeting, member, own, out, from, to, bytes)) return false;
     came[meeting < joins ? 0 : 1] += bytes;
     return true;
@@ -38,9 +38,11 @@ struct outcome {
   std::vector<motet::index> features_came, told_came, held;  // of each rank, in bytes
 };
 
-// Ranks are threads. In turn they meet with these seats, of as many microbatches each, in room for the largest of all.
+// Ranks are threads. In turn they meet with these seats, of as many microbatches each, in room for the
+// largest of all.
 template <class Model, class Numbers>
-outcome compare(const std::vector<std::vector<join_seat>>& turns, int ranks, motet::index samples, motet::index groups, double tolerance) {
+outcome compare(const std::vector<std::vector<join_seat>>& turns, int ranks, motet::index samples,
+                motet::index groups, double tolerance) {
   laws::join_problem<Model, Numbers> problem(turns[0], ranks, samples, groups);
   if (turns.size() > 1) problem.largest = problem.seats;
   for (const auto& seats : turns)
@@ -90,31 +92,39 @@ outcome compare(const std::vector<std::vector<join_seat>>& turns, int ranks, mot
       // Where nothing learns, nobody asks for a part of the loss at the end of a step.
       if (!problem.learns(r)) CHECK(each.loss == 0);
     }
-    const auto near = [&](double got, double wanted) { return std::abs(got - wanted) <= tolerance * (1 + std::abs(wanted)); };
+    const auto near = [&](double got, double wanted) {
+      return std::abs(got - wanted) <= tolerance * (1 + std::abs(wanted));
+    };
     CHECK(near(loss, problem.loss));
-    for (std::size_t i = 0; i < numbers.size(); ++i) CHECK(near(numbers[i], static_cast<double>(problem.d_numbers[i])));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      CHECK(near(numbers[i], static_cast<double>(problem.d_numbers[i])));
     out = {};
     for (const auto& each : ends) {
       out.features_came.push_back(each->came[0]);
       out.told_came.push_back(each->came[1]);
     }
-    for (const auto& each : all) out.held.push_back(each->point() != nullptr ? each->point()->measure().features : 0);
+    for (const auto& each : all)
+      out.held.push_back(each->point() != nullptr ? each->point()->measure().features : 0);
   }
   return out;
 }
 
 template <class Model, class Numbers>
-outcome compare(const std::vector<join_seat>& seats, int ranks, motet::index samples, motet::index groups, double tolerance) {
-  return compare<Model, Numbers>(std::vector<std::vector<join_seat>>{seats}, ranks, samples, groups, tolerance);
+outcome compare(const std::vector<join_seat>& seats, int ranks, motet::index samples, motet::index groups,
+                double tolerance) {
+  return compare<Model, Numbers>(std::vector<std::vector<join_seat>>{seats}, ranks, samples, groups,
+                                 tolerance);
 }
 
 // Drawn several times, with as many microbatches each time.
-std::vector<std::vector<join_seat>> drawn_often(const std::vector<std::vector<int>>& ranks, motet::index samples, std::uint64_t seed) {
+std::vector<std::vector<join_seat>> drawn_often(const std::vector<std::vector<int>>& ranks,
+                                                motet::index samples, std::uint64_t seed) {
   std::vector<std::vector<join_seat>> all{drawn(ranks, samples, seed)};
   for (std::uint64_t other = seed + 1; all.size() < 4; ++other) {
     auto next = drawn(ranks, samples, other);
     bool alike = true;
-    for (std::size_t v = 0; v < next.size(); ++v) alike = alike && next[v].samples.size() == all[0][v].samples.size();
+    for (std::size_t v = 0; v < next.size(); ++v)
+      alike = alike && next[v].samples.size() == all[0][v].samples.size();
     if (alike) all.push_back(std::move(next));
   }
   return all;
@@ -125,7 +135,8 @@ void changing(double tolerance = 1e-12) {
   for (const auto& ranks : laws::members_of_three) {
     seed += 100;
     CAPTURE(seed);
-    compare<model_of<Loss, A, B, C>, fp64>(drawn_often(ranks, 11, seed), 5, 11, 1 + static_cast<motet::index>(seed % 3), tolerance);
+    compare<model_of<Loss, A, B, C>, fp64>(drawn_often(ranks, 11, seed), 5, 11,
+                                           1 + static_cast<motet::index>(seed % 3), tolerance);
   }
 }
 
@@ -135,7 +146,8 @@ void all_of_three(double tolerance = 1e-12) {
   for (const auto& ranks : laws::members_of_three) {
     ++seed;
     CAPTURE(seed);
-    compare<model_of<Loss, A, B, C>, fp64>(drawn(ranks, 11, seed), 5, 11, 1 + static_cast<motet::index>(seed % 3), tolerance);
+    compare<model_of<Loss, A, B, C>, fp64>(drawn(ranks, 11, seed), 5, 11,
+                                           1 + static_cast<motet::index>(seed % 3), tolerance);
   }
 }
 
@@ -143,11 +155,17 @@ void all_of_three(double tolerance = 1e-12) {
 
 TEST_CASE("softmax over any members is that of one rank") { all_of_three<info_nce, false, false, false>(); }
 TEST_CASE("softmax with one frozen module") { all_of_three<info_nce, true, false, false>(); }
-TEST_CASE("softmax with a pair of frozen modules, which counts once") { all_of_three<info_nce, true, false, true>(); }
+TEST_CASE("softmax with a pair of frozen modules, which counts once") {
+  all_of_three<info_nce, true, false, true>();
+}
 TEST_CASE("softmax where only the last module learns") { all_of_three<info_nce, true, true, false>(); }
-TEST_CASE("pairwise sigmoid over any members is that of one rank") { all_of_three<pairwise_sigmoid, false, false, false>(); }
+TEST_CASE("pairwise sigmoid over any members is that of one rank") {
+  all_of_three<pairwise_sigmoid, false, false, false>();
+}
 TEST_CASE("pairwise sigmoid with one frozen module") { all_of_three<pairwise_sigmoid, false, true, false>(); }
-TEST_CASE("pairwise sigmoid with a pair of frozen modules") { all_of_three<pairwise_sigmoid, true, false, true>(); }
+TEST_CASE("pairwise sigmoid with a pair of frozen modules") {
+  all_of_three<pairwise_sigmoid, true, false, true>();
+}
 TEST_CASE("a loss of the user's own") {
   all_of_three<squared_products, false, false, false>();
   all_of_three<squared_products, true, true, false>();
@@ -163,7 +181,8 @@ TEST_CASE("members bring other samples in each step, in the room of the largest"
 TEST_CASE("float, and samples enough for several tiles") {
   for (std::uint64_t seed = 0; seed < 2; ++seed) {
     compare<model_of<info_nce, false, false>, fp32>(drawn({{0, 1, 2}, {3, 2}}, 150, seed), 4, 150, 2, 2e-6);
-    compare<model_of<pairwise_sigmoid, false, false>, fp32>(drawn({{0, 1, 2}, {3, 2}}, 150, seed), 4, 150, 2, 2e-6);
+    compare<model_of<pairwise_sigmoid, false, false>, fp32>(drawn({{0, 1, 2}, {3, 2}}, 150, seed), 4, 150, 2,
+                                                            2e-6);
   }
 }
 
@@ -174,11 +193,16 @@ TEST_CASE("features travel once and their gradients never") {
     for (const motet::index each : of) all += each;
     return all;
   };
-  // Modules of uneven members apart: whoever has rows of one module gets all of the other, and for softmax a number for each of its rows.
-  const std::vector<join_seat> apart{
-      {0, 0, 0, {{0, 3}, {3, 10}}}, {1, 0, 0, {{10, 12}}}, {2, 1, 0, {{4, 12}}}, {3, 1, 0, {{0, 4}}}, {4, 1, 0, {{7, 7}}}};
+  // Modules of uneven members apart: whoever has rows of one module gets all of the other, and for softmax a
+  // number for each of its rows.
+  const std::vector<join_seat> apart{{0, 0, 0, {{0, 3}, {3, 10}}},
+                                     {1, 0, 0, {{10, 12}}},
+                                     {2, 1, 0, {{4, 12}}},
+                                     {3, 1, 0, {{0, 4}}},
+                                     {4, 1, 0, {{7, 7}}}};
   const outcome softmax = compare<model_of<info_nce, false, false>, fp64>(apart, 5, 12, 1, 1e-12);
-  CHECK(softmax.features_came == std::vector<motet::index>{12 * row, 12 * row + numbers, 12 * row + numbers, 12 * row + numbers, 0});
+  CHECK(softmax.features_came ==
+        std::vector<motet::index>{12 * row, 12 * row + numbers, 12 * row + numbers, 12 * row + numbers, 0});
   CHECK(softmax.told_came == std::vector<motet::index>{12 * 8, 12 * 8, 12 * 8, 12 * 8, 0});
   const outcome sigmoid = compare<model_of<pairwise_sigmoid, false, false>, fp64>(apart, 5, 12, 1, 1e-12);
   CHECK(sum(sigmoid.features_came) == 4 * 12 * row + 3 * 2 * numbers);
@@ -198,9 +222,12 @@ TEST_CASE("where rows tell nothing, those of two other members are here at a tim
   for (const motet::index ranks : {2, 4, 8}) {
     std::vector<join_seat> seats;
     for (motet::index k = 0; k < 2; ++k)
-      for (motet::index r = 0; r < ranks; ++r) seats.push_back({static_cast<std::int32_t>(r), k, 0, {{16 * r, 16 * r + 16}}});
-    const outcome found = compare<model_of<pairwise_sigmoid, false, false>, fp64>(seats, static_cast<int>(ranks), 16 * ranks, 1, 1e-12);
-    // Own rows and their gradients, the numbers of the loss twice and their gradients; the owner's rows come with its numbers.
+      for (motet::index r = 0; r < ranks; ++r)
+        seats.push_back({static_cast<std::int32_t>(r), k, 0, {{16 * r, 16 * r + 16}}});
+    const outcome found = compare<model_of<pairwise_sigmoid, false, false>, fp64>(
+        seats, static_cast<int>(ranks), 16 * ranks, 1, 1e-12);
+    // Own rows and their gradients, the numbers of the loss twice and their gradients; the owner's rows come
+    // with its numbers.
     CHECK(found.held[1] == part + part + (ranks > 2 ? 2 : 1) * (part + numbers) + 2 * numbers + 8);
     CHECK(found.features_came[1] == (ranks - 1) * part + numbers);
   }
@@ -213,5 +240,6 @@ TEST_CASE("a rank without a seat, or seats of another model, are refused") {
   home.rank = 2;
   const join_layout two({{0, 0, 0, {{0, 4}}}, {1, 1, 0, {{0, 4}}}}, 4), one({{2, 0, 0, {{0, 4}}}}, 4);
   CHECK_THROWS_WITH_AS(point_type(table, home, two, 1), doctest::Contains("rank 2 has no seat"), error);
-  CHECK_THROWS_WITH_AS(point_type(table, home, one, 1), doctest::Contains("seats of 1 modules, the model has 2"), error);
+  CHECK_THROWS_WITH_AS(point_type(table, home, one, 1),
+                       doctest::Contains("seats of 1 modules, the model has 2"), error);
 }

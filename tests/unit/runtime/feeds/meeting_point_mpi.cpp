@@ -19,7 +19,8 @@ void compare(std::vector<std::vector<int>> ranks, std::uint64_t seed) {
   const mpi::session& here = tests::mpi_session();
   for (auto& each : ranks)
     for (int& rank : each) rank %= here.ranks();
-  laws::join_problem<Model, fp64> problem(laws::drawn(ranks, 11, seed), here.ranks(), 11, 1 + static_cast<motet::index>(seed % 3));
+  laws::join_problem<Model, fp64> problem(laws::drawn(ranks, 11, seed), here.ranks(), 11,
+                                          1 + static_cast<motet::index>(seed % 3));
   mpi::world world(here.ranks(), 0, problem.members.all());
   mpi::endpoint end(world, here.rank());
   laws::join_rank<Model, fp64, mpi::endpoint> own(problem, here.rank(), end);
@@ -31,9 +32,11 @@ void compare(std::vector<std::vector<int>> ranks, std::uint64_t seed) {
     CHECK(own.worst <= 1e-12);
     std::vector<double> parts = own.numbers, sums(parts.size() + 1);
     parts.push_back(own.loss);
-    MPI_Allreduce(parts.data(), sums.data(), static_cast<int>(sums.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(parts.data(), sums.data(), static_cast<int>(sums.size()), MPI_DOUBLE, MPI_SUM,
+                  MPI_COMM_WORLD);
     CHECK(sums.back() == doctest::Approx(problem.loss).epsilon(1e-12));
-    for (std::size_t i = 0; i < problem.d_numbers.size(); ++i) CHECK(sums[i] == doctest::Approx(problem.d_numbers[i]).epsilon(1e-11));
+    for (std::size_t i = 0; i < problem.d_numbers.size(); ++i)
+      CHECK(sums[i] == doctest::Approx(problem.d_numbers[i]).epsilon(1e-11));
   }
 }
 
@@ -49,7 +52,13 @@ void all_of_three() {
 
 }  // namespace
 
-TEST_CASE("softmax over processes is that of one rank") { all_of_three<model_of<info_nce, false, false, false>>(); }
+TEST_CASE("softmax over processes is that of one rank") {
+  all_of_three<model_of<info_nce, false, false, false>>();
+}
 TEST_CASE("softmax with a pair of frozen modules") { all_of_three<model_of<info_nce, true, false, true>>(); }
-TEST_CASE("pairwise sigmoid over processes, whose rows pass by") { all_of_three<model_of<pairwise_sigmoid, false, false, false>>(); }
-TEST_CASE("pairwise sigmoid with a pair of frozen modules") { all_of_three<model_of<pairwise_sigmoid, true, false, true>>(); }
+TEST_CASE("pairwise sigmoid over processes, whose rows pass by") {
+  all_of_three<model_of<pairwise_sigmoid, false, false, false>>();
+}
+TEST_CASE("pairwise sigmoid with a pair of frozen modules") {
+  all_of_three<model_of<pairwise_sigmoid, true, false, true>>();
+}

@@ -12,11 +12,13 @@ using counts = list<motet::index>;
 
 namespace {
 
-// Module 0: two replicas of two shards, two microbatches in a group; module 1: three replicas, one microbatch. Two groups.
+// Module 0: two replicas of two shards, two microbatches in a group; module 1: three replicas, one
+// microbatch. Two groups.
 program towers() {
   const score one = joined(beside(gpipe::write({1, 4}), gpipe::write({1, 2})), 2);
-  return compile(
-      placed(one, {{2, 2}, {3, 1}}, 4, [](std::int32_t v, std::int32_t r, std::int32_t k, std::int32_t) { return v == 0 ? 2 * r + k : r; }));
+  return compile(placed(
+      one, {{2, 2}, {3, 1}}, 4,
+      [](std::int32_t v, std::int32_t r, std::int32_t k, std::int32_t) { return v == 0 ? 2 * r + k : r; }));
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace {
 constexpr motet::index members = 4, sections = 3;
 constexpr motet::index sizes[members][sections] = {{10, 70, 8}, {0, 64, 0}, {200, 0, 1}, {0, 0, 0}};
 // Member 0 needs all, 1 the first, 2 the outer ones, 3 nothing but the last.
-constexpr bool wants[members][sections] = {{true, true, true}, {true, false, false}, {true, false, true}, {false, false, true}};
+constexpr bool wants[members][sections] = {
+    {true, true, true}, {true, false, false}, {true, false, true}, {false, false, true}};
 
 section_exchange exchange_of(std::int32_t me) {
   return {members, me, sections, [](motet::index m, motet::index s) { return sizes[m][s]; },
@@ -25,10 +26,12 @@ section_exchange exchange_of(std::int32_t me) {
 TEST_CASE("ranges of both ends agree, and each section that is needed is found where it came") {
   for (std::int32_t me = 0; me < members; ++me) {
     const section_exchange own = exchange_of(me);
-    std::vector<std::byte> block(static_cast<std::size_t>(own.own_bytes()), std::byte{0xee}), came(static_cast<std::size_t>(own.received_bytes()));
+    std::vector<std::byte> block(static_cast<std::size_t>(own.own_bytes()), std::byte{0xee}),
+        came(static_cast<std::size_t>(own.received_bytes()));
     for (std::int32_t other = 0; other < members; ++other) {
       const section_exchange theirs = exchange_of(other);
-      const byte_range out = theirs.out()[static_cast<std::size_t>(me)], in = own.in()[static_cast<std::size_t>(other)];
+      const byte_range out = theirs.out()[static_cast<std::size_t>(me)],
+                       in = own.in()[static_cast<std::size_t>(other)];
       CHECK(out.bytes == in.bytes);
       if (other == me) {
         CHECK(in.bytes == 0);
@@ -38,17 +41,21 @@ TEST_CASE("ranges of both ends agree, and each section that is needed is found w
       // Each byte of a section says whose and which it is.
       std::vector<std::byte> text(static_cast<std::size_t>(theirs.own_bytes()), std::byte{0xee});
       for (motet::index s = 0; s < sections; ++s)
-        for (motet::index i = 0; i < sizes[other][s]; ++i) *(theirs.at(text.data(), nullptr, other, s) + i) = static_cast<std::byte>(10 * other + s);
-      if (in.bytes > 0) std::memcpy(came.data() + in.offset, text.data() + out.offset, static_cast<std::size_t>(in.bytes));
+        for (motet::index i = 0; i < sizes[other][s]; ++i)
+          *(theirs.at(text.data(), nullptr, other, s) + i) = static_cast<std::byte>(10 * other + s);
+      if (in.bytes > 0)
+        std::memcpy(came.data() + in.offset, text.data() + out.offset, static_cast<std::size_t>(in.bytes));
     }
     for (std::int32_t other = 0; other < members; ++other)
       for (motet::index s = 0; s < sections; ++s)
         for (motet::index i = 0; other != me && wants[me][s] && i < sizes[other][s]; ++i) {
           const std::byte wanted = static_cast<std::byte>(10 * other + s);
           CHECK(*(own.at(block.data(), came.data(), other, s) + i) == wanted);
-          CHECK(*(own.in_range(came.data() + own.in()[static_cast<std::size_t>(other)].offset, other, s) + i) == wanted);
+          CHECK(*(own.in_range(came.data() + own.in()[static_cast<std::size_t>(other)].offset, other, s) +
+                  i) == wanted);
         }
-    for (motet::index s = 0; s < sections; ++s) CHECK((own.at(block.data(), came.data(), me, s) - block.data()) % arena::alignment == 0);
+    for (motet::index s = 0; s < sections; ++s)
+      CHECK((own.at(block.data(), came.data(), me, s) - block.data()) % arena::alignment == 0);
   }
 }
 

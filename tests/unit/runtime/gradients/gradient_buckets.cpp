@@ -47,7 +47,8 @@ TEST_CASE("the members' parts of a bucket are whole cache lines, and all of it")
 
 TEST_CASE("every element of the model is counted once, and updated by one holder or by all") {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    const laws::made_ranks ranks{1 + static_cast<std::int32_t>(seed % 4), 1 + static_cast<std::int32_t>(seed / 4 % 4)};
+    const laws::made_ranks ranks{1 + static_cast<std::int32_t>(seed % 4),
+                                 1 + static_cast<std::int32_t>(seed / 4 % 4)};
     const bool shards = seed % 3 != 0;
     CAPTURE(seed);
     const auto parameters = laws::make_parameters(seed, ranks.tensor);
@@ -95,14 +96,16 @@ TEST_CASE("every element of the model is counted once, and updated by one holder
 }
 
 TEST_CASE("ranks with other shards find the same buckets of what is shared") {
-  const std::vector<laws::made_parameter> parameters = {{3, true}, {1, false}, {2, true}, {40, true}, {7, false}, {1, true}};
+  const std::vector<laws::made_parameter> parameters = {{3, true},  {1, false}, {2, true},
+                                                        {40, true}, {7, false}, {1, true}};
   for (const motet::index size : {32, 100, 4000}) {
     const bucket_options options{.elements = size, .packed = 64};
     std::vector<std::vector<motet::index>> sizes;
     for (std::int32_t t = 0; t < 3; ++t) {
       const laws::made_ranks ranks{2, 3};
       sizes.emplace_back();
-      for (const gradient_bucket& each : ranks.plan(laws::stage_of(parameters, 3, t), t, options).lanes[1].buckets)
+      for (const gradient_bucket& each :
+           ranks.plan(laws::stage_of(parameters, 3, t), t, options).lanes[1].buckets)
         for (const interval part : each.parts) sizes.back().push_back(part.size());
     }
     CHECK(sizes[0] == sizes[1]);

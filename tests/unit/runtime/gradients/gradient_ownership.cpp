@@ -20,7 +20,8 @@ parameter of(const char* name, motet::index rows, motet::index width) {
   return one;
 }
 
-// A stage of two matrices, one cut by rows and one by columns, and what is never cut, over replicas x tensor ranks. A test may break one of them.
+// A stage of two matrices, one cut by rows and one by columns, and what is never cut, over replicas x tensor
+// ranks. A test may break one of them.
 struct stage {
   std::int32_t replicas = 2, tensor = 3;
   bucket_options options{.elements = 48, .packed = 20, .shards = true};
@@ -220,7 +221,8 @@ ownership_finding check_tower(std::int32_t replicas, std::int32_t tensor, const 
       const tensor_cut cut{tensor, r % tensor};
       const auto own = cut_stage::parameters_of("eye", range, cut);
       const motet::index size = cut_stage::parameter_end(range, cut) - cut_stage::parameter_begin(range, cut);
-      all.add_stage(s * ranks + r, own, plan_reduction(size, shared_runs(own), {replicas, r / tensor}, {ranks, r}, options),
+      all.add_stage(s * ranks + r, own,
+                    plan_reduction(size, shared_runs(own), {replicas, r / tensor}, {ranks, r}, options),
                     same[static_cast<std::size_t>(r % tensor)], shared);
     }
   }
@@ -230,9 +232,16 @@ ownership_finding check_tower(std::int32_t replicas, std::int32_t tensor, const 
 }  // namespace
 
 TEST_CASE("the gradients of real towers are owned, also where heads and hidden units do not divide") {
-  using eye = vit<vit_config{.image = 8, .patch = 2, .width = 40, .layers = 3, .heads = 5, .hidden = 77, .embedding = 12}>;
-  using ear =
-      text_tower<text_config{.vocabulary = 50, .context = 7, .width = 24, .layers = 3, .heads = 3, .hidden = 50, .embedding = 12, .gated = true}>;
+  using eye = vit<vit_config{
+      .image = 8, .patch = 2, .width = 40, .layers = 3, .heads = 5, .hidden = 77, .embedding = 12}>;
+  using ear = text_tower<text_config{.vocabulary = 50,
+                                     .context = 7,
+                                     .width = 24,
+                                     .layers = 3,
+                                     .heads = 3,
+                                     .hidden = 50,
+                                     .embedding = 12,
+                                     .gated = true}>;
   for (const std::int32_t replicas : {1, 2, 3})
     for (const std::int32_t tensor : {1, 2, 3, 4, 5})
       for (const bool shards : {false, true}) {

@@ -12,9 +12,12 @@ namespace {
 using reduction = gradient_reduction<float, local::group, cpu::context>;
 }  // namespace
 
-TEST_CASE("every element is summed once over the ranks that hold it, whatever the buckets and the order of layers") {
+TEST_CASE(
+    "every element is summed once over the ranks that hold it, whatever the buckets and the order of "
+    "layers") {
   for (std::uint64_t seed = 0; seed < 48; ++seed) {
-    const laws::made_ranks ranks{1 + static_cast<std::int32_t>(seed % 4), 1 + static_cast<std::int32_t>(seed / 4 % 3)};
+    const laws::made_ranks ranks{1 + static_cast<std::int32_t>(seed % 4),
+                                 1 + static_cast<std::int32_t>(seed / 4 % 3)};
     if (ranks.size() > 4) continue;
     CAPTURE(seed);
     std::atomic<int> wrong{0};
@@ -40,7 +43,8 @@ TEST_CASE("a bucket is summed before backward is through") {
   const laws::made_ranks ranks{2, 1};
   std::atomic<int> wrong{0};
   CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
-          reduction sums(plan_reduction(320, {}, {2, end.rank()}, {}, {.elements = 160, .packed = 16}), cut, nullptr);
+          reduction sums(plan_reduction(320, {}, {2, end.rank()}, {}, {.elements = 160, .packed = 16}), cut,
+                         nullptr);
           std::vector<float> gradients(320, 1.0f);
           laws::host_place place;
           sums.prepare(place.ctx, gradients.data(), nullptr);
@@ -64,14 +68,16 @@ TEST_CASE("members with shares of the update get the sum of their part alone") {
   const laws::made_ranks ranks{2, 1};
   std::atomic<int> wrong{0};
   CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
-          reduction sums(plan_reduction(64, {}, {2, end.rank()}, {}, {.packed = 16, .shards = true}), cut, nullptr);
+          reduction sums(plan_reduction(64, {}, {2, end.rank()}, {}, {.packed = 16, .shards = true}), cut,
+                         nullptr);
           std::vector<float> gradients(64, 1.0f);
           laws::host_place place;
           sums.prepare(place.ctx, gradients.data(), nullptr);
           sums.begin_step();
           laws::poll(end, [&] { return sums.finish(); });
           wrong += sums.plan().share.moments != 32;
-          for (int e = 0; e < 64; ++e) wrong += gradients[static_cast<std::size_t>(e)] != (e / 32 == end.rank() ? 2 : 1);
+          for (int e = 0; e < 64; ++e)
+            wrong += gradients[static_cast<std::size_t>(e)] != (e / 32 == end.rank() ? 2 : 1);
         }) == "");
   CHECK(wrong == 0);
 }
@@ -92,8 +98,12 @@ TEST_CASE("a rank by itself waits for nobody") {
 TEST_CASE("what is out of turn is refused") {
   const laws::made_ranks ranks{2, 1};
   const auto outcome = [&](auto body) { return laws::run_reduction(ranks, 4, body); };
-  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
-  const auto made = [](std::int32_t rank) { return plan_reduction(640, {}, {2, rank}, {}, {.elements = 320, .packed = 16}); };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  const auto made = [](std::int32_t rank) {
+    return plan_reduction(640, {}, {2, rank}, {}, {.elements = 320, .packed = 16});
+  };
   const std::string twice = outcome([&](local::endpoint& end, local::group* cut, local::group*) {
     reduction sums(made(end.rank()), cut, nullptr);
     std::vector<float> gradients(640);
@@ -116,7 +126,9 @@ TEST_CASE("what is out of turn is refused") {
               sums.begin_step();
             }),
             "1 calls were under way"));
-  CHECK(has(outcome([&](local::endpoint&, local::group* cut, local::group*) { reduction(made(0), cut, nullptr); }), "member 1 of 2"));
+  CHECK(has(
+      outcome([&](local::endpoint&, local::group* cut, local::group*) { reduction(made(0), cut, nullptr); }),
+      "member 1 of 2"));
   CHECK_THROWS_WITH_AS(reduction(made(0), nullptr, nullptr), doctest::Contains("got member 0 of 1"), error);
   CHECK(has(outcome([&](local::endpoint& end, local::group* cut, local::group*) {
               reduction sums(plan_reduction(640, {}, {2, end.rank()}, {}, {.shards = true}), cut, nullptr);

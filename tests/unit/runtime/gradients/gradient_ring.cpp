@@ -19,13 +19,15 @@ void tell(ring& of, const float* data, motet::index count) { of.sink().told(&of,
 
 TEST_CASE("owners get the sums of all microbatches, though gradients exist for a few layers at a time") {
   for (std::uint64_t seed = 0; seed < 48; ++seed) {
-    const laws::made_ranks ranks{1 + static_cast<std::int32_t>(seed % 4), 1 + static_cast<std::int32_t>(seed / 4 % 3)};
+    const laws::made_ranks ranks{1 + static_cast<std::int32_t>(seed % 4),
+                                 1 + static_cast<std::int32_t>(seed / 4 % 3)};
     if (ranks.size() > 4) continue;
     CAPTURE(seed);
     std::atomic<int> wrong{0};
     CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group* shared) {
             laws::host_place host;
-            wrong += laws::check_ring(host, ranks, end.rank(), cut, shared, end, seed, 1 + static_cast<std::int32_t>(seed % 3));
+            wrong += laws::check_ring(host, ranks, end.rank(), cut, shared, end, seed,
+                                      1 + static_cast<std::int32_t>(seed % 3));
           }) == "");
     CHECK(wrong == 0);
   }
@@ -34,8 +36,10 @@ TEST_CASE("owners get the sums of all microbatches, though gradients exist for a
 TEST_CASE("there is memory for the layers at hand and for what is owned, and for no more") {
   const laws::made_ranks ranks{2, 1};
   CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
-          const ring one(plan_of(end.rank()), two, cut, nullptr, 1), more(plan_of(end.rank()), two, cut, nullptr, 3);
-          if (one.gradient_bytes() != (96 + 80) * 4 || more.gradient_bytes() != (3 * 96 + 80) * 4) throw std::runtime_error("other bytes");
+          const ring one(plan_of(end.rank()), two, cut, nullptr, 1),
+              more(plan_of(end.rank()), two, cut, nullptr, 3);
+          if (one.gradient_bytes() != (96 + 80) * 4 || more.gradient_bytes() != (3 * 96 + 80) * 4)
+            throw std::runtime_error("other bytes");
         }) == "");
 }
 
@@ -49,7 +53,8 @@ TEST_CASE("no bucket in its place leaves its layer") {
       for (const gradient_bucket& each : lane.buckets)
         for (const interval part : each.parts) {
           covered += part.size();
-          CHECK(std::any_of(layers.begin(), layers.end(), [&](interval l) { return part.begin >= l.begin && part.end <= l.end; }));
+          CHECK(std::any_of(layers.begin(), layers.end(),
+                            [&](interval l) { return part.begin >= l.begin && part.end <= l.end; }));
         }
     CHECK(covered == stage.size);
   }
@@ -74,8 +79,10 @@ TEST_CASE("a rank by itself adds up its own gradients") {
 
 TEST_CASE("what is out of turn is refused") {
   std::vector<float> base(160), weights(160);
-  CHECK_THROWS_WITH_AS(ring(plan_reduction(160, {}, {}, {}, {}, two), two, nullptr, nullptr), doctest::Contains("shards"), error);
-  CHECK_THROWS_WITH_AS(ring(plan_of(0), two, nullptr, nullptr), doctest::Contains("got member 0 of 1"), error);
+  CHECK_THROWS_WITH_AS(ring(plan_reduction(160, {}, {}, {}, {}, two), two, nullptr, nullptr),
+                       doctest::Contains("shards"), error);
+  CHECK_THROWS_WITH_AS(ring(plan_of(0), two, nullptr, nullptr), doctest::Contains("got member 0 of 1"),
+                       error);
   ring sums(plan_reduction(160, {}, {}, {}, {.shards = true}, two), two, nullptr, nullptr);
   laws::host_place host;
   sums.prepare(host.ctx, base.data(), weights.data());
@@ -91,9 +98,10 @@ TEST_CASE("what is out of turn is refused") {
   CHECK(sums.finish());
   sums.begin_step();
   const laws::made_ranks ranks{2, 1};
-  const std::string outside = laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
-    const std::vector<interval> halves = {{0, 80}, {80, 160}};
-    ring(plan_of(end.rank()), halves, cut, nullptr);
-  });
+  const std::string outside =
+      laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
+        const std::vector<interval> halves = {{0, 80}, {80, 160}};
+        ring(plan_of(end.rank()), halves, cut, nullptr);
+      });
   CHECK(outside.find("lie in no layer") != std::string::npos);
 }

@@ -14,10 +14,14 @@ using namespace motet;
 
 namespace {
 
-using picture = motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 24, .layers = 3, .heads = 3, .hidden = 50, .embedding = 8}>>;
-using caption =
-    motet::module<"caption",
-                  text_tower<text_config{.vocabulary = 20, .context = 6, .width = 16, .layers = 2, .heads = 2, .hidden = 21, .embedding = 8}>>;
+using picture = motet::module<
+    "picture",
+    vit<vit_config{
+        .image = 8, .patch = 4, .width = 24, .layers = 3, .heads = 3, .hidden = 50, .embedding = 8}>>;
+using caption = motet::module<
+    "caption",
+    text_tower<text_config{
+        .vocabulary = 20, .context = 6, .width = 16, .layers = 2, .heads = 2, .hidden = 21, .embedding = 8}>>;
 using small = motet::model<join<info_nce, picture, caption>>;
 
 // Pictures in `stages` stages and captions in one, each module on ranks of its own choice.
@@ -25,25 +29,33 @@ program program_on(const mesh& pictures, const mesh& captions, std::int32_t rank
   batch_sync::shape shape{{{pictures.split().stages, 2, 2}, {captions.split().stages, 2, 2}}, 2};
   const score seats = batch_sync::write(shape);
   list<voice_spread> spreads;
-  for (const mesh* each : {&pictures, &captions}) spreads.push({each->split().data, each->split().context * each->split().tensor});
-  return compile(placed(seats, spreads, ranks, [&](std::int32_t v, std::int32_t replica, std::int32_t shard, std::int32_t stage) {
-    const mesh& own = v == 0 ? pictures : captions;
-    return own.rank({stage, replica, shard / own.split().tensor, shard % own.split().tensor});
-  }));
+  for (const mesh* each : {&pictures, &captions})
+    spreads.push({each->split().data, each->split().context * each->split().tensor});
+  return compile(
+      placed(seats, spreads, ranks,
+             [&](std::int32_t v, std::int32_t replica, std::int32_t shard, std::int32_t stage) {
+               const mesh& own = v == 0 ? pictures : captions;
+               return own.rank({stage, replica, shard / own.split().tensor, shard % own.split().tensor});
+             }));
 }
 
 }  // namespace
 
-TEST_CASE("every gradient of a model is summed once, whatever the degrees of its modules and the ranks they share") {
+TEST_CASE(
+    "every gradient of a model is summed once, whatever the degrees of its modules and the ranks they "
+    "share") {
   struct layout {
     degrees pictures, captions;
     std::int32_t first_of_captions;  // of its ranks: apart, shared in part, or wholly
   };
-  for (const layout& each : {layout{{2, 1, 1, 2}, {1, 3, 1, 1}, 4}, layout{{1, 2, 1, 3}, {1, 2, 2, 1}, 3}, layout{{3, 1, 2, 1}, {1, 2, 1, 2}, 0},
-                             layout{{1, 2, 2, 2}, {1, 1, 1, 1}, 7}, layout{{1, 1, 1, 1}, {1, 1, 1, 1}, 0}})
+  for (const layout& each : {layout{{2, 1, 1, 2}, {1, 3, 1, 1}, 4}, layout{{1, 2, 1, 3}, {1, 2, 2, 1}, 3},
+                             layout{{3, 1, 2, 1}, {1, 2, 1, 2}, 0}, layout{{1, 2, 2, 2}, {1, 1, 1, 1}, 7},
+                             layout{{1, 1, 1, 1}, {1, 1, 1, 1}, 0}})
     for (const bool shards : {false, true}) {
-      const mesh pictures = mesh::from(0, each.pictures), captions = mesh::from(each.first_of_captions, each.captions);
-      const auto ranks = static_cast<std::int32_t>(std::max(pictures.split().size(), each.first_of_captions + captions.split().size()));
+      const mesh pictures = mesh::from(0, each.pictures),
+                 captions = mesh::from(each.first_of_captions, each.captions);
+      const auto ranks = static_cast<std::int32_t>(
+          std::max(pictures.split().size(), each.first_of_captions + captions.split().size()));
       const program of = program_on(pictures, captions, ranks);
       const stage_groups groups(of, {each.pictures.tensor, each.captions.tensor});
       std::vector<module_choice> choices(2);
@@ -61,8 +73,9 @@ TEST_CASE("every gradient of a model is summed once, whatever the degrees of its
         const tensor_cut cut{groups.tensor_of(sings), groups.tensor_member(sings)};
         const auto own = stage::parameters_of("picture", {0, 3}, cut);
         const std::int32_t rank = of.place(sings, 0);
-        mixed.add_stage(rank, own, plan_stage(own, stage::parameter_end({0, 3}, cut), wrong, sings, 0, rank, {}), wrong.of(sings, 0).cut,
-                        wrong.of(sings, 0).shared);
+        mixed.add_stage(rank, own,
+                        plan_stage(own, stage::parameter_end({0, 3}, cut), wrong, sings, 0, rank, {}),
+                        wrong.of(sings, 0).cut, wrong.of(sings, 0).shared);
       }
       if (each.pictures.stages == 1) CHECK(!mixed.check().ok());
     }

@@ -26,7 +26,8 @@ using update_type = rank_update<home_type, cpu::adamw_step>;
 
 struct tensor {
   std::vector<float> weights, gradients, first, second;
-  explicit tensor(std::size_t size, float start) : weights(size), gradients(size), first(size, 0.0f), second(size, 0.0f) {
+  explicit tensor(std::size_t size, float start)
+      : weights(size), gradients(size), first(size, 0.0f), second(size, 0.0f) {
     std::iota(weights.begin(), weights.end(), start);
     for (std::size_t i = 0; i < size; ++i) gradients[i] = 0.25f * static_cast<float>(i % 5) - 0.4f;
   }
@@ -37,7 +38,8 @@ struct tensor {
   }
 };
 
-// Two ranks that update: one with two stages and the numbers of the loss, one with one stage. They are members 0 and 1 of meeting 0.
+// Two ranks that update: one with two stages and the numbers of the loss, one with one stage. They are
+// members 0 and 1 of meeting 0.
 struct two_ranks {
   local::world world{3, 0, std::vector<std::vector<std::int32_t>>{{0, 2}}};
   local::endpoint ends[2] = {{world, 0}, {world, 2}};
@@ -91,8 +93,10 @@ TEST_CASE("all ranks clip by the norm of the whole gradient, and update as AdamW
   static std::byte some[64];
   ctx.memory = arena(some, 64);
   const auto wanted = [&](tensor& of, motet::index at, motet::index size, bool decay) {
-    const auto step = adamw_step_for<cpu::adamw_step>(settings, 3, 1e-2, clip_scale(norm, settings.clip), decay);
-    adamw(ctx, of.weights.data() + at, of.gradients.data() + at, of.first.data() + at, of.second.data() + at, size, step, true);
+    const auto step =
+        adamw_step_for<cpu::adamw_step>(settings, 3, 1e-2, clip_scale(norm, settings.clip), decay);
+    adamw(ctx, of.weights.data() + at, of.gradients.data() + at, of.first.data() + at, of.second.data() + at,
+          size, step, true);
   };
   wanted(a, 0, 16, true);
   wanted(a, 16, 24, false);
@@ -107,7 +111,8 @@ TEST_CASE("all ranks clip by the norm of the whole gradient, and update as AdamW
   CHECK(all.c.weights == c.weights);
   CHECK(all.loss.weights == loss.weights);
   CHECK(all.c.second == c.second);
-  for (const tensor* each : {&all.a, &all.b, &all.c}) CHECK(each->gradients == std::vector<float>(each->gradients.size(), 0.0f));
+  for (const tensor* each : {&all.a, &all.b, &all.c})
+    CHECK(each->gradients == std::vector<float>(each->gradients.size(), 0.0f));
 }
 
 TEST_CASE("what is not finite anywhere keeps every rank from updating") {
@@ -153,8 +158,9 @@ TEST_CASE("the number that is clamped stays at or below ln 100, the others do no
 
 namespace {
 
-// Five steps of two stages, each held by all ranks but for what tensor cuts, on replicas x tensor threads. Gradients differ by rank and step. Level 1
-// shares the optimizer's work, 2 keeps no gradients of what others update.
+// Five steps of two stages, each held by all ranks but for what tensor cuts, on replicas x tensor threads.
+// Gradients differ by rank and step. Level 1 shares the optimizer's work, 2 keeps no gradients of what others
+// update.
 struct trained {
   std::vector<float> weights[2];           // of each stage, of rank 0
   std::vector<double> norms;               // of all steps
@@ -165,12 +171,15 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
   trained result;
   adamw_settings settings;
   settings.clip = 2;
-  const std::vector<laws::made_parameter> parameters[2] = {{{40, false}, {3, ranks.tensor > 1}, {100, ranks.tensor > 1}, {20, false}},
-                                                           {{5, ranks.tensor > 1}, {64, false}, {1, false}}};
+  const std::vector<laws::made_parameter> parameters[2] = {
+      {{40, false}, {3, ranks.tensor > 1}, {100, ranks.tensor > 1}, {20, false}},
+      {{5, ranks.tensor > 1}, {64, false}, {1, false}}};
   std::vector<std::vector<std::int32_t>> lists = ranks.groups();
   const auto own_groups = static_cast<std::int32_t>(lists.size());
-  for (std::int32_t g = 0; g < own_groups; ++g) lists.push_back(lists[static_cast<std::size_t>(g)]);  // each stage has groups of its own
-  local::world world(ranks.size(), 0, std::vector<std::vector<std::int32_t>>{lists[static_cast<std::size_t>(own_groups - 1)]});
+  // each stage has groups of its own
+  for (std::int32_t g = 0; g < own_groups; ++g) lists.push_back(lists[static_cast<std::size_t>(g)]);
+  local::world world(ranks.size(), 0,
+                     std::vector<std::vector<std::int32_t>>{lists[static_cast<std::size_t>(own_groups - 1)]});
   local::group_set set(world, lists, {.in_flight = 2});
   std::vector<std::vector<float>> all(static_cast<std::size_t>(2 * ranks.size()));
   std::barrier step_begins(ranks.size());  // as a trainer's steps do
@@ -200,21 +209,29 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
       }
       for (const auto& part : stages[s].parts)
         if (part.at.size() > 0) layers[s].push_back(part.at);
-      const reduction_plan plan = ranks.plan(stages[s], rank, {.elements = 256, .packed = 64, .shards = level > 0}, layers[s]);
-      const auto size = static_cast<std::size_t>(stages[s].size), kept = static_cast<std::size_t>(plan.share.moments);
-      if (level < 2) sums[s] = std::make_unique<gradient_reduction<float, local::group, cpu::context>>(plan, ends[0], ends[1], 2);
-      else rings[s] = std::make_unique<gradient_ring<float, local::group, cpu::context>>(plan, layers[s], ends[0], ends[1], 2, 2);
+      const reduction_plan plan =
+          ranks.plan(stages[s], rank, {.elements = 256, .packed = 64, .shards = level > 0}, layers[s]);
+      const auto size = static_cast<std::size_t>(stages[s].size),
+                 kept = static_cast<std::size_t>(plan.share.moments);
+      if (level < 2)
+        sums[s] = std::make_unique<gradient_reduction<float, local::group, cpu::context>>(plan, ends[0],
+                                                                                          ends[1], 2);
+      else
+        rings[s] = std::make_unique<gradient_ring<float, local::group, cpu::context>>(plan, layers[s],
+                                                                                      ends[0], ends[1], 2, 2);
       weights[s].resize(size);
       gradients[s].resize(size);
       first[s].resize(kept);
       second[s].resize(kept);
       if (level < 2) sums[s]->prepare(home.ctx, gradients[s].data(), weights[s].data());
       else rings[s]->prepare(home.ctx, gradients[s].data(), weights[s].data());
-      parameter_piece<float> piece{stages[s].size, {}, weights[s].data(), gradients[s].data(), first[s].data(), second[s].data()};
+      parameter_piece<float> piece{
+          stages[s].size, {}, weights[s].data(), gradients[s].data(), first[s].data(), second[s].data()};
       for (const auto& part : stages[s].parts) {
         piece.runs.push_back({part.at.begin, part.at.size(), part.parameter % 2 == 0});
         for (motet::index e = 0; e < part.at.size(); ++e)
-          weights[s][static_cast<std::size_t>(part.at.begin + e)] = 0.01f * static_cast<float>((part.global + e) % 17);
+          weights[s][static_cast<std::size_t>(part.at.begin + e)] =
+              0.01f * static_cast<float>((part.global + e) % 17);
       }
       if (level < 2) update.hold(std::move(piece), *sums[s]);
       else update.hold(std::move(piece), *rings[s]);
@@ -232,15 +249,18 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
           for (motet::index e = 0; e < part.at.size(); ++e) {
             float& to = gradients[s][static_cast<std::size_t>(part.at.begin + e)];
             not_zero += to != 0;  // the update leaves zeros everywhere
-            to =
-                0.013f * laws::number_of(static_cast<std::uint64_t>(step), rank, part.parameter, part.global + e) + 0.001f * static_cast<float>(rank);
+            to = 0.013f * laws::number_of(static_cast<std::uint64_t>(step), rank, part.parameter,
+                                          part.global + e) +
+                 0.001f * static_cast<float>(rank);
           }
-        if (static_cast<double>(step) == bad_at && s == 0 && rank == ranks.size() - 1) gradients[s][7] = std::numeric_limits<float>::infinity();
+        if (static_cast<double>(step) == bad_at && s == 0 && rank == ranks.size() - 1)
+          gradients[s][7] = std::numeric_limits<float>::infinity();
         if (level < 2) sums[s]->ready(stages[s].size / 32 * 16, stages[s].size);
         for (std::size_t l = layers[s].size(); level == 2 && l-- > 0;) {
           const gradient_sink sink = rings[s]->sink();
           float* const belong = gradients[s].data() + layers[s][l].begin;
-          std::copy_n(belong, layers[s][l].size(), static_cast<float*>(sink.place(sink.self, belong, layers[s][l].size())));
+          std::copy_n(belong, layers[s][l].size(),
+                      static_cast<float*>(sink.place(sink.self, belong, layers[s][l].size())));
           std::fill_n(belong, layers[s][l].size(), 0.0f);
           sink.told(sink.self, belong, layers[s][l].size());
         }
@@ -260,12 +280,14 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
   result.differ = not_zero;
   for (std::int32_t r = 0; r < ranks.size(); ++r)
     for (std::size_t s = 0; s < 2; ++s) {
-      const auto one = laws::stage_of(parameters[s], ranks.tensor, 0), other = laws::stage_of(parameters[s], ranks.tensor, r % ranks.tensor);
+      const auto one = laws::stage_of(parameters[s], ranks.tensor, 0),
+                 other = laws::stage_of(parameters[s], ranks.tensor, r % ranks.tensor);
       for (std::size_t p = 0; p < one.parts.size(); ++p) {
         if (r % ranks.tensor != 0 && !parameters[s][p].shared) continue;
         for (motet::index e = 0; e < one.parts[p].at.size(); ++e)
-          result.differ += all[s][static_cast<std::size_t>(one.parts[p].at.begin + e)] !=
-                           all[2 * static_cast<std::size_t>(r) + s][static_cast<std::size_t>(other.parts[p].at.begin + e)];
+          result.differ +=
+              all[s][static_cast<std::size_t>(one.parts[p].at.begin + e)] !=
+              all[2 * static_cast<std::size_t>(r) + s][static_cast<std::size_t>(other.parts[p].at.begin + e)];
       }
     }
   for (std::size_t s = 0; s < 2; ++s) result.weights[s] = all[s];
@@ -275,7 +297,8 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
 }  // namespace
 
 TEST_CASE("members that share the update find the bits that each finds alone, with a part of the moments") {
-  for (const laws::made_ranks& ranks : {laws::made_ranks{2, 1}, laws::made_ranks{3, 1}, laws::made_ranks{1, 2}, laws::made_ranks{2, 2}}) {
+  for (const laws::made_ranks& ranks :
+       {laws::made_ranks{2, 1}, laws::made_ranks{3, 1}, laws::made_ranks{1, 2}, laws::made_ranks{2, 2}}) {
     CAPTURE(ranks.replicas);
     CAPTURE(ranks.tensor);
     const trained alike = train(ranks, 0), shared = train(ranks, 1), unkept = train(ranks, 2);

@@ -92,5 +92,6 @@ TEST_CASE("an instruction that could go on waits for nothing, an update perhaps 
   all.show(0, [](const instruction& it) { return it.what == op::backward; });
   CHECK(says(who_waits(all.sheet, all), "(backward of module 0, stage 0, microbatch 0) waits for nothing"));
   all.show(0, [](const instruction& it) { return it.what == op::optimizer_step; });
-  CHECK(says(who_waits(all.sheet, all), "(optimizer_step of module 0, stage 0) may wait for the others that update"));
+  CHECK(says(who_waits(all.sheet, all),
+             "(optimizer_step of module 0, stage 0) may wait for the others that update"));
 }

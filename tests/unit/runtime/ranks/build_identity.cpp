@@ -11,7 +11,8 @@ using namespace motet;
 TEST_CASE("a build tells version and compiler") {
   const std::string text = build_identity();
   CAPTURE(text);
-  CHECK(text.starts_with("motet " + std::to_string(MOTET_VERSION_MAJOR) + "." + std::to_string(MOTET_VERSION_MINOR) + "."));
+  CHECK(text.starts_with("motet " + std::to_string(MOTET_VERSION_MAJOR) + "." +
+                         std::to_string(MOTET_VERSION_MINOR) + "."));
 #if defined(__clang__)
   CHECK(text.find("clang " + std::to_string(__clang_major__)) != std::string::npos);
 #else

@@ -38,7 +38,11 @@ class bare_run {
   action action_of(std::int32_t i) {
     const op what = sheet_.of.instructions[i].what;
     rank& own = *ranks_[static_cast<std::size_t>(sheet_.of.rank_of(i))];
-    return {sheet_.graph.meetings[i] >= 0 ? &meet : is_send(what) ? &send : is_receive(what) ? &receive : &compute, &own};
+    return {sheet_.graph.meetings[i] >= 0 ? &meet
+            : is_send(what)               ? &send
+            : is_receive(what)            ? &receive
+                                          : &compute,
+            &own};
   }
   // One step; ranks that do not end in 20 s are stopped.
   void step() {
@@ -71,10 +75,12 @@ class bare_run {
     for (auto& each : threads) each.join();
     if (failure) std::rethrow_exception(failure);
   }
-  // Whether everything was done once, and nothing before what it waits for; for a meeting, that is what any of its members waits for.
+  // Whether everything was done once, and nothing before what it waits for; for a meeting, that is what any
+  // of its members waits for.
   bool in_order() const {
     const program_graph& graph = sheet_.graph;
-    std::vector<std::vector<std::int32_t>> needs(when_.size()), of_meetings(static_cast<std::size_t>(graph.meeting_sizes.size()));
+    std::vector<std::vector<std::int32_t>> needs(when_.size()),
+        of_meetings(static_cast<std::size_t>(graph.meeting_sizes.size()));
     for (std::int32_t i = 0; i < sheet_.of.instructions.size(); ++i)
       for (const std::int32_t each : graph.waits_of(i))
         if (each >= 0) needs[static_cast<std::size_t>(i)].push_back(each);
@@ -83,7 +89,8 @@ class bare_run {
         needs[static_cast<std::size_t>(graph.order[p])].push_back(graph.order[p - 1]);
     for (std::size_t i = 0; i < needs.size(); ++i)
       if (const std::int32_t meeting = graph.meetings[static_cast<motet::index>(i)]; meeting >= 0)
-        for (const std::int32_t each : needs[i]) of_meetings[static_cast<std::size_t>(meeting)].push_back(each);
+        for (const std::int32_t each : needs[i])
+          of_meetings[static_cast<std::size_t>(meeting)].push_back(each);
     for (std::size_t i = 0; i < needs.size(); ++i) {
       const std::int32_t meeting = graph.meetings[static_cast<motet::index>(i)];
       if (when_[i] < 0) return false;
@@ -101,19 +108,23 @@ class bare_run {
     bare_run& all;
     local::endpoint end;
     rank_player<local::endpoint> player;
-    rank(bare_run& owner, std::int32_t number) : all(owner), end(owner.world_, number), player(owner.sheet_, number, end) {}
+    rank(bare_run& owner, std::int32_t number)
+        : all(owner), end(owner.world_, number), player(owner.sheet_, number, end) {}
   };
   std::vector<std::vector<std::int32_t>> members() const {
     std::vector<std::vector<std::int32_t>> found(static_cast<std::size_t>(sheet_.graph.meeting_sizes.size()));
     for (std::int32_t i = 0; i < sheet_.of.instructions.size(); ++i)
-      if (sheet_.graph.meetings[i] >= 0) found[static_cast<std::size_t>(sheet_.graph.meetings[i])].push_back(sheet_.of.rank_of(i));
+      if (sheet_.graph.meetings[i] >= 0)
+        found[static_cast<std::size_t>(sheet_.graph.meetings[i])].push_back(sheet_.of.rank_of(i));
     return found;
   }
   bool note(std::int32_t i) {
     when_[static_cast<std::size_t>(i)] = clock_.fetch_add(1);
     return true;
   }
-  static bool compute(void* state, const instruction&, std::int32_t i) { return static_cast<rank*>(state)->all.note(i); }
+  static bool compute(void* state, const instruction&, std::int32_t i) {
+    return static_cast<rank*>(state)->all.note(i);
+  }
   static bool send(void* state, const instruction& it, std::int32_t i) {
     auto& own = *static_cast<rank*>(state);
     own.all.note(i);  // before the other side can see it
@@ -128,7 +139,8 @@ class bare_run {
     auto& own = *static_cast<rank*>(state);
     const std::int32_t meeting = own.all.sheet_.tags[i];
     const auto all = own.all.members()[static_cast<std::size_t>(meeting)];
-    const auto member = static_cast<std::int32_t>(std::find(all.begin(), all.end(), own.end.rank()) - all.begin());
+    const auto member =
+        static_cast<std::int32_t>(std::find(all.begin(), all.end(), own.end.rank()) - all.begin());
     return own.end.gather(meeting, member, nullptr, 0, nullptr) && own.all.note(i);
   }
 
@@ -207,7 +219,8 @@ TEST_CASE("a program that could hang is refused before it runs") {
   program wrong = compile(one_f_one_b::write({2, 2}));
   std::swap(wrong.instructions[0], wrong.instructions[2]);
   CHECK_THROWS_AS(score_sheet{wrong}, error);
-  CHECK_THROWS_WITH_AS(score_sheet{compile(one_f_one_b::write({3, 5}), {messages::in_one_lane})}, doctest::Contains("MT-P28"), error);
+  CHECK_THROWS_WITH_AS(score_sheet{compile(one_f_one_b::write({3, 5}), {messages::in_one_lane})},
+                       doctest::Contains("MT-P28"), error);
 }
 
 TEST_CASE("every instruction is done once in a step, behind all that it waits for") {
@@ -302,7 +315,8 @@ TEST_CASE("what an instruction throws leaves the player, which names it") {
                        },
                        nullptr});
   CHECK_THROWS_WITH(all.player.run(), "broken");
-  CHECK(locate(all.sheet.of, all.player.current()).find("forward of module 0, stage 0, microbatch 3") != std::string::npos);
+  CHECK(locate(all.sheet.of, all.player.current()).find("forward of module 0, stage 0, microbatch 3") !=
+        std::string::npos);
 }
 
 TEST_CASE("the clock counts what a place computes, and no waiting for others") {
@@ -341,7 +355,8 @@ TEST_CASE("the clock counts what a place computes, and no waiting for others") {
   CHECK(seconds[0] == before);
 }
 
-TEST_CASE("who shows profilers what a rank does calls each instruction by its name, as often as it is tried") {
+TEST_CASE(
+    "who shows profilers what a rank does calls each instruction by its name, as often as it is tried") {
   const score_sheet sheet(compile(gpipe::write({1, 2})));
   local::world world(1, sheet.messages, {});
   showing_end end(world, 0);

@@ -14,14 +14,17 @@ using namespace motet;
 namespace {
 
 score_sheet sheet_of(const score& order) { return score_sheet(compile(order)); }
-std::vector<score> some_orders() { return {one_f_one_b::write({4, 6}), zb_h1::write({3, 6}), batch_sync::write({{{2, 4, 2}, {3, 4, 2}}, 2})}; }
+std::vector<score> some_orders() {
+  return {one_f_one_b::write({4, 6}), zb_h1::write({3, 6}), batch_sync::write({{{2, 4, 2}, {3, 4, 2}}, 2})};
+}
 
 // Keep what they are made with.
 struct ordered_world {
   std::int32_t ranks = 0;
   std::vector<message_ends> ends;
   std::vector<std::vector<std::int32_t>> members;
-  ordered_world(std::int32_t count, std::span<const message_ends> all, std::span<const std::vector<std::int32_t>> meetings)
+  ordered_world(std::int32_t count, std::span<const message_ends> all,
+                std::span<const std::vector<std::int32_t>> meetings)
       : ranks(count), ends(all.begin(), all.end()), members(meetings.begin(), meetings.end()) {}
 };
 struct tagged_world {
@@ -53,7 +56,9 @@ TEST_CASE("a program that does not is told where") {
     if (sheet.of.instructions[i].what == op::receive_forward) first.push_back(i);
   REQUIRE(first.size() == 4);
   std::swap(sheet.tags[first[1]], sheet.tags[first[2]]);
-  CHECK_THROWS_WITH_AS(require_in_order(sheet), doctest::Contains("wants a message that rank 0 sends before one that was wanted earlier"), error);
+  CHECK_THROWS_WITH_AS(
+      require_in_order(sheet),
+      doctest::Contains("wants a message that rank 0 sends before one that was wanted earlier"), error);
   const meeting_members members(sheet);
   CHECK_THROWS_AS(make_world<ordered_world>(sheet, members), error);
   CHECK_NOTHROW(make_world<tagged_world>(sheet, members));  // it tells messages apart

@@ -6,14 +6,21 @@
 using namespace motet;
 
 namespace {
-const environment from_mpirun = {{"OMPI_COMM_WORLD_RANK", "5"},       {"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-                                 {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}, {"OMPI_UNIVERSE_SIZE", "8"},   {"PMIX_RANK", "5"}};
-const environment from_torchrun = {{"RANK", "9"},       {"WORLD_SIZE", "16"},      {"LOCAL_RANK", "1"},      {"LOCAL_WORLD_SIZE", "8"},
-                                   {"GROUP_RANK", "1"}, {"GROUP_WORLD_SIZE", "2"}, {"MASTER_ADDR", "node0"}, {"MASTER_PORT", "29500"}};
-const environment from_srun = {{"SLURM_JOB_ID", "17"}, {"SLURM_STEP_ID", "0"},        {"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"},
-                               {"SLURM_LOCALID", "1"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_NNODES", "2"}};
+const environment from_mpirun = {{"OMPI_COMM_WORLD_RANK", "5"},       {"OMPI_COMM_WORLD_SIZE", "8"},
+                                 {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                                 {"OMPI_UNIVERSE_SIZE", "8"},         {"PMIX_RANK", "5"}};
+const environment from_torchrun = {
+    {"RANK", "9"},       {"WORLD_SIZE", "16"},      {"LOCAL_RANK", "1"},      {"LOCAL_WORLD_SIZE", "8"},
+    {"GROUP_RANK", "1"}, {"GROUP_WORLD_SIZE", "2"}, {"MASTER_ADDR", "node0"}, {"MASTER_PORT", "29500"}};
+const environment from_srun = {{"SLURM_JOB_ID", "17"}, {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "3"},
+                               {"SLURM_NTASKS", "8"},  {"SLURM_LOCALID", "1"}, {"SLURM_STEP_NUM_TASKS", "4"},
+                               {"SLURM_NNODES", "2"}};
 // A script that sbatch runs: one process, whatever the job is allowed.
-const environment in_a_script = {{"SLURM_JOB_ID", "17"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "0"}, {"SLURM_NNODES", "2"}};
+const environment in_a_script = {{"SLURM_JOB_ID", "17"},
+                                 {"SLURM_PROCID", "0"},
+                                 {"SLURM_NTASKS", "8"},
+                                 {"SLURM_LOCALID", "0"},
+                                 {"SLURM_NNODES", "2"}};
 
 environment both(const environment& a, const environment& b) {
   environment all = a;
@@ -41,7 +48,8 @@ TEST_CASE("without a launcher a process is alone, or all ranks are its threads")
   const launched threads = find_launch({}, {.ranks = 6});
   CHECK(threads.ranks == 6);
   CHECK(threads.threads == 6);
-  CHECK(describe(threads) == "no launcher: 6 ranks as threads of one process (no variable of a launcher is set, --ranks 6)");
+  CHECK(describe(threads) ==
+        "no launcher: 6 ranks as threads of one process (no variable of a launcher is set, --ranks 6)");
   CHECK(find_launch({}, {.ranks = 6, .can_connect = false}).threads == 6);
 }
 
@@ -54,7 +62,8 @@ TEST_CASE("Open MPI") {
   CHECK(it.nodes == 2);
   CHECK(it.threads == 1);
   CHECK(describe(it) ==
-        "Open MPI: rank 5 of 8, number 1 on its machine of 2 (OMPI_COMM_WORLD_RANK=5, OMPI_COMM_WORLD_SIZE=8, OMPI_COMM_WORLD_LOCAL_RANK=1, "
+        "Open MPI: rank 5 of 8, number 1 on its machine of 2 (OMPI_COMM_WORLD_RANK=5, "
+        "OMPI_COMM_WORLD_SIZE=8, OMPI_COMM_WORLD_LOCAL_RANK=1, "
         "OMPI_COMM_WORLD_LOCAL_SIZE=4)");
   CHECK(find_launch(both(from_mpirun, {{"OMPI_MCA_orte_num_nodes", "3"}})).nodes == 3);
   const launched bare = find_launch({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
@@ -108,15 +117,22 @@ TEST_CASE("PMIx is part of who uses it") {
 TEST_CASE("a launcher within another") {
   // mpirun in a script of sbatch, and with its daemons started by srun, one on each machine.
   CHECK(find_launch(both(from_mpirun, in_a_script)).by == launcher::open_mpi);
-  CHECK(find_launch(both(from_mpirun, {{"SLURM_JOB_ID", "17"}, {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}})).rank ==
-        5);
+  CHECK(find_launch(both(from_mpirun, {{"SLURM_JOB_ID", "17"},
+                                       {"SLURM_STEP_ID", "0"},
+                                       {"SLURM_PROCID", "1"},
+                                       {"SLURM_STEP_NUM_TASKS", "2"}}))
+            .rank == 5);
   // torchrun started by srun or mpirun, once on each machine.
-  const environment once_each = {{"SLURM_JOB_ID", "17"}, {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}};
+  const environment once_each = {
+      {"SLURM_JOB_ID", "17"}, {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}};
   CHECK(find_launch(both(from_torchrun, once_each)).rank == 9);
   CHECK(find_launch(both(both(from_torchrun, once_each), {{"PMIX_RANK", "1"}})).rank == 9);
-  CHECK(find_launch(both(from_torchrun, {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"PMIX_RANK", "1"}})).rank == 9);
+  CHECK(find_launch(both(from_torchrun,
+                         {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"PMIX_RANK", "1"}}))
+            .rank == 9);
   // Two that say the same.
-  const launched same = find_launch(both(from_mpirun, {{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}}));
+  const launched same =
+      find_launch(both(from_mpirun, {{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}}));
   CHECK(same.by == launcher::torchrun);
   CHECK(same.rank == 5);
 }
@@ -124,7 +140,9 @@ TEST_CASE("a launcher within another") {
 TEST_CASE("launchers that disagree stop") {
   const std::string ranks = failure(both(from_mpirun, {{"RANK", "4"}, {"WORLD_SIZE", "8"}}));
   CHECK(has(ranks, "MT-R21"));
-  CHECK(has(ranks, "torchrun says RANK=4, WORLD_SIZE=8; Open MPI says OMPI_COMM_WORLD_RANK=5, OMPI_COMM_WORLD_SIZE=8"));
+  CHECK(has(
+      ranks,
+      "torchrun says RANK=4, WORLD_SIZE=8; Open MPI says OMPI_COMM_WORLD_RANK=5, OMPI_COMM_WORLD_SIZE=8"));
   CHECK(has(failure(both(from_mpirun, {{"RANK", "5"}, {"WORLD_SIZE", "9"}})), "MT-R21"));
   // srun -n 8 mpirun -n 8: each of eight started eight.
   CHECK(has(failure(both(from_mpirun, {{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "8"}})), "MT-R21"));
@@ -134,8 +152,10 @@ TEST_CASE("launchers that disagree stop") {
   CHECK(has(line, "MT-R21"));
   CHECK(has(line, "--ranks 4"));
   CHECK(failure(from_mpirun, {.ranks = 8}) == "");
-  CHECK(find_launch(both(from_mpirun,
-                         {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}}),
+  CHECK(find_launch(both(from_mpirun, {{"OMPI_COMM_WORLD_RANK", "0"},
+                                       {"OMPI_COMM_WORLD_SIZE", "1"},
+                                       {"PMIX_RANK", "0"},
+                                       {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}}),
                     {.ranks = 4})
             .threads == 4);
 }

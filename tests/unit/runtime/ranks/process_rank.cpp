@@ -26,7 +26,8 @@ struct player {
 
   explicit player(host& it) : own(it), sent(static_cast<std::size_t>(it.sheet().messages)), met(16) {
     const program& of = it.sheet().of;
-    for (std::int32_t i = of.starts[it.rank()]; i < of.starts[it.rank() + 1]; ++i) it.player(it.rank()).set(i, {&act, this});
+    for (std::int32_t i = of.starts[it.rank()]; i < of.starts[it.rank() + 1]; ++i)
+      it.player(it.rank()).set(i, {&act, this});
   }
   static bool act(void* self, const instruction& it, std::int32_t i) {
     player& p = *static_cast<player*>(self);
@@ -54,7 +55,8 @@ struct player {
 };
 
 program of_ranks(std::int32_t ranks) {
-  return ranks == 1 ? compile(one_f_one_b::write({1, 4})) : compile(batch_sync::write({{{ranks - 1, 8, 4, 0}, {1, 8, 4, 0, 1}}, 2}));
+  return ranks == 1 ? compile(one_f_one_b::write({1, 4}))
+                    : compile(batch_sync::write({{{ranks - 1, 8, 4, 0}, {1, 8, 4, 0, 1}}, 2}));
 }
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
@@ -116,7 +118,8 @@ TEST_CASE("ranks tell each other what is no part of a program") {
   // Some have nothing.
   for (const int turn : {0, 1}) {
     const auto words = [&](std::int32_t rank) {
-      return std::string(static_cast<std::size_t>((rank + turn) % 2 * 100000 * rank), static_cast<char>('a' + rank));
+      return std::string(static_cast<std::size_t>((rank + turn) % 2 * 100000 * rank),
+                         static_cast<char>('a' + rank));
     };
     const auto all = own.gather(bytes_of(words(own.rank())));
     REQUIRE(all.size() == static_cast<std::size_t>(ranks));
@@ -139,7 +142,9 @@ TEST_CASE("ranks that do not run the same thing all say so before anything runs"
     }
     return "";
   };
-  const auto says = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const auto says = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
   // As many ranks and messages, in another order.
   const program one = compile(one_f_one_b::write({ranks, 4})), changed = compile(gpipe::write({ranks, 4}));
   std::string text = refusal(other ? changed : one, {});
@@ -161,12 +166,15 @@ TEST_CASE("ranks that do not run the same thing all say so before anything runs"
     alike.add("model", "one");
     mine.add("rank", std::to_string(own.rank()));
     own.require_same(alike);
-    if (ranks > 1) CHECK_THROWS_WITH_AS(own.require_same(mine), doctest::Contains("the rank is 0 on rank 0; 1 on rank 1"), error);
+    if (ranks > 1)
+      CHECK_THROWS_WITH_AS(own.require_same(mine), doctest::Contains("the rank is 0 on rank 0; 1 on rank 1"),
+                           error);
     own.barrier();  // nothing was stopped by it
   }
   // Alike, but for more ranks than there are.
   text = refusal(compile(one_f_one_b::write({ranks + 1, 4})), {});
-  CHECK(says(text, "the program has " + std::to_string(ranks + 1) + " ranks, " + std::to_string(ranks) + " were started"));
+  CHECK(says(text, "the program has " + std::to_string(ranks + 1) + " ranks, " + std::to_string(ranks) +
+                       " were started"));
   CHECK(says(text, "MT-B02"));
 }
 

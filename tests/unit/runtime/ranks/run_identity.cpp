@@ -30,8 +30,10 @@ TEST_CASE("ranks that are alike have no differences") {
 }
 
 TEST_CASE("the sentence says in what ranks differ, and which") {
-  const program one = compile(one_f_one_b::write({2, 4})), other = compile(zb_h1::write({2, 4})), larger = compile(one_f_one_b::write({3, 4}));
-  std::string text = run_identity::differences({of_program(one), of_program(one), of_program(other), of_program(one)});
+  const program one = compile(one_f_one_b::write({2, 4})), other = compile(zb_h1::write({2, 4})),
+                larger = compile(one_f_one_b::write({3, 4}));
+  std::string text =
+      run_identity::differences({of_program(one), of_program(one), of_program(other), of_program(one)});
   CAPTURE(text);
   CHECK(says(text, "of the program is "));
   CHECK(says(text, " on ranks 0, 1, 3; "));
@@ -55,7 +57,8 @@ TEST_CASE("long texts and many camps stay short") {
     return run_identity::of_text(out.text());
   };
   CHECK(run_identity::differences({text_of('a'), text_of('a')}).empty());
-  const std::string text = run_identity::differences({text_of('a'), text_of('b'), text_of('c'), text_of('d'), text_of('e'), text_of('f')});
+  const std::string text = run_identity::differences(
+      {text_of('a'), text_of('b'), text_of('c'), text_of('d'), text_of('e'), text_of('f')});
   CHECK(text.size() < 200);
   CHECK(says(text, "; and others elsewhere"));
 }

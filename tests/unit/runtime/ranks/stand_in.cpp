@@ -23,7 +23,8 @@ double simulated(const program& of, const cost_table& costs) {
   return when.makespan;
 }
 
-// No computation, message or meeting is shorter than its cost, so a run takes no less than the simulation says; how much more, the machine decides.
+// No computation, message or meeting is shorter than its cost, so a run takes no less than the simulation
+// says; how much more, the machine decides.
 void compare(const program& of, const cost_table& costs) {
   constexpr double unit = 0.0004;
   on_threads all(of, costs, unit, 20);

@@ -48,7 +48,9 @@ struct crew {
     const std::int32_t tag = all.sheet().tags[i];
     if (is_send(it.what)) return all.end(own.rank).send(tag, it.peer, nullptr, 0), true;
     if (is_receive(it.what)) return all.end(own.rank).receive(tag, it.peer, nullptr, 0);
-    if (all.sheet().graph.meetings[i] >= 0 && !all.end(own.rank).gather(tag, all.member(tag, own.rank), nullptr, 0, nullptr)) return false;
+    if (all.sheet().graph.meetings[i] >= 0 &&
+        !all.end(own.rank).gather(tag, all.member(tag, own.rank), nullptr, 0, nullptr))
+      return false;
     ++own.all->computed;
     return own.all->compute(*own.all, it, i);
   }
@@ -77,7 +79,8 @@ TEST_CASE("steps follow each other, each rank on a thread of its own") {
   std::set<std::thread::id> threads;
   std::set<std::int32_t> ranks;
   int computations = 0;
-  for (const instruction& each : all.ranks.sheet().of.instructions) computations += is_transfer(each.what) ? 0 : 1;
+  for (const instruction& each : all.ranks.sheet().of.instructions)
+    computations += is_transfer(each.what) ? 0 : 1;
   for (int step = 1; step <= 20; ++step) {
     all.ranks.run([&](std::int32_t rank) {
       const std::lock_guard lock(mutex);
@@ -120,7 +123,9 @@ TEST_CASE("a timeline of a step has its causes and its makespan") {
     for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
       last = std::max(last, when.finish[i]);
       // A receive may see a message before its send has told the time.
-      if (when.after[i] >= 0) CHECK(when.start[i] >= (is_receive(of.instructions[i].what) ? when.start : when.finish)[when.after[i]]);
+      if (when.after[i] >= 0)
+        CHECK(when.start[i] >=
+              (is_receive(of.instructions[i].what) ? when.start : when.finish)[when.after[i]]);
     }
     CHECK(when.makespan == last);
     CHECK(when.makespan >= 0.010);  // ten computations of the last rank's path, one after the other
@@ -145,14 +150,16 @@ TEST_CASE("what a rank throws reaches the caller with its place, the others stop
 }
 
 TEST_CASE("errors keep their code, and what is no error of ours keeps its type") {
-  crew all(one_f_one_b::write({2, 2}), [](crew&, const instruction&, std::int32_t) -> bool { fail(own_row); });
+  crew all(one_f_one_b::write({2, 2}),
+           [](crew&, const instruction&, std::int32_t) -> bool { fail(own_row); });
   try {
     all.ranks.run(nothing);
     FAIL("nothing was thrown");
   } catch (const error& problem) {
     CHECK(std::string_view(problem.code()) == "MT-T99");
   }
-  crew other(one_f_one_b::write({2, 2}), [](crew&, const instruction&, std::int32_t) -> bool { throw std::out_of_range("too far"); });
+  crew other(one_f_one_b::write({2, 2}),
+             [](crew&, const instruction&, std::int32_t) -> bool { throw std::out_of_range("too far"); });
   CHECK_THROWS_AS(other.ranks.run(nothing), std::out_of_range);
   crew early(one_f_one_b::write({2, 2}), succeed);
   CHECK_THROWS_WITH_AS(early.ranks.run([](std::int32_t rank) {
@@ -166,7 +173,9 @@ TEST_CASE("ranks that are late are stopped, and the error says who waits for who
   // One rank never gets what it asks for; its neighbours wait for it.
   crew all(
       batch_sync::write({{{3, 4, 4}, {1, 4, 4}}, 2}),
-      [](crew&, const instruction& it, std::int32_t) { return !(it.what == op::forward && it.voice == 0 && it.stage == 1 && it.microbatch == 2); },
+      [](crew&, const instruction& it, std::int32_t) {
+        return !(it.what == op::forward && it.voice == 0 && it.stage == 1 && it.microbatch == 2);
+      },
       0.05);
   const std::string text = text_of(all);
   CAPTURE(text);
@@ -183,7 +192,10 @@ TEST_CASE("ranks that are late are stopped, and the error says who waits for who
 TEST_CASE("ranks of which all wait are stopped before the deadline; one that computes is waited for") {
   crew stuck(
       one_f_one_b::write({3, 4}),
-      [](crew&, const instruction& it, std::int32_t) { return !(it.what == op::forward && it.stage == 1 && it.microbatch == 2); }, 20, 20, 0.05);
+      [](crew&, const instruction& it, std::int32_t) {
+        return !(it.what == op::forward && it.stage == 1 && it.microbatch == 2);
+      },
+      20, 20, 0.05);
   stuck.ranks.note_checkpoint("run/step-000007");
   const std::string text = text_of(stuck);
   CAPTURE(text);
@@ -195,7 +207,8 @@ TEST_CASE("ranks of which all wait are stopped before the deadline; one that com
   crew slow(
       one_f_one_b::write({3, 4}),
       [](crew&, const instruction& it, std::int32_t) {
-        if (it.what == op::forward && it.stage == 1 && it.microbatch == 2) std::this_thread::sleep_for(std::chrono::milliseconds(900));
+        if (it.what == op::forward && it.stage == 1 && it.microbatch == 2)
+          std::this_thread::sleep_for(std::chrono::milliseconds(900));
         return true;
       },
       20, 20, 0.4);
@@ -236,7 +249,8 @@ TEST_CASE("a thread that cannot be stopped ends the process, with a report") {
   close(ends[1]);
   std::string text;
   char part[256];
-  for (ssize_t got = 0; (got = read(ends[0], part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(got));
+  for (ssize_t got = 0; (got = read(ends[0], part, sizeof part)) > 0;)
+    text.append(part, static_cast<std::size_t>(got));
   close(ends[0]);
   int status = 0;
   CHECK(waitpid(child, &status, 0) == child);

@@ -25,7 +25,9 @@ TEST_CASE("steps, a checkpoint and steps are bit by bit as many steps") {
   const trainer_config config{.batch = 6};
   const small_batch even(6, 1), odd(6, 2);
   const auto steps = [&](small_trainer& train, int count) {
-    for (int i = 0; i < count; ++i) train.step((train.updates() % 2 == 0 ? even : odd).get(), 1e-3 / static_cast<double>(train.updates() + 1));
+    for (int i = 0; i < count; ++i)
+      train.step((train.updates() % 2 == 0 ? even : odd).get(),
+                 1e-3 / static_cast<double>(train.updates() + 1));
   };
   small_trainer straight(device, config);
   straight.prepare();
@@ -59,8 +61,10 @@ TEST_CASE("all tensors that do not fit are named at once, and nothing changes") 
   train.prepare();
   save(train.state(), folder.path(), "small", {}, {});
 
-  using wider_picture =
-      module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 2, .heads = 2, .hidden = 32, .embedding = 8}>>;
+  using wider_picture = module<
+      "picture",
+      vit<vit_config{
+          .image = 8, .patch = 4, .width = 16, .layers = 2, .heads = 2, .hidden = 32, .embedding = 8}>>;
   using wider = model<join<pairwise_sigmoid, wider_picture, small_caption>>;
   device_trainer<wider, cpu::device, fp32> other(device, {.batch = 2});
   other.prepare();
@@ -90,7 +94,8 @@ TEST_CASE("frozen modules are in the file of the weights and have no moments") {
   save(train.state(), folder.path(), "frozen", {}, {});
   const checkpoint saved(folder.path());
   bool weight = false;
-  for (const checkpoint_tensor& each : saved.weights()) weight = weight || each.name == "picture.embed.patch.weight";
+  for (const checkpoint_tensor& each : saved.weights())
+    weight = weight || each.name == "picture.embed.patch.weight";
   CHECK(weight);
   const safetensors_file moments(saved.path() / "optimizer.safetensors");
   CHECK(moments.find("picture.embed.patch.weight.m") == nullptr);

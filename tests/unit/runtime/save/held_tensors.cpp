@@ -11,7 +11,8 @@ using namespace motet;
 
 namespace {
 
-constexpr spread_net::places layouts[] = {{1, 1}, {2, 1}, {1, 3}, {1, 3, true}, {2, 2}, {2, 2, true}, {3, 2, true}, {4, 1}, {5, 2, true}};
+constexpr spread_net::places layouts[] = {{1, 1},       {2, 1},       {1, 3}, {1, 3, true}, {2, 2},
+                                          {2, 2, true}, {3, 2, true}, {4, 1}, {5, 2, true}};
 
 // How often each element is in the slices, and whether its number is right.
 struct tally {
@@ -79,9 +80,10 @@ TEST_CASE("what a rank reads is all that it holds, where it holds it") {
           float* at = slice.data;
           for (motet::index row = slice.place.rows.begin; row < slice.place.rows.end; ++row) {
             for (motet::index column = slice.place.columns.begin; column < slice.place.columns.end; ++column)
-              *at++ = spread_net::number(named, row * matrix_of(slice.shape).columns.size() + column) + (list == &out.weights         ? 0.0f
-                                                                                                         : slice.name.ends_with(".m") ? 0.25f
-                                                                                                                                      : 0.5f);
+              *at++ = spread_net::number(named, row * matrix_of(slice.shape).columns.size() + column) +
+                      (list == &out.weights         ? 0.0f
+                       : slice.name.ends_with(".m") ? 0.25f
+                                                    : 0.5f);
           }
         }
       }

@@ -15,13 +15,15 @@ using threads = thread_ranks<local::world, local::endpoint>;
 }  // namespace
 
 TEST_CASE("random plans equal the single rank") {
-  plan_maker maker(static_cast<std::uint64_t>(number("MOTET_TEST_SEED", 1)), 16, number("MOTET_TEST_CONTEXT", 3));
+  plan_maker maker(static_cast<std::uint64_t>(number("MOTET_TEST_SEED", 1)), 16,
+                   number("MOTET_TEST_CONTEXT", 3));
   const int count = number("MOTET_TEST_PLANS", 40);
   for (int i = 0; i < count; ++i) compare<threads>(maker.make());
 }
 
 TEST_CASE("a plan goes on from another one's checkpoint") {
-  plan_maker maker(static_cast<std::uint64_t>(number("MOTET_TEST_SEED", 2)), 12, number("MOTET_TEST_CONTEXT", 3));
+  plan_maker maker(static_cast<std::uint64_t>(number("MOTET_TEST_SEED", 2)), 12,
+                   number("MOTET_TEST_CONTEXT", 3));
   for (int i = 0; i < 4; ++i) {
     const scratch folder;
     const int groups = 1 + i % 2;

@@ -12,7 +12,8 @@
 using namespace motet;
 
 namespace {
-using ear = text_tower<text_config{.vocabulary = 9, .context = 5, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
+using ear = text_tower<text_config{
+    .vocabulary = 9, .context = 5, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
 using eye = vit<vit_config{.image = 4, .patch = 2, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
 }  // namespace
 

@@ -13,8 +13,13 @@ using namespace motet;
 
 namespace {
 
-using picture = module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 4, .heads = 2, .embedding = 8}>>;
-using caption = module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
+using picture =
+    module<"picture",
+           vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 4, .heads = 2, .embedding = 8}>>;
+using caption =
+    module<"caption",
+           text_tower<text_config{
+               .vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;
 using towers = model<join<info_nce, picture, caption>>;
 
 struct foretold {
@@ -25,7 +30,8 @@ struct foretold {
     double sum = 0;
     for (const instruction& it : of.instructions) {
       if (!is_compute(it.what) || it.what == op::join) continue;
-      const stage_work& own = work.places[static_cast<std::size_t>(of.voices[it.voice].first_place + it.stage)];
+      const stage_work& own =
+          work.places[static_cast<std::size_t>(of.voices[it.voice].first_place + it.stage)];
       sum += is_forward(it.what) ? own.forward : own.backward_input + own.backward_weight;
     }
     return sum;
@@ -53,11 +59,14 @@ foretold of_plan(module_plan of_picture, module_plan of_caption, const char* sch
 TEST_CASE("the same work whatever the plan, but for what cannot be cut") {
   const foretold one = of_plan(on_ranks("picture", 0, {}), on_ranks("caption", 0, {}));
   CHECK(one.work.places.size() == 2);
-  CHECK(one.work.parameters[0] + one.work.parameters[1] == towers::parameter_size - towers::loss::parameter_size);
-  const foretold pipeline = of_plan(on_ranks("picture", 0, degrees{.stages = 4}, 4), on_ranks("caption", 4, degrees{.stages = 2}, 4));
+  CHECK(one.work.parameters[0] + one.work.parameters[1] ==
+        towers::parameter_size - towers::loss::parameter_size);
+  const foretold pipeline = of_plan(on_ranks("picture", 0, degrees{.stages = 4}, 4),
+                                    on_ranks("caption", 4, degrees{.stages = 2}, 4));
   CHECK(pipeline.flops() == doctest::Approx(one.flops()));
   CHECK(pipeline.work.places.size() == 6);
-  const foretold data = of_plan(on_ranks("picture", 0, degrees{.data = 4}, 2), on_ranks("caption", 4, degrees{.data = 3}));
+  const foretold data =
+      of_plan(on_ranks("picture", 0, degrees{.data = 4}, 2), on_ranks("caption", 4, degrees{.data = 3}));
   CHECK(data.flops() == doctest::Approx(one.flops()));
   CHECK(data.work.parameters[0] == one.work.parameters[0]);
   const foretold tensor = of_plan(on_ranks("picture", 0, degrees{.tensor = 2}), on_ranks("caption", 4, {}));
@@ -75,10 +84,12 @@ TEST_CASE("seconds follow from the rates") {
   // One rank is never idle: its work, the join and the updates.
   CHECK(one.seconds(slow) == doctest::Approx((one.flops() + one.work.join_flops) / 1e6).epsilon(0.001));
   CHECK(one.seconds(slower) == doctest::Approx(2 * one.seconds(slow)).epsilon(0.001));
-  const foretold two = of_plan(on_ranks("picture", 0, degrees{.data = 2}), on_ranks("caption", 0, degrees{.data = 2}));
+  const foretold two =
+      of_plan(on_ranks("picture", 0, degrees{.data = 2}), on_ranks("caption", 0, degrees{.data = 2}));
   CHECK(two.seconds(slow) < 0.6 * one.seconds(slow));
   CHECK(two.seconds(slow) > 0.45 * one.seconds(slow));
   // On wires that are slow, what is sent counts.
-  const foretold pipeline = of_plan(on_ranks("picture", 0, degrees{.stages = 2}, 4), on_ranks("caption", 4, {}, 4));
+  const foretold pipeline =
+      of_plan(on_ranks("picture", 0, degrees{.stages = 2}, 4), on_ranks("caption", 4, {}, 4));
   CHECK(pipeline.seconds({1e6, 1e4}) > 2 * pipeline.seconds(slow));
 }

@@ -20,7 +20,8 @@ using namespace motet;
 
 namespace {
 
-using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
+using ear = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
 using held = held_stage<cpu::context, fp32, local::endpoint>;
 using view_type = view<float, 4>;
 
@@ -33,20 +34,25 @@ struct batch_data {
     const random_stream draw(3, "data");
     for (motet::index s = 0; s < samples; ++s) {
       const auto length = static_cast<motet::index>(1 + draw.below(static_cast<std::uint64_t>(s), 6));
-      for (motet::index k = 0; k < length; ++k) ids.push_back(static_cast<std::int32_t>(draw.below(100 + ids.size(), 20)));
+      for (motet::index k = 0; k < length; ++k)
+        ids.push_back(static_cast<std::int32_t>(draw.below(100 + ids.size(), 20)));
       offsets.push_back(static_cast<motet::index>(ids.size()));
     }
-    for (motet::index i = 0; i < samples * 4; ++i) d_features.push_back(static_cast<float>(draw.normal(static_cast<std::uint64_t>(i))));
+    for (motet::index i = 0; i < samples * 4; ++i)
+      d_features.push_back(static_cast<float>(draw.normal(static_cast<std::uint64_t>(i))));
   }
   motet::index samples() const { return static_cast<motet::index>(offsets.size()) - 1; }
   tokens all() const { return {ids.data(), {samples(), 0, offsets.data()}}; }
 };
 
-// A tower on the ranks of a program, all on this thread: each rank in the order of its list, whoever can go on.
+// A tower on the ranks of a program, all on this thread: each rank in the order of its list, whoever can go
+// on.
 class chain {
  public:
-  chain(const score& order, const batch_data& data, const std::vector<motet::index>& layers, bool remade = false)
-      : sheet_(compile(order, {messages::in_channels, false})), world_(sheet_.of.ranks(), sheet_.messages, meetings()) {
+  chain(const score& order, const batch_data& data, const std::vector<motet::index>& layers,
+        bool remade = false)
+      : sheet_(compile(order, {messages::in_channels, false})),
+        world_(sheet_.of.ranks(), sheet_.messages, meetings()) {
     const program& of = sheet_.of;
     const voice& sings = of.voices[0];
     parts = std::make_unique<replica_microbatches<ear>>(data.samples(), 1, sings.microbatches);
@@ -75,10 +81,12 @@ class chain {
         at.in[kind] = counts.in[kind][s];
         at.out[kind] = counts.out[kind][s];
       }
-      stages.push_back(std::make_unique<held>(*homes_[static_cast<std::size_t>(at.rank)], table_of_net<ear, cpu::context, fp32>, at, *parts));
+      stages.push_back(std::make_unique<held>(*homes_[static_cast<std::size_t>(at.rank)],
+                                              table_of_net<ear, cpu::context, fp32>, at, *parts));
     }
     for (std::size_t s = 0; s + 1 < stages.size(); ++s)
-      if (of.places[static_cast<motet::index>(s)] == of.places[static_cast<motet::index>(s) + 1]) stages[s]->connect(*stages[s + 1]);
+      if (of.places[static_cast<motet::index>(s)] == of.places[static_cast<motet::index>(s) + 1])
+        stages[s]->connect(*stages[s + 1]);
     for (auto& home : homes_) {
       motet::index work = 0, scratch = 0;
       for (auto& each : stages) {
@@ -91,13 +99,15 @@ class chain {
     initialise(layer::parameters_of<ear>("ear"), 1, whole.data(), ear::parameter_size);
     for (auto& each : stages) {
       each->prepare(each->measure());
-      std::copy_n(whole.data() + ear::stage::parameter_begin(each->at().range), each->at().parameters, each->weights_data());
+      std::copy_n(whole.data() + ear::stage::parameter_begin(each->at().range), each->at().parameters,
+                  each->weights_data());
     }
     std::vector<matrix<float>> to;
     std::vector<matrix<const float>> from;
     for (motet::index m = 0; m < parts->count(); ++m) {
       to.push_back(view_type{features.data() + parts->of(m).begin * 4, parts->of(m).size()});
-      from.push_back(view<const float, 4>{data.d_features.data() + parts->of(m).begin * 4, parts->of(m).size()});
+      from.push_back(
+          view<const float, 4>{data.d_features.data() + parts->of(m).begin * 4, parts->of(m).size()});
     }
     stages.back()->set_features(to, from);
   }
@@ -128,7 +138,8 @@ class chain {
   std::vector<float> gradients() const {
     std::vector<float> flat(static_cast<std::size_t>(ear::parameter_size), 0.0f);
     for (const auto& each : stages)
-      std::copy_n(each->gradients_data(), each->at().parameters, flat.data() + ear::stage::parameter_begin(each->at().range));
+      std::copy_n(each->gradients_data(), each->at().parameters,
+                  flat.data() + ear::stage::parameter_begin(each->at().range));
     return flat;
   }
 
@@ -138,7 +149,8 @@ class chain {
 
  private:
   std::vector<std::vector<std::int32_t>> meetings() const {
-    return std::vector<std::vector<std::int32_t>>(static_cast<std::size_t>(sheet_.graph.meeting_sizes.size()));
+    return std::vector<std::vector<std::int32_t>>(
+        static_cast<std::size_t>(sheet_.graph.meeting_sizes.size()));
   }
   score_sheet sheet_;
   local::world world_;
@@ -151,7 +163,8 @@ struct outcome {
   std::vector<float> features, gradients;
 };
 outcome alone(const batch_data& data, const replica_microbatches<ear>& parts) {
-  outcome out{std::vector<float>(data.d_features.size()), std::vector<float>(static_cast<std::size_t>(ear::parameter_size), 0.0f)};
+  outcome out{std::vector<float>(data.d_features.size()),
+              std::vector<float>(static_cast<std::size_t>(ear::parameter_size), 0.0f)};
   std::vector<float> w(out.gradients.size());
   initialise(layer::parameters_of<ear>("ear"), 1, w.data(), ear::parameter_size);
   cpu::device device(1);
@@ -161,8 +174,10 @@ outcome alone(const batch_data& data, const replica_microbatches<ear>& parts) {
       const motet::index mark = ctx.memory.mark();
       ear::saved<fp32> saved;
       ear::reserve<fp32>(ctx, parts[m], saved);
-      ear::forward(ctx, weights<fp32>{w.data()}, parts[m], view_type{out.features.data() + own.begin * 4, own.size()}, saved);
-      ear::backward(ctx, weights<fp32>{w.data()}, parts[m], view_type{const_cast<float*>(data.d_features.data()) + own.begin * 4, own.size()}, saved,
+      ear::forward(ctx, weights<fp32>{w.data()}, parts[m],
+                   view_type{out.features.data() + own.begin * 4, own.size()}, saved);
+      ear::backward(ctx, weights<fp32>{w.data()}, parts[m],
+                    view_type{const_cast<float*>(data.d_features.data()) + own.begin * 4, own.size()}, saved,
                     gradients<fp32>{out.gradients.data()});
       ctx.memory.release(mark);
     }
@@ -176,8 +191,9 @@ outcome alone(const batch_data& data, const replica_microbatches<ear>& parts) {
 
 TEST_CASE("stages of a tower give its features and gradients to the last bit") {
   const batch_data data(7);
-  for (const score& order : {gpipe::write({3, 3}), one_f_one_b::write({3, 4}), zb_h2::write({3, 5}), batch_sync::write({{{3, 4, 4, 2, 1}}, 1}),
-                             batch_sync::write({{{3, 7, 7, 0}}, 1})}) {
+  for (const score& order :
+       {gpipe::write({3, 3}), one_f_one_b::write({3, 4}), zb_h2::write({3, 5}),
+        batch_sync::write({{{3, 4, 4, 2, 1}}, 1}), batch_sync::write({{{3, 7, 7, 0}}, 1})}) {
     for (const auto& layers : {std::vector<motet::index>{1, 2, 1}, {2, 1, 1}}) {
       chain many(order, data, layers);
       const outcome wanted = alone(data, *many.parts);
@@ -209,7 +225,8 @@ TEST_CASE("neighbours on one rank pass rows without messages") {
           if (places[static_cast<std::size_t>(s)] == r) order.play(op::forward, 0, s, m);
       for (int m = 0; m < 3; ++m)
         for (int s = 3; s-- > 0;)
-          if (places[static_cast<std::size_t>(s)] == r) order.play(m == 1 ? op::backward_input : op::backward, 0, s, m);
+          if (places[static_cast<std::size_t>(s)] == r)
+            order.play(m == 1 ? op::backward_input : op::backward, 0, s, m);
       for (int s = 0; s < 3; ++s)
         if (places[static_cast<std::size_t>(s)] == r) order.play(op::backward_weight, 0, s, 1);
     }
@@ -231,7 +248,8 @@ TEST_CASE("neighbours on one rank pass rows without messages") {
 TEST_CASE("a stage that makes again what backward needs gives the same, and keeps nothing") {
   const batch_data data(6);
   for (const bool synchronous : {false, true}) {
-    const score order = synchronous ? batch_sync::write({{{3, 3, 3, 1, 0, false}}, 1}) : one_f_one_b::write({3, 3});
+    const score order =
+        synchronous ? batch_sync::write({{{3, 3, 3, 1, 0, false}}, 1}) : one_f_one_b::write({3, 3});
     chain kept(order, data, {1, 2, 1}), remade(order, data, {1, 2, 1}, true);
     CHECK(kept.step());
     CHECK(remade.step());
@@ -254,7 +272,8 @@ TEST_CASE("the last backward of a step tells every gradient, once") {
     held& stage = *many.stages[0];
     stage.set_sink({[](void* self, const void* at, motet::index count) {
                       auto& own = *static_cast<listener*>(self);
-                      for (motet::index i = 0; i < count; ++i) ++own.told[static_cast<std::size_t>(static_cast<const float*>(at) - own.from + i)];
+                      for (motet::index i = 0; i < count; ++i)
+                        ++own.told[static_cast<std::size_t>(static_cast<const float*>(at) - own.from + i)];
                     },
                     &hears});
     from = stage.gradients_data();

@@ -8,8 +8,10 @@
 using namespace motet;
 
 namespace {
-using ear = text_tower<text_config{.vocabulary = 9, .context = 3, .width = 8, .layers = 1, .heads = 1, .embedding = 4}>;
-using wide = text_tower<text_config{.vocabulary = 9, .context = 3, .width = 16, .layers = 2, .heads = 1, .embedding = 4}>;
+using ear = text_tower<text_config{
+    .vocabulary = 9, .context = 3, .width = 8, .layers = 1, .heads = 1, .embedding = 4}>;
+using wide = text_tower<text_config{
+    .vocabulary = 9, .context = 3, .width = 16, .layers = 2, .heads = 1, .embedding = 4}>;
 template <class Loss>
 using both = model<join<Loss, motet::module<"left", frozen<ear>>, motet::module<"right", wide>>>;
 }  // namespace
@@ -36,7 +38,8 @@ TEST_CASE("an outline is the model as data") {
 
 TEST_CASE("inputs lie where the batch has them") {
   const std::vector<std::int32_t> ids(12, 1);
-  const both<info_nce>::batch whole{tokens{ids.data(), {2, 3, nullptr}}, tokens{ids.data() + 6, {2, 3, nullptr}}};
+  const both<info_nce>::batch whole{tokens{ids.data(), {2, 3, nullptr}},
+                                    tokens{ids.data() + 6, {2, 3, nullptr}}};
   const auto found = inputs_of<both<info_nce>>(whole);
   CHECK(static_cast<const tokens*>(found[0])->ids == ids.data());
   CHECK(static_cast<const tokens*>(found[1])->ids == ids.data() + 6);
@@ -59,7 +62,8 @@ TEST_CASE("a loss's table finds what the loss finds") {
   cpu::device device(1);
   const auto work = [&](cpu::context& ctx) {
     by_table = table.loss.pair(ctx, scale, g, rows(a), rows(b), 1, rows(da), rows(db));
-    by_type = info_nce::pair(ctx, static_cast<const float*>(scale), static_cast<float*>(h), rows(a), rows(b), 1, rows(ea), rows(eb));
+    by_type = info_nce::pair(ctx, static_cast<const float*>(scale), static_cast<float*>(h), rows(a), rows(b),
+                             1, rows(ea), rows(eb));
   };
   device.prepare(device.plan(work));
   device.run(work);

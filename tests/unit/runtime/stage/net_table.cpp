@@ -12,13 +12,15 @@ using namespace motet;
 
 namespace {
 
-using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 3, .heads = 2, .embedding = 4}>;
+using ear = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 8, .layers = 3, .heads = 2, .embedding = 4}>;
 using eye = vit<vit_config{.image = 4, .patch = 2, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
 using stage = ear::stage;
 
 // One stage of the whole net on a batch, by its type or by its table.
 struct outcome {
-  std::vector<float> features = std::vector<float>(5 * 4), inferred = features, gradients = std::vector<float>(ear::parameter_size);
+  std::vector<float> features = std::vector<float>(5 * 4), inferred = features,
+                     gradients = std::vector<float>(ear::parameter_size);
 };
 outcome run(bool by_table, bool in_two) {
   const std::vector<std::int32_t> ids{1, 2, 3, 4, 5, 6, 7, 8, 0, 1};

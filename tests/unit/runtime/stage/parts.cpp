@@ -37,7 +37,8 @@ TEST_CASE("a batch with captions of one length keeps that") {
   CHECK(std::get<1>(parts[1]).seq.rows() == 6);
 }
 
-TEST_CASE("a part of packed pictures has the origin of the whole, and only its form and scale make another shape") {
+TEST_CASE(
+    "a part of packed pictures has the origin of the whole, and only its form and scale make another shape") {
   using traits = input_traits<small_picture::net>;
   const std::uint8_t bytes[96] = {};
   const packed_picture each[3] = {{0, 16, 4, 1, 0}, {16, 16, 5, 2, 1}, {48, 16, 2, 1, 0}};
@@ -65,7 +66,8 @@ TEST_CASE("what does not fit the plan is refused") {
   std::vector<std::int32_t> ids(40);
   std::vector<float> pixels(5 * 192);
   const auto batch = [&](motet::index shots, motet::index captions, motet::index length) {
-    return small_model::batch{pictures{pixels.data(), shots}, tokens{ids.data(), {captions, length, nullptr}}};
+    return small_model::batch{pictures{pixels.data(), shots},
+                              tokens{ids.data(), {captions, length, nullptr}}};
   };
   CHECK_THROWS_AS(cutter.cut(batch(5, 5, 2)), error);
   CHECK_THROWS_AS(cutter.cut(batch(4, 3, 2)), error);

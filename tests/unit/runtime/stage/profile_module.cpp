@@ -13,9 +13,13 @@ using namespace motet;
 
 namespace {
 
-using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
-using eye = vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 4, .embedding = 4, .pool = pool_kind::mean}>;
-profile_options quick(std::vector<std::int32_t> degrees, std::vector<motet::index> samples) { return {degrees, samples, 1, 0}; }
+using ear = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
+using eye = vit<vit_config{
+    .image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 4, .embedding = 4, .pool = pool_kind::mean}>;
+profile_options quick(std::vector<std::int32_t> degrees, std::vector<motet::index> samples) {
+  return {degrees, samples, 1, 0};
+}
 
 template <class Module>
 module_profile measured(const profile_options& how) {
@@ -85,16 +89,20 @@ TEST_CASE("what is frozen has no backward") {
   CHECK(found.of.frozen);
   CHECK(found.points[0].block.forward > 0);
   CHECK(found.points[0].behind.forward > 0);
-  CHECK(found.points[0].block.backward() + found.points[0].before.backward() + found.points[0].behind.backward() == 0);
+  CHECK(found.points[0].block.backward() + found.points[0].before.backward() +
+            found.points[0].behind.backward() ==
+        0);
 }
 
 TEST_CASE("numbers of two bytes") {
-  const module_profile found = profile_module<module<"ear", ear>, cpu::context, mixed_bf16>(tower_of<module<"ear", ear>>(), quick({2}, {3}));
+  const module_profile found = profile_module<module<"ear", ear>, cpu::context, mixed_bf16>(
+      tower_of<module<"ear", ear>>(), quick({2}, {3}));
   CHECK(found.points[0].block.backward() > 0);
 }
 
 TEST_CASE("degrees that a layer cannot be cut by, and no samples, are refused") {
   CHECK_THROWS_WITH_AS((measured<module<"ear", ear>>(quick({3}, {2}))), doctest::Contains("MT-S09"), error);
-  CHECK_THROWS_WITH_AS((measured<module<"ear", ear>>(quick({0}, {2}))), doctest::Contains("ear over 0 ranks"), error);
+  CHECK_THROWS_WITH_AS((measured<module<"ear", ear>>(quick({0}, {2}))), doctest::Contains("ear over 0 ranks"),
+                       error);
   CHECK_THROWS_WITH_AS((measured<module<"ear", ear>>(quick({1}, {0}))), doctest::Contains("MT-R02"), error);
 }

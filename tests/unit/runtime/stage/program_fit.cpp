@@ -12,10 +12,12 @@ using namespace motet;
 
 namespace {
 
-using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 1, .embedding = 4}>;
+using ear = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 8, .layers = 2, .heads = 1, .embedding = 4}>;
 using both = model<join<info_nce, motet::module<"left", ear>, motet::module<"right", ear>>>;
 using one_frozen = model<join<info_nce, motet::module<"left", ear>, motet::module<"right", frozen<ear>>>>;
-using all_frozen = model<join<info_nce, motet::module<"left", frozen<ear>>, motet::module<"right", frozen<ear>>>>;
+using all_frozen =
+    model<join<info_nce, motet::module<"left", frozen<ear>>, motet::module<"right", frozen<ear>>>>;
 
 score two(int groups = 1) { return joined(beside(gpipe::write({2, 4}), gpipe::write({1, 4})), groups); }
 
@@ -29,25 +31,30 @@ TEST_CASE("a score becomes the model's program, with its names") {
   int updates = 0;
   for (const instruction& each : of.instructions) updates += each.what == op::optimizer_step ? 1 : 0;
   CHECK(updates == 3);
-  for (const instruction& each : program_for<both>(two(), false).instructions) CHECK(each.what != op::optimizer_step);
+  for (const instruction& each : program_for<both>(two(), false).instructions)
+    CHECK(each.what != op::optimizer_step);
   CHECK(program_for<one_frozen>(without_backward(two(), 1), true).ranks() == 3);
 }
 
 TEST_CASE("modules must be the model's, once each, in its join") {
   const score lone = joined(gpipe::write({1, 2}), 1),
-              three = joined(beside(beside(gpipe::write({1, 2}), gpipe::write({1, 2})), gpipe::write({1, 2})), 1);
+              three =
+                  joined(beside(beside(gpipe::write({1, 2}), gpipe::write({1, 2})), gpipe::write({1, 2})), 1);
   CHECK_THROWS_WITH_AS(program_for<both>(lone, true), doctest::Contains("the program lacks right"), error);
-  CHECK_THROWS_WITH_AS(program_for<both>(three, true), doctest::Contains("the program has a module 2, the model 2"), error);
+  CHECK_THROWS_WITH_AS(program_for<both>(three, true),
+                       doctest::Contains("the program has a module 2, the model 2"), error);
   CHECK_THROWS_WITH_AS(program_for<both>(beside(gpipe::write({1, 2}), gpipe::write({1, 2})), true),
                        doctest::Contains("left does not meet the others in join 0"), error);
   CHECK_THROWS_WITH_AS(program_for<both>(three, true), doctest::Contains("MT-R09"), error);
 }
 
 TEST_CASE("what is frozen agrees") {
-  CHECK_THROWS_WITH_AS(program_for<one_frozen>(two(), true), doctest::Contains("right is frozen in the model and learns in the program"), error);
+  CHECK_THROWS_WITH_AS(program_for<one_frozen>(two(), true),
+                       doctest::Contains("right is frozen in the model and learns in the program"), error);
   CHECK_THROWS_WITH_AS(program_for<both>(without_backward(two(), 0), true),
                        doctest::Contains("left learns in the model and is frozen in the program"), error);
-  CHECK_THROWS_WITH_AS(program_for<all_frozen>(without_backward(without_backward(two(), 0), 1), true), doctest::Contains("nothing to train"), error);
+  CHECK_THROWS_WITH_AS(program_for<all_frozen>(without_backward(without_backward(two(), 0), 1), true),
+                       doctest::Contains("nothing to train"), error);
 }
 
 TEST_CASE("a microbatch runs forward again on all stages or on none") {
@@ -74,8 +81,10 @@ TEST_CASE("a microbatch runs forward again on all stages or on none") {
   CHECK(program_for<both>(order(false, false), true).ranks() == 1);
   CHECK(program_for<both>(order(true, true), true).ranks() == 1);
   CHECK_THROWS_WITH_AS(program_for<both>(order(true, false), true),
-                       doctest::Contains("microbatch 0 of module 0 runs forward again on stage 0 and not"), error);
+                       doctest::Contains("microbatch 0 of module 0 runs forward again on stage 0 and not"),
+                       error);
   CHECK_THROWS_WITH_AS(program_for<both>(order(false, true), true),
-                       doctest::Contains("microbatch 0 of module 0 runs forward again on stage 1 and not"), error);
+                       doctest::Contains("microbatch 0 of module 0 runs forward again on stage 1 and not"),
+                       error);
   CHECK(program_for<both>(batch_sync::write({{{2, 4, 4, 1}, {2, 4, 4, 0}}, 2}), true).ranks() == 4);
 }

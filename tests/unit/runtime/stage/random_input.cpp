@@ -6,7 +6,8 @@
 using namespace motet;
 
 namespace {
-using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 1, .heads = 2, .embedding = 4}>;
+using ear = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 8, .layers = 1, .heads = 2, .embedding = 4}>;
 using eye = vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 1, .heads = 2, .embedding = 4}>;
 }  // namespace
 

@@ -50,7 +50,8 @@ TEST_CASE("each thread keeps views of its own") {
   rank.threads = 2;
   rank.prepare(64, 64);
   std::vector<kept_views> kept(2, kept_views::of<int>());
-  rank.together([](std::vector<motet::index>&) {}, kept, [](cpu::context& ctx, kept_views& own) { own.as<int>() = 10 + ctx.thread; });
+  rank.together([](std::vector<motet::index>&) {}, kept,
+                [](cpu::context& ctx, kept_views& own) { own.as<int>() = 10 + ctx.thread; });
   CHECK(kept[0].as<int>() == 10);
   CHECK(kept[1].as<int>() == 11);
 }

@@ -6,7 +6,8 @@
 using namespace motet;
 
 namespace {
-using ear = text_tower<text_config{.vocabulary = 9, .context = 5, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
+using ear = text_tower<text_config{
+    .vocabulary = 9, .context = 5, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
 using eye = vit<vit_config{.image = 4, .patch = 2, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
 }  // namespace
 
@@ -72,7 +73,8 @@ TEST_CASE("replicas take turns in each group, and shards of one embed each sampl
         CHECK(parts[m].seq.samples == parts.mine(m).size());
         CHECK(parts.shared(m)->whole.samples == parts.of(m).size());
         CHECK(parts.rows(m).rows() <= parts.rows(parts.largest).rows());
-        for (motet::index s = parts.mine(m).begin; s < parts.mine(m).end; ++s) ++seen[static_cast<std::size_t>(s)];
+        for (motet::index s = parts.mine(m).begin; s < parts.mine(m).end; ++s)
+          ++seen[static_cast<std::size_t>(s)];
       }
     }
   CHECK(seen == std::vector<int>(20, 1));
@@ -96,8 +98,10 @@ TEST_CASE("shares may change where there is room for them") {
   const sample_split even{24, 2, 3, 2, {}};
   std::vector<replica_microbatches<ear>> all;
   for (motet::index r = 0; r < 3; ++r)
-    all.emplace_back(even, r, spread_place{2, r % 2}, any_group(2, static_cast<std::int32_t>(r % 2)), any_group{}, 7);
-  for (const auto& each : all) CHECK(each.shared(each.largest)->whole.samples == 4);  // seven in two microbatches
+    all.emplace_back(even, r, spread_place{2, r % 2}, any_group(2, static_cast<std::int32_t>(r % 2)),
+                     any_group{}, 7);
+  // seven in two microbatches
+  for (const auto& each : all) CHECK(each.shared(each.largest)->whole.samples == 4);
   for (const list<motet::index>& shares : {list<motet::index>{4, 4, 4}, {7, 3, 2}, {2, 7, 3}}) {
     motet::index next = 0;
     for (auto& each : all) each.split(even.weighted(shares, 7));

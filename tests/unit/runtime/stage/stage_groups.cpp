@@ -14,8 +14,12 @@ std::vector<std::int32_t> members(const std::vector<std::vector<std::int32_t>>& 
   return which < 0 ? std::vector<std::int32_t>{} : all[static_cast<std::size_t>(which)];
 }
 // Groups of one are none.
-std::vector<std::int32_t> several(const std::vector<std::int32_t>& all) { return all.size() < 2 ? std::vector<std::int32_t>{} : all; }
-std::vector<std::int32_t> several(const list<std::int32_t>& all) { return several(std::vector<std::int32_t>(all.begin(), all.end())); }
+std::vector<std::int32_t> several(const std::vector<std::int32_t>& all) {
+  return all.size() < 2 ? std::vector<std::int32_t>{} : all;
+}
+std::vector<std::int32_t> several(const list<std::int32_t>& all) {
+  return several(std::vector<std::int32_t>(all.begin(), all.end()));
+}
 
 }  // namespace
 

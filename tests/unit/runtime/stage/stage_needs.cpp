@@ -10,8 +10,10 @@
 using namespace motet;
 
 namespace {
-using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
-using wise = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4, .recompute = true}>;
+using ear = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
+using wise = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4, .recompute = true}>;
 
 stage_position at(stage_range range) {
   stage_position made;
@@ -47,7 +49,8 @@ TEST_CASE("weights with their gradient and two moments, slots, and rows at the b
 
 TEST_CASE("stages make up the whole") {
   stage_memory sum;
-  for (const stage_range range : {stage_range{0, 1}, stage_range{1, 3}, stage_range{3, 4}}) sum.add(needs<ear>(at(range)).own);
+  for (const stage_range range : {stage_range{0, 1}, stage_range{1, 3}, stage_range{3, 4}})
+    sum.add(needs<ear>(at(range)).own);
   CHECK(sum.weights == 4 * ear::parameter_size);
   CHECK(sum.optimizer == 8 * ear::parameter_size);
 }
@@ -79,7 +82,8 @@ TEST_CASE("of a shared microbatch a rank keeps its own rows at the boundaries, a
   where.parameters = where.moments = ear::stage::parameter_end({1, 3}) - ear::stage::parameter_begin({1, 3});
   const stage_needs one = measure_stage(table_of_net<ear, cpu::context, fp32>, where, alone);
   where.cut = {2, 0};
-  where.parameters = where.moments = ear::stage::parameter_end({1, 3}, where.cut) - ear::stage::parameter_begin({1, 3}, where.cut);
+  where.parameters = where.moments =
+      ear::stage::parameter_end({1, 3}, where.cut) - ear::stage::parameter_begin({1, 3}, where.cut);
   const stage_needs two = measure_stage(table_of_net<ear, cpu::context, fp32>, where, half);
   CHECK(2 * two.own.boundaries == one.own.boundaries);
   CHECK(two.own.weights < one.own.weights);

@@ -11,13 +11,16 @@ using namespace motet;
 
 namespace {
 
-using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
+using ear = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
 
 stage_work work(stage_position where, motet::index samples = 6, spread_place place = {}) {
   const auto number = [](motet::index from) { return static_cast<std::int32_t>(from); };
   where.cut = {number(place.tensor), number(place.tensor_member)};
-  const any_group tensor(number(place.tensor), number(place.tensor_member)), context(number(place.context), number(place.context_member));
-  return work_of_stage(table_of_net<ear, cpu::context, fp32>, where, replica_microbatches<ear>({samples, 1, 1, 1}, 0, place, tensor, context), place);
+  const any_group tensor(number(place.tensor), number(place.tensor_member)),
+      context(number(place.context), number(place.context_member));
+  return work_of_stage(table_of_net<ear, cpu::context, fp32>, where,
+                       replica_microbatches<ear>({samples, 1, 1, 1}, 0, place, tensor, context), place);
 }
 stage_position at(stage_range range) {
   stage_position made;

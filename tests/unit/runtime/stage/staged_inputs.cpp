@@ -34,7 +34,9 @@ TEST_CASE("a batch comes to the GPU, its offsets stay") {
   CHECK(ids == data.ids);
 }
 
-TEST_CASE("packed pictures come with the list of them, whole or from the middle of a batch, and no more than there is room for") {
+TEST_CASE(
+    "packed pictures come with the list of them, whole or from the middle of a batch, and no more than there "
+    "is room for") {
   motet::cuda::device device;
   staged_inputs<small_model, motet::cuda::device> inputs;
   inputs.prepare(device, 10);
@@ -43,7 +45,8 @@ TEST_CASE("packed pictures come with the list of them, whole or from the middle 
     pictures from{nullptr, 10 - skipped, shots.here()};
     from.packed.each += skipped;
     std::vector<packed_picture> each(static_cast<std::size_t>(from.samples));
-    std::vector<std::uint8_t> bytes(shots.bytes.size() - static_cast<std::size_t>(shots.each[static_cast<std::size_t>(skipped)].at));
+    std::vector<std::uint8_t> bytes(
+        shots.bytes.size() - static_cast<std::size_t>(shots.each[static_cast<std::size_t>(skipped)].at));
     device.run([&](motet::cuda::context& ctx) {
       const pictures there = inputs.bring_one<0>(ctx, from);
       CHECK(there.samples == from.samples);
@@ -60,7 +63,8 @@ TEST_CASE("packed pictures come with the list of them, whole or from the middle 
   std::vector<packed_picture> apart = shots.each;
   apart.back().at += 4000;
   pictures too_much{nullptr, 10, shots.at(shots.bytes.data(), apart.data())};
-  CHECK_THROWS_AS(device.run([&](motet::cuda::context& ctx) { inputs.bring_one<0>(ctx, too_much); }), motet::error);
+  CHECK_THROWS_AS(device.run([&](motet::cuda::context& ctx) { inputs.bring_one<0>(ctx, too_much); }),
+                  motet::error);
 }
 
 TEST_CASE("the next batch comes while the device works, and only what was told is taken from there") {
@@ -110,7 +114,8 @@ TEST_CASE("the next batch comes while the device works, and only what was told i
       cudaEventDestroy(to);
     });
 #if !defined(__CUDACC__)
-  CHECK(waited[0] == doctest::Approx(4));  // three pieces of pictures and one of captions come when the step is over
+  // three pieces of pictures and one of captions come when the step is over
+  CHECK(waited[0] == doctest::Approx(4));
   CHECK(waited[1] == doctest::Approx(2));  // pictures and captions, moved over
 #endif
 }

@@ -13,10 +13,12 @@
 using namespace motet;
 
 namespace {
-using ear = text_tower<text_config{.vocabulary = 50, .context = 5, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
+using ear = text_tower<text_config{
+    .vocabulary = 50, .context = 5, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
 }  // namespace
 
-TEST_CASE("each microbatch finds its own samples on the GPU, in every step, and its offsets stay with the host") {
+TEST_CASE(
+    "each microbatch finds its own samples on the GPU, in every step, and its offsets stay with the host") {
   replica_microbatches<ear> parts(5, 1, 2);
   staged_microbatches<cuda::context> staged;
   // Of three samples at most, of five ids each, in steps of the alignment.

@@ -18,9 +18,13 @@ struct fake_end {
   };
   std::vector<message> messages;
   bool sent(std::int32_t tag) const { return taken.count(tag) != 0; }
-  void send(std::int32_t tag, std::int32_t peer, const std::byte* rows, motet::index bytes) { messages.push_back({tag, peer, rows, bytes}); }
+  void send(std::int32_t tag, std::int32_t peer, const std::byte* rows, motet::index bytes) {
+    messages.push_back({tag, peer, rows, bytes});
+  }
 };
-bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % static_cast<std::uintptr_t>(arena::alignment) == 0; }
+bool is_aligned(const void* p) {
+  return reinterpret_cast<std::uintptr_t>(p) % static_cast<std::uintptr_t>(arena::alignment) == 0;
+}
 }  // namespace
 
 TEST_CASE("a buffer is a whole number of cache lines") {

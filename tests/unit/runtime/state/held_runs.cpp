@@ -13,7 +13,8 @@ std::vector<int> held(const parameter& of) {
   std::vector<int> whole(60), found(static_cast<std::size_t>(of.offset + of.held()), -1);
   std::iota(whole.begin(), whole.end(), 0);
   each_run(of, [&](motet::index at, motet::index element, motet::index count) {
-    for (motet::index i = 0; i < count; ++i) found[static_cast<std::size_t>(at + i)] = whole[static_cast<std::size_t>(element + i)];
+    for (motet::index i = 0; i < count; ++i)
+      found[static_cast<std::size_t>(at + i)] = whole[static_cast<std::size_t>(element + i)];
   });
   return found;
 }

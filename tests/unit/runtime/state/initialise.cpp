@@ -25,10 +25,13 @@ TEST_CASE("weights start as their parameters say, whatever stands beside them") 
   list.vector("bias", 5, {});
   std::vector<float> all(static_cast<std::size_t>(list.used()), 7);
   initialise<float>(list.items(), 1, all.data(), list.used());
-  const auto at = [&](int which, motet::index i) { return all[static_cast<std::size_t>(list.items()[static_cast<std::size_t>(which)].offset + i)]; };
+  const auto at = [&](int which, motet::index i) {
+    return all[static_cast<std::size_t>(list.items()[static_cast<std::size_t>(which)].offset + i)];
+  };
   double sum = 0, squares = 0;
   for (motet::index i = 0; i < 3000; ++i)
-    sum += static_cast<double>(at(0, i)), squares += static_cast<double>(at(0, i)) * static_cast<double>(at(0, i));
+    sum += static_cast<double>(at(0, i)),
+        squares += static_cast<double>(at(0, i)) * static_cast<double>(at(0, i));
   CHECK(std::abs(sum / 3000) < 0.05);
   CHECK(std::sqrt(squares / 3000) == doctest::Approx(0.5).epsilon(0.05));
   CHECK(at(1, 4) == 1);
@@ -43,7 +46,8 @@ TEST_CASE("weights start as their parameters say, whatever stands beside them") 
   std::vector<float> again(static_cast<std::size_t>(moved.used()));
   initialise<float>(moved.items(), 1, again.data(), moved.used());
   const auto offset = static_cast<std::size_t>(moved.items()[1].offset);
-  CHECK(std::equal(again.begin() + static_cast<std::ptrdiff_t>(offset), again.begin() + static_cast<std::ptrdiff_t>(offset) + 3000, all.begin()));
+  CHECK(std::equal(again.begin() + static_cast<std::ptrdiff_t>(offset),
+                   again.begin() + static_cast<std::ptrdiff_t>(offset) + 3000, all.begin()));
   initialise<float>(moved.items(), 2, again.data(), moved.used());
   CHECK(again[offset] != all[0]);
 }
@@ -70,7 +74,9 @@ TEST_CASE_TEMPLATE("all threads, or a GPU, make the bits that one thread makes",
   const motet::index size = items.back().offset + parameter_space(items.back().held());
   std::vector<Master> want(static_cast<std::size_t>(size), Master(7)), found = want;
   initialise<Master>(items, 3, want.data(), size);
-  const auto same = [&] { return std::memcmp(found.data(), want.data(), found.size() * sizeof(Master)) == 0; };
+  const auto same = [&] {
+    return std::memcmp(found.data(), want.data(), found.size() * sizeof(Master)) == 0;
+  };
   for (const int threads : {1, 3}) {
     std::fill(found.begin(), found.end(), Master(7));
     laws::cpu_run(threads, 64, [&](cpu::context& ctx) { initialise(ctx, items, 3, found.data(), size); });

@@ -90,7 +90,9 @@ TEST_CASE("what is not finite is named, and the weights stay") {
   train.prepare();
   small_batch data(4);
   train.step(data.get(), 1e-3);
-  const auto weights_now = [&] { return std::vector<float>(train.weights(), train.weights() + small_model::parameter_size); };
+  const auto weights_now = [&] {
+    return std::vector<float>(train.weights(), train.weights() + small_model::parameter_size);
+  };
   const std::vector<float> before = weights_now();
   const auto message_of = [&] {
     try {
@@ -113,8 +115,9 @@ TEST_CASE("what is not finite is named, and the weights stay") {
   data.pixels[3 * 64 + 5] = 0;
   CHECK(std::isfinite(train.step(data.get(), 1e-3).loss));
 
-  const auto found = std::find_if(train.parameters().begin(), train.parameters().end(),
-                                  [](const parameter& p) { return p.name == "caption.blocks.0.mlp.up.weight"; });
+  const auto found =
+      std::find_if(train.parameters().begin(), train.parameters().end(),
+                   [](const parameter& p) { return p.name == "caption.blocks.0.mlp.up.weight"; });
   REQUIRE(found != train.parameters().end());
   train.weights()[found->offset + 3] = std::numeric_limits<float>::infinity();
   text = message_of();
@@ -144,7 +147,8 @@ TEST_CASE("the temperature stops at ln 100") {
   cpu::device device(1);
   small_trainer train(device, {.batch = 4});
   train.prepare();
-  const auto at = std::find_if(train.parameters().begin(), train.parameters().end(), [](const parameter& p) { return p.name == "join.log_scale"; });
+  const auto at = std::find_if(train.parameters().begin(), train.parameters().end(),
+                               [](const parameter& p) { return p.name == "join.log_scale"; });
   train.weights()[at->offset] = 10;
   const small_batch data(4);
   train.step(data.get(), 1e-3);
@@ -170,7 +174,8 @@ TEST_CASE("embedding gives rows of length one") {
   for (int s = 0; s < 5; ++s) {
     double sum = 0;
     for (int k = 0; k < 8; ++k)
-      sum += static_cast<double>(features[static_cast<std::size_t>(8 * s + k)]) * static_cast<double>(features[static_cast<std::size_t>(8 * s + k)]);
+      sum += static_cast<double>(features[static_cast<std::size_t>(8 * s + k)]) *
+             static_cast<double>(features[static_cast<std::size_t>(8 * s + k)]);
     CHECK(sum == doctest::Approx(1).epsilon(1e-5));
   }
 }

@@ -26,9 +26,15 @@ std::vector<float> seen(const float* from, int count) { return {from, from + cou
 
 TEST_CASE("what the host reaches is seen in place") {
   cpu::context ctx;
-  std::vector<float> weights = count_from(1, 6), gradients = count_from(10, 6), first = count_from(20, 6), second = count_from(30, 6);
+  std::vector<float> weights = count_from(1, 6), gradients = count_from(10, 6), first = count_from(20, 6),
+                     second = count_from(30, 6);
   host_pieces<cpu::context, float> pieces;
-  pieces.add(ctx, 3, {.size = 6, .weights = weights.data(), .gradients = gradients.data(), .first = first.data(), .second = second.data()});
+  pieces.add(ctx, 3,
+             {.size = 6,
+              .weights = weights.data(),
+              .gradients = gradients.data(),
+              .first = first.data(),
+              .second = second.data()});
   REQUIRE(pieces.all().size() == 1);
   CHECK(pieces.rank(0) == 3);
   CHECK(pieces.all()[0].weights == weights.data());
@@ -41,8 +47,8 @@ TEST_CASE("what the host reaches is seen in place") {
 TEST_CASE("what it does not reach is copied, as much of moments as this rank updates, and comes back") {
   const laws::gpu_room room(64, 64);
   cuda::context ctx = room.context();
-  const laws::flat_on_gpu<float> weights(count_from(1, 6)), sums(count_from(10, 4)), first(count_from(20, 4)), second(count_from(30, 4)),
-      frozen(count_from(40, 3));
+  const laws::flat_on_gpu<float> weights(count_from(1, 6)), sums(count_from(10, 4)), first(count_from(20, 4)),
+      second(count_from(30, 4)), frozen(count_from(40, 3));
   update_share share = whole_share(6);
   share.moments = 4;
   host_pieces<cuda::context, float> pieces;

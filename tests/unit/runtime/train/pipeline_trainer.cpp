@@ -11,9 +11,12 @@
 
 namespace {
 
-using picture = motet::module<"picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 4, .heads = 2, .embedding = 8}>>;
+using picture = motet::module<
+    "picture", vit<vit_config{.image = 8, .patch = 4, .width = 16, .layers = 4, .heads = 2, .embedding = 8}>>;
 using caption =
-    motet::module<"caption", text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
+    motet::module<"caption",
+                  text_tower<text_config{
+                      .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>;
 using towers = model<join<info_nce, picture, caption>>;
 using trainer_type = pipeline<towers, fp32>;
 
@@ -26,9 +29,12 @@ pipeline_config quick(motet::index samples) {
 void compare(const score& order, motet::index samples, std::vector<std::vector<motet::index>> layers = {}) {
   compare_with_single_rank<towers, fp32>(order, samples, 1e-5, std::move(layers));
 }
-// Both towers by one schedule; a loss for each microbatch, or one for all where the order is all forward first.
+// Both towers by one schedule; a loss for each microbatch, or one for all where the order is all forward
+// first.
 score both(const char* name, int picture_stages, int caption_stages, int microbatches, int groups) {
-  const auto one = [&](int stages) { return write_schedule(name, {.stages = stages, .microbatches = microbatches}); };
+  const auto one = [&](int stages) {
+    return write_schedule(name, {.stages = stages, .microbatches = microbatches});
+  };
   return joined(beside(one(picture_stages), one(caption_stages)), groups);
 }
 // Ranks of one's own choice for every stage, all forward and then all backward in each group.
@@ -114,7 +120,8 @@ TEST_CASE("batch-synchronous pipelines, whatever is stashed, hidden and grouped"
   compare(batch_sync::write({{{2, 8, 4, 2}, {2, 6, 3, 0}}, 2}), 14);
 }
 
-TEST_CASE("ranks may hold both towers, parts of both, the end of one and the start of the other, or nothing") {
+TEST_CASE(
+    "ranks may hold both towers, parts of both, the end of one and the start of the other, or nothing") {
   for (const int groups : {1, 2}) {
     compare(placed(1, {{0}, {0}}, 4, groups), 8);
     compare(placed(1, {{0, 0, 0}, {0, 0}}, 4, groups), 8);
@@ -148,10 +155,13 @@ TEST_CASE("several steps with clipping leave the weights of the single-rank trai
   }
   CHECK(many.updates() == 6);
   const single_rank<towers, fp32> start(8, 1, settings, 7);
-  CHECK(way_apart(many.weights(), std::vector<float>(one.weights(), one.weights() + towers::parameter_size), start.weights) < 1e-4);
+  CHECK(way_apart(many.weights(), std::vector<float>(one.weights(), one.weights() + towers::parameter_size),
+                  start.weights) < 1e-4);
   const flat_state<float> state = many.state();
-  CHECK(apart<towers>(state.first, std::vector<float>(one.first(), one.first() + towers::trainable_size)) < 1e-4);
-  CHECK(apart<towers>(state.second, std::vector<float>(one.second(), one.second() + towers::trainable_size)) < 1e-4);
+  CHECK(apart<towers>(state.first, std::vector<float>(one.first(), one.first() + towers::trainable_size)) <
+        1e-4);
+  CHECK(apart<towers>(state.second, std::vector<float>(one.second(), one.second() + towers::trainable_size)) <
+        1e-4);
 }
 
 TEST_CASE("several losses in a step, several steps") {
@@ -170,7 +180,8 @@ TEST_CASE("several losses in a step, several steps") {
 }
 
 TEST_CASE("a plan tells the bytes that are taken, and what slots hold") {
-  const std::vector<score> orders{batch_sync::write({{{2, 8, 4, 1}, {2, 4, 2, 0, 1}}, 2}), both("zb_h2", 3, 2, 4, 4), both("zb_v", 2, 2, 8, 8),
+  const std::vector<score> orders{batch_sync::write({{{2, 8, 4, 1}, {2, 4, 2, 0, 1}}, 2}),
+                                  both("zb_h2", 3, 2, 4, 4), both("zb_v", 2, 2, 8, 8),
                                   placed(3, {{0, 1}, {1, 2}}, 4, 2), placed(1, {{0}, {0}}, 4, 1)};
   for (const score& order : orders) {
     trainer_type train(order, quick(16));
@@ -208,7 +219,8 @@ TEST_CASE("a rank keeps as much as the schedule lets it") {
 }
 
 TEST_CASE("a step allocates nothing") {
-  for (const score& order : {both("zb_h1", 2, 2, 4, 4), batch_sync::write({{{2, 8, 4, 1}, {1, 8, 4, 0, 1}}, 2})}) {
+  for (const score& order :
+       {both("zb_h1", 2, 2, 4, 4), batch_sync::write({{{2, 8, 4, 1}, {1, 8, 4, 0, 1}}, 2})}) {
     trainer_type train(order, quick(8));
     train.prepare();
     const test_data data(8), other(8, 2);
@@ -235,7 +247,8 @@ TEST_CASE("a run goes on from what another left, by another program") {
 
   pipeline_config other = quick(8);
   other.seed = 99;
-  trainer_type same(batch_sync::write({{{2, 4, 4}, {1, 4, 4}}, 2}), other), next(both("gpipe", 3, 2, 4, 1), other);
+  trainer_type same(batch_sync::write({{{2, 4, 4}, {1, 4, 4}}, 2}), other),
+      next(both("gpipe", 3, 2, 4, 1), other);
   for (trainer_type* each : {&same, &next}) {
     each->prepare();
     CHECK(each->weights() != kept.weights);
@@ -245,7 +258,8 @@ TEST_CASE("a run goes on from what another left, by another program") {
     CHECK(each->state().second == kept.second);
     CHECK(each->updates() == 3);
   }
-  const step_result wanted = from.step(whole, 1e-3), exact = same.step(whole, 1e-3), near = next.step(whole, 1e-3);
+  const step_result wanted = from.step(whole, 1e-3), exact = same.step(whole, 1e-3),
+                    near = next.step(whole, 1e-3);
   CHECK(exact.loss == wanted.loss);
   CHECK(same.weights() == from.weights());
   CHECK(near.loss == doctest::Approx(wanted.loss).epsilon(1e-5));
@@ -294,19 +308,24 @@ TEST_CASE("what is not finite is named, and the weights stay") {
   CHECK(train.updates() == 2);
   // A bad weight on whatever rank.
   std::vector<float> broken = train.weights();
-  const auto found = std::find_if(train.parameters().begin(), train.parameters().end(),
-                                  [](const parameter& p) { return p.name == "caption.blocks.1.mlp.up.weight"; });
+  const auto found =
+      std::find_if(train.parameters().begin(), train.parameters().end(),
+                   [](const parameter& p) { return p.name == "caption.blocks.1.mlp.up.weight"; });
   REQUIRE(found != train.parameters().end());
   broken[static_cast<std::size_t>(found->offset + 3)] = std::numeric_limits<float>::infinity();
   train.set_weights(broken);
-  CHECK(refusal([&] { train.step(data.batch<towers>(), 1e-3); }).find("weight caption.blocks.1.mlp.up.weight, element 3 is inf") !=
-        std::string::npos);
+  CHECK(refusal([&] {
+          train.step(data.batch<towers>(), 1e-3);
+        }).find("weight caption.blocks.1.mlp.up.weight, element 3 is inf") != std::string::npos);
 }
 
 TEST_CASE("what does not fit is refused with its place") {
   const score order = both("gpipe", 2, 2, 4, 2);
-  const auto made = [&](const score& of, pipeline_config config) { return refusal([&] { trainer_type(of, config); }); };
-  CHECK(made(order, quick(3)).find("a batch of 3 samples in 2 groups of 2 microbatches") != std::string::npos);
+  const auto made = [&](const score& of, pipeline_config config) {
+    return refusal([&] { trainer_type(of, config); });
+  };
+  CHECK(made(order, quick(3)).find("a batch of 3 samples in 2 groups of 2 microbatches") !=
+        std::string::npos);
   CHECK(made(order, quick(2)).find("MT-R02") != std::string::npos);
   CHECK(made(both("gpipe", 5, 2, 4, 2), quick(8)).find("MT-P09") != std::string::npos);
   pipeline_config nobody = quick(8);
@@ -315,17 +334,21 @@ TEST_CASE("what does not fit is refused with its place") {
   pipeline_config uneven = quick(8);
   uneven.modules = {{.layers = {3, 2}}};
   CHECK(made(order, uneven).find("picture has 4 layers, and its stages hold 5") != std::string::npos);
-  CHECK(made(beside(gpipe::write({1, 2}), gpipe::write({1, 2})), quick(8)).find("MT-R09") != std::string::npos);
+  CHECK(made(beside(gpipe::write({1, 2}), gpipe::write({1, 2})), quick(8)).find("MT-R09") !=
+        std::string::npos);
 
   trainer_type train(order, quick(8));
   const test_data data(8), more(9);
   CHECK(refusal([&] { train.step(data.batch<towers>(), 0); }).find("before prepare()") != std::string::npos);
   train.prepare();
-  CHECK(refusal([&] { train.step(more.batch<towers>(), 0); }).find("picture has 9 samples, planned for exactly 8") != std::string::npos);
+  CHECK(refusal([&] {
+          train.step(more.batch<towers>(), 0);
+        }).find("picture has 9 samples, planned for exactly 8") != std::string::npos);
   test_data longer(8);
   for (std::size_t s = 3; s < longer.offsets.size(); ++s) longer.offsets[s] += 7;
   longer.ids.resize(longer.ids.size() + 7, 0);
-  CHECK(refusal([&] { train.step(longer.batch<towers>(), 0); }).find("caption has a sample longer than 6") != std::string::npos);
+  CHECK(refusal([&] { train.step(longer.batch<towers>(), 0); }).find("caption has a sample longer than 6") !=
+        std::string::npos);
   // Nothing was begun, so it can go on.
   CHECK(std::isfinite(train.step(data.batch<towers>(), 1e-3).loss));
 }
@@ -362,7 +385,8 @@ TEST_CASE("ranks that are teams of threads give what single threads give") {
     }
     for (std::size_t k = 0; k < 3; ++k) {
       CHECK(laws::off_by(found[1][k].loss, found[0][k].loss) <= 1e-4 * found[0][k].loss);
-      CHECK(laws::off_by(found[1][k].gradient_norm, found[0][k].gradient_norm) <= 1e-3 * found[0][k].gradient_norm);
+      CHECK(laws::off_by(found[1][k].gradient_norm, found[0][k].gradient_norm) <=
+            1e-3 * found[0][k].gradient_norm);
     }
     CHECK(laws::off_by(weights[1], weights[0]) <= 3e-3);
   }

@@ -17,7 +17,8 @@ TEST_CASE("plans over processes equal the single rank") {
 
 TEST_CASE("processes go on from a checkpoint of other plans") {
   auto& here = motet::tests::mpi_session();
-  const std::filesystem::path run = std::filesystem::temp_directory_path() / ("motet_plans_" + std::to_string(::getppid()));
+  const std::filesystem::path run =
+      std::filesystem::temp_directory_path() / ("motet_plans_" + std::to_string(::getppid()));
   plan_maker maker(5, here.ranks(), 2, here.ranks());
   for (int i = 0; i < 2; ++i) {
     const plan first = maker.make(1), second = maker.make(1);

@@ -15,8 +15,10 @@ using namespace motet;
 
 namespace {
 
-using ear = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 1, .embedding = 4}>;
-using other = text_tower<text_config{.vocabulary = 9, .context = 3, .width = 16, .layers = 2, .heads = 1, .embedding = 4}>;
+using ear = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 1, .embedding = 4}>;
+using other = text_tower<text_config{
+    .vocabulary = 9, .context = 3, .width = 16, .layers = 2, .heads = 1, .embedding = 4}>;
 using both = model<join<info_nce, motet::module<"left", ear>, motet::module<"right", frozen<other>>>>;
 using placed = placed_model<cpu::context, fp32, local::endpoint, local::group>;
 
@@ -28,9 +30,12 @@ struct stage_set {
   stage_groups groups;
   std::vector<std::int32_t> here;
   std::unique_ptr<placed> model;
-  stage_set(const score& order, motet::index samples, const std::vector<std::vector<motet::index>>& layers = {})
+  stage_set(const score& order, motet::index samples,
+            const std::vector<std::vector<motet::index>>& layers = {})
       : sheet(program_for<both>(order, true)),
-        world(sheet.of.ranks(), sheet.messages, std::vector<std::vector<std::int32_t>>(static_cast<std::size_t>(sheet.graph.meeting_sizes.size()))),
+        world(sheet.of.ranks(), sheet.messages,
+              std::vector<std::vector<std::int32_t>>(
+                  static_cast<std::size_t>(sheet.graph.meeting_sizes.size()))),
         groups(sheet.of, {1, 1}) {
     for (std::int32_t r = 0; r < sheet.of.ranks(); ++r) {
       ends.push_back(std::make_unique<local::endpoint>(world, r));
@@ -61,17 +66,20 @@ TEST_CASE("every parameter has its place on the rank of its stage, once") {
     CHECK(piece.weights != nullptr);
     CHECK((piece.first == nullptr) == (piece.gradients == nullptr));
     each_own_run(piece, [&](const parameter& each, motet::index, motet::index element, motet::index count) {
-      const auto known = std::find_if(parameters.begin(), parameters.end(), [&](const parameter& other) { return other.name == each.name; });
+      const auto known = std::find_if(parameters.begin(), parameters.end(),
+                                      [&](const parameter& other) { return other.name == each.name; });
       REQUIRE(known != parameters.end());
       CHECK((piece.gradients == nullptr) == (known->offset >= both::offsets[1]));
-      for (motet::index i = 0; i < count; ++i) ++covered[static_cast<std::size_t>(known->offset + element + i)];
+      for (motet::index i = 0; i < count; ++i)
+        ++covered[static_cast<std::size_t>(known->offset + element + i)];
     });
   });
   // But for what lies between parameters.
   std::vector<int> wanted(covered.size(), 0);
   for (const parameter& each : parameters) std::fill_n(wanted.begin() + each.offset, each.size(), 1);
   CHECK(covered == wanted);
-  CHECK(ranks == std::vector<std::int32_t>{0, 1, 2, 3, 4, 2});  // the loss lies with the first module that learns
+  // the loss lies with the first module that learns
+  CHECK(ranks == std::vector<std::int32_t>{0, 1, 2, 3, 4, 2});
   CHECK(all.model->point(0) == nullptr);
   CHECK(all.model->point(2)->is_owner());
   CHECK(!all.model->point(4)->is_owner());
@@ -119,14 +127,21 @@ TEST_CASE("every instruction but updates has its action") {
 }
 
 TEST_CASE("batches and splits that do not fit are refused") {
-  CHECK_THROWS_WITH_AS(stage_set(order(), 7), doctest::Contains("a batch of 7 samples in 2 groups of 4 microbatches for left"), error);
+  CHECK_THROWS_WITH_AS(stage_set(order(), 7),
+                       doctest::Contains("a batch of 7 samples in 2 groups of 4 microbatches for left"),
+                       error);
   CHECK_THROWS_WITH_AS(stage_set(order(), 6), doctest::Contains("MT-R02"), error);
-  CHECK_THROWS_WITH_AS(stage_set(order(), 16, {{2, 2}}), doctest::Contains("left has 3 stages in the program, and layers for 2"), error);
-  CHECK_THROWS_WITH_AS(stage_set(order(), 16, {{}, {1, 2}}), doctest::Contains("right has 2 layers, and its stages hold 3"), error);
+  CHECK_THROWS_WITH_AS(stage_set(order(), 16, {{2, 2}}),
+                       doctest::Contains("left has 3 stages in the program, and layers for 2"), error);
+  CHECK_THROWS_WITH_AS(stage_set(order(), 16, {{}, {1, 2}}),
+                       doctest::Contains("right has 2 layers, and its stages hold 3"), error);
   stage_set all(order(), 8);
   const std::vector<std::int32_t> ids(64, 1);
-  const tokens eight{ids.data(), {8, 3, nullptr}}, seven{ids.data(), {7, 3, nullptr}}, longer{ids.data(), {8, 4, nullptr}};
+  const tokens eight{ids.data(), {8, 3, nullptr}}, seven{ids.data(), {7, 3, nullptr}},
+      longer{ids.data(), {8, 4, nullptr}};
   all.model->cut(inputs_of<both>({eight, eight}));
-  CHECK_THROWS_WITH_AS(all.model->cut(inputs_of<both>({eight, seven})), doctest::Contains("right has 7 samples, planned for exactly 8"), error);
-  CHECK_THROWS_WITH_AS(all.model->cut(inputs_of<both>({longer, longer})), doctest::Contains("right has a sample longer than 3"), error);
+  CHECK_THROWS_WITH_AS(all.model->cut(inputs_of<both>({eight, seven})),
+                       doctest::Contains("right has 7 samples, planned for exactly 8"), error);
+  CHECK_THROWS_WITH_AS(all.model->cut(inputs_of<both>({longer, longer})),
+                       doctest::Contains("right has a sample longer than 3"), error);
 }

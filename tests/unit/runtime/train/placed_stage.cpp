@@ -17,19 +17,23 @@ using namespace motet;
 
 namespace {
 
-using net = text_tower<text_config{.vocabulary = 20, .context = 6, .width = 64, .layers = 2, .heads = 2, .hidden = 256, .embedding = 8}>;
+using net = text_tower<text_config{
+    .vocabulary = 20, .context = 6, .width = 64, .layers = 2, .heads = 2, .hidden = 256, .embedding = 8}>;
 using placed_type = placed_stage<cpu::context, fp32, local::endpoint, local::group>;
 
-// Two replicas of the first module, each with its tensor cut in two, on ranks 0 to 3; the second module alone on rank 4.
+// Two replicas of the first module, each with its tensor cut in two, on ranks 0 to 3; the second module alone
+// on rank 4.
 program five_ranks() {
   const mesh first = mesh::from(0, {1, 2, 1, 2}), second = mesh::from(4, {1, 1, 1, 1});
   const score seats = batch_sync::write({{{1, 2, 2}, {1, 2, 2}}, 2});
   list<voice_spread> spreads;
-  for (const mesh* each : {&first, &second}) spreads.push({each->split().data, each->split().context * each->split().tensor});
-  return compile(placed(seats, spreads, 5, [&](std::int32_t v, std::int32_t replica, std::int32_t shard, std::int32_t stage) {
-    const mesh& own = v == 0 ? first : second;
-    return own.rank({stage, replica, shard / own.split().tensor, shard % own.split().tensor});
-  }));
+  for (const mesh* each : {&first, &second})
+    spreads.push({each->split().data, each->split().context * each->split().tensor});
+  return compile(placed(
+      seats, spreads, 5, [&](std::int32_t v, std::int32_t replica, std::int32_t shard, std::int32_t stage) {
+        const mesh& own = v == 0 ? first : second;
+        return own.rank({stage, replica, shard / own.split().tensor, shard % own.split().tensor});
+      }));
 }
 
 // The stages of all ranks, joined; nobody calls anybody.
@@ -52,7 +56,8 @@ struct all_ranks {
     for (std::int32_t r = 0; r < 5; ++r) ends.push_back(std::make_unique<local::endpoint>(world, r));
     auto find = [&](int set, std::int32_t number, std::int32_t rank) {
       asked.push_back(set);
-      made.push_back(std::make_unique<local::group>(set == 0 ? compute : reduce, number, *ends[static_cast<std::size_t>(rank)]));
+      made.push_back(std::make_unique<local::group>(set == 0 ? compute : reduce, number,
+                                                    *ends[static_cast<std::size_t>(rank)]));
       return made.back().get();
     };
     for (const voice& each : of.voices) {
@@ -63,7 +68,8 @@ struct all_ranks {
       own.at.rank = of.place(each, 0);
       own.at.range = {0, net::stage::layers};
       own.at.cut = {groups.tensor_of(each), groups.tensor_member(each)};
-      own.at.parameters = net::stage::parameter_end(own.at.range, own.at.cut) - net::stage::parameter_begin(own.at.range, own.at.cut);
+      own.at.parameters = net::stage::parameter_end(own.at.range, own.at.cut) -
+                          net::stage::parameter_begin(own.at.range, own.at.cut);
       own.stage.parameters = net::stage::parameters_of("ear", own.at.range, own.at.cut);
       own.stage.join(outline_of_net<net>, groups, own.sings, 0, choice, own.at, find);
     }
@@ -97,7 +103,8 @@ TEST_CASE("a stage asks for the groups that it is in, and sums its gradients who
     CHECK(each->at.moments == each->at.parameters);
     CHECK_FALSE(each->at.sums_each);
     CHECK((own.sums_bytes() > 0) == !alone);
-    if (alone) CHECK(own.sums_action().run(own.sums_action().stage, instruction{}, 0));  // nothing to wait for
+    // nothing to wait for
+    if (alone) CHECK(own.sums_action().run(own.sums_action().stage, instruction{}, 0));
     else CHECK(own.sums_action().stage == own.reduction.get());
   }
   CHECK(std::count(all.asked.begin(), all.asked.end(), 0) == 4);
@@ -115,7 +122,8 @@ TEST_CASE("replicas share moments, and keep no gradients but their own where tha
       CHECK(each->at.sums_each == gradients);
       CHECK((each->stage.ring != nullptr) == gradients);
       CHECK((each->stage.reduction != nullptr) == !gradients);
-      CHECK(each->stage.sums_action().stage == (gradients ? static_cast<void*>(each->stage.ring.get()) : each->stage.reduction.get()));
+      CHECK(each->stage.sums_action().stage ==
+            (gradients ? static_cast<void*>(each->stage.ring.get()) : each->stage.reduction.get()));
       moments += each->at.moments;
       held += each->at.parameters;
     }
@@ -138,4 +146,6 @@ TEST_CASE("what does not learn has no moments, and one of equal copies counts") 
   }
 }
 
-TEST_CASE("no group is a group of nobody else") { CHECK(any_or_none<local::group>(nullptr).size() == any_group{}.size()); }
+TEST_CASE("no group is a group of nobody else") {
+  CHECK(any_or_none<local::group>(nullptr).size() == any_group{}.size());
+}

@@ -16,11 +16,13 @@ using namespace motet;
 
 namespace {
 
-// Runs a program with so many buffers, ranks at speeds of their own. Buffers are what held_stage does: rows that come in take any free one until nobody
-// reads them, rows that leave are written to one of a ring that must have been emptied.
+// Runs a program with so many buffers, ranks at speeds of their own. Buffers are what held_stage does: rows
+// that come in take any free one until nobody reads them, rows that leave are written to one of a ring that
+// must have been emptied.
 class bounded_run {
  public:
-  bounded_run(const program& of, const buffer_counts& counts, unsigned seed) : of_(of), counts_(counts), draw_(seed) {
+  bounded_run(const program& of, const buffer_counts& counts, unsigned seed)
+      : of_(of), counts_(counts), draw_(seed) {
     REQUIRE(build_graph(of, delivery::buffered, graph_).ok());
     done_.resize(static_cast<std::size_t>(of.instructions.size()), false);
     for (motet::index l = 0; l < graph_.lane_ranks.size(); ++l) at_.push_back(graph_.lane_starts[l]);
@@ -39,7 +41,8 @@ class bounded_run {
         chance.push_back(weight_[static_cast<std::size_t>(graph_.lane_ranks[static_cast<motet::index>(l)])]);
       }
       if (able.empty()) break;
-      const std::size_t l = able[static_cast<std::size_t>(std::discrete_distribution<int>(chance.begin(), chance.end())(draw_))];
+      const std::size_t l = able[static_cast<std::size_t>(
+          std::discrete_distribution<int>(chance.begin(), chance.end())(draw_))];
       perform(head(l));
       done_[static_cast<std::size_t>(head(l))] = true;
       ++at_[l];
@@ -61,8 +64,12 @@ class bounded_run {
     if (what == op::re_forward || what == op::send_replay || what == op::receive_replay) return 1;
     return is_backward(what) || what == op::send_backward || what == op::receive_backward ? 2 : 0;
   }
-  motet::index place(const instruction& it, int further = 0) const { return of_.voices[it.voice].first_place + it.stage + further; }
-  cell key(const instruction& receive) const { return {kind_of(receive.what), place(receive), receive.microbatch}; }
+  motet::index place(const instruction& it, int further = 0) const {
+    return of_.voices[it.voice].first_place + it.stage + further;
+  }
+  cell key(const instruction& receive) const {
+    return {kind_of(receive.what), place(receive), receive.microbatch};
+  }
   std::int32_t head(std::size_t l) const { return graph_.order[at_[l]]; }
 
   // Where the rows go that an instruction makes; kind -1: nowhere.
@@ -127,7 +134,8 @@ class bounded_run {
     if (!is_compute(it.what) || it.what == op::join) return;
     const voice& sings = of_.voices[it.voice];
     if (it.what == op::re_forward) replayed_.insert({0, place(it), it.microbatch});
-    if (it.stage > 0 && (it.what == op::forward_only || (it.what == op::forward && !sings.learns))) give(0, place(it));
+    if (it.stage > 0 && (it.what == op::forward_only || (it.what == op::forward && !sings.learns)))
+      give(0, place(it));
     if (it.what != op::backward && it.what != op::backward_weight) return;
     if (it.stage > 0) give(static_cast<int>(replayed_.count({0, place(it), it.microbatch})), place(it));
     if (it.stage + 1 < sings.stages) give(2, place(it));
@@ -207,11 +215,13 @@ TEST_CASE("rows that are replayed have buffers of their own, the first ones are 
 
 TEST_CASE("with so many the program runs to its end whatever the speed of its ranks") {
   list<program> all;
-  for (const char* name : {"gpipe", "1f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "zb_auto", "dualpipe_v"}) {
+  for (const char* name :
+       {"gpipe", "1f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "zb_auto", "dualpipe_v"}) {
     for (const int stages : {2, 4}) {
       const score one = write_schedule(name, {.stages = stages, .microbatches = 8});
       all.push(compile(one));
-      all.push(compile(joined(beside(one, write_schedule(name, {.stages = 2, .microbatches = 8})), name == gpipe::name ? 2 : 8)));
+      all.push(compile(joined(beside(one, write_schedule(name, {.stages = 2, .microbatches = 8})),
+                              name == gpipe::name ? 2 : 8)));
     }
   }
   all.push(compile(batch_sync::write({{{4, 16, 4, 1}, {2, 8, 2, 0, 1}}, 2})));

@@ -29,7 +29,8 @@ program random_program(int which, laws::dice& draw) {
     case 5: return compile(laws::overlapped::write(p));
     case 6: {
       const int stash = draw.between(0, 2);
-      return compile(batch_sync::write({{{draw.between(1, 3), 4, 2, stash, draw.below(2)}, {draw.between(1, 3), 2, 1}}, 2}));
+      return compile(batch_sync::write(
+          {{{draw.between(1, 3), 4, 2, stash, draw.below(2)}, {draw.between(1, 3), 2, 1}}, 2}));
     }
     default: return compile(replicate(one_f_one_b::write({draw.between(1, 2), draw.between(1, 3)}), 2));
   }
@@ -39,7 +40,8 @@ bool may_drop(const program& of) { return of.places.size() > 1; }
 
 }  // namespace
 
-TEST_CASE("random broken programs: what is missing or twice is caught, the rest is judged as the oracle does") {
+TEST_CASE(
+    "random broken programs: what is missing or twice is caught, the rest is judged as the oracle does") {
   laws::dice draw(5);
   int refused = 0;
   const int count = 4400;
@@ -69,7 +71,8 @@ TEST_CASE("two pieces of damage") {
   laws::dice draw(8);
   int refused = 0;
   for (int k = 0; k < 800; ++k) {
-    const program once = laws::break_program(random_program(k, draw), static_cast<damage>(2 + draw.below(laws::damage_count - 2)), draw);
+    const program once = laws::break_program(
+        random_program(k, draw), static_cast<damage>(2 + draw.below(laws::damage_count - 2)), draw);
     laws::check_broken(once, static_cast<damage>(2 + draw.below(laws::damage_count - 2)), draw, refused);
   }
   CHECK(refused > 800);
@@ -80,7 +83,9 @@ TEST_CASE("tables of any content are read without harm") {
   int refused = 0;
   for (int k = 0; k < 3000; ++k) {
     program of = random_program(k, draw);
-    const auto number = [&] { return draw.below(4) == 0 ? draw.between(-2000000000, 2000000000) : draw.between(-2, 6); };
+    const auto number = [&] {
+      return draw.below(4) == 0 ? draw.between(-2000000000, 2000000000) : draw.between(-2, 6);
+    };
     for (int times = draw.between(1, 4); times-- > 0;) {
       voice& v = of.voices[draw.below(of.voices.size())];
       instruction& it = of.instructions[draw.below(of.instructions.size())];
@@ -124,11 +129,13 @@ TEST_CASE("a rank with one queue hangs where two neighbours send to each other; 
   CHECK(result.found.why == reason::deadlock);
   REQUIRE(result.cycle.size() == 2);
   // Rank 2 would send a forward to rank 3, which would send a backward to rank 2.
-  const instruction &first = of.instructions[result.cycle[0].at], &second = of.instructions[result.cycle[1].at];
+  const instruction &first = of.instructions[result.cycle[0].at],
+                    &second = of.instructions[result.cycle[1].at];
   CHECK(of.rank_of(result.cycle[0].at) == 2);
   CHECK((first.what == op::send_forward && first.stage == 2 && first.microbatch == 1 && first.peer == 3));
   CHECK(of.rank_of(result.cycle[1].at) == 3);
-  CHECK((second.what == op::send_backward && second.stage == 3 && second.microbatch == 0 && second.peer == 2));
+  CHECK(
+      (second.what == op::send_backward && second.stage == 3 && second.microbatch == 0 && second.peer == 2));
   CHECK(of.instructions[result.cycle[0].waits_for].what == op::receive_forward);
   CHECK(of.instructions[result.cycle[1].waits_for].what == op::receive_backward);
   // GPipe has no two-way traffic: one queue is enough for it.
@@ -138,7 +145,8 @@ TEST_CASE("a rank with one queue hangs where two neighbours send to each other; 
 }
 
 TEST_CASE("a cycle over three ranks") {
-  // Three modules of two stages in a ring; every rank would run its first stage's send before it receives for the other.
+  // Three modules of two stages in a ring; every rank would run its first stage's send before it receives for
+  // the other.
   program of;
   for (int k = 0; k < 3; ++k) {
     voice each = laws::a_voice(2, 1);
@@ -183,7 +191,8 @@ TEST_CASE("joins in different orders on two ranks") {
   of.slots.resize(4, 0);
   for (int r = 0; r < 2; ++r) {
     for (const int v : {r, 2 + r}) of.instructions.push({op::forward, lane::compute, false, v, 0, 0});
-    for (const int k : {0, 1}) of.instructions.push({op::join, lane::compute, false, r == 0 ? k : 1 - k, -1, 0});
+    for (const int k : {0, 1})
+      of.instructions.push({op::join, lane::compute, false, r == 0 ? k : 1 - k, -1, 0});
     of.starts.push(4 * (r + 1));
   }
   const check_result result = check(of);
@@ -207,4 +216,5 @@ TEST_CASE("thousands of ranks, and a deadlock among them") {
 
 // Small programs are checked by compilers as well.
 static_assert(check(compile(one_f_one_b::write({2, 3}))).ok());
-static_assert(check(compile(one_f_one_b::write({2, 3}), {messages::in_compute})).found.why == reason::deadlock);
+static_assert(check(compile(one_f_one_b::write({2, 3}), {messages::in_compute})).found.why ==
+              reason::deadlock);

@@ -10,7 +10,8 @@ using namespace motet;
 
 TEST_CASE("lists are sorted into lanes, each in its order") {
   program of;
-  for (const int each : {0, 4, 0, 2, 4, 1, 1, 0}) of.instructions.push({op::forward, static_cast<std::uint8_t>(each)});
+  for (const int each : {0, 4, 0, 2, 4, 1, 1, 0})
+    of.instructions.push({op::forward, static_cast<std::uint8_t>(each)});
   of.starts = {0, 5, 5, 8};
   program_graph graph;
   detail::put_lanes(of, graph);
@@ -44,7 +45,8 @@ voice member(int module, int join, int microbatches, int group, int place) {
 
 TEST_CASE("meetings: joins first, then reductions") {
   program of;
-  // Join 0: two groups, on ranks 0 and 1, where two of its three members live on rank 1. Join 1: one group. Modules 0 and 3 have two replicas each.
+  // Join 0: two groups, on ranks 0 and 1, where two of its three members live on rank 1. Join 1: one group.
+  // Modules 0 and 3 have two replicas each.
   of.voices = {member(0, 0, 4, 2, 0), member(1, 0, 2, 1, 1),  member(2, 0, 2, 1, 2),
                member(0, 1, 4, 4, 3), member(3, -1, 1, 1, 4), member(3, -1, 1, 1, 5)};
   of.places = {0, 1, 1, 0, 1, 0};

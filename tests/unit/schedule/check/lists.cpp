@@ -41,9 +41,11 @@ finding found_in(const role& only, int microbatches = 1, int slots = 0) {
   made.slots[0] = slots;
   return found_in(made);
 }
-void refused(const finding& found, reason why, int rank, int at, int other = -1, index got = 0, index wanted = 0) {
+void refused(const finding& found, reason why, int rank, int at, int other = -1, index got = 0,
+             index wanted = 0) {
   CAPTURE(at);
-  CHECK(std::string(reason_messages[static_cast<int>(found.why)].code) == reason_messages[static_cast<int>(why)].code);
+  CHECK(std::string(reason_messages[static_cast<int>(found.why)].code) ==
+        reason_messages[static_cast<int>(why)].code);
   CHECK(found.rank == rank);
   CHECK(found.at == at);
   CHECK(found.other == other);
@@ -58,7 +60,8 @@ TEST_CASE("orders within a rank") {
   refused(found_in({backward(0), forward(0)}), reason::backward_first, 0, 0);
   refused(found_in({forward(0), forward(0), backward(0)}), reason::repeated, 0, 1, 0);
   refused(found_in({forward(0), backward(0), backward(0)}), reason::repeated, 0, 2, 1);
-  refused(found_in({forward(0), at(op::backward_weight, 0, 0), at(op::backward_input, 0, 0)}), reason::weight_first, 0, 1);
+  refused(found_in({forward(0), at(op::backward_weight, 0, 0), at(op::backward_input, 0, 0)}),
+          reason::weight_first, 0, 1);
   refused(found_in({at(op::forward_only, 0, 0), backward(0)}), reason::backward_first, 0, 1);
   refused(found_in({at(op::re_forward, 0, 0), backward(0)}), reason::needs_message, 0, 0);
   refused(found_in({forward(0), at(op::re_forward, 0, 0), backward(0)}), reason::repeated, 0, 1, 0);
@@ -78,22 +81,28 @@ TEST_CASE("stages, microbatches and operations that a rank does not have") {
   refused(found_in({other}), reason::not_its_stage, 0, 0, -1, 1, 1);
   other.voice = -1;
   refused(found_in({other}), reason::not_its_stage, 0, 0, -1, -1, 1);
-  refused(found_in({at(static_cast<op>(op_count), 0, 0)}), reason::bad_structure, 0, 0, -1, op_count, op_count - 1);
+  refused(found_in({at(static_cast<op>(op_count), 0, 0)}), reason::bad_structure, 0, 0, -1, op_count,
+          op_count - 1);
   refused(found_in({at(op::join, 0, 0)}), reason::not_its_stage, 0, 0);
-  refused(found_in(made_of(a_voice(2, 1), {{forward(0), forward(0, 1)}, {}})), reason::not_its_stage, 0, 1, -1, 1, 2);
+  refused(found_in(made_of(a_voice(2, 1), {{forward(0), forward(0, 1)}, {}})), reason::not_its_stage, 0, 1,
+          -1, 1, 2);
 }
 
 TEST_CASE("slots") {
   CHECK(found_in({forward(0), forward(1), backward(0), backward(1)}, 2, 2).ok());
-  refused(found_in({forward(0), forward(1), backward(0), backward(1)}, 2, 1), reason::too_many_kept, 0, 1, -1, 2, 1);
+  refused(found_in({forward(0), forward(1), backward(0), backward(1)}, 2, 1), reason::too_many_kept, 0, 1, -1,
+          2, 1);
   CHECK(found_in({forward(0), backward(0), forward(1), backward(1)}, 2, 1).ok());
   // The input part alone leaves no slot.
-  refused(found_in({forward(0), at(op::backward_input, 0, 0), forward(1), at(op::backward_weight, 0, 0), backward(1)}, 2, 1), reason::too_many_kept,
-          0, 2, -1, 2, 1);
+  refused(found_in({forward(0), at(op::backward_input, 0, 0), forward(1), at(op::backward_weight, 0, 0),
+                    backward(1)},
+                   2, 1),
+          reason::too_many_kept, 0, 2, -1, 2, 1);
   // What was moved out needs none, until it comes back.
   const auto out = at(op::offload, 0, 0, lane::copy), back = at(op::fetch, 0, 0, lane::copy);
   CHECK(found_in({forward(0), out, forward(1), backward(1), back, backward(0)}, 2, 1).ok());
-  refused(found_in({forward(0), out, forward(1), back, backward(1), backward(0)}, 2, 1), reason::too_many_kept, 0, 3, -1, 2, 1);
+  refused(found_in({forward(0), out, forward(1), back, backward(1), backward(0)}, 2, 1),
+          reason::too_many_kept, 0, 3, -1, 2, 1);
   // What overlaps takes its slot before the other one leaves it.
   role pair = {forward(0), backward(0), forward(1), backward(1)};
   pair[1].paired = true;
@@ -119,43 +128,56 @@ TEST_CASE("loads come before the forward of the first stage") {
   CHECK(found_in({load, forward(0), backward(0)}).ok());
   refused(found_in({forward(0), load, backward(0)}), reason::needs_message, 0, 1, 0);
   refused(found_in({load, load, forward(0), backward(0)}), reason::repeated, 0, 1, 0);
-  refused(found_in(made_of(a_voice(2, 1), {{forward(0), at(op::load, 1, 0), forward(0, 1)}})), reason::not_its_stage, 0, 1, -1, 1, 0);
+  refused(found_in(made_of(a_voice(2, 1), {{forward(0), at(op::load, 1, 0), forward(0, 1)}})),
+          reason::not_its_stage, 0, 1, -1, 1, 0);
 }
 
 TEST_CASE("messages") {
   const auto sends = at(op::send_forward, 0, 0, 4, 1), receives = at(op::receive_forward, 1, 0, 4, 0);
   const auto gives = at(op::send_backward, 1, 0, 5, 0), takes = at(op::receive_backward, 0, 0, 5, 1);
   const voice of = a_voice(2, 1);
-  const auto told = [&](const role& first, const role& second) { return found_in(made_of(of, {first, second})); };
-  const role left = {forward(0), sends, takes, backward(0)}, right = {receives, forward(0, 1), backward(0, 1), gives};
+  const auto told = [&](const role& first, const role& second) {
+    return found_in(made_of(of, {first, second}));
+  };
+  const role left = {forward(0), sends, takes, backward(0)},
+             right = {receives, forward(0, 1), backward(0, 1), gives};
   CHECK(told(left, right).ok());
   refused(told({sends, forward(0), takes, backward(0)}, right), reason::nothing_to_send, 0, 0);
   refused(told({forward(0), sends, backward(0), takes}, right), reason::needs_message, 0, 2);
   refused(told({forward(0), sends, sends, takes, backward(0)}, right), reason::repeated, 0, 2, 1);
-  refused(told({forward(0), takes, backward(0)}, right), reason::unmatched, 0, 3, -1, 0, 1);  // nobody sends to rank 1's receive
+  // nobody sends to rank 1's receive
+  refused(told({forward(0), takes, backward(0)}, right), reason::unmatched, 0, 3, -1, 0, 1);
   refused(told(left, {forward(0, 1), backward(0, 1), gives}), reason::needs_message, 1, 4);
   refused(told(left, {receives, forward(0, 1), backward(0, 1)}), reason::unmatched, 0, 2, -1, 0, 1);
   refused(told(left, {receives, receives, forward(0, 1), backward(0, 1), gives}), reason::repeated, 1, 5, 4);
-  refused(told(left, {receives, forward(0, 1), receives, backward(0, 1), gives}), reason::repeated, 1, 6, 4);  // after its use
+  // after its use
+  refused(told(left, {receives, forward(0, 1), receives, backward(0, 1), gives}), reason::repeated, 1, 6, 4);
   refused(told(left, {forward(0, 1), receives, backward(0, 1), gives}), reason::needs_message, 1, 4);
   instruction wrong = sends;
   wrong.peer = 0;
   refused(told({forward(0), wrong, takes, backward(0)}, right), reason::unmatched, 0, 1, -1, 0, 1);
-  refused(told({forward(0), sends, takes, backward(0), at(op::send_backward, 0, 0, 6, 1)}, right), reason::unmatched, 0, 4, -1, -1, 2);
-  refused(told({forward(0), sends, takes, backward(0)}, {receives, forward(0, 1), at(op::send_forward, 1, 0, 6, 0), backward(0, 1), gives}),
+  refused(told({forward(0), sends, takes, backward(0), at(op::send_backward, 0, 0, 6, 1)}, right),
+          reason::unmatched, 0, 4, -1, -1, 2);
+  refused(told({forward(0), sends, takes, backward(0)},
+               {receives, forward(0, 1), at(op::send_forward, 1, 0, 6, 0), backward(0, 1), gives}),
           reason::unmatched, 1, 6, -1, 2, 2);
   // Stages of one rank send each other nothing.
-  refused(found_in(made_of(of, {{forward(0), at(op::send_forward, 0, 0, 4, 0), forward(0, 1), backward(0, 1), backward(0)}})), reason::unmatched, 0,
-          1, -1, 0, 0);
+  refused(found_in(made_of(of, {{forward(0), at(op::send_forward, 0, 0, 4, 0), forward(0, 1), backward(0, 1),
+                                 backward(0)}})),
+          reason::unmatched, 0, 1, -1, 0, 0);
 }
 
 TEST_CASE("a replay is what a re_forward makes") {
   const voice of = a_voice(2, 1);
-  const role right = {
-      at(op::receive_forward, 1, 0, 4, 0), at(op::forward_only, 1, 0), at(op::receive_replay, 1, 0, 5, 0), at(op::re_forward, 1, 0), backward(0, 1),
-      at(op::send_backward, 1, 0, 6, 0)};
-  const role left = {at(op::forward_only, 0, 0),      at(op::send_forward, 0, 0, 4, 1),     at(op::re_forward, 0, 0),
-                     at(op::send_replay, 0, 0, 5, 1), at(op::receive_backward, 0, 0, 6, 1), backward(0)};
+  const role right = {at(op::receive_forward, 1, 0, 4, 0),
+                      at(op::forward_only, 1, 0),
+                      at(op::receive_replay, 1, 0, 5, 0),
+                      at(op::re_forward, 1, 0),
+                      backward(0, 1),
+                      at(op::send_backward, 1, 0, 6, 0)};
+  const role left = {
+      at(op::forward_only, 0, 0),      at(op::send_forward, 0, 0, 4, 1),     at(op::re_forward, 0, 0),
+      at(op::send_replay, 0, 0, 5, 1), at(op::receive_backward, 0, 0, 6, 1), backward(0)};
   CHECK(found_in(made_of(of, {left, right})).ok());
   role early = left;
   std::swap(early[2], early[3]);
@@ -165,25 +187,33 @@ TEST_CASE("a replay is what a re_forward makes") {
   kept.erase(kept.begin() + 2);
   refused(found_in(made_of(of, {kept, right})), reason::nothing_to_send, 0, 2);
   // On one rank as well: what kept its rows at once makes them no second time.
-  refused(found_in(made_of(of, {{forward(0), at(op::forward_only, 1, 0), at(op::re_forward, 1, 0), backward(0, 1), backward(0)}})),
+  refused(found_in(made_of(of, {{forward(0), at(op::forward_only, 1, 0), at(op::re_forward, 1, 0),
+                                 backward(0, 1), backward(0)}})),
           reason::needs_message, 0, 2);
 }
 
 TEST_CASE("joins") {
-  const auto told = [](const role& only, int microbatches, int group) { return found_in(made_of(a_voice(1, microbatches, 0, group), {only})); };
+  const auto told = [](const role& only, int microbatches, int group) {
+    return found_in(made_of(a_voice(1, microbatches, 0, group), {only}));
+  };
   const auto meets = [](int group) { return instruction{op::join, lane::compute, false, 0, -1, group, -1}; };
   CHECK(told({forward(0), forward(1), meets(0), backward(0), backward(1)}, 2, 2).ok());
   CHECK(told({forward(0), meets(0), forward(1), meets(1), backward(0), backward(1)}, 2, 1).ok());
-  refused(told({forward(0), meets(0), forward(1), backward(0), backward(1)}, 2, 2), reason::join_first, 0, 1, -1, 1, 2);
-  refused(told({forward(0), forward(1), backward(0), meets(0), backward(1)}, 2, 2), reason::before_join, 0, 2);
-  refused(told({forward(0), forward(1), meets(1), meets(0), backward(0), backward(1)}, 2, 1), reason::join_order, 0, 2, -1, 1, 0);
+  refused(told({forward(0), meets(0), forward(1), backward(0), backward(1)}, 2, 2), reason::join_first, 0, 1,
+          -1, 1, 2);
+  refused(told({forward(0), forward(1), backward(0), meets(0), backward(1)}, 2, 2), reason::before_join, 0,
+          2);
+  refused(told({forward(0), forward(1), meets(1), meets(0), backward(0), backward(1)}, 2, 1),
+          reason::join_order, 0, 2, -1, 1, 0);
   refused(told({forward(0), meets(0), meets(0), backward(0)}, 1, 1), reason::repeated, 0, 2, 1, 0, 1);
   refused(told({forward(0), meets(1), backward(0)}, 1, 1), reason::not_its_stage, 0, 1, -1, 1, 0);
-  refused(told({forward(0), forward(1), meets(0), backward(0), backward(1)}, 2, 1), reason::before_join, 0, 4);
+  refused(told({forward(0), forward(1), meets(0), backward(0), backward(1)}, 2, 1), reason::before_join, 0,
+          4);
   voice frozen = a_voice(1, 2, 0, 1);
   frozen.learns = false;
   refused(found_in(made_of(frozen, {{forward(0), meets(0), forward(1)}})), reason::left_out, 0, 1, -1, 1, 2);
-  program other = made_of(a_voice(2, 1, 0, 1), {{forward(0), at(op::send_forward, 0, 0, 4, 1), meets(0)}, {}});
+  program other =
+      made_of(a_voice(2, 1, 0, 1), {{forward(0), at(op::send_forward, 0, 0, 4, 1), meets(0)}, {}});
   refused(found_in(other), reason::not_its_stage, 0, 2);  // the last stage meets, no other
 }
 
@@ -196,7 +226,8 @@ TEST_CASE("updates come last, and once") {
   refused(found_in({forward(0), backward(0), step, step}), reason::repeated, 0, 3, 2);
   refused(found_in({forward(0), backward(0), reduce, reduce, step}), reason::repeated, 0, 3, 2);
   refused(found_in({forward(0), backward(0), step, reduce}), reason::update_first, 0, 3, 2);
-  refused(found_in(made_of(a_voice(2, 1), {{forward(0), forward(0, 1), backward(0, 1), backward(0), step}})), reason::left_out, 0, -1, -1, 1, -1);
+  refused(found_in(made_of(a_voice(2, 1), {{forward(0), forward(0, 1), backward(0, 1), backward(0), step}})),
+          reason::left_out, 0, -1, -1, 1, -1);
   // With replicas, the sum over them comes before.
   program twice = compile(replicate(one_f_one_b::write({1, 1}), 2));
   CHECK(found_in(twice).ok());
@@ -220,7 +251,8 @@ TEST_CASE("updates come last, and once") {
 }
 
 TEST_CASE("sharded parameters") {
-  const auto gather = at(op::gather_parameters, 0, -1, lane::reduce), release = at(op::release_parameters, 0, -1, lane::reduce);
+  const auto gather = at(op::gather_parameters, 0, -1, lane::reduce),
+             release = at(op::release_parameters, 0, -1, lane::reduce);
   CHECK(found_in({gather, forward(0), release, gather, backward(0), release}).ok());
   refused(found_in({gather, forward(0), release, backward(0)}), reason::not_gathered, 0, 3, 2);
   refused(found_in({gather, gather, forward(0), backward(0)}), reason::repeated, 0, 1, 0);
@@ -253,10 +285,13 @@ TEST_CASE("pairs") {
 }
 
 TEST_CASE("what waits for what") {
-  // Rank 1 of two stages: receive (lane 4), forward, backward, send (lane 5), with a fetch and an offload in the copy lane.
-  const program of = made_of(a_voice(2, 1), {{forward(0), at(op::send_forward, 0, 0, 4, 1), at(op::receive_backward, 0, 0, 5, 1), backward(0)},
-                                             {at(op::receive_forward, 1, 0, 4, 0), forward(0, 1), at(op::offload, 1, 0, lane::copy),
-                                              at(op::fetch, 1, 0, lane::copy), backward(0, 1), at(op::send_backward, 1, 0, 5, 0)}});
+  // Rank 1 of two stages: receive (lane 4), forward, backward, send (lane 5), with a fetch and an offload in
+  // the copy lane.
+  const program of = made_of(
+      a_voice(2, 1),
+      {{forward(0), at(op::send_forward, 0, 0, 4, 1), at(op::receive_backward, 0, 0, 5, 1), backward(0)},
+       {at(op::receive_forward, 1, 0, 4, 0), forward(0, 1), at(op::offload, 1, 0, lane::copy),
+        at(op::fetch, 1, 0, lane::copy), backward(0, 1), at(op::send_backward, 1, 0, 5, 0)}});
   const auto waits = [](const program_graph& graph, int i) {
     list<std::int32_t> all;
     for (const std::int32_t each : graph.waits_of(i)) all.push(each);
@@ -280,14 +315,17 @@ TEST_CASE("what waits for what") {
   CHECK(waits(graph, 2) == positions{-1});
   CHECK(waits(graph, 4) == positions{-1});
   CHECK(graph.meeting_sizes == positions{2, 2});
-  CHECK((graph.meetings[1] == graph.meetings[4] && graph.meetings[2] == graph.meetings[9] && graph.meetings[1] != graph.meetings[2]));
+  CHECK((graph.meetings[1] == graph.meetings[4] && graph.meetings[2] == graph.meetings[9] &&
+         graph.meetings[1] != graph.meetings[2]));
   CHECK(graph.meetings[0] == -1);
 }
 
 TEST_CASE("a slot is free when all that left it are gone, in whatever lanes") {
   const auto moves = [](op what, int m, int in) { return at(what, 0, m, in); };
-  program of = made_of(a_voice(1, 3), {{forward(0), forward(1), moves(op::offload, 0, 6), moves(op::offload, 1, 3), forward(2), backward(2),
-                                        moves(op::fetch, 0, 3), moves(op::fetch, 1, 3), backward(0), backward(1)}});
+  program of =
+      made_of(a_voice(1, 3),
+              {{forward(0), forward(1), moves(op::offload, 0, 6), moves(op::offload, 1, 3), forward(2),
+                backward(2), moves(op::fetch, 0, 3), moves(op::fetch, 1, 3), backward(0), backward(1)}});
   of.slots[0] = 2;
   REQUIRE(found_in(of).ok());
   for (std::uint64_t seed = 0; seed < 20; ++seed) laws::check_waits(of, delivery::buffered, seed);

@@ -54,7 +54,8 @@ TEST_CASE("every instruction is performed once, behind all that it waits for") {
       index count = 0;
       for (const auto& together : found.seen.performed) {
         for (const std::int32_t i : together)
-          for (const std::int32_t each : graph.waits_of(i)) CHECK((each < 0 || done[static_cast<std::size_t>(each)]));
+          for (const std::int32_t each : graph.waits_of(i))
+            CHECK((each < 0 || done[static_cast<std::size_t>(each)]));
         for (const std::int32_t i : together) {
           CHECK_FALSE(done[static_cast<std::size_t>(i)]);
           done[static_cast<std::size_t>(i)] = true;
@@ -72,7 +73,8 @@ TEST_CASE("every instruction is performed once, behind all that it waits for") {
 }
 
 TEST_CASE("a rendezvous takes place when both are there, a buffered send at once") {
-  const program of = compile(laws::written(laws::a_voice(2, 1), {"F0 B0", "F0 B0"}), {messages::in_channels, false});
+  const program of =
+      compile(laws::written(laws::a_voice(2, 1), {"F0 B0", "F0 B0"}), {messages::in_channels, false});
   // Rank 0: forward, send, receive, backward (0 to 3); rank 1: receive, forward, backward, send (4 to 7).
   using order = std::vector<std::vector<std::int32_t>>;
   const auto sorted = [](order all) {
@@ -98,7 +100,8 @@ TEST_CASE("a shared link is given in the order of time, and of lanes when times 
     of.instructions.push({op::send_forward, lane::first_channel, false, k, 0, 0, 3});
     of.starts.push(2 * (k + 1));
   }
-  for (int k = 0; k < 3; ++k) of.instructions.push({op::receive_forward, static_cast<std::uint8_t>(4 + k), false, k, 1, 0, k});
+  for (int k = 0; k < 3; ++k)
+    of.instructions.push({op::receive_forward, static_cast<std::uint8_t>(4 + k), false, k, 1, 0, k});
   for (int k = 0; k < 3; ++k) of.instructions.push({op::forward, lane::compute, false, k, 1, 0});
   of.starts.push(12);
   of.slots.resize(6, 0);

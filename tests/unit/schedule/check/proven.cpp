@@ -12,21 +12,25 @@ using namespace motet;
 
 namespace {
 
-constexpr pipeline_shape small{.stages = 4, .microbatches = 8}, growth{.stages = 16, .microbatches = 128}, large{.stages = 64, .microbatches = 512};
+constexpr pipeline_shape small{.stages = 4, .microbatches = 8}, growth{.stages = 16, .microbatches = 128},
+    large{.stages = 64, .microbatches = 512};
 constexpr pipeline_shape eight{.stages = 2, .microbatches = 16, .chunks = 8};
 
 // Played by the compiler.
-static_assert(proven_by_compiler<gpipe, small> && proven_by_compiler<one_f_one_b, small> && proven_by_compiler<interleaved, small>);
-static_assert(proven_by_compiler<zb_h1, small> && proven_by_compiler<zb_h2, small> && proven_by_compiler<interleaved, eight>);
+static_assert(proven_by_compiler<gpipe, small> && proven_by_compiler<one_f_one_b, small> &&
+              proven_by_compiler<interleaved, small>);
+static_assert(proven_by_compiler<zb_h1, small> && proven_by_compiler<zb_h2, small> &&
+              proven_by_compiler<interleaved, eight>);
 static_assert(proven_by_compiler<one_f_one_b, growth>);
 // Too much for a compiler: only its numbers are checked here, the order when the program starts.
 static_assert(proven<one_f_one_b, large> && !proven_by_compiler<one_f_one_b, large>);
 static_assert(proven<interleaved, large> && !proven_by_compiler<interleaved, large>);
 
 // The densest scores that are just small enough, and one that is just too large.
-constexpr pipeline_shape long_and_thin{.stages = 1536, .microbatches = 2}, wide{.stages = 2, .microbatches = 1536},
-    more{.stages = 2, .microbatches = 1537};
-static_assert(proven_by_compiler<zb_h2, long_and_thin> && proven_by_compiler<zb_h2, wide> && !proven_by_compiler<zb_h2, more>);
+constexpr pipeline_shape long_and_thin{.stages = 1536, .microbatches = 2},
+    wide{.stages = 2, .microbatches = 1536}, more{.stages = 2, .microbatches = 1537};
+static_assert(proven_by_compiler<zb_h2, long_and_thin> && proven_by_compiler<zb_h2, wide> &&
+              !proven_by_compiler<zb_h2, more>);
 constexpr tower_shape dense{.stages = 1, .microbatches = 384, .group = 1, .stash = 0};
 constexpr batch_sync::shape dense_towers{{dense, dense, dense, dense, dense, dense, dense, dense}, 8};
 static_assert(proven_by_compiler<batch_sync, dense_towers>);

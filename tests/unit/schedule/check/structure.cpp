@@ -17,7 +17,8 @@ finding changed(Change change) {
   return check_structure(made);
 }
 void refused(const finding& found, reason why, index got, index wanted) {
-  CHECK(std::string(reason_messages[static_cast<int>(found.why)].code) == reason_messages[static_cast<int>(why)].code);
+  CHECK(std::string(reason_messages[static_cast<int>(found.why)].code) ==
+        reason_messages[static_cast<int>(why)].code);
   CHECK(found.got == got);
   CHECK(found.wanted == wanted);
 }
@@ -37,7 +38,8 @@ TEST_CASE("what does not fit is refused, with its numbers") {
   refused(changed([](program& p) { p.voices[1].first_cell = 7; }), bad, 2, 2);
   refused(changed([](program& p) { p.voices[1].module = 2; }), bad, 2, 2);
   refused(changed([](program& p) { p.voices[1].module = -1; }), bad, -1, 2);
-  refused(changed([](program& p) { p.voices[1].module = 0; }), bad, 1, 2);  // two replicas, of one and two stages
+  // two replicas, of one and two stages
+  refused(changed([](program& p) { p.voices[1].module = 0; }), bad, 1, 2);
   refused(changed([](program& p) { p.voices[1].join = 1; }), bad, 1, 1);
   refused(changed([](program& p) { p.voices[0].group = 3; }), reason::group_does_not_divide, 3, 4);
   refused(changed([](program& p) { p.voices[0].group = 0; }), reason::group_does_not_divide, 0, 4);
@@ -48,7 +50,8 @@ TEST_CASE("what does not fit is refused, with its numbers") {
   refused(changed([](program& p) { p.places[1] = 3; }), bad, 3, 3);
   refused(changed([](program& p) { p.places[1] = -1; }), bad, -1, 3);
   const program whole = compile(batch_sync::write(towers));
-  refused(changed([](program& p) { p.starts[1] = p.starts[2] + 1; }), bad, whole.starts[2] + 1, whole.starts[2]);
+  refused(changed([](program& p) { p.starts[1] = p.starts[2] + 1; }), bad, whole.starts[2] + 1,
+          whole.starts[2]);
   refused(changed([](program& p) { p.starts[0] = 1; }), bad, 4, whole.instructions.size());
   refused(changed([](program& p) { p.instructions.pop(); }), bad, 4, whole.instructions.size() - 1);
   refused(changed([](program& p) { p.starts.clear(); }), bad, 0, whole.instructions.size());

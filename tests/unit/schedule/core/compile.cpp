@@ -33,18 +33,22 @@ std::string text_of(const program& of, int rank) {
 TEST_CASE("1F1B with its messages, each channel in a lane of its own") {
   const program of = compile(one_f_one_b::write({2, 2}));
   CHECK(text_of(of, 0) ==
-        "0:forward 0.0 4:send_forward 0.0>1 0:forward 0.1 4:send_forward 0.1>1 5:receive_backward 0.0>1 0:backward 0.0 5:receive_backward 0.1>1 "
+        "0:forward 0.0 4:send_forward 0.0>1 0:forward 0.1 4:send_forward 0.1>1 5:receive_backward 0.0>1 "
+        "0:backward 0.0 5:receive_backward 0.1>1 "
         "0:backward 0.1 0:optimizer_step 0");
   CHECK(text_of(of, 1) ==
-        "4:receive_forward 1.0>0 0:forward 1.0 0:backward 1.0 5:send_backward 1.0>0 4:receive_forward 1.1>0 0:forward 1.1 0:backward 1.1 "
+        "4:receive_forward 1.0>0 0:forward 1.0 0:backward 1.0 5:send_backward 1.0>0 4:receive_forward 1.1>0 "
+        "0:forward 1.1 0:backward 1.1 "
         "5:send_backward 1.1>0 0:optimizer_step 1");
   CHECK(of.slots == list<std::int32_t>{2, 1});
 }
 
 TEST_CASE("one lane for all messages, or the computation's own") {
-  for (const auto& [carried, wanted] : {std::pair{messages::in_one_lane, lane::first_channel}, {messages::in_compute, lane::compute}}) {
+  for (const auto& [carried, wanted] :
+       {std::pair{messages::in_one_lane, lane::first_channel}, {messages::in_compute, lane::compute}}) {
     const program of = compile(one_f_one_b::write({3, 4}), {carried});
-    for (const instruction& it : of.instructions) CHECK(it.lane == (is_transfer(it.what) ? wanted : lane::compute));
+    for (const instruction& it : of.instructions)
+      CHECK(it.lane == (is_transfer(it.what) ? wanted : lane::compute));
   }
 }
 
@@ -71,25 +75,33 @@ TEST_CASE("replicas reduce before they update; a frozen voice does neither") {
 
 TEST_CASE("receives come in the order in which the other side sends") {
   // Rank 1 uses microbatch 1 first, although 0 was sent before it.
-  const program of = compile(written(a_voice(2, 2), {"F0 F1 B1 B0", "F1 F0 B1 B0"}), {messages::in_channels, false});
+  const program of =
+      compile(written(a_voice(2, 2), {"F0 F1 B1 B0", "F1 F0 B1 B0"}), {messages::in_channels, false});
   CHECK(text_of(of, 1) ==
-        "4:receive_forward 1.0>0 4:receive_forward 1.1>0 0:forward 1.1 0:forward 1.0 0:backward 1.1 5:send_backward 1.1>0 0:backward 1.0 "
+        "4:receive_forward 1.0>0 4:receive_forward 1.1>0 0:forward 1.1 0:forward 1.0 0:backward 1.1 "
+        "5:send_backward 1.1>0 0:backward 1.0 "
         "5:send_backward 1.0>0");
   CHECK(check(of).ok());
 }
 
 TEST_CASE("what overlaps has its receives before it and its sends behind") {
   const program of = compile(laws::overlapped::write({2, 3}), {messages::in_channels, false});
-  CHECK(text_of(of, 0) ==
-        "0:forward 0.0 4:send_forward 0.0>1 0:forward 0.1 4:send_forward 0.1>1 5:receive_backward 0.0>1 0:forward+ 0.2 0:backward 0.0 "
-        "4:send_forward 0.2>1 5:receive_backward 0.1>1 0:backward 0.1 5:receive_backward 0.2>1 0:backward 0.2");
+  CHECK(
+      text_of(of, 0) ==
+      "0:forward 0.0 4:send_forward 0.0>1 0:forward 0.1 4:send_forward 0.1>1 5:receive_backward 0.0>1 "
+      "0:forward+ 0.2 0:backward 0.0 "
+      "4:send_forward 0.2>1 5:receive_backward 0.1>1 0:backward 0.1 5:receive_backward 0.2>1 0:backward 0.2");
 }
 
 TEST_CASE("a replay has messages of its own, and none for a stage that kept its microbatch") {
-  const program of = compile(written(a_voice(3, 1), {"f0 R0 B0", "f0 R0 B0", "F0 B0"}), {messages::in_channels, false});
-  CHECK(text_of(of, 0) == "0:forward_only 0.0 4:send_forward 0.0>1 0:re_forward 0.0 5:send_replay 0.0>1 6:receive_backward 0.0>1 0:backward 0.0");
+  const program of =
+      compile(written(a_voice(3, 1), {"f0 R0 B0", "f0 R0 B0", "F0 B0"}), {messages::in_channels, false});
+  CHECK(text_of(of, 0) ==
+        "0:forward_only 0.0 4:send_forward 0.0>1 0:re_forward 0.0 5:send_replay 0.0>1 6:receive_backward "
+        "0.0>1 0:backward 0.0");
   CHECK(text_of(of, 1) ==
-        "4:receive_forward 1.0>0 0:forward_only 1.0 5:send_forward 1.0>2 6:receive_replay 1.0>0 0:re_forward 1.0 7:receive_backward 1.0>2 "
+        "4:receive_forward 1.0>0 0:forward_only 1.0 5:send_forward 1.0>2 6:receive_replay 1.0>0 0:re_forward "
+        "1.0 7:receive_backward 1.0>2 "
         "0:backward 1.0 8:send_backward 1.0>0");
   CHECK(text_of(of, 2) == "4:receive_forward 2.0>1 0:forward 2.0 0:backward 2.0 5:send_backward 2.0>1");
   CHECK(check(of).ok());
@@ -101,7 +113,9 @@ TEST_CASE("stages of one rank send each other nothing") {
   laws::play(from, "F0.0 F0.1 B0.1 B0.0");
   laws::play(from, "F0.2 B0.2");
   const program of = compile(from, {messages::in_channels, false});
-  CHECK(text_of(of, 0) == "0:forward 0.0 0:forward 1.0 4:send_forward 1.0>1 5:receive_backward 1.0>1 0:backward 1.0 0:backward 0.0");
+  CHECK(text_of(of, 0) ==
+        "0:forward 0.0 0:forward 1.0 4:send_forward 1.0>1 5:receive_backward 1.0>1 0:backward 1.0 0:backward "
+        "0.0");
   CHECK(check(of).ok());
 }
 

@@ -23,7 +23,8 @@ list<std::int64_t> played(const score& of, std::int32_t rank, int voice) {
   for (std::int32_t i = of.begin_of(rank); i < of.end_of(rank); ++i) {
     const cue each = of[i];
     if (each.what == op::join || each.voice != voice) continue;
-    found.push(static_cast<std::int64_t>(each.what) + 100 * (each.paired ? 1 : 0) + 1000 * (each.stage + 1000 * std::int64_t{each.microbatch}));
+    found.push(static_cast<std::int64_t>(each.what) + 100 * (each.paired ? 1 : 0) +
+               1000 * (each.stage + 1000 * std::int64_t{each.microbatch}));
   }
   return found;
 }
@@ -78,7 +79,8 @@ TEST_CASE("two scores side by side keep their order, the second behind the first
 }
 
 TEST_CASE("joins and pairs of both stay") {
-  const score both = beside(batch_sync::write({{{2, 4, 2, 1}, {1, 4, 2, -1, 1}}, 2}), batch_sync::write({{{1, 6, 2}, {2, 3, 1}}, 2}));
+  const score both = beside(batch_sync::write({{{2, 4, 2, 1}, {1, 4, 2, -1, 1}}, 2}),
+                            batch_sync::write({{{1, 6, 2}, {2, 3, 1}}, 2}));
   CHECK(both.joins() == 2);
   CHECK(both.voices()[3].join == 1);
   CHECK(both.voices()[3].module == 3);
@@ -118,9 +120,11 @@ TEST_CASE("voices meet behind the forward that completes a group") {
 }
 
 TEST_CASE("every schedule of one module can meet another") {
-  for (const char* name : {"gpipe", "1f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "zb_auto", "dualpipe_v"}) {
+  for (const char* name :
+       {"gpipe", "1f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "zb_auto", "dualpipe_v"}) {
     CAPTURE(name);
-    const score one = write_schedule(name, {.stages = 2, .microbatches = 8}), both = joined(beside(one, one), 8);
+    const score one = write_schedule(name, {.stages = 2, .microbatches = 8}),
+                both = joined(beside(one, one), 8);
     CHECK(prove(both).ok());
     CHECK(check(compile(both)).ok());
     const std::int32_t last = both.place(both.voices()[0], both.voices()[0].stages - 1);
@@ -130,11 +134,13 @@ TEST_CASE("every schedule of one module can meet another") {
 }
 
 TEST_CASE("a rank with several last stages meets the others once for each group") {
-  for (const auto& [first, second] : {std::pair<list<std::int32_t>, list<std::int32_t>>{{0, 1}, {1, 0, 1}}, {{0}, {0}}, {{1, 2}, {0, 2}}}) {
+  for (const auto& [first, second] :
+       {std::pair<list<std::int32_t>, list<std::int32_t>>{{0, 1}, {1, 0, 1}}, {{0}, {0}}, {{1, 2}, {0, 2}}}) {
     const score both = joined(shared(3, first, second, 2), 1);
     CHECK(prove(both).ok());
     CHECK(check(compile(both)).ok());
-    for (std::int32_t r = 0; r < 3; ++r) CHECK(count(both, r, op::join) == (r == first.back() || r == second.back() ? 1 : 0));
+    for (std::int32_t r = 0; r < 3; ++r)
+      CHECK(count(both, r, op::join) == (r == first.back() || r == second.back() ? 1 : 0));
   }
   // Ranks 0 and 1 each hold the start of one and the end of the other.
   CHECK(count(joined(shared(2, {0, 1}, {1, 0}, 2), 1), 0, op::join) == 1);
@@ -148,7 +154,8 @@ TEST_CASE("a module that does not learn goes forward once") {
   for (std::int32_t r = 0; r < 2; ++r) CHECK(played(still, r, 0) == played(both, r, 0));
   for (std::int32_t r = 2; r < 5; ++r) {
     CHECK(count(still, r, op::forward) + count(still, r, op::forward_only) == 8);
-    for (const op gone : {op::re_forward, op::backward, op::backward_input, op::backward_weight}) CHECK(count(still, r, gone) == 0);
+    for (const op gone : {op::re_forward, op::backward, op::backward_input, op::backward_weight})
+      CHECK(count(still, r, gone) == 0);
     CHECK(count(still, r, op::join) == count(both, r, op::join));
   }
   const program made = compile(still);
@@ -168,7 +175,8 @@ TEST_CASE("a module that does not learn goes forward once") {
 }
 
 TEST_CASE("names are for all copies of a module") {
-  program of = named_voices(compile(beside(gpipe::write({1, 1}), gpipe::write({1, 1}))), {label("picture"), label("caption")});
+  program of = named_voices(compile(beside(gpipe::write({1, 1}), gpipe::write({1, 1}))),
+                            {label("picture"), label("caption")});
   CHECK(of.voices[0].name.view() == "picture");
   CHECK(of.voices[1].name.view() == "caption");
   of.voices[1].module = 0;

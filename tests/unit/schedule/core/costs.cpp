@@ -12,7 +12,9 @@ TEST_CASE("what each instruction takes") {
   cost_table costs = even_costs(of, {}, 7);
   costs.stages[1] = {1, 2, 4};
   costs.reduction = 8, costs.update = 16, costs.gather = 32, costs.load = 64, costs.copy = 128;
-  const auto takes = [&](op what, int microbatch = 0) { return costs.seconds(of, {what, 0, false, 0, 1, microbatch}); };
+  const auto takes = [&](op what, int microbatch = 0) {
+    return costs.seconds(of, {what, 0, false, 0, 1, microbatch});
+  };
   CHECK(takes(op::forward) == 1);
   CHECK(takes(op::forward_only) == 1);
   CHECK(takes(op::re_forward) == 1);
@@ -71,7 +73,8 @@ TEST_CASE("a device's times are divided over its chunks") {
   const cost_table costs = even_costs(of, {1, 2, 4, 8, 16, 32}, 3);
   REQUIRE(costs.stages.size() == 8);
   for (const stage_cost& each : costs.stages) {
-    CHECK((each.forward == .25 && each.backward_input == .5 && each.backward_weight == 1 && each.kept_bytes == 2));
+    CHECK((each.forward == .25 && each.backward_input == .5 && each.backward_weight == 1 &&
+           each.kept_bytes == 2));
     CHECK((each.forward_bytes == 16 && each.backward_bytes == 32));
   }
   CHECK(costs.joins.empty());

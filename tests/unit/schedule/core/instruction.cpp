@@ -59,7 +59,8 @@ TEST_CASE("every operation has its name and its kinds") {
 
 TEST_CASE("lanes are apart, and messages have the rest") {
   CHECK(std::set<int>{lane::compute, lane::aside, lane::reduce, lane::copy, lane::first_channel}.size() == 5);
-  for (const int each : {lane::compute, lane::aside, lane::reduce, lane::copy}) CHECK(each < lane::first_channel);
+  for (const int each : {lane::compute, lane::aside, lane::reduce, lane::copy})
+    CHECK(each < lane::first_channel);
 }
 
 TEST_CASE("instructions are equal when all fields are") {

@@ -8,7 +8,9 @@ using laws::a_voice;
 using laws::written;
 
 namespace {
-list<std::int32_t> live(const voice& of, const std::vector<std::string>& orders) { return live_of_stages(compile(written(of, orders))); }
+list<std::int32_t> live(const voice& of, const std::vector<std::string>& orders) {
+  return live_of_stages(compile(written(of, orders)));
+}
 using counts = list<std::int32_t>;
 }  // namespace
 
@@ -40,10 +42,13 @@ TEST_CASE("what overlaps takes its slot before the other one leaves it") {
 TEST_CASE("changes are told in order") {
   const program of = compile(written(a_voice(1, 2), {"F0 B0+ F1 B1"}), {messages::in_channels, false});
   std::string told;
-  each_live_change(of, 0, of.instructions.size(),
-                   [&](const instruction& it, int change) { told += (change > 0 ? '+' : '-') + std::to_string(it.microbatch); });
+  each_live_change(of, 0, of.instructions.size(), [&](const instruction& it, int change) {
+    told += (change > 0 ? '+' : '-') + std::to_string(it.microbatch);
+  });
   CHECK(told == "+0+1-0-1");
   told.clear();
-  each_live_change(of, 3, 4, [&](const instruction& it, int change) { told += (change > 0 ? '+' : '-') + std::to_string(it.microbatch); });
+  each_live_change(of, 3, 4, [&](const instruction& it, int change) {
+    told += (change > 0 ? '+' : '-') + std::to_string(it.microbatch);
+  });
   CHECK(told == "-1");
 }

@@ -32,7 +32,8 @@ TEST_CASE("roles are views of the list of a rank") {
   CHECK(made.role(1).size() == 0);
   CHECK(made.role(2)[0].voice == 1);
   int count = 0;
-  for (const instruction& each : made.role(0)) count += each.what == op::forward || each.what == op::backward ? 1 : 0;
+  for (const instruction& each : made.role(0))
+    count += each.what == op::forward || each.what == op::backward ? 1 : 0;
   CHECK(count == 2);
 }
 

@@ -24,13 +24,15 @@ TEST_CASE("a cue goes into a number and back, up to the largest") {
   for (int i = 0; i < 500; ++i) {
     const bool extreme = i < 2;
     const int what = i % 6, v = extreme ? static_cast<int>(most_voices) - 1 : draw.below(most_voices),
-              s = extreme ? (1 << 20) - 1 : draw.below(1 << 20), m = extreme ? (1 << 20) - 1 : draw.below(1 << 20);
+              s = extreme ? (1 << 20) - 1 : draw.below(1 << 20),
+              m = extreme ? (1 << 20) - 1 : draw.below(1 << 20);
     made.play(static_cast<op>(what), v, s, m);
     put.push_back({what, v, s, m});
   }
   for (int i = 0; i < 500; ++i) {
     const cue it = made[i];
-    CHECK(std::array<int, 4>{static_cast<int>(it.what), it.voice, it.stage, it.microbatch} == put[static_cast<std::size_t>(i)]);
+    CHECK(std::array<int, 4>{static_cast<int>(it.what), it.voice, it.stage, it.microbatch} ==
+          put[static_cast<std::size_t>(i)]);
     CHECK_FALSE(it.paired);
     CHECK_FALSE(it.aside);
   }

@@ -16,7 +16,8 @@ TEST_CASE("counts") {
   CHECK(check_counts({4, -2}).got == -2);
   CHECK(check_counts({4, 8, -1}).why == reason::no_stages);
   const verdict chunks = check_counts({4, 8, 2});
-  CHECK((chunks.why == reason::chunks_are_fixed && chunks.where == 2 && chunks.got == 2 && chunks.wanted == 1));
+  CHECK(
+      (chunks.why == reason::chunks_are_fixed && chunks.where == 2 && chunks.got == 2 && chunks.wanted == 1));
   CHECK(check_counts({1 << 19, 1}).why == reason::too_large);
   CHECK(check_counts({1, 1 << 20}).why == reason::too_large);
   CHECK(check_counts({1 << 14, 1 << 14}).why == reason::too_large);

@@ -30,8 +30,10 @@ score_length simulated(const score& of, const list<step_times>& times) {
   timeline when;
   REQUIRE(simulate(made, costs, when).ok());
   double longest = 0;
-  for (const rank_time& own : analyse(made, costs, when).ranks) longest = std::max(longest, when.makespan - own.warm_up - own.cool_down);
-  return {static_cast<motet::index>(longest * chunks + .5), static_cast<motet::index>(when.makespan * chunks + .5)};
+  for (const rank_time& own : analyse(made, costs, when).ranks)
+    longest = std::max(longest, when.makespan - own.warm_up - own.cool_down);
+  return {static_cast<motet::index>(longest * chunks + .5),
+          static_cast<motet::index>(when.makespan * chunks + .5)};
 }
 
 template <class... Schedules>
@@ -52,7 +54,8 @@ void compare(const list<step_times>& times, int microbatches) {
 TEST_CASE("one microbatch there and back") {
   const list<step_times> times{{5, 7, 11, 2}, {3, 4, 6, 2}};
   const score_length found = measure(one_f_one_b::write({.stages = 2, .microbatches = 1}), times);
-  // 5 and a transfer to the second device, 3 and both parts of 4 + 6 there, a transfer back, both parts of 7 + 11.
+  // 5 and a transfer to the second device, 3 and both parts of 4 + 6 there, a transfer back, both parts of 7
+  // + 11.
   CHECK(found.makespan == 5 + 2 + 3 + 10 + 2 + 18);
   CHECK(found.longest_device == found.makespan);
   // Sent on before its weight part, the gradient is there earlier.
@@ -62,8 +65,10 @@ TEST_CASE("one microbatch there and back") {
 TEST_CASE("measure and simulate agree, for devices that differ and with transfers") {
   for (const int transfer : {0, 3})
     for (const int microbatches : {1, 4, 12}) {
-      compare<gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, zb_v>(list<step_times>(4, {10, 12, 8, transfer}), microbatches == 1 ? 4 : microbatches);
-      compare<gpipe, one_f_one_b, zb_h1, zb_h2, zb_v>({{10, 12, 8, transfer}, {4, 20, 0, transfer}, {7, 7, 9, transfer}}, microbatches);
+      compare<gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, zb_v>(list<step_times>(4, {10, 12, 8, transfer}),
+                                                                   microbatches == 1 ? 4 : microbatches);
+      compare<gpipe, one_f_one_b, zb_h1, zb_h2, zb_v>(
+          {{10, 12, 8, transfer}, {4, 20, 0, transfer}, {7, 7, 9, transfer}}, microbatches);
     }
 }
 

@@ -59,7 +59,8 @@ TEST_CASE("every operation has one word, and torch reads none of ours as its own
   for (const csv_word& each : csv_words) {
     CHECK(find_csv_word(each.text) == &each);
     // torch takes the first word that fits at the front, so ours must not begin with one of its words.
-    for (const csv_word& other : csv_words) CHECK_FALSE((!each.torch && other.torch && each.text.starts_with(other.text)));
+    for (const csv_word& other : csv_words)
+      CHECK_FALSE((!each.torch && other.torch && each.text.starts_with(other.text)));
   }
   CHECK(find_csv_word("SEND") == nullptr);
   CHECK_FALSE(csv_word_of(op::reduce_gradient).has_microbatch());

@@ -48,9 +48,12 @@ void refused(std::string_view text, const char* code, const char* part) {
 }  // namespace
 
 TEST_CASE("orders of torch that are also ours give the same program") {
-  CHECK(read_csv(file("gpipe_3x4x1.csv")) == motet::compile(motet::gpipe::write({.stages = 3, .microbatches = 4})));
-  CHECK(read_csv(file("1f1b_4x8x1.csv")) == motet::compile(motet::one_f_one_b::write({.stages = 4, .microbatches = 8})));
-  CHECK(read_csv(file("interleaved_2x4x4.csv")) == motet::compile(motet::interleaved::write({.stages = 2, .microbatches = 4, .chunks = 4})));
+  CHECK(read_csv(file("gpipe_3x4x1.csv")) ==
+        motet::compile(motet::gpipe::write({.stages = 3, .microbatches = 4})));
+  CHECK(read_csv(file("1f1b_4x8x1.csv")) ==
+        motet::compile(motet::one_f_one_b::write({.stages = 4, .microbatches = 8})));
+  CHECK(read_csv(file("interleaved_2x4x4.csv")) ==
+        motet::compile(motet::interleaved::write({.stages = 2, .microbatches = 4, .chunks = 4})));
 }
 
 TEST_CASE("every dump of torch is legal, in both forms, and both forms take the same time") {
@@ -83,7 +86,8 @@ TEST_CASE("cells") {
   REQUIRE(made.voices.size() == 1);
   CHECK(made.voices[0].stages == 1);
   CHECK(made.voices[0].microbatches == 2);
-  const op wanted[] = {op::forward, op::forward, op::backward, op::backward_input, op::backward_weight, op::optimizer_step};
+  const op wanted[] = {op::forward,        op::forward,         op::backward,
+                       op::backward_input, op::backward_weight, op::optimizer_step};
   REQUIRE(made.instructions.size() == 6);
   for (int i = 0; i < 6; ++i) {
     CHECK(made.instructions[i].what == wanted[i]);
@@ -124,7 +128,8 @@ TEST_CASE("what cannot be a program is refused with its place") {
   refused("", "MT-P52", "the file is empty");
   refused("0F0,0B0\n\n", "MT-P52", "row 2");
   refused(",,\n0F0,0B0\n", "MT-P52", "row 1");
-  refused("0F0,0X7\n", "MT-P50", "row 1, column 2: got \"0X7\", wanted a stage, an operation and a microbatch, as in 0F7");
+  refused("0F0,0X7\n", "MT-P50",
+          "row 1, column 2: got \"0X7\", wanted a stage, an operation and a microbatch, as in 0F7");
   refused("0F0,F0\n", "MT-P50", "row 1, column 2: got \"F0\"");
   refused("0F0,0F\n", "MT-P50", "row 1, column 2: got \"0F\", wanted a microbatch");
   refused("0F0,0F1x\n", "MT-P50", "wanted nothing behind \"0F1\"");
@@ -179,12 +184,14 @@ TEST_CASE("headers") {
   refused(start, "MT-P56", "wanted a voice");
   refused(start + "0F0,0B0\r\n", "MT-P56", "wanted a voice");
   refused(start + "voice,stages=1\r\n0F0\r\n", "MT-P56", "row 2: a voice needs stages and microbatches");
-  refused(start + "voice,stages=0,microbatches=1\r\n", "MT-P56", "row 2, column 2: got \"stages=0\", wanted a whole number from 1");
+  refused(start + "voice,stages=0,microbatches=1\r\n", "MT-P56",
+          "row 2, column 2: got \"stages=0\", wanted a whole number from 1");
   refused(start + "voice,stages=x,microbatches=1\r\n", "MT-P56", "\"stages=x\"");
   refused(start + "voice,speed=3\r\n", "MT-P56", "\"speed=3\", wanted one of name");
   refused(start + "voice,name=a_name_of_16_byt,stages=1,microbatches=1\r\n", "MT-P56", "15 bytes");
   refused(start + "voice,stages=1,microbatches=3,group=2\r\n", "MT-P56", "divide");
-  refused(start + "voice,stages=2,microbatches=1,slots=1\r\n", "MT-P56", "slots need a number for each stage");
+  refused(start + "voice,stages=2,microbatches=1,slots=1\r\n", "MT-P56",
+          "slots need a number for each stage");
   refused(start + one, "MT-P54", "stage 0 has no forward of microbatch 0");
   refused(start + one + "0F0,0B0,0SEND_F0\r\n", "MT-P50", "computations only");
   refused(start + one + "0F0@,0B0\r\n", "MT-P50", "a lane behind @");
@@ -193,17 +200,20 @@ TEST_CASE("headers") {
   refused(start + one + "0F0,0B0,0JOIN0\r\n", "MT-P51", "join 0 has no member");
   refused(start + one + one + "0F0,0B0\r\n", "MT-P50", "the voice in front");
   refused(start + one + one + "2:0F0,0B0\r\n", "MT-P51", "one of 2 voices");
-  refused(start + "voice,stages=1,microbatches=1,frozen\r\n" + one + "0:0F0\r\n1:0F0\r\n", "MT-P54", "row 5: voice 1, stage 0 has no backward");
+  refused(start + "voice,stages=1,microbatches=1,frozen\r\n" + one + "0:0F0\r\n1:0F0\r\n", "MT-P54",
+          "row 5: voice 1, stage 0 has no backward");
   refused(start + one + one + "0:0F0,0:0B0\r\n", "MT-P54", "voice 1, stage 0 has no forward of microbatch 0");
 }
 
 TEST_CASE("damaged files are refused or read, never worse") {
   std::vector<std::string> seeds;
-  for (const char* name : {"1f1b_4x8x1.csv", "gpipe_3x4x1_comms.csv", "looped_bfs_2x4x2_comms.csv", "dualpipe_v_4x10x2.csv"})
+  for (const char* name :
+       {"1f1b_4x8x1.csv", "gpipe_3x4x1_comms.csv", "looped_bfs_2x4x2_comms.csv", "dualpipe_v_4x10x2.csv"})
     seeds.push_back(file(name));
   seeds.push_back(
       "motet,1,everything\r\nvoice,name=\"a, b\",stages=2,microbatches=2,join=0,group=1,slots=3;0\r\n"
-      "0LOAD0,0f0,0SEND_F0,0f1,0SEND_F1,0R0,0SEND_R0,0RECV_B0,0B0,0R1,0SEND_R1,0OFFLOAD1,0ONLOAD1,0RECV_B1,0B1,0STEP\r\n"
+      "0LOAD0,0f0,0SEND_F0,0f1,0SEND_F1,0R0,0SEND_R0,0RECV_B0,0B0,0R1,0SEND_R1,0OFFLOAD1,0ONLOAD1,0RECV_B1,"
+      "0B1,0STEP\r\n"
       "0RECV_F0,1f0,0JOIN0@1,1RECV_R0,1R0,1B0,1SEND_B0@9\r\n\r\n");
   int legal = 0;
   for (std::uint64_t run = 0; run < 3000; ++run) legal += fuzz_schedule_csv(mutated(seeds, run)) ? 1 : 0;

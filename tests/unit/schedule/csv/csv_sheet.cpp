@@ -7,7 +7,8 @@ using namespace motet;
 using namespace motet::detail;
 
 TEST_CASE("a plain file: a rank for each row, a cell for each thing to do") {
-  const csv_sheet sheet = csv_sheet_reader("0F0,,0SEND_F0,0WAIT_SEND_F0\r\n1F0,(1F1;1B0)OVERLAP_F_B\r\n").read();
+  const csv_sheet sheet =
+      csv_sheet_reader("0F0,,0SEND_F0,0WAIT_SEND_F0\r\n1F0,(1F1;1B0)OVERLAP_F_B\r\n").read();
   CHECK_FALSE(sheet.headed);
   CHECK(sheet.voices.empty());
   CHECK(sheet.starts == std::vector<std::size_t>{0, 3});
@@ -25,13 +26,14 @@ TEST_CASE("a plain file: a rank for each row, a cell for each thing to do") {
 }
 
 TEST_CASE("a header names the voices, and cells then name theirs and their lanes") {
-  const csv_sheet sheet = csv_sheet_reader(
-                              "motet,1,everything\n"
-                              "voice,\"name=a=b, c\",stages=2,chunks=2,microbatches=4,join=0,group=2,slots=3;1\n"
-                              "voice,module=1,replica=2,stages=1,microbatches=2,join=0,frozen\n"
-                              "\n"
-                              "1:0f1,0:1R3@7,0JOIN1@1,1:0STEP\n")
-                              .read();
+  const csv_sheet sheet =
+      csv_sheet_reader(
+          "motet,1,everything\n"
+          "voice,\"name=a=b, c\",stages=2,chunks=2,microbatches=4,join=0,group=2,slots=3;1\n"
+          "voice,module=1,replica=2,stages=1,microbatches=2,join=0,frozen\n"
+          "\n"
+          "1:0f1,0:1R3@7,0JOIN1@1,1:0STEP\n")
+          .read();
   CHECK(sheet.headed);
   CHECK_FALSE(sheet.computations_only);
   CHECK(sheet.first_row == 4);

@@ -26,7 +26,8 @@ std::string bare(const std::string& text) {
   detail::csv_lexer lexer(text);
   while (lexer.next_row()) {
     while (lexer.next_cell())
-      if (!lexer.cell().empty() && lexer.cell().find("WAIT") == std::string_view::npos) out += std::string(lexer.cell()) + ",";
+      if (!lexer.cell().empty() && lexer.cell().find("WAIT") == std::string_view::npos)
+        out += std::string(lexer.cell()) + ",";
     out += "\n";
   }
   return out;
@@ -50,8 +51,10 @@ bool round_trips(const typename Schedule::shape& shape) {
 }  // namespace
 
 TEST_CASE("as torch writes it") {
-  CHECK(write_csv(compile(one_f_one_b::write({.stages = 2, .microbatches = 3}))) == "0F0,0F1,0B0,0F2,0B1,0B2\r\n1F0,1B0,1F1,1B1,1F2,1B2\r\n");
-  CHECK(write_csv(compile(zb_h1::write({.stages = 2, .microbatches = 2}))) == "0F0,0F1,0I0,0W0,0I1,0W1\r\n1F0,1I0,1F1,1I1,1W0,1W1\r\n");
+  CHECK(write_csv(compile(one_f_one_b::write({.stages = 2, .microbatches = 3}))) ==
+        "0F0,0F1,0B0,0F2,0B1,0B2\r\n1F0,1B0,1F1,1B1,1F2,1B2\r\n");
+  CHECK(write_csv(compile(zb_h1::write({.stages = 2, .microbatches = 2}))) ==
+        "0F0,0F1,0I0,0W0,0I1,0W1\r\n1F0,1I0,1F1,1I1,1W0,1W1\r\n");
   const program bare_updates = compile(gpipe::write({.stages = 2, .microbatches = 2}), {.update = false});
   const char* const waited =
       "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0WAIT_SEND_F0,0RECV_B1,0B1,0WAIT_SEND_F1\r\n"
@@ -82,7 +85,9 @@ TEST_CASE("dumps of torch are written again as they were, but for idle slots and
 TEST_CASE("every builder, over random sizes") {
   const random_stream draws(5, 1);
   std::uint64_t at = 0;
-  const auto below = [&](int bound) { return static_cast<int>(draws.below(at++, static_cast<std::uint32_t>(bound))); };
+  const auto below = [&](int bound) {
+    return static_cast<int>(draws.below(at++, static_cast<std::uint32_t>(bound)));
+  };
   int made = 0;
   for (int run = 0; run < 60; ++run) {
     const pipeline_shape one{.stages = 1 + below(6), .microbatches = 1 + below(12)};
@@ -90,13 +95,20 @@ TEST_CASE("every builder, over random sizes") {
     made += round_trips<one_f_one_b>(one) ? 1 : 0;
     made += round_trips<zb_h1>(one) ? 1 : 0;
     made += round_trips<zb_h2>(one) ? 1 : 0;
-    made += round_trips<interleaved>({.stages = one.stages, .microbatches = one.stages * (1 + below(3)), .chunks = 1 + below(4)}) ? 1 : 0;
+    made += round_trips<interleaved>(
+                {.stages = one.stages, .microbatches = one.stages * (1 + below(3)), .chunks = 1 + below(4)})
+                ? 1
+                : 0;
     batch_sync::shape towers;
     towers.count = 1 + below(3);
     const int joins = 1 + below(3);
     for (int k = 0; k < towers.count; ++k) {
       const int group = 1 + below(4);
-      towers.towers[k] = {.stages = 1 + below(4), .microbatches = joins * group, .group = group, .stash = below(group + 1), .ahead = below(3)};
+      towers.towers[k] = {.stages = 1 + below(4),
+                          .microbatches = joins * group,
+                          .group = group,
+                          .stash = below(group + 1),
+                          .ahead = below(3)};
     }
     made += round_trips<batch_sync>(towers) ? 1 : 0;
   }
@@ -162,18 +174,20 @@ TEST_CASE("several modules, replicas, frozen ones, idle ranks") {
   const program all = compile(order);
   CHECK(explain(all, check(all)) == "");
   round_trip(all);
-  CHECK(
-      write_csv(all).starts_with("motet,1,computations\r\nvoice,\"name=picture\",stages=2,microbatches=2,join=0,group=2\r\n"
-                                 "voice,\"name=picture\",replica=1,stages=2,microbatches=2,join=0,group=2\r\n"
-                                 "voice,\"name=caption\",module=1,stages=1,microbatches=2,join=0,group=2,frozen\r\n"
-                                 "0:0F0,0:0F1,0:0B0,0:0B1\r\n"
-                                 "(0:1F0;0:1F1)OVERLAP_F_B,0JOIN0,0:1B0,0:1B1\r\n"));
+  CHECK(write_csv(all).starts_with(
+      "motet,1,computations\r\nvoice,\"name=picture\",stages=2,microbatches=2,join=0,group=2\r\n"
+      "voice,\"name=picture\",replica=1,stages=2,microbatches=2,join=0,group=2\r\n"
+      "voice,\"name=caption\",module=1,stages=1,microbatches=2,join=0,group=2,frozen\r\n"
+      "0:0F0,0:0F1,0:0B0,0:0B1\r\n"
+      "(0:1F0;0:1F1)OVERLAP_F_B,0JOIN0,0:1B0,0:1B1\r\n"));
 }
 
 TEST_CASE("what compile() does not write") {
   program made = compile(gpipe::write({.stages = 1, .microbatches = 1}));
   list<instruction> all;
-  const auto put = [&](op what, std::uint8_t in, int microbatch) { all.push({what, in, false, 0, 0, microbatch, -1}); };
+  const auto put = [&](op what, std::uint8_t in, int microbatch) {
+    all.push({what, in, false, 0, 0, microbatch, -1});
+  };
   put(op::load, lane::copy, 0);
   put(op::gather_parameters, lane::reduce, -1);
   put(op::forward, lane::compute, 0);

@@ -68,7 +68,8 @@ TEST_CASE("idle shares and the span") {
 TEST_CASE("times that are none are left out") {
   timeline when;
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
-  const double cases[][2] = {{0, 1}, {1, 1}, {2, 1}, {nan, 1}, {0, nan}, {0, inf}, {-inf, 0}, {-1e305, 1e305}};
+  const double cases[][2] = {{0, 1},   {1, 1},   {2, 1},    {nan, 1},
+                             {0, nan}, {0, inf}, {-inf, 0}, {-1e305, 1e305}};
   for (const auto& each : cases) {
     when.start.push(each[0]);
     when.finish.push(each[1]);
@@ -104,7 +105,8 @@ TEST_CASE("columns that fit show bars as they are") {
 
 TEST_CASE("bars narrower than a column keep their share") {
   list<bar> lane;
-  for (int i = 0; i < 3000; ++i) lane.push({i % 3 == 0 ? 0 : 1, 1, 1.0 * i, 1.0 * i + (i % 3 == 2 ? 0.4 : 1)});
+  for (int i = 0; i < 3000; ++i)
+    lane.push({i % 3 == 0 ? 0 : 1, 1, 1.0 * i, 1.0 * i + (i % 3 == 2 ? 0.4 : 1)});
   const std::string text = shown(lane, 7.3, 411);
   std::map<char, double> counts;
   for (const char c : text) ++counts[c];

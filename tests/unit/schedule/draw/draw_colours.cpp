@@ -16,7 +16,8 @@ double luminance(const std::string& colour) {
   double sum = 0;
   const double parts[] = {0.2126, 0.7152, 0.0722};
   for (std::size_t k = 0; k < 3; ++k) {
-    const double value = static_cast<double>(std::strtol(colour.substr(1 + 2 * k, 2).c_str(), nullptr, 16)) / 255;
+    const double value =
+        static_cast<double>(std::strtol(colour.substr(1 + 2 * k, 2).c_str(), nullptr, 16)) / 255;
     sum += parts[k] * (value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4));
   }
   return sum;
@@ -48,7 +49,8 @@ TEST_CASE("computations of eight modules look different, and their labels are re
   int count = 0;
   const double ink = luminance("#16202e");
   for (int module = 0; module < look::hues; ++module) {
-    for (const op each : {op::forward, op::forward_only, op::re_forward, op::backward, op::backward_input, op::backward_weight}) {
+    for (const op each : {op::forward, op::forward_only, op::re_forward, op::backward, op::backward_input,
+                          op::backward_weight}) {
       for (int level = 0; level < look::levels; ++level) {
         look kind(module, each, 0, 1);
         kind.level = level;

@@ -33,7 +33,8 @@ TEST_CASE("one module without a name is one line, joins included") {
   const program p = compile(batch_sync::write(one_tower(8, 4)));
   looks shown;
   CHECK(make(p, shown).words().empty());
-  for (const op each : {op::forward, op::backward, op::send_forward, op::send_backward, op::join}) shown.add(look(0, each, 0, 1));
+  for (const op each : {op::forward, op::backward, op::send_forward, op::send_backward, op::join})
+    shown.add(look(0, each, 0, 1));
   const legend made = make(p, shown);
   CHECK(made.words() == "forward | backward | rows | gradients | join");
   CHECK(made.height == legend_line);
@@ -87,7 +88,9 @@ TEST_CASE("what is too long is broken, and stays inside") {
   for (const xml_element& each : narrow.parts) {
     if (each.name == "g") continue;
     CHECK(each.number("x") >= 10);
-    CHECK(each.number("x") + (each.name == "text" ? legend_letter * static_cast<double>(each.text.size()) : each.number("width")) <= 310);
+    CHECK(each.number("x") + (each.name == "text" ? legend_letter * static_cast<double>(each.text.size())
+                                                  : each.number("width")) <=
+          310);
     CHECK(each.number("y") < narrow.height);
   }
 }

@@ -22,7 +22,8 @@ TEST_CASE("every operation has a letter and words; only messages share letters")
   CHECK(letters.count('>') + letters.count('<') == 0);
   CHECK(letter_of(op::send_replay) == '>');
   CHECK(letter_of(op::receive_backward) == '<');
-  const op papers[] = {op::forward, op::forward_only, op::re_forward, op::backward, op::backward_input, op::backward_weight, op::join};
+  const op papers[] = {op::forward,        op::forward_only,    op::re_forward, op::backward,
+                       op::backward_input, op::backward_weight, op::join};
   std::string all;
   for (const op each : papers) all += letter_of(each);
   CHECK(all == "FfRBIWS");
@@ -42,7 +43,8 @@ TEST_CASE("numbers are short") {
 }
 
 TEST_CASE("steps are 1, 2 or 5 times a power of ten") {
-  const double cases[][2] = {{1, 1}, {1.1, 2}, {2, 2}, {2.5, 5}, {5.5, 10}, {10, 10}, {0.03, 0.05}, {9e-7, 1e-6}, {1234, 2000}};
+  const double cases[][2] = {{1, 1},   {1.1, 2},     {2, 2},       {2.5, 5},    {5.5, 10},
+                             {10, 10}, {0.03, 0.05}, {9e-7, 1e-6}, {1234, 2000}};
   for (const auto& each : cases) CHECK(round_step(each[0]) == doctest::Approx(each[1]).epsilon(1e-12));
 }
 

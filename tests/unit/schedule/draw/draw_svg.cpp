@@ -37,7 +37,12 @@ struct read_picture {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const xml_element& each = all[i];
       if (each.name != "rect" || each.parent < 1) continue;
-      box found{each.number("x"), each.number("y") + down(each), each.number("width"), each.number("height"), "", ""};
+      box found{each.number("x"),
+                each.number("y") + down(each),
+                each.number("width"),
+                each.number("height"),
+                "",
+                ""};
       if (each.attributes.count("class") != 0) {
         found.kind = each.at("class");
         REQUIRE(i + 1 < all.size());
@@ -56,7 +61,8 @@ struct read_picture {
     for (int up = of.parent; up > 0; up = all[static_cast<std::size_t>(up)].parent) {
       const auto found = all[static_cast<std::size_t>(up)].attributes.find("transform");
       double x = 0, y = 0;
-      if (found != all[static_cast<std::size_t>(up)].attributes.end() && std::sscanf(found->second.c_str(), "translate(%lf %lf)", &x, &y) == 2)
+      if (found != all[static_cast<std::size_t>(up)].attributes.end() &&
+          std::sscanf(found->second.c_str(), "translate(%lf %lf)", &x, &y) == 2)
         sum += y;
     }
     return sum;
@@ -102,8 +108,9 @@ index timed(const drawn_program& p) {
 }  // namespace
 
 TEST_CASE("every bar lies where the timeline says, and nothing else is drawn") {
-  for (const auto& p : {played(one_f_one_b::write({4, 8})), played(zb_h2::write({4, 8})), played(interleaved::write({4, 8, 2})),
-                        played(batch_sync::write(two_towers()), 1), played_with_wires(batch_sync::write(two_towers(-1, 1))),
+  for (const auto& p : {played(one_f_one_b::write({4, 8})), played(zb_h2::write({4, 8})),
+                        played(interleaved::write({4, 8, 2})), played(batch_sync::write(two_towers()), 1),
+                        played_with_wires(batch_sync::write(two_towers(-1, 1))),
                         played_with_wires(one_f_one_b::write({3, 5}), delivery::rendezvous)}) {
     const read_picture found(draw_svg(p.program, p.when));
     found.check_places();
@@ -122,14 +129,16 @@ TEST_CASE("every bar lies where the timeline says, and nothing else is drawn") {
     }
     std::sort(starts.begin(), starts.end());
     std::sort(drawn.begin(), drawn.end());
-    for (std::size_t i = 0; i < starts.size(); ++i) CHECK(drawn[i] == doctest::Approx(starts[i]).epsilon(1e-9).scale(1e7));
+    for (std::size_t i = 0; i < starts.size(); ++i)
+      CHECK(drawn[i] == doctest::Approx(starts[i]).epsilon(1e-9).scale(1e7));
     // Rank by rank: the computations on the row's background are those of the rank.
     for (std::int32_t r = 0; r < p.program.ranks(); ++r) {
       index wanted = 0, there = 0;
       for (std::int32_t i = p.program.starts[r]; i < p.program.starts[r + 1]; ++i)
         wanted += p.program.instructions[i].lane == lane::compute && p.when.finish[i] > p.when.start[i];
       const auto& row = found.backs[static_cast<std::size_t>(r)];
-      for (const auto& each : found.bars) there += each.y >= row.y - 1e-9 && each.bottom() <= row.bottom() + 1e-9;
+      for (const auto& each : found.bars)
+        there += each.y >= row.y - 1e-9 && each.bottom() <= row.bottom() + 1e-9;
       CHECK(there == wanted);
     }
   }
@@ -158,12 +167,16 @@ TEST_CASE("title, bubble, axis, legend and idle shares") {
   CHECK(found.says("makespan 33 s, bubble 27.3 %"));
   for (const char* tick : {"\n0\n", "\n5\n", "\n30\n"}) CHECK(found.says(tick));
   CHECK_FALSE(found.says("\n35\n"));
-  for (const char* word : {"\nforward\n", "\nbackward\n", "\nrank 0\n", "\nrank 3\n", "\nF8\n", "\nB1\n", "\nidle\n"}) CHECK(found.says(word));
+  for (const char* word :
+       {"\nforward\n", "\nbackward\n", "\nrank 0\n", "\nrank 3\n", "\nF8\n", "\nB1\n", "\nidle\n"})
+    CHECK(found.says(word));
   CHECK_FALSE(found.says("\nrows\n"));  // no message takes time
   CHECK_FALSE(found.says("\njoin\n"));
   const std::string words = found.words();
   std::size_t shares = 0;
-  for (std::size_t at = words.find("\n27.3 %\n"); at != std::string::npos; at = words.find("\n27.3 %\n", at + 1)) ++shares;
+  for (std::size_t at = words.find("\n27.3 %\n"); at != std::string::npos;
+       at = words.find("\n27.3 %\n", at + 1))
+    ++shares;
   CHECK(shares == 4);
 }
 
@@ -242,7 +255,8 @@ TEST_CASE("64 stages, 256 microbatches: every computation has its bar, and the f
   CHECK(found.height < 2000);
   // Messages, too many for hover texts, are a path for each lane.
   std::size_t paths = 0;
-  for (const xml_element& each : found.all) paths += each.name == "path" && each.attributes.count("transform") != 0;
+  for (const xml_element& each : found.all)
+    paths += each.name == "path" && each.attributes.count("transform") != 0;
   CHECK(paths == 2 * 63);
 }
 
@@ -260,7 +274,8 @@ TEST_CASE("without hover texts the shares of time stay") {
     if (each.name != "path" || each.attributes.count("transform") == 0) continue;
     path made;
     double x = 0, scale = 0;
-    REQUIRE(std::sscanf(each.at("transform").c_str(), "translate(%lf %lf)scale(%lf 1)", &x, &made.y, &scale) == 3);
+    REQUIRE(std::sscanf(each.at("transform").c_str(), "translate(%lf %lf)scale(%lf 1)", &x, &made.y,
+                        &scale) == 3);
     CHECK(x == doctest::Approx(found.backs[0].x));
     made.colour = each.at("stroke");
     made.columns = 700 / scale;
@@ -309,13 +324,15 @@ TEST_CASE("plan above run on one axis") {
     double end[2] = {0, 0};
     for (const auto& each : found.bars)
       for (std::size_t k = 0; k < 2; ++k)
-        if (each.y >= found.backs[2 * r + k].y && each.bottom() <= found.backs[2 * r + k].bottom() + 1e-9) end[k] = std::max(end[k], each.right());
+        if (each.y >= found.backs[2 * r + k].y && each.bottom() <= found.backs[2 * r + k].bottom() + 1e-9)
+          end[k] = std::max(end[k], each.right());
     if (r > 0) continue;
     CHECK(end[0] == doctest::Approx(left + wide));
     CHECK(end[1] == doctest::Approx(left + wide));  // scaled so that both end together
   }
   char title[100];
-  std::snprintf(title, sizeof title, "Run (below): makespan %g, bubble 27.3 %%, drawn x %.6g", run.when.makespan, 33 / run.when.makespan);
+  std::snprintf(title, sizeof title, "Run (below): makespan %g, bubble 27.3 %%, drawn x %.6g",
+                run.when.makespan, 33 / run.when.makespan);
   CHECK(found.says(title));
   CHECK(found.says("Plan (above): makespan 33, bubble 27.3 %"));
   CHECK(found.says("\n+0.0 %\n"));
@@ -326,14 +343,16 @@ TEST_CASE("plan above run on one axis") {
   double end = 0;
   for (const auto& each : same.bars)
     if (each.y < same.backs[1].y) end = std::max(end, each.right());
-  CHECK((end - same.backs[0].x) / same.backs[0].width == doctest::Approx(33 / run.when.makespan).epsilon(1e-3));
+  CHECK((end - same.backs[0].x) / same.backs[0].width ==
+        doctest::Approx(33 / run.when.makespan).epsilon(1e-3));
 }
 
 TEST_CASE("a run that waits more shows it on the right") {
   const drawn_program plan = played(one_f_one_b::write({2, 2}));
   timeline run = plan.when;
   for (index i = 0; i < run.start.size(); ++i) run.start[i] *= 0.5;
-  for (index i = 0; i < run.start.size(); ++i) run.finish[i] = run.start[i] + 0.25 * (plan.when.finish[i] - plan.when.start[i]);
+  for (index i = 0; i < run.start.size(); ++i)
+    run.finish[i] = run.start[i] + 0.25 * (plan.when.finish[i] - plan.when.start[i]);
   run.makespan = plan.when.makespan / 2;
   const read_picture found(draw_overlay_svg(plan.program, plan.when, run));
   CHECK(found.says("drawn x 2."));

@@ -12,14 +12,19 @@ using namespace motet;
 
 TEST_CASE("1F1B, 4 stages, 8 microbatches") {
   const drawn_program p = played(one_f_one_b::write({4, 8}));
-  CHECK(draw_text(p.program, p.when) ==
-        "       0              5              10             15             20             25             30\n"
-        "rank 0 F1 F2 F3 F4 ..................B1--- F5 B2--- F6 B3--- F7 B4--- F8 B5--- ...B6--- ...B7--- ...B8---   27.3 %\n"
-        "rank 1 ...F1 F2 F3 ............B1--- F4 B2--- F5 B3--- F6 B4--- F7 B5--- F8 B6--- ...B7--- ...B8--- ......  27.3 %\n"
-        "rank 2 ......F1 F2 ......B1--- F3 B2--- F4 B3--- F5 B4--- F6 B5--- F7 B6--- F8 B7--- ...B8--- ............  27.3 %\n"
-        "rank 3 .........F1 B1--- F2 B2--- F3 B3--- F4 B4--- F5 B5--- F6 B6--- F7 B7--- F8 B8--- ..................  27.3 %\n"
-        "makespan 33, idle 27.3 %, a column is 0.333333\n"
-        "F forward, B backward\n");
+  CHECK(
+      draw_text(p.program, p.when) ==
+      "       0              5              10             15             20             25             30\n"
+      "rank 0 F1 F2 F3 F4 ..................B1--- F5 B2--- F6 B3--- F7 B4--- F8 B5--- ...B6--- ...B7--- "
+      "...B8---   27.3 %\n"
+      "rank 1 ...F1 F2 F3 ............B1--- F4 B2--- F5 B3--- F6 B4--- F7 B5--- F8 B6--- ...B7--- ...B8--- "
+      "......  27.3 %\n"
+      "rank 2 ......F1 F2 ......B1--- F3 B2--- F4 B3--- F5 B4--- F6 B5--- F7 B6--- F8 B7--- ...B8--- "
+      "............  27.3 %\n"
+      "rank 3 .........F1 B1--- F2 B2--- F3 B3--- F4 B4--- F5 B5--- F6 B6--- F7 B7--- F8 B8--- "
+      "..................  27.3 %\n"
+      "makespan 33, idle 27.3 %, a column is 0.333333\n"
+      "F forward, B backward\n");
 }
 
 TEST_CASE("backward in two parts") {
@@ -39,12 +44,18 @@ TEST_CASE("two towers that meet, microbatches that run forward twice") {
   p.program.voices[1].name = "caption";
   CHECK(draw_text(p.program, p.when) ==
         "                       0         5         10        15        20        25        30        35\n"
-        "rank 0 picture stage 0 f1f2F3F4R1f5R2f6F7............B1- F8R5B2- R6..B3- ..B4- ....B5- ..B6- B7- B8-   28.2 %\n"
-        "rank 1 picture stage 1 ..f1f2F3F4R1f5R2f6........B1- F7..B2- F8R5B3- R6B4- ....B5- ..B6- B7- B8- ....  28.2 %\n"
-        "rank 2 picture stage 2 ....f1f2F3F4R1f5R2....B1- f6..B2- F7B3- F8R5B4- R6..B5- ..B6- B7- B8- ........  28.2 %\n"
-        "rank 3 picture stage 3 ......f1f2F3F4S1R1B1- f5R2B2- f6B3- F7B4- F8S2R5B5- R6B6- B7- B8- ............  23.1 %\n"
-        "rank 4 caption stage 0 F1F2F3..............B1- F4B2- ....................B3- B4- ....................  69.2 %\n"
-        "rank 5 caption stage 1 ..F1F2........S1B1- F3B2- F4................S2B3- B4- ........................  64.1 %\n"
+        "rank 0 picture stage 0 f1f2F3F4R1f5R2f6F7............B1- F8R5B2- R6..B3- ..B4- ....B5- ..B6- B7- "
+        "B8-   28.2 %\n"
+        "rank 1 picture stage 1 ..f1f2F3F4R1f5R2f6........B1- F7..B2- F8R5B3- R6B4- ....B5- ..B6- B7- B8- "
+        "....  28.2 %\n"
+        "rank 2 picture stage 2 ....f1f2F3F4R1f5R2....B1- f6..B2- F7B3- F8R5B4- R6..B5- ..B6- B7- B8- "
+        "........  28.2 %\n"
+        "rank 3 picture stage 3 ......f1f2F3F4S1R1B1- f5R2B2- f6B3- F7B4- F8S2R5B5- R6B6- B7- B8- "
+        "............  23.1 %\n"
+        "rank 4 caption stage 0 F1F2F3..............B1- F4B2- ....................B3- B4- "
+        "....................  69.2 %\n"
+        "rank 5 caption stage 1 ..F1F2........S1B1- F3B2- F4................S2B3- B4- "
+        "........................  64.1 %\n"
         "makespan 39, idle 40.2 %, a column is 0.5\n"
         "F forward, f forward only, R forward again, B backward, S join\n");
 }
@@ -65,9 +76,12 @@ TEST_CASE("a join beside the computation has a line of its own") {
 TEST_CASE("several modules and overlapped pairs on one rank") {
   const drawn_program p = played(shared_ranks());
   CHECK(draw_text(p.program, p.when, {.width = 160, .unit = 0.2}) ==
-        "                                        0         2         4         6         8         10        12        14\n"
-        "rank 0 picture stage 0; caption stage 0 aF1- bF1- aF2- .....aB1+bF2------- bB1------ .....aB2------ .....bB2------   20.0 %\n"
-        "rank 1 picture stage 1; caption stage 1 .....aF1- aB1------ bF1- bB1------ aF2- aB2------ bF2- bB2------ ..........  20.0 %\n"
+        "                                        0         2         4         6         8         10        "
+        "12        14\n"
+        "rank 0 picture stage 0; caption stage 0 aF1- bF1- aF2- .....aB1+bF2------- bB1------ .....aB2------ "
+        ".....bB2------   20.0 %\n"
+        "rank 1 picture stage 1; caption stage 1 .....aF1- aB1------ bF1- bB1------ aF2- aB2------ bF2- "
+        "bB2------ ..........  20.0 %\n"
         "makespan 15, idle 20.0 %, a column is 0.2\n"
         "F forward, B backward, a picture, b caption\n");
 }
@@ -100,10 +114,14 @@ TEST_CASE("chunks are told apart where there is room") {
 TEST_CASE("the list of Figure 6 of the DistMM paper") {
   const program p = compile(batch_sync::write(one_tower(16, 4)));
   CHECK(draw_list(p) ==
-        "rank 0: F1 F2 F3 F4 F5 F6 F7 B1 F8 B2 F9 B3 F10 B4 F11 B5 F12 B6 F13 B7 F14 B8 F15 B9 F16 B10 B11 B12 B13 B14 B15 B16\n"
-        "rank 1: F1 F2 F3 F4 F5 F6 B1 F7 B2 F8 B3 F9 B4 F10 B5 F11 B6 F12 B7 F13 B8 F14 B9 F15 B10 F16 B11 B12 B13 B14 B15 B16\n"
-        "rank 2: F1 F2 F3 F4 F5 B1 F6 B2 F7 B3 F8 B4 F9 B5 F10 B6 F11 B7 F12 B8 F13 B9 F14 B10 F15 B11 F16 B12 B13 B14 B15 B16\n"
-        "rank 3: F1 F2 F3 F4 S1 B1 F5 B2 F6 B3 F7 B4 F8 S2 B5 F9 B6 F10 B7 F11 B8 F12 S3 B9 F13 B10 F14 B11 F15 B12 F16 S4 B13 B14 B15 "
+        "rank 0: F1 F2 F3 F4 F5 F6 F7 B1 F8 B2 F9 B3 F10 B4 F11 B5 F12 B6 F13 B7 F14 B8 F15 B9 F16 B10 B11 "
+        "B12 B13 B14 B15 B16\n"
+        "rank 1: F1 F2 F3 F4 F5 F6 B1 F7 B2 F8 B3 F9 B4 F10 B5 F11 B6 F12 B7 F13 B8 F14 B9 F15 B10 F16 B11 "
+        "B12 B13 B14 B15 B16\n"
+        "rank 2: F1 F2 F3 F4 F5 B1 F6 B2 F7 B3 F8 B4 F9 B5 F10 B6 F11 B7 F12 B8 F13 B9 F14 B10 F15 B11 F16 "
+        "B12 B13 B14 B15 B16\n"
+        "rank 3: F1 F2 F3 F4 S1 B1 F5 B2 F6 B3 F7 B4 F8 S2 B5 F9 B6 F10 B7 F11 B8 F12 S3 B9 F13 B10 F14 B11 "
+        "F15 B12 F16 S4 B13 B14 B15 "
         "B16\n");
 }
 
@@ -126,8 +144,9 @@ TEST_CASE("lists with chunks, several voices and pairs, counted from where one l
 }
 
 TEST_CASE("every line of a picture is equally long, whatever the program") {
-  for (const auto& p : {played(one_f_one_b::write({16, 64})), played(interleaved::write({4, 8, 3})), played(zb_h2::write({6, 9})),
-                        played_with_wires(batch_sync::write(two_towers(0))), played_with_wires(one_f_one_b::write({3, 5}), delivery::rendezvous)}) {
+  for (const auto& p : {played(one_f_one_b::write({16, 64})), played(interleaved::write({4, 8, 3})),
+                        played(zb_h2::write({6, 9})), played_with_wires(batch_sync::write(two_towers(0))),
+                        played_with_wires(one_f_one_b::write({3, 5}), delivery::rendezvous)}) {
     for (const int width : {0, 60, 120, 500}) {
       const std::string text = draw_text(p.program, p.when, {.width = width});
       std::size_t first = text.find('\n') + 1, size = 0;

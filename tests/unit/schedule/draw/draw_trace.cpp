@@ -79,8 +79,9 @@ std::int64_t argument(const event& of, const char* name) { return of.args.member
 
 TEST_CASE("every instruction is an event at its time, in the lane and the process that run it") {
   for (const double seconds : {1.0, 1e-3, 0.37}) {
-    for (const auto& p : {played(one_f_one_b::write({4, 8})), played_with_wires(batch_sync::write(two_towers())), played(shared_ranks()),
-                          played_with_wires(interleaved::write({2, 4, 2}), delivery::rendezvous)}) {
+    for (const auto& p :
+         {played(one_f_one_b::write({4, 8})), played_with_wires(batch_sync::write(two_towers())),
+          played(shared_ranks()), played_with_wires(interleaved::write({2, 4, 2}), delivery::rendezvous)}) {
       const read_trace found(draw_trace(p.program, p.when, {seconds}));
       REQUIRE(static_cast<index>(found.bars.size()) == p.program.instructions.size());
       CHECK(found.names_first);
@@ -120,7 +121,8 @@ TEST_CASE("events of a lane never overlap, not even after a viewer has cut them 
     for (const double seconds : {1.0, 1e-4, 3.3e-6, 1e-7, 7e-8}) {
       std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> ends;
       for (const event& each : read_trace(draw_trace(p.program, p.when, {seconds})).bars) {
-        const auto start = static_cast<std::int64_t>(each.ts * 1000), time = static_cast<std::int64_t>(each.dur * 1000);
+        const auto start = static_cast<std::int64_t>(each.ts * 1000),
+                   time = static_cast<std::int64_t>(each.dur * 1000);
         // Binary fractions: start and duration add up to the next start without rounding.
         CHECK(each.ts * 64 == std::floor(each.ts * 64));
         CHECK(each.dur * 64 == std::floor(each.dur * 64));
@@ -143,7 +145,8 @@ TEST_CASE("an arrow for each message, from its send to its receive") {
     const auto at = [&](const event& of) {
       const event* inside = nullptr;
       for (const event& each : found.bars)
-        if (each.pid == of.pid && each.tid == of.tid && each.ts <= of.ts && of.ts <= each.end() && (inside == nullptr || each.ts == of.ts))
+        if (each.pid == of.pid && each.tid == of.tid && each.ts <= of.ts && of.ts <= each.end() &&
+            (inside == nullptr || each.ts == of.ts))
           inside = &each;
       REQUIRE(inside != nullptr);
       return *inside;
@@ -227,7 +230,8 @@ TEST_CASE("names and numbers may be odd; what has no time has no event") {
   CHECK(found.processes.at(5) == "rank 5: caf\xc3\xa9 \xe6\x96\x87??? stage 1");
   CHECK(found.bars[0].name == "<&\"'\\?\?> forward_only 0");
   for (const double seconds : {0.0, -1.0, 1e300, 1e-300, std::numeric_limits<double>::quiet_NaN()})
-    for (const event& each : read_trace(draw_trace(played(one_f_one_b::write({2, 2})).program, p.when, {seconds})).bars)
+    for (const event& each :
+         read_trace(draw_trace(played(one_f_one_b::write({2, 2})).program, p.when, {seconds})).bars)
       CHECK(std::isfinite(each.dur));
 }
 

@@ -32,9 +32,11 @@ TEST_CASE("whole numbers, text and names") {
 
 TEST_CASE("boxes that touch share an edge") {
   svg_writer out;
-  for (int i = 0; i < 3; ++i) out.box(svg_writer::hundredths(10 * i / 3.0), svg_writer::hundredths(10 * (i + 1) / 3.0), 2, 4);
+  for (int i = 0; i < 3; ++i)
+    out.box(svg_writer::hundredths(10 * i / 3.0), svg_writer::hundredths(10 * (i + 1) / 3.0), 2, 4);
   CHECK(out.text() ==
-        " x=\"0\" y=\"2\" width=\"3.33\" height=\"4\" x=\"3.33\" y=\"2\" width=\"3.34\" height=\"4\" x=\"6.67\" y=\"2\" width=\"3.33\" height=\"4\"");
+        " x=\"0\" y=\"2\" width=\"3.33\" height=\"4\" x=\"3.33\" y=\"2\" width=\"3.34\" height=\"4\" "
+        "x=\"6.67\" y=\"2\" width=\"3.33\" height=\"4\"");
   svg_writer words;
   words.words(1, 2.25, "n e", "a<b");
   CHECK(words.text() == "<text class=\"n e\" x=\"1\" y=\"2.25\">a&lt;b</text>");

@@ -36,12 +36,16 @@ struct placing {
   }
   score place() const {
     list<voice_spread> spreads;
-    for (const mesh& each : on) spreads.push({each.split().data, each.split().context * each.split().tensor, sums_each});
-    return placed(seats, spreads, ranks, [this](std::int32_t v, std::int32_t replica, std::int32_t shard, std::int32_t stage) {
-      const mesh& own = on[static_cast<std::size_t>(v)];
-      const std::int32_t device = seats.place(seats.voices()[v], stage) - first_seat(static_cast<std::size_t>(v)), tensor = own.split().tensor;
-      return own.rank({device, replica, shard / tensor, shard % tensor});
-    });
+    for (const mesh& each : on)
+      spreads.push({each.split().data, each.split().context * each.split().tensor, sums_each});
+    return placed(seats, spreads, ranks,
+                  [this](std::int32_t v, std::int32_t replica, std::int32_t shard, std::int32_t stage) {
+                    const mesh& own = on[static_cast<std::size_t>(v)];
+                    const std::int32_t device = seats.place(seats.voices()[v], stage) -
+                                                first_seat(static_cast<std::size_t>(v)),
+                                       tensor = own.split().tensor;
+                    return own.rank({device, replica, shard / tensor, shard % tensor});
+                  });
   }
 };
 
@@ -53,7 +57,8 @@ mesh draw_mesh(laws::dice& roll, int stages, int ranks, bool cut) {
     else if (const int ways = roll.between(1, 3); split.size() * ways <= ranks) *each = ways;
   std::vector<std::int32_t> all;
   for (int r = 0; r < ranks; ++r) all.push_back(r);
-  for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[static_cast<std::size_t>(roll.below(static_cast<motet::index>(i)))]);
+  for (std::size_t i = all.size(); i > 1; --i)
+    std::swap(all[i - 1], all[static_cast<std::size_t>(roll.below(static_cast<motet::index>(i)))]);
   list<std::int32_t> own;
   for (int i = 0; i < split.size(); ++i) own.push(all[static_cast<std::size_t>(i)]);
   return {split, own};
@@ -81,7 +86,8 @@ score draw_towers(laws::dice& roll, std::vector<int>& stages) {
     numbers.microbatches = groups * roll.between(1, 3);
     score one;
     // Some numbers do not fit some schedules.
-    if (!write_schedule(names[roll.below(7)], numbers, one).ok()) one = gpipe::write({numbers.stages, numbers.microbatches});
+    if (!write_schedule(names[roll.below(7)], numbers, one).ok())
+      one = gpipe::write({numbers.stages, numbers.microbatches});
     stages.push_back(numbers.stages);
     out = k == 0 ? one : beside(out, one);
   }
@@ -119,7 +125,8 @@ std::multiset<std::pair<int, int>> held_by_rank(const score& of, int rank) {
   return found;
 }
 
-// Where a rank of the result holds what a rank of the score did, both lists are the same, unless ranks compute together.
+// Where a rank of the result holds what a rank of the score did, both lists are the same, unless ranks
+// compute together.
 int check_whole_seats(const placing& from, const score& out) {
   int whole = 0;
   if (from.together()) return 0;
@@ -132,7 +139,8 @@ int check_whole_seats(const placing& from, const score& out) {
       for (int i = 0; i < out.end_of(r) - out.begin_of(r); ++i) {
         const cue a = out[out.begin_of(r) + i], b = from.seats[from.seats.begin_of(seat) + i];
         const bool join = a.what == op::join;
-        REQUIRE((a.what == b.what && a.microbatch == b.microbatch && a.aside == b.aside && (join || a.stage == b.stage)));
+        REQUIRE((a.what == b.what && a.microbatch == b.microbatch && a.aside == b.aside &&
+                 (join || a.stage == b.stage)));
         REQUIRE((join ? a.voice == b.voice : out.voices()[a.voice].module == b.voice));
       }
     }
@@ -198,7 +206,8 @@ TEST_CASE("replicas on ranks of their own are what replicate() writes") {
 }
 
 TEST_CASE("shards of a stage are voices with the same order") {
-  const placing from{gpipe::write({2, 3}), {mesh::from(0, degrees{.stages = 2, .context = 2, .tensor = 3})}, 12};
+  const placing from{
+      gpipe::write({2, 3}), {mesh::from(0, degrees{.stages = 2, .context = 2, .tensor = 3})}, 12};
   const score out = from.place();
   REQUIRE(out.voices().size() == 6);
   for (int k = 0; k < 6; ++k) {
@@ -248,7 +257,9 @@ TEST_CASE("compilers can place too") {
     list<voice_spread> spreads;
     spreads.push({1, 2});
     spreads.push({2, 1});
-    return prove(placed(seats, spreads, 4, [](int v, int replica, int shard, int stage) { return v == 0 ? 2 * stage + shard : 1 + replica; }));
+    return prove(placed(seats, spreads, 4, [](int v, int replica, int shard, int stage) {
+      return v == 0 ? 2 * stage + shard : 1 + replica;
+    }));
   };
   static_assert(proven().ok());
   CHECK(proven().ok());
@@ -260,23 +271,26 @@ TEST_CASE("equal times keep their order when sorted") {
   for (int i = 0; i < 100; ++i) all.push({roll.below(7), i});
   detail::sort_stably(all, [](const auto& a, const auto& b) { return a.first < b.first; });
   for (motet::index i = 1; i < all.size(); ++i)
-    CHECK((all[i - 1].first < all[i].first || (all[i - 1].first == all[i].first && all[i - 1].second < all[i].second)));
+    CHECK((all[i - 1].first < all[i].first ||
+           (all[i - 1].first == all[i].first && all[i - 1].second < all[i].second)));
 }
 
 TEST_CASE("one rank that stands for a group plays the group's order") {
-  // Two towers on the same device, the loss of one beside the computation: alone it copies the list, for a group it follows the order of time.
+  // Two towers on the same device, the loss of one beside the computation: alone it copies the list, for a
+  // group it follows the order of time.
   const score seats = batch_sync::write({{{1, 4, 2, -1, 1}, {1, 4, 2, -1, 1}}, 2});
   const auto on = [&](std::int32_t shards, bool together) {
     return placed(
-        seats, {{1, shards, false}, {1, shards, false}}, shards, [](std::int32_t, std::int32_t, std::int32_t shard, std::int32_t) { return shard; },
-        together);
+        seats, {{1, shards, false}, {1, shards, false}}, shards,
+        [](std::int32_t, std::int32_t, std::int32_t shard, std::int32_t) { return shard; }, together);
   };
   const auto order = [](const score& of) {
     std::vector<std::array<int, 4>> all;
     const int voices = static_cast<int>(of.voices().size()) / 2;
     for (std::int32_t i = of.begin_of(0); i < of.end_of(0); ++i) {
       const cue each = of[i];
-      all.push_back({static_cast<int>(each.what), each.what == op::join ? each.voice : each.voice / voices, each.microbatch, each.aside ? 1 : 0});
+      all.push_back({static_cast<int>(each.what), each.what == op::join ? each.voice : each.voice / voices,
+                     each.microbatch, each.aside ? 1 : 0});
     }
     return all;
   };

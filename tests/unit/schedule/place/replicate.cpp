@@ -20,7 +20,8 @@ TEST_CASE("copies on ranks of their own, of the same modules") {
       REQUIRE(three.end_of(2 * r + s) - three.begin_of(2 * r + s) == 6);
       for (int i = 0; i < 6; ++i) {
         const cue copy = three[three.begin_of(2 * r + s) + i], from = one[one.begin_of(s) + i];
-        CHECK((copy.what == from.what && copy.voice == r && copy.stage == from.stage && copy.microbatch == from.microbatch));
+        CHECK((copy.what == from.what && copy.voice == r && copy.stage == from.stage &&
+               copy.microbatch == from.microbatch));
       }
     }
   }
@@ -66,7 +67,8 @@ TEST_CASE("towers and their copies meet in one loss") {
 
 TEST_CASE("pairs stay pairs, and copies take as long as one") {
   const score from = laws::overlapped::write({3, 5});
-  const double one = laws::rehearse(from, {}).when.makespan, four = laws::rehearse(replicate(from, 4), {}).when.makespan;
+  const double one = laws::rehearse(from, {}).when.makespan,
+               four = laws::rehearse(replicate(from, 4), {}).when.makespan;
   CHECK(one == four);
   CHECK(check(compile(replicate(from, 4))).ok());
 }

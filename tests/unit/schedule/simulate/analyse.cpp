@@ -34,9 +34,11 @@ std::string path_of(const rehearsed& of) {
   std::string text;
   for (const std::int32_t i : of.found.critical_path) {
     const instruction& it = of.of.instructions[i];
-    if (it.what == op::optimizer_step || (is_transfer(it.what) && of.when.start[i] == of.when.finish[i])) continue;
+    if (it.what == op::optimizer_step || (is_transfer(it.what) && of.when.start[i] == of.when.finish[i]))
+      continue;
     if (!text.empty()) text += ' ';
-    text += is_transfer(it.what) ? std::string(name_of(it.what)) : std::string(1, laws::letters[static_cast<int>(it.what)]);
+    text += is_transfer(it.what) ? std::string(name_of(it.what))
+                                 : std::string(1, laws::letters[static_cast<int>(it.what)]);
     text += std::to_string(it.microbatch) + "/" + std::to_string(of.of.rank_of(i));
   }
   return text;
@@ -58,7 +60,8 @@ TEST_CASE("waiting for rows on their way") {
   const program of = compile(written(a_voice(2, 1), {"F0 B0", "F0 B0"}));
   cost_table costs = even_costs(of, {1, 2, 0, 0, 10, 5});
   costs.wires.inside = {.5, 10};
-  // Forward rows take 1 and fly .5, gradients .5 and .5: rank 1 computes from 2.5 to 5.5, rank 0 goes on at 6.5.
+  // Forward rows take 1 and fly .5, gradients .5 and .5: rank 1 computes from 2.5 to 5.5, rank 0 goes on at
+  // 6.5.
   const rehearsed buffered = rehearse(of, costs);
   CHECK(buffered.when.makespan == 8.5);
   check_rank(buffered, 0, {.busy = 3, .dependency = 4.5, .transfer = 1});
@@ -69,7 +72,8 @@ TEST_CASE("waiting for rows on their way") {
 }
 
 TEST_CASE("rows that wait for a link that others use are on their way") {
-  // Modules 0 and 1 from ranks 0 and 1 to 2 and 3, between two nodes; each second stage has some work before it.
+  // Modules 0 and 1 from ranks 0 and 1 to 2 and 3, between two nodes; each second stage has some work before
+  // it.
   score from;
   for (int k = 0; k < 4; ++k) {
     voice each = a_voice(k < 2 ? 2 : 1, 1);
@@ -201,8 +205,9 @@ TEST_CASE("the table of bubbles and peaks") {
   for (const row& each : rows) {
     const pipeline_shape p{each.stages, each.microbatches}, folded{each.stages, each.microbatches, 4};
     const auto run = [&](const score& of) { return rehearse(of, each.each); };
-    const rehearsed first = run(gpipe::write(p)), second = run(one_f_one_b::write(p)), two = run(interleaved::write(p)),
-                    four = run(interleaved::write(folded)), h1 = run(zb_h1::write(p)), h2 = run(zb_h2::write(p));
+    const rehearsed first = run(gpipe::write(p)), second = run(one_f_one_b::write(p)),
+                    two = run(interleaved::write(p)), four = run(interleaved::write(folded)),
+                    h1 = run(zb_h1::write(p)), h2 = run(zb_h2::write(p));
     for (int r = 0; r < each.stages; ++r) {
       CHECK(first.bubble(r) == doctest::Approx(each.usual));
       CHECK(second.bubble(r) == doctest::Approx(each.usual));
@@ -212,7 +217,8 @@ TEST_CASE("the table of bubbles and peaks") {
     }
     CHECK(h2.found.ranks[0].idle_inside() == doctest::Approx(each.h2));
     CHECK(first.most_live() == each.microbatches);
-    const double peaks[] = {second.most_live(), two.most_live(), four.most_live(), h1.most_live(), h2.most_live()};
+    const double peaks[] = {second.most_live(), two.most_live(), four.most_live(), h1.most_live(),
+                            h2.most_live()};
     for (int k = 0; k < 5; ++k) CHECK(peaks[k] == each.peaks[k]);
   }
 }

@@ -53,14 +53,16 @@ TEST_CASE("a simulated timeline gets the causes back that it had") {
     // So what is read from it is the same.
     const analysis a = analyse(of, costs, when), b = analyse(of, costs, found);
     CHECK(a.bubble_rate == b.bubble_rate);
-    for (motet::index r = 0; r < a.ranks.size(); ++r) CHECK(a.ranks[r].idle_inside() == doctest::Approx(b.ranks[r].idle_inside()));
+    for (motet::index r = 0; r < a.ranks.size(); ++r)
+      CHECK(a.ranks[r].idle_inside() == doctest::Approx(b.ranks[r].idle_inside()));
     CHECK(b.critical_path.size() > 0);
     CHECK(when.start[b.critical_path[0]] == 0);
   }
 }
 
 TEST_CASE("what came last is the cause") {
-  // Two ranks, one microbatch: forward 0, its message, forward 1, backward 1, its message, backward 0, updates.
+  // Two ranks, one microbatch: forward 0, its message, forward 1, backward 1, its message, backward 0,
+  // updates.
   const program of = compile(one_f_one_b::write({2, 1}));
   timeline when;
   REQUIRE(simulate(of, even_costs(of, {1, 1, 1}), when).ok());

@@ -53,7 +53,8 @@ TEST_CASE("a simulated run gives back the costs that it was made with") {
       const stage_cost &a = costs.stages[s], &b = found.stages[s];
       CHECK(b.forward == doctest::Approx(a.forward));
       CHECK(b.backward_input + b.backward_weight == doctest::Approx(a.backward_input + a.backward_weight));
-      CHECK(b.backward_input == doctest::Approx(splits ? a.backward_input : (a.backward_input + a.backward_weight) / 2));
+      CHECK(b.backward_input ==
+            doctest::Approx(splits ? a.backward_input : (a.backward_input + a.backward_weight) / 2));
       CHECK(found.updates[s] == doctest::Approx(costs.updates[s]));
     }
     REQUIRE(found.joins.size() == of.joins);
@@ -87,7 +88,8 @@ TEST_CASE("a join takes as long as its slowest member") {
   const program of = compile(batch_sync::write({{{1, 6, 2}, {1, 6, 2}}, 2}));
   timeline when = simulated(of, even_costs(of, {1, 1, 1}, 1));
   for (std::int32_t i = 0; i < of.instructions.size(); ++i)
-    if (of.instructions[i].what == op::join) when.finish[i] = when.start[i] + (of.rank_of(i) == 0 ? 0.5 : 2.0 + of.instructions[i].microbatch);
+    if (of.instructions[i].what == op::join)
+      when.finish[i] = when.start[i] + (of.rank_of(i) == 0 ? 0.5 : 2.0 + of.instructions[i].microbatch);
   CHECK(measured_costs(of, {when}).joins[0] == 3);
 }
 

@@ -24,15 +24,18 @@ std::string transfers(const rehearsed& of, int rank) {
   for (int i = of.of.starts[rank]; i < of.of.starts[rank + 1]; ++i) {
     const instruction& it = of.of.instructions[i];
     if (!is_transfer(it.what)) continue;
-    text << gap << (is_send(it.what) ? "send " : "receive ") << it.microbatch << '@' << of.when.start[i] << '-' << of.when.finish[i];
+    text << gap << (is_send(it.what) ? "send " : "receive ") << it.microbatch << '@' << of.when.start[i]
+         << '-' << of.when.finish[i];
     gap = ", ";
   }
   return text.str();
 }
 std::string times(const rehearsed& of, int rank) { return laws::times_of(of.of, of.when, rank); }
 
-// One frozen module for each (from, to): a forward of `times[k]` on the one rank, and one on the other. Nothing but messages matters here.
-rehearsed couriers(int ranks, const std::vector<std::array<int, 2>>& ways, const std::vector<double>& times, const network& wires, delivery how) {
+// One frozen module for each (from, to): a forward of `times[k]` on the one rank, and one on the other.
+// Nothing but messages matters here.
+rehearsed couriers(int ranks, const std::vector<std::array<int, 2>>& ways, const std::vector<double>& times,
+                   const network& wires, delivery how) {
   score from;
   for (const auto& way : ways) {
     voice each = a_voice(2, 1);
@@ -44,11 +47,13 @@ rehearsed couriers(int ranks, const std::vector<std::array<int, 2>>& ways, const
     from.rank();
     for (int stage = 0; stage < 2; ++stage)
       for (int k = 0; k < from.voices().size(); ++k)
-        if (ways[static_cast<std::size_t>(k)][static_cast<std::size_t>(stage)] == r) from.play(op::forward, k, stage, 0);
+        if (ways[static_cast<std::size_t>(k)][static_cast<std::size_t>(stage)] == r)
+          from.play(op::forward, k, stage, 0);
   }
   const program of = compile(from);
   cost_table costs = even_costs(of, {1, 0, 0, 0, 10});
-  for (std::size_t k = 0; k < times.size(); ++k) costs.stages[static_cast<motet::index>(2 * k)].forward = times[k];
+  for (std::size_t k = 0; k < times.size(); ++k)
+    costs.stages[static_cast<motet::index>(2 * k)].forward = times[k];
   costs.wires = wires;
   return rehearse(of, costs, how);
 }
@@ -67,7 +72,8 @@ TEST_CASE("latency and bandwidth of one message") {
     CHECK(times(*each, 1) == "F0@3.5 B0@4.5");
     CHECK(each->when.makespan == 10);
   }
-  // Buffered, the send is over when the rows have left; with a rendezvous both ends are busy until they are there.
+  // Buffered, the send is over when the rows have left; with a rendezvous both ends are busy until they are
+  // there.
   CHECK(transfers(buffered, 0) == "send 0@1-3, receive 0@8-8");
   CHECK(transfers(buffered, 1) == "receive 0@3.5-3.5, send 0@6.5-7.5");
   CHECK(transfers(meeting, 0) == "send 0@1-3.5, receive 0@6.5-8");
@@ -78,10 +84,12 @@ TEST_CASE("messages of a channel leave one behind the other") {
   const program of = compile(written(a_voice(2, 3), {"F0 F1 F2 B0 B1 B2", "F0 F1 F2 B0 B1 B2"}));
   cost_table costs = even_costs(of, {1, 1, 0, 0, 10, 0});
   costs.wires.inside = {.5, 5};
-  CHECK(transfers(rehearse(of, costs), 0) == "send 0@1-3, send 1@3-5, send 2@5-7, receive 0@10-10, receive 1@11-11, receive 2@12-12");
+  CHECK(transfers(rehearse(of, costs), 0) ==
+        "send 0@1-3, send 1@3-5, send 2@5-7, receive 0@10-10, receive 1@11-11, receive 2@12-12");
   CHECK(times(rehearse(of, costs), 1) == "F0@3.5 F1@5.5 F2@7.5 B0@8.5 B1@9.5 B2@10.5");
   // A rendezvous also waits for the latency before the next one.
-  CHECK(transfers(rehearse(of, costs, delivery::rendezvous), 0).substr(0, 40) == "send 0@1-3.5, send 1@3.5-6, send 2@6-8.5");
+  CHECK(transfers(rehearse(of, costs, delivery::rendezvous), 0).substr(0, 40) ==
+        "send 0@1-3.5, send 1@3.5-6, send 2@6-8.5");
 }
 
 TEST_CASE("a rendezvous waits for a receiver that comes late") {
@@ -140,7 +148,8 @@ TEST_CASE("and its way in; other ways are free") {
 }
 
 TEST_CASE("a shared link is given by time, whichever end of a rendezvous comes last") {
-  // Module 0 goes from rank 0 to rank 2, module 1 from rank 1 to rank 3; rank 2 has another module's work first, in its only queue.
+  // Module 0 goes from rank 0 to rank 2, module 1 from rank 1 to rank 3; rank 2 has another module's work
+  // first, in its only queue.
   score from;
   for (int k = 0; k < 3; ++k) {
     voice each = a_voice(k < 2 ? 2 : 1, 1);
@@ -148,7 +157,8 @@ TEST_CASE("a shared link is given by time, whichever end of a rendezvous comes l
     each.learns = false;
     from.add(each, [&](int stage) { return k < 2 ? 2 * stage + k : 2; });
   }
-  for (const std::vector<std::array<int, 2>>& order : {std::vector<std::array<int, 2>>{{0, 0}}, {{1, 0}}, {{2, 0}, {0, 1}}, {{1, 1}}}) {
+  for (const std::vector<std::array<int, 2>>& order :
+       {std::vector<std::array<int, 2>>{{0, 0}}, {{1, 0}}, {{2, 0}, {0, 1}}, {{1, 1}}}) {
     from.rank();
     for (const auto& [v, stage] : order) from.play(op::forward, v, stage, 0);
   }
@@ -205,7 +215,9 @@ TEST_CASE("lanes beside the computation: loads, copies, gathered parameters") {
   program of = compile(written(a_voice(1, 2), {"F0 F1 B0 B1"}));
   const list<instruction> plain = of.instructions;
   of.instructions.clear();
-  const auto put = [&](op what, int in, int microbatch) { of.instructions.push({what, static_cast<std::uint8_t>(in), false, 0, 0, microbatch, -1}); };
+  const auto put = [&](op what, int in, int microbatch) {
+    of.instructions.push({what, static_cast<std::uint8_t>(in), false, 0, 0, microbatch, -1});
+  };
   put(op::gather_parameters, lane::reduce, -1);
   put(op::load, lane::copy, 0);
   of.instructions.push(plain[0]);

@@ -15,7 +15,9 @@ using laws::rehearsed;
 namespace {
 
 constexpr batch_sync::shape one_tower{.towers = {{.stages = 4, .microbatches = 8, .group = 4, .stash = 2}}},
-    two_towers{.towers = {{.stages = 4, .microbatches = 12, .group = 4}, {.stages = 2, .microbatches = 6, .group = 2, .ahead = 1}}, .count = 2};
+    two_towers{.towers = {{.stages = 4, .microbatches = 12, .group = 4},
+                          {.stages = 2, .microbatches = 6, .group = 2, .ahead = 1}},
+               .count = 2};
 static_assert(proven_by_compiler<batch_sync, one_tower> && proven_by_compiler<batch_sync, two_towers>);
 
 batch_sync::shape single(int stages, int microbatches, int group, int stash = -1, int ahead = 0) {
@@ -31,7 +33,8 @@ rehearsed paper(const batch_sync::shape& shape, double sync = 1) { return run(sh
 std::string times(const rehearsed& of, int rank) { return laws::times_of(of.of, of.when, rank); }
 std::vector<double> numbers(const list<double>& of) { return {of.begin(), of.end()}; }
 
-// Flushes the pipeline after every `round` microbatches, with a loss for every `group` of them: what the paper's figure shows above its own.
+// Flushes the pipeline after every `round` microbatches, with a loss for every `group` of them: what the
+// paper's figure shows above its own.
 struct flushing {
   struct shape {
     int stages, microbatches, group, round;
@@ -65,14 +68,18 @@ TEST_CASE("figure 6 of the paper, slot by slot") {
   CHECK(figure.when.makespan == 61);
   CHECK(numbers(figure.found.joined) == std::vector<double>{8, 21, 34, 47});
   const std::string rows[] = {
-      "F1-7@0 B1@14 F8@16 B2@17 F9@19 B3@20 F10@22 B4@23 F11@25 B5@27 F12@29 B6@30 F13@32 B7@33 F14@35 B8@36 F15@38 B9@40 F16@42 B10@43 B11@46 "
+      "F1-7@0 B1@14 F8@16 B2@17 F9@19 B3@20 F10@22 B4@23 F11@25 B5@27 F12@29 B6@30 F13@32 B7@33 F14@35 B8@36 "
+      "F15@38 B9@40 F16@42 B10@43 B11@46 "
       "B12@49 "
       "B13@53 B14@55 B15@57 B16@59",
-      "F1-6@1 B1@12 F7@14 B2@15 F8@17 B3@18 F9@20 B4@21 F10@23 B5@25 F11@27 B6@28 F12@30 B7@31 F13@33 B8@34 F14@36 B9@38 F15@40 B10@41 F16@43 B11@44 "
+      "F1-6@1 B1@12 F7@14 B2@15 F8@17 B3@18 F9@20 B4@21 F10@23 B5@25 F11@27 B6@28 F12@30 B7@31 F13@33 B8@34 "
+      "F14@36 B9@38 F15@40 B10@41 F16@43 B11@44 "
       "B12@47 B13@51 B14@53 B15@55 B16@57",
-      "F1-5@2 B1@10 F6@12 B2@13 F7@15 B3@16 F8@18 B4@19 F9@21 B5@23 F10@25 B6@26 F11@28 B7@29 F12@31 B8@32 F13@34 B9@36 F14@38 B10@39 F15@41 B11@42 "
+      "F1-5@2 B1@10 F6@12 B2@13 F7@15 B3@16 F8@18 B4@19 F9@21 B5@23 F10@25 B6@26 F11@28 B7@29 F12@31 B8@32 "
+      "F13@34 B9@36 F14@38 B10@39 F15@41 B11@42 "
       "F16@44 B12@45 B13@49 B14@51 B15@53 B16@55",
-      "F1-4@3 S1@7 B1@8 F5@10 B2@11 F6@13 B3@14 F7@16 B4@17 F8@19 S2@20 B5@21 F9@23 B6@24 F10@26 B7@27 F11@29 B8@30 F12@32 S3@33 B9@34 F13@36 B10@37 "
+      "F1-4@3 S1@7 B1@8 F5@10 B2@11 F6@13 B3@14 F7@16 B4@17 F8@19 S2@20 B5@21 F9@23 B6@24 F10@26 B7@27 "
+      "F11@29 B8@30 F12@32 S3@33 B9@34 F13@36 B10@37 "
       "F14@39 B11@40 F15@42 B12@43 F16@45 S4@46 B13@47 B14@49 B15@51 B16@53"};
   for (int r = 0; r < 4; ++r) CHECK(times(figure, r) == from_paper(rows[r]));
   for (int r = 0; r < 4; ++r) CHECK(figure.found.peak_live[r] == 7 - r);
@@ -83,28 +90,33 @@ TEST_CASE("the upper half of figure 6: twice as long microbatches, flushed after
   REQUIRE(prove(order).ok());
   const rehearsed figure = laws::rehearse(order, {2, 4, 0}, 1);
   CHECK(figure.when.makespan == 88);
-  CHECK(times(figure, 3) == "F0@6 F1@8 S0@10 F2@11 F3@13 S1@15 B0@16 B1@20 B2@24 B3@28 F4@50 F5@52 S2@54 F6@55 F7@57 S3@59 B4@60 B5@64 B6@68 B7@72");
+  CHECK(times(figure, 3) ==
+        "F0@6 F1@8 S0@10 F2@11 F3@13 S1@15 B0@16 B1@20 B2@24 B3@28 F4@50 F5@52 S2@54 F6@55 F7@57 S3@59 B4@60 "
+        "B5@64 B6@68 B7@72");
   // Flushed for each loss: n((G+P-1)(F+B)+S).
   for (int group = 1; group <= 4; ++group)
     for (int n = 1; n <= 3; ++n)
-      CHECK(laws::rehearse(flushing::write({4, n * group, group, group}), {1, 2, 0}, 1).when.makespan == n * ((group + 3) * 3 + 1));
+      CHECK(laws::rehearse(flushing::write({4, n * group, group, group}), {1, 2, 0}, 1).when.makespan ==
+            n * ((group + 3) * 3 + 1));
 }
 
 TEST_CASE("4 stages, 8 microbatches, groups of 4: lists and start times") {
   const rehearsed whole = paper(single(4, 8, 4));
   CHECK(whole.when.makespan == 35);
-  const std::string rows[] = {"F1-7@0 B1@14 F8@16 B2@17 B3@20 B4@23 B5@27 B6@29 B7@31 B8@33",
-                              "F1-6@1 B1@12 F7@14 B2@15 F8@17 B3@18 B4@21 B5@25 B6@27 B7@29 B8@31",
-                              "F1-5@2 B1@10 F6@12 B2@13 F7@15 B3@16 F8@18 B4@19 B5@23 B6@25 B7@27 B8@29",
-                              "F1-4@3 S1@7 B1@8 F5@10 B2@11 F6@13 B3@14 F7@16 B4@17 F8@19 S2@20 B5@21 B6@23 B7@25 B8@27"};
+  const std::string rows[] = {
+      "F1-7@0 B1@14 F8@16 B2@17 B3@20 B4@23 B5@27 B6@29 B7@31 B8@33",
+      "F1-6@1 B1@12 F7@14 B2@15 F8@17 B3@18 B4@21 B5@25 B6@27 B7@29 B8@31",
+      "F1-5@2 B1@10 F6@12 B2@13 F7@15 B3@16 F8@18 B4@19 B5@23 B6@25 B7@27 B8@29",
+      "F1-4@3 S1@7 B1@8 F5@10 B2@11 F6@13 B3@14 F7@16 B4@17 F8@19 S2@20 B5@21 B6@23 B7@25 B8@27"};
   for (int r = 0; r < 4; ++r) CHECK(times(whole, r) == from_paper(rows[r]));
   for (int r = 0; r < 4; ++r) CHECK(whole.found.peak_live[r] == 7 - r);
 
   const rehearsed half = paper(single(4, 8, 4, 2));
   CHECK(half.when.makespan == 39);
-  const std::string orders[] = {
-      "f1 f2 F3 F4 R1 f5 R2 f6 F7 B1 F8 R5 B2 R6 B3 B4 B5 B6 B7 B8", "f1 f2 F3 F4 R1 f5 R2 f6 B1 F7 B2 F8 R5 B3 R6 B4 B5 B6 B7 B8",
-      "f1 f2 F3 F4 R1 f5 R2 B1 f6 B2 F7 B3 F8 R5 B4 R6 B5 B6 B7 B8", "f1 f2 F3 F4 S1 R1 B1 f5 R2 B2 f6 B3 F7 B4 F8 S2 R5 B5 R6 B6 B7 B8"};
+  const std::string orders[] = {"f1 f2 F3 F4 R1 f5 R2 f6 F7 B1 F8 R5 B2 R6 B3 B4 B5 B6 B7 B8",
+                                "f1 f2 F3 F4 R1 f5 R2 f6 B1 F7 B2 F8 R5 B3 R6 B4 B5 B6 B7 B8",
+                                "f1 f2 F3 F4 R1 f5 R2 B1 f6 B2 F7 B3 F8 R5 B4 R6 B5 B6 B7 B8",
+                                "f1 f2 F3 F4 S1 R1 B1 f5 R2 B2 f6 B3 F7 B4 F8 S2 R5 B5 R6 B6 B7 B8"};
   for (int r = 0; r < 4; ++r) CHECK(laws::order_of(score_of(half.of), r) == from_paper(orders[r]));
   for (int r = 0; r < 4; ++r) CHECK(half.found.peak_live[r] == 6 - r);
 
@@ -119,7 +131,8 @@ TEST_CASE("groups of one are 1F1B") {
       const score made = batch_sync::write(single(stages, m, 1)), usual = one_f_one_b::write({stages, m});
       for (int d = 0; d < stages; ++d) {
         std::string order = laws::order_of(made, d);
-        for (std::size_t at; (at = order.find('S')) != order.npos;) order.erase(at, order.find(' ', at) + 1 - at);
+        for (std::size_t at; (at = order.find('S')) != order.npos;)
+          order.erase(at, order.find(' ', at) + 1 - at);
         CHECK(order == laws::order_of(usual, d));
       }
       const rehearsed found = paper(single(stages, m, 1), 0);
@@ -135,15 +148,19 @@ TEST_CASE("one tower, over the whole grid: T = m(F+B) + n(G-h)F + (P-1)(F+B) + n
     for (int group = 1; group <= 12; ++group) {
       for (int n = 1; n <= 5; ++n) {
         int turn = stages + group + n;
-        for (int stash = group; stash >= 0; stash -= stash == group && group > 3 ? group / 3 : group > 6 ? 3 : 1) {
+        for (int stash = group; stash >= 0; stash -= stash == group && group > 3 ? group / 3
+                                                     : group > 6                 ? 3
+                                                                                 : 1) {
           const int m = n * group;
           for (const double sync : {0., .5, 1., 3.}) {
             // Every loss time with everything kept; with less, in turn.
             if (stash < group && ++turn % 4 != 0) continue;
             const rehearsed found = paper(single(stages, m, group, stash), sync);
             const double wanted = m * 3 + n * (group - stash) + (stages - 1) * 3 + n * sync;
-            CHECK_MESSAGE(found.when.makespan == wanted, stages << ' ' << group << ' ' << n << ' ' << stash << ' ' << sync);
-            for (int d = 0; d < stages; ++d) CHECK(found.found.peak_live[d] == std::min({stash + stages - d, group + stages - 1 - d, m}));
+            CHECK_MESSAGE(found.when.makespan == wanted,
+                          stages << ' ' << group << ' ' << n << ' ' << stash << ' ' << sync);
+            for (int d = 0; d < stages; ++d)
+              CHECK(found.found.peak_live[d] == std::min({stash + stages - d, group + stages - 1 - d, m}));
             ++cases;
           }
         }
@@ -167,9 +184,11 @@ TEST_CASE("a loss that is hidden behind forwards") {
             const int m = n * group;
             const auto exposed = [&](double hidden) { return std::max(0., sync - hidden); };
             const rehearsed found = paper(single(stages, m, group, -1, ahead), sync);
-            CHECK_MESSAGE(found.when.makespan == (m + stages - 1) * 3 + exposed(ahead) + (n - 2) * exposed(ahead * 3) + exposed(ahead * 2),
+            CHECK_MESSAGE(found.when.makespan == (m + stages - 1) * 3 + exposed(ahead) +
+                                                     (n - 2) * exposed(ahead * 3) + exposed(ahead * 2),
                           stages << ' ' << group << ' ' << n << ' ' << ahead << ' ' << sync);
-            for (int d = 0; d < stages; ++d) CHECK(found.found.peak_live[d] == least(m, group + stages - 1 - d + ahead));
+            for (int d = 0; d < stages; ++d)
+              CHECK(found.found.peak_live[d] == least(m, group + stages - 1 - d + ahead));
             ++cases;
           }
         }
@@ -190,7 +209,8 @@ rehearsed joint(const batch_sync::shape& shape, const std::vector<tower_times>& 
   cost_table costs = even_costs(of, {}, sync);
   for (const voice& each : of.voices)
     for (int s = 0; s < each.stages; ++s)
-      costs.stages[each.first_place + s] = {times[static_cast<std::size_t>(each.module)].f, times[static_cast<std::size_t>(each.module)].b, 0};
+      costs.stages[each.first_place + s] = {times[static_cast<std::size_t>(each.module)].f,
+                                            times[static_cast<std::size_t>(each.module)].b, 0};
   return laws::rehearse(of, costs);
 }
 void check_joint(laws::dice& draw, bool keep_all) {
@@ -201,7 +221,8 @@ void check_joint(laws::dice& draw, bool keep_all) {
   std::vector<tower_times> times;
   double lead = 0, between = 0, drain = 0;
   for (int k = 0; k < shape.count; ++k) {
-    const int stages = draw.between(1, 5), group = draw.between(1, 5), stash = keep_all ? group : draw.between(0, group);
+    const int stages = draw.between(1, 5), group = draw.between(1, 5),
+              stash = keep_all ? group : draw.between(0, group);
     shape.towers[k] = {stages, n * group, group, stash};
     const double f = draw.between(1, 12) / 4.0, b = draw.between(0, 16) / 4.0;
     times.push_back({f, b});
@@ -232,14 +253,16 @@ TEST_CASE("laws") {
     const int n = draw.between(1, 3);
     std::vector<int> bounds;
     for (int t = 0; t < shape.count; ++t) {
-      const int stages = draw.between(1, 3), group = draw.between(1, 3), stash = draw.between(0, group), ahead = draw.below(3);
+      const int stages = draw.between(1, 3), group = draw.between(1, 3), stash = draw.between(0, group),
+                ahead = draw.below(3);
       shape.towers[t] = {stages, n * group, group, stash, ahead};
       shape.towers[t].joins = k % 3 != 0 || t == 0;
       const int whole = shape.towers[t].whole_group(), all = n * group;
       shape.towers[t].stash = least(stash, whole);
       for (int d = 0; d < stages; ++d) bounds.push_back(least(all, whole + stages - 1 - d + ahead));
     }
-    laws::check_schedule<batch_sync>(shape, static_cast<std::uint64_t>(k), [&](int place) { return bounds[static_cast<std::size_t>(place)]; });
+    laws::check_schedule<batch_sync>(shape, static_cast<std::uint64_t>(k),
+                                     [&](int place) { return bounds[static_cast<std::size_t>(place)]; });
   }
 }
 
@@ -263,7 +286,8 @@ TEST_CASE("a tower with losses of its own waits for nobody") {
 }
 
 TEST_CASE("numbers that make no towers") {
-  const auto told = [](batch_sync::shape shape, reason why, motet::index where, motet::index got, motet::index wanted) {
+  const auto told = [](batch_sync::shape shape, reason why, motet::index where, motet::index got,
+                       motet::index wanted) {
     const verdict found = batch_sync::check(shape);
     CHECK((found.why == why && found.where == where && found.got == got && found.wanted == wanted));
   };

@@ -17,15 +17,18 @@ TEST_CASE("laws") {
     for (const int microbatches : {2 * stages, 2 * stages + 1, 3 * stages + 2}) {
       CAPTURE(stages);
       CAPTURE(microbatches);
-      laws::check_schedule<dualpipe_v>({.stages = stages, .microbatches = microbatches}, 6, [&](int) { return 2 * stages; });
+      laws::check_schedule<dualpipe_v>({.stages = stages, .microbatches = microbatches}, 6,
+                                       [&](int) { return 2 * stages; });
     }
 }
 
 TEST_CASE("eight phases") {
   const score written = dualpipe_v::write({.stages = 2, .microbatches = 5});
   // Stages 0 and 3, then 1 and 2, where the V turns.
-  CHECK(laws::order_of(written, 0) == "F0 F1 F2 F0.3 I0.3 W0.3 F1.3 F3+ B1.3 F2.3+ B0 F4+ B2.3 F3.3+ B1 B3.3 F4.3+ B2 B4.3 I3 W3 I4 W4");
-  CHECK(laws::order_of(written, 1) == "F0 F0.2 F1 F1.2 F2 B0.2 F2.2+ B0 F3+ B1.2 F3.2+ B1 F4+ B2.2 F4.2+ B2 B3.2 B3 I4.2 I4 W4.2 W4");
+  CHECK(laws::order_of(written, 0) ==
+        "F0 F1 F2 F0.3 I0.3 W0.3 F1.3 F3+ B1.3 F2.3+ B0 F4+ B2.3 F3.3+ B1 B3.3 F4.3+ B2 B4.3 I3 W3 I4 W4");
+  CHECK(laws::order_of(written, 1) ==
+        "F0 F0.2 F1 F1.2 F2 B0.2 F2.2+ B0 F3+ B1.2 F3.2+ B1 F4+ B2.2 F4.2+ B2 B3.2 B3 I4.2 I4 W4.2 W4");
 }
 
 TEST_CASE("the published bubble and memory") {
@@ -44,7 +47,8 @@ TEST_CASE("the published bubble and memory") {
       const program made = compile(written);
       for (const delivery how : {delivery::buffered, delivery::rendezvous}) REQUIRE(check(made, how).ok());
       for (const row& each : rows) {
-        cost_table costs = even_costs(made, {2 * each.chunk.forward, 2 * each.chunk.backward_input, 2 * each.chunk.backward_weight});
+        cost_table costs = even_costs(
+            made, {2 * each.chunk.forward, 2 * each.chunk.backward_input, 2 * each.chunk.backward_weight});
         costs.overlapped = 2 * each.overlapped;
         timeline when;
         REQUIRE(simulate(made, costs, when).ok());

@@ -24,11 +24,13 @@ int peak_of(const score& of, int rank) {
   return peak;
 }
 
-// Where a device of a row waits, nothing that it could do is there: no input part at all, no forward while there is room. (In turn it may wait.)
+// Where a device of a row waits, nothing that it could do is there: no input part at all, no forward while
+// there is room. (In turn it may wait.)
 void check_busy(const score& of, const list<step_times>& times, const list<int>& room) {
   const program made = compile(of, {.update = false});
   cost_table costs;
-  for (const step_times& own : times) costs.stages.push({double(own.forward), double(own.backward_input), double(own.backward_weight)});
+  for (const step_times& own : times)
+    costs.stages.push({double(own.forward), double(own.backward_input), double(own.backward_weight)});
   costs.wires.inside.latency = times[0].transfer;
   timeline when;
   REQUIRE(simulate(made, costs, when).ok());
@@ -37,11 +39,14 @@ void check_busy(const score& of, const list<step_times>& times, const list<int>&
   std::vector<double> forwards(known), backwards(known);
   for (motet::index i = 0; i < made.instructions.size(); ++i) {
     const instruction& it = made.instructions[i];
-    if (it.what == op::forward) forwards[static_cast<std::size_t>(sings.cell(it.stage, it.microbatch))] = when.finish[i];
-    if (it.what == op::backward_input) backwards[static_cast<std::size_t>(sings.cell(it.stage, it.microbatch))] = when.finish[i];
+    if (it.what == op::forward)
+      forwards[static_cast<std::size_t>(sings.cell(it.stage, it.microbatch))] = when.finish[i];
+    if (it.what == op::backward_input)
+      backwards[static_cast<std::size_t>(sings.cell(it.stage, it.microbatch))] = when.finish[i];
   }
   const auto there = [&](const cue& it) {
-    const auto cell = static_cast<std::size_t>(sings.cell(it.stage, it.microbatch)), row = static_cast<std::size_t>(sings.microbatches);
+    const auto cell = static_cast<std::size_t>(sings.cell(it.stage, it.microbatch)),
+               row = static_cast<std::size_t>(sings.microbatches);
     if (is_forward(it.what)) return it.stage == 0 ? 0 : forwards[cell - row] + times[0].transfer;
     return it.stage + 1 == sings.stages ? forwards[cell] : backwards[cell + row] + times[0].transfer;
   };
@@ -55,12 +60,16 @@ void check_busy(const score& of, const list<step_times>& times, const list<int>&
       if (begins > now) {
         ++gaps;
         for (int later = i; later < of.end_of(r); ++later) {
-          if (of[later].what == op::backward_weight || (is_forward(of[later].what) && live == room[r])) continue;
-          CHECK_MESSAGE(there(of[later]) >= begins, "rank " << r << " waits from " << now << " to " << begins);
+          if (of[later].what == op::backward_weight || (is_forward(of[later].what) && live == room[r]))
+            continue;
+          CHECK_MESSAGE(there(of[later]) >= begins,
+                        "rank " << r << " waits from " << now << " to " << begins);
         }
       }
       const step_times& own = times[r];
-      now = begins + (is_forward(next.what) ? own.forward : next.what == op::backward_input ? own.backward_input : own.backward_weight);
+      now = begins + (is_forward(next.what)             ? own.forward
+                      : next.what == op::backward_input ? own.backward_input
+                                                        : own.backward_weight);
       live += live_change(next.what);
     }
   }
@@ -117,7 +126,8 @@ TEST_CASE("the shortest of all habits is as long as measure says") {
   const list<int> room(4, 5);
   shortest_score best;
   offer_greedy(best, shape, 1, times, room);
-  for (const greedy_habits& each : all_habits) CHECK_FALSE(measure(write_greedy(shape, 1, times, room, each), times) < best.length);
+  for (const greedy_habits& each : all_habits)
+    CHECK_FALSE(measure(write_greedy(shape, 1, times, room, each), times) < best.length);
   CHECK_FALSE(measure(best.order, times) < best.length);
 }
 
@@ -125,7 +135,8 @@ TEST_CASE("times of transfers are heeded, or left out") {
   const list<step_times> times(8, {10, 12, 8, 2});
   const pipeline_shape shape{.stages = 8, .microbatches = 24};
   const auto idle = [&](greedy_habits habits) {
-    return measure(write_greedy(shape, 2, times, list<int>(8, 16), habits), times).longest_device - 2 * 24 * (10 + 12 + 8);
+    return measure(write_greedy(shape, 2, times, list<int>(8, 16), habits), times).longest_device -
+           2 * 24 * (10 + 12 + 8);
   };
   CHECK(idle({.in_turn = true}) == 286);
   CHECK(idle({.in_turn = true, .blind = true}) == 216);

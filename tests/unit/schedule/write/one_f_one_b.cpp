@@ -25,7 +25,8 @@ TEST_CASE("laws") {
   laws::dice draw(31);
   for (int k = 0; k < 20; ++k) {
     const pipeline_shape p{draw.between(1, 5), draw.between(1, 7)};
-    laws::check_schedule<one_f_one_b>(p, static_cast<std::uint64_t>(k), [&](int place) { return least(p.microbatches, p.stages - place); });
+    laws::check_schedule<one_f_one_b>(p, static_cast<std::uint64_t>(k),
+                                      [&](int place) { return least(p.microbatches, p.stages - place); });
   }
 }
 
@@ -43,7 +44,9 @@ TEST_CASE("the bubble is (P-1)(F+B+W), and device d keeps P-d") {
   }
 }
 
-TEST_CASE("stages of unequal times: sum(f+b) + (m-1)(max f + max b) is not exceeded, and met when the last stage is the slowest") {
+TEST_CASE(
+    "stages of unequal times: sum(f+b) + (m-1)(max f + max b) is not exceeded, and met when the last stage "
+    "is the slowest") {
   laws::dice draw(33);
   int close = 0;
   const int count = 2000;
@@ -63,7 +66,8 @@ TEST_CASE("stages of unequal times: sum(f+b) + (m-1)(max f + max b) is not excee
       through += most_f - last.forward + most_b - last.backward_input;
       last = {most_f, most_b, 0};
     }
-    const double time = laws::makespan_of(of, costs), bound = through + (p.microbatches - 1) * (most_f + most_b);
+    const double time = laws::makespan_of(of, costs),
+                 bound = through + (p.microbatches - 1) * (most_f + most_b);
     CHECK(time <= bound);
     if (k % 4 == 0) CHECK(time == bound);
     CHECK(bound <= 1.4 * time);

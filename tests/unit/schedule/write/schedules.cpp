@@ -8,7 +8,8 @@ using namespace motet;
 
 TEST_CASE("every schedule is found by its name and writes what it is") {
   const std::string names = schedule_names();
-  for (const char* name : {"gpipe", "1f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "v_half", "v_min", "zb_auto", "dualpipe_v", "batch_sync"}) {
+  for (const char* name : {"gpipe", "1f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "v_half", "v_min",
+                           "zb_auto", "dualpipe_v", "batch_sync"}) {
     CAPTURE(name);
     CHECK((", " + names + ",").find(", " + std::string(name) + ",") != std::string::npos);
     CHECK(is_schedule(name));
@@ -17,25 +18,31 @@ TEST_CASE("every schedule is found by its name and writes what it is") {
     CHECK(prove(order).ok());
   }
   CHECK_FALSE(is_schedule("2f2b"));
-  CHECK(write_schedule("1f1b", {.stages = 3, .microbatches = 5}).codes() == one_f_one_b::write({.stages = 3, .microbatches = 5}).codes());
+  CHECK(write_schedule("1f1b", {.stages = 3, .microbatches = 5}).codes() ==
+        one_f_one_b::write({.stages = 3, .microbatches = 5}).codes());
   CHECK(write_schedule("interleaved", {.chunks = 3}).voices()[0].stages == 12);
   CHECK(write_schedule("gpipe", {.memory = 8}).ranks() == 4);
-  CHECK(write_schedule("zb_auto", {.memory = 2}).codes() == zb_auto::write({.stages = 4, .microbatches = 8, .memory = 2}).codes());
+  CHECK(write_schedule("zb_auto", {.memory = 2}).codes() ==
+        zb_auto::write({.stages = 4, .microbatches = 8, .memory = 2}).codes());
   const step_times slow{.forward = 5, .backward_input = 6, .backward_weight = 4};
-  CHECK(write_schedule("zb_v", {.times = slow}).codes() == zb_v::write({.stages = 4, .microbatches = 8}, slow).codes());
+  CHECK(write_schedule("zb_v", {.times = slow}).codes() ==
+        zb_v::write({.stages = 4, .microbatches = 8}, slow).codes());
 }
 
 TEST_CASE("one tower from the plain numbers, several from a list") {
   const tower_shape tower{.stages = 2, .microbatches = 8, .group = 4, .stash = 2, .ahead = 1};
-  const score one = write_schedule("batch_sync", {.stages = 2, .microbatches = 8, .group = 4, .stash = 2, .ahead = 1});
+  const score one =
+      write_schedule("batch_sync", {.stages = 2, .microbatches = 8, .group = 4, .stash = 2, .ahead = 1});
   CHECK(one.codes() == write_schedule("batch_sync", {.towers = {tower}}).codes());
-  const score two = write_schedule("batch_sync", {.towers = {tower, {.stages = 3, .microbatches = 6, .group = 3}}});
+  const score two =
+      write_schedule("batch_sync", {.towers = {tower, {.stages = 3, .microbatches = 6, .group = 3}}});
   CHECK(two.ranks() == 5);
   CHECK(two.voices().size() == 2);
 }
 
 TEST_CASE("refusals name the schedule, what was got and wanted") {
-  const auto refused = [](const char* name, const schedule_options& options, const char* code, const char* part) {
+  const auto refused = [](const char* name, const schedule_options& options, const char* code,
+                          const char* part) {
     try {
       write_schedule(name, options);
       FAIL("was written: " << name);

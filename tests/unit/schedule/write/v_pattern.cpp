@@ -10,7 +10,8 @@ using namespace motet;
 
 static_assert(proven_by_compiler<v_half, pipeline_shape{4, 8}>);
 static_assert(proven_by_compiler<v_min, pipeline_shape{4, 8}>);
-static_assert(proven<v_half, pipeline_shape{64, 512}> && !proven_by_compiler<v_half, pipeline_shape{64, 512}>);
+static_assert(proven<v_half, pipeline_shape{64, 512}> &&
+              !proven_by_compiler<v_half, pipeline_shape{64, 512}>);
 
 namespace {
 
@@ -54,7 +55,8 @@ TEST_CASE("half the memory and half the bubble of 1F1B, or a third and two third
       CHECK(run(half).kept <= stages / 2 + 1);
       CHECK(run(third).kept <= (stages + 1) / 3 + 1);
       if (microbatches < stages) continue;
-      const int busy = 6 * microbatches, classic = 6 * (stages - 1);  // bubble of 1F1B, in times of a chunk's part
+      // bubble of 1F1B, in times of a chunk's part
+      const int busy = 6 * microbatches, classic = 6 * (stages - 1);
       CHECK(run(half).makespan - busy <= classic / 2);
       CHECK(run(third).makespan - busy <= classic * 2 / 3 + 1);
     }

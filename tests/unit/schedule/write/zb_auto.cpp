@@ -9,14 +9,18 @@
 using namespace motet;
 
 static_assert(proven_by_compiler<zb_auto, pipeline_shape{4, 8}>);
-static_assert(proven_by_compiler<tuned<zb_auto, step_times{.forward = 10, .backward_input = 12, .backward_weight = 8, .transfer = 1}>,
-                                 pipeline_shape{.stages = 4, .microbatches = 8, .memory = 5}>);
-static_assert(proven<zb_auto, pipeline_shape{64, 512}> && !proven_by_compiler<zb_auto, pipeline_shape{64, 512}>);
+static_assert(
+    proven_by_compiler<
+        tuned<zb_auto, step_times{.forward = 10, .backward_input = 12, .backward_weight = 8, .transfer = 1}>,
+        pipeline_shape{.stages = 4, .microbatches = 8, .memory = 5}>);
+static_assert(proven<zb_auto, pipeline_shape{64, 512}> &&
+              !proven_by_compiler<zb_auto, pipeline_shape{64, 512}>);
 
 namespace {
 
-constexpr step_times many_times[] = {{1, 1, 1, 0},  {10, 12, 8, 0}, {10, 9, 11, 0}, {10, 20, 10, 0}, {10, 12, 8, 3}, {10, 10, 10, 5},
-                                     {7, 3, 11, 1}, {5, 15, 5, 0},  {10, 10, 0, 0}, {0, 1, 2, 0},    {12, 2, 7, 2}};
+constexpr step_times many_times[] = {{1, 1, 1, 0},   {10, 12, 8, 0},  {10, 9, 11, 0}, {10, 20, 10, 0},
+                                     {10, 12, 8, 3}, {10, 10, 10, 5}, {7, 3, 11, 1},  {5, 15, 5, 0},
+                                     {10, 10, 0, 0}, {0, 1, 2, 0},    {12, 2, 7, 2}};
 
 int peak_of(const score& of, int rank) {
   int live = 0, peak = 0;
@@ -54,7 +58,8 @@ TEST_CASE("never longer than zb_h1 or zb_h2 with their memory, and never over th
           for (int r = 0; r < stages && memory > 0; ++r) CHECK(peak_of(written, r) <= memory);
           if (memory < stages) continue;
           const score_length found = measure(written, times);
-          const score_length wanted = measure(memory < 2 * stages - 1 ? zb_h1::write(shape) : zb_h2::write(shape), times);
+          const score_length wanted =
+              measure(memory < 2 * stages - 1 ? zb_h1::write(shape) : zb_h2::write(shape), times);
           CHECK(found.longest_device <= wanted.longest_device);
           CHECK(found.makespan <= wanted.makespan);
         }
@@ -72,7 +77,8 @@ TEST_CASE("closed forms for equal times, and where it beats them") {
     CAPTURE(stages);
     const auto idle = [&](int memory, step_times each) {
       const pipeline_shape shape{.stages = stages, .microbatches = 3 * stages, .memory = memory};
-      return measure(zb_auto::write(shape, each), list<step_times>(stages, each)).longest_device - busy(3 * stages, each);
+      return measure(zb_auto::write(shape, each), list<step_times>(stages, each)).longest_device -
+             busy(3 * stages, each);
     };
     CHECK(idle(stages, {1, 1, 1}) == stages - 1);  // zb_h1: a third of the bubble of 1F1B
     CHECK(idle(0, {1, 1, 1}) == 0);                // zb_h2
@@ -83,16 +89,21 @@ TEST_CASE("closed forms for equal times, and where it beats them") {
   }
   // Forwards slow to come back: more memory than zb_h2 takes removes what is idle.
   const step_times slow{10, 20, 10};
-  const pipeline_shape shape{.stages = 4, .microbatches = 16}, tight{.stages = 4, .microbatches = 16, .memory = 7};
+  const pipeline_shape shape{.stages = 4, .microbatches = 16},
+      tight{.stages = 4, .microbatches = 16, .memory = 7};
   const list<step_times> times(4, slow);
   CHECK(zb_auto::likes(shape, slow) == 10);
-  CHECK(measure(zb_auto::write(shape, slow), times).longest_device < measure(zb_auto::write(tight, slow), times).longest_device);
+  CHECK(measure(zb_auto::write(shape, slow), times).longest_device <
+        measure(zb_auto::write(tight, slow), times).longest_device);
 }
 
 TEST_CASE("between and beyond the fixed orders") {
-  // Idle beyond the computations of the busiest of 8 devices, 24 microbatches. With the memory of zb_h1 it is 98, 182 and 63 in its order.
+  // Idle beyond the computations of the busiest of 8 devices, 24 microbatches. With the memory of zb_h1 it is
+  // 98, 182 and 63 in its order.
   const auto idle = [](int memory, step_times each) {
-    return measure(zb_auto::write({.stages = 8, .microbatches = 24, .memory = memory}, each), list<step_times>(8, each)).longest_device -
+    return measure(zb_auto::write({.stages = 8, .microbatches = 24, .memory = memory}, each),
+                   list<step_times>(8, each))
+               .longest_device -
            busy(24, each);
   };
   CHECK(idle(10, {10, 12, 8}) == 82);
@@ -109,20 +120,23 @@ TEST_CASE("more memory is used, up to what it likes") {
   const list<step_times> times(6);
   motet::index before = motet::index{1} << 40;
   for (int memory = 1; memory <= 11; ++memory) {
-    const motet::index now = measure(zb_auto::write({.stages = 6, .microbatches = 18, .memory = memory}), times).longest_device;
+    const motet::index now =
+        measure(zb_auto::write({.stages = 6, .microbatches = 18, .memory = memory}), times).longest_device;
     CHECK(now < before);
     before = now;
   }
   CHECK(before == busy(18, {}));
   CHECK(zb_auto::likes({.stages = 6, .microbatches = 18}, {}) == 11);
-  CHECK(zb_auto::likes({.stages = 6, .microbatches = 18}, {.transfer = 1}) == 18);  // 6 + 5 * 3 = 21 forwards would fit
+  // 6 + 5 * 3 = 21 forwards would fit
+  CHECK(zb_auto::likes({.stages = 6, .microbatches = 18}, {.transfer = 1}) == 18);
   CHECK(zb_auto::likes({.stages = 6, .microbatches = 30}, {.transfer = 1}) == 21);
   CHECK(zb_auto::likes({.stages = 6, .microbatches = 4}, {}) == 4);
 }
 
 TEST_CASE("devices that differ, each with its own limit") {
   const pipeline_shape shape{.stages = 4, .microbatches = 12};
-  const list<step_times> times{{4, 4, 0, 1}, {10, 12, 8, 1}, {10, 12, 8, 1}, {14, 15, 13, 1}};  // frozen weights first, the head last
+  // frozen weights first, the head last
+  const list<step_times> times{{4, 4, 0, 1}, {10, 12, 8, 1}, {10, 12, 8, 1}, {14, 15, 13, 1}};
   const list<int> memory{9, 4, 3, 1};
   const score written = zb_auto::write(shape, times, memory);
   CHECK(prove(written).ok());
@@ -132,7 +146,8 @@ TEST_CASE("devices that differ, each with its own limit") {
   CHECK(found.makespan >= 12 * 42 + 24 + 3);
   CHECK(found.makespan <= 12 * 42 + 24 + 3 + 42);
   // With the memory of zb_h1 it is no longer than zb_h1, here too.
-  const score_length limit = measure(zb_h1::write(shape), times), fits = measure(zb_auto::write(shape, times, {4, 4, 4, 4}), times);
+  const score_length limit = measure(zb_h1::write(shape), times),
+                     fits = measure(zb_auto::write(shape, times, {4, 4, 4, 4}), times);
   CHECK(fits.longest_device <= limit.longest_device);
   CHECK(fits.makespan <= limit.makespan);
 }

@@ -11,16 +11,20 @@ using namespace motet;
 
 static_assert(proven_by_compiler<zb_v, pipeline_shape{4, 8}>);
 static_assert(proven<zb_v, pipeline_shape{.stages = 4, .microbatches = 8, .memory = 1}>);
-static_assert(proven_by_compiler<tuned<zb_v, step_times{.forward = 10, .backward_input = 12, .backward_weight = 8}>, pipeline_shape{4, 8}>);
+static_assert(
+    proven_by_compiler<tuned<zb_v, step_times{.forward = 10, .backward_input = 12, .backward_weight = 8}>,
+                       pipeline_shape{4, 8}>);
 // Too much for a compiler: left to the start of the program.
 static_assert(proven<zb_v, pipeline_shape{64, 512}> && !proven_by_compiler<zb_v, pipeline_shape{64, 512}>);
 
 namespace {
 
-// Beyond what the busiest device computes, in times of a chunk: idle from its first computation to its last, and all of the makespan.
+// Beyond what the busiest device computes, in times of a chunk: idle from its first computation to its last,
+// and all of the makespan.
 score_length bubble(const score& of, int stages, int microbatches, const step_times& each = {}) {
   const score_length found = measure(of, list<step_times>(stages, each));
-  const motet::index busy = motet::index{2} * microbatches * (each.forward + each.backward_input + each.backward_weight);
+  const motet::index busy =
+      motet::index{2} * microbatches * (each.forward + each.backward_input + each.backward_weight);
   return {found.longest_device - busy, found.makespan - busy};
 }
 double peak(const score& of) {
@@ -40,9 +44,11 @@ TEST_CASE("laws") {
     for (const int microbatches : {1, stages, 2 * stages + 1}) {
       CAPTURE(stages);
       CAPTURE(microbatches);
-      laws::check_schedule<zb_v>({.stages = stages, .microbatches = microbatches}, 3, [&](int) { return 2 * stages; });
+      laws::check_schedule<zb_v>({.stages = stages, .microbatches = microbatches}, 3,
+                                 [&](int) { return 2 * stages; });
     }
-  laws::check_schedule<zb_v>({.stages = 4, .microbatches = 9, .chunks = 2, .memory = 1}, 4, [](int) { return 2; });
+  laws::check_schedule<zb_v>({.stages = 4, .microbatches = 9, .chunks = 2, .memory = 1}, 4,
+                             [](int) { return 2; });
 }
 
 TEST_CASE("the order itself") {
@@ -71,7 +77,8 @@ TEST_CASE("no bubble and no more memory than 1F1B when the three parts take equa
     }
 }
 
-// In tenths of a chunk's forward. The public scheduler reaches 48, 16, 7 and 130 as well, and 128 where this one has 132.
+// In tenths of a chunk's forward. The public scheduler reaches 48, 16, 7 and 130 as well, and 128 where this
+// one has 132.
 TEST_CASE("unequal times") {
   const auto idle = [](int stages, int microbatches, step_times each) {
     const score written = zb_v::write({.stages = stages, .microbatches = microbatches}, each);
@@ -88,11 +95,13 @@ TEST_CASE("unequal times") {
 }
 
 TEST_CASE("tuned to its times, it is never longer than the plain order") {
-  for (const step_times each : {step_times{10, 12, 8, 0}, {10, 9, 11, 1}, {5, 20, 5, 3}, {10, 10, 0, 0}, {0, 1, 1, 0}, {1, 1, 1, 4}})
+  for (const step_times each :
+       {step_times{10, 12, 8, 0}, {10, 9, 11, 1}, {5, 20, 5, 3}, {10, 10, 0, 0}, {0, 1, 1, 0}, {1, 1, 1, 4}})
     for (const int stages : {2, 3, 6})
       for (const int microbatches : {2, 7, 18}) {
         const pipeline_shape shape{.stages = stages, .microbatches = microbatches};
-        CHECK_FALSE(bubble(zb_v::write(shape), stages, microbatches, each) < bubble(zb_v::write(shape, each), stages, microbatches, each));
+        CHECK_FALSE(bubble(zb_v::write(shape), stages, microbatches, each) <
+                    bubble(zb_v::write(shape, each), stages, microbatches, each));
       }
 }
 

@@ -25,8 +25,10 @@ TEST_CASE("laws") {
   laws::dice draw(51);
   for (int k = 0; k < 16; ++k) {
     const pipeline_shape p{draw.between(1, 5), draw.between(1, 9)};
-    laws::check_schedule<zb_h1>(p, static_cast<std::uint64_t>(k), [&](int) { return least(p.microbatches, p.stages); });
-    laws::check_schedule<zb_h2>(p, static_cast<std::uint64_t>(k), [&](int) { return least(p.microbatches, 2 * p.stages - 1); });
+    laws::check_schedule<zb_h1>(p, static_cast<std::uint64_t>(k),
+                                [&](int) { return least(p.microbatches, p.stages); });
+    laws::check_schedule<zb_h2>(p, static_cast<std::uint64_t>(k),
+                                [&](int) { return least(p.microbatches, 2 * p.stages - 1); });
   }
 }
 
@@ -37,7 +39,8 @@ TEST_CASE("bubbles of (P-1)(F+B-W) and (P-1)(F+B-2W), at the memory of 1F1B and 
     const pipeline_shape p{stages, draw.between(2 * stages, 3 * stages)};
     const double w = draw.between(1, 8) / 4.0, b = w + draw.below(8) / 4.0,
                  f = w + draw.below(8) / 4.0;  // the input part takes no less than the weight part
-    const laws::rehearsed h1 = laws::rehearse(zb_h1::write(p), {f, b, w}), h2 = laws::rehearse(zb_h2::write(p), {f, b, w});
+    const laws::rehearsed h1 = laws::rehearse(zb_h1::write(p), {f, b, w}),
+                          h2 = laws::rehearse(zb_h2::write(p), {f, b, w});
     for (int r = 0; r < stages; ++r) {
       CHECK(h1.bubble(r) == (stages - 1) * (f + b - w));
       CHECK(h1.found.peak_live[r] == stages);
@@ -48,8 +51,8 @@ TEST_CASE("bubbles of (P-1)(F+B-W) and (P-1)(F+B-2W), at the memory of 1F1B and 
 }
 
 TEST_CASE("where the weight part is the longer one") {
-  // The table's own note: with 1 : 0.9 : 1.1 and 8 devices the first idles for 6.3 inside where the formula says 5.6; the second stays
-  // without.
+  // The table's own note: with 1 : 0.9 : 1.1 and 8 devices the first idles for 6.3 inside where the formula
+  // says 5.6; the second stays without.
   for (const int microbatches : {24, 32}) {
     const laws::rehearsed h1 = laws::rehearse(zb_h1::write({8, microbatches}), {1, .9, 1.1}),
                           h2 = laws::rehearse(zb_h2::write({8, microbatches}), {1, .9, 1.1});

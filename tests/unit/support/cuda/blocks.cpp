@@ -71,7 +71,8 @@ struct follows {
   }
 };
 
-// Two groups of a number each come in the background; `open` groups are not waited for, and what is there is written.
+// Two groups of a number each come in the background; `open` groups are not waited for, and what is there is
+// written.
 struct fetched {
   const float* from;
   float* to;
@@ -80,19 +81,22 @@ struct fetched {
   void operator()(Thread& self) const {
     float* const at = self.template shared<float>(2 * self.threads());
     for (int group = 0; group < 2; ++group) {
-      motet::cuda::copy_in_background<4>(self, at + group * self.threads() + self.thread(), from + group, true);
+      motet::cuda::copy_in_background<4>(self, at + group * self.threads() + self.thread(), from + group,
+                                         true);
       motet::cuda::close_copies(self);
     }
     if (open == 0) motet::cuda::await_copies<0>(self);
     if (open == 1) motet::cuda::await_copies<1>(self);
     self.barrier();
-    for (int group = 0; group < 2; ++group) to[group * self.threads() + self.thread()] = at[(group + 1) * self.threads() - 1 - self.thread()];
+    for (int group = 0; group < 2; ++group)
+      to[group * self.threads() + self.thread()] = at[(group + 1) * self.threads() - 1 - self.thread()];
     self.barrier();
     if (open == 1) motet::cuda::await_copies<0>(self);
   }
 };
 
-// Gives instructions that name the memory they are for a place in another one, or between what they move at once.
+// Gives instructions that name the memory they are for a place in another one, or between what they move at
+// once.
 struct misplaced {
   float *from, *to;
   int kind;
@@ -139,7 +143,9 @@ TEST_CASE("a missing barrier shows in what a kernel computes") {
         run(turned{to.data(), waits}, {3, threads, 4 * threads});
         bool right = true;
         const auto found = to.back();
-        for (int i = 0; i < 3 * threads; ++i) right = right && found[static_cast<std::size_t>(i)] == static_cast<float>(threads - 1 - i % threads);
+        for (int i = 0; i < 3 * threads; ++i)
+          right =
+              right && found[static_cast<std::size_t>(i)] == static_cast<float>(threads - 1 - i % threads);
         CHECK(right == waits);
       }
 }
@@ -156,23 +162,31 @@ TEST_CASE("copies in the background come when they are awaited, and not before")
   const auto early = to.back();
   CHECK(std::all_of(early.begin(), early.begin() + 32, [](float each) { return each == 3; }));
   CHECK(std::none_of(early.begin() + 32, early.end(), [](float each) { return each == 4; }));
-  CHECK(laws::in_child([&] { run(fetched{from.data(), to.data(), 2}, {1, 32, 256}); }).says("ends while copies into shared memory are under way"));
+  CHECK(laws::in_child([&] {
+          run(fetched{from.data(), to.data(), 2}, {1, 32, 256});
+        }).says("ends while copies into shared memory are under way"));
 }
 
 TEST_CASE("instructions that name a kind of memory are given no other") {
   const laws::flat_on_gpu<float> from(136), to(136);
-  const auto end_of = [&](int kind) { return in_child([&] { run(misplaced{from.data(), to.data(), kind}, {1, 32, 512}); }); };
+  const auto end_of = [&](int kind) {
+    return in_child([&] { run(misplaced{from.data(), to.data(), kind}, {1, 32, 512}); });
+  };
   for (const int well : {0, 4, 7, 9}) CHECK(end_of(well).well);
-  for (const int kind : {1, 6}) CHECK(end_of(kind).says("an instruction for the GPU's memory is given the block's shared memory"));
+  for (const int kind : {1, 6})
+    CHECK(end_of(kind).says("an instruction for the GPU's memory is given the block's shared memory"));
   CHECK(end_of(2).says("an instruction for the GPU's memory is given a thread's own memory"));
-  for (const int kind : {5, 10, 11, 12}) CHECK(end_of(kind).says("an instruction for the block's shared memory is given other memory"));
-  for (const int kind : {3, 8}) CHECK(end_of(kind).says("moves 16 bytes at once is given a place that is no multiple of them"));
+  for (const int kind : {5, 10, 11, 12})
+    CHECK(end_of(kind).says("an instruction for the block's shared memory is given other memory"));
+  for (const int kind : {3, 8})
+    CHECK(end_of(kind).says("moves 16 bytes at once is given a place that is no multiple of them"));
 }
 
 TEST_CASE("what not all threads reach, ends the program") {
   const auto end_of = [](int kind) { return in_child([&] { run(uneven{kind}, {2, 64, 64}); }); };
-  CHECK(end_of(0).says(
-      "not all threads reach a barrier or shuffle: 40 threads from 0 on: each waits at a barrier; 24 threads from 40 on: each has finished"));
+  CHECK(
+      end_of(0).says("not all threads reach a barrier or shuffle: 40 threads from 0 on: each waits at a "
+                     "barrier; 24 threads from 40 on: each has finished"));
   CHECK(end_of(1).says("not all threads reach"));
   CHECK(end_of(2).says("not all threads reach"));
   CHECK(end_of(3).says("meet at different shuffles"));
@@ -208,9 +222,13 @@ TEST_CASE("kernels may not follow pointers to pageable or freed memory") {
   run(follows{pinned.data(), to.data()}, {1, 32, 0});
   CHECK(to.back()[0] == 3);
   const std::vector<float> pageable(1000, 1.0f);
-  CHECK(in_child([&] { run(follows{pageable.data(), to.data()}, {1, 32, 0}); }).says("argument at byte 0 points to pageable host memory"));
+  CHECK(in_child([&] {
+          run(follows{pageable.data(), to.data()}, {1, 32, 0});
+        }).says("argument at byte 0 points to pageable host memory"));
   float on_stack = 1;
-  CHECK(in_child([&] { run(follows{to.data(), &on_stack}, {1, 32, 0}); }).says("argument at byte 8 points to pageable host memory"));
+  CHECK(in_child([&] {
+          run(follows{to.data(), &on_stack}, {1, 32, 0});
+        }).says("argument at byte 8 points to pageable host memory"));
   CHECK(in_child([&] {
           const float* gone = nullptr;
           gone = motet::cuda::buffer<float>(8).data();
@@ -220,12 +238,15 @@ TEST_CASE("kernels may not follow pointers to pageable or freed memory") {
 
 TEST_CASE("launches beyond what a GPU allows are refused") {
   auto& gpu = laws::gpu();
-  const auto tries = [&](const motet::cuda::grid& shape) { motet::cuda::launch(gpu.stream(), shape, uneven{7}); };
+  const auto tries = [&](const motet::cuda::grid& shape) {
+    motet::cuda::launch(gpu.stream(), shape, uneven{7});
+  };
   tries({0, 32, 0});
   CHECK_THROWS_WITH(tries({1, 2048, 0}), doctest::Contains("cudaErrorInvalidConfiguration"));
   CHECK_THROWS_WITH(tries({index{1} << 31, 32, 0}), doctest::Contains("cudaErrorInvalidConfiguration"));
   CHECK_THROWS_WITH(tries({1, 32, 228 * 1024}), doctest::Contains("cudaErrorInvalidValue"));
-  CHECK_THROWS_WITH(motet::cuda::launch(gpu.stream(), {1, 512, 4 * 512}, turned{nullptr, true}), doctest::Contains("cudaErrorLaunchOutOfResources"));
+  CHECK_THROWS_WITH(motet::cuda::launch(gpu.stream(), {1, 512, 4 * 512}, turned{nullptr, true}),
+                    doctest::Contains("cudaErrorLaunchOutOfResources"));
   CHECK(in_child([&] { tries({1, 48, 0}); }).says("48 threads are no whole warps"));
   tries({1, 32, 227 * 1024});
   gpu.finish();

@@ -13,7 +13,8 @@
 #include <thread>
 #include <vector>
 
-// Of the fake runtime itself: that it answers as CUDA documents, and that what a program must not rely on does not hold here.
+// Of the fake runtime itself: that it answers as CUDA documents, and that what a program must not rely on
+// does not hold here.
 
 namespace motet {
 namespace {
@@ -258,10 +259,16 @@ TEST_CASE("what breaks a recording") {
   CHECK(end_of([&] { CHECK(cudaStreamQuery(a.at) == cudaErrorStreamCaptureUnsupported); }) == unsafe);
   CHECK(end_of([&] { CHECK(cudaDeviceSynchronize() == cudaErrorStreamCaptureUnsupported); }) == unsafe);
   CHECK(end_of([&] { CHECK_THROWS(motet::cuda::buffer<float>(1)); }) == unsafe);
-  CHECK(end_of([&] { CHECK(cudaMemcpyAsync(&host, at.data(), 4, cudaMemcpyDeviceToHost, a.at) == cudaErrorStreamCaptureUnsupported); }) == unsafe);
-  CHECK(end_of([&] { CHECK(cudaStreamWaitEvent(a.at, outside.at, 0) == cudaErrorStreamCaptureIsolation); }) == unsafe);
+  CHECK(end_of([&] {
+          CHECK(cudaMemcpyAsync(&host, at.data(), 4, cudaMemcpyDeviceToHost, a.at) ==
+                cudaErrorStreamCaptureUnsupported);
+        }) == unsafe);
+  CHECK(end_of([&] { CHECK(cudaStreamWaitEvent(a.at, outside.at, 0) == cudaErrorStreamCaptureIsolation); }) ==
+        unsafe);
   CHECK(end_of([&] { CHECK(cudaEventQuery(outside.at) == cudaErrorStreamCaptureUnsupported); }) == unsafe);
-  CHECK(end_of([&] { std::thread([&] { CHECK(cudaEventQuery(outside.at) == cudaErrorStreamCaptureUnsupported); }).join(); }) == unsafe);
+  CHECK(end_of([&] {
+          std::thread([&] { CHECK(cudaEventQuery(outside.at) == cudaErrorStreamCaptureUnsupported); }).join();
+        }) == unsafe);
   CHECK(end_of([&] {
           event forked;
           cudaEventRecord(forked.at, a.at);
@@ -318,7 +325,8 @@ Function driver_call(const char* name) {
 TEST_CASE("shares of multiprocessors come in steps") {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result;
-  CHECK(cudaGetDriverEntryPointByVersion("cuNoSuch", &found, 13000, cudaEnableDefault, &result) == cudaSuccess);
+  CHECK(cudaGetDriverEntryPointByVersion("cuNoSuch", &found, 13000, cudaEnableDefault, &result) ==
+        cudaSuccess);
   CHECK(result == cudaDriverEntryPointSymbolNotFound);
   CHECK(found == nullptr);
 
@@ -329,7 +337,8 @@ TEST_CASE("shares of multiprocessors come in steps") {
     unsigned groups, least, flags, got, size, rest;
   };
   const auto split = DRIVER(cuDevSmResourceSplitByCount);
-  for (const row& each : {row{2, 72, 0, 1, 72, 60}, row{6, 11, 0, 6, 16, 36}, row{6, 11, CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING, 6, 12, 60},
+  for (const row& each : {row{2, 72, 0, 1, 72, 60}, row{6, 11, 0, 6, 16, 36},
+                          row{6, 11, CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING, 6, 12, 60},
                           row{2, 1, 0, 2, 8, 116}, row{16, 8, 0, 16, 8, 4}}) {
     std::vector<CUdevResource> groups(16);
     CUdevResource rest;
@@ -348,7 +357,8 @@ TEST_CASE("shares of multiprocessors come in steps") {
   split(others, &again, &all, nullptr, 0, 8);
   CUdevResourceDesc description = nullptr;
   CUdevResource mixed[2] = {groups[0], others[1]};
-  CHECK(DRIVER(cuDevResourceGenerateDesc)(&description, mixed, 2) == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+  CHECK(DRIVER(cuDevResourceGenerateDesc)(&description, mixed, 2) ==
+        CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
   CUdevResource parts[3] = {groups[0], groups[1], rest};
   REQUIRE(DRIVER(cuDevResourceGenerateDesc)(&description, parts, 3) == CUDA_SUCCESS);
   CUgreenCtx context = nullptr;

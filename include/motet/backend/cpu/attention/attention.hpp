@@ -7,16 +7,17 @@
 #include <algorithm>
 #include <cmath>
 
-// Scaled dot-product attention of ragged samples, in tiles with an online softmax (Dao, "FlashAttention-2"): the scores are never stored as a whole.
-// Scratch is a few packed heads of the longest sample plus one tile.
+// Scaled dot-product attention of ragged samples, in tiles with an online softmax (Dao, "FlashAttention-2"):
+// the scores are never stored as a whole. Scratch is a few packed heads of the longest sample plus one tile.
 
 namespace motet::cpu {
 
-// y = softmax(scale q k^T) v for each sample and head; lse is the log of the sum of each softmax, for backward. A query that sees no key gets zeros.
-// Samples are split over threads as kv_seq says.
+// y = softmax(scale q k^T) v for each sample and head; lse is the log of the sum of each softmax, for
+// backward. A query that sees no key gets zeros. Samples are split over threads as kv_seq says.
 template <class Q, class K, class V, class Y, class L>
-void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv_seq, const attention_shape& shape, matrix<Q> q, matrix<K> k,
-                       matrix<V> v, matrix<Y> y, matrix<L> lse) {
+void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv_seq,
+                       const attention_shape& shape, matrix<Q> q, matrix<K> k, matrix<V> v, matrix<Y> y,
+                       matrix<L> lse) {
   using number = detail::attention_number<Q>;
   const double pairs = detail::attention_pairs(q_seq, kv_seq);
   const double width = static_cast<double>(shape.head_width), heads = static_cast<double>(shape.heads),
@@ -24,7 +25,8 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
   // Nothing is taken off for a causal mask, as is usual when efficiency is reported.
   ctx.note(
       "attention_forward", 4 * heads * width * pairs,
-      static_cast<double>(sizeof(Q)) * width * (2 * heads * static_cast<double>(q_seq.rows()) + 2 * kv_heads * static_cast<double>(kv_seq.rows())),
+      static_cast<double>(sizeof(Q)) * width *
+          (2 * heads * static_cast<double>(q_seq.rows()) + 2 * kv_heads * static_cast<double>(kv_seq.rows())),
       flops_of::products);
 
   const scratch_scope scope(ctx);
@@ -44,7 +46,8 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
   const index group = shape.heads / shape.kv_heads;
   const interval own = ctx.own_samples(kv_seq);
   for (index s = own.begin; s < own.end; ++s) {
-    const index q_begin = q_seq.begin(s), q_rows = q_seq.rows_of(s), kv_begin = kv_seq.begin(s), kv_rows = kv_seq.rows_of(s);
+    const index q_begin = q_seq.begin(s), q_rows = q_seq.rows_of(s), kv_begin = kv_seq.begin(s),
+                kv_rows = kv_seq.rows_of(s);
     for (index kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
       detail::pack_head_transposed(k, kv_begin, kv_rows, kv_head * plan.width, plan, transposed);
       detail::pack_past_vectors(k, kv_begin, kv_rows, kv_head * plan.width, plan, past);
@@ -61,15 +64,17 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
           for (index j = 0; j < reach; j += plan.key_tile) {
             const index n = reach - j < plan.key_tile ? reach - j : plan.key_tile;
             detail::multiply_by_head(m, n, queries, transposed, past, j, kv_rows, plan, scores);
-            tiles::softmax(m, n, detail::attention_visible(shape.mask, q_rows, kv_rows, i, j), scale * detail::log2_e<number>, scores, plan.tile_row,
-                           peak, sum, fade);
+            tiles::softmax(m, n, detail::attention_visible(shape.mask, q_rows, kv_rows, i, j),
+                           scale * detail::log2_e<number>, scores, plan.tile_row, peak, sum, fade);
             if (j > 0) tiles::scale_rows(m, plan.padded, fade, out, plan.padded);
-            tiles::multiply(m, plan.padded, n, scores, plan.tile_row, 1, values + j * plan.padded, plan.padded, out, plan.padded, j > 0);
+            tiles::multiply(m, plan.padded, n, scores, plan.tile_row, 1, values + j * plan.padded,
+                            plan.padded, out, plan.padded, j > 0);
           }
           if (reach == 0) std::fill_n(out, m * plan.padded, number(0));
           for (index r = 0; r < m; ++r) {
             const bool blind = sum[r] == 0;
-            lse.row(q_begin + i + r)[head] = blind ? L(0) : static_cast<L>((peak[r] + std::log2(sum[r])) / detail::log2_e<number>);
+            lse.row(q_begin + i + r)[head] =
+                blind ? L(0) : static_cast<L>((peak[r] + std::log2(sum[r])) / detail::log2_e<number>);
             sum[r] = blind ? number(0) : 1 / sum[r];
           }
           detail::unpack_head(out, m, sum, plan, y, q_begin + i, head * plan.width);
@@ -78,33 +83,37 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
   }
 }
 
-// Gradients of the above, with the probabilities recomputed from q, k and lse. dq, dk and dv may be the memory of q, k and v: a tile of q and the
-// head's k and v are packed before anything is written over them.
+// Gradients of the above, with the probabilities recomputed from q, k and lse. dq, dk and dv may be the
+// memory of q, k and v: a tile of q and the head's k and v are packed before anything is written over them.
 template <class Q, class K, class V, class Y, class L, class G, class DQ, class DK, class DV>
-void attention_backward(context& ctx, const sequences& q_seq, const sequences& kv_seq, const attention_shape& shape, matrix<Q> q, matrix<K> k,
-                        matrix<V> v, matrix<Y> y, matrix<L> lse, matrix<G> dy, matrix<DQ> dq, matrix<DK> dk, matrix<DV> dv) {
+void attention_backward(context& ctx, const sequences& q_seq, const sequences& kv_seq,
+                        const attention_shape& shape, matrix<Q> q, matrix<K> k, matrix<V> v, matrix<Y> y,
+                        matrix<L> lse, matrix<G> dy, matrix<DQ> dq, matrix<DK> dk, matrix<DV> dv) {
   using number = detail::attention_number<Q>;
   const double pairs = detail::attention_pairs(q_seq, kv_seq);
   const double width = static_cast<double>(shape.head_width), heads = static_cast<double>(shape.heads),
                kv_heads = static_cast<double>(shape.kv_heads);
   ctx.note(
       "attention_backward", 10 * heads * width * pairs,
-      static_cast<double>(sizeof(Q)) * width * (4 * heads * static_cast<double>(q_seq.rows()) + 4 * kv_heads * static_cast<double>(kv_seq.rows())),
+      static_cast<double>(sizeof(Q)) * width *
+          (4 * heads * static_cast<double>(q_seq.rows()) + 4 * kv_heads * static_cast<double>(kv_seq.rows())),
       flops_of::products);
 
   const scratch_scope scope(ctx);
   const detail::attention_plan<number> plan(kv_seq, shape);
-  number* const keys = ctx.scratch.take<number>(plan.straight());             // (keys, padded)
-  number* const keys_across = ctx.scratch.take<number>(plan.transposed());    // (panels, width, keys of a panel)
-  number* const values_across = ctx.scratch.take<number>(plan.transposed());  // (panels, width, keys of a panel)
-  number* const past_values = ctx.scratch.take<number>(plan.past_rows());     // (few, padded)
-  number* const dkeys = ctx.scratch.take<number>(plan.straight());            // (keys, padded)
-  number* const dvalues = ctx.scratch.take<number>(plan.straight());          // (keys, padded)
-  number* const queries = ctx.scratch.take<number>(plan.query_rows());        // (query tile, padded)
-  number* const douts = ctx.scratch.take<number>(plan.query_rows());          // (query tile, padded)
-  number* const dqueries = ctx.scratch.take<number>(plan.query_rows());       // (query tile, padded)
-  number* const scores = ctx.scratch.take<number>(plan.scores());             // (query tile, key tile)
-  number* const dscores = ctx.scratch.take<number>(plan.scores());            // (query tile, key tile)
+  number* const keys = ctx.scratch.take<number>(plan.straight());  // (keys, padded)
+  // (panels, width, keys of a panel)
+  number* const keys_across = ctx.scratch.take<number>(plan.transposed());
+  // (panels, width, keys of a panel)
+  number* const values_across = ctx.scratch.take<number>(plan.transposed());
+  number* const past_values = ctx.scratch.take<number>(plan.past_rows());  // (few, padded)
+  number* const dkeys = ctx.scratch.take<number>(plan.straight());         // (keys, padded)
+  number* const dvalues = ctx.scratch.take<number>(plan.straight());       // (keys, padded)
+  number* const queries = ctx.scratch.take<number>(plan.query_rows());     // (query tile, padded)
+  number* const douts = ctx.scratch.take<number>(plan.query_rows());       // (query tile, padded)
+  number* const dqueries = ctx.scratch.take<number>(plan.query_rows());    // (query tile, padded)
+  number* const scores = ctx.scratch.take<number>(plan.scores());          // (query tile, key tile)
+  number* const dscores = ctx.scratch.take<number>(plan.scores());         // (query tile, key tile)
   number* const logs = ctx.scratch.take<number>(plan.query_tile_limit);
   number* const delta = ctx.scratch.take<number>(plan.query_tile_limit);
   if (ctx.measuring() || shape.heads == 0) return;  // a part of a net may hold no head
@@ -114,15 +123,18 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   const index group = shape.heads / shape.kv_heads, row = plan.padded;
   const interval own = ctx.own_samples(kv_seq);
   for (index s = own.begin; s < own.end; ++s) {
-    const index q_begin = q_seq.begin(s), q_rows = q_seq.rows_of(s), kv_begin = kv_seq.begin(s), kv_rows = kv_seq.rows_of(s);
+    const index q_begin = q_seq.begin(s), q_rows = q_seq.rows_of(s), kv_begin = kv_seq.begin(s),
+                kv_rows = kv_seq.rows_of(s);
     const index past = plan.past_vectors(kv_rows);
     for (index kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
       detail::pack_head(k, kv_begin, kv_rows, kv_head * plan.width, plan, keys);
       detail::pack_head_transposed(k, kv_begin, kv_rows, kv_head * plan.width, plan, keys_across);
       detail::pack_head_transposed(v, kv_begin, kv_rows, kv_head * plan.width, plan, values_across);
       detail::pack_past_vectors(v, kv_begin, kv_rows, kv_head * plan.width, plan, past_values);
-      bool add = false;  // the first tile of queries writes the gradients of all keys, unless it does not see all
-      if (detail::attention_reach(shape.mask, q_rows, kv_rows, std::min(plan.query_tile, q_rows)) < kv_rows || q_rows == 0) {
+      // the first tile of queries writes the gradients of all keys, unless it does not see all
+      bool add = false;
+      if (detail::attention_reach(shape.mask, q_rows, kv_rows, std::min(plan.query_tile, q_rows)) < kv_rows ||
+          q_rows == 0) {
         std::fill_n(dkeys, kv_rows * row, number(0));
         std::fill_n(dvalues, kv_rows * row, number(0));
         add = true;
@@ -134,14 +146,17 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
           detail::pack_head(q, q_begin + i, m, head * plan.width, plan, queries);
           detail::pack_head(dy, q_begin + i, m, head * plan.width, plan, douts);
           tiles::dot_rows(m, plan.width, douts, row, y.row(q_begin + i) + head * plan.width, y.stride, delta);
-          for (index r = 0; r < m; ++r) logs[r] = static_cast<number>(lse.row(q_begin + i + r)[head]) * detail::log2_e<number>;
+          for (index r = 0; r < m; ++r)
+            logs[r] = static_cast<number>(lse.row(q_begin + i + r)[head]) * detail::log2_e<number>;
           if (reach == 0) std::fill_n(dqueries, m * row, number(0));
           for (index j = 0; j < reach; j += plan.key_tile) {
             const index n = reach - j < plan.key_tile ? reach - j : plan.key_tile, tile_row = plan.tile_row;
-            detail::multiply_by_head(m, n, queries, keys_across, keys + (kv_rows - past) * row, j, kv_rows, plan, scores);
+            detail::multiply_by_head(m, n, queries, keys_across, keys + (kv_rows - past) * row, j, kv_rows,
+                                     plan, scores);
             detail::multiply_by_head(m, n, douts, values_across, past_values, j, kv_rows, plan, dscores);
             const auto visible = detail::attention_visible(shape.mask, q_rows, kv_rows, i, j);
-            tiles::softmax_backward(m, n, visible, scale * detail::log2_e<number>, scale, logs, delta, scores, dscores, tile_row);
+            tiles::softmax_backward(m, n, visible, scale * detail::log2_e<number>, scale, logs, delta, scores,
+                                    dscores, tile_row);
             tiles::multiply(n, row, m, scores, 1, tile_row, douts, row, dvalues + j * row, row, add);
             tiles::multiply(n, row, m, dscores, 1, tile_row, queries, row, dkeys + j * row, row, add);
             tiles::multiply(m, row, n, dscores, tile_row, 1, keys + j * row, row, dqueries, row, j > 0);

@@ -3,7 +3,8 @@
 
 #include <motet/backend/cpu/kernels/tile_kernels.hpp>
 
-// The softmax of attention on a tile of scores (query rows x keys), one step of it for each tile of keys, and its gradient.
+// The softmax of attention on a tile of scores (query rows x keys), one step of it for each tile of keys, and
+// its gradient.
 
 namespace motet::cpu::detail {
 
@@ -24,16 +25,21 @@ struct visible_columns {
 
 namespace motet::cpu::tiles {
 
-// s becomes 2^(scale s - peak), zero where a row may not see; peak and sum move on; what was summed before this tile must be multiplied by fade.
+// s becomes 2^(scale s - peak), zero where a row may not see; peak and sum move on; what was summed before
+// this tile must be multiplied by fade.
 template <class T>
-void softmax(index m, index n, detail::visible_columns visible, T scale, T* s, index s_row, T* peak, T* sum, T* fade) {
+void softmax(index m, index n, detail::visible_columns visible, T scale, T* s, index s_row, T* peak, T* sum,
+             T* fade) {
   MOTET_SIMD_DISPATCH(return, tiles::softmax(m, n, visible, scale, s, s_row, peak, sum, fade));
 }
 
-// s becomes p = 2^(scale s - log); ds, which holds the gradient of p, becomes the gradient of the score before its scale, p (ds - delta) factor.
+// s becomes p = 2^(scale s - log); ds, which holds the gradient of p, becomes the gradient of the score
+// before its scale, p (ds - delta) factor.
 template <class T>
-void softmax_backward(index m, index n, detail::visible_columns visible, T scale, T factor, const T* log, const T* delta, T* s, T* ds, index s_row) {
-  MOTET_SIMD_DISPATCH(return, tiles::softmax_backward(m, n, visible, scale, factor, log, delta, s, ds, s_row));
+void softmax_backward(index m, index n, detail::visible_columns visible, T scale, T factor, const T* log,
+                      const T* delta, T* s, T* ds, index s_row) {
+  MOTET_SIMD_DISPATCH(return,
+                            tiles::softmax_backward(m, n, visible, scale, factor, log, delta, s, ds, s_row));
 }
 
 }  // namespace motet::cpu::tiles

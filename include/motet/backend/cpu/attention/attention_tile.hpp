@@ -15,12 +15,14 @@ namespace motet::cpu::detail {
 template <class T>
 using attention_number = std::conditional_t<std::is_same_v<std::remove_const_t<T>, double>, double, float>;
 
-// Sizes of the packed tiles of one head of one sample. They depend on the longest sample alone, so every thread plans the same.
+// Sizes of the packed tiles of one head of one sample. They depend on the longest sample alone, so every
+// thread plans the same.
 template <class C>
 struct attention_plan {
   static constexpr index lanes = tile_lanes<C>;
   static constexpr index key_tile = 512;
-  static constexpr index short_keys = 112;  // up to here a tile of twice as many queries still fits the first-level cache
+  // up to here a tile of twice as many queries still fits the first-level cache
+  static constexpr index short_keys = 112;
 
   index keys = 0;      // of the longest sample
   index width = 0;     // of a head
@@ -29,7 +31,8 @@ struct attention_plan {
   index panels = 0;    // of at most key_tile keys
   index query_tile = 48;
 
-  attention_plan(const sequences& kv_seq, const attention_shape& shape) : width(shape.head_width), padded(round_up(width, lanes)) {
+  attention_plan(const sequences& kv_seq, const attention_shape& shape)
+      : width(shape.head_width), padded(round_up(width, lanes)) {
     for (index s = 0; s < kv_seq.samples; ++s) {
       const index rows = kv_seq.rows_of(s);
       keys = rows > keys ? rows : keys;
@@ -41,15 +44,18 @@ struct attention_plan {
     panels = (keys + key_tile - 1) / key_tile;
     if (keys <= short_keys) query_tile = shape.mask == mask_kind::causal ? 24 : 96;
   }
-  index transposed() const { return panels * width * tile_row; }  // keys or values, transposed, panel after panel
+  // keys or values, transposed, panel after panel
+  index transposed() const { return panels * width * tile_row; }
   index straight() const { return keys * padded; }
   // The most that query_tile can be: planning must not depend on it, as it shrinks where keys grow.
   static constexpr index query_tile_limit = 96;
   index query_rows() const { return query_tile_limit * padded; }
   index scores() const { return query_tile_limit * tile_row; }
-  const C* panel(const C* transposed_rows, index first_key) const { return transposed_rows + first_key / key_tile * width * tile_row; }
-  // The last few keys of a sample, past whole vectors of keys. Pictures have 16 i + 1 rows (patches and a class token), and a whole vector for the
-  // one row would be a waste.
+  const C* panel(const C* transposed_rows, index first_key) const {
+    return transposed_rows + first_key / key_tile * width * tile_row;
+  }
+  // The last few keys of a sample, past whole vectors of keys. Pictures have 16 i + 1 rows (patches and a
+  // class token), and a whole vector for the one row would be a waste.
   static constexpr index few = 3;
   index past_vectors(index count) const { return count % lanes <= few ? count % lanes : 0; }
   index past_rows() const { return few * padded; }
@@ -57,13 +63,15 @@ struct attention_plan {
 
 // The rows of one head as C.
 template <class C, class T>
-void pack_head(matrix<T> from, index first_row, index rows, index first_column, const attention_plan<C>& plan, C* to) {
+void pack_head(matrix<T> from, index first_row, index rows, index first_column, const attention_plan<C>& plan,
+               C* to) {
   tiles::pack(rows, plan.width, from.row(first_row) + first_column, from.stride, to, plan.padded);
 }
 
 // The same, transposed, a panel for each tile of keys.
 template <class C, class T>
-void pack_head_transposed(matrix<T> from, index first_row, index rows, index first_column, const attention_plan<C>& plan, C* to) {
+void pack_head_transposed(matrix<T> from, index first_row, index rows, index first_column,
+                          const attention_plan<C>& plan, C* to) {
   for (index first = 0; first < rows; first += plan.key_tile) {
     const index count = rows - first < plan.key_tile ? rows - first : plan.key_tile;
     tiles::pack_transposed(count, plan.width, from.row(first_row + first) + first_column, from.stride,
@@ -73,41 +81,51 @@ void pack_head_transposed(matrix<T> from, index first_row, index rows, index fir
 
 // The rows of past_vectors, one after another, not transposed.
 template <class C, class T>
-void pack_past_vectors(matrix<T> from, index first_row, index rows, index first_column, const attention_plan<C>& plan, C* to) {
+void pack_past_vectors(matrix<T> from, index first_row, index rows, index first_column,
+                       const attention_plan<C>& plan, C* to) {
   const index count = plan.past_vectors(rows);
-  if (count > 0) tiles::pack(count, plan.width, from.row(first_row + rows - count) + first_column, from.stride, to, plan.padded);
+  if (count > 0)
+    tiles::pack(count, plan.width, from.row(first_row + rows - count) + first_column, from.stride, to,
+                plan.padded);
 }
 
 // out (m x n, from key first_key on) = left (m x width) times the transposed rows of a head of `rows` keys.
 template <class C>
-void multiply_by_head(index m, index n, const C* left, const C* transposed, const C* past, index first_key, index rows, const attention_plan<C>& plan,
-                      C* out) {
+void multiply_by_head(index m, index n, const C* left, const C* transposed, const C* past, index first_key,
+                      index rows, const attention_plan<C>& plan, C* out) {
   const index count = first_key + n == rows ? plan.past_vectors(n) : 0;
-  tiles::multiply(m, round_up(n - count, plan.lanes), plan.width, left, plan.padded, 1, plan.panel(transposed, first_key), plan.tile_row, out,
-                  plan.tile_row, false);
+  tiles::multiply(m, round_up(n - count, plan.lanes), plan.width, left, plan.padded, 1,
+                  plan.panel(transposed, first_key), plan.tile_row, out, plan.tile_row, false);
   for (index c = 0; c < count; ++c)
-    tiles::times_vector(m, plan.padded, left, plan.padded, past + c * plan.padded, out + n - count + c, plan.tile_row);
+    tiles::times_vector(m, plan.padded, left, plan.padded, past + c * plan.padded, out + n - count + c,
+                        plan.tile_row);
 }
 
 template <class C, class T>
-void unpack_head(const C* from, index rows, const C* factors, const attention_plan<C>& plan, matrix<T> to, index first_row, index first_column) {
+void unpack_head(const C* from, index rows, const C* factors, const attention_plan<C>& plan, matrix<T> to,
+                 index first_row, index first_column) {
   tiles::unpack(rows, plan.width, from, plan.padded, factors, to.row(first_row) + first_column, to.stride);
 }
 
 template <class C>
 C attention_scale(const attention_shape& shape) {
-  return static_cast<C>(shape.scale != 0 ? shape.scale : 1 / std::sqrt(static_cast<double>(shape.head_width)));
+  return static_cast<C>(shape.scale != 0 ? shape.scale
+                                         : 1 / std::sqrt(static_cast<double>(shape.head_width)));
 }
 
 inline double attention_pairs(const sequences& q_seq, const sequences& kv_seq) {
-  if (!q_seq.offsets && !kv_seq.offsets) return static_cast<double>(q_seq.samples) * static_cast<double>(q_seq.length * kv_seq.length);
+  if (!q_seq.offsets && !kv_seq.offsets)
+    return static_cast<double>(q_seq.samples) * static_cast<double>(q_seq.length * kv_seq.length);
   double pairs = 0;
-  for (index s = 0; s < kv_seq.samples; ++s) pairs += static_cast<double>(q_seq.rows_of(s)) * static_cast<double>(kv_seq.rows_of(s));
+  for (index s = 0; s < kv_seq.samples; ++s)
+    pairs += static_cast<double>(q_seq.rows_of(s)) * static_cast<double>(kv_seq.rows_of(s));
   return pairs;
 }
 
-// Of `queries` and `keys`, what query rows [first, first + count) see of the keys from first_key on. Causal masks are aligned at the end.
-inline visible_columns attention_visible(mask_kind mask, index queries, index keys, index first_query, index first_key) {
+// Of `queries` and `keys`, what query rows [first, first + count) see of the keys from first_key on. Causal
+// masks are aligned at the end.
+inline visible_columns attention_visible(mask_kind mask, index queries, index keys, index first_query,
+                                         index first_key) {
   if (mask == mask_kind::full) return {keys - first_key, 0};
   return {first_query + 1 + keys - queries - first_key, 1};
 }

@@ -26,10 +26,13 @@ matrix<T> on_wire(const motet::detail::heads_transfer<T>& wire, index member, in
 
 // y = the sum over the members that have these columns, of which this is the first; sums are taken in `row`.
 template <class T>
-void sum_of_members(const motet::detail::heads_transfer<T>& wire, index p, interval columns, index first, interval rows, arithmetic<T>* row,
-                    matrix<T> y) {
+void sum_of_members(const motet::detail::heads_transfer<T>& wire, index p, interval columns, index first,
+                    interval rows, arithmetic<T>* row, matrix<T> y) {
   const matrix<T> to = part(y, rows).columns(columns.begin, columns.size());
-  const auto has = [&](index m) { return m < wire.cut.members && wire.cut.piece(m, p).size() > 0 && wire.cut.piece(m, p).begin <= columns.begin; };
+  const auto has = [&](index m) {
+    return m < wire.cut.members && wire.cut.piece(m, p).size() > 0 &&
+           wire.cut.piece(m, p).begin <= columns.begin;
+  };
   if (!has(first + 1)) return convert_rows(part(on_wire(wire, first, p, columns), rows), to);
   for (index r = 0; r < to.rows; ++r) {
     std::fill_n(row, to.width, arithmetic<T>(0));
@@ -51,7 +54,8 @@ void heads_to_wire(const context& ctx, const motet::detail::heads_transfer<T>& w
   for (index m = 0; m < wire.cut.members; ++m)
     for (index p = 0; p < wire.cut.pieces(); ++p) {
       const interval columns = wire.cut.piece(m, p);
-      detail::convert_rows(detail::part(x, own).columns(columns.begin, columns.size()), detail::part(detail::on_wire(wire, m, p, columns), own));
+      detail::convert_rows(detail::part(x, own).columns(columns.begin, columns.size()),
+                           detail::part(detail::on_wire(wire, m, p, columns), own));
     }
 }
 template <class T>

@@ -3,31 +3,36 @@
 
 #include <motet/backend/cpu/attention/ring_parts.hpp>
 
-// Attention over rows that are cut between the members of the context group, with keys and values going round (Liu et al., "Ring Attention"): a member
-// sees one part of them at a time, while the next is on its way. Sums are taken in the order of the ring, so results have the same bits on every run.
+// Attention over rows that are cut between the members of the context group, with keys and values going round
+// (Liu et al., "Ring Attention"): a member sees one part of them at a time, while the next is on its way.
+// Sums are taken in the order of the ring, so results have the same bits on every run.
 
 namespace motet::cpu {
 
 // Of all samples, q, k, v, y and lse hold the rows of this part; otherwise as attention_forward.
 template <class T, class Y, class L>
-void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T> q, matrix<T> k, matrix<T> v, matrix<Y> y, matrix<L> lse) {
+void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T> q, matrix<T> k, matrix<T> v,
+                            matrix<Y> y, matrix<L> lse) {
   using number = detail::attention_number<T>;
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const detail::ring_plan<number> ring(ctx, shape);
   const auto& plan = ring.plan;
   ctx.note("ring_attention_forward", 4 * static_cast<double>(q.width) * ring.pairs(),
-           2 * (detail::bytes_in(q) + static_cast<double>(ring.members) * detail::bytes_in(k)), flops_of::products);
+           2 * (detail::bytes_in(q) + static_cast<double>(ring.members) * detail::bytes_in(k)),
+           flops_of::products);
   const index rows = ring.rows, heads = ring.groups.heads;
   detail::key_ring<std::remove_const_t<T>> around(ctx, ring);
-  number* const outs = ctx.memory.take<number>(heads * rows * plan.padded);  // (heads, rows, padded), not yet divided by the sums
-  number* const peaks = ctx.memory.take<number>(heads * rows);               // (heads, rows)
-  number* const sums = ctx.memory.take<number>(heads * rows);                // (heads, rows)
-  number* const values = ctx.scratch.take<number>(plan.straight());          // (keys, padded)
-  number* const transposed = ctx.scratch.take<number>(plan.transposed());    // (panels, width, keys of a panel)
-  number* const past = ctx.scratch.take<number>(plan.past_rows());           // (few, padded)
-  number* const queries = ctx.scratch.take<number>(plan.query_rows());       // (query tile, padded)
-  number* const scores = ctx.scratch.take<number>(plan.scores());            // (query tile, key tile)
+  // (heads, rows, padded), not yet divided by the sums
+  number* const outs = ctx.memory.take<number>(heads * rows * plan.padded);
+  number* const peaks = ctx.memory.take<number>(heads * rows);       // (heads, rows)
+  number* const sums = ctx.memory.take<number>(heads * rows);        // (heads, rows)
+  number* const values = ctx.scratch.take<number>(plan.straight());  // (keys, padded)
+  // (panels, width, keys of a panel)
+  number* const transposed = ctx.scratch.take<number>(plan.transposed());
+  number* const past = ctx.scratch.take<number>(plan.past_rows());      // (few, padded)
+  number* const queries = ctx.scratch.take<number>(plan.query_rows());  // (query tile, padded)
+  number* const scores = ctx.scratch.take<number>(plan.scores());       // (query tile, key tile)
   number* const fade = ctx.scratch.take<number>(plan.query_tile_limit);
   if (ctx.measuring()) return ctx.memory.release(mark);
 
@@ -54,10 +59,12 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
             for (index j = 0; j < tile.reach; j += plan.key_tile) {
               const index n = tile.reach - j < plan.key_tile ? tile.reach - j : plan.key_tile;
               detail::multiply_by_head(m, n, queries, transposed, past, j, keys.size(), plan, scores);
-              tiles::softmax(m, n, {tile.visible.first - j, tile.visible.step}, ring.scale * detail::log2_e<number>, scores, plan.tile_row,
-                             peaks + at, sums + at, fade);
+              tiles::softmax(m, n, {tile.visible.first - j, tile.visible.step},
+                             ring.scale * detail::log2_e<number>, scores, plan.tile_row, peaks + at,
+                             sums + at, fade);
               tiles::scale_rows(m, plan.padded, fade, out, plan.padded);
-              tiles::multiply(m, plan.padded, n, scores, plan.tile_row, 1, values + j * plan.padded, plan.padded, out, plan.padded, true);
+              tiles::multiply(m, plan.padded, n, scores, plan.tile_row, 1, values + j * plan.padded,
+                              plan.padded, out, plan.padded, true);
             }
           });
         around.poll();
@@ -71,54 +78,64 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   for (index head = 0; head < heads; ++head) {
     number* const sum = sums + head * rows;
     for (index r = own.begin; r < own.end; ++r) {
-      lse.row(r)[head] = static_cast<L>((peaks[head * rows + r] + std::log2(sum[r])) / detail::log2_e<number>);
+      lse.row(r)[head] =
+          static_cast<L>((peaks[head * rows + r] + std::log2(sum[r])) / detail::log2_e<number>);
       sum[r] = 1 / sum[r];
     }
-    detail::unpack_head(outs + (head * rows + own.begin) * plan.padded, own.size(), sum + own.begin, plan, y, own.begin, head * plan.width);
+    detail::unpack_head(outs + (head * rows + own.begin) * plan.padded, own.size(), sum + own.begin, plan, y,
+                        own.begin, head * plan.width);
   }
   release(ctx, mark);
 }
 
-// Gradients of the above. Keys and values go round once more, and their gradients follow them, a sum that each member adds to; dq, dk and dv may be the
-// memory of q, k and v.
+// Gradients of the above. Keys and values go round once more, and their gradients follow them, a sum that
+// each member adds to; dq, dk and dv may be the memory of q, k and v.
 template <class T, class Y, class L, class G, class D>
-void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<T> q, matrix<T> k, matrix<T> v, matrix<Y> y, matrix<L> lse,
-                             matrix<G> dy, matrix<D> dq, matrix<D> dk, matrix<D> dv) {
+void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<T> q, matrix<T> k,
+                             matrix<T> v, matrix<Y> y, matrix<L> lse, matrix<G> dy, matrix<D> dq,
+                             matrix<D> dk, matrix<D> dv) {
   using number = detail::attention_number<T>;
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const detail::ring_plan<number> ring(ctx, shape);
   const auto& plan = ring.plan;
   ctx.note("ring_attention_backward", 10 * static_cast<double>(q.width) * ring.pairs(),
-           4 * (detail::bytes_in(q) + static_cast<double>(ring.members) * detail::bytes_in(k)), flops_of::products);
+           4 * (detail::bytes_in(q) + static_cast<double>(ring.members) * detail::bytes_in(k)),
+           flops_of::products);
   const index rows = ring.rows, heads = ring.groups.heads, kv_heads = ring.groups.kv_heads, row = plan.padded;
   detail::key_ring<std::remove_const_t<T>> around(ctx, ring);
   const index most = 2 * kv_heads * ring.most_rows() * row;
-  number* dkeys = ctx.memory.take<number>(most);                         // (2, kv heads, rows of a part, padded): gradients of keys, then of values
-  number* leaving = ctx.memory.take<number>(most);                       // likewise, of the part before
-  number* const arriving = ctx.memory.take<number>(most);                // likewise, what others have added up
+  // (2, kv heads, rows of a part, padded): gradients of keys, then of values
+  number* dkeys = ctx.memory.take<number>(most);
+  number* leaving = ctx.memory.take<number>(most);  // likewise, of the part before
+  // likewise, what others have added up
+  number* const arriving = ctx.memory.take<number>(most);
   number* const dqueries = ctx.memory.take<number>(heads * rows * row);  // (heads, rows, padded)
   ring_shift sums(ctx, ring.is);
-  number* const keys_straight = ctx.scratch.take<number>(plan.straight());    // (keys, padded)
-  number* const keys_across = ctx.scratch.take<number>(plan.transposed());    // (panels, width, keys of a panel)
-  number* const values_across = ctx.scratch.take<number>(plan.transposed());  // (panels, width, keys of a panel)
-  number* const past_values = ctx.scratch.take<number>(plan.past_rows());     // (few, padded)
-  number* const queries = ctx.scratch.take<number>(plan.query_rows());        // (query tile, padded)
-  number* const douts = ctx.scratch.take<number>(plan.query_rows());          // (query tile, padded)
-  number* const scores = ctx.scratch.take<number>(plan.scores());             // (query tile, key tile)
-  number* const dscores = ctx.scratch.take<number>(plan.scores());            // (query tile, key tile)
+  number* const keys_straight = ctx.scratch.take<number>(plan.straight());  // (keys, padded)
+  // (panels, width, keys of a panel)
+  number* const keys_across = ctx.scratch.take<number>(plan.transposed());
+  // (panels, width, keys of a panel)
+  number* const values_across = ctx.scratch.take<number>(plan.transposed());
+  number* const past_values = ctx.scratch.take<number>(plan.past_rows());  // (few, padded)
+  number* const queries = ctx.scratch.take<number>(plan.query_rows());     // (query tile, padded)
+  number* const douts = ctx.scratch.take<number>(plan.query_rows());       // (query tile, padded)
+  number* const scores = ctx.scratch.take<number>(plan.scores());          // (query tile, key tile)
+  number* const dscores = ctx.scratch.take<number>(plan.scores());         // (query tile, key tile)
   number* const logs = ctx.scratch.take<number>(plan.query_tile_limit);
   number* const delta = ctx.scratch.take<number>(plan.query_tile_limit);
   if (ctx.measuring()) return ctx.memory.release(mark);
 
   const interval own = ctx.own(ring.is.part);
-  for (index head = 0; head < heads; ++head) std::fill_n(dqueries + (head * rows + own.begin) * row, own.size() * row, number(0));
+  for (index head = 0; head < heads; ++head)
+    std::fill_n(dqueries + (head * rows + own.begin) * row, own.size() * row, number(0));
   around.fill(ctx, k, v);
   for (index step = 0; step < ring.members; ++step) {
     const index from = ring.part_at(step), key_rows = ring.rows_of(from);
     const interval own_keys = ring.own_rows(ctx, from);
     around.begin(ctx, ring, step);
-    for (index h = 0; h < 2 * kv_heads; ++h) std::fill_n(dkeys + (h * key_rows + own_keys.begin) * row, own_keys.size() * row, number(0));
+    for (index h = 0; h < 2 * kv_heads; ++h)
+      std::fill_n(dkeys + (h * key_rows + own_keys.begin) * row, own_keys.size() * row, number(0));
     ring.each_keys(ctx, from, [&](index sample, interval keys, index key_row) {
       const index past = plan.past_vectors(keys.size());
       for (index kv = 0; kv < kv_heads; ++kv) {
@@ -137,16 +154,21 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
             detail::pack_head(q, tile.row, m, head * plan.width, plan, queries);
             detail::pack_head(dy, tile.row, m, head * plan.width, plan, douts);
             tiles::dot_rows(m, plan.width, douts, row, y.row(tile.row) + head * plan.width, y.stride, delta);
-            for (index r = 0; r < m; ++r) logs[r] = static_cast<number>(lse.row(tile.row + r)[head]) * detail::log2_e<number>;
+            for (index r = 0; r < m; ++r)
+              logs[r] = static_cast<number>(lse.row(tile.row + r)[head]) * detail::log2_e<number>;
             for (index j = 0; j < tile.reach; j += plan.key_tile) {
               const index n = tile.reach - j < plan.key_tile ? tile.reach - j : plan.key_tile;
-              detail::multiply_by_head(m, n, queries, keys_across, keys_straight + (keys.size() - past) * row, j, keys.size(), plan, scores);
-              detail::multiply_by_head(m, n, douts, values_across, past_values, j, keys.size(), plan, dscores);
-              tiles::softmax_backward(m, n, {tile.visible.first - j, tile.visible.step}, ring.scale * detail::log2_e<number>, ring.scale, logs, delta,
-                                      scores, dscores, tile_row);
+              detail::multiply_by_head(m, n, queries, keys_across, keys_straight + (keys.size() - past) * row,
+                                       j, keys.size(), plan, scores);
+              detail::multiply_by_head(m, n, douts, values_across, past_values, j, keys.size(), plan,
+                                       dscores);
+              tiles::softmax_backward(m, n, {tile.visible.first - j, tile.visible.step},
+                                      ring.scale * detail::log2_e<number>, ring.scale, logs, delta, scores,
+                                      dscores, tile_row);
               tiles::multiply(n, row, m, scores, 1, tile_row, douts, row, dv_here + j * row, row, true);
               tiles::multiply(n, row, m, dscores, 1, tile_row, queries, row, dk_here + j * row, row, true);
-              tiles::multiply(m, row, n, dscores, tile_row, 1, keys_straight + j * row, row, dq_here, row, true);
+              tiles::multiply(m, row, n, dscores, tile_row, 1, keys_straight + j * row, row, dq_here, row,
+                              true);
             }
           });
         around.poll();
@@ -162,20 +184,25 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
     }
     if (step > 0)
       for (index h = 0; h < 2 * kv_heads; ++h)
-        for (index i = (h * key_rows + own_keys.begin) * row; i < (h * key_rows + own_keys.end) * row; ++i) dkeys[i] += arriving[i];
+        for (index i = (h * key_rows + own_keys.begin) * row; i < (h * key_rows + own_keys.end) * row; ++i)
+          dkeys[i] += arriving[i];
     synchronize(ctx);
     // After the last step they are home.
-    sums.begin(ctx, dkeys, 2 * kv_heads * key_rows * row, arriving, 2 * kv_heads * ring.rows_of(ring.part_at(step + 1)) * row);
+    sums.begin(ctx, dkeys, 2 * kv_heads * key_rows * row, arriving,
+               2 * kv_heads * ring.rows_of(ring.part_at(step + 1)) * row);
     std::swap(dkeys, leaving);
   }
   sums.finish();
   synchronize(ctx);
   const number* const none = nullptr;
   for (index head = 0; head < heads; ++head)
-    detail::unpack_head(dqueries + (head * rows + own.begin) * row, own.size(), none, plan, dq, own.begin, head * plan.width);
+    detail::unpack_head(dqueries + (head * rows + own.begin) * row, own.size(), none, plan, dq, own.begin,
+                        head * plan.width);
   for (index kv = 0; kv < kv_heads; ++kv) {
-    detail::unpack_head(arriving + (kv * rows + own.begin) * row, own.size(), none, plan, dk, own.begin, kv * plan.width);
-    detail::unpack_head(arriving + ((kv_heads + kv) * rows + own.begin) * row, own.size(), none, plan, dv, own.begin, kv * plan.width);
+    detail::unpack_head(arriving + (kv * rows + own.begin) * row, own.size(), none, plan, dk, own.begin,
+                        kv * plan.width);
+    detail::unpack_head(arriving + ((kv_heads + kv) * rows + own.begin) * row, own.size(), none, plan, dv,
+                        own.begin, kv * plan.width);
   }
   release(ctx, mark);
 }

@@ -6,7 +6,8 @@
 #include <motet/backend/cpu/exchange/rows_exchange.hpp>
 #include <motet/backend/head_groups.hpp>
 
-// What ring attention is made of besides the ring: which tiles of queries meet a member's keys, and how keys and values go round.
+// What ring attention is made of besides the ring: which tiles of queries meet a member's keys, and how keys
+// and values go round.
 
 namespace motet::cpu::detail {
 
@@ -36,7 +37,8 @@ struct ring_plan : context_ring {
 
   index longest_piece() const {
     index longest = 0;
-    for (index s = 0; s < is.whole.samples; ++s) longest = std::max(longest, is.cut.longest_piece(is.whole.rows_of(s)));
+    for (index s = 0; s < is.whole.samples; ++s)
+      longest = std::max(longest, is.cut.longest_piece(is.whole.rows_of(s)));
     return longest;
   }
   // The rows of a part that belong to this thread's samples.
@@ -51,7 +53,8 @@ struct ring_plan : context_ring {
     return out;
   }
 
-  // Calls visit(sample, piece, row of the part) for the pieces of a part's keys that this member's queries see, of this thread's samples.
+  // Calls visit(sample, piece, row of the part) for the pieces of a part's keys that this member's queries
+  // see, of this thread's samples.
   template <class Visit>
   void each_keys(const context& ctx, index part, Visit&& visit) const {
     const interval own = ctx.own_samples(is.part);
@@ -61,7 +64,8 @@ struct ring_plan : context_ring {
       const index last = queries > 0 ? is.cut.position(all, me, queries - 1) : -1;
       for (index p = 0; p < is.cut.pieces(); ++p) {
         const interval keys = is.cut.piece(all, part, p);
-        if (keys.size() > 0 && queries > 0 && (mask == mask_kind::full || keys.begin <= last)) visit(s, keys, row);
+        if (keys.size() > 0 && queries > 0 && (mask == mask_kind::full || keys.begin <= last))
+          visit(s, keys, row);
         row += keys.size();
       }
     }
@@ -75,7 +79,8 @@ struct ring_plan : context_ring {
         const index count = queries.size() - i < plan.query_tile ? queries.size() - i : plan.query_tile;
         const index first = queries.begin + i + 1 - keys.begin, last = first + count - 1;
         if (mask == mask_kind::full) visit(ring_tile{row + i, count, keys.size(), {keys.size(), 0}});
-        else if (last > 0) visit(ring_tile{row + i, count, last < keys.size() ? last : keys.size(), {first, 1}});
+        else if (last > 0)
+          visit(ring_tile{row + i, count, last < keys.size() ? last : keys.size(), {first, 1}});
       }
       row += queries.size();
     }
@@ -104,7 +109,8 @@ class key_ring {
   template <class C>
   void begin(const context& ctx, const ring_plan<C>& ring, index step) {
     rows_ = ring.rows_of(ring.part_at(step));
-    if (step + 1 < ring.members) shift_.begin(ctx, here_, rows_ * 2 * width_, next_, ring.rows_of(ring.part_at(step + 1)) * 2 * width_);
+    if (step + 1 < ring.members)
+      shift_.begin(ctx, here_, rows_ * 2 * width_, next_, ring.rows_of(ring.part_at(step + 1)) * 2 * width_);
   }
   void poll() { shift_.poll(); }
   // All threads are done with what was here.

@@ -40,7 +40,8 @@ class rotary_turns {
     }
     for (index r = 0; r < rows.rows; ++r) {
       if (position + r == 0) continue;  // stays as it is
-      MOTET_SIMD_DISPATCH(, next_position(at_cosine_, at_sine_, step_cosine_, step_sine_, half_, cosines_, sines_));
+      MOTET_SIMD_DISPATCH(
+          , next_position(at_cosine_, at_sine_, step_cosine_, step_sine_, half_, cosines_, sines_));
       MOTET_SIMD_DISPATCH(, turn_row(rows.row(r), rows.width, half_, cosines_, sines_));
     }
   }
@@ -54,8 +55,9 @@ class rotary_turns {
 
 }  // namespace detail
 
-// Rotary positions (Su et al., RoFormer) as released Llama weights expect them: element i of a head's first half turns with element i of its second
-// half, by position * base^(-2 i / head_width). Gradients are turned back with direction -1.
+// Rotary positions (Su et al., RoFormer) as released Llama weights expect them: element i of a head's first
+// half turns with element i of its second half, by position * base^(-2 i / head_width). Gradients are turned
+// back with direction -1.
 template <class X>
 void rotary(context& ctx, const sequences& seq, index head_width, double base, int direction, matrix<X> x) {
   ctx.note("rotary", 3 * detail::elements_in(x), 2 * detail::bytes_in(x));

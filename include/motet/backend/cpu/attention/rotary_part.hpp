@@ -6,7 +6,8 @@
 
 namespace motet::cpu {
 
-// The same for the rows that this context part has of all samples: each turns by its place in the whole sample.
+// The same for the rows that this context part has of all samples: each turns by its place in the whole
+// sample.
 template <class X>
 void rotary_of_part(context& ctx, index head_width, double base, int direction, matrix<X> x) {
   ctx.note("rotary_of_part", 3 * detail::elements_in(x), 2 * detail::bytes_in(x));

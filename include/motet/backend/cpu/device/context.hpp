@@ -30,7 +30,8 @@ class adamw_list;
 template <class T>
 class flat_list;
 
-// What operations of the CPU run on. Each thread of a team has its own; all threads take the same steps on `memory`, so their copies agree.
+// What operations of the CPU run on. Each thread of a team has its own; all threads take the same steps on
+// `memory`, so their copies agree.
 struct context {
   using real = cpu::real;
   using team = cpu::team;
@@ -41,7 +42,8 @@ struct context {
   template <class T>
   using flat_list = cpu::flat_list<T>;
 
-  static constexpr bool spares_passes = false;  // memory is what a step is short of, and the caches have what comes again
+  // memory is what a step is short of, and the caches have what comes again
+  static constexpr bool spares_passes = false;
   // Of products' operands: any width is as fast.
   template <class T>
   static constexpr index product_columns = 1;
@@ -56,12 +58,14 @@ struct context {
   std::chrono::steady_clock::time_point since;  // when the open section was last settled
   draw_key draws;
   const spread* shared = nullptr;  // with whom this rank computes; none: alone
-  double sample_share = 1;         // of one sample in the losses that layers add themselves: 1 / samples of the step
-  gradient_sink sink;              // who wants to know that gradients are final
+  // of one sample in the losses that layers add themselves: 1 / samples of the step
+  double sample_share = 1;
+  gradient_sink sink;  // who wants to know that gradients are final
 
   // A dry run: operations take memory and note their work, and touch no data.
   bool measuring() const { return memory.measuring(); }
-  // Every operation says once what it does; FLOPs as a multiply and an add each, bytes as the least that must move.
+  // Every operation says once what it does; FLOPs as a multiply and an add each, bytes as the least that must
+  // move.
   void note(const char* operation, double flops, double bytes, flops_of kind = flops_of::elements) {
     if (measuring() && costs != nullptr && thread == 0) costs->note(section, operation, flops, bytes, kind);
   }
@@ -105,7 +109,8 @@ T* gradients_at(context& ctx, T* data, index count) {
   return static_cast<T*>(found != nullptr ? found : ctx.sink.place(ctx.sink.self, data, count));
 }
 
-// Files time, FLOPs and bytes under a name until the end of the scope; the inner section wins, and time is not counted twice.
+// Files time, FLOPs and bytes under a name until the end of the scope; the inner section wins, and time is
+// not counted twice.
 class section_scope {
  public:
   section_scope(context& ctx, const char* name) : ctx_(ctx), outer_(ctx.section) {
@@ -125,7 +130,8 @@ class section_scope {
   void settle() {
     if (ctx_.costs == nullptr || ctx_.thread != 0 || ctx_.measuring()) return;
     const auto now = clock::now();
-    if (ctx_.since != clock::time_point{}) ctx_.costs->at(ctx_.section).seconds += std::chrono::duration<double>(now - ctx_.since).count();
+    if (ctx_.since != clock::time_point{})
+      ctx_.costs->at(ctx_.section).seconds += std::chrono::duration<double>(now - ctx_.since).count();
     ctx_.since = now;
   }
   context& ctx_;

@@ -16,7 +16,8 @@
 #define MOTET_X86 0
 #endif
 
-// What the processor offers, asked once at run time: a build makes no assumption about the machine that it runs on.
+// What the processor offers, asked once at run time: a build makes no assumption about the machine that it
+// runs on.
 namespace motet::cpu {
 
 struct cpu_features {
@@ -46,7 +47,9 @@ inline cpu_features ask_cpu() {
   found.l2_bytes = 512 * 1024;
 #if MOTET_X86
   unsigned a = 0, b = 0, c = 0, d = 0;
-  const auto ask = [&](unsigned leaf, unsigned sub) { return __get_cpuid_count(leaf, sub, &a, &b, &c, &d) != 0; };
+  const auto ask = [&](unsigned leaf, unsigned sub) {
+    return __get_cpuid_count(leaf, sub, &a, &b, &c, &d) != 0;
+  };
   const auto bit = [](unsigned word, int which) { return ((word >> which) & 1u) != 0; };
   if (ask(0, 0)) found.amd = b == 0x68747541u;  // "Auth"enticAMD
   bool os_avx = false, os_avx512 = false, os_amx = false;
@@ -68,8 +71,8 @@ inline cpu_features ask_cpu() {
   for (const unsigned leaf : {4u, 0x8000001du}) {
     for (unsigned sub = 0; sub < 8 && ask(leaf, sub) && (a & 31u) != 0; ++sub) {
       if (((a >> 5) & 7u) != 2 || (a & 31u) == 2) continue;  // level 2, not instructions only
-      found.l2_bytes = static_cast<index>((b >> 22) + 1) * static_cast<index>(((b >> 12) & 1023u) + 1) * static_cast<index>((b & 4095u) + 1) *
-                       (static_cast<index>(c) + 1);
+      found.l2_bytes = static_cast<index>((b >> 22) + 1) * static_cast<index>(((b >> 12) & 1023u) + 1) *
+                       static_cast<index>((b & 4095u) + 1) * (static_cast<index>(c) + 1);
     }
   }
   for (unsigned leaf = 0x80000002u; leaf <= 0x80000004u && ask(leaf, 0); ++leaf) {

@@ -14,8 +14,8 @@ namespace motet::cpu {
 
 // Ordered: a machine that has one has those before it.
 enum class kernel_kind : int { portable, avx2, avx512, avx512_bf16, amx };
-inline constexpr kernel_kind kernel_kinds[] = {kernel_kind::portable, kernel_kind::avx2, kernel_kind::avx512, kernel_kind::avx512_bf16,
-                                               kernel_kind::amx};
+inline constexpr kernel_kind kernel_kinds[] = {kernel_kind::portable, kernel_kind::avx2, kernel_kind::avx512,
+                                               kernel_kind::avx512_bf16, kernel_kind::amx};
 
 inline const char* kernel_name(kernel_kind kind) {
   switch (kind) {
@@ -39,8 +39,9 @@ inline bool kernel_available(kernel_kind kind) {
   return false;
 }
 
-// Intel's vdpbf16ps (measured on a fifth-generation Xeon) does half the arithmetic of two fp32 multiply-adds in the same time; AMD's does twice as
-// much. So the instruction is used by default on AMD alone. Tiles do sixteen times as much.
+// Intel's vdpbf16ps (measured on a fifth-generation Xeon) does half the arithmetic of two fp32 multiply-adds
+// in the same time; AMD's does twice as much. So the instruction is used by default on AMD alone. Tiles do
+// sixteen times as much.
 inline kernel_kind best_kernel() {
   if (kernel_available(kernel_kind::amx)) return kernel_kind::amx;
   if (features().avx512_bf16 && features().amd) return kernel_kind::avx512_bf16;
@@ -49,8 +50,8 @@ inline kernel_kind best_kernel() {
   return kernel_kind::portable;
 }
 
-// The kernels of that name; null or empty: the best. Unlike its absence, a name that cannot be followed is an error, so that nobody measures other
-// kernels than those that were meant.
+// The kernels of that name; null or empty: the best. Unlike its absence, a name that cannot be followed is an
+// error, so that nobody measures other kernels than those that were meant.
 inline kernel_kind kernel_named(const char* name) {
   if (name == nullptr || *name == '\0') return best_kernel();
   std::string available;
@@ -63,7 +64,9 @@ inline kernel_kind kernel_named(const char* name) {
   }
   const std::string& machine = features().name;
   fail(kernels_refused, "MOTET_KERNELS=" + std::string(name) +
-                            (known ? ", which " + machine + " lacks; it has " : ", which is no kernel's name; " + machine + " has ") + available);
+                            (known ? ", which " + machine + " lacks; it has "
+                                   : ", which is no kernel's name; " + machine + " has ") +
+                            available);
 }
 
 namespace detail {
@@ -74,7 +77,9 @@ inline std::atomic<int>& chosen_kernel() {
 }
 }  // namespace detail
 
-inline kernel_kind current_kernel() { return static_cast<kernel_kind>(detail::chosen_kernel().load(std::memory_order_relaxed)); }
+inline kernel_kind current_kernel() {
+  return static_cast<kernel_kind>(detail::chosen_kernel().load(std::memory_order_relaxed));
+}
 
 // For tests and benchmarks; false (and no change) when this machine cannot run it.
 inline bool set_kernel(kernel_kind kind) {
@@ -91,7 +96,8 @@ inline std::string describe_cpu() {
   if (f.avx512) line += " avx512";
   if (f.avx512_bf16) line += " avx512_bf16";
   if (f.amx_bf16) line += " amx_bf16";
-  return line + ", L2 " + std::to_string(f.l2_bytes / 1024) + " KiB, kernels " + kernel_name(current_kernel());
+  return line + ", L2 " + std::to_string(f.l2_bytes / 1024) + " KiB, kernels " +
+         kernel_name(current_kernel());
 }
 
 }  // namespace motet::cpu

@@ -15,8 +15,9 @@
 
 namespace motet::cpu {
 
-// Threads that run one function together, once for each step, and meet at barriers inside it. They are not forked and joined around each
-// operation: a step of a deep net has thousands of operations, and most of them need no other thread's result.
+// Threads that run one function together, once for each step, and meet at barriers inside it. They are not
+// forked and joined around each operation: a step of a deep net has thousands of operations, and most of them
+// need no other thread's result.
 class team {
  public:
   explicit team(int threads) : size_(threads < 1 ? 1 : threads) {
@@ -36,8 +37,8 @@ class team {
 
   int size() const { return size_; }
 
-  // Runs function(thread) on every thread of the team; the caller is thread 0. The first exception is thrown again here: a thread that throws
-  // leaves the others alone at their next barrier, and they leave too.
+  // Runs function(thread) on every thread of the team; the caller is thread 0. The first exception is thrown
+  // again here: a thread that throws leaves the others alone at their next barrier, and they leave too.
   template <class Function>
   void run(Function&& function) {
     if (size_ == 1) return function(0);
@@ -58,7 +59,8 @@ class team {
     }
   }
 
-  // Every thread arrives, then every thread goes on. Spins shortly, as shares are even, then yields, as cores may be shared.
+  // Every thread arrives, then every thread goes on. Spins shortly, as shares are even, then yields, as cores
+  // may be shared.
   void barrier() {
     if (size_ == 1) return;
     const unsigned turn = turn_.load(std::memory_order_relaxed);

@@ -41,24 +41,33 @@ struct part_order {
 
   template <class X, class Y>
   void to_parts(const context& ctx, matrix<X> x, matrix<Y> packed) const {
-    each(ctx, [&](index row, index at, index count) { convert_rows(x.slice(row, count), packed.slice(at, count)); });
+    each(ctx, [&](index row, index at, index count) {
+      convert_rows(x.slice(row, count), packed.slice(at, count));
+    });
   }
   template <class X, class Y>
   void to_samples(const context& ctx, matrix<X> packed, matrix<Y> y) const {
-    each(ctx, [&](index row, index at, index count) { convert_rows(packed.slice(at, count), y.slice(row, count)); });
+    each(ctx, [&](index row, index at, index count) {
+      convert_rows(packed.slice(at, count), y.slice(row, count));
+    });
   }
 
  private:
   template <class Move>
   void each(const context& ctx, Move&& move) const {
     for (index m = 0, before = 0; m < is.context.size(); before += is.cut.rows_of(whole, m), ++m)
-      each_piece(is.cut, m, whole, ctx.own_samples(whole), [&](index row, index at, index count) { move(row, before + at, count); });
+      each_piece(is.cut, m, whole, ctx.own_samples(whole),
+                 [&](index row, index at, index count) { move(row, before + at, count); });
   }
 };
 
 }  // namespace detail
 
-inline detail::part_order order_of_parts(const context& ctx, const sequences& whole) { return {*ctx.shared, whole}; }
-inline std::span<index> host_numbers(context& ctx, index count) { return {ctx.scratch.take<index>(count), static_cast<std::size_t>(count)}; }
+inline detail::part_order order_of_parts(const context& ctx, const sequences& whole) {
+  return {*ctx.shared, whole};
+}
+inline std::span<index> host_numbers(context& ctx, index count) {
+  return {ctx.scratch.take<index>(count), static_cast<std::size_t>(count)};
+}
 
 }  // namespace motet::cpu

@@ -43,7 +43,8 @@ void place_rows(matrix<X> x, matrix<Y> y) {
 
 // The rows of all members, as they lie when gathered.
 inline const sequences& rows_of_all(const context& ctx) {
-  if (ctx.shared == nullptr) fail(cut_but_alone, "a layer holds a part of its parameters, and its context has no spread");
+  if (ctx.shared == nullptr)
+    fail(cut_but_alone, "a layer holds a part of its parameters, and its context has no spread");
   return ctx.shared->part;
 }
 
@@ -58,24 +59,27 @@ void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
   synchronize(ctx);
   if (ctx.thread == 0) {
     detail::place_rows(x, all.slice(parts.first_row, x.rows));
-    ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(all.row(parts.first_row)), reinterpret_cast<std::byte*>(all.data),
-                                  parts.elements);
+    ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(all.row(parts.first_row)),
+                                  reinterpret_cast<std::byte*>(all.data), parts.elements);
   }
   synchronize(ctx);
 }
 
-// y = residual + own rows of the sum of all members' partial, which has no stride and is used up. Summed in the order of members.
+// y = residual + own rows of the sum of all members' partial, which has no stride and is used up. Summed in
+// the order of members.
 template <class P, class R, class Y>
 void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matrix<Y> y) {
   const section_scope section(ctx, "sum rows");
-  ctx.note("scatter_sum_rows", detail::elements_in(partial), detail::bytes_in(partial) + detail::bytes_in(residual) + detail::bytes_in(y));
+  ctx.note("scatter_sum_rows", detail::elements_in(partial),
+           detail::bytes_in(partial) + detail::bytes_in(residual) + detail::bytes_in(y));
   const scratch_scope scope(ctx);
   const auto parts = detail::parts_of_members(ctx, partial.width, 1);
   if (ctx.measuring()) return;
   synchronize(ctx);
   if (ctx.thread == 0) {
     const auto own = partial.slice(parts.first_row, y.rows);
-    ctx.shared->tensor.reduce_scatter_sum(static_cast<const P*>(partial.data), own.data, std::span<const index>(parts.elements));
+    ctx.shared->tensor.reduce_scatter_sum(static_cast<const P*>(partial.data), own.data,
+                                          std::span<const index>(parts.elements));
     if (residual) detail::sum_rows(own, residual, y);
     else detail::convert_rows(own, y);
   }

@@ -14,7 +14,8 @@ inline sequences shared_rows(const context& ctx, const sequences& seq) {
   return seq.rows() == ctx.shared->own.rows() ? all : all.pooled();
 }
 
-// Rows by rank to the ranks, or, with `back`, from where they came; one thread speaks for all. Memory of the threads is seen before and after.
+// Rows by rank to the ranks, or, with `back`, from where they came; one thread speaks for all. Memory of the
+// threads is seen before and after.
 template <class Real, class T>
 void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T> from, matrix<T> into) {
   const scratch_scope scope(ctx);
@@ -29,8 +30,8 @@ void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T
     }
     const std::span<const index> all(bytes, static_cast<std::size_t>(2 * to.ranks));
     const auto ranks = static_cast<std::size_t>(to.ranks);
-    ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(from.data), all.first(ranks), reinterpret_cast<std::byte*>(into.data),
-                                  all.last(ranks));
+    ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(from.data), all.first(ranks),
+                                  reinterpret_cast<std::byte*>(into.data), all.last(ranks));
   }
   synchronize(ctx);
 }
@@ -39,7 +40,8 @@ void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T
 template <class Real, class X, class Y>
 void send_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<Y> arrived) {
   const index mark = ctx.memory.mark();
-  const matrix<Y> packed{ctx.memory.take<Y>(to.most_sent * arrived.width), to.most_sent, arrived.width, arrived.width};
+  const matrix<Y> packed{ctx.memory.take<Y>(to.most_sent * arrived.width), to.most_sent, arrived.width,
+                         arrived.width};
   if (!ctx.measuring()) {
     synchronize(ctx);
     spread_rows_to(to.sent, ctx.own(to.sent.each()), x, packed);
@@ -50,9 +52,11 @@ void send_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<Y> 
 
 }  // namespace detail
 
-// Memory for the worst that routing can do: without a bound on capacity all rows of the group may choose the experts of one rank.
+// Memory for the worst that routing can do: without a bound on capacity all rows of the group may choose the
+// experts of one rank.
 template <class Real>
-void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& shape, tensor_cut cut, dispatched<Real>& to) {
+void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& shape, tensor_cut cut,
+                      dispatched<Real>& to) {
   const interval experts = cut.share(shape.experts);
   const index k = shape.top_k, rows = seq.rows();
   to = {};
@@ -78,11 +82,14 @@ void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& sh
   to.arrived = {ctx.memory.take<choice<Real>>(to.most_arrived * k), to.most_arrived, k, k};
 }
 
-// Sends the choices to the ranks of their experts and sorts what comes by expert. Every rank makes the same calls on the group, whatever was chosen.
+// Sends the choices to the ranks of their experts and sorts what comes by expert. Every rank makes the same
+// calls on the group, whatever was chosen.
 template <class Real>
-void dispatch(context& ctx, const sequences& seq, const router_shape& shape, matrix<choice<Real>> chosen, dispatched<Real>& to) {
+void dispatch(context& ctx, const sequences& seq, const router_shape& shape, matrix<choice<Real>> chosen,
+              dispatched<Real>& to) {
   to.came = 0;
-  ctx.note("dispatch", 0, 2 * static_cast<double>(chosen.rows * chosen.width) * detail::bytes_of<choice<Real>>);
+  ctx.note("dispatch", 0,
+           2 * static_cast<double>(chosen.rows * chosen.width) * detail::bytes_of<choice<Real>>);
   const index keys = to.placed.keys > to.ranks ? to.placed.keys : to.ranks;
   {
     const scratch_scope scope(ctx);  // what sorting takes
@@ -100,7 +107,9 @@ void dispatch(context& ctx, const sequences& seq, const router_shape& shape, mat
     return synchronize(ctx);
   }
   // The first of a row's choices that goes to a rank takes the others along.
-  const auto rank_of = [&](index r, index j) { return owner(shape.experts, to.ranks, chosen.row(r)[j].expert); };
+  const auto rank_of = [&](index r, index j) {
+    return owner(shape.experts, to.ranks, chosen.row(r)[j].expert);
+  };
   if (!ctx.measuring()) {
     detail::sort_choices(ctx, seq.rows(), ctx.own(seq), to.sent, [&](index r, index j) {
       const choice<Real>* const row = chosen.row(r);
@@ -116,7 +125,8 @@ void dispatch(context& ctx, const sequences& seq, const router_shape& shape, mat
       index* const bytes = ctx.scratch.take<index>(to.ranks);
       for (index m = 0; m < to.ranks; ++m) bytes[m] = static_cast<index>(sizeof(index));
       const std::span<const index> each(bytes, static_cast<std::size_t>(to.ranks));
-      ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(to.sent_rows), each, reinterpret_cast<std::byte*>(to.arrived_rows), each);
+      ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(to.sent_rows), each,
+                                    reinterpret_cast<std::byte*>(to.arrived_rows), each);
     }
   }
   detail::send_rows(ctx, to, chosen, to.arrived);

@@ -29,9 +29,11 @@ void to_experts(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A>
   place_rows(ctx, to, x, arrived, placed);
 }
 
-// What the experts made goes back to the rows: y = residual + the sum over a row's experts, weighed with the gates or as it is.
+// What the experts made goes back to the rows: y = residual + the sum over a row's experts, weighed with the
+// gates or as it is.
 template <class Real, class X, class R, class Y>
-void from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, matrix<X> placed, bool weighed, matrix<R> residual, matrix<Y> y) {
+void from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, matrix<X> placed,
+                  bool weighed, matrix<R> residual, matrix<Y> y) {
   ctx.note("from_experts", 2 * detail::elements_in(placed), detail::bytes_in(placed) + detail::bytes_in(y));
   const choice<Real>* const gates = weighed ? to.arrived.data : nullptr;
   {
@@ -47,18 +49,23 @@ void from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to
   const index mark = ctx.memory.mark();
   const auto sums = take_arrived<X>(ctx, to, y.width);
   const matrix<X> returned{ctx.memory.take<X>(to.most_sent * y.width), to.most_sent, y.width, y.width};
-  if (!ctx.measuring()) detail::collect_rows(ctx, to.placed, ctx.own(to.arrivals()), placed, gates, matrix<const X>{}, sums);
+  if (!ctx.measuring())
+    detail::collect_rows(ctx, to.placed, ctx.own(to.arrivals()), placed, gates, matrix<const X>{}, sums);
   detail::exchange_rows(ctx, to, true, sums, returned);
-  if (!ctx.measuring()) detail::collect_rows(ctx, to.sent, ctx.own(seq), returned, static_cast<const choice<Real>*>(nullptr), residual, y);
+  if (!ctx.measuring())
+    detail::collect_rows(ctx, to.sent, ctx.own(seq), returned, static_cast<const choice<Real>*>(nullptr),
+                         residual, y);
   release(ctx, mark);
 }
 
 // Gradients of gates go back from the places to the choices; those of choices without a place are zero.
 template <class Real>
-void gates_from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, const Real* placed, matrix<Real> d_gate) {
+void gates_from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, const Real* placed,
+                        matrix<Real> d_gate) {
   ctx.note("gates_from_experts", 0, 2 * detail::bytes_in(d_gate));
   const auto pick = [&](index r, Real* out) {
-    for (index j = 0; j < to.top_k; ++j) out[j] = to.placed.place.row(r)[j] >= 0 ? placed[to.placed.place.row(r)[j]] : Real(0);
+    for (index j = 0; j < to.top_k; ++j)
+      out[j] = to.placed.place.row(r)[j] >= 0 ? placed[to.placed.place.row(r)[j]] : Real(0);
   };
   synchronize(ctx);
   if (to.alone()) {
@@ -69,7 +76,8 @@ void gates_from_experts(context& ctx, const sequences& seq, const dispatched<Rea
   }
   const index mark = ctx.memory.mark();
   const auto picked = take_arrived<Real>(ctx, to, to.top_k);
-  const matrix<Real> returned{ctx.memory.take<Real>(to.most_sent * to.top_k), to.most_sent, to.top_k, to.top_k};
+  const matrix<Real> returned{ctx.memory.take<Real>(to.most_sent * to.top_k), to.most_sent, to.top_k,
+                              to.top_k};
   if (!ctx.measuring()) {
     const interval own = ctx.own(to.arrivals());
     for (index r = own.begin; r < own.end; ++r) pick(r, picked.row(r));
@@ -77,7 +85,8 @@ void gates_from_experts(context& ctx, const sequences& seq, const dispatched<Rea
   detail::exchange_rows(ctx, to, true, picked, returned);
   // Each choice went to one rank; the others say zero.
   if (!ctx.measuring())
-    detail::collect_rows(ctx, to.sent, ctx.own(seq), returned, static_cast<const choice<Real>*>(nullptr), matrix<const Real>{}, d_gate);
+    detail::collect_rows(ctx, to.sent, ctx.own(seq), returned, static_cast<const choice<Real>*>(nullptr),
+                         matrix<const Real>{}, d_gate);
   release(ctx, mark);
 }
 

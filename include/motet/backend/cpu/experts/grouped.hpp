@@ -8,7 +8,8 @@
 namespace motet::cpu {
 namespace detail {
 
-// Calls run(rows, key) for what each key has of this thread's even share of the places. So threads are equally busy whatever the experts are.
+// Calls run(rows, key) for what each key has of this thread's even share of the places. So threads are
+// equally busy whatever the experts are.
 template <class Run>
 void for_own_places(const context& ctx, const grouping& by, Run&& run) {
   const interval own = ctx.own(by.each());
@@ -33,51 +34,60 @@ void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matri
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
   detail::for_own_places(ctx, by, [&](interval rows, index key) {
-    detail::multiply_rows(ctx, rows, x, detail::weights_of(weight, key, y.width), true, y, gemm_epilogue<std::remove_const_t<W>>{}, scratch);
+    detail::multiply_rows(ctx, rows, x, detail::weights_of(weight, key, y.width), true, y,
+                          gemm_epilogue<std::remove_const_t<W>>{}, scratch);
   });
 }
 
 // pre = x weight^T; y = activation(that).
 template <class X, class W, class P, class Y>
-void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, activation kind, matrix<P> pre, matrix<Y> y) {
+void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, activation kind,
+                            matrix<P> pre, matrix<Y> y) {
   detail::note_product(ctx, "grouped_linear_forward", x, detail::weights_of(weight, 0, y.width), y);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
   detail::for_own_places(ctx, by, [&](interval rows, index key) {
     const auto before = detail::part(pre, rows);
-    detail::multiply_rows(
-        ctx, rows, x, detail::weights_of(weight, key, y.width), true, y,
-        gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{.kind = kind, .pre = before.data, .pre_stride = before.stride}, scratch);
+    detail::multiply_rows(ctx, rows, x, detail::weights_of(weight, key, y.width), true, y,
+                          gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{
+                              .kind = kind, .pre = before.data, .pre_stride = before.stride},
+                          scratch);
   });
 }
 
 // dx = dy weight
 template <class Dy, class W, class Dx>
-void grouped_linear_backward_input(context& ctx, const grouping& by, matrix<Dy> dy, matrix<W> weight, matrix<Dx> dx) {
+void grouped_linear_backward_input(context& ctx, const grouping& by, matrix<Dy> dy, matrix<W> weight,
+                                   matrix<Dx> dx) {
   detail::note_product(ctx, "grouped_linear_backward_input", dy, detail::weights_of(weight, 0, dy.width), dx);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
   detail::for_own_places(ctx, by, [&](interval rows, index key) {
-    detail::multiply_rows(ctx, rows, dy, detail::weights_of(weight, key, dy.width), false, dx, gemm_epilogue<std::remove_const_t<W>>{}, scratch);
+    detail::multiply_rows(ctx, rows, dy, detail::weights_of(weight, key, dy.width), false, dx,
+                          gemm_epilogue<std::remove_const_t<W>>{}, scratch);
   });
 }
 
 // dweight += dy^T x for each key.
 template <class X, class Dy, class M>
-void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> x, matrix<Dy> dy, matrix<M> dweight) {
-  if (ctx.measuring()) return linear_backward_weight(ctx, x, dy, detail::weights_of(dweight, 0, dy.width), nullptr);
+void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> x, matrix<Dy> dy,
+                                    matrix<M> dweight) {
+  if (ctx.measuring())
+    return linear_backward_weight(ctx, x, dy, detail::weights_of(dweight, 0, dy.width), nullptr);
   for (index key = 0; key < by.keys; ++key) {
     const interval rows{by.starts[key], by.starts[key + 1]};
-    linear_backward_weight(ctx, detail::part(x, rows), detail::part(dy, rows), detail::weights_of(dweight, key, dy.width), nullptr);
+    linear_backward_weight(ctx, detail::part(x, rows), detail::part(dy, rows),
+                           detail::weights_of(dweight, key, dy.width), nullptr);
   }
 }
 
-// With h the hidden values of an expert and t their gradient before the gate: d_gate = h . t; h and t are then multiplied by the gate. So no output of an
-// expert is kept for the gradient of its gate.
+// With h the hidden values of an expert and t their gradient before the gate: d_gate = h . t; h and t are
+// then multiplied by the gate. So no output of an expert is kept for the gradient of its gate.
 template <class Real, class T>
-void gate_backward(context& ctx, const grouping& by, matrix<choice<Real>> chosen, matrix<T> h, matrix<T> t, Real* d_gate) {
+void gate_backward(context& ctx, const grouping& by, matrix<choice<Real>> chosen, matrix<T> h, matrix<T> t,
+                   Real* d_gate) {
   ctx.note("gate_backward", 4 * detail::elements_in(h), 2 * detail::bytes_in(h) + 2 * detail::bytes_in(t));
   if (ctx.measuring()) return;
   const interval own = ctx.own(by.each());

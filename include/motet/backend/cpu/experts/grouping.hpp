@@ -20,8 +20,8 @@ inline grouping take_grouping(context& ctx, index keys, index rows, index top_k,
   return by;
 }
 
-// Sorts all choices by key(row, number), where negative ones get no place. Every thread counts all of them, as that needs no meeting, and places those of
-// its own rows; the caller synchronises before and after.
+// Sorts all choices by key(row, number), where negative ones get no place. Every thread counts all of them,
+// as that needs no meeting, and places those of its own rows; the caller synchronises before and after.
 template <class Key>
 void sort_choices(context& ctx, index rows, interval own, grouping& by, Key key) {
   const index top_k = by.place.width;
@@ -65,9 +65,11 @@ void spread_rows_to(const grouping& by, interval places, matrix<X> x, matrix<Y> 
   }
 }
 
-// y = residual (may be empty) + the sum of what lies at a row's places, weighed with the gates of its choices where they are given.
+// y = residual (may be empty) + the sum of what lies at a row's places, weighed with the gates of its choices
+// where they are given.
 template <class Real, class X, class R, class Y>
-void collect_rows(context& ctx, const grouping& by, interval own, matrix<X> from, const choice<Real>* gates, matrix<R> residual, matrix<Y> y) {
+void collect_rows(context& ctx, const grouping& by, interval own, matrix<X> from, const choice<Real>* gates,
+                  matrix<R> residual, matrix<Y> y) {
   using number = arithmetic<X, R, Y, Real>;
   const index top_k = by.place.width;
   const scratch_scope scope(ctx);

@@ -44,20 +44,23 @@ void router_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> w
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
-  gemm<detail::arithmetic<X, W, Y>>(own.size(), logits.width, x.width, detail::operand(detail::part(x, own)), detail::operand(weight, true),
-                                    logits.row(own.begin), logits.stride, gemm_epilogue<std::remove_const_t<W>>{}, scratch);
+  gemm<detail::arithmetic<X, W, Y>>(own.size(), logits.width, x.width, detail::operand(detail::part(x, own)),
+                                    detail::operand(weight, true), logits.row(own.begin), logits.stride,
+                                    gemm_epilogue<std::remove_const_t<W>>{}, scratch);
 }
 
-// From logits to probabilities, in their place, and to the experts of each row. Counts are kept as numbers of Real, which holds them exactly up to 2^24
-// rows of a sample.
+// From logits to probabilities, in their place, and to the experts of each row. Counts are kept as numbers of
+// Real, which holds them exactly up to 2^24 rows of a sample.
 template <class Real>
-void route_forward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> probability, matrix<Real> lse,
-                   matrix<choice<Real>> chosen, matrix<Real> fraction, matrix<Real> losses) {
+void route_forward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> probability,
+                   matrix<Real> lse, matrix<choice<Real>> chosen, matrix<Real> fraction,
+                   matrix<Real> losses) {
   ctx.note("route_forward", 8 * detail::elements_in(probability), 2 * detail::bytes_in(probability));
   const detail::sample_pieces pieces(ctx);
   const index mark = ctx.memory.mark(), experts = shape.experts;
   // How often each piece of each sample chose each expert.
-  const matrix<Real> chose{ctx.memory.take<Real>(seq.samples * pieces.all() * experts), seq.samples, pieces.all() * experts, pieces.all() * experts};
+  const matrix<Real> chose{ctx.memory.take<Real>(seq.samples * pieces.all() * experts), seq.samples,
+                           pieces.all() * experts, pieces.all() * experts};
   if (ctx.measuring()) return ctx.memory.release(mark);
   const interval samples = ctx.own_samples(seq);
 
@@ -123,8 +126,9 @@ void route_forward(context& ctx, const sequences& seq, const router_shape& shape
 
 // d_logits in the place of the probabilities, from the gradients of the gates and of the two losses.
 template <class Real>
-void route_backward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> fraction, matrix<Real> lse,
-                    matrix<choice<Real>> chosen, matrix<Real> d_gate, matrix<Real> probability) {
+void route_backward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> fraction,
+                    matrix<Real> lse, matrix<choice<Real>> chosen, matrix<Real> d_gate,
+                    matrix<Real> probability) {
   ctx.note("route_backward", 8 * detail::elements_in(probability), 2 * detail::bytes_in(probability));
   const scratch_scope scope(ctx);
   const index experts = shape.experts;
@@ -133,8 +137,10 @@ void route_backward(context& ctx, const sequences& seq, const router_shape& shap
   const detail::sample_pieces pieces(ctx);
   const interval samples = ctx.own_samples(seq);
   for (index s = samples.begin; s < samples.end; ++s) {
-    const double share = ctx.sample_share / static_cast<double>(pieces.rows(seq, s) > 0 ? pieces.rows(seq, s) : 1);
-    const Real of_balance = static_cast<Real>(shape.balance * share * static_cast<double>(experts)), of_z = static_cast<Real>(2 * shape.z * share);
+    const double share =
+        ctx.sample_share / static_cast<double>(pieces.rows(seq, s) > 0 ? pieces.rows(seq, s) : 1);
+    const Real of_balance = static_cast<Real>(shape.balance * share * static_cast<double>(experts)),
+               of_z = static_cast<Real>(2 * shape.z * share);
     for (index r = seq.begin(s); r < seq.end(s); ++r) {
       Real* const row = probability.row(r);
       for (index e = 0; e < experts; ++e) d[e] = of_balance * fraction.row(s)[e];
@@ -144,7 +150,8 @@ void route_backward(context& ctx, const sequences& seq, const router_shape& shap
         for (index j = 0; j < shape.top_k; ++j) sum += row[chosen.row(r)[j].expert];
         for (index j = 0; j < shape.top_k; ++j) through_sum += chosen.row(r)[j].gate * d_gate.row(r)[j];
       }
-      for (index j = 0; j < shape.top_k; ++j) d[chosen.row(r)[j].expert] += (d_gate.row(r)[j] - through_sum) / sum;
+      for (index j = 0; j < shape.top_k; ++j)
+        d[chosen.row(r)[j].expert] += (d_gate.row(r)[j] - through_sum) / sum;
       Real mean = 0;
       for (index e = 0; e < experts; ++e) mean += row[e] * d[e];
       for (index e = 0; e < experts; ++e) row[e] *= d[e] - mean + of_z * *lse.row(r);

@@ -10,12 +10,14 @@
 
 namespace motet::cpu::detail {
 
-// Sums of up to eight rows at a time are taken in registers, so that the place they are added to is read and written an eighth as often.
+// Sums of up to eight rows at a time are taken in registers, so that the place they are added to is read and
+// written an eighth as often.
 inline constexpr int summed_rows = 8;
 
 }  // namespace motet::cpu::detail
 
-// Short loops over rows that most operations are made of. Matrices come cut to the rows, or columns, that the calling thread owns.
+// Short loops over rows that most operations are made of. Matrices come cut to the rows, or columns, that the
+// calling thread owns.
 #define MOTET_SIMD_BODY <motet/backend/cpu/kernels/row_kernels.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
@@ -30,7 +32,8 @@ matrix<T> part(matrix<T> x, interval rows) {
 // y = 0; all zero bits are zero in every number type here.
 template <class Y>
 void clear_rows(matrix<Y> y) {
-  for (index r = 0; r < y.rows; ++r) std::memset(static_cast<void*>(y.row(r)), 0, static_cast<std::size_t>(y.width) * sizeof(Y));
+  for (index r = 0; r < y.rows; ++r)
+    std::memset(static_cast<void*>(y.row(r)), 0, static_cast<std::size_t>(y.width) * sizeof(Y));
 }
 
 // y = x * scale, converting
@@ -39,7 +42,8 @@ void convert_rows(matrix<X> x, matrix<Y> y, double scale = 1) {
   if (y.rows == 0) return;
   if constexpr (std::is_same_v<std::remove_const_t<X>, Y>) {
     if (scale == 1) {
-      for (index r = 0; r < y.rows; ++r) std::memmove(static_cast<void*>(y.row(r)), x.row(r), static_cast<std::size_t>(y.width) * sizeof(Y));
+      for (index r = 0; r < y.rows; ++r)
+        std::memmove(static_cast<void*>(y.row(r)), x.row(r), static_cast<std::size_t>(y.width) * sizeof(Y));
       return;
     }
   }

@@ -21,12 +21,13 @@
 #define MOTET_UNROLL
 #endif
 
-// Vectors of the compiler (GCC, clang and the host pass of nvcc know them) with loads, stores and fused multiply-add, once for each instruction
-// set: namespaces motet::cpu::portable, avx2, avx512 and avx512_bf16.
+// Vectors of the compiler (GCC, clang and the host pass of nvcc know them) with loads, stores and fused
+// multiply-add, once for each instruction set: namespaces motet::cpu::portable, avx2, avx512 and avx512_bf16.
 #define MOTET_SIMD_BODY <motet/backend/cpu/kernels/simd.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
-// Calls CALL in the namespace of the kernel that was chosen, for example MOTET_SIMD_DISPATCH(return, add(x, y)).
+// Calls CALL in the namespace of the kernel that was chosen, for example MOTET_SIMD_DISPATCH(return, add(x,
+// y)).
 #if MOTET_X86
 #define MOTET_SIMD_DISPATCH(KEYWORD, ...)                                                         \
   switch (::motet::cpu::current_kernel()) {                                                       \

@@ -7,15 +7,17 @@
 #include <limits>
 #include <utility>
 
-// Products, packing and transposition of small tiles that lie in the caches: what attention and the losses over all pairs are made of. A packed tile
-// is row-major in float or double; where its columns are run over by whole vectors, they are padded to a multiple of tile_lanes.
+// Products, packing and transposition of small tiles that lie in the caches: what attention and the losses
+// over all pairs are made of. A packed tile is row-major in float or double; where its columns are run over
+// by whole vectors, they are padded to a multiple of tile_lanes.
 
 namespace motet::cpu::detail {
 
 template <class T>
 inline constexpr index tile_lanes = 64 / static_cast<index>(sizeof(T));
 
-// Softmax is computed in powers of two: exp(x) is 2^(x log2 e), and the factor is merged with the scale of the scores.
+// Softmax is computed in powers of two: exp(x) is 2^(x log2 e), and the factor is merged with the scale of
+// the scores.
 template <class T>
 inline constexpr T log2_e = static_cast<T>(1.44269504088896340736);
 
@@ -30,9 +32,11 @@ inline constexpr T no_peak = -std::numeric_limits<T>::max();
 
 namespace motet::cpu::tiles {
 
-// c (m x n) = a b, or c += a b; a is (m x k) with row i, step p at a[i * a_row + p * a_step], so it may lie transposed; b is (k x n); n padded.
+// c (m x n) = a b, or c += a b; a is (m x k) with row i, step p at a[i * a_row + p * a_step], so it may lie
+// transposed; b is (k x n); n padded.
 template <class T>
-void multiply(index m, index n, index k, const T* a, index a_row, index a_step, const T* b, index b_row, T* c, index c_row, bool add) {
+void multiply(index m, index n, index k, const T* a, index a_row, index a_step, const T* b, index b_row, T* c,
+              index c_row, bool add) {
   MOTET_SIMD_DISPATCH(return, tiles::multiply(m, n, k, a, a_row, a_step, b, b_row, c, c_row, add));
 }
 
@@ -42,7 +46,8 @@ void pack(index rows, index width, const From* from, index from_row, To* to, ind
   MOTET_SIMD_DISPATCH(return, tiles::pack(rows, width, from, from_row, to, to_row));
 }
 
-// to (width x rows) = the transpose of from (rows x width), converted, zeros beyond the rows up to a multiple of tile_lanes.
+// to (width x rows) = the transpose of from (rows x width), converted, zeros beyond the rows up to a multiple
+// of tile_lanes.
 template <class To, class From>
 void pack_transposed(index rows, index width, const From* from, index from_row, To* to, index to_row) {
   MOTET_SIMD_DISPATCH(return, tiles::pack_transposed(rows, width, from, from_row, to, to_row));
@@ -50,7 +55,8 @@ void pack_transposed(index rows, index width, const From* from, index from_row, 
 
 // to (rows x width) = from, each row times its factor (none: one), converted.
 template <class From, class To>
-void unpack(index rows, index width, const From* from, index from_row, const From* factors, To* to, index to_row) {
+void unpack(index rows, index width, const From* from, index from_row, const From* factors, To* to,
+            index to_row) {
   MOTET_SIMD_DISPATCH(return, tiles::unpack(rows, width, from, from_row, factors, to, to_row));
 }
 
@@ -68,7 +74,8 @@ void scale_rows(index rows, index width, const T* factors, T* values, index row)
 
 // out[r] = packed row r times other row r.
 template <class T, class Other>
-void dot_rows(index rows, index width, const T* packed, index packed_row, const Other* other, index other_row, T* out) {
+void dot_rows(index rows, index width, const T* packed, index packed_row, const Other* other, index other_row,
+              T* out) {
   MOTET_SIMD_DISPATCH(return, tiles::dot_rows(rows, width, packed, packed_row, other, other_row, out));
 }
 

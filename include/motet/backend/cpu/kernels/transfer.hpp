@@ -17,7 +17,8 @@ void copy(context& ctx, const T* from, T* to, index count) {
   synchronize(ctx);
   const interval own = ctx.own(count, 64);
   if (own.size() > 0 && from != to)
-    std::memmove(static_cast<void*>(to + own.begin), static_cast<const void*>(from + own.begin), static_cast<std::size_t>(own.size()) * sizeof(T));
+    std::memmove(static_cast<void*>(to + own.begin), static_cast<const void*>(from + own.begin),
+                 static_cast<std::size_t>(own.size()) * sizeof(T));
   synchronize(ctx);
 }
 // to += from. [all]
@@ -60,13 +61,15 @@ inline void refresh_weights(context&) {}
 // Somebody else than adamw wrote these weights.
 template <class T>
 void weights_changed(context&, const T*, index) {}
-// Two sums on their way to the host, which numbers_of() waits for: what is begun in between waits for nobody. [all]
+// Two sums on their way to the host, which numbers_of() waits for: what is begun in between waits for nobody.
+// [all]
 struct coming_numbers {
   real first = 0, second = 0;
 };
 inline coming_numbers begin_numbers(context&, real first, real second) { return {first, second}; }
 inline coming_numbers numbers_of(context&, const coming_numbers& coming) { return coming; }
-// Where work can be recorded and given again as a whole, it is; here it is done. See the twin in cuda/device/recorder.hpp.
+// Where work can be recorded and given again as a whole, it is; here it is done. See the twin in
+// cuda/device/recorder.hpp.
 template <class Shape, class Work, class... State>
 void run_recorded(context& ctx, Shape&&, Work&& work, State&...) {
   work(ctx);

@@ -14,11 +14,13 @@ namespace motet::cpu {
 
 namespace detail {
 
-// For each row of one side, the sum of the exponentials of its logits as 2^peak * sum. Once complete, `sum` becomes one over the sum.
+// For each row of one side, the sum of the exponentials of its logits as 2^peak * sum. Once complete, `sum`
+// becomes one over the sum.
 template <class S>
 struct softmax_sums {
   S *peak, *sum;
-  softmax_sums(context& ctx, index samples) : peak(ctx.memory.take<S>(samples)), sum(ctx.memory.take<S>(samples)) {}
+  softmax_sums(context& ctx, index samples)
+      : peak(ctx.memory.take<S>(samples)), sum(ctx.memory.take<S>(samples)) {}
   void clear(interval rows) const {
     for (index i = rows.begin; i < rows.end; ++i) {
       peak[i] = no_peak<S>;
@@ -38,22 +40,26 @@ struct softmax_sums {
 
 }  // namespace detail
 
-// Symmetric InfoNCE (CLIP): logits = exp(log_scale) a b^T over all pairs of rows, and the mean of the two cross-entropies, along rows and along
-// columns, whose targets are the diagonal; times share. Adds the gradients to da, db and dlog_scale; with da, db none it only evaluates.
-// Memory is O(rows): each logit is made once for the sums and once more for the gradients. Each row keeps its peak and the sum of what is left,
-// so that a large scale neither overflows nor costs precision.
+// Symmetric InfoNCE (CLIP): logits = exp(log_scale) a b^T over all pairs of rows, and the mean of the two
+// cross-entropies, along rows and along columns, whose targets are the diagonal; times share. Adds the
+// gradients to da, db and dlog_scale; with da, db none it only evaluates.
+// Memory is O(rows): each logit is made once for the sums and once more for the gradients. Each row keeps its
+// peak and the sum of what is left, so that a large scale neither overflows nor costs precision.
 template <class A, class B, class M>
 double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale, double share,
-                     std::type_identity_t<matrix<std::remove_const_t<A>>> da, std::type_identity_t<matrix<std::remove_const_t<B>>> db,
+                     std::type_identity_t<matrix<std::remove_const_t<A>>> da,
+                     std::type_identity_t<matrix<std::remove_const_t<B>>> db,
                      std::type_identity_t<M>* dlog_scale) {
   using S = std::remove_const_t<A>;
   static_assert(std::is_same_v<S, std::remove_const_t<B>> && std::is_floating_point_v<S>,
                 "motet: the features of a loss are both float or both double");
   const index samples = a.rows;
   const bool differentiate = da || db || dlog_scale != nullptr;
-  const double pairs = static_cast<double>(samples) * static_cast<double>(samples), width = static_cast<double>(a.width);
+  const double pairs = static_cast<double>(samples) * static_cast<double>(samples),
+               width = static_cast<double>(a.width);
   ctx.note("info_nce_loss", (differentiate ? 8 : 2) * pairs * width,
-           (differentiate ? 6 : 2) * static_cast<double>(samples) * width * static_cast<double>(sizeof(S)), flops_of::products);
+           (differentiate ? 6 : 2) * static_cast<double>(samples) * width * static_cast<double>(sizeof(S)),
+           flops_of::products);
 
   const scratch_scope scope(ctx);
   const index mark = ctx.memory.mark();
@@ -66,8 +72,10 @@ double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
 
   using tile_type = detail::pair_tile<S>;
   constexpr double ln_2 = 1 / detail::log2_e<double>;
-  const double exact_scale = std::exp(static_cast<double>(*log_scale)), part = share / (2 * static_cast<double>(samples));
-  const S scale = static_cast<S>(exact_scale * detail::log2_e<double>), factor = static_cast<S>(part * exact_scale);
+  const double exact_scale = std::exp(static_cast<double>(*log_scale)),
+               part = share / (2 * static_cast<double>(samples));
+  const S scale = static_cast<S>(exact_scale * detail::log2_e<double>),
+          factor = static_cast<S>(part * exact_scale);
   const interval own = walk.own();
   rows.clear(own);
   columns.clear(own);
@@ -75,10 +83,11 @@ double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
 
   double matched = 0;  // sum of the diagonal
   walk.run({}, {}, [&](const tile_type& tile) {
-    MOTET_SIMD_DISPATCH(
-        , tiles::add_to_sums(tile, scale, rows.peak + tile.row, rows.sum + tile.row, columns.peak + tile.column, columns.sum + tile.column));
+    MOTET_SIMD_DISPATCH(, tiles::add_to_sums(tile, scale, rows.peak + tile.row, rows.sum + tile.row,
+                                             columns.peak + tile.column, columns.sum + tile.column));
     for (index i = 0; i < tile.rows; ++i)
-      if (tile.has_diagonal(i)) matched += static_cast<double>(tile.values[i * tile.stride + tile.diagonal(i)]);
+      if (tile.has_diagonal(i))
+        matched += static_cast<double>(tile.values[i * tile.stride + tile.diagonal(i)]);
   });
   const double missed = rows.complete(own) + columns.complete(own) - 2 * matched;
   const double loss = detail::sum_over_team(ctx, missed) * part * ln_2;
@@ -88,9 +97,11 @@ double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
     double turned = 0;
     walk.run(da, db, [&](const tile_type& tile) {
       for (index i = 0; i < tile.rows; ++i)
-        if (tile.has_diagonal(i)) turned -= 2 * static_cast<double>(tile.values[i * tile.stride + tile.diagonal(i)] * scale);
-      MOTET_SIMD_DISPATCH(turned +=, tiles::turn_to_gradients(tile, scale, factor, rows.peak + tile.row, rows.sum + tile.row,
-                                                              columns.peak + tile.column, columns.sum + tile.column));
+        if (tile.has_diagonal(i))
+          turned -= 2 * static_cast<double>(tile.values[i * tile.stride + tile.diagonal(i)] * scale);
+      MOTET_SIMD_DISPATCH(
+          turned +=, tiles::turn_to_gradients(tile, scale, factor, rows.peak + tile.row, rows.sum + tile.row,
+                                              columns.peak + tile.column, columns.sum + tile.column));
       for (index i = 0; i < tile.rows; ++i)
         if (tile.has_diagonal(i)) tile.values[i * tile.stride + tile.diagonal(i)] -= 2 * factor;
     });

@@ -5,9 +5,9 @@
 #include <motet/backend/cpu/kernels/tile_kernels.hpp>
 #include <motet/tensor/pair_part.hpp>
 
-// Walks over all pairs of rows of two matrices, or of some rows and all columns, in tiles, for losses that compare every sample with every other. The
-// matrix of all pairs is never stored: a tile of dot products is made, turned into gradients of the dot products, multiplied into the gradients of the
-// rows, and forgotten.
+// Walks over all pairs of rows of two matrices, or of some rows and all columns, in tiles, for losses that
+// compare every sample with every other. The matrix of all pairs is never stored: a tile of dot products is
+// made, turned into gradients of the dot products, multiplied into the gradients of the rows, and forgotten.
 
 namespace motet::cpu::detail {
 
@@ -29,7 +29,8 @@ struct pair_tile {
   index column = 0, columns = 0;
   S* values = nullptr;  // columns padded
   index stride = 0;
-  const index* matches = nullptr;  // of each row of a the row of b that belongs to it; none: the one with its number
+  // of each row of a the row of b that belongs to it; none: the one with its number
+  const index* matches = nullptr;
   // The column of row i's match. It may lie outside the tile.
   index diagonal(index i) const { return (matches != nullptr ? matches[row + i] : row + i) - column; }
   bool has_diagonal(index i) const { return diagonal(i) >= 0 && diagonal(i) < columns; }
@@ -42,7 +43,8 @@ class pair_walk {
  public:
   static constexpr index tile_rows = pair_tile_rows, tile_columns = pair_tile_columns;
 
-  pair_walk(context& ctx, matrix<const S> a, matrix<const S> b) : ctx_(ctx), a_(a), b_(b), padded_(round_up(a.width, tile_lanes<S>)) {
+  pair_walk(context& ctx, matrix<const S> a, matrix<const S> b)
+      : ctx_(ctx), a_(a), b_(b), padded_(round_up(a.width, tile_lanes<S>)) {
     rows_ = ctx.scratch.template take<S>(tile_rows * padded_);         // (tile rows, padded)
     columns_ = ctx.scratch.template take<S>(tile_columns * padded_);   // (tile columns, padded)
     across_ = ctx.scratch.template take<S>(a.width * tile_columns);    // (width, tile columns)
@@ -54,15 +56,17 @@ class pair_walk {
   // The rows of a, and of anything with one row a sample, that this thread owns.
   interval own() const { return sequences{a_.rows}.part(ctx_.thread, ctx_.threads); }
 
-  // Calls on_tile(tile) with the dot products of each tile. What it leaves there is the gradient of the loss by these dot products, and is
-  // multiplied into da and db unless they are none. In each round the threads hold disjoint blocks of columns, so whatever on_tile adds up for
-  // its rows and for its columns needs no lock and no copy for each thread; a barrier ends each round.
+  // Calls on_tile(tile) with the dot products of each tile. What it leaves there is the gradient of the loss
+  // by these dot products, and is multiplied into da and db unless they are none. In each round the threads
+  // hold disjoint blocks of columns, so whatever on_tile adds up for its rows and for its columns needs no
+  // lock and no copy for each thread; a barrier ends each round.
   template <class OnTile>
   void run(matrix<S> da, matrix<S> db, OnTile&& on_tile) {
     const interval mine = own();
     for (int round = 0; round < ctx_.threads; ++round) {
       const interval theirs = sequences{b_.rows}.part((ctx_.thread + round) % ctx_.threads, ctx_.threads);
-      for (index j = theirs.begin; j < theirs.end; j += tile_columns) run_columns(mine, j, least(tile_columns, theirs.end - j), da, db, on_tile);
+      for (index j = theirs.begin; j < theirs.end; j += tile_columns)
+        run_columns(mine, j, least(tile_columns, theirs.end - j), da, db, on_tile);
       synchronize(ctx_);
     }
   }
@@ -78,13 +82,16 @@ class pair_walk {
     for (index i = mine.begin; i < mine.end; i += tile_rows) {
       const index m = least(tile_rows, mine.end - i);
       tiles::pack(m, width, a_.row(i), a_.stride, rows_, padded_);
-      tiles::multiply(m, round_up(n, tile_lanes<S>), width, rows_, padded_, 1, across_, tile_columns, values_, tile_columns, false);
+      tiles::multiply(m, round_up(n, tile_lanes<S>), width, rows_, padded_, 1, across_, tile_columns, values_,
+                      tile_columns, false);
       on_tile(pair_tile<S>{i, m, j, n, values_, tile_columns});
       if (da) {
         tiles::multiply(m, padded_, n, values_, tile_columns, 1, columns_, padded_, drows_, padded_, false);
         tiles::unpack_add(m, width, drows_, padded_, da.row(i), da.stride);
       }
-      if (db) tiles::multiply(n, padded_, m, values_, 1, tile_columns, rows_, padded_, dcolumns_, padded_, i > mine.begin);
+      if (db)
+        tiles::multiply(n, padded_, m, values_, 1, tile_columns, rows_, padded_, dcolumns_, padded_,
+                        i > mine.begin);
     }
     if (db && mine.size() > 0) tiles::unpack_add(n, width, dcolumns_, padded_, db.row(j), db.stride);
   }
@@ -95,13 +102,15 @@ class pair_walk {
   S *rows_, *columns_, *across_, *drows_, *dcolumns_, *values_;
 };
 
-// The rows of one rank against all columns, or some. Only the rows have gradients here, so threads share nothing: each has its rows and walks over the columns.
+// The rows of one rank against all columns, or some. Only the rows have gradients here, so threads share
+// nothing: each has its rows and walks over the columns.
 template <class S>
 class part_walk {
  public:
   static constexpr index tile_rows = pair_tile_rows, tile_columns = pair_tile_columns;
 
-  part_walk(context& ctx, const pair_part<S>& of) : of_(of), own_(sequences{of.rows.rows}.part(ctx.thread, ctx.threads)) {
+  part_walk(context& ctx, const pair_part<S>& of)
+      : of_(of), own_(sequences{of.rows.rows}.part(ctx.thread, ctx.threads)) {
     padded_ = round_up(of.rows.width, tile_lanes<S>);
     rows_ = ctx.scratch.template take<S>(tile_rows * padded_);             // (tile rows, padded)
     columns_ = ctx.scratch.template take<S>(tile_columns * padded_);       // (tile columns, padded)
@@ -113,7 +122,8 @@ class part_walk {
   // The rows that this thread owns.
   interval own() const { return own_; }
 
-  // Calls on_tile(tile) with the dot products of each tile; what it leaves there is multiplied into d_rows, unless that is none.
+  // Calls on_tile(tile) with the dot products of each tile; what it leaves there is multiplied into d_rows,
+  // unless that is none.
   template <class OnTile>
   void run(matrix<S> d_rows, OnTile&& on_tile) {
     const index width = of_.rows.width, count = of_.count();
@@ -136,7 +146,8 @@ class part_walk {
       for (index i = own_.begin; i < own_.end; i += tile_rows) {
         const index m = least(tile_rows, own_.end - i);
         tiles::pack(m, width, of_.rows.row(i), of_.rows.stride, rows_, padded_);
-        tiles::multiply(m, round_up(n, tile_lanes<S>), width, rows_, padded_, 1, across_, tile_columns, values_, tile_columns, false);
+        tiles::multiply(m, round_up(n, tile_lanes<S>), width, rows_, padded_, 1, across_, tile_columns,
+                        values_, tile_columns, false);
         on_tile(pair_tile<S>{i, m, of_.first + j, n, values_, tile_columns, of_.matches});
         if (!d_rows) continue;
         tiles::multiply(m, padded_, n, values_, tile_columns, 1, columns_, padded_, drows_, padded_, false);

@@ -13,7 +13,8 @@ struct sigmoid_sums {
   double missed = 0, shifted = 0, turned = 0;
 };
 
-// The pair of equal numbers, in the manner of the others; returns the gradient by the product of the rows, without the factor.
+// The pair of equal numbers, in the manner of the others; returns the gradient by the product of the rows,
+// without the factor.
 inline double sigmoid_of_match(double product, double bias, sigmoid_sums& sums) {
   const double wrong = -(product + bias), small = std::exp(-std::abs(wrong));
   sums.missed += (wrong > 0 ? wrong : 0) + std::log1p(small);
@@ -53,7 +54,8 @@ struct sigmoid_of_tile {
     MOTET_SIMD_DISPATCH(, tiles::sigmoid_of_others(tile, scale, shift, factor, sums));
     for (index i = 0; i < tile.rows; ++i)
       if (tile.has_diagonal(i)) {
-        const double slope = sigmoid_of_match(static_cast<double>(matches[i] * scale), static_cast<double>(shift), sums);
+        const double slope =
+            sigmoid_of_match(static_cast<double>(matches[i] * scale), static_cast<double>(shift), sums);
         tile.values[i * tile.stride + tile.diagonal(i)] = static_cast<S>(slope) * factor;
       }
   }
@@ -74,21 +76,27 @@ struct sigmoid_of_tile {
 
 }  // namespace detail
 
-// Pairwise sigmoid loss (Zhai et al., "Sigmoid loss for language image pre-training"): with logits exp(log_scale) a b^T + bias over all pairs of
-// rows, minus the sum of log sigmoid(logit) on the diagonal and of log sigmoid(-logit) elsewhere, divided by the number of rows; times share. Adds
-// the gradients to da, db, dlog_scale and dbias; with da, db none it only evaluates. One walk over the pairs, as no pair needs to know of another.
+// Pairwise sigmoid loss (Zhai et al., "Sigmoid loss for language image pre-training"): with logits
+// exp(log_scale) a b^T + bias over all pairs of rows, minus the sum of log sigmoid(logit) on the diagonal and
+// of log sigmoid(-logit) elsewhere, divided by the number of rows; times share. Adds the gradients to da, db,
+// dlog_scale and dbias; with da, db none it only evaluates. One walk over the pairs, as no pair needs to know
+// of another.
 template <class A, class B, class M>
-double pairwise_sigmoid_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale, const std::type_identity_t<M>* bias, double share,
-                             std::type_identity_t<matrix<std::remove_const_t<A>>> da, std::type_identity_t<matrix<std::remove_const_t<B>>> db,
+double pairwise_sigmoid_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
+                             const std::type_identity_t<M>* bias, double share,
+                             std::type_identity_t<matrix<std::remove_const_t<A>>> da,
+                             std::type_identity_t<matrix<std::remove_const_t<B>>> db,
                              std::type_identity_t<M>* dlog_scale, std::type_identity_t<M>* dbias) {
   using S = std::remove_const_t<A>;
   static_assert(std::is_same_v<S, std::remove_const_t<B>> && std::is_floating_point_v<S>,
                 "motet: the features of a loss are both float or both double");
   const index samples = a.rows;
   const bool differentiate = da || db;
-  const double pairs = static_cast<double>(samples) * static_cast<double>(samples), width = static_cast<double>(a.width);
+  const double pairs = static_cast<double>(samples) * static_cast<double>(samples),
+               width = static_cast<double>(a.width);
   ctx.note("pairwise_sigmoid_loss", (differentiate ? 6 : 2) * pairs * width,
-           (differentiate ? 4 : 2) * static_cast<double>(samples) * width * static_cast<double>(sizeof(S)), flops_of::products);
+           (differentiate ? 4 : 2) * static_cast<double>(samples) * width * static_cast<double>(sizeof(S)),
+           flops_of::products);
 
   const scratch_scope scope(ctx);
   detail::pair_walk<S> walk(ctx, a, b);
@@ -100,14 +108,18 @@ double pairwise_sigmoid_loss(context& ctx, matrix<A> a, matrix<B> b, const M* lo
   return on_tile.finish(ctx, dlog_scale, dbias);
 }
 
-// The same for some rows against all columns, when the loss is spread over ranks: what these pairs add to the loss and, where wanted, to the gradients
-// of the numbers and of these rows. The parts of all rows make the whole.
+// The same for some rows against all columns, when the loss is spread over ranks: what these pairs add to the
+// loss and, where wanted, to the gradients of the numbers and of these rows. The parts of all rows make the
+// whole.
 template <class S, class M>
-double pairwise_sigmoid_part(context& ctx, const pair_part<S>& of, const M* log_scale, const M* bias, double share, matrix<S> d_rows, M* dlog_scale,
-                             M* dbias) {
-  const double pairs = static_cast<double>(of.rows.rows) * static_cast<double>(of.samples), width = static_cast<double>(of.rows.width);
+double pairwise_sigmoid_part(context& ctx, const pair_part<S>& of, const M* log_scale, const M* bias,
+                             double share, matrix<S> d_rows, M* dlog_scale, M* dbias) {
+  const double pairs = static_cast<double>(of.rows.rows) * static_cast<double>(of.samples),
+               width = static_cast<double>(of.rows.width);
   ctx.note("pairwise_sigmoid_part", (d_rows ? 4 : 2) * pairs * width,
-           (static_cast<double>((d_rows ? 3 : 1) * of.rows.rows + of.samples)) * width * static_cast<double>(sizeof(S)), flops_of::products);
+           (static_cast<double>((d_rows ? 3 : 1) * of.rows.rows + of.samples)) * width *
+               static_cast<double>(sizeof(S)),
+           flops_of::products);
   const scratch_scope scope(ctx);
   detail::part_walk<S> walk(ctx, of);
   if (ctx.measuring() || of.rows.rows == 0) return 0;

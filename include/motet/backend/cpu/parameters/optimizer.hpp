@@ -21,14 +21,16 @@ void zero(context& ctx, T* data, index count) {
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(count);
-  if (own.size() > 0) std::memset(static_cast<void*>(data + own.begin), 0, static_cast<std::size_t>(own.size()) * sizeof(T));
+  if (own.size() > 0)
+    std::memset(static_cast<void*>(data + own.begin), 0, static_cast<std::size_t>(own.size()) * sizeof(T));
   synchronize(ctx);
 }
 
 // The same number on every thread; it depends on the number of threads only by rounding in double.
 template <class T>
 double sum_of_squares(context& ctx, const T* data, index count) {
-  ctx.note("sum_of_squares", 2 * static_cast<double>(count), static_cast<double>(count) * detail::bytes_of<T>);
+  ctx.note("sum_of_squares", 2 * static_cast<double>(count),
+           static_cast<double>(count) * detail::bytes_of<T>);
   if (ctx.measuring()) return 0;
   synchronize(ctx);
   const interval own = ctx.own(count);
@@ -64,16 +66,21 @@ double sum_of_squares(context& ctx, const flat_list<T>& list) {
 
 using motet::adamw_step, motet::update_sums;
 
-// AdamW (Loshchilov and Hutter), with decoupled decay and epsilon outside the root. With `clear` the gradient is left zero for the next step.
+// AdamW (Loshchilov and Hutter), with decoupled decay and epsilon outside the root. With `clear` the gradient
+// is left zero for the next step.
 template <class T>
-void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const adamw_step& step, bool clear) {
-  ctx.note("adamw", 12 * static_cast<double>(count), (clear ? 8 : 7) * static_cast<double>(count) * detail::bytes_of<T>);
+void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const adamw_step& step,
+           bool clear) {
+  ctx.note("adamw", 12 * static_cast<double>(count),
+           (clear ? 8 : 7) * static_cast<double>(count) * detail::bytes_of<T>);
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(count);
-  MOTET_SIMD_DISPATCH(, adamw_values(weight + own.begin, gradient + own.begin, first + own.begin, second + own.begin, own.size(),
-                                     T(1 - step.rate * step.decay), T(step.rate / step.correction1), T(1 / std::sqrt(step.correction2)),
-                                     T(step.clip_scale), T(step.epsilon), T(1 - step.beta1), T(step.beta2), T(1 - step.beta2), clear));
+  MOTET_SIMD_DISPATCH(, adamw_values(weight + own.begin, gradient + own.begin, first + own.begin,
+                                     second + own.begin, own.size(), T(1 - step.rate * step.decay),
+                                     T(step.rate / step.correction1), T(1 / std::sqrt(step.correction2)),
+                                     T(step.clip_scale), T(step.epsilon), T(1 - step.beta1), T(step.beta2),
+                                     T(1 - step.beta2), clear));
   synchronize(ctx);
 }
 
@@ -101,7 +108,8 @@ void adamw(context& ctx, const adamw_list<T>& list, const adamw_step& step) {
 }
 // Clips by these sums. Where they do not allow it, weights, moments and gradients stay as they are.
 template <class T>
-void adamw(context& ctx, const adamw_list<T>& list, adamw_step step, const real& loss, const real& squares, double clip) {
+void adamw(context& ctx, const adamw_list<T>& list, adamw_step step, const real& loss, const real& squares,
+           double clip) {
   const update_sums by{loss, squares, clip};
   if (!by.allow()) return;
   step.clip_scale = by.scale();

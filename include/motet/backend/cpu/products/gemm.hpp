@@ -8,7 +8,8 @@ namespace motet::cpu {
 
 namespace detail {
 
-// Sizes of the blocks, in bytes. The block of B is meant for the second-level cache, next to the rows of A and C that stream past it.
+// Sizes of the blocks, in bytes. The block of B is meant for the second-level cache, next to the rows of A
+// and C that stream past it.
 inline constexpr index gemm_block_bytes = 1280 * 1024;
 inline constexpr index gemm_depth_bytes = 2048;  // most k in one block
 inline constexpr index gemm_sum_rows = 512;      // rows of sums kept aside when k needs several blocks
@@ -23,7 +24,8 @@ inline index gemm_block_budget() {
 }  // namespace detail
 
 // What a call may write to its scratch memory, whatever its sizes. Aligned to 64 bytes.
-inline constexpr index gemm_scratch_bytes = detail::gemm_block_bytes + detail::gemm_sum_bytes + detail::gemm_rows_bytes;
+inline constexpr index gemm_scratch_bytes =
+    detail::gemm_block_bytes + detail::gemm_sum_bytes + detail::gemm_rows_bytes;
 
 }  // namespace motet::cpu
 
@@ -36,13 +38,14 @@ namespace motet::cpu {
 namespace detail {
 
 template <class A, class B, class Out, class Epilogue>
-void multiply_with_tiles(index m, index n, index k, const gemm_operand<A>& a, const gemm_operand<B>& b, Out* out, index out_stride,
-                         const Epilogue& epilogue, std::byte* scratch) {
+void multiply_with_tiles(index m, index n, index k, const gemm_operand<A>& a, const gemm_operand<B>& b,
+                         Out* out, index out_stride, const Epilogue& epilogue, std::byte* scratch) {
   const tile_registers held;
   avx512_bf16::multiply<bf16_tiles>(m, n, k, a, b, out, out_stride, epilogue, scratch);
 }
 
-// Whether the tile registers give what they should, asked once with whole numbers: a wrong guess about a machine must not become a wrong model.
+// Whether the tile registers give what they should, asked once with whole numbers: a wrong guess about a
+// machine must not become a wrong model.
 inline bool tiles_are_right(std::byte* scratch) {
   static const bool right = [scratch] {
     constexpr index m = 37, n = 41, k = 70;
@@ -50,11 +53,13 @@ inline bool tiles_are_right(std::byte* scratch) {
     float out[m * n];
     for (index i = 0; i < m * k; ++i) a[i] = bf16(static_cast<float>(i * 7 % 17 - 8));
     for (index i = 0; i < n * k; ++i) b[i] = bf16(static_cast<float>(i * 5 % 15 - 7));
-    multiply_with_tiles(m, n, k, gemm_operand<bf16>{a, k}, gemm_operand<bf16>{b, k, true}, out, n, gemm_epilogue<float>{}, scratch);
+    multiply_with_tiles(m, n, k, gemm_operand<bf16>{a, k}, gemm_operand<bf16>{b, k, true}, out, n,
+                        gemm_epilogue<float>{}, scratch);
     for (index i = 0; i < m; ++i) {
       for (index j = 0; j < n; ++j) {
         float sum = 0;
-        for (index l = 0; l < k; ++l) sum += static_cast<float>(a[i * k + l]) * static_cast<float>(b[j * k + l]);
+        for (index l = 0; l < k; ++l)
+          sum += static_cast<float>(a[i * k + l]) * static_cast<float>(b[j * k + l]);
         if (out[i * n + j] != sum) return false;
       }
     }
@@ -66,12 +71,15 @@ inline bool tiles_are_right(std::byte* scratch) {
 }  // namespace detail
 #endif
 
-// out[m, n] = epilogue(a[m, k] b[k, n]) on the calling thread, without allocation. Compute says how the products are taken: float (operands float or
-// bf16), bf16 (operands bf16 or float; rounded to bf16 where the processor multiplies bf16, else multiplied in fp32; sums always fp32), or double.
+// out[m, n] = epilogue(a[m, k] b[k, n]) on the calling thread, without allocation. Compute says how the
+// products are taken: float (operands float or bf16), bf16 (operands bf16 or float; rounded to bf16 where the
+// processor multiplies bf16, else multiplied in fp32; sums always fp32), or double.
 template <class Compute, class A, class B, class Out,
           class Epilogue = gemm_epilogue<std::conditional_t<std::is_same_v<Compute, double>, double, float>>>
-void gemm(index m, index n, index k, gemm_operand<A> a, gemm_operand<B> b, Out* out, index out_stride, const Epilogue& epilogue, std::byte* scratch) {
-  static_assert(std::is_same_v<Compute, double> == std::is_same_v<A, double> && std::is_same_v<A, double> == std::is_same_v<B, double> &&
+void gemm(index m, index n, index k, gemm_operand<A> a, gemm_operand<B> b, Out* out, index out_stride,
+          const Epilogue& epilogue, std::byte* scratch) {
+  static_assert(std::is_same_v<Compute, double> == std::is_same_v<A, double> &&
+                    std::is_same_v<A, double> == std::is_same_v<B, double> &&
                     std::is_same_v<Compute, double> == std::is_same_v<Out, double>,
                 "motet: a product in double takes and gives double");
   if (m <= 0 || n <= 0) return;
@@ -79,13 +87,16 @@ void gemm(index m, index n, index k, gemm_operand<A> a, gemm_operand<B> b, Out* 
   switch (current_kernel()) {
     case kernel_kind::amx:
       if constexpr (std::is_same_v<Compute, bf16>) {
-        if (detail::tiles_are_right(scratch)) return detail::multiply_with_tiles(m, n, k, a, b, out, out_stride, epilogue, scratch);
+        if (detail::tiles_are_right(scratch))
+          return detail::multiply_with_tiles(m, n, k, a, b, out, out_stride, epilogue, scratch);
       }
       return avx512::multiply<Compute>(m, n, k, a, b, out, out_stride, epilogue, scratch);
     case kernel_kind::avx512_bf16:
-      if constexpr (std::is_same_v<Compute, bf16>) return avx512_bf16::multiply<Compute>(m, n, k, a, b, out, out_stride, epilogue, scratch);
+      if constexpr (std::is_same_v<Compute, bf16>)
+        return avx512_bf16::multiply<Compute>(m, n, k, a, b, out, out_stride, epilogue, scratch);
       [[fallthrough]];
-    case kernel_kind::avx512: return avx512::multiply<Compute>(m, n, k, a, b, out, out_stride, epilogue, scratch);
+    case kernel_kind::avx512:
+      return avx512::multiply<Compute>(m, n, k, a, b, out, out_stride, epilogue, scratch);
     case kernel_kind::avx2: return avx2::multiply<Compute>(m, n, k, a, b, out, out_stride, epilogue, scratch);
     case kernel_kind::portable: break;
   }

@@ -14,7 +14,8 @@ enum class epilogue_mode : int { linear, forward, backward };
 //   backward: v = v * activation'(pre[i, j]);  replayed[i, j] = activation(pre[i, j])
 //   out[i, j] = v + residual[i, j] (+ out[i, j] when accumulating)
 // `replayed` may be the memory of `pre`, `residual` that of the output.
-template <class Sum = float, class Residual = Sum, class Pre = Sum, epilogue_mode Mode = epilogue_mode::linear>
+template <class Sum = float, class Residual = Sum, class Pre = Sum,
+          epilogue_mode Mode = epilogue_mode::linear>
 struct gemm_epilogue {
   static constexpr epilogue_mode mode = Mode;
 
@@ -28,7 +29,10 @@ struct gemm_epilogue {
   index replayed_stride = 0;
   bool accumulate = false;
 
-  bool is_linear() const { return Mode == epilogue_mode::linear || (Mode == epilogue_mode::forward && kind == activation::none && !pre); }
+  bool is_linear() const {
+    return Mode == epilogue_mode::linear ||
+           (Mode == epilogue_mode::forward && kind == activation::none && !pre);
+  }
   bool only_stores() const { return is_linear() && !bias && !residual; }
 };
 

@@ -6,7 +6,8 @@
 
 namespace motet::cpu {
 
-// A matrix as a product sees it: element (i, j) at data[i * stride + j], or at data[j * stride + i] when transposed.
+// A matrix as a product sees it: element (i, j) at data[i * stride + j], or at data[j * stride + i] when
+// transposed.
 template <class T>
 struct gemm_operand {
   const T* data = nullptr;
@@ -16,6 +17,7 @@ struct gemm_operand {
 
 }  // namespace motet::cpu
 
-// Copies blocks of the operands into the order in which the kernels read them, widening or rounding on the way.
+// Copies blocks of the operands into the order in which the kernels read them, widening or rounding on the
+// way.
 #define MOTET_SIMD_BODY <motet/backend/cpu/kernels/gemm_pack.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>

@@ -5,14 +5,16 @@
 
 #if MOTET_X86
 
-// The five instructions on tile registers (AMX). Written as assembly, so that the compiler need not know them; a test puts an emulation in their
-// place, as not every machine has them.
+// The five instructions on tile registers (AMX). Written as assembly, so that the compiler need not know
+// them; a test puts an emulation in their place, as not every machine has them.
 #ifndef MOTET_TILE_LOAD
 #define MOTET_TILE_CONFIGURE(FROM) __asm__ volatile("ldtilecfg %0" : : "m"(FROM))
 #define MOTET_TILE_RELEASE() __asm__ volatile("tilerelease")
 #define MOTET_TILE_ZERO(TILE) __asm__ volatile("tilezero %%tmm" #TILE : :)
-#define MOTET_TILE_LOAD(TILE, FROM, BYTES) __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #TILE : : "r"(FROM), "r"(BYTES) : "memory")
-#define MOTET_TILE_STORE(TILE, TO, BYTES) __asm__ volatile("tilestored %%tmm" #TILE ", (%0,%1,1)" : : "r"(TO), "r"(BYTES) : "memory")
+#define MOTET_TILE_LOAD(TILE, FROM, BYTES) \
+  __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #TILE : : "r"(FROM), "r"(BYTES) : "memory")
+#define MOTET_TILE_STORE(TILE, TO, BYTES) \
+  __asm__ volatile("tilestored %%tmm" #TILE ", (%0,%1,1)" : : "r"(TO), "r"(BYTES) : "memory")
 #define MOTET_TILE_ADD_PRODUCT(TO, A, B) __asm__ volatile("tdpbf16ps %%tmm" #B ", %%tmm" #A ", %%tmm" #TO : :)
 #endif
 
@@ -21,7 +23,8 @@ namespace motet::cpu {
 // Names the product of bf16 by tile registers.
 struct bf16_tiles {};
 
-// Eight tiles of 16 rows of 64 bytes, for as long as it lives. Giving them back keeps switches between threads cheap.
+// Eight tiles of 16 rows of 64 bytes, for as long as it lives. Giving them back keeps switches between
+// threads cheap.
 class tile_registers {
  public:
   tile_registers() {
@@ -39,11 +42,12 @@ class tile_registers {
 
 namespace avx512_bf16 {
 
-// C (+)= A B for 16 Down rows and 16 Across columns, as multiply_tile. 32 k at a time: a tile of A is 16 rows of 32 k, a tile of B 16 pairs of k for
-// 16 columns, a tile of C 16 x 16 sums.
+// C (+)= A B for 16 Down rows and 16 Across columns, as multiply_tile. 32 k at a time: a tile of A is 16 rows
+// of 32 k, a tile of B 16 pairs of k for 16 columns, a tile of C 16 x 16 sums.
 template <int Down, int Across>
-__attribute__((noinline)) void multiply_with_registers(index steps, const bf16* a, index a_row, index, const bf16* b, float* c, index c_row,
-                                                       index rows, index columns, bool accumulate, prefetch_line) {
+__attribute__((noinline)) void multiply_with_registers(index steps, const bf16* a, index a_row, index,
+                                                       const bf16* b, float* c, index c_row, index rows,
+                                                       index columns, bool accumulate, prefetch_line) {
   constexpr index height = 16 * Down, width = 16 * Across;
   const index a_bytes = a_row * 2, b_bytes = width * 4;
   const bool whole = rows == height && columns >= width;
@@ -51,10 +55,12 @@ __attribute__((noinline)) void multiply_with_registers(index steps, const bf16* 
   float* to = whole ? c : cut;
   const index to_row = whole ? c_row : width, to_bytes = to_row * 4;
   if (accumulate) {
-    // Also at the edges the sums start from what is there: the result of a row must not depend on where in the tile, or in whose part, it lies.
+    // Also at the edges the sums start from what is there: the result of a row must not depend on where in
+    // the tile, or in whose part, it lies.
     if (!whole)
       for (index i = 0; i < height; ++i)
-        for (index j = 0; j < width; ++j) cut[i * width + j] = i < rows && j < columns ? c[i * c_row + j] : 0.0f;
+        for (index j = 0; j < width; ++j)
+          cut[i * width + j] = i < rows && j < columns ? c[i * c_row + j] : 0.0f;
     MOTET_TILE_LOAD(0, to, to_bytes);
     if constexpr (Across > 1) MOTET_TILE_LOAD(1, to + 16, to_bytes);
     if constexpr (Down > 1) MOTET_TILE_LOAD(2, to + 16 * to_row, to_bytes);

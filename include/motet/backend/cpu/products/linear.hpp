@@ -12,8 +12,9 @@ namespace detail {
 
 // How products are taken: double where an operand is double, as for bf16 where one is bf16, else float.
 template <class... T>
-using product_number = std::conditional_t<(std::is_same_v<std::remove_const_t<T>, double> || ...), double,
-                                          std::conditional_t<(std::is_same_v<std::remove_const_t<T>, bf16> || ...), bf16, float>>;
+using product_number = std::conditional_t<
+    (std::is_same_v<std::remove_const_t<T>, double> || ...), double,
+    std::conditional_t<(std::is_same_v<std::remove_const_t<T>, bf16> || ...), bf16, float>>;
 
 template <class T>
 gemm_operand<std::remove_const_t<T>> operand(matrix<T> x, bool transposed = false) {
@@ -22,16 +23,18 @@ gemm_operand<std::remove_const_t<T>> operand(matrix<T> x, bool transposed = fals
 
 template <class X, class W, class Y>
 void note_product(context& ctx, const char* name, matrix<X> x, matrix<W> weight, matrix<Y> y) {
-  ctx.note(name, 2 * static_cast<double>(x.rows) * elements_in(weight), bytes_in(x) + bytes_in(weight) + bytes_in(y), flops_of::products);
+  ctx.note(name, 2 * static_cast<double>(x.rows) * elements_in(weight),
+           bytes_in(x) + bytes_in(weight) + bytes_in(y), flops_of::products);
 }
 
-// y = epilogue(x weight^T), or x weight, on this thread's rows. The epilogue's matrices start at the thread's first row too.
+// y = epilogue(x weight^T), or x weight, on this thread's rows. The epilogue's matrices start at the thread's
+// first row too.
 template <class X, class W, class Y, class Epilogue>
-void multiply_rows(context& ctx, interval own, matrix<X> x, matrix<W> weight, bool transposed, matrix<Y> y, const Epilogue& epilogue,
-                   std::byte* scratch) {
+void multiply_rows(context& ctx, interval own, matrix<X> x, matrix<W> weight, bool transposed, matrix<Y> y,
+                   const Epilogue& epilogue, std::byte* scratch) {
   static_cast<void>(ctx);
-  gemm<product_number<X, W, Y>>(own.size(), y.width, x.width, operand(part(x, own)), operand(weight, transposed), y.row(own.begin), y.stride,
-                                epilogue, scratch);
+  gemm<product_number<X, W, Y>>(own.size(), y.width, x.width, operand(part(x, own)),
+                                operand(weight, transposed), y.row(own.begin), y.stride, epilogue, scratch);
 }
 
 // On this thread's columns.
@@ -47,8 +50,8 @@ void add_column_sums(context& ctx, matrix<Dy> dy, M* sums, M* to) {
 
 // y = residual + x weight^T + bias; the residual may be empty, or y itself.
 template <class X, class W, class R, class Y>
-void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, const std::remove_const_t<W>* bias, matrix<R> residual,
-                    matrix<Y> y) {
+void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight,
+                    const std::remove_const_t<W>* bias, matrix<R> residual, matrix<Y> y) {
   detail::note_product(ctx, "linear_forward", x, weight, y);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
@@ -62,14 +65,15 @@ void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> w
 }
 
 template <class X, class W, class Y>
-void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, const std::remove_const_t<W>* bias, matrix<Y> y) {
+void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight,
+                    const std::remove_const_t<W>* bias, matrix<Y> y) {
   linear_forward(ctx, seq, x, weight, bias, matrix<const Y>{}, y);
 }
 
 // pre = x weight^T + bias, where wanted; y = activation(that).
 template <class X, class W, class P, class Y>
-void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, const std::remove_const_t<W>* bias, activation kind,
-                    matrix<P> pre, matrix<Y> y) {
+void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight,
+                    const std::remove_const_t<W>* bias, activation kind, matrix<P> pre, matrix<Y> y) {
   detail::note_product(ctx, "linear_forward", x, weight, y);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
@@ -84,7 +88,8 @@ void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> w
 
 // dx = residual + dy weight; the residual may be empty, or dx itself.
 template <class Dy, class W, class R, class Dx>
-void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight, matrix<R> residual, matrix<Dx> dx) {
+void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight,
+                           matrix<R> residual, matrix<Dx> dx) {
   detail::note_product(ctx, "linear_backward_input", dy, weight, dx);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
@@ -92,21 +97,24 @@ void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, ma
   const interval own = ctx.own(seq);
   const auto beside = detail::part(residual, own);
   detail::multiply_rows(ctx, own, dy, weight, false, dx,
-                        gemm_epilogue<std::remove_const_t<W>, std::remove_const_t<R>, std::remove_const_t<R>>{.residual = beside.data,
-                                                                                                              .residual_stride = beside.stride},
+                        gemm_epilogue<std::remove_const_t<W>, std::remove_const_t<R>, std::remove_const_t<R>>{
+                            .residual = beside.data, .residual_stride = beside.stride},
                         scratch);
 }
 
 template <class Dy, class W, class Dx>
-void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight, matrix<Dx> dx) {
+void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight,
+                           matrix<Dx> dx) {
   linear_backward_input(ctx, seq, dy, weight, matrix<const Dx>{}, dx);
 }
 
-// dx = (dy weight) * activation'(pre); replayed = activation(pre), where wanted, which may be the memory of pre.
+// dx = (dy weight) * activation'(pre); replayed = activation(pre), where wanted, which may be the memory of
+// pre.
 template <class Dy, class W, class P, class Q, class Dx>
-void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight, activation kind, matrix<P> pre, matrix<Q> replayed,
-                           matrix<Dx> dx) {
-  static_assert(std::is_same_v<std::remove_const_t<P>, Q>, "motet: what is replayed is kept in the type of what was saved");
+void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight,
+                           activation kind, matrix<P> pre, matrix<Q> replayed, matrix<Dx> dx) {
+  static_assert(std::is_same_v<std::remove_const_t<P>, Q>,
+                "motet: what is replayed is kept in the type of what was saved");
   detail::note_product(ctx, "linear_backward_input", dy, weight, dx);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
@@ -117,14 +125,18 @@ void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, ma
   // Backward, the epilogue only reads pre.
   detail::multiply_rows(
       ctx, own, dy, weight, false, dx,
-      gemm_epilogue<std::remove_const_t<W>, Q, Q, epilogue_mode::backward>{
-          .kind = kind, .pre = const_cast<Q*>(before.data), .pre_stride = before.stride, .replayed = after.data, .replayed_stride = after.stride},
+      gemm_epilogue<std::remove_const_t<W>, Q, Q, epilogue_mode::backward>{.kind = kind,
+                                                                           .pre = const_cast<Q*>(before.data),
+                                                                           .pre_stride = before.stride,
+                                                                           .replayed = after.data,
+                                                                           .replayed_stride = after.stride},
       scratch);
 }
 
 // dweight += dy^T x, dbias += sums of dy. A thread owns columns of dweight; of a narrow one, rows.
 template <class X, class Dy, class M>
-void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> dweight, std::type_identity_t<M>* dbias) {
+void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> dweight,
+                            std::type_identity_t<M>* dbias) {
   detail::note_product(ctx, "linear_backward_weight", x, dweight, dy);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
@@ -132,11 +144,13 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   if (ctx.measuring()) return;
   if (x.rows == 0) return;
   const bool by_columns = x.width >= 48 * ctx.threads || x.width >= dy.width;
-  const interval in = by_columns ? ctx.own(x.width, x.width >= 96 * ctx.threads ? 48 : 16) : interval{0, x.width};
+  const interval in =
+      by_columns ? ctx.own(x.width, x.width >= 96 * ctx.threads ? 48 : 16) : interval{0, x.width};
   const interval out = by_columns ? interval{0, dy.width} : ctx.own(dy.width);
-  gemm<detail::product_number<X, Dy, M>>(out.size(), in.size(), x.rows, detail::operand(dy.columns(out.begin, out.size()), true),
-                                         detail::operand(x.columns(in.begin, in.size())), dweight.row(out.begin) + in.begin, dweight.stride,
-                                         gemm_epilogue<M>{.accumulate = true}, scratch);
+  gemm<detail::product_number<X, Dy, M>>(
+      out.size(), in.size(), x.rows, detail::operand(dy.columns(out.begin, out.size()), true),
+      detail::operand(x.columns(in.begin, in.size())), dweight.row(out.begin) + in.begin, dweight.stride,
+      gemm_epilogue<M>{.accumulate = true}, scratch);
   if (dbias != nullptr) detail::add_column_sums(ctx, dy, sums, dbias);
 }
 

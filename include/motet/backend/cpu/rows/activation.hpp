@@ -43,14 +43,17 @@ void activation_forward(context& ctx, const sequences& seq, activation kind, mat
 
 // dx may be the memory of x or dy.
 template <class X, class Dy, class Dx>
-void activation_backward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note("activation_backward", 14 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(dy) + detail::bytes_in(dx));
+void activation_backward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Dy> dy,
+                         matrix<Dx> dx) {
+  ctx.note("activation_backward", 14 * detail::elements_in(x),
+           detail::bytes_in(x) + detail::bytes_in(dy) + detail::bytes_in(dx));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<X, Dy, Dx>;
   const interval own = ctx.own(seq);
   detail::for_activation(kind, [&](auto which) {
     constexpr activation chosen = decltype(which)::value;
-    MOTET_SIMD_DISPATCH(, activation_rows_backward<chosen, number>(detail::part(x, own), detail::part(dy, own), detail::part(dx, own)));
+    MOTET_SIMD_DISPATCH(, activation_rows_backward<chosen, number>(
+                              detail::part(x, own), detail::part(dy, own), detail::part(dx, own)));
   });
 }
 

@@ -9,7 +9,8 @@ namespace motet::cpu {
 
 // Row r of y = row ids[r] of the table. Who reads the ids from outside checks that they lie in the table.
 template <class M, class Y>
-void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, matrix<M> table, matrix<Y> y) {
+void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, matrix<M> table,
+                   matrix<Y> y) {
   ctx.note("token_forward", 0, 2 * detail::bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
@@ -19,9 +20,11 @@ void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, 
   }
 }
 
-// The same of a table that begins with row number `first` of a larger one; ids of rows that it lacks give zeros.
+// The same of a table that begins with row number `first` of a larger one; ids of rows that it lacks give
+// zeros.
 template <class M, class Y>
-void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, index first, matrix<M> table, matrix<Y> y) {
+void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, index first, matrix<M> table,
+                   matrix<Y> y) {
   ctx.note("token_forward", 0, 2 * detail::bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
@@ -32,10 +35,12 @@ void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, 
   }
 }
 
-// A thread adds its columns of all rows, so that no two threads write one number and the order of additions is that of the rows.
+// A thread adds its columns of all rows, so that no two threads write one number and the order of additions
+// is that of the rows.
 template <class Dy, class M>
 void token_backward_weight(context& ctx, const std::int32_t* ids, matrix<Dy> dy, matrix<M> dtable) {
-  ctx.note("token_backward_weight", detail::elements_in(dy), detail::bytes_in(dy) + 2 * detail::elements_in(dy) * detail::bytes_of<M>);
+  ctx.note("token_backward_weight", detail::elements_in(dy),
+           detail::bytes_in(dy) + 2 * detail::elements_in(dy) * detail::bytes_of<M>);
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
   for (index r = 0; r < dy.rows; ++r) {
@@ -46,8 +51,10 @@ void token_backward_weight(context& ctx, const std::int32_t* ids, matrix<Dy> dy,
 }
 
 template <class Dy, class M>
-void token_backward_weight(context& ctx, const std::int32_t* ids, index first, matrix<Dy> dy, matrix<M> dtable) {
-  ctx.note("token_backward_weight", detail::elements_in(dy), detail::bytes_in(dy) + 2 * detail::elements_in(dy) * detail::bytes_of<M>);
+void token_backward_weight(context& ctx, const std::int32_t* ids, index first, matrix<Dy> dy,
+                           matrix<M> dtable) {
+  ctx.note("token_backward_weight", detail::elements_in(dy),
+           detail::bytes_in(dy) + 2 * detail::elements_in(dy) * detail::bytes_of<M>);
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
   for (index r = 0; r < dy.rows; ++r) {
@@ -65,7 +72,8 @@ void class_token_forward(context& ctx, const sequences& seq, const M* token, mat
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) {
-    if (seq.rows_of(s) > 0) detail::convert_rows(matrix<const M>{token, 1, x.width, x.width}, x.slice(seq.begin(s), 1));
+    if (seq.rows_of(s) > 0)
+      detail::convert_rows(matrix<const M>{token, 1, x.width, x.width}, x.slice(seq.begin(s), 1));
   }
 }
 

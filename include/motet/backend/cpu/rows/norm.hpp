@@ -14,42 +14,48 @@ namespace motet::cpu {
 
 // Layer norm: y = (x - mean) / deviation * gain + bias. Root-mean-square norm: the same with mean 0.
 template <class X, class M, class Y, class S>
-void norm_forward(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, const std::type_identity_t<M>* bias, double epsilon,
-                  matrix<Y> y, matrix<S> stats) {
-  ctx.note("norm_forward", 8 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y) + detail::bytes_in(stats));
+void norm_forward(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain,
+                  const std::type_identity_t<M>* bias, double epsilon, matrix<Y> y, matrix<S> stats) {
+  ctx.note("norm_forward", 8 * detail::elements_in(x),
+           detail::bytes_in(x) + detail::bytes_in(y) + detail::bytes_in(stats));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<X, M, Y>;
   const interval own = ctx.own(seq);
-  MOTET_SIMD_DISPATCH(, norm_rows<number>(kind == norm_kind::layer, detail::part(x, own), gain, bias, static_cast<number>(epsilon),
-                                          detail::part(y, own), detail::part(stats, own)));
+  MOTET_SIMD_DISPATCH(, norm_rows<number>(kind == norm_kind::layer, detail::part(x, own), gain, bias,
+                                          static_cast<number>(epsilon), detail::part(y, own),
+                                          detail::part(stats, own)));
 }
 
 template <class X, class M, class S, class Y>
-void norm_replay(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, const std::type_identity_t<M>* bias, matrix<S> stats,
-                 matrix<Y> y) {
+void norm_replay(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain,
+                 const std::type_identity_t<M>* bias, matrix<S> stats, matrix<Y> y) {
   static_cast<void>(kind);  // the mean of a root-mean-square norm was saved as 0
-  ctx.note("norm_replay", 4 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y) + detail::bytes_in(stats));
+  ctx.note("norm_replay", 4 * detail::elements_in(x),
+           detail::bytes_in(x) + detail::bytes_in(y) + detail::bytes_in(stats));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<X, M, Y>;
   const interval own = ctx.own(seq);
-  MOTET_SIMD_DISPATCH(, norm_rows_again<number>(detail::part(x, own), gain, bias, detail::part(stats, own), detail::part(y, own)));
+  MOTET_SIMD_DISPATCH(, norm_rows_again<number>(detail::part(x, own), gain, bias, detail::part(stats, own),
+                                                detail::part(y, own)));
 }
 
 // dx may be the memory of dy or of the residual, which may be empty.
 template <class X, class M, class S, class Dy, class R, class Dx>
-void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, matrix<S> stats, matrix<Dy> dy,
-                         matrix<R> residual, matrix<Dx> dx) {
+void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain,
+                         matrix<S> stats, matrix<Dy> dy, matrix<R> residual, matrix<Dx> dx) {
   ctx.note("norm_backward_input", 11 * detail::elements_in(x),
            detail::bytes_in(x) + detail::bytes_in(dy) + detail::bytes_in(residual) + detail::bytes_in(dx));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<X, M, Dy, Dx>;
   const interval own = ctx.own(seq);
-  MOTET_SIMD_DISPATCH(, norm_rows_backward<number>(kind == norm_kind::layer, detail::part(x, own), gain, detail::part(stats, own),
-                                                   detail::part(dy, own), detail::part(residual, own), detail::part(dx, own)));
+  MOTET_SIMD_DISPATCH(, norm_rows_backward<number>(kind == norm_kind::layer, detail::part(x, own), gain,
+                                                   detail::part(stats, own), detail::part(dy, own),
+                                                   detail::part(residual, own), detail::part(dx, own)));
 }
 
 template <class X, class S, class Dy, class M>
-void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> stats, matrix<Dy> dy, M* dgain, std::type_identity_t<M>* dbias) {
+void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> stats, matrix<Dy> dy, M* dgain,
+                          std::type_identity_t<M>* dbias) {
   static_cast<void>(kind);
   ctx.note("norm_backward_weight", 4 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(dy));
   using number = detail::arithmetic<X, M, Dy>;
@@ -59,7 +65,8 @@ void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> s
   if (ctx.measuring()) return;
   const interval own = ctx.own(x.width);
   for (index c = 0; c < own.size(); ++c) gains[c] = biases[c] = 0;
-  MOTET_SIMD_DISPATCH(, norm_columns_backward<number>(x.columns(own.begin, own.size()), stats, dy.columns(own.begin, own.size()), gains, biases));
+  MOTET_SIMD_DISPATCH(, norm_columns_backward<number>(x.columns(own.begin, own.size()), stats,
+                                                      dy.columns(own.begin, own.size()), gains, biases));
   for (index c = 0; c < own.size(); ++c) {
     dgain[own.begin + c] += static_cast<M>(gains[c]);
     if (dbias) dbias[own.begin + c] += static_cast<M>(biases[c]);
@@ -72,15 +79,16 @@ matrix<M> norm_sums(context&, index, index) {
   return {};
 }
 template <class X, class M, class S, class Dy, class R, class Dx, class V>
-void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, matrix<S> stats, matrix<Dy> dy,
-                         matrix<R> residual, matrix<Dx> dx, const norm_also<V, M>& also) {
+void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain,
+                         matrix<S> stats, matrix<Dy> dy, matrix<R> residual, matrix<Dx> dx,
+                         const norm_also<V, M>& also) {
   if (also.normed) norm_replay(ctx, seq, kind, x, gain, also.bias, stats, also.normed);
   norm_backward_input(ctx, seq, kind, x, gain, stats, dy, residual, dx);
   if (also.rounded) copy(ctx, seq, dx, also.rounded);
 }
 template <class X, class S, class Dy, class M>
-void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> stats, matrix<Dy> dy, matrix<M>, M* dgain,
-                          std::type_identity_t<M>* dbias) {
+void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> stats, matrix<Dy> dy,
+                          matrix<M>, M* dgain, std::type_identity_t<M>* dbias) {
   norm_backward_weight(ctx, kind, x, stats, dy, dgain, dbias);
 }
 

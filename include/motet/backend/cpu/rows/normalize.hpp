@@ -8,25 +8,29 @@
 
 namespace motet::cpu {
 
-// y = x / |x|; may be the memory of x. Rows shorter than 1e-12 have no direction: they stay as they are, and no gradient passes.
+// y = x / |x|; may be the memory of x. Rows shorter than 1e-12 have no direction: they stay as they are, and
+// no gradient passes.
 template <class X, class Y, class L>
 void normalize_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y, matrix<L> lengths) {
   ctx.note("normalize_forward", 3 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<X, Y, L>;
   const interval own = ctx.own(seq);
-  MOTET_SIMD_DISPATCH(, normalize_rows<number>(detail::part(x, own), detail::part(y, own), detail::part(lengths, own)));
+  MOTET_SIMD_DISPATCH(
+      , normalize_rows<number>(detail::part(x, own), detail::part(y, own), detail::part(lengths, own)));
 }
 
 // dx = (dy - y (y . dy)) / length; may be the memory of dy.
 template <class Y, class L, class Dy, class Dx>
-void normalize_backward(context& ctx, const sequences& seq, matrix<Y> y, matrix<L> lengths, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note("normalize_backward", 5 * detail::elements_in(y), detail::bytes_in(y) + detail::bytes_in(dy) + detail::bytes_in(dx));
+void normalize_backward(context& ctx, const sequences& seq, matrix<Y> y, matrix<L> lengths, matrix<Dy> dy,
+                        matrix<Dx> dx) {
+  ctx.note("normalize_backward", 5 * detail::elements_in(y),
+           detail::bytes_in(y) + detail::bytes_in(dy) + detail::bytes_in(dx));
   if (ctx.measuring()) return;
   using number = detail::arithmetic<Y, L, Dy, Dx>;
   const interval own = ctx.own(seq);
-  MOTET_SIMD_DISPATCH(
-      , normalize_rows_backward<number>(detail::part(y, own), detail::part(lengths, own), detail::part(dy, own), detail::part(dx, own)));
+  MOTET_SIMD_DISPATCH(, normalize_rows_backward<number>(detail::part(y, own), detail::part(lengths, own),
+                                                        detail::part(dy, own), detail::part(dx, own)));
 }
 
 }  // namespace motet::cpu

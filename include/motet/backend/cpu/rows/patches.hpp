@@ -10,11 +10,14 @@
 namespace motet::cpu {
 namespace detail {
 
-// Row y of a packed picture that is resized to the model's square, as put(x, numbers of all channels) gets it.
+// Row y of a packed picture that is resized to the model's square, as put(x, numbers of all channels) gets
+// it.
 template <class Put>
-void resized_row(const packed_pictures& from, index sample, const patch_geometry& geometry, index y, Put&& put) {
+void resized_row(const packed_pictures& from, index sample, const patch_geometry& geometry, index y,
+                 Put&& put) {
   const packed_picture& own = from.each[sample];
-  const auto channels = static_cast<std::int32_t>(geometry.channels), side = static_cast<std::int32_t>(geometry.side), length = own.width * channels;
+  const auto channels = static_cast<std::int32_t>(geometry.channels),
+             side = static_cast<std::int32_t>(geometry.side), length = own.width * channels;
   const resize_axis rows{own.height, side}, columns{own.width, side};
   const resize_axis::taps down = rows.at(static_cast<std::int32_t>(y));
   std::int32_t line[packed_pictures::most_line];
@@ -34,7 +37,8 @@ void resized_row(const packed_pictures& from, index sample, const patch_geometry
     for (std::int32_t c = 0; c < channels; ++c) {
       float sum = 0;
       for (std::int32_t t = 0; t < across.count; ++t)
-        sum += static_cast<float>(columns.weight(across, t)) * static_cast<float>(line[(across.first + t) * channels + c]);
+        sum += static_cast<float>(columns.weight(across, t)) *
+               static_cast<float>(line[(across.first + t) * channels + c]);
       numbers[c] = sum * scale * from.factor[c] + from.shift[c];
     }
     put(own.flip != 0 ? side - 1 - x : x, numbers);
@@ -43,10 +47,11 @@ void resized_row(const packed_pictures& from, index sample, const patch_geometry
 
 }  // namespace detail
 
-// Row s of pixels is a picture (channels, side, side); rows of y are its patches (channels, patch, patch) from left to right, then down, so that a
-// convolution with stride = patch becomes a linear layer on them.
+// Row s of pixels is a picture (channels, side, side); rows of y are its patches (channels, patch, patch)
+// from left to right, then down, so that a convolution with stride = patch becomes a linear layer on them.
 template <class P, class Y>
-void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<P> pixels, matrix<Y> y) {
+void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<P> pixels,
+             matrix<Y> y) {
   ctx.note("patches", 0, detail::bytes_in(pixels) + detail::bytes_in(y));
   if (ctx.measuring()) return;
   const index side = geometry.side, patch = geometry.patch, across = side / patch;
@@ -59,16 +64,20 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
     for (index down = 0; down < across; ++down)
       for (index right = 0; right < across; ++right, ++r)
         for (index channel = 0; channel < geometry.channels; ++channel) {
-          const matrix<P> corner{pixels.row(s) + (channel * side + down * patch) * side + right * patch, patch, patch, side};
+          const matrix<P> corner{pixels.row(s) + (channel * side + down * patch) * side + right * patch,
+                                 patch, patch, side};
           detail::convert_rows(corner, matrix<Y>{y.row(r) + channel * patch * patch, patch, patch, patch});
         }
   }
 }
 
-// The same from packed pictures, which are resized, mirrored and scaled on the way. Takes no memory, as a dry run does not know what will come.
+// The same from packed pictures, which are resized, mirrored and scaled on the way. Takes no memory, as a dry
+// run does not know what will come.
 template <class Y>
-void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from, matrix<Y> y) {
-  const index side = geometry.side, patch = geometry.patch, across = side / patch, channels = geometry.channels;
+void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from,
+             matrix<Y> y) {
+  const index side = geometry.side, patch = geometry.patch, across = side / patch,
+              channels = geometry.channels;
   const double count = static_cast<double>(seq.samples * channels * side * side);
   ctx.note("patches", 2 * count, count + detail::bytes_in(y));
   if (ctx.measuring()) return;

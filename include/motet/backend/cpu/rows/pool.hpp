@@ -14,7 +14,8 @@ void pick_forward(context& ctx, const sequences& seq, pick which, matrix<X> x, m
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) {
     if (seq.rows_of(s) == 0) detail::clear_rows(y.slice(s, 1));
-    else detail::convert_rows(x.slice(which == pick::first ? seq.begin(s) : seq.end(s) - 1, 1), y.slice(s, 1));
+    else
+      detail::convert_rows(x.slice(which == pick::first ? seq.begin(s) : seq.end(s) - 1, 1), y.slice(s, 1));
   }
 }
 
@@ -42,7 +43,8 @@ void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) 
   for (index s = own.begin; s < own.end; ++s) {
     detail::clear_rows(sums);
     detail::sum_columns(x.slice(seq.begin(s), seq.rows_of(s)), sums.data);
-    detail::convert_rows(sums, y.slice(s, 1), seq.rows_of(s) == 0 ? 0.0 : 1 / static_cast<double>(seq.rows_of(s)));
+    detail::convert_rows(sums, y.slice(s, 1),
+                         seq.rows_of(s) == 0 ? 0.0 : 1 / static_cast<double>(seq.rows_of(s)));
   }
 }
 
@@ -53,7 +55,8 @@ void mean_backward(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<Dx>
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s)
-    for (index r = seq.begin(s); r < seq.end(s); ++r) detail::convert_rows(dy.slice(s, 1), dx.slice(r, 1), 1 / static_cast<double>(seq.rows_of(s)));
+    for (index r = seq.begin(s); r < seq.end(s); ++r)
+      detail::convert_rows(dy.slice(s, 1), dx.slice(r, 1), 1 / static_cast<double>(seq.rows_of(s)));
 }
 
 }  // namespace motet::cpu

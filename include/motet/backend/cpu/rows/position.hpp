@@ -25,7 +25,8 @@ void position_backward_weight(context& ctx, const sequences& seq, matrix<Dy> dy,
   ctx.note("position_backward_weight", detail::elements_in(dy), detail::bytes_in(dy));
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
-  // Some samples at a time, position by position: a row of the table is read and written once for all of them.
+  // Some samples at a time, position by position: a row of the table is read and written once for all of
+  // them.
   for (index s = 0; s < seq.samples; s += detail::summed_rows) {
     const index end = s + detail::summed_rows < seq.samples ? s + detail::summed_rows : seq.samples;
     index longest = 0;

@@ -9,8 +9,9 @@
 
 namespace motet::cpu {
 
-// Adds fixed 2-D positions to the patches of each sample: the first half of the columns from the patch's row, the second from its column; each
-// half is [sin | cos] of place / 10000^(i / (width / 4)), as in MAE (He et al., CVPR'22). Rows before the patches stay as they are.
+// Adds fixed 2-D positions to the patches of each sample: the first half of the columns from the patch's row,
+// the second from its column; each half is [sin | cos] of place / 10000^(i / (width / 4)), as in MAE (He et
+// al., CVPR'22). Rows before the patches stay as they are.
 template <class X>
 void sine_position_forward(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<X> x) {
   ctx.note("sine_position_forward", detail::elements_in(x), 2 * detail::bytes_in(x));
@@ -21,7 +22,8 @@ void sine_position_forward(context& ctx, const sequences& seq, const patch_geome
   if (ctx.measuring()) return;
   for (index place = 0; place < across; ++place)
     for (index i = 0; i < quarter; ++i) {
-      const double angle = static_cast<double>(place) * std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(quarter));
+      const double angle = static_cast<double>(place) *
+                           std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(quarter));
       table[place * 2 * quarter + i] = static_cast<sum>(std::sin(angle));
       table[place * 2 * quarter + quarter + i] = static_cast<sum>(std::cos(angle));
     }

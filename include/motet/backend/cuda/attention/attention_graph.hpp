@@ -8,14 +8,15 @@
 #include <memory>
 #include <vector>
 
-// Attention as a graph of cuDNN's operations. The library knows the pattern and has one kernel for it; all that lies between the first and the last
-// product is virtual. Masks are made of row and column numbers.
+// Attention as a graph of cuDNN's operations. The library knows the pattern and has one kernel for it; all
+// that lies between the first and the last product is virtual. Masks are made of row and column numbers.
 
 #if MOTET_CUDNN_ATTENTION
 
 namespace motet::cuda::detail {
 
-// Of which samples one graph can be made. Tensors are counted as they come: q, k, v, y, lse and, of backward, dy, dq, dk, dv.
+// Of which samples one graph can be made. Tensors are counted as they come: q, k, v, y, lse and, of backward,
+// dy, dq, dk, dv.
 struct attention_problem {
   static constexpr int most_tensors = 9;
   bool backward = false, deterministic = true;
@@ -29,10 +30,11 @@ struct attention_problem {
   int tensors() const { return backward ? most_tensors : 5; }
 };
 
-// Names of what is given when a plan runs. The tensors of a problem have 1 to 9, their offsets 11 to 19; `nothing` is minus infinity.
+// Names of what is given when a plan runs. The tensors of a problem have 1 to 9, their offsets 11 to 19;
+// `nothing` is minus infinity.
 namespace attention_ids {
-inline constexpr std::int64_t tensors = 1, offsets = 11, scale = 21, nothing = 22, one = 23, q_lengths = 24, kv_lengths = 25, row_sums = 26,
-                              dq_sums = 27, inside = 28;
+inline constexpr std::int64_t tensors = 1, offsets = 11, scale = 21, nothing = 22, one = 23, q_lengths = 24,
+                              kv_lengths = 25, row_sums = 26, dq_sums = 27, inside = 28;
 }
 
 // A tensor of a graph.
@@ -48,7 +50,8 @@ class attention_graph {
     for (int i = 0; i < problem.tensors(); ++i) given_[i] = i == lse ? rows_of_logs() : rows_of_heads(i);
     scale_ = number(attention_ids::scale);
     if (problem.padded || problem.causal) nothing_ = number(attention_ids::nothing);
-    if (problem.padded) q_lengths_ = lengths(attention_ids::q_lengths), kv_lengths_ = lengths(attention_ids::kv_lengths);
+    if (problem.padded)
+      q_lengths_ = lengths(attention_ids::q_lengths), kv_lengths_ = lengths(attention_ids::kv_lengths);
     if (problem.backward) backward();
     else forward();
   }
@@ -58,7 +61,8 @@ class attention_graph {
   // What has to be given when it runs.
   const std::vector<std::int64_t>& given() const { return ids_; }
 
-  // Sums that backward leaves in memory between its steps, in floats. Without a fixed order queries' gradients are added up there.
+  // Sums that backward leaves in memory between its steps, in floats. Without a fixed order queries'
+  // gradients are added up there.
   index row_sums() const { return problem.backward ? problem.samples * problem.heads * problem.q_rows : 0; }
   index dq_sums() const { return problem.deterministic ? 0 : row_sums() * problem.width; }
 
@@ -67,13 +71,15 @@ class attention_graph {
   using tensor = graph_tensor;
   enum place : int { q, k, v, y, lse, dy, dq, dk, dv };
 
-  cudnn_object& make(cudnnBackendDescriptorType_t kind) { return *objects_.emplace_back(std::make_unique<cudnn_object>(kind)); }
+  cudnn_object& make(cudnnBackendDescriptorType_t kind) {
+    return *objects_.emplace_back(std::make_unique<cudnn_object>(kind));
+  }
   cudnn_object& done(cudnn_object& object) {
     good_ = object.finish() && good_;
     return object;
   }
-  tensor finish(std::int64_t id, cudnnDataType_t type, const four& size, const four& stride, const cudnn_object* offsets = nullptr,
-                std::int64_t alignment = 16, bool by_value = false) {
+  tensor finish(std::int64_t id, cudnnDataType_t type, const four& size, const four& stride,
+                const cudnn_object* offsets = nullptr, std::int64_t alignment = 16, bool by_value = false) {
     const bool inside = id >= attention_ids::inside;
     cudnn_object& made = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     made.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, &id);
@@ -87,17 +93,25 @@ class attention_graph {
     if (!inside) ids_.push_back(id);
     return {&done(made), size, stride, offsets};
   }
-  tensor number(std::int64_t id) { return finish(id, CUDNN_DATA_FLOAT, {1, 1, 1, 1}, {1, 1, 1, 1}, nullptr, 4, true); }
-  tensor lengths(std::int64_t id) { return finish(id, CUDNN_DATA_INT32, {problem.samples, 1, 1, 1}, {1, 1, 1, 1}); }
+  tensor number(std::int64_t id) {
+    return finish(id, CUDNN_DATA_FLOAT, {1, 1, 1, 1}, {1, 1, 1, 1}, nullptr, 4, true);
+  }
+  tensor lengths(std::int64_t id) {
+    return finish(id, CUDNN_DATA_INT32, {problem.samples, 1, 1, 1}, {1, 1, 1, 1});
+  }
   const cudnn_object* offsets_of(int which) {
     if (!problem.ragged) return nullptr;
-    return finish(attention_ids::offsets + which, CUDNN_DATA_INT64, {problem.samples + 1, 1, 1, 1}, {1, 1, 1, 1}).is;
+    return finish(attention_ids::offsets + which, CUDNN_DATA_INT64, {problem.samples + 1, 1, 1, 1},
+                  {1, 1, 1, 1})
+        .is;
   }
-  // (samples, heads, rows of a sample, width of a head), as they lie in our matrices. Keys, and of backward values, are told across.
+  // (samples, heads, rows of a sample, width of a head), as they lie in our matrices. Keys, and of backward
+  // values, are told across.
   tensor rows_of_heads(int which) {
     const bool of_keys = which == k || which == v || which == dk || which == dv;
     const index rows = of_keys ? problem.kv_rows : problem.q_rows, stride = problem.strides[which];
-    four size{problem.samples, of_keys ? problem.kv_heads : problem.heads, rows, problem.width}, steps{rows * stride, problem.width, stride, 1};
+    four size{problem.samples, of_keys ? problem.kv_heads : problem.heads, rows, problem.width},
+        steps{rows * stride, problem.width, stride, 1};
     if (which == k || (which == v && problem.backward)) {
       std::swap(size[2], size[3]);
       std::swap(steps[2], steps[3]);
@@ -106,7 +120,8 @@ class attention_graph {
   }
   tensor rows_of_logs() {
     const index stride = problem.strides[lse];
-    return finish(attention_ids::tensors + lse, CUDNN_DATA_FLOAT, {problem.samples, problem.heads, problem.q_rows, 1},
+    return finish(attention_ids::tensors + lse, CUDNN_DATA_FLOAT,
+                  {problem.samples, problem.heads, problem.q_rows, 1},
                   {problem.q_rows * stride, 1, stride, 1}, offsets_of(lse), 4);
   }
   // What is never in memory, its elements one after the other.
@@ -118,8 +133,8 @@ class attention_graph {
 
   void add(cudnn_object& operation) { operations_.push_back(done(operation).get()); }
   // to = a b; rows, columns and what is summed over end where the lengths of a sample say.
-  void multiply(const tensor& a, const tensor& b, const tensor& to, const tensor& rows, const tensor& columns, const tensor& inner,
-                bool zeros = false) {
+  void multiply(const tensor& a, const tensor& b, const tensor& to, const tensor& rows, const tensor& columns,
+                const tensor& inner, bool zeros = false) {
     const cudnnDataType_t type = CUDNN_DATA_FLOAT;
     const double zero = 0;
     cudnn_object& how = make(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
@@ -134,14 +149,15 @@ class attention_graph {
     add(operation);
   }
   // to = mode(x), mode(x, b) or mode(x, b, t).
-  void each(cudnnPointwiseMode_t mode, const tensor& x, const tensor& b, const tensor& t, const tensor& to, cudnnDataType_t type = CUDNN_DATA_FLOAT,
-            std::int64_t axis = -1) {
+  void each(cudnnPointwiseMode_t mode, const tensor& x, const tensor& b, const tensor& t, const tensor& to,
+            cudnnDataType_t type = CUDNN_DATA_FLOAT, std::int64_t axis = -1) {
     cudnn_object& how = make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
     how.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, &mode);
     how.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, &type);
     if (axis >= 0) how.set(CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, &axis);
     cudnn_object& operation = make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, done(how)).set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, *x.is);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, done(how))
+        .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, *x.is);
     if (b.is != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b.is);
     if (t.is != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, *t.is);
     operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, *to.is);
@@ -169,16 +185,18 @@ class attention_graph {
     how.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, &by);
     how.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, &type);
     cudnn_object& operation = make(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
-    operation.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, *x.is).set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, *to.is);
+    operation.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, *x.is)
+        .set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, *to.is);
     operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, done(how));
     add(operation);
   }
   // The same elements, rows as columns.
   tensor across(const tensor& x, cudnnDataType_t type) {
-    const tensor made =
-        finish(next_++, type, {x.size[0], x.size[1], x.size[3], x.size[2]}, {x.stride[0], x.stride[1], x.stride[3], x.stride[2]}, x.offsets);
+    const tensor made = finish(next_++, type, {x.size[0], x.size[1], x.size[3], x.size[2]},
+                               {x.stride[0], x.stride[1], x.stride[3], x.stride[2]}, x.offsets);
     cudnn_object& operation = make(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
-    add(operation.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, *x.is).set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, *made.is));
+    add(operation.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, *x.is)
+            .set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, *made.is));
     return made;
   }
 
@@ -189,8 +207,10 @@ class attention_graph {
   }
   tensor within_lengths(const tensor& x) {
     if (!problem.padded) return x;
-    const tensor row = whole(CUDNN_POINTWISE_GEN_INDEX, x, {}, 2), column = whole(CUDNN_POINTWISE_GEN_INDEX, x, {}, 3);
-    const tensor row_counts = test(CUDNN_POINTWISE_CMP_LT, row, q_lengths_), column_counts = test(CUDNN_POINTWISE_CMP_LT, column, kv_lengths_);
+    const tensor row = whole(CUDNN_POINTWISE_GEN_INDEX, x, {}, 2),
+                 column = whole(CUDNN_POINTWISE_GEN_INDEX, x, {}, 3);
+    const tensor row_counts = test(CUDNN_POINTWISE_CMP_LT, row, q_lengths_),
+                 column_counts = test(CUDNN_POINTWISE_CMP_LT, column, kv_lengths_);
     return only(x, test(CUDNN_POINTWISE_LOGICAL_AND, row_counts, column_counts));
   }
   tensor within_mask(const tensor& x) {
@@ -221,13 +241,15 @@ class attention_graph {
   void gather(const tensor& weights, const tensor& x, const tensor& to) {
     const tensor turned = across(weights, CUDNN_DATA_BFLOAT16);
     if (problem.heads == problem.kv_heads) return multiply(turned, x, to, kv_lengths_, {}, q_lengths_);
-    const tensor all = inside({problem.samples, problem.heads, problem.kv_rows, problem.width}, CUDNN_DATA_BFLOAT16);
+    const tensor all =
+        inside({problem.samples, problem.heads, problem.kv_rows, problem.width}, CUDNN_DATA_BFLOAT16);
     multiply(turned, x, all, kv_lengths_, {}, q_lengths_);
     reduce(CUDNN_REDUCE_TENSOR_ADD, all, to);
   }
   void backward() {
     const four packed{problem.heads * problem.q_rows, problem.q_rows, 1, 1};
-    const tensor sum = inside(rows()), delta = finish(attention_ids::row_sums, CUDNN_DATA_FLOAT, rows(), packed);
+    const tensor sum = inside(rows()),
+                 delta = finish(attention_ids::row_sums, CUDNN_DATA_FLOAT, rows(), packed);
     reduce(CUDNN_REDUCE_TENSOR_ADD, each(CUDNN_POINTWISE_MUL, given_[dy], given_[y]), sum);
     each(CUDNN_POINTWISE_MUL, sum, number(attention_ids::one), {}, delta);
 
@@ -246,7 +268,8 @@ class attention_graph {
     const tensor keys = across(given_[k], CUDNN_DATA_BFLOAT16);
     if (problem.deterministic) return multiply(ds, keys, given_[dq], q_lengths_, {}, kv_lengths_);
     const index apart = problem.q_rows * problem.width;
-    const tensor sums = finish(attention_ids::dq_sums, CUDNN_DATA_FLOAT, {problem.samples, problem.heads, problem.q_rows, problem.width},
+    const tensor sums = finish(attention_ids::dq_sums, CUDNN_DATA_FLOAT,
+                               {problem.samples, problem.heads, problem.q_rows, problem.width},
                                {problem.heads * apart, apart, problem.width, 1});
     multiply(ds, keys, sums, q_lengths_, {}, kv_lengths_);
     each(CUDNN_POINTWISE_IDENTITY, sums, {}, {}, given_[dq]);

@@ -3,20 +3,24 @@
 
 #include <motet/backend/cuda/attention/attention_tile.hpp>
 
-// Attention of bf16 on tensor cores: an online softmax over tiles of keys (Dao, "FlashAttention-2"), gradients with the probabilities recomputed. A
-// warp has 16 or 32 rows of each product, so no sum leaves it, and what one product makes is the next one's operand as it lies in registers.
+// Attention of bf16 on tensor cores: an online softmax over tiles of keys (Dao, "FlashAttention-2"),
+// gradients with the probabilities recomputed. A warp has 16 or 32 rows of each product, so no sum leaves it,
+// and what one product makes is the next one's operand as it lies in registers.
 //
-// Forward makes 4 width pairs FLOPs, and reads queries, keys and values once from memory: the tiles of one head of one sample are read again by each
-// block of queries, but from the L2 cache. So all but the shortest samples are bound by the tensor cores; mma.sync reaches about 60 % of what wgmma
-// does on Hopper. Backward forms scores and their gradients twice, 14 width pairs for the 10 that must be, which keeps it in a fixed order without
-// atomics.
+// Forward makes 4 width pairs FLOPs, and reads queries, keys and values once from memory: the tiles of one
+// head of one sample are read again by each block of queries, but from the L2 cache. So all but the shortest
+// samples are bound by the tensor cores; mma.sync reaches about 60 % of what wgmma does on Hopper. Backward
+// forms scores and their gradients twice, 14 width pairs for the 10 that must be, which keeps it in a fixed
+// order without atomics.
 
 namespace motet::cuda::detail {
 
-// One step of the online softmax for the row of a lane that is g or (half) g + 8 of a strip: the scores of the keys it sees become 2^(scale s -
-// peak), the others zero. Returns what earlier sums must be multiplied by.
+// One step of the online softmax for the row of a lane that is g or (half) g + 8 of a strip: the scores of
+// the keys it sees become 2^(scale s - peak), the others zero. Returns what earlier sums must be multiplied
+// by.
 template <int Tiles, class Thread>
-MOTET_HOST_DEVICE float soften(Thread& self, float (&s)[Tiles][4], int half, float scale, int seen, float& peak, float& sum) {
+MOTET_HOST_DEVICE float soften(Thread& self, float (&s)[Tiles][4], int half, float scale, int seen,
+                               float& peak, float& sum) {
   const int t = self.lane() % 4 * 2;
   float top = peak, part = 0;
   MOTET_UNROLLED
@@ -42,7 +46,8 @@ template <int Width, int Strips>
 struct attention_forward_matrix {
   static constexpr int most_threads = 128;
   static constexpr int queries = 64 * Strips, keys = Width * Strips <= 160 ? 64 : 32, stages = 2;
-  static constexpr index shared_bytes = (queries + 2 * stages * keys) * bf16_row<Width> * static_cast<index>(sizeof(bf16));
+  static constexpr index shared_bytes =
+      (queries + 2 * stages * keys) * bf16_row<Width> * static_cast<index>(sizeof(bf16));
 
   attention_batch batch;
   matrix<const bf16> q, k, v;
@@ -55,17 +60,22 @@ struct attention_forward_matrix {
     const tile_place at = batch.q.find(block / batch.heads, queries);
     if (at.first >= at.rows) return;
     // Within a sample 32 bits will do, and registers are scarce.
-    const int first = static_cast<int>(at.first), q_rows = static_cast<int>(at.rows), m = q_rows - first < queries ? q_rows - first : queries;
-    const index kv_begin = batch.kv.begin(at.sample), column = head * batch.width, kv_column = head / batch.group * batch.width;
-    const int kv_rows = static_cast<int>(batch.kv.rows_of(at.sample)), reach = batch.reach<int>(first + m, q_rows, kv_rows);
+    const int first = static_cast<int>(at.first), q_rows = static_cast<int>(at.rows),
+              m = q_rows - first < queries ? q_rows - first : queries;
+    const index kv_begin = batch.kv.begin(at.sample), column = head * batch.width,
+                kv_column = head / batch.group * batch.width;
+    const int kv_rows = static_cast<int>(batch.kv.rows_of(at.sample)),
+              reach = batch.reach<int>(first + m, q_rows, kv_rows);
 
     bf16* const q_tile = self.template shared<bf16>(queries * bf16_row<Width>);
     bf16* const k_tiles = self.template shared<bf16>(stages * keys * bf16_row<Width>);
     bf16* const v_tiles = self.template shared<bf16>(stages * keys * bf16_row<Width>);
     const auto bring_keys = [&](int j) {
       const int stage = j / keys % stages * keys * bf16_row<Width>;
-      bring_tile<keys, Width>(self, k, kv_begin + j, kv_rows - j, kv_column, batch.width, batch.packed, k_tiles + stage);
-      bring_tile<keys, Width>(self, v, kv_begin + j, kv_rows - j, kv_column, batch.width, batch.packed, v_tiles + stage);
+      bring_tile<keys, Width>(self, k, kv_begin + j, kv_rows - j, kv_column, batch.width, batch.packed,
+                              k_tiles + stage);
+      bring_tile<keys, Width>(self, v, kv_begin + j, kv_rows - j, kv_column, batch.width, batch.packed,
+                              v_tiles + stage);
     };
     bring_tile<queries, Width>(self, q, at.begin + first, m, column, batch.width, batch.packed, q_tile);
     if (reach > 0) bring_keys(0);
@@ -90,7 +100,8 @@ struct attention_forward_matrix {
         for (int i = 0; i < Strips; ++i) {
           MOTET_UNROLLED
           for (int half = 0; half < 2; ++half) {
-            const int seen = in_tile<keys>(batch.reach<int>(first + row + g + 1 + 16 * i + 8 * half, q_rows, kv_rows) - j);
+            const int seen =
+                in_tile<keys>(batch.reach<int>(first + row + g + 1 + 16 * i + 8 * half, q_rows, kv_rows) - j);
             const float fade = soften<keys / 8>(self, s[i], half, scale, seen, peak[i][half], sum[i][half]);
             MOTET_UNROLLED
             for (int n = 0; n < Width / 8; ++n) {
@@ -116,10 +127,13 @@ struct attention_forward_matrix {
         const bool blind = all == 0;
         factor[half] = blind ? 0.0f : 1 / all;
         const int r = row + 16 * i + g + 8 * half;
-        if (t == 0 && r < m) lse.row(at.begin + first + r)[head] = blind ? 0.0f : (peak[i][half] + log_2(all)) * static_cast<float>(log_of_2);
+        if (t == 0 && r < m)
+          lse.row(at.begin + first + r)[head] =
+              blind ? 0.0f : (peak[i][half] + log_2(all)) * static_cast<float>(log_of_2);
       }
       const int of = row + 16 * i;
-      write_rows<Width>(self, out[i], factor[0], factor[1], y, at.begin + first + of, m - of, column, batch.width, batch.packed);
+      write_rows<Width>(self, out[i], factor[0], factor[1], y, at.begin + first + of, m - of, column,
+                        batch.width, batch.packed);
     }
   }
 };
@@ -129,7 +143,8 @@ template <int Width>
 struct attention_dq_matrix {
   static constexpr int most_threads = 128;
   static constexpr int queries = 64, keys = Width <= 64 ? 64 : 32, stages = 2;
-  static constexpr index shared_bytes = (2 * queries + 2 * stages * keys) * bf16_row<Width> * static_cast<index>(sizeof(bf16)) + queries * 4;
+  static constexpr index shared_bytes =
+      (2 * queries + 2 * stages * keys) * bf16_row<Width> * static_cast<index>(sizeof(bf16)) + queries * 4;
 
   attention_batch batch;
   matrix<const bf16> q, k, v, y;
@@ -147,7 +162,8 @@ struct attention_dq_matrix {
               m = q_rows - in_sample < queries ? q_rows - in_sample : queries;
     const index first = at.begin + at.first, kv_begin = batch.kv.begin(at.sample);
     const index column = head * batch.width, kv_column = head / batch.group * batch.width;
-    const int kv_rows = static_cast<int>(batch.kv.rows_of(at.sample)), reach = batch.reach<int>(in_sample + m, q_rows, kv_rows);
+    const int kv_rows = static_cast<int>(batch.kv.rows_of(at.sample)),
+              reach = batch.reach<int>(in_sample + m, q_rows, kv_rows);
 
     bf16* const q_tile = self.template shared<bf16>(queries * bf16_row<Width>);
     bf16* const dy_tile = self.template shared<bf16>(queries * bf16_row<Width>);
@@ -156,8 +172,10 @@ struct attention_dq_matrix {
     float* const deltas = self.template shared<float>(queries);
     const auto bring_keys = [&](int j) {
       const int stage = j / keys % stages * keys * bf16_row<Width>;
-      bring_tile<keys, Width>(self, k, kv_begin + j, kv_rows - j, kv_column, batch.width, batch.packed, k_tiles + stage);
-      bring_tile<keys, Width>(self, v, kv_begin + j, kv_rows - j, kv_column, batch.width, batch.packed, v_tiles + stage);
+      bring_tile<keys, Width>(self, k, kv_begin + j, kv_rows - j, kv_column, batch.width, batch.packed,
+                              k_tiles + stage);
+      bring_tile<keys, Width>(self, v, kv_begin + j, kv_rows - j, kv_column, batch.width, batch.packed,
+                              v_tiles + stage);
     };
     bring_tile<queries, Width>(self, q, first, m, column, batch.width, batch.packed, q_tile);
     bring_tile<queries, Width>(self, dy, first, m, column, batch.width, batch.packed, dy_tile);
@@ -169,7 +187,8 @@ struct attention_dq_matrix {
       float part = 0;
       if (r < m)
         for (int c = self.thread() % 16; c < batch.width; c += 16)
-          part += static_cast<float>(y.row(first + r)[column + c]) * static_cast<float>(dy.row(first + r)[column + c]);
+          part += static_cast<float>(y.row(first + r)[column + c]) *
+                  static_cast<float>(dy.row(first + r)[column + c]);
       MOTET_UNROLLED
       for (int mask = 8; mask > 0; mask /= 2) part += self.shuffle_xor(part, mask);
       if (self.thread() % 16 == 0) {
@@ -201,11 +220,13 @@ struct attention_dq_matrix {
         multiply_heads<Width>(self, ds, dy_tile, row, v_tiles + stage);
         MOTET_UNROLLED
         for (int half = 0; half < 2; ++half) {
-          const int seen = in_tile<keys>(batch.reach<int>(in_sample + row + g + 8 * half + 1, q_rows, kv_rows) - j);
+          const int seen =
+              in_tile<keys>(batch.reach<int>(in_sample + row + g + 8 * half + 1, q_rows, kv_rows) - j);
           MOTET_UNROLLED
           for (int n = 0; n < keys / 8; ++n) MOTET_UNROLLED
           for (int e = 0; e < 2; ++e) {
-            const float p = n * 8 + t + e < seen ? power_of_2(s[0][n][2 * half + e] * scale - log[half]) : 0.0f;
+            const float p =
+                n * 8 + t + e < seen ? power_of_2(s[0][n][2 * half + e] * scale - log[half]) : 0.0f;
             ds[0][n][2 * half + e] = p * (ds[0][n][2 * half + e] - own_delta[half]);
           }
         }
@@ -215,18 +236,22 @@ struct attention_dq_matrix {
     }
     await_copies<0>(self);
     const float factor = batch.scale.as<float>();
-    write_rows<Width>(self, out[0], factor, factor, dq, first + row, m - row, column, batch.width, batch.packed);
+    write_rows<Width>(self, out[0], factor, factor, dq, first + row, m - row, column, batch.width,
+                      batch.packed);
   }
 };
 
-// dk and dv of a tile of keys of one of their heads, over the queries of all heads that share it. Scores lie transposed: a warp has 16 keys. Wide
-// heads are made in two parts, as the registers of both gradients at once would not do.
+// dk and dv of a tile of keys of one of their heads, over the queries of all heads that share it. Scores lie
+// transposed: a warp has 16 keys. Wide heads are made in two parts, as the registers of both gradients at
+// once would not do.
 template <int Width>
 struct attention_dkv_matrix {
   static constexpr int most_threads = 128;
-  static constexpr int keys = 64, queries = Width <= 64 ? 64 : 32, stages = 2, columns = Width <= 128 ? Width : Width / 2;
+  static constexpr int keys = 64, queries = Width <= 64 ? 64 : 32, stages = 2,
+                       columns = Width <= 128 ? Width : Width / 2;
   static constexpr index shared_bytes =
-      (2 * keys + 2 * stages * queries) * bf16_row<Width> * static_cast<index>(sizeof(bf16)) + 2 * stages * queries * 4;
+      (2 * keys + 2 * stages * queries) * bf16_row<Width> * static_cast<index>(sizeof(bf16)) +
+      2 * stages * queries * 4;
 
   attention_batch batch;
   matrix<const bf16> q, k, v;
@@ -242,8 +267,10 @@ struct attention_dkv_matrix {
     if (at.first >= at.rows) return;
     const int in_sample = static_cast<int>(at.first), kv_rows = static_cast<int>(at.rows),
               m = kv_rows - in_sample < keys ? kv_rows - in_sample : keys;
-    const index first = at.begin + at.first, column = kv_head * batch.width, q_begin = batch.q.begin(at.sample);
-    const int q_rows = static_cast<int>(batch.q.rows_of(at.sample)), first_query = batch.first_query<int>(in_sample, q_rows, kv_rows);
+    const index first = at.begin + at.first, column = kv_head * batch.width,
+                q_begin = batch.q.begin(at.sample);
+    const int q_rows = static_cast<int>(batch.q.rows_of(at.sample)),
+              first_query = batch.first_query<int>(in_sample, q_rows, kv_rows);
     const int tiles = q_rows > first_query ? (q_rows - first_query + queries - 1) / queries : 0;
     const int all = tiles * static_cast<int>(batch.group);
 
@@ -255,10 +282,13 @@ struct attention_dkv_matrix {
     float* const deltas = self.template shared<float>(stages * queries);
     // Tile after tile of one head, then of the next.
     const auto bring_queries = [&](int which) {
-      const int stage = which % stages, i = first_query + which % tiles * queries, tile = stage * queries * bf16_row<Width>;
+      const int stage = which % stages, i = first_query + which % tiles * queries,
+                tile = stage * queries * bf16_row<Width>;
       const index head = kv_head * batch.group + which / tiles, q_column = head * batch.width;
-      bring_tile<queries, Width>(self, q, q_begin + i, q_rows - i, q_column, batch.width, batch.packed, q_tiles + tile);
-      bring_tile<queries, Width>(self, dy, q_begin + i, q_rows - i, q_column, batch.width, batch.packed, dy_tiles + tile);
+      bring_tile<queries, Width>(self, q, q_begin + i, q_rows - i, q_column, batch.width, batch.packed,
+                                 q_tiles + tile);
+      bring_tile<queries, Width>(self, dy, q_begin + i, q_rows - i, q_column, batch.width, batch.packed,
+                                 dy_tiles + tile);
       for (int r = self.thread(); r < queries; r += self.threads()) {
         const bool wanted = i + r < q_rows;
         const index from = wanted ? q_begin + i + r : q_begin;
@@ -290,7 +320,9 @@ struct attention_dkv_matrix {
           for (int half = 0; half < 2; ++half) {
             // Queries before this one do not see the lane's key.
             const int key = in_sample + row + g + 8 * half;
-            const int from = key < kv_rows ? in_tile<queries>(batch.first_query<int>(key, q_rows, kv_rows) - i) : queries,
+            const int from = key < kv_rows
+                                 ? in_tile<queries>(batch.first_query<int>(key, q_rows, kv_rows) - i)
+                                 : queries,
                       to = in_tile<queries>(q_rows - i);
             MOTET_UNROLLED
             for (int n = 0; n < queries / 8; ++n) MOTET_UNROLLED
@@ -312,8 +344,10 @@ struct attention_dkv_matrix {
       self.barrier();  // the tile of keys has come to all, also where no query did
       const int width = batch.width - part;
       const float factor = batch.scale.as<float>();
-      write_rows<columns>(self, dk_out[0], factor, factor, dk, first + row, m - row, column + part, width, batch.packed);
-      write_rows<columns>(self, dv_out[0], 1.0f, 1.0f, dv, first + row, m - row, column + part, width, batch.packed);
+      write_rows<columns>(self, dk_out[0], factor, factor, dk, first + row, m - row, column + part, width,
+                          batch.packed);
+      write_rows<columns>(self, dv_out[0], 1.0f, 1.0f, dv, first + row, m - row, column + part, width,
+                          batch.packed);
     }
   }
 };

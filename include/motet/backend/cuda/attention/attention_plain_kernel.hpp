@@ -3,9 +3,10 @@
 
 #include <motet/backend/cuda/attention/attention_tile.hpp>
 
-// Attention of float and double, with fused multiply-adds: the kernels of attention_matrix_kernel.hpp once more, a block of 16 x 16 threads where
-// each thread has every sixteenth row and column of a product. Bound by the multiply-adds, and by shared memory where tiles are small: with 4 x 4
-// numbers to a thread, 8 reads serve 16 multiply-adds.
+// Attention of float and double, with fused multiply-adds: the kernels of attention_matrix_kernel.hpp once
+// more, a block of 16 x 16 threads where each thread has every sixteenth row and column of a product. Bound
+// by the multiply-adds, and by shared memory where tiles are small: with 4 x 4 numbers to a thread, 8 reads
+// serve 16 multiply-adds.
 
 namespace motet::cuda::detail {
 
@@ -13,7 +14,9 @@ namespace motet::cuda::detail {
 template <class T>
 constexpr int plain_tile(int columns, int heads, int scores) {
   for (int tile = 64; tile > 16; tile /= 2)
-    if ((heads * tile * (columns + 1) + scores * tile * (tile + 1)) * static_cast<int>(sizeof(T)) <= 120 * 1024) return tile;
+    if ((heads * tile * (columns + 1) + scores * tile * (tile + 1)) * static_cast<int>(sizeof(T)) <=
+        120 * 1024)
+      return tile;
   return 16;
 }
 template <class T>
@@ -23,7 +26,8 @@ constexpr index plain_bytes(int tile, int columns, int heads, int scores) {
 }
 
 template <int Tile, int Columns, class T, class Thread>
-MOTET_HOST_DEVICE void bring_plain(Thread& self, const matrix<const T>& from, index first_row, index count, index first_column, int width, T* to) {
+MOTET_HOST_DEVICE void bring_plain(Thread& self, const matrix<const T>& from, index first_row, index count,
+                                   index first_column, int width, T* to) {
   constexpr int together = Tile * Columns / 256 < 8 ? Tile * Columns / 256 : 8;  // loads in flight
   for (int i = self.thread(); i < Tile * Columns; i += 256 * together) MOTET_UNROLLED
   for (int j = 0; j < together; ++j) {
@@ -33,7 +37,8 @@ MOTET_HOST_DEVICE void bring_plain(Thread& self, const matrix<const T>& from, in
 }
 // s[a][b] = row y + 16 a of left times row x + 16 b of right.
 template <int Columns, int Each, class T, class Thread>
-MOTET_HOST_DEVICE void multiply_plain(Thread& self, T (&s)[Each][Each], const T* left, const T* right, int width) {
+MOTET_HOST_DEVICE void multiply_plain(Thread& self, T (&s)[Each][Each], const T* left, const T* right,
+                                      int width) {
   const int y = self.thread() / 16, x = self.thread() % 16;
   MOTET_UNROLLED
   for (int a = 0; a < Each; ++a) MOTET_UNROLLED
@@ -52,13 +57,15 @@ MOTET_HOST_DEVICE void multiply_plain(Thread& self, T (&s)[Each][Each], const T*
 }
 // out[a][b] += row (or, Across, column) y + 16 a of a tile of scores times column x + 16 b of right.
 template <int Columns, bool Across, int Each, class T, class Thread>
-MOTET_HOST_DEVICE void add_plain(Thread& self, T (&out)[Each][Columns / 16], const T* scores, const T* right) {
+MOTET_HOST_DEVICE void add_plain(Thread& self, T (&out)[Each][Columns / 16], const T* scores,
+                                 const T* right) {
   constexpr int tile = Each * 16;
   const int y = self.thread() / 16, x = self.thread() % 16;
   for (int i = 0; i < tile; ++i) {
     T l[Each];
     MOTET_UNROLLED
-    for (int a = 0; a < Each; ++a) l[a] = Across ? scores[i * (tile + 1) + y + 16 * a] : scores[(y + 16 * a) * (tile + 1) + i];
+    for (int a = 0; a < Each; ++a)
+      l[a] = Across ? scores[i * (tile + 1) + y + 16 * a] : scores[(y + 16 * a) * (tile + 1) + i];
     MOTET_UNROLLED
     for (int b = 0; b < Columns / 16; ++b) {
       const T r = right[i * (Columns + 1) + x + 16 * b];
@@ -68,18 +75,21 @@ MOTET_HOST_DEVICE void add_plain(Thread& self, T (&out)[Each][Columns / 16], con
   }
 }
 template <int Columns, int Each, class T, class Thread>
-MOTET_HOST_DEVICE void write_plain(Thread& self, const T (&out)[Each][Columns / 16], const T (&factor)[Each], const matrix<T>& to, index first_row,
-                                   index count, index first_column, int width) {
+MOTET_HOST_DEVICE void write_plain(Thread& self, const T (&out)[Each][Columns / 16], const T (&factor)[Each],
+                                   const matrix<T>& to, index first_row, index count, index first_column,
+                                   int width) {
   const int y = self.thread() / 16, x = self.thread() % 16;
   MOTET_UNROLLED
   for (int a = 0; a < Each; ++a) MOTET_UNROLLED
   for (int b = 0; b < Columns / 16; ++b)
-    if (y + 16 * a < count && x + 16 * b < width) to.row(first_row + y + 16 * a)[first_column + x + 16 * b] = out[a][b] * factor[a];
+    if (y + 16 * a < count && x + 16 * b < width)
+      to.row(first_row + y + 16 * a)[first_column + x + 16 * b] = out[a][b] * factor[a];
 }
 
 template <class T, int Columns>
 struct attention_forward_plain {
-  static constexpr int most_threads = 256, tile = plain_tile<T>(Columns, 3, 1), each = tile / 16, queries = tile;
+  static constexpr int most_threads = 256, tile = plain_tile<T>(Columns, 3, 1), each = tile / 16,
+                       queries = tile;
   static constexpr index shared_bytes = plain_bytes<T>(tile, Columns, 3, 1);
 
   attention_batch batch;
@@ -93,7 +103,8 @@ struct attention_forward_plain {
     if (at.first >= at.rows) return;
     const index m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first;
     const index kv_begin = batch.kv.begin(at.sample), kv_rows = batch.kv.rows_of(at.sample);
-    const index reach = batch.reach(at.first + m, at.rows, kv_rows), column = head * batch.width, kv_column = head / batch.group * batch.width;
+    const index reach = batch.reach(at.first + m, at.rows, kv_rows), column = head * batch.width,
+                kv_column = head / batch.group * batch.width;
     T* const q_tile = self.template shared<T>(tile * (Columns + 1));
     T* const k_tile = self.template shared<T>(tile * (Columns + 1));
     T* const v_tile = self.template shared<T>(tile * (Columns + 1));
@@ -126,7 +137,8 @@ struct attention_forward_plain {
         const T base = top == minus_infinity<T>() ? T(0) : top, fade = power_of_2(peak[a] - base);
         peak[a] = top;
         MOTET_UNROLLED
-        for (int b = 0; b < each; ++b) part += scores[(row + 16 * a) * (tile + 1) + x + 16 * b] = power_of_2(s[a][b] - base);
+        for (int b = 0; b < each; ++b)
+          part += scores[(row + 16 * a) * (tile + 1) + x + 16 * b] = power_of_2(s[a][b] - base);
         sum[a] = sum[a] * fade + part;
         MOTET_UNROLLED
         for (int b = 0; b < Columns / 16; ++b) out[a][b] *= fade;
@@ -141,7 +153,9 @@ struct attention_forward_plain {
       for (int mask = 8; mask > 0; mask /= 2) sum[a] += self.shuffle_xor(sum[a], mask);
       const bool blind = sum[a] == 0;
       factor[a] = blind ? T(0) : 1 / sum[a];
-      if (x == 0 && row + 16 * a < m) lse.row(first + row + 16 * a)[head] = blind ? T(0) : (peak[a] + log_2(sum[a])) * static_cast<T>(log_of_2);
+      if (x == 0 && row + 16 * a < m)
+        lse.row(first + row + 16 * a)[head] =
+            blind ? T(0) : (peak[a] + log_2(sum[a])) * static_cast<T>(log_of_2);
     }
     write_plain<Columns>(self, out, factor, y, first, m, column, batch.width);
   }
@@ -149,8 +163,10 @@ struct attention_forward_plain {
 
 template <class T, int Columns>
 struct attention_dq_plain {
-  static constexpr int most_threads = 256, tile = plain_tile<T>(Columns, 4, 2), each = tile / 16, queries = tile;
-  static constexpr index shared_bytes = plain_bytes<T>(tile, Columns, 4, 1) + tile * static_cast<index>(sizeof(T));
+  static constexpr int most_threads = 256, tile = plain_tile<T>(Columns, 4, 2), each = tile / 16,
+                       queries = tile;
+  static constexpr index shared_bytes =
+      plain_bytes<T>(tile, Columns, 4, 1) + tile * static_cast<index>(sizeof(T));
 
   attention_batch batch;
   matrix<const T> q, k, v, y, lse, dy;
@@ -164,7 +180,8 @@ struct attention_dq_plain {
     if (at.first >= at.rows) return;
     const index m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first;
     const index kv_begin = batch.kv.begin(at.sample), kv_rows = batch.kv.rows_of(at.sample);
-    const index reach = batch.reach(at.first + m, at.rows, kv_rows), column = head * batch.width, kv_column = head / batch.group * batch.width;
+    const index reach = batch.reach(at.first + m, at.rows, kv_rows), column = head * batch.width,
+                kv_column = head / batch.group * batch.width;
     T* const q_tile = self.template shared<T>(tile * (Columns + 1));
     T* const dy_tile = self.template shared<T>(tile * (Columns + 1));
     T* const k_tile = self.template shared<T>(tile * (Columns + 1));
@@ -182,7 +199,8 @@ struct attention_dq_plain {
       const int r = row + 16 * a;
       T part = 0;
       if (r < m)
-        for (int c = x; c < batch.width; c += 16) part += y.row(first + r)[column + c] * dy_tile[r * (Columns + 1) + c];
+        for (int c = x; c < batch.width; c += 16)
+          part += y.row(first + r)[column + c] * dy_tile[r * (Columns + 1) + c];
       MOTET_UNROLLED
       for (int mask = 8; mask > 0; mask /= 2) part += self.shuffle_xor(part, mask);
       if (x == 0) {
@@ -233,7 +251,8 @@ struct attention_dkv_plain {
     const index kv_heads = batch.heads / batch.group, kv_head = self.block() % kv_heads;
     const tile_place at = batch.kv.find(self.block() / kv_heads, tile);
     if (at.first >= at.rows) return;
-    const index m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first, column = kv_head * batch.width;
+    const index m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first,
+                column = kv_head * batch.width;
     const index q_begin = batch.q.begin(at.sample), q_rows = batch.q.rows_of(at.sample);
     T* const k_tile = self.template shared<T>(tile * (Columns + 1));
     T* const v_tile = self.template shared<T>(tile * (Columns + 1));
@@ -251,7 +270,8 @@ struct attention_dkv_plain {
       for (index i = batch.first_query(at.first, q_rows, at.rows); i < q_rows; i += tile) {
         self.barrier();
         bring_plain<tile, Columns>(self, q, q_begin + i, q_rows - i, head * batch.width, batch.width, q_tile);
-        bring_plain<tile, Columns>(self, dy, q_begin + i, q_rows - i, head * batch.width, batch.width, dy_tile);
+        bring_plain<tile, Columns>(self, dy, q_begin + i, q_rows - i, head * batch.width, batch.width,
+                                   dy_tile);
         self.barrier();
         T s[each][each], ds[each][each];
         multiply_plain<Columns>(self, s, q_tile, k_tile, batch.width);
@@ -259,7 +279,8 @@ struct attention_dkv_plain {
         MOTET_UNROLLED
         for (int a = 0; a < each; ++a) {
           const index query = i + row + 16 * a;
-          const int seen = query < q_rows ? in_tile<tile>(batch.reach(query + 1, q_rows, at.rows) - at.first) : 0;
+          const int seen =
+              query < q_rows ? in_tile<tile>(batch.reach(query + 1, q_rows, at.rows) - at.first) : 0;
           const T log = query < q_rows ? lse.row(q_begin + query)[head] * static_cast<T>(log2_of_e) : T(0);
           const T own_delta = query < q_rows ? delta[(q_begin + query) * batch.heads + head] : T(0);
           MOTET_UNROLLED

@@ -14,8 +14,9 @@
 #include <string_view>
 #include <vector>
 
-// Attention by cuDNN: graphs of its operations, planned once for each shape. It is asked for bf16 and heads that lie in packs of 16 bytes, with or
-// without a causal mask, samples of one length or of many. What it has no plan for is left to our own kernels.
+// Attention by cuDNN: graphs of its operations, planned once for each shape. It is asked for bf16 and heads
+// that lie in packs of 16 bytes, with or without a causal mask, samples of one length or of many. What it has
+// no plan for is left to our own kernels.
 
 namespace motet::cuda {
 namespace detail {
@@ -45,7 +46,9 @@ struct attention_places {
 
 class cudnn_attention_plan {
  public:
-  cudnn_attention_plan(const cudnn_target& on, const attention_problem& of) : problem(of), graph_(of) { build(on); }
+  cudnn_attention_plan(const cudnn_target& on, const attention_problem& of) : problem(of), graph_(of) {
+    build(on);
+  }
   const attention_problem problem;
 
   bool usable() const { return plan_ != nullptr; }
@@ -70,7 +73,8 @@ class cudnn_attention_plan {
  private:
   index row_sums() const { return round_up(graph_.row_sums() * 4, 256); }
   index own_workspace() const { return row_sums() + round_up(graph_.dq_sums() * 4, 256); }
-  void* place_of(std::int64_t id, const attention_places& with, float (&numbers)[3], std::byte* workspace) const {
+  void* place_of(std::int64_t id, const attention_places& with, float (&numbers)[3],
+                 std::byte* workspace) const {
     namespace ids = attention_ids;
     if (id < ids::offsets) return with.tensors[id - ids::tensors];
     if (id < ids::scale) return with.offsets + (id - ids::offsets) * with.pitch;
@@ -78,7 +82,9 @@ class cudnn_attention_plan {
     if (id < ids::row_sums) return id == ids::q_lengths ? with.q_lengths : with.kv_lengths;
     return id == ids::row_sums ? workspace : workspace + row_sums();
   }
-  cudnn_object& make(cudnnBackendDescriptorType_t kind) { return *objects_.emplace_back(std::make_unique<cudnn_object>(kind)); }
+  cudnn_object& make(cudnnBackendDescriptorType_t kind) {
+    return *objects_.emplace_back(std::make_unique<cudnn_object>(kind));
+  }
 
   void build(const cudnn_target& on) {
     said_ = "the graph cannot be described";
@@ -95,14 +101,17 @@ class cudnn_attention_plan {
     offers.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, &mode);
     on.tell_properties(offers, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
     if (!offers.finish()) return tell(offers);
-    const std::int64_t count = offers.get<void>(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
+    const std::int64_t count =
+        offers.get<void>(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
     std::vector<cudnn_object*> configurations;
     std::vector<cudnnBackendDescriptor_t> raw;
     for (std::int64_t i = 0; i < count; ++i) {
       configurations.push_back(&make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
       raw.push_back(configurations.back()->get());
     }
-    const std::int64_t found = count == 0 ? 0 : offers.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, raw.data());
+    const std::int64_t found = count == 0 ? 0
+                                          : offers.get(CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, count, raw.data());
     said_ = (found == 0 ? "no engine is offered" : "no engine repeats its sums") + last_words();
     for (std::int64_t i = 0; i < found && plan_ == nullptr; ++i) {
       cudnn_object& configuration = *configurations[static_cast<std::size_t>(i)];
@@ -126,9 +135,11 @@ class cudnn_attention_plan {
   static bool repeats(cudnn_object& configuration) {
     cudnn_object engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendDescriptor_t raw = engine.get();
-    if (configuration.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw) != 1) return false;
+    if (configuration.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw) != 1)
+      return false;
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
-    const std::int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes);
+    const std::int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                          CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes);
     if (engine.status() != CUDNN_STATUS_SUCCESS) return false;
     for (std::int64_t i = 0; i < count; ++i)
       if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) return false;
@@ -146,41 +157,54 @@ class cudnn_attention_plan {
 
 }  // namespace detail
 
-// What the library needs, a part of the engine. Its workspace is its own, as a dry run has no library to ask: it grows when a plan is made, which is
-// before a step is recorded; recorded steps go on with the one they know.
+// What the library needs, a part of the engine. Its workspace is its own, as a dry run has no library to ask:
+// it grows when a plan is made, which is before a step is recorded; recorded steps go on with the one they
+// know.
 class attention_plans {
  public:
 #if MOTET_CUDNN_ATTENTION
   explicit attention_plans(engine& on) : on_(on) {
     begin();
-    check(cudaDeviceGetAttribute(&chip_, cudaDevAttrComputeCapabilityMajor, on.gpu()), "cudaDeviceGetAttribute");
+    check(cudaDeviceGetAttribute(&chip_, cudaDevAttrComputeCapabilityMajor, on.gpu()),
+          "cudaDeviceGetAttribute");
   }
   attention_plans(const attention_plans&) = delete;
   attention_plans& operator=(const attention_plans&) = delete;
   ~attention_plans() { drop(); }
 
-  // Null where our own kernels are to do it. Where the library would take too much memory for all heads at once, they go in so many `parts`.
+  // Null where our own kernels are to do it. Where the library would take too much memory for all heads at
+  // once, they go in so many `parts`.
   const detail::cudnn_attention_plan* find(detail::attention_problem problem, index& parts, detour& why) {
-    const auto refused = [&why](const detour& because) { return why = because.with(attention_off_library), nullptr; };
+    const auto refused = [&why](const detour& because) {
+      return why = because.with(attention_off_library), nullptr;
+    };
     const auto& settings = on_.part<attention_settings>();
     if (!settings.library) return why = {"own kernels were asked for"}, nullptr;
     if (library_ == nullptr) return why = absent_.with(attention_library_missing), nullptr;
     problem.deterministic = settings.deterministic || !problem.backward;
     // As its documents say.
-    if (problem.backward && problem.q_rows == 1 && problem.kv_rows == 1) return refused({"backward of a single query and key"});
-    if (problem.backward && problem.ragged && chip_ < 9) return refused({"backward of samples of many lengths on chips before Hopper"});
+    if (problem.backward && problem.q_rows == 1 && problem.kv_rows == 1)
+      return refused({"backward of a single query and key"});
+    if (problem.backward && problem.ragged && chip_ < 9)
+      return refused({"backward of samples of many lengths on chips before Hopper"});
     const index group = problem.heads / problem.kv_heads, all = problem.kv_heads;
     for (parts = 1; parts <= all;) {
       problem.kv_heads = all / parts, problem.heads = group * problem.kv_heads;
       const detail::cudnn_attention_plan* const found = find_plan(problem);
-      if (found == nullptr && plans_.size() == most_plans) return refused({"# shapes are planned, and there are more", index{most_plans}});
+      if (found == nullptr && plans_.size() == most_plans)
+        return refused({"# shapes are planned, and there are more", index{most_plans}});
       if (found == nullptr) return refused({"its shape came for the first time while a graph was recorded"});
       if (!found->usable())
-        return refused({"cuDNN has no plan for heads that are # wide", problem.width, on_.part<taken_paths>().kept(found->said())});
+        return refused({"cuDNN has no plan for heads that are # wide", problem.width,
+                        on_.part<taken_paths>().kept(found->said())});
       if (found->workspace() <= settings.workspace)
-        return has_room(found->workspace()) ? found : refused({"it needs a larger workspace while a graph is recorded"});
-      why = {"one head needs # bytes of workspace, more than attention_settings has", found->workspace(), nullptr, &attention_off_library};
-      const index most = std::max<index>(settings.workspace, 1), wanted = (parts * found->workspace() + most - 1) / most;
+        return has_room(found->workspace())
+                   ? found
+                   : refused({"it needs a larger workspace while a graph is recorded"});
+      why = {"one head needs # bytes of workspace, more than attention_settings has", found->workspace(),
+             nullptr, &attention_off_library};
+      const index most = std::max<index>(settings.workspace, 1),
+                  wanted = (parts * found->workspace() + most - 1) / most;
       for (parts = std::max(parts + 1, wanted); parts <= all && all % parts != 0;) ++parts;
     }
     return nullptr;
@@ -191,14 +215,16 @@ class attention_plans {
   }
   void run(const detail::cudnn_attention_plan& plan, const detail::attention_places& with) {
     const cudnnStatus_t status = plan.run(library_, with, workspaces_.back().data());
-    if (status != CUDNN_STATUS_SUCCESS) fail(gpu_library_failed, std::string("cuDNN: attention: ") + cudnnGetErrorString(status));
+    if (status != CUDNN_STATUS_SUCCESS)
+      fail(gpu_library_failed, std::string("cuDNN: attention: ") + cudnnGetErrorString(status));
     ++runs_;
   }
   std::string describe() const {
     if (library_ == nullptr) return "attention by own kernels: " + absent_.sentence();
     if (!on_.part<attention_settings>().library) return "attention by own kernels";
     const auto version = cudnnGetVersion();
-    return "attention by cuDNN " + std::to_string(version / 10000) + '.' + std::to_string(version / 100 % 100) + '.' + std::to_string(version % 100) +
+    return "attention by cuDNN " + std::to_string(version / 10000) + '.' +
+           std::to_string(version / 100 % 100) + '.' + std::to_string(version % 100) +
            " where it takes the shape, else by own kernels";
   }
   // How often the library was asked.
@@ -207,20 +233,24 @@ class attention_plans {
   index made() const { return static_cast<index>(plans_.size()); }
 
  private:
-  static constexpr std::size_t most_plans = 256;  // each is half a second and a kernel's code; batches that never repeat are not worth them
+  // each is half a second and a kernel's code; batches that never repeat are not worth them
+  static constexpr std::size_t most_plans = 256;
   // The library without its parts, which it loads by their names, is of no use.
   void begin() {
     const auto version = static_cast<index>(cudnnGetVersion());
     if (version < 91700) absent_ = {"cuDNN # is too old, 91700 is wanted", version};
-    else if (const cudnnStatus_t status = cudnnCreate(&library_); status != CUDNN_STATUS_SUCCESS) fails_to_begin(status);
-    else if (const cudnnStatus_t set = cudnnSetStream(library_, on_.stream()); set != CUDNN_STATUS_SUCCESS) drop(), fails_to_begin(set);
+    else if (const cudnnStatus_t status = cudnnCreate(&library_); status != CUDNN_STATUS_SUCCESS)
+      fails_to_begin(status);
+    else if (const cudnnStatus_t set = cudnnSetStream(library_, on_.stream()); set != CUDNN_STATUS_SUCCESS)
+      drop(), fails_to_begin(set);
   }
   void fails_to_begin(cudnnStatus_t status) {
     library_ = nullptr;
     const char* const looked = std::getenv("LD_LIBRARY_PATH");
-    absent_ = {"cuDNN # does not begin", static_cast<index>(cudnnGetVersion()),
-               on_.part<taken_paths>().kept(cudnnGetErrorString(status) + detail::last_words() + "; LD_LIBRARY_PATH is " +
-                                            (looked != nullptr ? looked : "not set"))};
+    absent_ = {
+        "cuDNN # does not begin", static_cast<index>(cudnnGetVersion()),
+        on_.part<taken_paths>().kept(cudnnGetErrorString(status) + detail::last_words() +
+                                     "; LD_LIBRARY_PATH is " + (looked != nullptr ? looked : "not set"))};
   }
   bool recording() const {
     cudaStreamCaptureStatus found = cudaStreamCaptureStatusNone;
@@ -231,7 +261,10 @@ class attention_plans {
     for (const auto& each : plans_)
       if (each->problem == problem) return each.get();
     if (plans_.size() == most_plans || recording()) return nullptr;
-    return plans_.emplace_back(std::make_unique<detail::cudnn_attention_plan>(detail::cudnn_target{library_, nullptr}, problem)).get();
+    return plans_
+        .emplace_back(
+            std::make_unique<detail::cudnn_attention_plan>(detail::cudnn_target{library_, nullptr}, problem))
+        .get();
   }
   // What was recorded goes on with the memory that it knows.
   bool has_room(index bytes) {

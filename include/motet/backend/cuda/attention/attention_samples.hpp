@@ -5,13 +5,15 @@
 #include <motet/backend/cuda/attention/attention_tile.hpp>
 #include <motet/backend/cuda/kernels/prefix.hpp>
 
-// How samples are told to cuDNN: the longest of them, which a plan is made for, and on the GPU their lengths and where each begins in each matrix.
+// How samples are told to cuDNN: the longest of them, which a plan is made for, and on the GPU their lengths
+// and where each begins in each matrix.
 
 #if MOTET_CUDNN_ATTENTION
 
 namespace motet::cuda::detail {
 
-// Plans know lengths up to one of few numbers, so that they serve many batches: powers of two from 64 on, and what lies halfway between them.
+// Plans know lengths up to one of few numbers, so that they serve many batches: powers of two from 64 on, and
+// what lies halfway between them.
 inline index planned_rows(index rows) {
   if (rows <= 1) return rows;
   for (index step = 64;; step *= 2) {
@@ -43,7 +45,8 @@ inline attention_lengths lengths_of(const sequences& q, const sequences& kv, boo
 
 inline bool is_of_keys(int tensor) { return tensor == 1 || tensor == 2 || tensor >= 7; }
 
-// Lengths of the samples with rows, and in elements where they begin in each tensor, one more place at the end. One block.
+// Lengths of the samples with rows, and in elements where they begin in each tensor, one more place at the
+// end. One block.
 struct tell_samples {
   static constexpr int most_threads = 256;
   sample_rows q, kv;
@@ -66,13 +69,15 @@ struct tell_samples {
       if (counts && at < kept) {
         q_lengths[at] = static_cast<std::int32_t>(q.rows_of(s));
         kv_lengths[at] = static_cast<std::int32_t>(kv.rows_of(s));
-        for (int t = 0; t < tensors; ++t) places[t * pitch + at] = strides[t] * ((of_keys >> t & 1u) != 0 ? kv.begin(s) : q.begin(s));
+        for (int t = 0; t < tensors; ++t)
+          places[t * pitch + at] = strides[t] * ((of_keys >> t & 1u) != 0 ? kv.begin(s) : q.begin(s));
       }
       before += all;
     }
     if (self.thread() < tensors) {
       const int t = self.thread();
-      places[t * pitch + kept] = strides[t] * ((of_keys >> t & 1u) != 0 ? kv.begin(kv.samples) : q.begin(q.samples));
+      places[t * pitch + kept] =
+          strides[t] * ((of_keys >> t & 1u) != 0 ? kv.begin(kv.samples) : q.begin(q.samples));
     }
   }
 };

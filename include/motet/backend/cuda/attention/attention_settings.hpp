@@ -3,7 +3,8 @@
 
 #include <motet/backend/cuda/device/engine.hpp>
 
-// Whether attention may go to cuDNN, which is linked then: MOTET_HAS_CUDNN says that it is there. Older versions lack attention as one operation.
+// Whether attention may go to cuDNN, which is linked then: MOTET_HAS_CUDNN says that it is there. Older
+// versions lack attention as one operation.
 #if defined(MOTET_HAS_CUDNN)
 #include <cudnn.h>
 #if CUDNN_VERSION >= 91700
@@ -20,8 +21,10 @@ namespace motet::cuda {
 struct attention_settings {
   explicit attention_settings(engine&) {}
   bool library = MOTET_CUDNN_ATTENTION != 0;  // false: own kernels alone
-  bool deterministic = false;                 // true: the library adds gradients of queries up in a fixed order, which takes time and memory
-  index workspace = index(2) << 30;           // bytes that the library may take; a shape that needs more is left to own kernels
+  // true: the library adds gradients of queries up in a fixed order, which takes time and memory
+  bool deterministic = false;
+  // bytes that the library may take; a shape that needs more is left to own kernels
+  index workspace = index(2) << 30;
 };
 
 }  // namespace motet::cuda

@@ -22,7 +22,8 @@ struct tile_place {
   index begin = 0;  // of the sample
 };
 
-// The samples as kernels see them: offsets of GPU memory, which may change between runs of a recorded graph, or none.
+// The samples as kernels see them: offsets of GPU memory, which may change between runs of a recorded graph,
+// or none.
 struct sample_rows {
   const index* offsets = nullptr;
   index samples = 0;
@@ -30,7 +31,8 @@ struct sample_rows {
 
   MOTET_HOST_DEVICE index begin(index s) const { return offsets != nullptr ? offsets[s] : s * length; }
   MOTET_HOST_DEVICE index rows_of(index s) const { return begin(s + 1) - begin(s); }
-  // Sample s has the slots from begin(s) / tile + s on: as many as it needs or one more, whatever the samples before it have.
+  // Sample s has the slots from begin(s) / tile + s on: as many as it needs or one more, whatever the samples
+  // before it have.
   MOTET_HOST_DEVICE tile_place find(index slot, index tile) const {
     if (offsets == nullptr) {
       const index each = (length + tile - 1) / tile, s = slot / each;
@@ -46,7 +48,9 @@ struct sample_rows {
     return {low, (slot - from / tile - low) * tile, offsets[low + 1] - from, from};
   }
 };
-inline sample_rows rows_for_kernels(context& ctx, const sequences& seq) { return {ctx.on->offsets(seq), seq.samples, seq.length}; }
+inline sample_rows rows_for_kernels(context& ctx, const sequences& seq) {
+  return {ctx.on->offsets(seq), seq.samples, seq.length};
+}
 // What `rows` rows of these samples take.
 inline index tile_slots(const sequences& seq, index rows, index tile) {
   return seq.offsets == nullptr ? seq.samples * ((seq.length + tile - 1) / tile) : rows / tile + seq.samples;
@@ -76,20 +80,22 @@ struct attention_batch {
   // One past the last key that a query of the rows before `end` sees; causal masks are aligned at the end.
   // Within a sample `int` will do, and registers are scarce.
   template <class Int = index>
-  MOTET_HOST_DEVICE Int reach(std::type_identity_t<Int> end, std::type_identity_t<Int> q_rows, std::type_identity_t<Int> kv_rows) const {
+  MOTET_HOST_DEVICE Int reach(std::type_identity_t<Int> end, std::type_identity_t<Int> q_rows,
+                              std::type_identity_t<Int> kv_rows) const {
     if (!causal) return kv_rows;
     const Int found = end + kv_rows - q_rows;
     return found < 0 ? 0 : found < kv_rows ? found : kv_rows;
   }
-  // The block's number of a grid of queries. Under a causal mask the last queries of a sample have most work, and no block should begin late with
-  // them.
+  // The block's number of a grid of queries. Under a causal mask the last queries of a sample have most work,
+  // and no block should begin late with them.
   template <class Thread>
   MOTET_HOST_DEVICE index longest_first(Thread& self) const {
     return causal ? self.blocks() - 1 - self.block() : self.block();
   }
   // The first query that sees this key, or all of them see it.
   template <class Int = index>
-  MOTET_HOST_DEVICE Int first_query(std::type_identity_t<Int> key, std::type_identity_t<Int> q_rows, std::type_identity_t<Int> kv_rows) const {
+  MOTET_HOST_DEVICE Int first_query(std::type_identity_t<Int> key, std::type_identity_t<Int> q_rows,
+                                    std::type_identity_t<Int> kv_rows) const {
     const Int found = causal ? key + q_rows - kv_rows : 0;
     return found < 0 ? 0 : found;
   }
@@ -100,7 +106,8 @@ inline constexpr double log2_of_e = 1.4426950408889634074, log_of_2 = 0.69314718
 inline double attention_scale(const attention_shape& shape) {
   return shape.scale != 0 ? shape.scale : 1 / std::sqrt(static_cast<double>(shape.head_width));
 }
-inline attention_batch batch_of(context& ctx, const sequences& q_seq, const sequences& kv_seq, const attention_shape& shape) {
+inline attention_batch batch_of(context& ctx, const sequences& q_seq, const sequences& kv_seq,
+                                const attention_shape& shape) {
   const double scale = attention_scale(shape);
   return {rows_for_kernels(ctx, q_seq),
           rows_for_kernels(ctx, kv_seq),
@@ -113,9 +120,11 @@ inline attention_batch batch_of(context& ctx, const sequences& q_seq, const sequ
           attention_factor(scale * log2_of_e)};
 }
 inline double attention_pairs(const sequences& q_seq, const sequences& kv_seq) {
-  if (!q_seq.offsets && !kv_seq.offsets) return static_cast<double>(q_seq.samples) * static_cast<double>(q_seq.length * kv_seq.length);
+  if (!q_seq.offsets && !kv_seq.offsets)
+    return static_cast<double>(q_seq.samples) * static_cast<double>(q_seq.length * kv_seq.length);
   double pairs = 0;
-  for (index s = 0; s < kv_seq.samples; ++s) pairs += static_cast<double>(q_seq.rows_of(s)) * static_cast<double>(kv_seq.rows_of(s));
+  for (index s = 0; s < kv_seq.samples; ++s)
+    pairs += static_cast<double>(q_seq.rows_of(s)) * static_cast<double>(kv_seq.rows_of(s));
   return pairs;
 }
 
@@ -134,44 +143,52 @@ MOTET_HOST_DEVICE int in_tile(Int border) {
   return border < 0 ? 0 : border < Size ? static_cast<int>(border) : Size;
 }
 
-// Rows of a head in shared memory. Rows are sixteen bytes longer than they need be, so that eight of them, below each other, lie in different banks.
+// Rows of a head in shared memory. Rows are sixteen bytes longer than they need be, so that eight of them,
+// below each other, lie in different banks.
 template <int Width>
 inline constexpr int bf16_row = Width + 8;
 
-// `count` rows from first_row on, zeros below and right of them. They have arrived after await_copies and a barrier.
+// `count` rows from first_row on, zeros below and right of them. They have arrived after await_copies and a
+// barrier.
 template <int Rows, int Width, class Thread>
-MOTET_HOST_DEVICE void bring_tile(Thread& self, const matrix<const bf16>& from, index first_row, index count, index first_column, int width,
-                                  bool packed, bf16* to) {
+MOTET_HOST_DEVICE void bring_tile(Thread& self, const matrix<const bf16>& from, index first_row, index count,
+                                  index first_column, int width, bool packed, bf16* to) {
   if (packed) {
     constexpr int packs = Width / 8;
     for (int i = self.thread(); i < Rows * packs; i += self.threads()) {
       const int r = i / packs, c = i % packs * 8;
       const bool wanted = r < count && c < width;
-      copy_in_background<16>(self, to + r * bf16_row<Width> + c, wanted ? from.row(first_row + r) + first_column + c : from.data, wanted);
+      copy_in_background<16>(self, to + r * bf16_row<Width> + c,
+                             wanted ? from.row(first_row + r) + first_column + c : from.data, wanted);
     }
   } else {
     for (int i = self.thread(); i < Rows * Width; i += self.threads()) {
       const int r = i / Width, c = i % Width;
-      to[r * bf16_row<Width> + c] = r < count && c < width ? from.row(first_row + r)[first_column + c] : bf16(0.0f);
+      to[r * bf16_row<Width> + c] =
+          r < count && c < width ? from.row(first_row + r)[first_column + c] : bf16(0.0f);
     }
   }
 }
 
-// Where a lane finds its row for load_tiles: of a's rows (16 x 16), and, of b's columns that lie as rows, of 16 columns (16 x 16 of k). The first is
-// also the way to b's rows for load_tiles_across, 16 rows of k and 16 columns.
+// Where a lane finds its row for load_tiles: of a's rows (16 x 16), and, of b's columns that lie as rows, of
+// 16 columns (16 x 16 of k). The first is also the way to b's rows for load_tiles_across, 16 rows of k and 16
+// columns.
 template <int Width, class Thread>
 MOTET_HOST_DEVICE const bf16* left_part(Thread& self, const bf16* tile, int row, int column) {
   return tile + (row + self.lane() % 16) * bf16_row<Width> + column + self.lane() / 16 * 8;
 }
 template <int Width, class Thread>
 MOTET_HOST_DEVICE const bf16* right_part(Thread& self, const bf16* tile, int row, int column) {
-  return tile + (row + self.lane() / 16 * 8 + self.lane() % 8) * bf16_row<Width> + column + self.lane() / 8 % 2 * 8;
+  return tile + (row + self.lane() / 16 * 8 + self.lane() % 8) * bf16_row<Width> + column +
+         self.lane() / 8 % 2 * 8;
 }
 
-// c (16 Strips x 8 Tiles) of a warp = its rows of `left` from `row` on, times the first 8 Tiles rows of `right`, both Width wide. What is read of
-// `right` serves all strips: with one, shared memory is the bound on Hopper, with two the tensor cores are.
+// c (16 Strips x 8 Tiles) of a warp = its rows of `left` from `row` on, times the first 8 Tiles rows of
+// `right`, both Width wide. What is read of `right` serves all strips: with one, shared memory is the bound
+// on Hopper, with two the tensor cores are.
 template <int Width, int Strips, int Tiles, class Thread>
-MOTET_HOST_DEVICE void multiply_heads(Thread& self, float (&c)[Strips][Tiles][4], const bf16* left, int row, const bf16* right) {
+MOTET_HOST_DEVICE void multiply_heads(Thread& self, float (&c)[Strips][Tiles][4], const bf16* left, int row,
+                                      const bf16* right) {
   MOTET_UNROLLED
   for (int s = 0; s < Strips; ++s) MOTET_UNROLLED
   for (int n = 0; n < Tiles; ++n) c[s][n][0] = c[s][n][1] = c[s][n][2] = c[s][n][3] = 0;
@@ -191,16 +208,18 @@ MOTET_HOST_DEVICE void multiply_heads(Thread& self, float (&c)[Strips][Tiles][4]
     }
   }
 }
-// c (16 Strips x Columns) += `left`, a product of the above, rounded, times the 8 Tiles rows of `right` from its column `first` on.
+// c (16 Strips x Columns) += `left`, a product of the above, rounded, times the 8 Tiles rows of `right` from
+// its column `first` on.
 template <int Width, int Columns, int Strips, int Tiles, class Thread>
-MOTET_HOST_DEVICE void add_scored_rows(Thread& self, float (&c)[Strips][Columns / 8][4], const float (&left)[Strips][Tiles][4], const bf16* right,
-                                       int first) {
+MOTET_HOST_DEVICE void add_scored_rows(Thread& self, float (&c)[Strips][Columns / 8][4],
+                                       const float (&left)[Strips][Tiles][4], const bf16* right, int first) {
   MOTET_UNROLLED
   for (int k = 0; k < Tiles; k += 2) {
     std::uint32_t a[Strips][4], b[4];
     MOTET_UNROLLED
     for (int s = 0; s < Strips; ++s) MOTET_UNROLLED
-    for (int i = 0; i < 4; ++i) a[s][i] = narrow_pair(self, left[s][k + i / 2][i % 2 * 2], left[s][k + i / 2][i % 2 * 2 + 1]);
+    for (int i = 0; i < 4; ++i)
+      a[s][i] = narrow_pair(self, left[s][k + i / 2][i % 2 * 2], left[s][k + i / 2][i % 2 * 2 + 1]);
     MOTET_UNROLLED
     for (int n = 0; n < Columns / 8; n += 2) {
       load_tiles_across(self, b, left_part<Width>(self, right, k * 8, first + n * 8));
@@ -212,10 +231,12 @@ MOTET_HOST_DEVICE void add_scored_rows(Thread& self, float (&c)[Strips][Columns 
     }
   }
 }
-// Writes 16 x Columns numbers of a warp, times the factors of rows g and g + 8, to rows of which `count` are wanted.
+// Writes 16 x Columns numbers of a warp, times the factors of rows g and g + 8, to rows of which `count` are
+// wanted.
 template <int Columns, class Thread>
-MOTET_HOST_DEVICE void write_rows(Thread& self, const float (&c)[Columns / 8][4], float upper, float lower, const matrix<bf16>& to, index first_row,
-                                  index count, index first_column, int width, bool packed) {
+MOTET_HOST_DEVICE void write_rows(Thread& self, const float (&c)[Columns / 8][4], float upper, float lower,
+                                  const matrix<bf16>& to, index first_row, index count, index first_column,
+                                  int width, bool packed) {
   const int g = self.lane() / 4;
   MOTET_UNROLLED
   for (int half = 0; half < 2; ++half) {

@@ -24,7 +24,8 @@ class cudnn_object {
   cudnnStatus_t status() const { return status_; }
 
   template <class T>
-  cudnn_object& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T* values, std::int64_t count = 1) {
+  cudnn_object& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T* values,
+                    std::int64_t count = 1) {
     if (good()) keep(cudnnBackendSetAttribute(it_, name, type, count, values));
     return *this;
   }
@@ -39,7 +40,8 @@ class cudnn_object {
   }
   // How many values there are; no more than `most` are written.
   template <class T>
-  std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t most, T* values) {
+  std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t most,
+                   T* values) {
     std::int64_t count = 0;
     if (good()) keep(cudnnBackendGetAttribute(it_, name, type, most, &count, values));
     return good() ? count : 0;

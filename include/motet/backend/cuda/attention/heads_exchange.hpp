@@ -13,8 +13,9 @@ using motet::reserve_exchanged;
 
 namespace detail {
 
-// Rows of all heads, and the same on the wire, by member: each has its own width. A block moves one head of some rows: to all members that have it, or
-// from them, as their sum in the order of members. Bound by memory: what a thread does besides is paid once for many rows.
+// Rows of all heads, and the same on the wire, by member: each has its own width. A block moves one head of
+// some rows: to all members that have it, or from them, as their sum in the order of members. Bound by
+// memory: what a thread does besides is paid once for many rows.
 template <int Each, class X, class T, bool ToWire>
 struct head_moves_kernel {
   static constexpr int most_threads = 256;
@@ -27,9 +28,11 @@ struct head_moves_kernel {
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    index* const places = self.template shared<index>(cut.members);   // of each member that has the head: where it lies
+    // of each member that has the head: where it lies
+    index* const places = self.template shared<index>(cut.members);
     index* const strides = self.template shared<index>(cut.members);  // likewise, elements from row to row
-    const index heads = cut.all.heads, kv_heads = cut.all.kv_heads, units = cut.keys ? heads + 2 * kv_heads : heads;
+    const index heads = cut.all.heads, kv_heads = cut.all.kv_heads,
+                units = cut.keys ? heads + 2 * kv_heads : heads;
     const index unit = self.block() % units, d = cut.head_width;
     index count = 0, before = 0;
     for (index m = 0; m < cut.members; ++m) {
@@ -53,7 +56,8 @@ struct head_moves_kernel {
       before += rows * width;
     }
     self.barrier();
-    const index first = self.block() / units * chunk, end = first + chunk < rows ? first + chunk : rows, steps = d / Each;
+    const index first = self.block() / units * chunk, end = first + chunk < rows ? first + chunk : rows,
+                steps = d / Each;
     for (index r = first + (self.thread() >> shift); r < end; r += self.threads() >> shift)
       for (index i = self.thread() & ((1 << shift) - 1); i < steps; i += index{1} << shift) {
         auto* const here = x + r * x_stride + unit * d + i * Each;
@@ -63,7 +67,8 @@ struct head_moves_kernel {
           load_each<Each>(here, in);
           MOTET_UNROLLED
           for (int e = 0; e < Each; ++e) out[e] = converted<T>(in[e]);
-          for (index m = 0; m < count; ++m) store_each<Each>(wire + places[m] + r * strides[m] + i * Each, out);
+          for (index m = 0; m < count; ++m)
+            store_each<Each>(wire + places[m] + r * strides[m] + i * Each, out);
         } else if (count == 1) {
           convert_each<Each>(wire + places[0] + r * strides[0] + i * Each, here);
         } else {
@@ -95,8 +100,11 @@ void move_heads(context& ctx, const motet::detail::heads_transfer<T>& wire, matr
   constexpr int each = pack_of<element, T>();
   const auto run = [&]<int Each>() {
     const row_walk walk(x.rows, d / Each);
-    const index at_once = 256 >> walk.shift, chunk = round_up(x.rows < 16 * at_once ? x.rows : 16 * at_once, at_once);
-    launch(ctx.stream(), {units * ((x.rows + chunk - 1) / chunk), 256, 2 * round_up(cut.members * static_cast<index>(sizeof(index)), 16)},
+    const index at_once = 256 >> walk.shift,
+                chunk = round_up(x.rows < 16 * at_once ? x.rows : 16 * at_once, at_once);
+    launch(ctx.stream(),
+           {units * ((x.rows + chunk - 1) / chunk), 256,
+            2 * round_up(cut.members * static_cast<index>(sizeof(index)), 16)},
            head_moves_kernel<Each, element, T, ToWire>{cut, x.data, x.stride, at, x.rows, chunk, walk.shift});
   };
   if (in_pieces<each>(x.data, d, x.stride) && in_pieces<each>(at, d, d)) run.template operator()<each>();

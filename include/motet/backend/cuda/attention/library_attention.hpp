@@ -15,7 +15,8 @@ namespace detail {
 
 inline const char* attention_name(bool backward) { return backward ? "attention backward" : "attention"; }
 inline detour not_in_packs(index width) {
-  if (width % 8 != 0) return {"heads are # wide, which is no multiple of 8", width, nullptr, &attention_off_library};
+  if (width % 8 != 0)
+    return {"heads are # wide, which is no multiple of 8", width, nullptr, &attention_off_library};
   return detour{"rows do not lie at multiples of 16 bytes"}.with(attention_off_library);
 }
 
@@ -26,7 +27,8 @@ struct attention_notes {
   index pitch = 0;
 };
 template <class T>
-attention_notes take_notes([[maybe_unused]] context& ctx, [[maybe_unused]] const sequences& q_seq, [[maybe_unused]] bool backward) {
+attention_notes take_notes([[maybe_unused]] context& ctx, [[maybe_unused]] const sequences& q_seq,
+                           [[maybe_unused]] bool backward) {
   attention_notes notes;
 #if MOTET_CUDNN_ATTENTION
   if (!std::is_same_v<T, bf16>) return notes;
@@ -41,36 +43,45 @@ attention_notes take_notes([[maybe_unused]] context& ctx, [[maybe_unused]] const
 // Whether the library is told lengths. Up to 9.15 it had to be wherever they do not fill the kernels' tiles.
 inline bool tells_lengths(bool ragged, bool ends_meet) { return ragged || ends_meet; }
 template <class T>
-void note_lengths([[maybe_unused]] context& ctx, [[maybe_unused]] const sequences& q_seq, [[maybe_unused]] const sequences& kv_seq,
-                  [[maybe_unused]] const attention_shape& shape) {
+void note_lengths([[maybe_unused]] context& ctx, [[maybe_unused]] const sequences& q_seq,
+                  [[maybe_unused]] const sequences& kv_seq, [[maybe_unused]] const attention_shape& shape) {
 #if MOTET_CUDNN_ATTENTION
   if (!std::is_same_v<T, bf16> || !ctx.measuring() || shape.heads == 0) return;
   const attention_lengths rows = lengths_of(q_seq, kv_seq, shape.mask == mask_kind::causal);
-  const bool ragged = q_seq.offsets != nullptr || kv_seq.offsets != nullptr, ends_meet = shape.mask == mask_kind::causal && !rows.alike;
+  const bool ragged = q_seq.offsets != nullptr || kv_seq.offsets != nullptr,
+             ends_meet = shape.mask == mask_kind::causal && !rows.alike;
   if (rows.usable && rows.samples > 0 && tells_lengths(ragged, ends_meet))
-    ctx.note("attention_lengths", 0, 2 * static_cast<double>(rows.samples) * motet::detail::bytes_of<std::int32_t>);
+    ctx.note("attention_lengths", 0,
+             2 * static_cast<double>(rows.samples) * motet::detail::bytes_of<std::int32_t>);
 #endif
 }
-// What backward moves besides, by the library's default of any order of sums: gradients of queries in fp32, which are cleared, added to and rounded.
+// What backward moves besides, by the library's default of any order of sums: gradients of queries in fp32,
+// which are cleared, added to and rounded.
 template <class T>
-double bytes_of_added_queries([[maybe_unused]] const sequences& q_seq, [[maybe_unused]] const attention_shape& shape) {
+double bytes_of_added_queries([[maybe_unused]] const sequences& q_seq,
+                              [[maybe_unused]] const attention_shape& shape) {
 #if MOTET_CUDNN_ATTENTION
   if (std::is_same_v<T, bf16>)
-    return 4 * motet::detail::bytes_of<float> * static_cast<double>(shape.heads * shape.head_width) * static_cast<double>(q_seq.rows());
+    return 4 * motet::detail::bytes_of<float> * static_cast<double>(shape.heads * shape.head_width) *
+           static_cast<double>(q_seq.rows());
 #endif
   return 0;
 }
 
 // Why the library did not do it; none: it did.
 template <class T>
-detour library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool backward, [[maybe_unused]] const attention_notes& notes,
+detour library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool backward,
+                         [[maybe_unused]] const attention_notes& notes,
                          [[maybe_unused]] const sequences& q_seq, [[maybe_unused]] const sequences& kv_seq,
-                         [[maybe_unused]] const attention_shape& shape, [[maybe_unused]] const matrix<const T>* const* of,
+                         [[maybe_unused]] const attention_shape& shape,
+                         [[maybe_unused]] const matrix<const T>* const* of,
                          [[maybe_unused]] const matrix<const float>& lse) {
 #if MOTET_CUDNN_ATTENTION
-  const bool causal = shape.mask == mask_kind::causal, ragged = q_seq.offsets != nullptr || kv_seq.offsets != nullptr;
+  const bool causal = shape.mask == mask_kind::causal,
+             ragged = q_seq.offsets != nullptr || kv_seq.offsets != nullptr;
   const attention_lengths rows = lengths_of(q_seq, kv_seq, causal);
-  if (!rows.usable) return detour{"queries of a sample see no key, or nobody sees its keys"}.with(attention_off_library);
+  if (!rows.usable)
+    return detour{"queries of a sample see no key, or nobody sees its keys"}.with(attention_off_library);
   if (rows.samples == 0) return {"no sample has rows"};
   attention_problem problem;
   problem.backward = backward;
@@ -112,7 +123,8 @@ detour library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool ba
   const cudnn_attention_plan* const plan = plans.find(problem, parts, why);
   if (plan == nullptr) return why;
   if (problem.padded) launch(ctx.stream(), {1, tell_samples::most_threads, block_scratch<index>}, tell);
-  with.q_lengths = notes.q_lengths, with.kv_lengths = notes.kv_lengths, with.offsets = notes.offsets, with.pitch = notes.pitch;
+  with.q_lengths = notes.q_lengths, with.kv_lengths = notes.kv_lengths, with.offsets = notes.offsets,
+  with.pitch = notes.pitch;
   with.scale = static_cast<float>(attention_scale(shape));
   for (index part = 0; part < parts; ++part) {
     plans.run(*plan, with);
@@ -122,24 +134,29 @@ detour library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool ba
       else with.tensors[i] = static_cast<T*>(with.tensors[i]) + heads * shape.head_width;
     }
   }
-  took(ctx, attention_name(backward), "cuDNN", parts == 1 ? detour{} : detour{"heads go in # parts, for their workspace", parts});
+  took(ctx, attention_name(backward), "cuDNN",
+       parts == 1 ? detour{} : detour{"heads go in # parts, for their workspace", parts});
   return {};
 #else
   return detour{"this program was built without cuDNN from 9.17 on"}.with(attention_library_missing);
 #endif
 }
 template <class T>
-detour library_attention_forward(context& ctx, const attention_notes& notes, const sequences& q_seq, const sequences& kv_seq,
-                                 const attention_shape& shape, const matrix<const T>& q, const matrix<const T>& k, const matrix<const T>& v,
+detour library_attention_forward(context& ctx, const attention_notes& notes, const sequences& q_seq,
+                                 const sequences& kv_seq, const attention_shape& shape,
+                                 const matrix<const T>& q, const matrix<const T>& k, const matrix<const T>& v,
                                  const matrix<const T>& y, const matrix<const float>& lse) {
   const matrix<const T>* const of[] = {&q, &k, &v, &y};
   return library_attention(ctx, false, notes, q_seq, kv_seq, shape, of, lse);
 }
 template <class T>
-detour library_attention_backward(context& ctx, const attention_notes& notes, const sequences& q_seq, const sequences& kv_seq,
-                                  const attention_shape& shape, const matrix<const T>& q, const matrix<const T>& k, const matrix<const T>& v,
-                                  const matrix<const T>& y, const matrix<const float>& lse, const matrix<const T>& dy, const matrix<const T>& dq,
-                                  const matrix<const T>& dk, const matrix<const T>& dv) {
+detour library_attention_backward(context& ctx, const attention_notes& notes, const sequences& q_seq,
+                                  const sequences& kv_seq, const attention_shape& shape,
+                                  const matrix<const T>& q, const matrix<const T>& k,
+                                  const matrix<const T>& v, const matrix<const T>& y,
+                                  const matrix<const float>& lse, const matrix<const T>& dy,
+                                  const matrix<const T>& dq, const matrix<const T>& dk,
+                                  const matrix<const T>& dv) {
   const matrix<const T>* const of[] = {&q, &k, &v, &y, &dy, &dq, &dk, &dv};
   return library_attention(ctx, true, notes, q_seq, kv_seq, shape, of, lse);
 }

@@ -3,22 +3,25 @@
 
 #include <motet/backend/cuda/attention/ring_parts.hpp>
 
-// Attention over rows that are cut between the members of the context group, with keys and values going round (Liu et al., "Ring Attention"): a member
-// sees one part of them at a time, while the next is on its way. Each part is one attention of a rank by itself; results are joined by their lse, in the
-// order of the ring, so they have the same bits on every run.
+// Attention over rows that are cut between the members of the context group, with keys and values going round
+// (Liu et al., "Ring Attention"): a member sees one part of them at a time, while the next is on its way.
+// Each part is one attention of a rank by itself; results are joined by their lse, in the order of the ring,
+// so they have the same bits on every run.
 
 namespace motet::cuda {
 
 // Of all samples, q, k, v, y and lse hold the rows of this part; otherwise as attention_forward.
 template <class T, class Y, class L>
-void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T> q, matrix<T> k, matrix<T> v, matrix<Y> y, matrix<L> lse) {
+void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T> q, matrix<T> k, matrix<T> v,
+                            matrix<Y> y, matrix<L> lse) {
   using value = std::remove_const_t<T>;
   using number = motet::detail::arithmetic<value>;
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   detail::ring_plan ring(ctx, shape);
   ctx.note("ring_attention_forward", 4 * static_cast<double>(q.width) * ring.pairs(),
-           2 * (motet::detail::bytes_in(q) + static_cast<double>(ring.members) * motet::detail::bytes_in(k)), flops_of::products);
+           2 * (motet::detail::bytes_in(q) + static_cast<double>(ring.members) * motet::detail::bytes_in(k)),
+           flops_of::products);
   const detail::unnoted_scope unnoted(ctx);
   const index rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, most = ring.most_rows();
   value* here = ctx.memory.take<value>(most * 2 * key_width);            // (rows of a part, keys | values)
@@ -48,7 +51,9 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   }
   for (index step = 0; step < ring.members; ++step) {
     const index from = ring.part_at(step), key_rows = ring.rows_of(from);
-    if (runs && step + 1 < ring.members) shift.begin(ctx, here, key_rows * 2 * key_width, next, ring.rows_of(ring.part_at(step + 1)) * 2 * key_width);
+    if (runs && step + 1 < ring.members)
+      shift.begin(ctx, here, key_rows * 2 * key_width, next,
+                  ring.rows_of(ring.part_at(step + 1)) * 2 * key_width);
     const auto meet = ring.with(from);
     if (meet.queries != detail::ring_rows::none) {
       const sequences queries = ring.rows(ring.me, meet.queries), keys = ring.rows(from, meet.keys);
@@ -62,18 +67,22 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
       part.mask = meet.mask;
       const index count = queries.rows();
       const bool some = meet.queries == detail::ring_rows::second;
-      const matrix<const value> asking = some ? matrix<const value>{few_queries, count, q.width, q.width} : matrix<const value>(q);
+      const matrix<const value> asking =
+          some ? matrix<const value>{few_queries, count, q.width, q.width} : matrix<const value>(q);
       const matrix<value> out{found, count, q.width, q.width};
       const matrix<number> out_lse{found_lse, count, heads, heads};
-      attention_forward(ctx, queries, keys, part, asking, all.columns(0, key_width), all.columns(key_width, key_width), out, out_lse);
+      attention_forward(ctx, queries, keys, part, asking, all.columns(0, key_width),
+                        all.columns(key_width, key_width), out, out_lse);
       if (runs) {
         const std::int32_t* const places = some ? second : nullptr;
         const detail::row_walk walk(count * heads, shape.head_width);
         launch(ctx.stream(), {blocks_for(count * heads, 256), 256, 0},
-               detail::ring_weights_kernel<number>{ring.on_gpu(queries), ring.on_gpu(keys), places, count, heads, step == 0, found_lse, sum_lse,
-                                                   weights, weights + rows * heads});
+               detail::ring_weights_kernel<number>{ring.on_gpu(queries), ring.on_gpu(keys), places, count,
+                                                   heads, step == 0, found_lse, sum_lse, weights,
+                                                   weights + rows * heads});
         launch(ctx.stream(), walk.shape(),
-               detail::ring_combine_kernel<value, number>{places, walk, heads, step == 0, found, sum, weights, weights + rows * heads});
+               detail::ring_combine_kernel<value, number>{places, walk, heads, step == 0, found, sum, weights,
+                                                          weights + rows * heads});
       }
     }
     const section_scope section(ctx, "wait for keys");
@@ -87,24 +96,28 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   release(ctx, mark);
 }
 
-// Gradients of the above. Those of keys and values go round with them, adding up, and come home when all members have added to; dq, dk and dv may be the
-// memory of q, k and v.
+// Gradients of the above. Those of keys and values go round with them, adding up, and come home when all
+// members have added to; dq, dk and dv may be the memory of q, k and v.
 template <class T, class Y, class L, class G, class D>
-void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<T> q, matrix<T> k, matrix<T> v, matrix<Y> y, matrix<L> lse,
-                             matrix<G> dy, matrix<D> dq, matrix<D> dk, matrix<D> dv) {
+void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<T> q, matrix<T> k,
+                             matrix<T> v, matrix<Y> y, matrix<L> lse, matrix<G> dy, matrix<D> dq,
+                             matrix<D> dk, matrix<D> dv) {
   using value = std::remove_const_t<T>;
   using number = motet::detail::arithmetic<value>;
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   detail::ring_plan ring(ctx, shape);
   ctx.note("ring_attention_backward", 10 * static_cast<double>(q.width) * ring.pairs(),
-           4 * (motet::detail::bytes_in(q) + static_cast<double>(ring.members) * motet::detail::bytes_in(k)), flops_of::products);
+           4 * (motet::detail::bytes_in(q) + static_cast<double>(ring.members) * motet::detail::bytes_in(k)),
+           flops_of::products);
   const detail::unnoted_scope unnoted(ctx);
-  const index rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, both = 2 * key_width, most = ring.most_rows();
-  value* here = ctx.memory.take<value>(most * both);                  // (rows of a part, keys | values)
-  value* next = ctx.memory.take<value>(most * both);                  // likewise, on its way
-  value* const few_keys = ctx.memory.take<value>(most * both);        // likewise, of one piece
-  value* const found_keys = ctx.memory.take<value>(most * both);      // (rows of a part, keys | values), gradients for some queries
+  const index rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, both = 2 * key_width,
+              most = ring.most_rows();
+  value* here = ctx.memory.take<value>(most * both);            // (rows of a part, keys | values)
+  value* next = ctx.memory.take<value>(most * both);            // likewise, on its way
+  value* const few_keys = ctx.memory.take<value>(most * both);  // likewise, of one piece
+  // (rows of a part, keys | values), gradients for some queries
+  value* const found_keys = ctx.memory.take<value>(most * both);
   number* dkeys = ctx.memory.take<number>(most * both);               // likewise, added up here
   number* leaving = ctx.memory.take<number>(most * both);             // likewise, of the part before
   number* const arriving = ctx.memory.take<number>(most * both);      // likewise, what others have added up
@@ -118,7 +131,9 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   std::int32_t* const key_room = ctx.memory.take<std::int32_t>(most);
   const bool runs = !ctx.measuring() && heads > 0;
   const auto clear = [&](number* at, index count) {
-    if (count > 0) check(cudaMemsetAsync(at, 0, static_cast<std::size_t>(count) * sizeof(number), ctx.stream()), "cudaMemsetAsync");
+    if (count > 0)
+      check(cudaMemsetAsync(at, 0, static_cast<std::size_t>(count) * sizeof(number), ctx.stream()),
+            "cudaMemsetAsync");
   };
 
   ring_shift shift(ctx, ring.is), sums(ctx, ring.is);
@@ -139,7 +154,8 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   }
   for (index step = 0; step < ring.members; ++step) {
     const index from = ring.part_at(step), key_rows = ring.rows_of(from);
-    if (runs && step + 1 < ring.members) shift.begin(ctx, here, key_rows * both, next, ring.rows_of(ring.part_at(step + 1)) * both);
+    if (runs && step + 1 < ring.members)
+      shift.begin(ctx, here, key_rows * both, next, ring.rows_of(ring.part_at(step + 1)) * both);
     if (runs) clear(dkeys, key_rows * both);
     const auto meet = ring.with(from);
     if (meet.queries != detail::ring_rows::none) {
@@ -158,11 +174,13 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
       const bool some = meet.queries == detail::ring_rows::second;
       const auto of = [&](auto whole, auto* few, index width) {
         using element = std::remove_pointer_t<decltype(few)>;
-        return some ? matrix<const element>{few, count, width, width} : matrix<const element>{whole.data, count, width, whole.stride};
+        return some ? matrix<const element>{few, count, width, width}
+                    : matrix<const element>{whole.data, count, width, whole.stride};
       };
       const matrix<value> to_q{found, count, q.width, q.width}, to_keys{found_keys, keys.rows(), both, both};
-      attention_backward(ctx, queries, keys, part, of(q, few_queries, q.width), all.columns(0, key_width), all.columns(key_width, key_width),
-                         of(y, few_y, q.width), of(lse, few_lse, heads), of(dy, few_dy, q.width), to_q, to_keys.columns(0, key_width),
+      attention_backward(ctx, queries, keys, part, of(q, few_queries, q.width), all.columns(0, key_width),
+                         all.columns(key_width, key_width), of(y, few_y, q.width), of(lse, few_lse, heads),
+                         of(dy, few_dy, q.width), to_q, to_keys.columns(0, key_width),
                          to_keys.columns(key_width, key_width));
       if (runs) {
         detail::add_to_places(ctx, some ? second : nullptr, to_q, dqueries);

@@ -9,7 +9,8 @@
 #include <deque>
 #include <vector>
 
-// What ring attention is made of besides the ring: which queries meet a member's keys, and how results for some of the keys become those for all.
+// What ring attention is made of besides the ring: which queries meet a member's keys, and how results for
+// some of the keys become those for all.
 
 namespace motet::cuda::detail {
 
@@ -31,7 +32,8 @@ class offset_pool {
   std::uint64_t epoch_ = 0;
 };
 
-// Which queries meet which keys in a step, as samples of their own: all rows of a part, or one piece of each sample.
+// Which queries meet which keys in a step, as samples of their own: all rows of a part, or one piece of each
+// sample.
 enum class ring_rows : std::uint8_t { none, all, first, second };
 
 struct ring_plan : context_ring {
@@ -41,7 +43,8 @@ struct ring_plan : context_ring {
 
   ring_plan(context& of, const attention_shape& heads) : context_ring(*of.shared), ctx(of), shape(heads) {}
 
-  // Under a causal mask all that a member sees of another one's keys it sees in full, and of its own, one piece behind the other, what a triangle shows.
+  // Under a causal mask all that a member sees of another one's keys it sees in full, and of its own, one
+  // piece behind the other, what a triangle shows.
   struct meeting {
     ring_rows queries, keys;
     mask_kind mask;
@@ -49,17 +52,20 @@ struct ring_plan : context_ring {
   meeting with(index part) const {
     if (shape.mask == mask_kind::full) return {ring_rows::all, ring_rows::all, mask_kind::full};
     if (part == me) return {ring_rows::all, ring_rows::all, mask_kind::causal};
-    if (!is.cut.balanced) return {part < me ? ring_rows::all : ring_rows::none, ring_rows::all, mask_kind::full};
+    if (!is.cut.balanced)
+      return {part < me ? ring_rows::all : ring_rows::none, ring_rows::all, mask_kind::full};
     if (part < me) return {ring_rows::all, ring_rows::first, mask_kind::full};
     return {ring_rows::second, ring_rows::all, mask_kind::full};
   }
   sequences rows(index part, ring_rows which) {
     const auto count = [&](index rows) {
-      return which == ring_rows::all ? is.cut.rows_of(rows, part) : is.cut.piece(rows, part, which == ring_rows::first ? 0 : 1).size();
+      return which == ring_rows::all ? is.cut.rows_of(rows, part)
+                                     : is.cut.piece(rows, part, which == ring_rows::first ? 0 : 1).size();
     };
     if (is.whole.offsets == nullptr) return {is.whole.samples, count(is.whole.length), nullptr};
     std::vector<index> offsets{0};
-    for (index s = 0; s < is.whole.samples; ++s) offsets.push_back(offsets.back() + count(is.whole.rows_of(s)));
+    for (index s = 0; s < is.whole.samples; ++s)
+      offsets.push_back(offsets.back() + count(is.whole.rows_of(s)));
     offset_pool& pool = ctx.on != nullptr ? ctx.on->part<offset_pool>() : own_pool;
     return {is.whole.samples, 1, pool.keep(std::move(offsets), ctx.on != nullptr ? ctx.on->forgotten() : 0)};
   }
@@ -77,7 +83,8 @@ struct piece_places_kernel {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index r = self.number(); r < rows; r += self.all()) {
-      const index sample = sample_of(piece, r), before = second ? cut.piece(whole.rows_of(sample), number, 0).size() : 0;
+      const index sample = sample_of(piece, r),
+                  before = second ? cut.piece(whole.rows_of(sample), number, 0).size() : 0;
       places[r] = static_cast<std::int32_t>(part.begin(sample) + before + r - piece.begin(sample));
     }
   }
@@ -90,12 +97,13 @@ const std::int32_t* find_piece_rows(Plan& ring, index part, ring_rows which, std
   const sequences piece = ring.rows(part, which), all = ring.rows(part, ring_rows::all);
   const index rows = piece.rows();
   launch(ring.ctx.stream(), {blocks_for(rows, 256), 256, 0},
-         piece_places_kernel{ring.on_gpu(piece), ring.on_gpu(all), ring.on_gpu(ring.is.whole), ring.is.cut, part, which == ring_rows::second, rows,
-                             places});
+         piece_places_kernel{ring.on_gpu(piece), ring.on_gpu(all), ring.on_gpu(ring.is.whole), ring.is.cut,
+                             part, which == ring_rows::second, rows, places});
   return places;
 }
 
-// How what was found for some keys weighs beside what was found before; lse becomes that of both. Samples without such keys change nothing.
+// How what was found for some keys weighs beside what was found before; lse becomes that of both. Samples
+// without such keys change nothing.
 template <class Number>
 struct ring_weights_kernel {
   sequences queries, keys;     // offsets of the GPU
@@ -107,7 +115,8 @@ struct ring_weights_kernel {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index i = self.number(); i < rows * heads; i += self.all()) {
-      const index r = i / heads, to = (places == nullptr ? r : static_cast<index>(places[r])) * heads + i % heads;
+      const index r = i / heads,
+                  to = (places == nullptr ? r : static_cast<index>(places[r])) * heads + i % heads;
       const bool blind = keys.rows_of(sample_of(queries, r)) == 0;
       if (first) {
         lse[to] = blind ? -static_cast<Number>(HUGE_VAL) : found[i];
@@ -140,9 +149,11 @@ struct ring_combine_kernel {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index i = self.number() >> walk.shift; i < walk.rows; i += self.all() >> walk.shift) {
-      const index r = i / heads, to = (places == nullptr ? r : static_cast<index>(places[r])) * heads + i % heads;
+      const index r = i / heads,
+                  to = (places == nullptr ? r : static_cast<index>(places[r])) * heads + i % heads;
       const Number before = old_weight[i], now = weight[i];
-      for (index c = self.number() & ((index{1} << walk.shift) - 1); c < walk.steps; c += index{1} << walk.shift) {
+      for (index c = self.number() & ((index{1} << walk.shift) - 1); c < walk.steps;
+           c += index{1} << walk.shift) {
         Number& at = sum[to * walk.steps + c];
         const Number here = now == 0 ? Number(0) : now * static_cast<Number>(found[i * walk.steps + c]);
         at = first ? here : before * at + here;
@@ -162,7 +173,8 @@ struct ring_add_kernel {
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift) {
       const index place = places == nullptr ? r : static_cast<index>(places[r]);
-      for (index c = self.number() & ((index{1} << walk.shift) - 1); c < walk.steps; c += index{1} << walk.shift)
+      for (index c = self.number() & ((index{1} << walk.shift) - 1); c < walk.steps;
+           c += index{1} << walk.shift)
         to[place * walk.steps + c] += static_cast<Number>(from[r * walk.steps + c]);
     }
   }

@@ -29,8 +29,9 @@ MOTET_HOST_DEVICE inline void sine_and_cosine(double angle, double& sine, double
   cosine = ::cos(angle);
 }
 
-// Turns rows by the angles of their positions. Floor: x is read and written once. A thread has the same Size angles of all its rows, so powers are
-// taken once, and uses each sine for `together` heads, whose loads are in flight at the same time.
+// Turns rows by the angles of their positions. Floor: x is read and written once. A thread has the same Size
+// angles of all its rows, so powers are taken once, and uses each sine for `together` heads, whose loads are
+// in flight at the same time.
 template <class X, int Size, bool Parts>
 struct turn_rows {
   static constexpr int most_threads = 256, together = 4;
@@ -54,7 +55,8 @@ struct turn_rows {
     if (seq.offsets == nullptr) {
       sample = row / seq.length;
     } else {
-      index low = 0, high = seq.samples - 1;  // the last sample that begins here or before; those without rows are passed over
+      // the last sample that begins here or before; those without rows are passed over
+      index low = 0, high = seq.samples - 1;
       while (low < high) {
         const index middle = (low + high + 1) / 2;
         if (seq.offsets[middle] <= row) low = middle;
@@ -70,13 +72,15 @@ struct turn_rows {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const int pieces = half / Size, threads = self.threads();
-    const int groups = pieces < threads ? threads / pieces : 1, group = pieces < threads ? self.thread() / pieces : 0;
+    const int groups = pieces < threads ? threads / pieces : 1,
+              group = pieces < threads ? self.thread() / pieces : 0;
     if (group >= groups) return;
     const index chunks = (heads + together - 1) / together, rows = seq.rows();
     for (int p = pieces < threads ? self.thread() % pieces : self.thread(); p < pieces; p += threads) {
       double step[Size];
       MOTET_UNROLLED
-      for (int e = 0; e < Size; ++e) step[e] = direction * ::pow(base, -static_cast<double>(p * Size + e) / static_cast<double>(half));
+      for (int e = 0; e < Size; ++e)
+        step[e] = direction * ::pow(base, -static_cast<double>(p * Size + e) / static_cast<double>(half));
       for (index i = self.block() * groups + group; i < rows * chunks; i += self.blocks() * groups) {
         const index row = i / chunks, head = i % chunks * together, at = position(row);
         X* const low = x.row(row) + head * 2 * half + p * Size;
@@ -111,17 +115,22 @@ struct turn_rows {
 };
 
 template <bool Parts, class X>
-void turn_heads(context& ctx, const sequences& seq, const sequences& whole, const row_parts& cut, index member, index head_width, double base,
-                int direction, matrix<X> x) {
+void turn_heads(context& ctx, const sequences& seq, const sequences& whole, const row_parts& cut,
+                index member, index head_width, double base, int direction, matrix<X> x) {
   const index half = head_width / 2, heads = head_width > 0 ? x.width / head_width : 0, rows = seq.rows();
   if (rows == 0 || half == 0 || heads == 0) return;
   constexpr int size = pack<X>::size;
-  const sequences here{seq.samples, seq.length, ctx.on->offsets(seq)}, all{whole.samples, whole.length, ctx.on->offsets(whole)};
+  const sequences here{seq.samples, seq.length, ctx.on->offsets(seq)},
+      all{whole.samples, whole.length, ctx.on->offsets(whole)};
   const auto go = [&](auto each) {
     constexpr int pieces_of = each();
-    const turn_rows<X, pieces_of, Parts> kernel{x, here, all, cut, member, heads, static_cast<int>(half), base, direction};
+    const turn_rows<X, pieces_of, Parts> kernel{
+        x, here, all, cut, member, heads, static_cast<int>(half), base, direction};
     const index pieces = half / pieces_of, groups = pieces < 256 ? 256 / pieces : 1;
-    launch(ctx.stream(), {blocks_for(rows * ((heads + kernel.together - 1) / kernel.together), 2 * groups, 132 * 8), 256, 0}, kernel);
+    launch(
+        ctx.stream(),
+        {blocks_for(rows * ((heads + kernel.together - 1) / kernel.together), 2 * groups, 132 * 8), 256, 0},
+        kernel);
   };
   if (in_packs(x.data, half, x.stride)) go(std::integral_constant<int, size>{});
   else go(std::integral_constant<int, 1>{});
@@ -129,12 +138,14 @@ void turn_heads(context& ctx, const sequences& seq, const sequences& whole, cons
 
 }  // namespace detail
 
-// Rotary positions (Su et al., RoFormer) as released Llama weights expect them: element i of a head's first half turns with element i of its second
-// half, by position * base^(-2 i / head_width). Gradients are turned back with direction -1.
+// Rotary positions (Su et al., RoFormer) as released Llama weights expect them: element i of a head's first
+// half turns with element i of its second half, by position * base^(-2 i / head_width). Gradients are turned
+// back with direction -1.
 template <class X>
 void rotary(context& ctx, const sequences& seq, index head_width, double base, int direction, matrix<X> x) {
   ctx.note("rotary", 3 * motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
-  if (!ctx.measuring()) detail::turn_heads<false>(ctx, seq, seq, row_parts{}, 0, head_width, base, direction, x);
+  if (!ctx.measuring())
+    detail::turn_heads<false>(ctx, seq, seq, row_parts{}, 0, head_width, base, direction, x);
 }
 
 }  // namespace motet::cuda

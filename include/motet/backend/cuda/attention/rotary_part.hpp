@@ -6,13 +6,15 @@
 
 namespace motet::cuda {
 
-// The same for the rows that this context part has of all samples: each turns by its place in the whole sample.
+// The same for the rows that this context part has of all samples: each turns by its place in the whole
+// sample.
 template <class X>
 void rotary_of_part(context& ctx, index head_width, double base, int direction, matrix<X> x) {
   ctx.note("rotary_of_part", 3 * motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
   if (ctx.measuring()) return;
   const spread& is = *ctx.shared;
-  detail::turn_heads<true>(ctx, is.part, is.whole, is.cut, is.context.member(), head_width, base, direction, x);
+  detail::turn_heads<true>(ctx, is.part, is.whole, is.cut, is.context.member(), head_width, base, direction,
+                           x);
 }
 
 }  // namespace motet::cuda

@@ -14,7 +14,8 @@ inline void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
   // What is kept would come back at the next launch, too.
   cudaGetLastError();
-  const std::string what = std::string(call) + ": " + cudaGetErrorName(status) + ", " + cudaGetErrorString(status);
+  const std::string what =
+      std::string(call) + ": " + cudaGetErrorName(status) + ", " + cudaGetErrorString(status);
   switch (status) {
     case cudaErrorNoDevice:
     case cudaErrorInsufficientDriver:

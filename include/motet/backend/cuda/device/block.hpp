@@ -3,7 +3,8 @@
 
 #include <motet/meta/config.hpp>
 
-// What a kernel knows of the block that runs it. A kernel is a function object; its members are its arguments, and its call takes the thread that runs:
+// What a kernel knows of the block that runs it. A kernel is a function object; its members are its
+// arguments, and its call takes the thread that runs:
 //
 //   struct scale {
 //     float* x; index count; float by;
@@ -14,14 +15,22 @@
 //   };
 //
 // A Thread offers, all threads of a block asking alike for what is marked (*):
-//   thread(), threads()     its number in the block, and their count       lane(), warp(), warps()   the same in warps of 32
-//   block(), blocks()       its block's number, and their count            number(), all()           the same over the whole grid
-//   barrier() (*)           all threads of the block see what all wrote
-//   warp_barrier()          the lanes of the warp, all 32, see what each of them wrote
-//   shared<T>(count) (*)    memory of the block, aligned to 16 bytes, uninitialised; taken in the same order by all
-//   shuffle(value, lane), shuffle_xor(value, mask)                         (*) within the warp, all 32 lanes
-//   atomic_add(place, value)                                               float, double, int, unsigned, unsigned long long
-//   atomic_max(place, value)                                               int, unsigned, unsigned long long
+//   thread(), threads()
+//       its number in the block, and their count lane(), warp(), warps() the same in warps of 32
+//   block(), blocks()
+//       its block's number, and their count number(), all() the same over the whole grid
+//   barrier() (*)
+//       all threads of the block see what all wrote
+//   warp_barrier()
+//       the lanes of the warp, all 32, see what each of them wrote
+//   shared<T>(count) (*)
+//       memory of the block, aligned to 16 bytes, uninitialised; taken in the same order by all
+//   shuffle(value, lane), shuffle_xor(value, mask)
+//       (*) within the warp, all 32 lanes
+//   atomic_add(place, value)
+//       float, double, int, unsigned, unsigned long long
+//   atomic_max(place, value)
+//       int, unsigned, unsigned long long
 // What is built on these stands below, as functions of a thread.
 
 #if defined(__CUDA_ARCH__)
@@ -89,7 +98,8 @@ MOTET_HOST_DEVICE T over_warp(Thread& self, T value, Combine combine) {
   for (int mask = warp_size / 2; mask > 0; mask /= 2) value = combine(value, self.shuffle_xor(value, mask));
   return value;
 }
-// The same of all threads of the block, each of which gets it; `scratch` is shared memory for 32 numbers, free again after the next barrier.
+// The same of all threads of the block, each of which gets it; `scratch` is shared memory for 32 numbers,
+// free again after the next barrier.
 template <class Thread, class T, class Combine>
 MOTET_HOST_DEVICE T over_block(Thread& self, T value, T neutral, Combine combine, T* scratch) {
   value = over_warp(self, value, combine);
@@ -127,15 +137,18 @@ MOTET_HOST_DEVICE T block_max(Thread& self, T value, T* scratch) {
   return over_block(self, value, value, larger{}, scratch);
 }
 
-// Whose memory an instruction names (st.global, ldmatrix, cp.async ...). It faults at any other place, where a plain access asks the address.
+// Whose memory an instruction names (st.global, ldmatrix, cp.async ...). It faults at any other place, where
+// a plain access asks the address.
 enum class memory_kind { gpu, block };
 #if !defined(__CUDACC__)
-// Where kernels run without a GPU: ends the program unless `at` lies there, at a multiple of `bytes`, as the instruction would. Our tests define it.
+// Where kernels run without a GPU: ends the program unless `at` lies there, at a multiple of `bytes`, as the
+// instruction would. Our tests define it.
 void emulated_access(memory_kind of, const void* at, int bytes);
 // As well: is told of loads, of any memory, so that what a kernel moves can be counted.
 void emulated_load(const void* at, int bytes);
 #endif
-// Stands beside each such instruction, or in the plain code that does the same elsewhere; the check of the tree looks for it.
+// Stands beside each such instruction, or in the plain code that does the same elsewhere; the check of the
+// tree looks for it.
 template <memory_kind Of>
 MOTET_HOST_DEVICE void must_lie_in([[maybe_unused]] const void* at, [[maybe_unused]] int bytes) {
 #if !defined(__CUDACC__)
@@ -150,20 +163,24 @@ MOTET_HOST_DEVICE inline void is_loaded([[maybe_unused]] const void* at, [[maybe
 #endif
 }
 
-// Stores a struct of 16, 8 or 4 bytes, at a multiple of that in the GPU's memory, in one access. So does an assignment, as a rule: of some addresses
-// the compiler does not see that they lie side by side, and stores each member by itself.
+// Stores a struct of 16, 8 or 4 bytes, at a multiple of that in the GPU's memory, in one access. So does an
+// assignment, as a rule: of some addresses the compiler does not see that they lie side by side, and stores
+// each member by itself.
 template <class Piece>
 MOTET_HOST_DEVICE void store_whole(Piece* at, const Piece& value) {
   must_lie_in<memory_kind::gpu>(at, sizeof(Piece));
 #if defined(__CUDA_ARCH__)
   if constexpr (sizeof(Piece) == 16) {
     const uint4 words = __builtin_bit_cast(uint4, value);
-    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w) : "memory");
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(words.x), "r"(words.y),
+                 "r"(words.z), "r"(words.w)
+                 : "memory");
   } else if constexpr (sizeof(Piece) == 8) {
     const uint2 words = __builtin_bit_cast(uint2, value);
     asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(at), "r"(words.x), "r"(words.y) : "memory");
   } else if constexpr (sizeof(Piece) == 4) {
-    asm volatile("st.global.b32 [%0], %1;" ::"l"(at), "r"(__builtin_bit_cast(std::uint32_t, value)) : "memory");
+    asm volatile("st.global.b32 [%0], %1;" ::"l"(at), "r"(__builtin_bit_cast(std::uint32_t, value))
+                 : "memory");
   } else {
     *at = value;
   }
@@ -172,7 +189,8 @@ MOTET_HOST_DEVICE void store_whole(Piece* at, const Piece& value) {
 #endif
 }
 
-// Sixteen bytes of neighbours, moved in one access. `at` is a multiple of 16; store_pack stores to the GPU's memory, never to a block's shared memory.
+// Sixteen bytes of neighbours, moved in one access. `at` is a multiple of 16; store_pack stores to the GPU's
+// memory, never to a block's shared memory.
 template <class T>
 struct alignas(16) pack {
   static constexpr int size = 16 / static_cast<int>(sizeof(T));
@@ -190,7 +208,8 @@ MOTET_HOST_DEVICE void store_pack(T* at, const pack<T>& values) {
 // Whether rows that begin at `data`, `stride` elements apart, may be moved in packs.
 template <class T>
 bool in_packs(const T* data, index width, index stride) {
-  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && width % pack<T>::size == 0 && stride % pack<T>::size == 0;
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && width % pack<T>::size == 0 &&
+         stride % pack<T>::size == 0;
 }
 
 }  // namespace motet::cuda

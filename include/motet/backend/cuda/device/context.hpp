@@ -27,7 +27,8 @@ class adamw_list;
 template <class T>
 class flat_list;
 
-// What operations of a GPU run on: they begin work on the engine's stream, in order, and return. There is one thread, which the team of a contract is.
+// What operations of a GPU run on: they begin work on the engine's stream, in order, and return. There is one
+// thread, which the team of a contract is.
 struct context {
   using real = cuda::real;
   template <class T>
@@ -44,10 +45,13 @@ struct context {
   static constexpr index product_columns = std::is_same_v<T, bf16> ? 8 : 1;
   engine* on = nullptr;  // none: a dry run
   arena memory;          // of the GPU: what nets take
-  arena scratch;         // of the GPU: what an operation takes and gives back before it returns; the next one may take it at once, as it runs later
+  // of the GPU: what an operation takes and gives back before it returns; the next one may take it at once,
+  // as it runs later
+  arena scratch;
   profile* costs = nullptr;
   int section = -1;  // place in costs
-  draw_key draws;    // but for the step, which kernels read from engine::step(): a recorded graph is replayed in other steps
+  // but for the step, which kernels read from engine::step(): a recorded graph is replayed in other steps
+  draw_key draws;
   const spread* shared = nullptr;
   double sample_share = 1;
   bool fp8 = false;  // products of linear layers that would be in bf16: see fp8.hpp
@@ -55,7 +59,8 @@ struct context {
 
   // A dry run: operations take memory and note their work, and begin nothing.
   bool measuring() const { return memory.measuring(); }
-  // What is given to the GPU, once for each kernel, copy, or call of a library: FLOPs as a multiply and an add each, bytes as they cross its memory.
+  // What is given to the GPU, once for each kernel, copy, or call of a library: FLOPs as a multiply and an
+  // add each, bytes as they cross its memory.
   void note(const char* operation, double flops, double bytes, flops_of kind = flops_of::elements) {
     if (measuring() && costs != nullptr) costs->note(section, operation, flops, bytes, kind);
   }
@@ -79,12 +84,16 @@ T* gradients_at(context& ctx, T* data, index count) {
 }
 
 // What it came to; waits for the GPU.
-inline double number_of(context& ctx, const real& found) { return ctx.on == nullptr ? 0 : ctx.on->read(found); }
+inline double number_of(context& ctx, const real& found) {
+  return ctx.on == nullptr ? 0 : ctx.on->read(found);
+}
 
-// Files FLOPs and bytes of a dry run under a name until the end of the scope; the inner section wins. Profilers show the host's time of a run by it.
+// Files FLOPs and bytes of a dry run under a name until the end of the scope; the inner section wins.
+// Profilers show the host's time of a run by it.
 class section_scope {
  public:
-  section_scope(context& ctx, const char* name) : ctx_(ctx), outer_(ctx.section), shown_(ctx.measuring() ? nullptr : name) {
+  section_scope(context& ctx, const char* name)
+      : ctx_(ctx), outer_(ctx.section), shown_(ctx.measuring() ? nullptr : name) {
     if (ctx_.costs != nullptr) ctx_.section = ctx_.costs->inside(ctx_.section, name);
   }
   section_scope(const section_scope&) = delete;

@@ -10,8 +10,8 @@
 
 namespace motet::cuda {
 
-// Arrays of the host and where their copies lie on the GPU. A copy is made when it is first asked for, in the order of the stream, and stays at its address
-// until forget().
+// Arrays of the host and where their copies lie on the GPU. A copy is made when it is first asked for, in the
+// order of the stream, and stays at its address until forget().
 class host_copies {
  public:
   // Memory is taken in rooms of this size or more.
@@ -23,7 +23,8 @@ class host_copies {
   }
 
   const void* copy_of(const void* from, std::size_t bytes, cudaStream_t stream) {
-    if (const auto found = at_.find(from); found != at_.end() && found->second.bytes >= bytes) return found->second.there;
+    if (const auto found = at_.find(from); found != at_.end() && found->second.bytes >= bytes)
+      return found->second.there;
     const index room = round_up(static_cast<index>(bytes), 256);
     if (room_used_ + room > pinned_.size()) {
       // What was copied stays where it is: kernels under way read it.
@@ -31,7 +32,8 @@ class host_copies {
         old_gpu_.push_back(std::move(gpu_));
         old_pinned_.push_back(std::move(pinned_));
       }
-      gpu_ = buffer<std::byte>(std::max({room, smallest_room_, old_gpu_.empty() ? 0 : 2 * old_gpu_.back().size()}));
+      gpu_ = buffer<std::byte>(
+          std::max({room, smallest_room_, old_gpu_.empty() ? 0 : 2 * old_gpu_.back().size()}));
       pinned_ = pinned_buffer<std::byte>(gpu_.size());
       room_used_ = 0;
     }
@@ -46,7 +48,8 @@ class host_copies {
   bool empty() const { return at_.empty(); }
   // What the stream was given so far are the last readers.
   void leave(cudaStream_t stream) {
-    if (used_up_ == nullptr) check(cudaEventCreateWithFlags(&used_up_, cudaEventDisableTiming), "cudaEventCreate");
+    if (used_up_ == nullptr)
+      check(cudaEventCreateWithFlags(&used_up_, cudaEventDisableTiming), "cudaEventCreate");
     check(cudaEventRecord(used_up_, stream), "cudaEventRecord");
   }
   // Waits for these readers; the memory takes the next copies.

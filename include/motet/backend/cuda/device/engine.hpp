@@ -15,7 +15,8 @@ namespace motet::cuda {
 
 class engine;
 
-// A sum that is made on the GPU, such as a loss: a place there, which is known when the work before it is done. Empty: zero.
+// A sum that is made on the GPU, such as a loss: a place there, which is known when the work before it is
+// done. Empty: zero.
 class real {
  public:
   real() = default;
@@ -30,15 +31,17 @@ class real {
   double* at_ = nullptr;
 };
 
-// What a rank has of a GPU: its stream, and what lasts from step to step. Host memory that operations are given (offsets of samples) has its copy on the
-// GPU here. Libraries keep their handles and plans in parts, made when first asked for.
+// What a rank has of a GPU: its stream, and what lasts from step to step. Host memory that operations are
+// given (offsets of samples) has its copy on the GPU here. Libraries keep their handles and plans in parts,
+// made when first asked for.
 class engine {
  public:
   // On the current GPU. Another's stream, or one of its own.
   explicit engine(cudaStream_t stream = nullptr) : stream_(stream), owns_(stream == nullptr) {
     require_gpus();
     check(cudaGetDevice(&gpu_), "cudaGetDevice");
-    check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, gpu_), "cudaDeviceGetAttribute");
+    check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, gpu_),
+          "cudaDeviceGetAttribute");
     numbers_ = buffer<double>(real_count);
     step_ = buffer<std::uint64_t>(1);
     said_ = pinned_buffer<double>(1);
@@ -81,27 +84,34 @@ class engine {
     if (++steps_set_ % step_count == 0) finish();  // those before may still be on their way
     std::uint64_t& here = next_step_[static_cast<index>(steps_set_ % step_count)];
     here = step;
-    check(cudaMemcpyAsync(step_.data(), &here, sizeof(step), cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+    check(cudaMemcpyAsync(step_.data(), &here, sizeof(step), cudaMemcpyHostToDevice, stream_),
+          "cudaMemcpyAsync");
   }
 
   // A place for a sum, taken in turn: of the last thousand each is its own.
   real take_real() { return {*this, numbers_.data() + next_real_++ % real_count}; }
   double read(const real& from) {
     if (from.at() == nullptr) return 0;
-    check(cudaMemcpyAsync(said_.data(), from.at(), sizeof(double), cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
+    check(cudaMemcpyAsync(said_.data(), from.at(), sizeof(double), cudaMemcpyDeviceToHost, stream_),
+          "cudaMemcpyAsync");
     finish();
     return said_[0];
   }
 
-  // The offsets of samples, on the GPU; null for samples of one length. Copied when first asked for since forget_copies().
-  const index* offsets(const sequences& of) { return of.offsets == nullptr ? nullptr : copied(of.offsets, of.samples + 1); }
+  // The offsets of samples, on the GPU; null for samples of one length. Copied when first asked for since
+  // forget_copies().
+  const index* offsets(const sequences& of) {
+    return of.offsets == nullptr ? nullptr : copied(of.offsets, of.samples + 1);
+  }
   // The same of any array of the host, which does not change until forget_copies().
   template <class T>
   const T* copied(const T* from, index count) {
     const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
-    return static_cast<const T*>(recorded_ != nullptr ? recorded_->copy_of(from, bytes, recorded_by_) : copies_[now_].copy_of(from, bytes, stream_));
+    return static_cast<const T*>(recorded_ != nullptr ? recorded_->copy_of(from, bytes, recorded_by_)
+                                                      : copies_[now_].copy_of(from, bytes, stream_));
   }
-  // Between steps, or when arrays of the host change. Kernels under way still read the old copies, so the next ones lie elsewhere.
+  // Between steps, or when arrays of the host change. Kernels under way still read the old copies, so the
+  // next ones lie elsewhere.
   void forget_copies() {
     if (copies_[now_].empty()) return;
     ++forgotten_;

@@ -7,7 +7,8 @@
 
 namespace motet::cuda {
 
-// A point in the work of a stream, made when it is first marked. Marked again it is a new point; who waited before waited for the old one.
+// A point in the work of a stream, made when it is first marked. Marked again it is a new point; who waited
+// before waited for the old one.
 class event {
  public:
   event() = default;
@@ -47,7 +48,8 @@ class event {
   // Between two that keep time and are past.
   double seconds_since(const event& before) const {
     float milliseconds = 0;
-    if (event_ != nullptr && before.event_ != nullptr) check(cudaEventElapsedTime(&milliseconds, before.event_, event_), "cudaEventElapsedTime");
+    if (event_ != nullptr && before.event_ != nullptr)
+      check(cudaEventElapsedTime(&milliseconds, before.event_, event_), "cudaEventElapsedTime");
     return 1e-3 * static_cast<double>(milliseconds);
   }
 

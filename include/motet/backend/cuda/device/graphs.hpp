@@ -14,8 +14,8 @@
 
 namespace motet::cuda {
 
-// Work that was recorded from a stream once and is given to it again as a whole; between parts of it the host may have something to do, such as a call on
-// other ranks.
+// Work that was recorded from a stream once and is given to it again as a whole; between parts of it the host
+// may have something to do, such as a call on other ranks.
 class recorded_work {
  public:
   recorded_work() = default;
@@ -23,7 +23,8 @@ class recorded_work {
   recorded_work& operator=(const recorded_work&) = delete;
   ~recorded_work() { clear(); }
 
-  // Records what `begin()` gives to the stream; nothing of it happens yet. Where that fails, nothing is recorded.
+  // Records what `begin()` gives to the stream; nothing of it happens yet. Where that fails, nothing is
+  // recorded.
   template <class Begin>
   void record(cudaStream_t stream, Begin&& begin) {
     clear();
@@ -97,9 +98,10 @@ class recorded_work {
   std::vector<part> parts_;
 };
 
-// The records of a stream by the shape of their work. A shape is recorded when it comes for the second time, so that shapes which always change cost
-// nothing; where there is no room, one that was not used for long goes, and while there is none, new shapes are not recorded. Nor are they for a time after
-// more shapes were new than known.
+// The records of a stream by the shape of their work. A shape is recorded when it comes for the second time,
+// so that shapes which always change cost nothing; where there is no room, one that was not used for long
+// goes, and while there is none, new shapes are not recorded. Nor are they for a time after more shapes were
+// new than known.
 class record_shelf {
  public:
   using shape = std::vector<index>;
@@ -127,7 +129,8 @@ class record_shelf {
     }
     return false;
   }
-  // An empty record of a shape that is not found. The caller waits for the stream first where full() says so: a record under way may not go.
+  // An empty record of a shape that is not found. The caller waits for the stream first where full() says so:
+  // a record under way may not go.
   recorded_work& make(const shape& of) {
     if (full()) {
       places_.erase(hash(records_.back().of));

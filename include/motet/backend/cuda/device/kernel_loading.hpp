@@ -11,14 +11,17 @@
 
 namespace motet::cuda {
 
-// Whether CUDA brings a kernel to the GPU at its first launch. It has begun by then, and goes by what CUDA_MODULE_LOADING was.
+// Whether CUDA brings a kernel to the GPU at its first launch. It has begun by then, and goes by what
+// CUDA_MODULE_LOADING was.
 inline bool loads_kernels_late() {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult status{};
-  check(cudaGetDriverEntryPointByVersion("cuModuleGetLoadingMode", &found, CUDA_VERSION, cudaEnableDefault, &status),
+  check(cudaGetDriverEntryPointByVersion("cuModuleGetLoadingMode", &found, CUDA_VERSION, cudaEnableDefault,
+                                         &status),
         "cudaGetDriverEntryPointByVersion");
   CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
-  if (status == cudaDriverEntryPointSuccess) reinterpret_cast<decltype(&cuModuleGetLoadingMode)>(found)(&mode);
+  if (status == cudaDriverEntryPointSuccess)
+    reinterpret_cast<decltype(&cuModuleGetLoadingMode)>(found)(&mode);
   return mode == CU_MODULE_LAZY_LOADING;
 }
 

@@ -9,14 +9,16 @@
 
 namespace motet::cuda {
 
-// How a kernel is spread: blocks of threads (a multiple of 32, at most 1024), and the shared memory of each block in bytes.
+// How a kernel is spread: blocks of threads (a multiple of 32, at most 1024), and the shared memory of each
+// block in bytes.
 struct grid {
   index blocks = 1;
   int threads = 256;
   index shared = 0;
 };
 
-// The shared memory that a block may have on sm_80; on sm_90 it is 227 KiB. A kernel with `shared_bytes` keeps to it.
+// The shared memory that a block may have on sm_80; on sm_90 it is 227 KiB. A kernel with `shared_bytes`
+// keeps to it.
 inline constexpr index most_shared_bytes = index{163} * 1024;
 template <class Kernel>
 constexpr bool shared_memory_fits() {
@@ -39,31 +41,38 @@ __global__ void __launch_bounds__(most_threads<Kernel>()) run_kernel(const __gri
 }
 }  // namespace detail
 
-// Runs kernel(thread) on every thread of the grid, in the order of the stream. A kernel that says `most_threads` is compiled for so many in a block.
+// Runs kernel(thread) on every thread of the grid, in the order of the stream. A kernel that says
+// `most_threads` is compiled for so many in a block.
 template <class Kernel>
 void launch(cudaStream_t stream, const grid& shape, const Kernel& kernel) {
   if (shape.blocks == 0) return;
-  static_assert(shared_memory_fits<Kernel>(), "motet: a block of this kernel takes more shared memory than sm_80 has");
-  static_assert(std::is_trivially_copyable_v<Kernel>, "motet: the members of a kernel are copied to the GPU as they are");
+  static_assert(shared_memory_fits<Kernel>(),
+                "motet: a block of this kernel takes more shared memory than sm_80 has");
+  static_assert(std::is_trivially_copyable_v<Kernel>,
+                "motet: the members of a kernel are copied to the GPU as they are");
   if (shape.shared > 48 * 1024)
-    check(cudaFuncSetAttribute(detail::run_kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared)),
+    check(cudaFuncSetAttribute(detail::run_kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shape.shared)),
           "cudaFuncSetAttribute");
-  detail::run_kernel<Kernel>
-      <<<static_cast<unsigned>(shape.blocks), static_cast<unsigned>(shape.threads), static_cast<std::size_t>(shape.shared), stream>>>(kernel);
+  detail::run_kernel<Kernel><<<static_cast<unsigned>(shape.blocks), static_cast<unsigned>(shape.threads),
+                               static_cast<std::size_t>(shape.shared), stream>>>(kernel);
   check(cudaGetLastError(), "launch");
 }
 
 #else
 
-// Kernels are compiled by nvcc. Another compiler runs them only where somebody defines this: our tests do, on emulated blocks.
+// Kernels are compiled by nvcc. Another compiler runs them only where somebody defines this: our tests do, on
+// emulated blocks.
 template <class Kernel>
 struct emulator;
-// As well: runs a function, which may touch memory of the emulated GPU, in the order of the stream, where nvcc's programs call a library of kernels.
+// As well: runs a function, which may touch memory of the emulated GPU, in the order of the stream, where
+// nvcc's programs call a library of kernels.
 void emulated_call(cudaStream_t stream, std::function<void()> work);
 
 template <class Kernel>
 void launch(cudaStream_t stream, const grid& shape, const Kernel& kernel) {
-  static_assert(shared_memory_fits<Kernel>(), "motet: a block of this kernel takes more shared memory than sm_80 has");
+  static_assert(shared_memory_fits<Kernel>(),
+                "motet: a block of this kernel takes more shared memory than sm_80 has");
   // NOLINTNEXTLINE(bugprone-sizeof-expression): asks whether the type is complete
   static_assert(sizeof(emulator<Kernel>) > 0, "motet: programs that launch kernels are compiled by nvcc");
   if (shape.blocks > 0) emulator<Kernel>::launch(stream, shape, kernel);
@@ -71,7 +80,8 @@ void launch(cudaStream_t stream, const grid& shape, const Kernel& kernel) {
 
 #endif
 
-// Blocks for `count` pieces of work where each of `each` is one block's; no more than fill the GPU several times, as blocks may loop.
+// Blocks for `count` pieces of work where each of `each` is one block's; no more than fill the GPU several
+// times, as blocks may loop.
 inline index blocks_for(index count, index each, index most = 132 * 16) {
   const index blocks = (count + each - 1) / each;
   return blocks < most ? blocks : most;

@@ -19,7 +19,8 @@ struct on_gpu {
       cudaGetLastError();
       std::size_t left = 0, all = 0;
       check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
-      fail(gpu_memory_full, "a buffer of " + std::to_string(bytes) + " bytes; " + std::to_string(left) + " of " + std::to_string(all) + " are free");
+      fail(gpu_memory_full, "a buffer of " + std::to_string(bytes) + " bytes; " + std::to_string(left) +
+                                " of " + std::to_string(all) + " are free");
     }
     check(status, "cudaMalloc");
     return found;
@@ -43,7 +44,8 @@ class owned {
   explicit owned(index count) : size_(count) {
     if (count > 0) data_ = static_cast<T*>(Place::take(static_cast<std::size_t>(count) * sizeof(T)));
   }
-  owned(owned&& from) noexcept : data_(std::exchange(from.data_, nullptr)), size_(std::exchange(from.size_, 0)) {}
+  owned(owned&& from) noexcept
+      : data_(std::exchange(from.data_, nullptr)), size_(std::exchange(from.size_, 0)) {}
   owned& operator=(owned&& from) noexcept {
     std::swap(data_, from.data_);
     std::swap(size_, from.size_);

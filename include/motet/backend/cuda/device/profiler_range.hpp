@@ -4,7 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-// Names for profilers (NVTX), where its header is there; the profiler itself is loaded by name, and nothing is linked.
+// Names for profilers (NVTX), where its header is there; the profiler itself is loaded by name, and nothing
+// is linked.
 #if !defined(MOTET_NVTX_RANGES)
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #define MOTET_NVTX_RANGES 1
@@ -18,7 +19,8 @@
 
 namespace motet::cuda {
 
-// Whether a profiler looks on: it says so by NVTX_INJECTION64_PATH. MOTET_NVTX=1 or 0 decides where it does otherwise.
+// Whether a profiler looks on: it says so by NVTX_INJECTION64_PATH. MOTET_NVTX=1 or 0 decides where it does
+// otherwise.
 inline bool wants_ranges() {
   static const bool wanted = [] {
     const char* const asked = std::getenv("MOTET_NVTX");
@@ -28,7 +30,8 @@ inline bool wants_ranges() {
   return MOTET_NVTX_RANGES != 0 && wanted;
 }
 
-// While it lives, a profiler shows the host's time on this thread by this name. Ranges lie inside each other. Null: no range.
+// While it lives, a profiler shows the host's time on this thread by this name. Ranges lie inside each other.
+// Null: no range.
 class profiler_range {
  public:
   explicit profiler_range([[maybe_unused]] const char* name) : open_(name != nullptr && wants_ranges()) {

@@ -38,9 +38,12 @@ class recorded_group {
     into_->then([real = real_, own, all, each = kept(bytes)] { real.all_gather(own, all, each); });
     return done;
   }
-  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to, std::span<const index> to_bytes) {
+  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
+                    std::span<const index> to_bytes) {
     const auto own = std::make_shared<exchange>(exchange{kept(from_bytes), kept(to_bytes)});
-    into_->then([real = real_, from, to, own] { own->which = real.begin_all_to_all(from, own->from_bytes, to, own->to_bytes); });
+    into_->then([real = real_, from, to, own] {
+      own->which = real.begin_all_to_all(from, own->from_bytes, to, own->to_bytes);
+    });
     begun_.push_back(own);
     return begun_.size();
   }
@@ -69,7 +72,8 @@ class recorded_group {
 // A spread whose groups are recorded.
 class recorded_spread {
  public:
-  recorded_spread(const spread& of, recorded_work& into) : tensor_(of.tensor, into), context_(of.context, into), all_(of) {
+  recorded_spread(const spread& of, recorded_work& into)
+      : tensor_(of.tensor, into), context_(of.context, into), all_(of) {
     if (!of.tensor.alone()) all_.tensor = any_group(tensor_);
     if (!of.context.alone()) all_.context = any_group(context_);
     if (of.ends == nullptr) return;
@@ -88,7 +92,8 @@ class recorded_spread {
 
 }  // namespace detail
 
-// What an engine's stream is given again and again in the same shape becomes CUDA graphs: a part of the engine. MOTET_CUDA_GRAPHS=0 does without.
+// What an engine's stream is given again and again in the same shape becomes CUDA graphs: a part of the
+// engine. MOTET_CUDA_GRAPHS=0 does without.
 class recorder {
  public:
   explicit recorder(engine& on) : on_(on) {
@@ -131,7 +136,8 @@ class recorder {
     tell(ctx);
     recorded_work* found = shelf_.find(shape_);
     if (found == nullptr) {
-      if (!shelf_.came_before(shape_)) return by_kernels(ctx, work, {"its shape did not come before, or new ones are not looked at"});
+      if (!shelf_.came_before(shape_))
+        return by_kernels(ctx, work, {"its shape did not come before, or new ones are not looked at"});
       if (shelf_.full()) on_.finish();
       found = &shelf_.make(shape_);
       try {
@@ -172,13 +178,15 @@ class recorder {
       recording.shared = &shared->all();
     }
     if (ctx.sink)
-      recording.sink = {[](void* self, const void* data, index count) {
-                          const auto& own = *static_cast<const teller*>(self);
-                          own.into->then([real = own.real, data, count] { real.told(real.self, data, count); });
-                        },
-                        &told};
+      recording.sink = {
+          [](void* self, const void* data, index count) {
+            const auto& own = *static_cast<const teller*>(self);
+            own.into->then([real = own.real, data, count] { real.told(real.self, data, count); });
+          },
+          &told};
     // The host's arrays do not change with a shape: they are copied once, beside what is recorded.
-    if (loads_ == nullptr) check(cudaStreamCreateWithFlags(&loads_, cudaStreamNonBlocking), "cudaStreamCreate");
+    if (loads_ == nullptr)
+      check(cudaStreamCreateWithFlags(&loads_, cudaStreamNonBlocking), "cudaStreamCreate");
     on_.copy_into(&into.copies, loads_);
     into.record(on_.stream(), [&] { work(recording); });
     on_.copy_into(nullptr);
@@ -190,16 +198,18 @@ class recorder {
   void tell(const context& ctx) {
     const auto address = [](arena of) { return reinterpret_cast<index>(of.take<std::byte>(0)); };
     shape_.insert(shape_.end(),
-                  {static_cast<index>(ctx.draws.seed), ctx.draws.first_row, ctx.draws.dropout ? 1 : 0, address(ctx.memory), address(ctx.scratch),
-                   std::bit_cast<index>(ctx.sample_share), ctx.sink ? 1 : 0, reinterpret_cast<index>(ctx.sink.self), ctx.shared != nullptr ? 1 : 0});
+                  {static_cast<index>(ctx.draws.seed), ctx.draws.first_row, ctx.draws.dropout ? 1 : 0,
+                   address(ctx.memory), address(ctx.scratch), std::bit_cast<index>(ctx.sample_share),
+                   ctx.sink ? 1 : 0, reinterpret_cast<index>(ctx.sink.self), ctx.shared != nullptr ? 1 : 0});
     if (ctx.shared == nullptr) return;
     const spread& of = *ctx.shared;
-    shape_.insert(shape_.end(),
-                  {of.tensor.size(), of.tensor.member(), of.context.size(), of.context.member(), of.cut.parts, of.cut.balanced ? 1 : 0});
+    shape_.insert(shape_.end(), {of.tensor.size(), of.tensor.member(), of.context.size(), of.context.member(),
+                                 of.cut.parts, of.cut.balanced ? 1 : 0});
     // All else follows from these.
     for (const sequences* each : {&of.whole, &of.own}) {
       shape_.insert(shape_.end(), {each->samples, each->offsets == nullptr ? each->length : -1});
-      if (each->offsets != nullptr) shape_.insert(shape_.end(), each->offsets, each->offsets + each->samples + 1);
+      if (each->offsets != nullptr)
+        shape_.insert(shape_.end(), each->offsets, each->offsets + each->samples + 1);
     }
   }
 
@@ -213,9 +223,11 @@ class recorder {
   cudaStream_t loads_ = nullptr;
 };
 
-// work(ctx), or a replay of it. What it gives the GPU depends on nothing but the numbers that shape(numbers) appends to a std::vector<index>, on the context,
-// and on memory that is read; so it is recorded when such a shape comes again, and replayed from then on. `state`: what it changes on the host, besides
-// ctx.memory; a replay leaves it as the recording did. What it calls on other ranks, and tells the context's sink, is done between parts of the replay.
+// work(ctx), or a replay of it. What it gives the GPU depends on nothing but the numbers that shape(numbers)
+// appends to a std::vector<index>, on the context, and on memory that is read; so it is recorded when such a
+// shape comes again, and replayed from then on. `state`: what it changes on the host, besides ctx.memory; a
+// replay leaves it as the recording did. What it calls on other ranks, and tells the context's sink, is done
+// between parts of the replay.
 template <class Shape, class Work, class... State>
 void run_recorded(context& ctx, Shape&& shape, Work&& work, State&... state) {
   if (ctx.on == nullptr) return work(ctx);

@@ -20,22 +20,26 @@ template <class Function>
 Function* driver_function(const char* name) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult status{};
-  check(cudaGetDriverEntryPointByVersion(name, &found, CUDA_VERSION, cudaEnableDefault, &status), "cudaGetDriverEntryPointByVersion");
-  if (status != cudaDriverEntryPointSuccess || found == nullptr) fail(gpu_share_refused, std::string("this driver has no ") + name);
+  check(cudaGetDriverEntryPointByVersion(name, &found, CUDA_VERSION, cudaEnableDefault, &status),
+        "cudaGetDriverEntryPointByVersion");
+  if (status != cudaDriverEntryPointSuccess || found == nullptr)
+    fail(gpu_share_refused, std::string("this driver has no ") + name);
   return reinterpret_cast<Function*>(found);
 }
 inline void check_driver(CUresult status, const char* call) {
-  if (status != CUDA_SUCCESS) fail(cuda_failed, std::string(call) + ": CUresult " + std::to_string(static_cast<int>(status)));
+  if (status != CUDA_SUCCESS)
+    fail(cuda_failed, std::string(call) + ": CUresult " + std::to_string(static_cast<int>(status)));
 }
 
 }  // namespace detail
 
-// Shares of the current GPU's multiprocessors, disjoint (green contexts). What a share's streams are given runs on its multiprocessors alone; memory,
-// the second-level cache and copy engines stay common.
+// Shares of the current GPU's multiprocessors, disjoint (green contexts). What a share's streams are given
+// runs on its multiprocessors alone; memory, the second-level cache and copy engines stay common.
 class sm_shares {
  public:
   // `count` shares of `each` multiprocessors.
-  sm_shares(int count, int each) : sm_shares(std::vector<int>(static_cast<std::size_t>(count > 0 ? count : 0), each)) {}
+  sm_shares(int count, int each)
+      : sm_shares(std::vector<int>(static_cast<std::size_t>(count > 0 ? count : 0), each)) {}
   // One of each of these numbers of multiprocessors.
   explicit sm_shares(std::vector<int> sizes) : sizes_(std::move(sizes)) {
     require_gpus();
@@ -43,8 +47,10 @@ class sm_shares {
     check(cudaFree(nullptr), "cudaFree");  // the primary context, on which the shares stand
     CUdevResource all{};
     CUdevice device = 0;
-    detail::check_driver(detail::driver_function<decltype(cuDeviceGet)>("cuDeviceGet")(&device, gpu_), "cuDeviceGet");
-    detail::check_driver(detail::driver_function<decltype(cuDeviceGetDevResource)>("cuDeviceGetDevResource")(device, &all, CU_DEV_RESOURCE_TYPE_SM),
+    detail::check_driver(detail::driver_function<decltype(cuDeviceGet)>("cuDeviceGet")(&device, gpu_),
+                         "cuDeviceGet");
+    detail::check_driver(detail::driver_function<decltype(cuDeviceGetDevResource)>("cuDeviceGetDevResource")(
+                             device, &all, CU_DEV_RESOURCE_TYPE_SM),
                          "cuDeviceGetDevResource");
     int step = 0;
     std::vector<CUdevResource> groups = split(all, step);
@@ -54,14 +60,15 @@ class sm_shares {
       for (const int size : sizes_) {
         const int count = size / step;
         CUdevResourceDesc description{};
-        detail::check_driver(detail::driver_function<decltype(cuDevResourceGenerateDesc)>("cuDevResourceGenerateDesc")(&description, next,
-                                                                                                                       static_cast<unsigned>(count)),
-                             "cuDevResourceGenerateDesc");
+        detail::check_driver(
+            detail::driver_function<decltype(cuDevResourceGenerateDesc)>("cuDevResourceGenerateDesc")(
+                &description, next, static_cast<unsigned>(count)),
+            "cuDevResourceGenerateDesc");
         next += count;
         CUgreenCtx made = nullptr;
-        detail::check_driver(
-            detail::driver_function<decltype(cuGreenCtxCreate)>("cuGreenCtxCreate")(&made, description, device, CU_GREEN_CTX_DEFAULT_STREAM),
-            "cuGreenCtxCreate");
+        detail::check_driver(detail::driver_function<decltype(cuGreenCtxCreate)>("cuGreenCtxCreate")(
+                                 &made, description, device, CU_GREEN_CTX_DEFAULT_STREAM),
+                             "cuGreenCtxCreate");
         contexts_.push_back(made);
       }
     } catch (...) {
@@ -79,17 +86,20 @@ class sm_shares {
   // A stream of a share; the caller's.
   cudaStream_t make_stream(int share, int priority = 0) const {
     CUstream made = nullptr;
-    detail::check_driver(detail::driver_function<decltype(cuGreenCtxStreamCreate)>("cuGreenCtxStreamCreate")(
-                             &made, contexts_[static_cast<std::size_t>(share)], CU_STREAM_NON_BLOCKING, priority),
-                         "cuGreenCtxStreamCreate");
+    detail::check_driver(
+        detail::driver_function<decltype(cuGreenCtxStreamCreate)>("cuGreenCtxStreamCreate")(
+            &made, contexts_[static_cast<std::size_t>(share)], CU_STREAM_NON_BLOCKING, priority),
+        "cuGreenCtxStreamCreate");
     return made;
   }
 
  private:
-  // The chip in equal groups of `step`, of which each share is some. One call makes them, as only groups of one call may be a share together. They
-  // are as large as all shares allow: what runs together is to lie together.
+  // The chip in equal groups of `step`, of which each share is some. One call makes them, as only groups of
+  // one call may be a share together. They are as large as all shares allow: what runs together is to lie
+  // together.
   std::vector<CUdevResource> split(const CUdevResource& all, int& step) const {
-    const auto by_count = detail::driver_function<decltype(cuDevSmResourceSplitByCount)>("cuDevSmResourceSplitByCount");
+    const auto by_count =
+        detail::driver_function<decltype(cuDevSmResourceSplitByCount)>("cuDevSmResourceSplitByCount");
     const auto processors = static_cast<long>(all.sm.smCount);
     std::string list;
     long sum = 0;
@@ -100,9 +110,10 @@ class sm_shares {
       equal = equal && size == sizes_.front(), whole = whole && size > 0;
       sum += size, common = std::gcd(common, size);
     }
-    const std::string wanted = equal && whole
-                                   ? std::to_string(sizes_.size()) + " shares of " + std::to_string(sizes_.front()) + " multiprocessors were wanted"
-                                   : "shares of " + (list.empty() ? "no" : list) + " multiprocessors were wanted";
+    const std::string wanted =
+        equal && whole ? std::to_string(sizes_.size()) + " shares of " + std::to_string(sizes_.front()) +
+                             " multiprocessors were wanted"
+                       : "shares of " + (list.empty() ? "no" : list) + " multiprocessors were wanted";
     if (!whole) fail(gpu_share_refused, wanted);
     least = smallest(by_count, all, most);
     std::string got;
@@ -115,15 +126,18 @@ class sm_shares {
       // What the chip makes of the wish: it rounds up.
       const CUresult status = by_count(groups.data(), &found, &all, &rest, 0, static_cast<unsigned>(step));
       bool good = status == CUDA_SUCCESS && static_cast<long>(found) == count;
-      for (std::size_t g = 0; good && g < groups.size(); ++g) good = groups[g].sm.smCount == static_cast<unsigned>(step);
+      for (std::size_t g = 0; good && g < groups.size(); ++g)
+        good = groups[g].sm.smCount == static_cast<unsigned>(step);
       if (good) return groups;
       if (!got.empty()) continue;
       if (!equal) got = ", as " + std::to_string(count) + " steps of " + std::to_string(step);
       got += status != CUDA_SUCCESS || found == 0 ? ", none can be had"
-                                                  : ", " + std::to_string(found) + " of " + std::to_string(groups[0].sm.smCount) + " can be had";
+                                                  : ", " + std::to_string(found) + " of " +
+                                                        std::to_string(groups[0].sm.smCount) + " can be had";
     }
-    fail(gpu_share_refused, wanted + got + "; this GPU has " + std::to_string(processors) + ", in multiples of " + std::to_string(least) + ", " +
-                                std::to_string(most) + " shares at most");
+    fail(gpu_share_refused, wanted + got + "; this GPU has " + std::to_string(processors) +
+                                ", in multiples of " + std::to_string(least) + ", " + std::to_string(most) +
+                                " shares at most");
   }
   // The smallest share of this chip, and how many of them there are.
   template <class Split>
@@ -147,7 +161,8 @@ class sm_shares {
   std::vector<CUgreenCtx> contexts_;
 };
 
-// What to tell a user whose streams may wait for each other's work without need: a GPU has so many queues, by default 8. Empty: all is well.
+// What to tell a user whose streams may wait for each other's work without need: a GPU has so many queues, by
+// default 8. Empty: all is well.
 inline std::string advise_connections(int streams) {
   const char* const set = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   const int queues = set != nullptr ? std::atoi(set) : 8;

@@ -8,15 +8,17 @@
 
 namespace motet::cuda {
 
-// Brings a step's input to the GPU beside the work that goes on there. Memory of the host that the driver knows as pinned is read where it lies, other
-// memory goes through pinned pieces, of which one is filled while another one is on its way.
+// Brings a step's input to the GPU beside the work that goes on there. Memory of the host that the driver
+// knows as pinned is read where it lies, other memory goes through pinned pieces, of which one is filled
+// while another one is on its way.
 class staging {
  public:
   explicit staging(engine& on) : on_(&on) {
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
     check(cudaEventCreateWithFlags(&arrived_, cudaEventDisableTiming), "cudaEventCreate");
     check(cudaEventCreateWithFlags(&read_, cudaEventDisableTiming), "cudaEventCreate");
-    for (piece& each : pieces_) check(cudaEventCreateWithFlags(&each.free, cudaEventDisableTiming), "cudaEventCreate");
+    for (piece& each : pieces_)
+      check(cudaEventCreateWithFlags(&each.free, cudaEventDisableTiming), "cudaEventCreate");
   }
   staging(const staging&) = delete;
   staging& operator=(const staging&) = delete;
@@ -31,7 +33,8 @@ class staging {
   void bring(const void* from, void* to, std::size_t bytes) {
     if (bytes == 0) return;
     const bool pinned = is_pinned(from);
-    on_->part<taken_paths>().count("", "input", pinned ? "pinned memory" : "pinned pieces", pinned ? detour{} : detour{"its memory is not pinned"});
+    on_->part<taken_paths>().count("", "input", pinned ? "pinned memory" : "pinned pieces",
+                                   pinned ? detour{} : detour{"its memory is not pinned"});
     if (pinned) {
       check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
       return;
@@ -43,7 +46,9 @@ class staging {
       if (own.room.size() == 0) own.room = pinned_buffer<std::byte>(static_cast<index>(piece_bytes));
       check(cudaEventSynchronize(own.free), "cudaEventSynchronize");
       std::memcpy(own.room.data(), static_cast<const std::byte*>(from) + at, size);
-      check(cudaMemcpyAsync(static_cast<std::byte*>(to) + at, own.room.data(), size, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+      check(cudaMemcpyAsync(static_cast<std::byte*>(to) + at, own.room.data(), size, cudaMemcpyHostToDevice,
+                            stream_),
+            "cudaMemcpyAsync");
       check(cudaEventRecord(own.free, stream_), "cudaEventRecord");
     }
   }
@@ -77,7 +82,8 @@ class staging {
   int next_ = 0;
 };
 
-// While this lives, the driver knows memory of the host as pinned, if it can: then it is read without a copy in between. It ends before that memory does.
+// While this lives, the driver knows memory of the host as pinned, if it can: then it is read without a copy
+// in between. It ends before that memory does.
 class pinned_memory {
  public:
   pinned_memory(const void* at, std::size_t bytes) : at_(const_cast<void*>(at)) {
@@ -86,7 +92,8 @@ class pinned_memory {
     cudaGetLastError();
     at_ = nullptr;
     if (status == cudaErrorHostMemoryAlreadyRegistered) return;  // somebody else did
-    warnings::of_process().say(input_not_pinned, cudaGetErrorName(status), std::to_string(bytes) + " bytes: " + cudaGetErrorString(status));
+    warnings::of_process().say(input_not_pinned, cudaGetErrorName(status),
+                               std::to_string(bytes) + " bytes: " + cudaGetErrorString(status));
   }
   pinned_memory(const pinned_memory&) = delete;
   pinned_memory& operator=(const pinned_memory&) = delete;
@@ -101,7 +108,8 @@ class pinned_memory {
   void* at_;
 };
 
-// From the host's memory to the GPU's, beside what the context's stream does. Memory that is pinned may not change until the stream has passed brought().
+// From the host's memory to the GPU's, beside what the context's stream does. Memory that is pinned may not
+// change until the stream has passed brought().
 template <class T>
 void bring(context& ctx, const T* from, T* to, index count) {
   ctx.note("bring", 0, static_cast<double>(count) * static_cast<double>(sizeof(T)));

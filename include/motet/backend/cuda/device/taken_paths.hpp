@@ -12,16 +12,19 @@
 #include <tuple>
 #include <vector>
 
-// Which way each operation took, where there is more than one, and why: libraries come and go with the machine, and what stands in for them is slower.
+// Which way each operation took, where there is more than one, and why: libraries come and go with the
+// machine, and what stands in for them is slower.
 
 namespace motet::cuda {
 
-// Why something went another way than the best one. Texts stay where they are, and are known by their addresses.
+// Why something went another way than the best one. Texts stay where they are, and are known by their
+// addresses.
 struct detour {
   const char* text = nullptr;  // with # for the number; null: it went the best way
   index number = 0;
-  const char* said = nullptr;       // by a library
-  const message* warned = nullptr;  // the row that a user is warned by; null: it was asked for, or little is lost
+  const char* said = nullptr;  // by a library
+  // the row that a user is warned by; null: it was asked for, or little is lost
+  const message* warned = nullptr;
 
   bool none() const { return text == nullptr; }
   detour with(const message& row) const { return {text, number, said, &row}; }
@@ -33,7 +36,8 @@ struct detour {
   }
 };
 
-// One way that was taken `count` times: of what was given to a stream or recorded. A replay takes the ways of its record.
+// One way that was taken `count` times: of what was given to a stream or recorded. A replay takes the ways of
+// its record.
 struct taken_path {
   std::string where;      // the module, or "loss"; empty: of no section
   std::string operation;  // "attention"
@@ -43,20 +47,22 @@ struct taken_path {
 
   // "picture: attention by cuDNN, 48 times".
   std::string sentence() const {
-    return (where.empty() ? "" : where + ": ") + operation + " by " + way + ", " + std::to_string(count) + (count == 1 ? " time" : " times") +
-           (why.empty() ? "" : ": " + why);
+    return (where.empty() ? "" : where + ": ") + operation + " by " + way + ", " + std::to_string(count) +
+           (count == 1 ? " time" : " times") + (why.empty() ? "" : ": " + why);
   }
 };
 inline void add_path(std::vector<taken_path>& to, const taken_path& more) {
   for (taken_path& each : to)
-    if (each.where == more.where && each.operation == more.operation && each.way == more.way && each.why == more.why) {
+    if (each.where == more.where && each.operation == more.operation && each.way == more.way &&
+        each.why == more.why) {
       each.count += more.count;
       return;
     }
   to.push_back(more);
 }
 
-// Those of one engine, a part of it. A known way is a place of a table that is counted up; nothing is allocated.
+// Those of one engine, a part of it. A known way is a place of a table that is counted up; nothing is
+// allocated.
 class taken_paths {
  public:
   explicit taken_paths(engine&) : rows_(64) {}
@@ -99,15 +105,18 @@ class taken_paths {
   std::vector<taken_path> list() const {
     std::vector<taken_path> found;
     for (const row& each : rows_)
-      if (each.operation != nullptr) add_path(found, {each.where, each.operation, each.way, each.why.sentence(), each.count});
+      if (each.operation != nullptr)
+        add_path(found, {each.where, each.operation, each.way, each.why.sentence(), each.count});
     std::sort(found.begin(), found.end(), [](const taken_path& a, const taken_path& b) {
-      return std::tie(a.where, a.operation, b.count, a.way, a.why) < std::tie(b.where, b.operation, a.count, b.way, b.why);
+      return std::tie(a.where, a.operation, b.count, a.way, a.why) <
+             std::tie(b.where, b.operation, a.count, b.way, b.why);
     });
     return found;
   }
   long calls(std::string_view operation) const {
     long sum = 0;
-    for (const row& each : rows_) sum += each.operation != nullptr && each.operation == operation ? each.count : 0;
+    for (const row& each : rows_)
+      sum += each.operation != nullptr && each.operation == operation ? each.count : 0;
     return sum;
   }
   // Of all ways: "attention by cuDNN 48, product by cuBLASLt 96".
@@ -115,7 +124,9 @@ class taken_paths {
     std::vector<taken_path> found;
     for (const taken_path& each : list()) add_path(found, {"", each.operation, each.way, "", each.count});
     std::string out;
-    for (const taken_path& each : found) out += (out.empty() ? "" : ", ") + each.operation + " by " + each.way + " " + std::to_string(each.count);
+    for (const taken_path& each : found)
+      out +=
+          (out.empty() ? "" : ", ") + each.operation + " by " + each.way + " " + std::to_string(each.count);
     return out;
   }
   void forget() {
@@ -135,8 +146,8 @@ class taken_paths {
     detour why;
     long count = 0;
     bool is(const row& other) const {
-      return where == other.where && operation == other.operation && way == other.way && why.text == other.why.text &&
-             why.number == other.why.number && why.said == other.why.said;
+      return where == other.where && operation == other.operation && way == other.way &&
+             why.text == other.why.text && why.number == other.why.number && why.said == other.why.said;
     }
     std::size_t hash() const {
       std::size_t all = static_cast<std::size_t>(why.number);

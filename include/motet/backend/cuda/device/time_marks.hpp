@@ -16,8 +16,9 @@ struct timed_stretch {
   event begin = event::timed(), end = event::timed();
 };
 
-// Times of what a rank only begins, by events in its streams, which are read when all is done. One thing is open at a time, in a slot of the caller's. It
-// begins behind its last wait for other ranks. A slot that is opened again, as it could not go on, begins anew.
+// Times of what a rank only begins, by events in its streams, which are read when all is done. One thing is
+// open at a time, in a slot of the caller's. It begins behind its last wait for other ranks. A slot that is
+// opened again, as it could not go on, begins anew.
 class time_marks {
  public:
   // Slots are free again.
@@ -41,7 +42,8 @@ class time_marks {
   }
   // It did not go on.
   void drop() { open_ = nullptr; }
-  // What is open is work of another stream, in this step perhaps later: who begins it marks both ends. Null: nobody wants to know.
+  // What is open is work of another stream, in this step perhaps later: who begins it marks both ends. Null:
+  // nobody wants to know.
   timed_stretch* elsewhere() {
     if (open_ == nullptr) return nullptr;
     open_->elsewhere = true;
@@ -56,7 +58,9 @@ class time_marks {
   }
 
   // In seconds since `zero`, once all is done.
-  double begin_of(std::int32_t number, const event& zero) const { return at(number).begin.seconds_since(zero); }
+  double begin_of(std::int32_t number, const event& zero) const {
+    return at(number).begin.seconds_since(zero);
+  }
   double end_of(std::int32_t number, const event& zero) const { return at(number).end.seconds_since(zero); }
   double seconds_of(std::int32_t number) const { return at(number).end.seconds_since(at(number).begin); }
   // The same of what began early; `otherwise` where it did not.
@@ -78,7 +82,8 @@ class time_marks {
   std::map<const void*, const event*> early_;  // of this step
 };
 
-// What an end of a transport offers to who keeps times of it. It has on(), zero(), and a time_marks that it calls at its waits.
+// What an end of a transport offers to who keeps times of it. It has on(), zero(), and a time_marks that it
+// calls at its waits.
 template <class End>
 class timed_end {
  public:
@@ -93,7 +98,9 @@ class timed_end {
   static profiler_range range(const char* name) { return profiler_range(name); }
   // After the step, in seconds since the world's mark_zero().
   double begin_of(std::int32_t slot) { return marks_.begin_of(slot, self().zero()); }
-  double begin_of(std::int32_t slot, const void* early) { return marks_.early_of(early, self().zero(), begin_of(slot)); }
+  double begin_of(std::int32_t slot, const void* early) {
+    return marks_.early_of(early, self().zero(), begin_of(slot));
+  }
   double end_of(std::int32_t slot) { return marks_.end_of(slot, self().zero()); }
   double seconds_of(std::int32_t slot) const { return marks_.seconds_of(slot); }
 

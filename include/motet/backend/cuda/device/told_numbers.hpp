@@ -38,8 +38,8 @@ class told_numbers {
   event said_;
 };
 
-// Two sums on their way to the host, which numbers_of() waits for. What is begun in between runs on meanwhile, so the GPU never waits for the host.
-// One pair at a time.
+// Two sums on their way to the host, which numbers_of() waits for. What is begun in between runs on
+// meanwhile, so the GPU never waits for the host. One pair at a time.
 struct coming_numbers {
   double first = 0, second = 0;
 };

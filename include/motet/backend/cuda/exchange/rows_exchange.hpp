@@ -33,7 +33,9 @@ struct part_starts_kernel {
     for (index first = 0; first < all; first += self.threads()) {
       const index i = first + self.thread();
       index total = 0;
-      const index here = block_prefix(self, i < all ? cut.rows_of(whole.rows_of(i % whole.samples), i / whole.samples) : index{0}, total, scratch);
+      const index here = block_prefix(
+          self, i < all ? cut.rows_of(whole.rows_of(i % whole.samples), i / whole.samples) : index{0}, total,
+          scratch);
       if (i < all) starts[i] = before + here;
       before += total;
     }
@@ -54,8 +56,8 @@ struct part_places_kernel {
       const index number = owner(count, cut.pieces() * cut.parts, at);
       const index part = number < cut.parts ? number : 2 * cut.parts - 1 - number;
       const index before = number < cut.parts ? 0 : cut.piece(count, part, 0).size();
-      places[r] =
-          static_cast<std::int32_t>(starts[part * whole.samples + sample] + before + at - share(count, cut.pieces() * cut.parts, number).begin);
+      places[r] = static_cast<std::int32_t>(starts[part * whole.samples + sample] + before + at -
+                                            share(count, cut.pieces() * cut.parts, number).begin);
     }
   }
 };
@@ -64,7 +66,9 @@ struct part_places_kernel {
 class part_order {
  public:
   part_order(context& ctx, const sequences& whole)
-      : whole_(whole), places_(ctx.scratch.take<std::int32_t>(round_up(whole.rows(), 2) + 2 * ctx.shared->cut.parts * whole.samples)) {}
+      : whole_(whole),
+        places_(ctx.scratch.take<std::int32_t>(round_up(whole.rows(), 2) +
+                                               2 * ctx.shared->cut.parts * whole.samples)) {}
 
   template <class X, class Y>
   void to_parts(context& ctx, matrix<X> x, matrix<Y> packed) const {
@@ -86,7 +90,8 @@ class part_order {
     const row_parts& cut = ctx.shared->cut;
     auto* const starts = reinterpret_cast<index*>(places_ + round_up(rows, 2));
     launch(ctx.stream(), {1, 1024, block_scratch<index>}, part_starts_kernel{there, cut, starts});
-    launch(ctx.stream(), {blocks_for(rows, 256), 256, 0}, part_places_kernel{there, cut, rows, starts, places_});
+    launch(ctx.stream(), {blocks_for(rows, 256), 256, 0},
+           part_places_kernel{there, cut, rows, starts, places_});
   }
 
   const sequences& whole_;
@@ -96,6 +101,8 @@ class part_order {
 }  // namespace detail
 
 inline detail::part_order order_of_parts(context& ctx, const sequences& whole) { return {ctx, whole}; }
-inline std::vector<index> host_numbers(const context&, index count) { return std::vector<index>(static_cast<std::size_t>(count)); }
+inline std::vector<index> host_numbers(const context&, index count) {
+  return std::vector<index>(static_cast<std::size_t>(count));
+}
 
 }  // namespace motet::cuda

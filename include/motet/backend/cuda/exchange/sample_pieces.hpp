@@ -18,7 +18,8 @@ MOTET_HOST_DEVICE inline index sample_of(const sequences& seq, index row) {
   return low;
 }
 
-// The pieces that the rows of a sample are cut into, in the order of rows, and which of them this rank has. A kernel carries it, with offsets of the GPU.
+// The pieces that the rows of a sample are cut into, in the order of rows, and which of them this rank has. A
+// kernel carries it, with offsets of the GPU.
 struct sample_pieces {
   bool cut_up = false;
   row_parts cut;

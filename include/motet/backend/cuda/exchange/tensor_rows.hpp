@@ -7,7 +7,8 @@
 
 #include <vector>
 
-// How the rows of a tensor group meet. Calls on a group take memory of the GPU, and their work is in the order of the rank's stream.
+// How the rows of a tensor group meet. Calls on a group take memory of the GPU, and their work is in the
+// order of the rank's stream.
 
 namespace motet::cuda {
 namespace detail {
@@ -20,7 +21,8 @@ struct member_parts {
 inline member_parts parts_of_members(const context& ctx, index width, index each) {
   member_parts parts;
   for (const index rows : ctx.shared->tensor_rows) {
-    if (static_cast<std::int32_t>(parts.elements.size()) < ctx.shared->tensor.member()) parts.first_row += rows;
+    if (static_cast<std::int32_t>(parts.elements.size()) < ctx.shared->tensor.member())
+      parts.first_row += rows;
     parts.elements.push_back(rows * width * each);
   }
   return parts;
@@ -30,7 +32,8 @@ inline member_parts parts_of_members(const context& ctx, index width, index each
 
 // The rows of all members, as they lie when gathered.
 inline const sequences& rows_of_all(const context& ctx) {
-  if (ctx.shared == nullptr) fail(cut_but_alone, "a layer holds a part of its parameters, and its context has no spread");
+  if (ctx.shared == nullptr)
+    fail(cut_but_alone, "a layer holds a part of its parameters, and its context has no spread");
   return ctx.shared->part;
 }
 
@@ -42,10 +45,12 @@ void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
   if (ctx.measuring()) return;
   const auto parts = detail::parts_of_members(ctx, all.width, static_cast<index>(sizeof(Y)));
   detail::convert_rows(ctx, x, all.slice(parts.first_row, x.rows));
-  ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(all.row(parts.first_row)), reinterpret_cast<std::byte*>(all.data), parts.elements);
+  ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(all.row(parts.first_row)),
+                                reinterpret_cast<std::byte*>(all.data), parts.elements);
 }
 
-// y = residual + own rows of the sum of all members' partial, which has no stride and is used up. Summed in the order of members.
+// y = residual + own rows of the sum of all members' partial, which has no stride and is used up. Summed in
+// the order of members.
 template <class P, class R, class Y>
 void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matrix<Y> y) {
   const section_scope section(ctx, "sum rows");
@@ -54,7 +59,8 @@ void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matri
   if (ctx.measuring()) return;
   const auto parts = detail::parts_of_members(ctx, partial.width, 1);
   const auto own = partial.slice(parts.first_row, y.rows);
-  ctx.shared->tensor.reduce_scatter_sum(static_cast<const P*>(partial.data), own.data, std::span<const index>(parts.elements));
+  ctx.shared->tensor.reduce_scatter_sum(static_cast<const P*>(partial.data), own.data,
+                                        std::span<const index>(parts.elements));
   if (residual) detail::sum_rows(ctx, own, residual, y);
   else detail::convert_rows(ctx, own, y);
 }

@@ -5,8 +5,9 @@
 #include <motet/backend/cuda/experts/grouping.hpp>
 #include <motet/nn/core/parameter.hpp>
 
-// Between ranks all rows go to all: the sizes of messages are then known to the host before anything is routed, which a recorded step asks for. A row comes
-// to ranks, too, that have no expert for it; it gets no place there. What moves is ranks / (ranks that a row needs) of what would have to.
+// Between ranks all rows go to all: the sizes of messages are then known to the host before anything is
+// routed, which a recorded step asks for. A row comes to ranks, too, that have no expert for it; it gets no
+// place there. What moves is ranks / (ranks that a row needs) of what would have to.
 
 namespace motet::cuda {
 namespace detail {
@@ -16,7 +17,8 @@ struct shared_rows {
   std::vector<index> of;  // each member
   index all = 0, first = 0;
 
-  shared_rows(const context& ctx, bool of_samples) : of(of_samples ? ctx.shared->tensor_samples : ctx.shared->tensor_rows) {
+  shared_rows(const context& ctx, bool of_samples)
+      : of(of_samples ? ctx.shared->tensor_samples : ctx.shared->tensor_rows) {
     for (std::size_t m = 0; m < of.size(); ++m) {
       if (static_cast<std::int32_t>(m) < ctx.shared->tensor.member()) first += of[m];
       all += of[m];
@@ -36,7 +38,8 @@ void bring_rows(context& ctx, bool of_samples, matrix<X> x, matrix<Y> arrived) {
   const shared_rows rows(ctx, of_samples);
   const auto own = arrived.slice(rows.first, x.rows);
   convert_rows(ctx, x, own);
-  ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(own.data), reinterpret_cast<std::byte*>(arrived.data),
+  ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(own.data),
+                                reinterpret_cast<std::byte*>(arrived.data),
                                 rows.bytes(arrived.width * static_cast<index>(sizeof(Y))));
 }
 // The way back of what was made of them: each rank gets its own rows from all, (ranks, own rows).
@@ -44,16 +47,19 @@ template <class T>
 void return_rows(context& ctx, bool of_samples, matrix<T> arrived, matrix<T> returned) {
   const shared_rows rows(ctx, of_samples);
   const index row_bytes = arrived.width * static_cast<index>(sizeof(T));
-  const std::vector<index> to(rows.of.size(), rows.of[static_cast<std::size_t>(ctx.shared->tensor.member())] * row_bytes);
-  ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(arrived.data), rows.bytes(row_bytes), reinterpret_cast<std::byte*>(returned.data),
-                                to);
+  const std::vector<index> to(rows.of.size(),
+                              rows.of[static_cast<std::size_t>(ctx.shared->tensor.member())] * row_bytes);
+  ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(arrived.data), rows.bytes(row_bytes),
+                                reinterpret_cast<std::byte*>(returned.data), to);
 }
 
 }  // namespace detail
 
-// Memory for the worst that routing can do: without a bound on capacity all rows of the group may choose the experts of one rank.
+// Memory for the worst that routing can do: without a bound on capacity all rows of the group may choose the
+// experts of one rank.
 template <class Real>
-void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& shape, tensor_cut cut, dispatched<Real>& to) {
+void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& shape, tensor_cut cut,
+                      dispatched<Real>& to) {
   const interval experts = cut.share(shape.experts);
   const index k = shape.top_k, rows = seq.rows();
   to = {};
@@ -80,16 +86,20 @@ void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& sh
   to.arrived = {ctx.memory.take<choice<Real>>(to.most_arrived * k), to.most_arrived, k, k};
 }
 
-// Brings the choices to all ranks that share the experts and sorts them by expert. Each rank makes the same calls on the group, whatever was chosen.
+// Brings the choices to all ranks that share the experts and sorts them by expert. Each rank makes the same
+// calls on the group, whatever was chosen.
 template <class Real>
-void dispatch(context& ctx, const sequences&, const router_shape&, matrix<choice<Real>> chosen, dispatched<Real>& to) {
-  ctx.note("dispatch", 0, 2 * static_cast<double>(chosen.rows * chosen.width) * motet::detail::bytes_of<choice<Real>>);
+void dispatch(context& ctx, const sequences&, const router_shape&, matrix<choice<Real>> chosen,
+              dispatched<Real>& to) {
+  ctx.note("dispatch", 0,
+           2 * static_cast<double>(chosen.rows * chosen.width) * motet::detail::bytes_of<choice<Real>>);
   to.came = to.alone() ? chosen.rows : to.most_arrived;
   if (to.alone()) {
     to.arrived = chosen;
   } else if (!ctx.measuring()) {
     const detail::shared_rows rows(ctx, to.of_samples);
-    ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(chosen.data), reinterpret_cast<std::byte*>(to.arrived.data),
+    ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(chosen.data),
+                                  reinterpret_cast<std::byte*>(to.arrived.data),
                                   rows.bytes(to.top_k * static_cast<index>(sizeof(choice<Real>))));
   }
   if (!ctx.measuring()) to.placed.count = to.most_placed;  // the host knows no better

@@ -27,36 +27,43 @@ void to_experts(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A>
   place_rows(ctx, to, x, arrived, placed);
 }
 
-// What the experts made goes back to the rows: y = residual + the sum over a row's experts, weighed with the gates or as it is.
+// What the experts made goes back to the rows: y = residual + the sum over a row's experts, weighed with the
+// gates or as it is.
 template <class Real, class X, class R, class Y>
-void from_experts(context& ctx, const sequences&, const dispatched<Real>& to, matrix<X> placed, bool weighed, matrix<R> residual, matrix<Y> y) {
-  ctx.note("from_experts", 2 * motet::detail::elements_in(placed), motet::detail::bytes_in(placed) + motet::detail::bytes_in(y));
+void from_experts(context& ctx, const sequences&, const dispatched<Real>& to, matrix<X> placed, bool weighed,
+                  matrix<R> residual, matrix<Y> y) {
+  ctx.note("from_experts", 2 * motet::detail::elements_in(placed),
+           motet::detail::bytes_in(placed) + motet::detail::bytes_in(y));
   const choice<Real>* const gates = weighed ? to.arrived.data : nullptr;
   if (to.alone()) {
-    if (!ctx.measuring()) detail::collect_rows(ctx, to.placed.place.data, to.top_k, placed, gates, residual, y);
+    if (!ctx.measuring())
+      detail::collect_rows(ctx, to.placed.place.data, to.top_k, placed, gates, residual, y);
     return;
   }
   using element = std::remove_const_t<X>;
   const index mark = ctx.memory.mark();
   const auto sums = take_arrived<element>(ctx, to, y.width);
-  const matrix<element> returned{ctx.memory.take<element>(to.most_sent * y.width), to.most_sent, y.width, y.width};
+  const matrix<element> returned{ctx.memory.take<element>(to.most_sent * y.width), to.most_sent, y.width,
+                                 y.width};
   if (!ctx.measuring()) {
     detail::collect_rows(ctx, to.placed.place.data, to.top_k, placed, gates, matrix<const element>{}, sums);
     detail::return_rows(ctx, to.of_samples, sums, returned);
-    detail::collect_rows(ctx, nullptr, to.ranks, returned, static_cast<const choice<Real>*>(nullptr), residual, y);
+    detail::collect_rows(ctx, nullptr, to.ranks, returned, static_cast<const choice<Real>*>(nullptr),
+                         residual, y);
   }
   release(ctx, mark);
 }
 
 // Gradients of gates go back from the places to the choices; those of choices without a place are zero.
 template <class Real>
-void gates_from_experts(context& ctx, const sequences&, const dispatched<Real>& to, const Real* placed, matrix<Real> d_gate) {
+void gates_from_experts(context& ctx, const sequences&, const dispatched<Real>& to, const Real* placed,
+                        matrix<Real> d_gate) {
   ctx.note("gates_from_experts", 0, 2 * motet::detail::bytes_in(d_gate));
   // A choice is a row of one number that has one place.
   const auto pick = [&](matrix<Real> out) {
     const matrix<const Real> from{placed, to.placed.most, 1, 1};
-    detail::collect_rows(ctx, to.placed.place.data, 1, from, static_cast<const choice<Real>*>(nullptr), matrix<const Real>{},
-                         matrix<Real>{out.data, out.rows * out.width, 1, 1});
+    detail::collect_rows(ctx, to.placed.place.data, 1, from, static_cast<const choice<Real>*>(nullptr),
+                         matrix<const Real>{}, matrix<Real>{out.data, out.rows * out.width, 1, 1});
   };
   if (to.alone()) {
     if (!ctx.measuring()) pick(d_gate);
@@ -64,12 +71,14 @@ void gates_from_experts(context& ctx, const sequences&, const dispatched<Real>& 
   }
   const index mark = ctx.memory.mark();
   const auto picked = take_arrived<Real>(ctx, to, to.top_k);
-  const matrix<Real> returned{ctx.memory.take<Real>(to.most_sent * to.top_k), to.most_sent, to.top_k, to.top_k};
+  const matrix<Real> returned{ctx.memory.take<Real>(to.most_sent * to.top_k), to.most_sent, to.top_k,
+                              to.top_k};
   if (!ctx.measuring()) {
     pick(picked);
     detail::return_rows(ctx, to.of_samples, picked, returned);
     // Each choice went to one rank; the others say zero.
-    detail::collect_rows(ctx, nullptr, to.ranks, returned, static_cast<const choice<Real>*>(nullptr), matrix<const Real>{}, d_gate);
+    detail::collect_rows(ctx, nullptr, to.ranks, returned, static_cast<const choice<Real>*>(nullptr),
+                         matrix<const Real>{}, d_gate);
   }
   release(ctx, mark);
 }

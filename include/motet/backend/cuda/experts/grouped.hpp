@@ -5,15 +5,17 @@
 #include <motet/backend/cuda/products/linear.hpp>
 #include <motet/nn/core/routing.hpp>
 
-// Products of the experts. How many places each one has, only the GPU knows (by.starts lies there), so one kernel makes all of them: its blocks find
-// their expert, and those that no place is left for end at once. Places beyond the last expert's are not written.
+// Products of the experts. How many places each one has, only the GPU knows (by.starts lies there), so one
+// kernel makes all of them: its blocks find their expert, and those that no place is left for end at once.
+// Places beyond the last expert's are not written.
 
 namespace motet::cuda {
 namespace detail {
 
 // out = epilogue(x weight^T), or x weight, of each place with its expert's weights.
 template <class X, class W, class Y, class Epilogue>
-void multiply_grouped(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, bool transposed, matrix<Y> y, const Epilogue& epilogue) {
+void multiply_grouped(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, bool transposed,
+                      matrix<Y> y, const Epilogue& epilogue) {
   using x_number = std::remove_const_t<X>;
   using w_number = std::remove_const_t<W>;
   using compute = product_number<X, W, Y>;
@@ -31,13 +33,17 @@ void multiply_grouped(context& ctx, const grouping& by, matrix<X> x, matrix<W> w
         narrow_b{static_cast<const bf16*>(b.data), b.stride, transposed};
     if (fits_matrix_tiles(narrow_a, narrow_b, x.rows, y.width, x.width, y.data, y.stride, epilogue)) {
       if (transposed)
-        multiply_matrix_tiled<false, true>(ctx.stream(), rows, y.width, narrow_a, narrow_b, out * b.stride, y.data, y.stride, 0, epilogue);
-      else multiply_matrix_tiled<false, false>(ctx.stream(), rows, y.width, narrow_a, narrow_b, out * b.stride, y.data, y.stride, 0, epilogue);
+        multiply_matrix_tiled<false, true>(ctx.stream(), rows, y.width, narrow_a, narrow_b, out * b.stride,
+                                           y.data, y.stride, 0, epilogue);
+      else
+        multiply_matrix_tiled<false, false>(ctx.stream(), rows, y.width, narrow_a, narrow_b, out * b.stride,
+                                            y.data, y.stride, 0, epilogue);
       return;
     }
   }
   multiply_tiled(ctx.stream(), rows, y.width, gemm_operand<x_number>{x.data, x.stride, false},
-                 gemm_operand<w_number>{weight.data, weight.stride, transposed}, out * weight.stride, y.data, y.stride, 0, epilogue);
+                 gemm_operand<w_number>{weight.data, weight.stride, transposed}, out * weight.stride, y.data,
+                 y.stride, 0, epilogue);
 }
 
 }  // namespace detail
@@ -50,21 +56,24 @@ void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matri
 
 // pre = x weight^T; y = activation(that).
 template <class X, class W, class P, class Y>
-void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, activation kind, matrix<P> pre, matrix<Y> y) {
-  detail::multiply_grouped(
-      ctx, by, x, weight, true, y,
-      gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{.kind = kind, .pre = pre.data, .pre_stride = pre.stride});
+void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, activation kind,
+                            matrix<P> pre, matrix<Y> y) {
+  detail::multiply_grouped(ctx, by, x, weight, true, y,
+                           gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{
+                               .kind = kind, .pre = pre.data, .pre_stride = pre.stride});
 }
 
 // dx = dy weight
 template <class Dy, class W, class Dx>
-void grouped_linear_backward_input(context& ctx, const grouping& by, matrix<Dy> dy, matrix<W> weight, matrix<Dx> dx) {
+void grouped_linear_backward_input(context& ctx, const grouping& by, matrix<Dy> dy, matrix<W> weight,
+                                   matrix<Dx> dx) {
   detail::multiply_grouped(ctx, by, dy, weight, false, dx, gemm_epilogue<std::remove_const_t<W>>{});
 }
 
 // dweight += dy^T x for each key.
 template <class X, class Dy, class M>
-void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> x, matrix<Dy> dy, matrix<M> dweight) {
+void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> x, matrix<Dy> dy,
+                                    matrix<M> dweight) {
   using x_number = std::remove_const_t<X>;
   using dy_number = std::remove_const_t<Dy>;
   using compute = detail::product_number<X, Dy, M>;
@@ -78,13 +87,18 @@ void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> 
   const gemm_epilogue<M> add{.accumulate = true};
   const index step = dy.width * dweight.stride;
   if constexpr (std::is_same_v<compute, bf16>) {
-    const detail::library_operand a = detail::for_library<bf16>(ctx, left), b = detail::for_library<bf16>(ctx, right);
-    const gemm_operand<bf16> narrow_a{static_cast<const bf16*>(a.data), a.stride, true}, narrow_b{static_cast<const bf16*>(b.data), b.stride, false};
-    if (detail::fits_matrix_tiles(narrow_a, narrow_b, dy.width, x.width, 0, dweight.data, dweight.stride, add))
-      return detail::multiply_matrix_tiled<true, false>(ctx.stream(), rows, x.width, narrow_a, narrow_b, 0, dweight.data, dweight.stride, step, add);
+    const detail::library_operand a = detail::for_library<bf16>(ctx, left),
+                                  b = detail::for_library<bf16>(ctx, right);
+    const gemm_operand<bf16> narrow_a{static_cast<const bf16*>(a.data), a.stride, true},
+        narrow_b{static_cast<const bf16*>(b.data), b.stride, false};
+    if (detail::fits_matrix_tiles(narrow_a, narrow_b, dy.width, x.width, 0, dweight.data, dweight.stride,
+                                  add))
+      return detail::multiply_matrix_tiled<true, false>(ctx.stream(), rows, x.width, narrow_a, narrow_b, 0,
+                                                        dweight.data, dweight.stride, step, add);
   }
   detail::multiply_tiled(ctx.stream(), rows, x.width, gemm_operand<dy_number>{dy.data, dy.stride, true},
-                         gemm_operand<x_number>{x.data, x.stride, false}, 0, dweight.data, dweight.stride, step, add);
+                         gemm_operand<x_number>{x.data, x.stride, false}, 0, dweight.data, dweight.stride,
+                         step, add);
 }
 
 namespace detail {
@@ -124,18 +138,21 @@ struct gate_backward_kernel {
 
 }  // namespace detail
 
-// With h the hidden values of an expert and t their gradient before the gate: d_gate = h . t; h and t are then multiplied by the gate. So no output
-// of an expert is kept for the gradient of its gate.
+// With h the hidden values of an expert and t their gradient before the gate: d_gate = h . t; h and t are
+// then multiplied by the gate. So no output of an expert is kept for the gradient of its gate.
 template <class Real, class T>
-void gate_backward(context& ctx, const grouping& by, matrix<choice<Real>> chosen, matrix<T> h, matrix<T> t, Real* d_gate) {
+void gate_backward(context& ctx, const grouping& by, matrix<choice<Real>> chosen, matrix<T> h, matrix<T> t,
+                   Real* d_gate) {
   ctx.note("gate_backward", 4 * detail::elements_in(h), 2 * detail::bytes_in(h) + 2 * detail::bytes_in(t));
   if (ctx.measuring() || h.rows == 0) return;
   const auto run = [&]<bool Packed>() {
-    launch(ctx.stream(), {blocks_for(h.rows, 8), 256, 0},
-           detail::gate_backward_kernel<Real, T, Packed>{by.starts + by.keys, by.source, chosen.data, h.data, t.data, h.stride, t.stride, h.rows,
-                                                         h.width, d_gate});
+    launch(
+        ctx.stream(), {blocks_for(h.rows, 8), 256, 0},
+        detail::gate_backward_kernel<Real, T, Packed>{by.starts + by.keys, by.source, chosen.data, h.data,
+                                                      t.data, h.stride, t.stride, h.rows, h.width, d_gate});
   };
-  if (in_packs(h.data, h.width, h.stride) && in_packs(t.data, t.width, t.stride)) run.template operator()<true>();
+  if (in_packs(h.data, h.width, h.stride) && in_packs(t.data, t.width, t.stride))
+    run.template operator()<true>();
   else run.template operator()<false>();
 }
 

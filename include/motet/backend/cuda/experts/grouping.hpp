@@ -5,8 +5,9 @@
 #include <motet/backend/cuda/kernels/row_moves.hpp>
 #include <motet/nn/core/routing.hpp>
 
-// Choices sorted by what they go to, stably and with the GPU alone: the host never learns how many there are of each. It counts on as many places as there
-// is memory for (grouping::most); how many have a choice says starts[keys], on the GPU.
+// Choices sorted by what they go to, stably and with the GPU alone: the host never learns how many there are
+// of each. It counts on as many places as there is memory for (grouping::most); how many have a choice says
+// starts[keys], on the GPU.
 
 namespace motet::cuda::detail {
 
@@ -51,7 +52,8 @@ struct count_keys_kernel {
       if (const int key = keys.of(i); key >= 0) self.atomic_add(mine + key, 1);
   }
 };
-// Of each key, counts become how many there are in the tiles before; a warp has a key. The sums of all tiles go to `starts`.
+// Of each key, counts become how many there are in the tiles before; a warp has a key. The sums of all tiles
+// go to `starts`.
 struct sum_tiles_kernel {
   static constexpr int most_threads = 256, at_once = 8;
   index keys, tiles;
@@ -100,7 +102,8 @@ struct sum_keys_kernel {
     }
   }
 };
-// How many of the lanes before have the same key, and whether any after has; of keys that are none, nobody asks.
+// How many of the lanes before have the same key, and whether any after has; of keys that are none, nobody
+// asks.
 struct lane_rank {
   int before;
   bool last;
@@ -148,7 +151,8 @@ struct place_choices_kernel {
   }
 };
 
-// Sorts the choices of `chosen` that are kept and go to one of by.keys experts from `first` on. Takes scratch memory by the size of `by`, in a dry run too.
+// Sorts the choices of `chosen` that are kept and go to one of by.keys experts from `first` on. Takes scratch
+// memory by the size of `by`, in a dry run too.
 template <class Real>
 void sort_choices(context& ctx, matrix<const choice<Real>> chosen, index first, const grouping& by) {
   const scratch_scope scope(ctx);
@@ -172,11 +176,13 @@ void sort_choices(context& ctx, matrix<const choice<Real>> chosen, index first, 
 // Each place gets the row that its choice is of.
 template <class X, class Y>
 void spread_rows_to(context& ctx, const grouping& by, matrix<X> x, matrix<Y> y) {
-  map_rows(ctx, false, y.rows, by.source, static_cast<std::int32_t>(by.place.width), by.starts + by.keys, x, y);
+  map_rows(ctx, false, y.rows, by.source, static_cast<std::int32_t>(by.place.width), by.starts + by.keys, x,
+           y);
 }
 
-// y = residual (may be empty) + the sum of what lies at a row's places, in order, weighed with the gates of its choices where they are given. With no
-// places, row r has row j * y.rows + r of `from` for each of `top_k` numbers j.
+// y = residual (may be empty) + the sum of what lies at a row's places, in order, weighed with the gates of
+// its choices where they are given. With no places, row r has row j * y.rows + r of `from` for each of
+// `top_k` numbers j.
 template <int Each, class Real, class X, class R, class Y>
 struct collect_rows_kernel {
   static constexpr int most_threads = 256, at_once = 4;
@@ -192,7 +198,8 @@ struct collect_rows_kernel {
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     using number = motet::detail::arithmetic<X, R, Y, Real>;
     for (index r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift)
-      for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps; i += index{1} << walk.shift) {
+      for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps;
+           i += index{1} << walk.shift) {
         number sum[Each] = {};
         if (residual != nullptr) {
           R beside[Each];
@@ -209,7 +216,8 @@ struct collect_rows_kernel {
           for (int u = 0; u < at_once; ++u) {
             there[u] = j + u < top_k;
             if (!there[u]) continue;
-            const index at = places != nullptr ? static_cast<index>(places[r * top_k + j + u]) : (j + u) * walk.rows + r;
+            const index at =
+                places != nullptr ? static_cast<index>(places[r * top_k + j + u]) : (j + u) * walk.rows + r;
             there[u] = at >= 0;
             if (!there[u]) continue;
             scale[u] = gates != nullptr ? static_cast<number>(gates[r * top_k + j + u].gate) : number(1);
@@ -231,7 +239,8 @@ struct collect_rows_kernel {
 };
 
 template <class Real, class X, class R, class Y>
-void collect_rows(context& ctx, const std::int32_t* places, index top_k, matrix<X> from, const choice<Real>* gates, matrix<R> residual, matrix<Y> y) {
+void collect_rows(context& ctx, const std::int32_t* places, index top_k, matrix<X> from,
+                  const choice<Real>* gates, matrix<R> residual, matrix<Y> y) {
   if (y.rows == 0 || y.width == 0) return;
   using element = std::remove_const_t<X>;
   using beside = std::remove_const_t<R>;
@@ -239,8 +248,9 @@ void collect_rows(context& ctx, const std::int32_t* places, index top_k, matrix<
   const auto run = [&]<int Each>() {
     const row_walk walk(y.rows, y.width / Each);
     launch(ctx.stream(), walk.shape(),
-           collect_rows_kernel<Each, Real, element, beside, Y>{walk, static_cast<int>(top_k), places, gates, from.data, residual.data, y.data,
-                                                               from.stride, residual.stride, y.stride});
+           collect_rows_kernel<Each, Real, element, beside, Y>{walk, static_cast<int>(top_k), places, gates,
+                                                               from.data, residual.data, y.data, from.stride,
+                                                               residual.stride, y.stride});
   };
   if (in_pieces<each>(from.data, y.width, from.stride) && in_pieces<each>(y.data, y.width, y.stride) &&
       (!residual || in_pieces<each>(residual.data, y.width, residual.stride)))

@@ -10,8 +10,9 @@
 namespace motet::cuda {
 namespace detail {
 
-// A row of logits becomes probabilities, and its experts are chosen: the largest logits, in order, of equal ones the first. A warp has a row, which stays
-// in the cache between the walks over it; it is read from memory and written once.
+// A row of logits becomes probabilities, and its experts are chosen: the largest logits, in order, of equal
+// ones the first. A warp has a row, which stays in the cache between the walks over it; it is read from
+// memory and written once.
 template <class Real>
 struct route_rows_kernel {
   static constexpr int most_threads = 256;
@@ -21,7 +22,9 @@ struct route_rows_kernel {
   bool normalised;
 
   // Whether expert a with logit x comes before b with y. What is no number comes last.
-  MOTET_HOST_DEVICE static bool before(Real x, index a, Real y, index b) { return x > y || (x == y && a < b); }
+  MOTET_HOST_DEVICE static bool before(Real x, index a, Real y, index b) {
+    return x > y || (x == y && a < b);
+  }
   MOTET_HOST_DEVICE static Real least() { return static_cast<Real>(-HUGE_VAL); }
 
   template <class Thread>
@@ -67,7 +70,8 @@ struct route_rows_kernel {
   }
 };
 
-// How often each piece of each sample chose each expert. A block has a piece; counts are whole numbers, so their order does not matter.
+// How often each piece of each sample chose each expert. A block has a piece; counts are whole numbers, so
+// their order does not matter.
 template <class Real>
 struct count_choices_kernel {
   static constexpr int most_threads = 512;
@@ -83,7 +87,8 @@ struct count_choices_kernel {
     const index own = pieces.own();
     for (index p = which; p < pieces.all(); p += own)
       if (!is_own(p))
-        for (index e = self.thread(); e < experts; e += self.threads()) chose.row(sample)[p * experts + e] = 0;
+        for (index e = self.thread(); e < experts; e += self.threads())
+          chose.row(sample)[p * experts + e] = 0;
     Real* const out = chose.row(sample) + pieces.number(which) * experts;
     const interval rows = pieces.piece(sample, which);
     const auto k = static_cast<std::uint32_t>(chosen.width);
@@ -94,15 +99,22 @@ struct count_choices_kernel {
       self.barrier();
       for (index i = self.thread(); i < count; i += self.threads())
         self.atomic_add(
-            counts + chosen.row(rows.begin + static_cast<index>(static_cast<std::uint32_t>(i) / k))[static_cast<std::uint32_t>(i) % k].expert, 1);
+            counts + chosen
+                         .row(rows.begin + static_cast<index>(static_cast<std::uint32_t>(i) /
+                                                              k))[static_cast<std::uint32_t>(i) % k]
+                         .expert,
+            1);
       self.barrier();
       for (index e = self.thread(); e < experts; e += self.threads()) out[e] = static_cast<Real>(counts[e]);
     } else {
       for (index e = self.thread(); e < experts; e += self.threads()) out[e] = 0;
       self.barrier();
       for (index i = self.thread(); i < count; i += self.threads())
-        self.atomic_add(
-            out + chosen.row(rows.begin + static_cast<index>(static_cast<std::uint32_t>(i) / k))[static_cast<std::uint32_t>(i) % k].expert, Real(1));
+        self.atomic_add(out + chosen
+                                  .row(rows.begin + static_cast<index>(static_cast<std::uint32_t>(i) /
+                                                                       k))[static_cast<std::uint32_t>(i) % k]
+                                  .expert,
+                        Real(1));
     }
   }
   MOTET_HOST_DEVICE bool is_own(index piece) const {
@@ -112,7 +124,8 @@ struct count_choices_kernel {
   }
 };
 
-// What is known when all pieces are counted: fractions, and of each piece how many choices lie before it. A block has a sample.
+// What is known when all pieces are counted: fractions, and of each piece how many choices lie before it. A
+// block has a sample.
 template <class Real>
 struct fractions_kernel {
   static constexpr int most_threads = 256;
@@ -136,8 +149,8 @@ struct fractions_kernel {
   }
 };
 
-// Whether experts have room for their choices, in the order of rows. A block has a piece; each of its warps takes a stretch of the choices, after all
-// have counted theirs.
+// Whether experts have room for their choices, in the order of rows. A block has a piece; each of its warps
+// takes a stretch of the choices, after all have counted theirs.
 template <class Real>
 struct keep_choices_kernel {
   static constexpr int most_threads = 256;
@@ -160,14 +173,17 @@ struct keep_choices_kernel {
     const interval rows = pieces.piece(sample, which);
     const auto most = static_cast<Real>(room(pieces.rows(sample)));
     const Real* const before = chose.row(sample) + pieces.number(which) * experts;
-    int* const counts = table != nullptr ? table + self.block() * self.warps() * experts : self.template shared<int>(self.warps() * experts);
+    int* const counts = table != nullptr ? table + self.block() * self.warps() * experts
+                                         : self.template shared<int>(self.warps() * experts);
     for (index i = self.thread(); i < self.warps() * experts; i += self.threads()) counts[i] = 0;
     self.barrier();
     const auto k = static_cast<std::uint32_t>(top_k);
     const auto of = [&](index i) -> choice<Real>& {
-      return chosen.row(rows.begin + static_cast<index>(static_cast<std::uint32_t>(i) / k))[static_cast<std::uint32_t>(i) % k];
+      return chosen.row(rows.begin + static_cast<index>(static_cast<std::uint32_t>(i) /
+                                                        k))[static_cast<std::uint32_t>(i) % k];
     };
-    const index count = rows.size() * top_k, each = round_up((count + self.warps() - 1) / self.warps(), warp_size);
+    const index count = rows.size() * top_k,
+                each = round_up((count + self.warps() - 1) / self.warps(), warp_size);
     const index first = self.warp() * each, end = first + each < count ? first + each : count;
     int* const mine = counts + self.warp() * experts;
     for (index i = first + self.lane(); i < end; i += warp_size) self.atomic_add(mine + of(i).expert, 1);
@@ -229,7 +245,8 @@ struct routing_losses_kernel {
   }
 };
 
-// d_logits in the place of the probabilities. A warp has a row; it is read twice, the second time from the cache, and written once.
+// d_logits in the place of the probabilities. A warp has a row; it is read twice, the second time from the
+// cache, and written once.
 template <class Real>
 struct route_backward_kernel {
   static constexpr int most_threads = 256;
@@ -246,7 +263,8 @@ struct route_backward_kernel {
     for (index r = self.number() / warp_size; r < probability.rows; r += self.all() / warp_size) {
       const index sample = sample_of(pieces.seq, r), all = pieces.rows(sample);
       const double share = sample_share / static_cast<double>(all > 0 ? all : 1);
-      const Real of_balance = static_cast<Real>(balance * share * static_cast<double>(experts)), of_z = static_cast<Real>(2 * z * share);
+      const Real of_balance = static_cast<Real>(balance * share * static_cast<double>(experts)),
+                 of_z = static_cast<Real>(2 * z * share);
       Real* const row = probability.row(r);
       const Real* const even = fraction.row(sample);
       const choice<Real>* const of = chosen.row(r);
@@ -291,14 +309,17 @@ void router_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> w
   }
 }
 
-// From logits to probabilities, in their place, and to the experts of each row. Counts are kept as numbers of Real, which holds them exactly up to 2^24
-// rows of a sample.
+// From logits to probabilities, in their place, and to the experts of each row. Counts are kept as numbers of
+// Real, which holds them exactly up to 2^24 rows of a sample.
 template <class Real>
-void route_forward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> probability, matrix<Real> lse,
-                   matrix<choice<Real>> chosen, matrix<Real> fraction, matrix<Real> losses) {
-  ctx.note("route_forward", 8 * motet::detail::elements_in(probability), 2 * motet::detail::bytes_in(probability));
+void route_forward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> probability,
+                   matrix<Real> lse, matrix<choice<Real>> chosen, matrix<Real> fraction,
+                   matrix<Real> losses) {
+  ctx.note("route_forward", 8 * motet::detail::elements_in(probability),
+           2 * motet::detail::bytes_in(probability));
   const detail::sample_pieces pieces(ctx, seq);
-  const index mark = ctx.memory.mark(), experts = shape.experts, width = pieces.all() * experts, blocks = seq.samples * pieces.own();
+  const index mark = ctx.memory.mark(), experts = shape.experts, width = pieces.all() * experts,
+              blocks = seq.samples * pieces.own();
   const matrix<Real> chose{ctx.memory.take<Real>(seq.samples * width), seq.samples, width, width};
   // Of a block's memory all have 48 KB.
   constexpr index room = 12 * 1024;
@@ -308,14 +329,16 @@ void route_forward(context& ctx, const sequences& seq, const router_shape& shape
   const auto there = pieces.on(*ctx.on);
   const cudaStream_t stream = ctx.stream();
   const bool normalised = shape.gates == gate_kind::normalised;
-  launch(stream, {blocks_for(probability.rows, 8), 256, 0}, detail::route_rows_kernel<Real>{probability, lse, chosen, normalised});
+  launch(stream, {blocks_for(probability.rows, 8), 256, 0},
+         detail::route_rows_kernel<Real>{probability, lse, chosen, normalised});
   launch(stream, {blocks, 512, experts <= room ? round_up(experts * 4, 16) : 0},
          detail::count_choices_kernel<Real>{there, chosen, chose, experts, experts <= room});
   if (pieces.cut_up) ctx.shared->context.all_reduce_sum(chose.data, chose.rows * chose.width);
   launch(stream, {seq.samples, 256, 0}, detail::fractions_kernel<Real>{there, chose, fraction, shape.top_k});
   if (shape.capacity > 0)
-    launch(stream, {blocks, warps * warp_size, table == nullptr ? round_up(warps * experts * 4, 16) : 0},
-           detail::keep_choices_kernel<Real>{there, chosen, chose, experts, shape.top_k, shape.capacity, table});
+    launch(
+        stream, {blocks, warps * warp_size, table == nullptr ? round_up(warps * experts * 4, 16) : 0},
+        detail::keep_choices_kernel<Real>{there, chosen, chose, experts, shape.top_k, shape.capacity, table});
   launch(stream, {seq.samples, 512, block_scratch<Real>},
          detail::routing_losses_kernel<Real>{there, probability, lse, fraction, losses, shape.top_k});
   release(ctx, mark);
@@ -323,13 +346,16 @@ void route_forward(context& ctx, const sequences& seq, const router_shape& shape
 
 // d_logits in the place of the probabilities, from the gradients of the gates and of the two losses.
 template <class Real>
-void route_backward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> fraction, matrix<Real> lse,
-                    matrix<choice<Real>> chosen, matrix<Real> d_gate, matrix<Real> probability) {
-  ctx.note("route_backward", 8 * motet::detail::elements_in(probability), 2 * motet::detail::bytes_in(probability));
+void route_backward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> fraction,
+                    matrix<Real> lse, matrix<choice<Real>> chosen, matrix<Real> d_gate,
+                    matrix<Real> probability) {
+  ctx.note("route_backward", 8 * motet::detail::elements_in(probability),
+           2 * motet::detail::bytes_in(probability));
   if (ctx.measuring()) return;
   launch(ctx.stream(), {blocks_for(probability.rows, 8), 256, 0},
-         detail::route_backward_kernel<Real>{detail::sample_pieces(ctx, seq).on(*ctx.on), fraction, lse, chosen, d_gate, probability,
-                                             shape.gates == gate_kind::normalised, shape.balance, shape.z, ctx.sample_share});
+         detail::route_backward_kernel<Real>{
+             detail::sample_pieces(ctx, seq).on(*ctx.on), fraction, lse, chosen, d_gate, probability,
+             shape.gates == gate_kind::normalised, shape.balance, shape.z, ctx.sample_share});
 }
 
 }  // namespace motet::cuda

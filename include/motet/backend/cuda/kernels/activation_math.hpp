@@ -9,11 +9,12 @@
 
 namespace motet::cuda {
 
-// Activations of one number, float or double, for kernels. A kernel with the kind as a template argument compiles one of them only.
+// Activations of one number, float or double, for kernels. A kernel with the kind as a template argument
+// compiles one of them only.
 
 namespace detail {
-// 2^x for x <= 0, and 1 / x for x >= 1: one instruction of the special function unit each, wrong by 2 units in the last place at most. What would be
-// denormal is 0.
+// 2^x for x <= 0, and 1 / x for x >= 1: one instruction of the special function unit each, wrong by 2 units
+// in the last place at most. What would be denormal is 0.
 inline MOTET_HOST_DEVICE float exp2_of_negative(float x) {
 #if defined(__CUDA_ARCH__)
   float made;
@@ -44,15 +45,18 @@ MOTET_HOST_DEVICE T sigmoid(T x) {
   }
 }
 
-// The normal distribution at -|x|, which is all that GELU takes of it on either side of 0, and its density at x. Of floats, as Hastings (1955) did it: the
-// density times a polynomial of t = 1 / (1 + 0.35 |x|), here fitted to a relative error of 6e-7 for |x| up to 10. GELU is then off by 1e-7, or as much as
-// rounding x; below 0, where erf would cancel, by 6e-6 of itself. Of bf16 it is the truth rounded, wherever that is no denormal number.
+// The normal distribution at -|x|, which is all that GELU takes of it on either side of 0, and its density at
+// x. Of floats, as Hastings (1955) did it: the density times a polynomial of t = 1 / (1 + 0.35 |x|), here
+// fitted to a relative error of 6e-7 for |x| up to 10. GELU is then off by 1e-7, or as much as rounding x;
+// below 0, where erf would cancel, by 6e-6 of itself. Of bf16 it is the truth rounded, wherever that is no
+// denormal number.
 template <class T>
 struct normal_tail {
   T below, density;
   MOTET_HOST_DEVICE explicit normal_tail(T x) {
     if constexpr (std::is_same_v<T, float>) {
-      const float t = reciprocal_from_one(1.0f + 0.35f * std::fabs(x)), e = exp2_of_negative(x * x * -0.72134752044448170368f);
+      const float t = reciprocal_from_one(1.0f + 0.35f * std::fabs(x)),
+                  e = exp2_of_negative(x * x * -0.72134752044448170368f);
       below = t * e * polynomial(t);
       density = 0.39894228040143267794f * e;
     } else {
@@ -81,7 +85,8 @@ MOTET_HOST_DEVICE T activate(activation kind, T x) {
     // Below 0 it is x times the tail, above 0 what that leaves of x, so nothing cancels.
     case activation::gelu: return std::fmax(x, T(0)) - std::fabs(x) * detail::normal_tail<T>(x).below;
     // (1 + tanh u) / 2 is the sigmoid of 2 u.
-    case activation::gelu_tanh: return x * detail::sigmoid(T(2 * 0.79788456080286535588) * (x + T(0.044715) * x * x * x));
+    case activation::gelu_tanh:
+      return x * detail::sigmoid(T(2 * 0.79788456080286535588) * (x + T(0.044715) * x * x * x));
     case activation::quick_gelu: return x * detail::sigmoid(T(1.702) * x);
     case activation::relu: return x > T(0) ? x : T(0) * x;  // a NaN stays
     case activation::silu: return x * detail::sigmoid(x);
@@ -100,7 +105,8 @@ MOTET_HOST_DEVICE T derivative(activation kind, T x, T& value) {
       return x * tail.density + (x < T(0) ? tail.below : T(1) - tail.below);
     }
     case activation::gelu_tanh: {
-      const T square = x * x, s = detail::sigmoid(T(2 * 0.79788456080286535588) * (x + T(0.044715) * square * x));
+      const T square = x * x,
+              s = detail::sigmoid(T(2 * 0.79788456080286535588) * (x + T(0.044715) * square * x));
       value = x * s;
       return T(2 * 0.79788456080286535588) * x * s * (T(1) - s) * (T(1) + T(3 * 0.044715) * square) + s;
     }

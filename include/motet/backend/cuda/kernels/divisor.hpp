@@ -5,8 +5,8 @@
 
 namespace motet::cuda {
 
-// Division of numbers below 2^31 by one that the host knows: a product and a shift, where a GPU has no instruction to divide (Granlund and
-// Montgomery, PLDI'94).
+// Division of numbers below 2^31 by one that the host knows: a product and a shift, where a GPU has no
+// instruction to divide (Granlund and Montgomery, PLDI'94).
 class divisor {
  public:
   divisor() = default;

@@ -9,12 +9,15 @@
 // A walk over all runs of N neighbours of some rows. What is done with a run is an operation:
 //
 //   struct some_operation {
-//     template <int N> struct held { run<float, N> x; };                                       what was loaded
-//     template <int N> bool load(index row, index column, held<N>&) const;                     false: nothing to do here
+//     template <int N> struct held { run<float, N> x; };
+//         what was loaded
+//     template <int N> bool load(index row, index column, held<N>&) const;
+//         false: nothing to do here
 //     template <int N> void store(index row, index column, held<N>&) const;
 //   };
 //
-// A thread loads four runs before it stores the first, so that enough is under way; what it stores may lie where it loaded from.
+// A thread loads four runs before it stores the first, so that enough is under way; what it stores may lie
+// where it loaded from.
 
 namespace motet::cuda {
 namespace detail {
@@ -32,8 +35,9 @@ struct each_run {
     const auto total = static_cast<std::uint32_t>(rows) * runs.value();
     const auto threads = static_cast<std::uint32_t>(self.threads());
     const auto step = static_cast<std::uint32_t>(self.blocks()) * threads * at_once;
-    for (std::uint32_t at = static_cast<std::uint32_t>(self.block()) * threads * at_once + static_cast<std::uint32_t>(self.thread()); at < total;
-         at += step) {
+    for (std::uint32_t at = static_cast<std::uint32_t>(self.block()) * threads * at_once +
+                            static_cast<std::uint32_t>(self.thread());
+         at < total; at += step) {
       typename Operation::template held<N> kept[at_once];
       bool has[at_once];
       MOTET_UNROLLED
@@ -62,7 +66,8 @@ void launch_each_run(context& ctx, const Operation& operation, index rows, index
   const index runs = width / N, at_once = rows == 0 || runs == 0 ? 0 : most_runs / runs;
   for (index first = 0; first < rows && runs > 0; first += at_once) {
     const index count = rows - first < at_once ? rows - first : at_once;
-    launch(ctx.stream(), {blocks_for(count * runs, 256 * 4), 256, 0}, each_run<N, Operation>{operation, first, count, divisor(runs)});
+    launch(ctx.stream(), {blocks_for(count * runs, 256 * 4), 256, 0},
+           each_run<N, Operation>{operation, first, count, divisor(runs)});
   }
 }
 
@@ -138,8 +143,10 @@ void map_numbers(context& ctx, matrix<X> x, matrix<Y> y, const Operation& operat
   using element = std::remove_const_t<X>;
   constexpr int size = run_size<element, Y>;
   detail::join_rows(x, y);
-  using number = std::conditional_t<detail::keeps_type<Operation> && std::is_same_v<element, Y>, Y, motet::detail::arithmetic<X, Y>>;
-  for_each_run<size>(ctx, detail::mapped<number, element, Y, Operation>{x, y, operation}, y.rows, y.width, in_runs<size>(x) && in_runs<size>(y));
+  using number = std::conditional_t<detail::keeps_type<Operation> && std::is_same_v<element, Y>, Y,
+                                    motet::detail::arithmetic<X, Y>>;
+  for_each_run<size>(ctx, detail::mapped<number, element, Y, Operation>{x, y, operation}, y.rows, y.width,
+                     in_runs<size>(x) && in_runs<size>(y));
 }
 // y = operation(a, b)
 template <class A, class B, class Y, class Operation>
@@ -149,8 +156,8 @@ void map_numbers(context& ctx, matrix<A> a, matrix<B> b, matrix<Y> y, const Oper
   constexpr int size = run_size<left, right, Y>;
   detail::join_rows(a, b, y);
   using number = motet::detail::arithmetic<A, B, Y>;
-  for_each_run<size>(ctx, detail::mapped_pairs<number, left, right, Y, Operation>{a, b, y, operation}, y.rows, y.width,
-                     in_runs<size>(a) && in_runs<size>(b) && in_runs<size>(y));
+  for_each_run<size>(ctx, detail::mapped_pairs<number, left, right, Y, Operation>{a, b, y, operation}, y.rows,
+                     y.width, in_runs<size>(a) && in_runs<size>(b) && in_runs<size>(y));
 }
 
 }  // namespace motet::cuda

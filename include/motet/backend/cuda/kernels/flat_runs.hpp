@@ -6,11 +6,13 @@
 
 #include <vector>
 
-// Many runs of flat buffers as one launch works on them: in chunks of equal size, so that many small ones and a large one keep a GPU equally busy.
+// Many runs of flat buffers as one launch works on them: in chunks of equal size, so that many small ones and
+// a large one keep a GPU equally busy.
 
 namespace motet::cuda::detail {
 
-// What of a run may be moved in packs: all but the elements before the first multiple of 16 bytes, and those after the last; these are loose.
+// What of a run may be moved in packs: all but the elements before the first multiple of 16 bytes, and those
+// after the last; these are loose.
 struct flat_span {
   index count = 0, head = 0, packs = 0;
 };
@@ -25,7 +27,8 @@ flat_span span_of(index count, const T* data, const More*... more) {
   return {count, head, (count - head) / pack<T>::size};
 }
 
-// A chunk's packs, 16 KiB of each buffer, and its loose elements, which all go with the first chunk where there are packs.
+// A chunk's packs, 16 KiB of each buffer, and its loose elements, which all go with the first chunk where
+// there are packs.
 inline constexpr index packs_of_chunk = 1024;
 template <class T>
 struct flat_chunk {
@@ -38,12 +41,15 @@ struct flat_chunk {
   }
   // Where in its run.
   MOTET_HOST_DEVICE index place_of_pack(index p) const { return of.head + p * pack<T>::size; }
-  MOTET_HOST_DEVICE index place_of_loose(index e) const { return e < of.head ? e : e + of.packs * pack<T>::size; }
+  MOTET_HOST_DEVICE index place_of_loose(index e) const {
+    return e < of.head ? e : e + of.packs * pack<T>::size;
+  }
 
   static index count(const flat_span& span) {
     constexpr index most = packs_of_chunk * pack<T>::size;
     if (span.count == 0) return 0;
-    return span.packs > 0 ? (span.packs + packs_of_chunk - 1) / packs_of_chunk : (span.count + most - 1) / most;
+    return span.packs > 0 ? (span.packs + packs_of_chunk - 1) / packs_of_chunk
+                          : (span.count + most - 1) / most;
   }
 
  private:
@@ -53,8 +59,8 @@ struct flat_chunk {
   }
 };
 
-// Records of runs and the run of each chunk, where kernels read them. One record alone is an argument of the kernel. A record tells chunks() and
-// keeps first_chunk.
+// Records of runs and the run of each chunk, where kernels read them. One record alone is an argument of the
+// kernel. A record tells chunks() and keeps first_chunk.
 template <class Record>
 struct chunked_runs {
   const Record* records = nullptr;  // null: `one` is all
@@ -64,7 +70,9 @@ struct chunked_runs {
 
   chunked_runs() = default;
   explicit chunked_runs(const Record& alone) : chunks(alone.chunks()), one(alone) {}
-  MOTET_HOST_DEVICE const Record& record(index chunk) const { return records != nullptr ? records[run_of[chunk]] : one; }
+  MOTET_HOST_DEVICE const Record& record(index chunk) const {
+    return records != nullptr ? records[run_of[chunk]] : one;
+  }
 };
 
 // The same in the GPU's memory, written once. Four bytes for each chunk: nothing beside what a chunk moves.

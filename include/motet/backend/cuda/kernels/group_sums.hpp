@@ -7,8 +7,9 @@
 
 #include <algorithm>
 
-// Sums over groups of rows, column by column, in an order that depends on the shapes alone. In two stages: blocks sum chunks of the rows, 32 runs
-// wide; a second kernel sums what they found. Every input byte is read once, and what lies between the stages is small beside it.
+// Sums over groups of rows, column by column, in an order that depends on the shapes alone. In two stages:
+// blocks sum chunks of the rows, 32 runs wide; a second kernel sums what they found. Every input byte is read
+// once, and what lies between the stages is small beside it.
 
 namespace motet::cuda {
 namespace detail {
@@ -20,7 +21,8 @@ struct all_rows {
   MOTET_HOST_DEVICE index row(index, index item) const { return item; }  // or -1 where there is none
 };
 
-// What is summed: one number or several for each element. Loading is apart from adding, so that loads of several rows are under way together.
+// What is summed: one number or several for each element. Loading is apart from adding, so that loads of
+// several rows are under way together.
 template <class T, class X>
 struct plain_values {
   using number = T;
@@ -39,7 +41,8 @@ struct plain_values {
   }
 };
 
-// Where sums go: they are added to one row for each group, the second of two to another place, if there is one.
+// Where sums go: they are added to one row for each group, the second of two to another place, if there is
+// one.
 template <class M>
 struct add_sums {
   M *first, *second;
@@ -118,14 +121,16 @@ struct sum_of_chunks {
     T* const shared = self.template shared<T>(self.threads());
     const index strips = (width + warp_size - 1) / warp_size;
     for (index work = self.block(); work < groups * sums * strips; work += self.blocks()) {
-      const index column = work % strips * warp_size + self.lane(), which = work / strips % sums, group = work / strips / sums;
+      const index column = work % strips * warp_size + self.lane(), which = work / strips % sums,
+                  group = work / strips / sums;
       T total = 0;
       if (column < width) {
         const T* const from = pieces + (group * chunks * sums + which) * width + column;
         for (index c = self.warp(); c < chunks; c += at_once * self.warps()) {
           T found[at_once];
           MOTET_UNROLLED
-          for (int u = 0; u < at_once; ++u) found[u] = c + u * self.warps() < chunks ? from[(c + u * self.warps()) * sums * width] : T(0);
+          for (int u = 0; u < at_once; ++u)
+            found[u] = c + u * self.warps() < chunks ? from[(c + u * self.warps()) * sums * width] : T(0);
           total += (found[0] + found[1]) + (found[2] + found[3]);
         }
       }
@@ -140,40 +145,45 @@ struct sum_of_chunks {
   }
 };
 
-// Some waves of blocks on the largest GPU. It is a fixed number, so that sums are the same on every share of every GPU.
+// Some waves of blocks on the largest GPU. It is a fixed number, so that sums are the same on every share of
+// every GPU.
 inline constexpr index summing_blocks = 132 * 8;
 inline constexpr index rows_of_chunk = 64;
 // How many chunks the rows of each group are cut into.
 inline index chunks_of_sums(index strips, index groups, index longest) {
-  const index by_blocks = summing_blocks / (groups * strips), by_rows = (longest + rows_of_chunk - 1) / rows_of_chunk;
+  const index by_blocks = summing_blocks / (groups * strips),
+              by_rows = (longest + rows_of_chunk - 1) / rows_of_chunk;
   return std::max<index>(1, std::min(by_blocks, by_rows));
 }
 
 // What chunks came to, in the order of the chunks.
 template <class T, class Rows, class To>
-void add_chunks(context& ctx, const T* pieces, const Rows& rows, const To& to, index width, index chunks, index groups, int sums) {
+void add_chunks(context& ctx, const T* pieces, const Rows& rows, const To& to, index width, index chunks,
+                index groups, int sums) {
   const index strips = (width + warp_size - 1) / warp_size;
   launch(ctx.stream(), {blocks_for(groups * sums * strips, 1), 512, 512 * static_cast<index>(sizeof(T))},
          sum_of_chunks<T, Rows, To>{rows, to, pieces, width, chunks, groups, sums});
 }
 
 template <int N, class Values, class Rows, class To>
-void launch_sums(context& ctx, const Values& values, const Rows& rows, const To& to, typename Values::number* pieces, index width, index groups,
-                 index longest) {
+void launch_sums(context& ctx, const Values& values, const Rows& rows, const To& to,
+                 typename Values::number* pieces, index width, index groups, index longest) {
   using number = typename Values::number;
   const index strips = (width + warp_size * N - 1) / (warp_size * N);
   const index chunks = chunks_of_sums(strips, groups, longest);
-  launch(ctx.stream(), {blocks_for(groups * chunks * strips, 1), 256, 256 * N * static_cast<index>(sizeof(number))},
+  launch(ctx.stream(),
+         {blocks_for(groups * chunks * strips, 1), 256, 256 * N * static_cast<index>(sizeof(number))},
          sum_chunks<N, Values, Rows, To>{values, rows, to, pieces, width, strips, chunks, groups});
   if (chunks > 1) add_chunks<number>(ctx, pieces, rows, to, width, chunks, groups, Values::sums);
 }
 
 }  // namespace detail
 
-// The sums of `groups` groups of at most `longest` rows; `packed`: all that is read may be moved in runs of Size. Takes scratch. The caller notes what the
-// chunks read; what lies between the stages is noted here.
+// The sums of `groups` groups of at most `longest` rows; `packed`: all that is read may be moved in runs of
+// Size. Takes scratch. The caller notes what the chunks read; what lies between the stages is noted here.
 template <int Size, class Values, class Rows, class To>
-void sum_groups(context& ctx, const Values& values, const Rows& rows, const To& to, index width, index groups, index longest, bool packed) {
+void sum_groups(context& ctx, const Values& values, const Rows& rows, const To& to, index width, index groups,
+                index longest, bool packed) {
   const scratch_scope scope(ctx);
   // As much for every shape: shapes may differ from those of the dry run.
   using number = typename Values::number;
@@ -181,7 +191,10 @@ void sum_groups(context& ctx, const Values& values, const Rows& rows, const To& 
   const index across = warp_size * (packed ? Size : 1), strips = (width + across - 1) / across;
   const index chunks = width == 0 || groups == 0 ? 0 : detail::chunks_of_sums(strips, groups, longest);
   // A chunk's sums are written by one kernel and read by the other.
-  if (chunks > 1) ctx.note("sum_of_chunks", 0, 2 * static_cast<double>(groups * chunks * Values::sums * width) * motet::detail::bytes_of<number>);
+  if (chunks > 1)
+    ctx.note(
+        "sum_of_chunks", 0,
+        2 * static_cast<double>(groups * chunks * Values::sums * width) * motet::detail::bytes_of<number>);
   if (ctx.measuring() || width == 0 || groups == 0) return;
   if (packed) detail::launch_sums<Size>(ctx, values, rows, to, pieces, width, groups, longest);
   else detail::launch_sums<1>(ctx, values, rows, to, pieces, width, groups, longest);
@@ -192,8 +205,9 @@ template <class X, class M>
 void sum_columns(context& ctx, matrix<X> x, M* to) {
   using element = std::remove_const_t<X>;
   constexpr int size = run_size<element>;
-  sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<X, M>, element>{x}, detail::all_rows{x.rows},
-                   detail::add_sums<M>{to, nullptr, 0}, x.width, x.rows == 0 ? 0 : 1, x.rows, in_runs<size>(x));
+  sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<X, M>, element>{x},
+                   detail::all_rows{x.rows}, detail::add_sums<M>{to, nullptr, 0}, x.width,
+                   x.rows == 0 ? 0 : 1, x.rows, in_runs<size>(x));
 }
 
 }  // namespace motet::cuda

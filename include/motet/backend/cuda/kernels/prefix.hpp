@@ -19,7 +19,8 @@ MOTET_HOST_DEVICE T warp_prefix(Thread& self, T value) {
   return value;
 }
 
-// The sum of the values of the threads before this one; `total` is that of all. `scratch` is shared memory for 32 numbers, free after the next barrier.
+// The sum of the values of the threads before this one; `total` is that of all. `scratch` is shared memory
+// for 32 numbers, free after the next barrier.
 template <class Thread, class T>
 MOTET_HOST_DEVICE T block_prefix(Thread& self, T value, T& total, T* scratch) {
   const T here = warp_prefix(self, value);

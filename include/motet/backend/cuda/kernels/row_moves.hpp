@@ -4,8 +4,8 @@
 #include <motet/backend/amounts.hpp>
 #include <motet/backend/cuda/device/context.hpp>
 
-// Rows that are copied, converted or added on their way between ranks. What moves is memory's bandwidth: a row of n bytes is read once and written once, in
-// pieces of 16 bytes, which neighbouring threads take.
+// Rows that are copied, converted or added on their way between ranks. What moves is memory's bandwidth: a
+// row of n bytes is read once and written once, in pieces of 16 bytes, which neighbouring threads take.
 
 namespace motet::cuda::detail {
 
@@ -82,7 +82,8 @@ struct convert_rows_kernel {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift)
-      for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps; i += index{1} << walk.shift)
+      for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps;
+           i += index{1} << walk.shift)
         convert_each<Each>(x + r * x_stride + i * Each, y + r * y_stride + i * Each);
   }
 };
@@ -98,20 +99,23 @@ struct sum_rows_kernel {
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     using number = motet::detail::arithmetic<A, B, Y>;
     for (index r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift)
-      for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps; i += index{1} << walk.shift) {
+      for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps;
+           i += index{1} << walk.shift) {
         A left[Each];
         B right[Each];
         Y out[Each];
         load_each<Each>(a + r * a_stride + i * Each, left);
         load_each<Each>(b + r * b_stride + i * Each, right);
         MOTET_UNROLLED
-        for (int e = 0; e < Each; ++e) out[e] = static_cast<Y>(static_cast<number>(left[e]) + static_cast<number>(right[e]));
+        for (int e = 0; e < Each; ++e)
+          out[e] = static_cast<Y>(static_cast<number>(left[e]) + static_cast<number>(right[e]));
         store_each<Each>(y + r * y_stride + i * Each, out);
       }
   }
 };
 
-// Rows that change places: y.row(to) = x.row(r) with `scatters`, else y.row(r) = x.row(to), where to = places[r] / divisor, and negative ones mean none.
+// Rows that change places: y.row(to) = x.row(r) with `scatters`, else y.row(r) = x.row(to), where to =
+// places[r] / divisor, and negative ones mean none.
 template <int Each, class X, class Y>
 struct map_rows_kernel {
   static constexpr int most_threads = 256;
@@ -132,7 +136,8 @@ struct map_rows_kernel {
       const index to = static_cast<index>(divisor == 1 ? place : place / divisor);
       const X* const from = x + (scatters ? r : to) * x_stride;
       Y* const into = y + (scatters ? to : r) * y_stride;
-      for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps; i += index{1} << walk.shift)
+      for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps;
+           i += index{1} << walk.shift)
         convert_each<Each>(from + i * Each, into + i * Each);
     }
   }
@@ -148,14 +153,18 @@ bool in_pieces(const T* data, index width, index stride) {
 template <class X, class Y>
 void convert_rows(context& ctx, matrix<X> x, matrix<Y> y) {
   using from = std::remove_const_t<X>;
-  if constexpr (std::is_integral_v<Y>) static_assert(std::is_same_v<from, Y>, "motet: whole numbers are moved as they are");
-  if (y.rows == 0 || y.width == 0 || (static_cast<const void*>(x.data) == y.data && std::is_same_v<from, Y>)) return;
+  if constexpr (std::is_integral_v<Y>)
+    static_assert(std::is_same_v<from, Y>, "motet: whole numbers are moved as they are");
+  if (y.rows == 0 || y.width == 0 || (static_cast<const void*>(x.data) == y.data && std::is_same_v<from, Y>))
+    return;
   constexpr int each = pack_of<from, Y>();
   const auto run = [&]<int Each>() {
     const row_walk walk(y.rows, y.width / Each);
-    launch(ctx.stream(), walk.shape(), convert_rows_kernel<Each, from, Y>{x.data, y.data, x.stride, y.stride, walk});
+    launch(ctx.stream(), walk.shape(),
+           convert_rows_kernel<Each, from, Y>{x.data, y.data, x.stride, y.stride, walk});
   };
-  if (in_pieces<each>(x.data, y.width, x.stride) && in_pieces<each>(y.data, y.width, y.stride)) run.template operator()<each>();
+  if (in_pieces<each>(x.data, y.width, x.stride) && in_pieces<each>(y.data, y.width, y.stride))
+    run.template operator()<each>();
   else run.template operator()<1>();
 }
 
@@ -168,25 +177,31 @@ void sum_rows(context& ctx, matrix<A> a, matrix<B> b, matrix<Y> y) {
   constexpr int each = pack_of<left, right, Y>();
   const auto run = [&]<int Each>() {
     const row_walk walk(y.rows, y.width / Each);
-    launch(ctx.stream(), walk.shape(), sum_rows_kernel<Each, left, right, Y>{a.data, b.data, y.data, a.stride, b.stride, y.stride, walk});
+    launch(ctx.stream(), walk.shape(),
+           sum_rows_kernel<Each, left, right, Y>{a.data, b.data, y.data, a.stride, b.stride, y.stride, walk});
   };
-  if (in_pieces<each>(a.data, y.width, a.stride) && in_pieces<each>(b.data, y.width, b.stride) && in_pieces<each>(y.data, y.width, y.stride))
+  if (in_pieces<each>(a.data, y.width, a.stride) && in_pieces<each>(b.data, y.width, b.stride) &&
+      in_pieces<each>(y.data, y.width, y.stride))
     run.template operator()<each>();
   else run.template operator()<1>();
 }
 
-// Each of `rows` rows goes to its place, or comes from there; `count` is where the GPU finds how many there are, or none.
+// Each of `rows` rows goes to its place, or comes from there; `count` is where the GPU finds how many there
+// are, or none.
 template <class X, class Y>
-void map_rows(context& ctx, bool scatters, index rows, const std::int32_t* places, std::int32_t divisor, const index* count, matrix<X> x,
-              matrix<Y> y) {
+void map_rows(context& ctx, bool scatters, index rows, const std::int32_t* places, std::int32_t divisor,
+              const index* count, matrix<X> x, matrix<Y> y) {
   if (rows == 0 || y.width == 0) return;
   using from = std::remove_const_t<X>;
   constexpr int each = pack_of<from, Y>();
   const auto run = [&]<int Each>() {
     const row_walk walk(rows, y.width / Each);
-    launch(ctx.stream(), walk.shape(), map_rows_kernel<Each, from, Y>{x.data, y.data, x.stride, y.stride, walk, places, divisor, count, scatters});
+    launch(ctx.stream(), walk.shape(),
+           map_rows_kernel<Each, from, Y>{x.data, y.data, x.stride, y.stride, walk, places, divisor, count,
+                                          scatters});
   };
-  if (in_pieces<each>(x.data, y.width, x.stride) && in_pieces<each>(y.data, y.width, y.stride)) run.template operator()<each>();
+  if (in_pieces<each>(x.data, y.width, x.stride) && in_pieces<each>(y.data, y.width, y.stride))
+    run.template operator()<each>();
   else run.template operator()<1>();
 }
 

@@ -5,9 +5,9 @@
 #include <motet/backend/cuda/device/context.hpp>
 #include <motet/backend/cuda/kernels/runs.hpp>
 
-// Kernels that need all of a row before they write any of it. A warp has a row, or, where it is wide, a block; each thread has every so manieth run
-// of N neighbours, and keeps them in registers between the two, so that a row is read once. Rows wider than that are read again, from the cache at
-// best.
+// Kernels that need all of a row before they write any of it. A warp has a row, or, where it is wide, a
+// block; each thread has every so manieth run of N neighbours, and keeps them in registers between the two,
+// so that a row is read once. Rows wider than that are read again, from the cache at best.
 
 namespace motet::cuda {
 
@@ -26,7 +26,8 @@ struct row_part {
         if (column < width) work(k, column);
       }
     } else {
-      for (index column = static_cast<index>(me) * N; column < width; column += static_cast<index>(size) * N) work(0, column);
+      for (index column = static_cast<index>(me) * N; column < width; column += static_cast<index>(size) * N)
+        work(0, column);
     }
   }
 };
@@ -56,11 +57,13 @@ MOTET_HOST_DEVICE void for_rows(Thread& self, index rows, index width, Work&& wo
     for (index r = self.block(); r < rows; r += self.blocks()) work(r, part);
   } else {
     const row_part<N, Runs> part{self.lane(), warp_size, width};
-    for (index r = self.block() * self.warps() + self.warp(); r < rows; r += self.blocks() * self.warps()) work(r, part);
+    for (index r = self.block() * self.warps() + self.warp(); r < rows; r += self.blocks() * self.warps())
+      work(r, part);
   }
 }
 
-// Sums over all who have a part of the row, on each of them. `scratch`: shared, 32 numbers for each sum; not needed by a warp.
+// Sums over all who have a part of the row, on each of them. `scratch`: shared, 32 numbers for each sum; not
+// needed by a warp.
 template <bool Block, int Count, class Thread, class T>
 MOTET_HOST_DEVICE void row_sums(Thread& self, T (&values)[Count], T* scratch) {
   MOTET_UNROLLED
@@ -72,7 +75,8 @@ MOTET_HOST_DEVICE void row_sums(Thread& self, T (&values)[Count], T* scratch) {
       for (int s = 0; s < Count; ++s) scratch[s * warp_size + self.warp()] = values[s];
     self.barrier();
     MOTET_UNROLLED
-    for (int s = 0; s < Count; ++s) values[s] = warp_sum(self, self.lane() < self.warps() ? scratch[s * warp_size + self.lane()] : T(0));
+    for (int s = 0; s < Count; ++s)
+      values[s] = warp_sum(self, self.lane() < self.warps() ? scratch[s * warp_size + self.lane()] : T(0));
   }
 }
 
@@ -85,17 +89,22 @@ struct row_shape {
   grid over;
 };
 
-// Calls run(row_shape) with what suits rows of this width, where all may be moved in runs of Size, or not. Sums: how many numbers row_sums sums at
-// a time.
+// Calls run(row_shape) with what suits rows of this width, where all may be moved in runs of Size, or not.
+// Sums: how many numbers row_sums sums at a time.
 template <int Size, class T, class Run>
 void for_row_shape(index rows, index width, bool packed, int sums, Run&& run) {
   const index shared = sums * block_scratch<T>;
-  const auto block_of = [&](index each) { return static_cast<int>(std::min<index>(512, round_up((width + each - 1) / each, warp_size))); };
+  const auto block_of = [&](index each) {
+    return static_cast<int>(std::min<index>(512, round_up((width + each - 1) / each, warp_size)));
+  };
   if (rows == 0 || width == 0) return;
   // A float of 32 kept ones is one register; most rows of nets are no wider than 1024.
-  if (packed && width <= 16 * warp_size) return run(row_shape<Size, 16 / Size, false>{{blocks_for(rows, 8), 256, 0}});
-  if (packed && width <= 32 * warp_size) return run(row_shape<Size, 32 / Size, false>{{blocks_for(rows, 8), 256, 0}});
-  if (packed && width <= 16 * 512) return run(row_shape<Size, 16 / Size, true>{{blocks_for(rows, 1), block_of(16), shared}});
+  if (packed && width <= 16 * warp_size)
+    return run(row_shape<Size, 16 / Size, false>{{blocks_for(rows, 8), 256, 0}});
+  if (packed && width <= 32 * warp_size)
+    return run(row_shape<Size, 32 / Size, false>{{blocks_for(rows, 8), 256, 0}});
+  if (packed && width <= 16 * 512)
+    return run(row_shape<Size, 16 / Size, true>{{blocks_for(rows, 1), block_of(16), shared}});
   if (packed) return run(row_shape<Size, 0, true>{{blocks_for(rows, 1), 512, shared}});
   run(row_shape<1, 0, true>{{blocks_for(rows, 1), std::min(256, block_of(1)), shared}});
 }

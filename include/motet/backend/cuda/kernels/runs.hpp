@@ -7,7 +7,8 @@
 
 #include <type_traits>
 
-// Neighbours in a row, as a thread moves them: N numbers of a type for arithmetic, whatever type they have in memory.
+// Neighbours in a row, as a thread moves them: N numbers of a type for arithmetic, whatever type they have in
+// memory.
 
 namespace motet::cuda {
 
@@ -16,7 +17,8 @@ struct run {
   T of[N];
 };
 
-// How long runs are when the narrowest of these types moves 16 bytes at a time; wider ones then move several times 16.
+// How long runs are when the narrowest of these types moves 16 bytes at a time; wider ones then move several
+// times 16.
 template <class... X>
 inline constexpr int run_size = [] {
   int least = 16;
@@ -80,7 +82,8 @@ MOTET_HOST_DEVICE void store_run(Y* at, const run<T, N>& values) {
 template <int N, class X>
 bool in_runs(const matrix<X>& x) {
   constexpr auto bytes = sizeof(X) * static_cast<std::size_t>(detail::piece_size<std::remove_const_t<X>, N>);
-  return x.data == nullptr || (reinterpret_cast<std::uintptr_t>(x.data) % bytes == 0 && x.width % N == 0 && x.stride % N == 0);
+  return x.data == nullptr ||
+         (reinterpret_cast<std::uintptr_t>(x.data) % bytes == 0 && x.width % N == 0 && x.stride % N == 0);
 }
 template <int N, class X>
 bool in_runs(const X* data, index count) {

@@ -9,7 +9,9 @@
 namespace motet::cuda::detail {
 
 // The samples with their offsets on the GPU.
-inline sequences samples_on_gpu(context& ctx, const sequences& seq) { return {seq.samples, seq.length, ctx.on->offsets(seq)}; }
+inline sequences samples_on_gpu(context& ctx, const sequences& seq) {
+  return {seq.samples, seq.length, ctx.on->offsets(seq)};
+}
 
 inline index longest_of(const sequences& seq) {
   if (seq.offsets == nullptr) return seq.length;
@@ -24,7 +26,8 @@ matrix<T> rows_of(const sequences& seq, matrix<T> x) {
   return x.data == nullptr ? x : x.slice(0, seq.rows());
 }
 
-// Counts as if all samples were as long as the longest: number = sample * longest + position. What ragged samples lack has no row.
+// Counts as if all samples were as long as the longest: number = sample * longest + position. What ragged
+// samples lack has no row.
 struct padded_rows {
   sequences seq;  // on the GPU
   divisor longest;
@@ -44,6 +47,8 @@ inline padded_rows pad(context& ctx, const sequences& seq, index skipped = 0) {
   return {samples_on_gpu(ctx, seq), divisor(std::max<index>(1, longest_of(seq) - skipped)), skipped};
 }
 // How many numbers that counts.
-inline index padded_count(const sequences& seq, index skipped = 0) { return seq.samples * std::max<index>(0, longest_of(seq) - skipped); }
+inline index padded_count(const sequences& seq, index skipped = 0) {
+  return seq.samples * std::max<index>(0, longest_of(seq) - skipped);
+}
 
 }  // namespace motet::cuda::detail

@@ -28,7 +28,9 @@ struct sort_plainly {
   void operator()(Thread& self) const {
     if (self.number() != 0) return;
     for (index i = 0; i < count; ++i) to.values[i] = static_cast<std::uint32_t>(i);
-    std::stable_sort(to.values, to.values + count, [&](std::uint32_t a, std::uint32_t b) { return (from.keys[a] & mask) < (from.keys[b] & mask); });
+    std::stable_sort(to.values, to.values + count, [&](std::uint32_t a, std::uint32_t b) {
+      return (from.keys[a] & mask) < (from.keys[b] & mask);
+    });
     for (index i = 0; i < count; ++i) {
       const std::uint32_t at = to.values[i];
       to.keys[i] = from.keys[at];
@@ -39,26 +41,32 @@ struct sort_plainly {
 }  // namespace detail
 #endif
 
-// Sorts `count` pairs by the lowest `bits` bits of their keys; equal keys keep their order. What `from` and `other` held is gone: the result is in
-// the one that is returned. Takes scratch; nothing waits for the GPU.
+// Sorts `count` pairs by the lowest `bits` bits of their keys; equal keys keep their order. What `from` and
+// `other` held is gone: the result is in the one that is returned. Takes scratch; nothing waits for the GPU.
 template <class Context>
 pairs sort_pairs(Context& ctx, const pairs& from, const pairs& other, index count, int bits) {
   const scratch_scope scope(ctx);
-  // The library asks the GPU how much it needs, which a dry run cannot. Of its sort for such keys we know: 1 KB for each tile of at least 256
-  // pairs, and some counters.
+  // The library asks the GPU how much it needs, which a dry run cannot. Of its sort for such keys we know: 1
+  // KB for each tile of at least 256 pairs, and some counters.
   std::size_t room = 4 * static_cast<std::size_t>(count) + (std::size_t{1} << 17);
   void* const work = ctx.scratch.template take<std::byte>(static_cast<index>(room));
   if (ctx.measuring() || count == 0 || bits == 0) return from;
 #if defined(__CUDACC__)
   cub::DoubleBuffer<std::uint32_t> keys(from.keys, other.keys), values(from.values, other.values);
   std::size_t wanted = 0;
-  check(cub::DeviceRadixSort::SortPairs(nullptr, wanted, keys, values, static_cast<int>(count), 0, bits, ctx.stream()), "cub::DeviceRadixSort");
-  if (wanted > room) fail(cuda_failed, "a sort wants " + std::to_string(wanted) + " bytes, has " + std::to_string(room));
-  check(cub::DeviceRadixSort::SortPairs(work, room, keys, values, static_cast<int>(count), 0, bits, ctx.stream()), "cub::DeviceRadixSort");
+  check(cub::DeviceRadixSort::SortPairs(nullptr, wanted, keys, values, static_cast<int>(count), 0, bits,
+                                        ctx.stream()),
+        "cub::DeviceRadixSort");
+  if (wanted > room)
+    fail(cuda_failed, "a sort wants " + std::to_string(wanted) + " bytes, has " + std::to_string(room));
+  check(cub::DeviceRadixSort::SortPairs(work, room, keys, values, static_cast<int>(count), 0, bits,
+                                        ctx.stream()),
+        "cub::DeviceRadixSort");
   return {keys.Current(), values.Current()};
 #else
   static_cast<void>(work);
-  launch(ctx.stream(), {1, warp_size, 0}, detail::sort_plainly{from, other, count, bits >= 32 ? 0xffffffffu : (std::uint32_t{1} << bits) - 1});
+  launch(ctx.stream(), {1, warp_size, 0},
+         detail::sort_plainly{from, other, count, bits >= 32 ? 0xffffffffu : (std::uint32_t{1} << bits) - 1});
   return other;
 #endif
 }

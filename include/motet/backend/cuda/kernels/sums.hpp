@@ -3,20 +3,21 @@
 
 #include <motet/backend/cuda/device/context.hpp>
 
-// Sums over all that an operation touches: each block adds up its part, in double, and one block the parts, in their order. Nothing is added by
-// atomics, so the same work gives the same bits.
+// Sums over all that an operation touches: each block adds up its part, in double, and one block the parts,
+// in their order. Nothing is added by atomics, so the same work gives the same bits.
 
 namespace motet::cuda::detail {
 
-// Room for a sum of each block. It lasts, so that sums over flat buffers need no plan; the next one begins when this one is done, as streams do.
+// Room for a sum of each block. It lasts, so that sums over flat buffers need no plan; the next one begins
+// when this one is done, as streams do.
 struct partial_sums {
   static constexpr index most = 1024;
   buffer<double> of{most};
   explicit partial_sums(engine&) {}
 };
 
-// Of what each block found, Count numbers, the sums, times a number: the first becomes a loss, the others are added to gradients of the loss's
-// numbers.
+// Of what each block found, Count numbers, the sums, times a number: the first becomes a loss, the others are
+// added to gradients of the loss's numbers.
 template <class M, int Count>
 struct settle_sums {
   static constexpr int most_threads = 1024;
@@ -41,7 +42,9 @@ struct settle_sums {
 };
 
 // Its work is small beside what found the parts, but it is a kernel.
-inline void note_settled(context& ctx) { ctx.note("settle_sums", 0, static_cast<double>(partial_sums::most) * static_cast<double>(sizeof(double))); }
+inline void note_settled(context& ctx) {
+  ctx.note("settle_sums", 0, static_cast<double>(partial_sums::most) * static_cast<double>(sizeof(double)));
+}
 template <int Count, class M>
 void settle(context& ctx, const settle_sums<M, Count>& sums) {
   int threads = warp_size;  // no more than there is work for

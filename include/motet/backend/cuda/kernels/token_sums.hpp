@@ -5,10 +5,11 @@
 #include <motet/backend/cuda/kernels/runs.hpp>
 #include <motet/backend/cuda/kernels/sort.hpp>
 
-// Rows of a gradient added to the rows of a table that their tokens name, always in the same order: the rows are sorted by token, so that those of
-// one token are neighbours. A warp sums 32 neighbours. Tokens that begin and end there it adds to the table; of one that goes on beyond, a second
-// kernel adds up the parts, however many there are (the token that ends each text may have thousands). How many tokens there are, only the GPU
-// knows.
+// Rows of a gradient added to the rows of a table that their tokens name, always in the same order: the rows
+// are sorted by token, so that those of one token are neighbours. A warp sums 32 neighbours. Tokens that
+// begin and end there it adds to the table; of one that goes on beyond, a second kernel adds up the parts,
+// however many there are (the token that ends each text may have thousands). How many tokens there are, only
+// the GPU knows.
 
 namespace motet::cuda::detail {
 
@@ -45,10 +46,12 @@ struct sum_tokens {
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const index chunks = (count + token_chunk - 1) / token_chunk;
     const auto none = static_cast<std::uint32_t>(dtable.rows);
-    for (index work = self.block() * self.warps() + self.warp(); work < chunks * strips; work += self.blocks() * self.warps()) {
+    for (index work = self.block() * self.warps() + self.warp(); work < chunks * strips;
+         work += self.blocks() * self.warps()) {
       const index chunk = work / strips, base = chunk * token_chunk, mine = base + self.lane();
       const index column = (work % strips * warp_size + self.lane()) * N;
-      const std::uint32_t key = mine < count ? sorted.keys[mine] : none, row = mine < count ? sorted.values[mine] : 0;
+      const std::uint32_t key = mine < count ? sorted.keys[mine] : none,
+                          row = mine < count ? sorted.values[mine] : 0;
       const std::uint32_t before = base > 0 ? sorted.keys[base - 1] : none,
                           after = base + token_chunk < count ? sorted.keys[base + token_chunk] : none;
       run<T, N> total{};
@@ -60,11 +63,13 @@ struct sum_tokens {
         for (int u = 0; u < at_once; ++u) {
           token[u] = self.shuffle(key, p + u);
           const std::uint32_t from = self.shuffle(row, p + u);
-          if (token[u] != none && column < dy.width) kept[u] = load_run<T, N>(dy.row(static_cast<index>(from)) + column);
+          if (token[u] != none && column < dy.width)
+            kept[u] = load_run<T, N>(dy.row(static_cast<index>(from)) + column);
         }
         MOTET_UNROLLED
         for (int u = 0; u < at_once; ++u) {
-          const std::uint32_t other = self.shuffle(key, (p + u + 1) % warp_size), next = p + u + 1 < warp_size ? other : after;
+          const std::uint32_t other = self.shuffle(key, (p + u + 1) % warp_size),
+                              next = p + u + 1 < warp_size ? other : after;
           if (token[u] == none || column >= dy.width) continue;
           MOTET_UNROLLED
           for (int i = 0; i < N; ++i) total.of[i] += kept[u].of[i];
@@ -77,7 +82,8 @@ struct sum_tokens {
             for (int i = 0; i < N; ++i) sum.of[i] += total.of[i];
             store_run(to, sum);
           } else {
-            store_run(parts + (chunk * token_parts + (began ? goes_on : began_before)) * dy.width + column, total);
+            store_run(parts + (chunk * token_parts + (began ? goes_on : began_before)) * dy.width + column,
+                      total);
           }
           total = {};
           began = true;
@@ -112,7 +118,8 @@ struct sum_token_parts {
         if (sorted.keys[middle] > token) high = middle;
         else low = middle + 1;
       }
-      const index pieces = (low - 1) / token_chunk - chunk + 1, column = (work % strips * warp_size + self.lane()) * N;
+      const index pieces = (low - 1) / token_chunk - chunk + 1,
+                  column = (work % strips * warp_size + self.lane()) * N;
       run<T, N> total{};
       if (column < width) {
         for (index c = self.warp(); c < pieces; c += at_once * self.warps()) {
@@ -120,11 +127,16 @@ struct sum_token_parts {
           MOTET_UNROLLED
           for (int u = 0; u < at_once; ++u) {
             const index at = c + u * self.warps();
-            kept[u] = at < pieces ? load_run<T, N>(parts + ((chunk + at) * token_parts + (at == 0 ? goes_on : began_before)) * width + column)
-                                  : run<T, N>{};
+            kept[u] =
+                at < pieces
+                    ? load_run<T, N>(
+                          parts + ((chunk + at) * token_parts + (at == 0 ? goes_on : began_before)) * width +
+                          column)
+                    : run<T, N>{};
           }
           MOTET_UNROLLED
-          for (int i = 0; i < N; ++i) total.of[i] += (kept[0].of[i] + kept[1].of[i]) + (kept[2].of[i] + kept[3].of[i]);
+          for (int i = 0; i < N; ++i)
+            total.of[i] += (kept[0].of[i] + kept[1].of[i]) + (kept[2].of[i] + kept[3].of[i]);
         }
       }
       self.barrier();
@@ -144,15 +156,17 @@ struct sum_token_parts {
 
 template <int N, class T, class Dy, class M>
 void launch_token_sums(context& ctx, const pairs& sorted, matrix<const Dy> dy, matrix<M> dtable, T* parts) {
-  const index count = dy.rows, chunks = (count + token_chunk - 1) / token_chunk, strips = (dy.width + warp_size * N - 1) / (warp_size * N);
-  launch(ctx.stream(), {blocks_for(chunks * strips, 8), 256, 0}, sum_tokens<N, T, Dy, M>{sorted, count, strips, dy, dtable, parts});
+  const index count = dy.rows, chunks = (count + token_chunk - 1) / token_chunk,
+              strips = (dy.width + warp_size * N - 1) / (warp_size * N);
+  launch(ctx.stream(), {blocks_for(chunks * strips, 8), 256, 0},
+         sum_tokens<N, T, Dy, M>{sorted, count, strips, dy, dtable, parts});
   if (chunks == 1) return;
   launch(ctx.stream(), {blocks_for((chunks - 1) * strips, 1), 256, 256 * N * static_cast<index>(sizeof(T))},
          sum_token_parts<N, T, M>{sorted, count, strips, dy.width, parts, dtable});
 }
 
-// dtable row (ids[r] - first) += dy row r, where there is such a row. Floor: dy is read once, rows of the table that are named are read and written
-// once.
+// dtable row (ids[r] - first) += dy row r, where there is such a row. Floor: dy is read once, rows of the
+// table that are named are read and written once.
 template <class X, class M>
 void add_by_token(context& ctx, const std::int32_t* ids, index first, matrix<X> dy, matrix<M> dtable) {
   using slope = std::remove_const_t<X>;
@@ -160,21 +174,26 @@ void add_by_token(context& ctx, const std::int32_t* ids, index first, matrix<X> 
   constexpr int size = run_size<slope, M>;
   const scratch_scope scope(ctx);
   const index count = dy.rows, chunks = (count + token_chunk - 1) / token_chunk;
-  const auto take = [&] { return pairs{ctx.scratch.take<std::uint32_t>(count), ctx.scratch.take<std::uint32_t>(count)}; };
+  const auto take = [&] {
+    return pairs{ctx.scratch.take<std::uint32_t>(count), ctx.scratch.take<std::uint32_t>(count)};
+  };
   const pairs plain = take(), other = take();
   number* const parts = ctx.scratch.take<number>(chunks * token_parts * dy.width);
   int bits = 0;
   while ((index{1} << bits) <= dtable.rows) ++bits;
   if (count > 0) {
-    const double pairs = static_cast<double>(count), edges = static_cast<double>((chunks - 1) * token_parts * dy.width);
+    const double pairs = static_cast<double>(count),
+                 edges = static_cast<double>((chunks - 1) * token_parts * dy.width);
     ctx.note("token_keys", 0, 3 * 4 * pairs);
     ctx.note("sort_pairs", 0, 2 * 2 * 8 * pairs);  // a pass for each eight bits
     if (chunks > 1) ctx.note("sum_token_parts", 0, 2 * edges * motet::detail::bytes_of<number>);
   }
-  if (!ctx.measuring() && count > 0) launch(ctx.stream(), {blocks_for(count, 256), 256, 0}, token_keys{ids, first, dtable.rows, count, plain});
+  if (!ctx.measuring() && count > 0)
+    launch(ctx.stream(), {blocks_for(count, 256), 256, 0}, token_keys{ids, first, dtable.rows, count, plain});
   const pairs sorted = sort_pairs(ctx, plain, other, count, bits);
   if (ctx.measuring() || count == 0 || dy.width == 0) return;
-  if (in_runs<size>(dy) && in_runs<size>(dtable)) launch_token_sums<size, number, slope>(ctx, sorted, dy, dtable, parts);
+  if (in_runs<size>(dy) && in_runs<size>(dtable))
+    launch_token_sums<size, number, slope>(ctx, sorted, dy, dtable, parts);
   else launch_token_sums<1, number, slope>(ctx, sorted, dy, dtable, parts);
 }
 

@@ -20,7 +20,8 @@ inline void move_bytes(context& ctx, const void* from, void* to, std::size_t byt
 template <class T>
 void copy(context& ctx, const T* from, T* to, index count) {
   ctx.note("copy", 0, 2 * static_cast<double>(count) * static_cast<double>(sizeof(T)));
-  if (!ctx.measuring() && from != to) detail::move_bytes(ctx, from, to, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToDevice);
+  if (!ctx.measuring() && from != to)
+    detail::move_bytes(ctx, from, to, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToDevice);
 }
 // to += from, both of the GPU.
 template <class T>
@@ -31,7 +32,8 @@ void accumulate(context& ctx, const T* from, T* to, index count) {
     // What is no whole run comes by itself.
     here = count - at < detail::most_runs ? count - at : detail::most_runs;
     if (here > run_size<T>) here -= here % run_size<T>;
-    map_numbers(ctx, matrix<const T>{to + at, 1, here, here}, matrix<const T>{from + at, 1, here, here}, matrix<T>{to + at, 1, here, here}, plus{});
+    map_numbers(ctx, matrix<const T>{to + at, 1, here, here}, matrix<const T>{from + at, 1, here, here},
+                matrix<T>{to + at, 1, here, here}, plus{});
   }
 }
 // The same of matrices, which have gaps.
@@ -39,14 +41,15 @@ template <class T>
 void copy(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
   if (ctx.measuring() || from.rows == 0 || from.width == 0) return;
   const auto bytes = [](index count) { return static_cast<std::size_t>(count) * sizeof(T); };
-  check(cudaMemcpy2DAsync(to.data, bytes(to.stride), from.data, bytes(from.stride), bytes(from.width), static_cast<std::size_t>(from.rows),
-                          cudaMemcpyDeviceToDevice, ctx.stream()),
+  check(cudaMemcpy2DAsync(to.data, bytes(to.stride), from.data, bytes(from.stride), bytes(from.width),
+                          static_cast<std::size_t>(from.rows), cudaMemcpyDeviceToDevice, ctx.stream()),
         "cudaMemcpy2DAsync");
 }
 // to += what an operation found.
 template <class Real = real>
 void add_number(context& ctx, const Real& found, double* to) {
-  if (!ctx.measuring() && found.at() != nullptr) launch(ctx.stream(), {1, warp_size, 0}, detail::add_number{to, found.at()});
+  if (!ctx.measuring() && found.at() != nullptr)
+    launch(ctx.stream(), {1, warp_size, 0}, detail::add_number{to, found.at()});
 }
 // From the host's memory, which may change afterwards; into it, where it is when this returns.
 template <class T>

@@ -19,7 +19,8 @@ namespace detail {
 // What is known of some classes of a row: the sum of the exponentials of the logits is e^peak * sum.
 template <class T>
 struct alignas(4 * sizeof(T)) class_sums {
-  T peak, sum, matched, total;  // matched: the logit of the target, zero where it is not among them; total: of all logits
+  // matched: the logit of the target, zero where it is not among them; total: of all logits
+  T peak, sum, matched, total;
 };
 
 // The rows of logits as blocks see them.
@@ -34,7 +35,8 @@ struct class_rows {
   index first;
   std::int32_t ignored;
 
-  // Several runs are under way before the first is used; a thread brings its sum to a higher peak once for all of them.
+  // Several runs are under way before the first is used; a thread brings its sum to a higher peak once for
+  // all of them.
   template <class Thread>
   MOTET_HOST_DEVICE class_sums<number> sums(Thread& self, index row, number* scratch) const {
     const L* const from = logits + row * stride;
@@ -85,9 +87,10 @@ struct find_class_sums {
   }
 };
 
-// A block for each row at a time: reads it for the sums, and once more, backwards, as the end is still in the L2 cache, for the gradients. The rows
-// that all blocks are at take less than that cache (two blocks a multiprocessor, 99 KB a row of 49408 classes in bf16: 26 of 50 MB), so memory moves
-// each logit once and each gradient once: the floor.
+// A block for each row at a time: reads it for the sums, and once more, backwards, as the end is still in the
+// L2 cache, for the gradients. The rows that all blocks are at take less than that cache (two blocks a
+// multiprocessor, 99 KB a row of 49408 classes in bf16: 26 of 50 MB), so memory moves each logit once and
+// each gradient once: the floor.
 template <class L, class D, int N, bool Cut>
 struct class_slopes {
   using number = motet::detail::arithmetic<L>;
@@ -117,7 +120,8 @@ struct class_slopes {
         if (self.thread() == 0) {  // doubles are slow
           // Differences first, as large logits may lie close together.
           const double peak = static_cast<double>(all.peak);
-          missed += std::log(static_cast<double>(all.sum)) + (1 - smoothing) * (peak - static_cast<double>(all.matched));
+          missed += std::log(static_cast<double>(all.sum)) +
+                    (1 - smoothing) * (peak - static_cast<double>(all.matched));
           // Without smoothing logits may be minus infinity.
           if (smoothing > 0) missed += smoothing * (peak - static_cast<double>(all.total) * per_class);
         }
@@ -130,20 +134,23 @@ struct class_slopes {
  private:
   MOTET_HOST_DEVICE static void join(class_sums<number>& a, const class_sums<number>& b) {
     const number peak = a.peak < b.peak ? b.peak : a.peak;
-    a = {peak, a.sum * std::exp(a.peak - peak) + b.sum * std::exp(b.peak - peak), a.matched + b.matched, a.total + b.total};
+    a = {peak, a.sum * std::exp(a.peak - peak) + b.sum * std::exp(b.peak - peak), a.matched + b.matched,
+         a.total + b.total};
   }
   template <class Thread>
   MOTET_HOST_DEVICE void write(Thread& self, index row, bool counts, const class_sums<number>& all) const {
     const L* const from = of.logits + row * of.stride;
     D* const to = slopes + row * slopes_stride;
     const index runs = of.width / N, target = of.targets[row] - of.first;
-    const number part = counts ? share / all.sum : number(0), even = share * number(smoothing * per_class), match = share * number(1 - smoothing);
+    const number part = counts ? share / all.sum : number(0), even = share * number(smoothing * per_class),
+                 match = share * number(1 - smoothing);
     for (index i = runs - 1 - self.thread(); i >= 0; i -= self.threads()) {
       run<number, N> x{};
       if (counts) {
         x = load_run<number, N>(from + i * N);
         MOTET_UNROLLED
-        for (int e = 0; e < N; ++e) x.of[e] = std::exp(x.of[e] - all.peak) * part - even - (i * N + e == target ? match : number(0));
+        for (int e = 0; e < N; ++e)
+          x.of[e] = std::exp(x.of[e] - all.peak) * part - even - (i * N + e == target ? match : number(0));
       }
       store_run(to + i * N, x);
     }
@@ -152,24 +159,29 @@ struct class_slopes {
 
 }  // namespace detail
 
-// Softmax cross-entropy: for each row the logarithm of the sum of the exponentials of its logits less the logit of its target; with smoothing less
-// that part of the mean of all logits instead. Times share, added over all rows that count. Writes the gradients, zeros for rows that do not count;
-// with dlogits none it only evaluates. A target that is no class has probability zero and no logit: only rows to be ignored may have one.
+// Softmax cross-entropy: for each row the logarithm of the sum of the exponentials of its logits less the
+// logit of its target; with smoothing less that part of the mean of all logits instead. Times share, added
+// over all rows that count. Writes the gradients, zeros for rows that do not count; with dlogits none it only
+// evaluates. A target that is no class has probability zero and no logit: only rows to be ignored may have
+// one.
 template <class L, class D>
-real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L> logits, const std::int32_t* targets, matrix<D> dlogits) {
+real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L> logits,
+                        const std::int32_t* targets, matrix<D> dlogits) {
   using X = std::remove_const_t<L>;
   using number = motet::detail::arithmetic<X>;
   const index rows = logits.rows, classes = shape.classes > 0 ? shape.classes : logits.width;
   const bool cut = classes > logits.width;
   if (cut && ctx.shared == nullptr)
-    fail(cut_but_alone, "logits have " + std::to_string(logits.width) + " of " + std::to_string(classes) + " classes");
+    fail(cut_but_alone,
+         "logits have " + std::to_string(logits.width) + " of " + std::to_string(classes) + " classes");
   ctx.note("cross_entropy_loss", (dlogits ? 7 : 4) * motet::detail::elements_in(logits),
            motet::detail::bytes_in(logits) + motet::detail::bytes_in(dlogits));
   const scratch_scope scope(ctx);
   const index blocks = blocks_for(rows, 1);
   const index members = cut ? ctx.shared->tensor.size() : 1;
   double* const parts = ctx.scratch.template take<double>(blocks);
-  auto* const sums = ctx.scratch.template take<detail::class_sums<number>>(cut ? members * rows : 0);  // (members, rows)
+  // (members, rows)
+  auto* const sums = ctx.scratch.template take<detail::class_sums<number>>(cut ? members * rows : 0);
   if (ctx.measuring() || rows == 0) return {};
   const real found = ctx.on->take_real();
   const auto start = [&](auto length) {
@@ -182,13 +194,17 @@ real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L
     if (cut) {
       auto* const mine = sums + ctx.shared->tensor.member() * rows;
       launch(ctx.stream(), spread, detail::find_class_sums<X, n>{of, mine});
-      const std::vector<index> bytes(static_cast<std::size_t>(members), rows * static_cast<index>(sizeof(*sums)));
-      ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(mine), reinterpret_cast<std::byte*>(sums), bytes);
+      const std::vector<index> bytes(static_cast<std::size_t>(members),
+                                     rows * static_cast<index>(sizeof(*sums)));
+      ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(mine),
+                                    reinterpret_cast<std::byte*>(sums), bytes);
       launch(ctx.stream(), spread,
-             detail::class_slopes<X, D, n, true>{of, sums, members, shape.smoothing, per_class, share, dlogits.data, dlogits.stride, parts});
+             detail::class_slopes<X, D, n, true>{of, sums, members, shape.smoothing, per_class, share,
+                                                 dlogits.data, dlogits.stride, parts});
     } else {
       launch(ctx.stream(), spread,
-             detail::class_slopes<X, D, n, false>{of, nullptr, 1, shape.smoothing, per_class, share, dlogits.data, dlogits.stride, parts});
+             detail::class_slopes<X, D, n, false>{of, nullptr, 1, shape.smoothing, per_class, share,
+                                                  dlogits.data, dlogits.stride, parts});
     }
   };
   constexpr int longest = run_size<X, D>;

@@ -9,7 +9,8 @@ namespace motet::cuda {
 
 namespace detail {
 
-// For each row, the sum of the exponentials of its logits as 2^peak * sum, and of each times (logit - peak): turn. Logits are binary.
+// For each row, the sum of the exponentials of its logits as 2^peak * sum, and of each times (logit - peak):
+// turn. Logits are binary.
 template <class S>
 struct softmax_numbers {
   S *peak = nullptr, *sum = nullptr, *turn = nullptr;
@@ -37,7 +38,8 @@ MOTET_HOST_DEVICE void add_softmax(S& peak, S& sum, S& turn, S peak2, S sum2, S 
   peak = top;
 }
 
-// Sums of the part of each row, and, if wanted, of each column, that half a tile has: of 32 logits. They need nothing but shuffles within a warp.
+// Sums of the part of each row, and, if wanted, of each column, that half a tile has: of 32 logits. They need
+// nothing but shuffles within a warp.
 template <class S, class M, bool Columns>
 struct pair_softmax {
   static constexpr int most_threads = pair_threads;
@@ -48,7 +50,8 @@ struct pair_softmax {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const index ti = of.tile_row(self.block()), tj = of.tile_column(self.block());
-    pair_sums<S> logits = pair_product<false, false>(self, of.rows, ti * pair_tile, of.columns, tj * pair_tile, of.rows.width);
+    pair_sums<S> logits =
+        pair_product<false, false>(self, of.rows, ti * pair_tile, of.columns, tj * pair_tile, of.rows.width);
     const pair_place at(self);
     const index i = ti * pair_tile + at.row, j = tj * pair_tile + at.column;
     const S scale = S(std::exp(static_cast<double>(*log_scale)) * log2_e<double>);
@@ -103,7 +106,8 @@ struct pair_softmax {
   }
 };
 
-// The sums of rows from those of their parts, in the order of parts; added to what is there, unless this is the first.
+// The sums of rows from those of their parts, in the order of parts; added to what is there, unless this is
+// the first.
 template <class S>
 struct merge_softmax {
   static constexpr int most_threads = 256, rows_each = 32, groups = most_threads / rows_each;
@@ -136,8 +140,9 @@ struct merge_softmax {
   }
 };
 
-// Once the sums of some rows are complete: what they add to the loss and to its gradient by the logarithm of the scale, and what the gradients of
-// rows need: the binary logarithm of the sum where it is told to others, else one over the sum in its place.
+// Once the sums of some rows are complete: what they add to the loss and to its gradient by the logarithm of
+// the scale, and what the gradients of rows need: the binary logarithm of the sum where it is told to others,
+// else one over the sum in its place.
 template <class S>
 struct complete_softmax {
   static constexpr int most_threads = 256;
@@ -153,7 +158,8 @@ struct complete_softmax {
     double missed = 0, turned = 0;
     for (index i = self.number(); i < rows; i += self.all()) {
       // Differences first: for a large scale each term alone is far larger than what is left.
-      const double sum = static_cast<double>(of.sum[i]), above = static_cast<double>(of.peak[i]) - static_cast<double>(matched[i]);
+      const double sum = static_cast<double>(of.sum[i]),
+                   above = static_cast<double>(of.peak[i]) - static_cast<double>(matched[i]);
       const double log = std::log2(sum);
       missed += above + log;
       turned += above + static_cast<double>(of.turn[i]) / sum;
@@ -168,19 +174,22 @@ struct complete_softmax {
   }
 };
 
-// The gradients by the products of a panel: softmax along the row plus softmax along the column, less two for a match, times the scale's part.
+// The gradients by the products of a panel: softmax along the row plus softmax along the column, less two for
+// a match, times the scale's part.
 template <class S, class M>
 struct info_nce_slopes {
   static constexpr int most_threads = pair_threads;
   pair_block<S> of;
   const M* log_scale;
   double part;
-  const S *row_peak, *row_factor, *column_peak, *column_factor;  // no factors: of sums whose logarithm the peak is
+  // no factors: of sums whose logarithm the peak is
+  const S *row_peak, *row_factor, *column_peak, *column_factor;
   pair_panel<S> panel;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const index ti = of.tile_row(self.block()), tj = of.tile_column(self.block());
-    pair_sums<S> sums = pair_product<false, false>(self, of.rows, ti * pair_tile, of.columns, tj * pair_tile, of.rows.width);
+    pair_sums<S> sums =
+        pair_product<false, false>(self, of.rows, ti * pair_tile, of.columns, tj * pair_tile, of.rows.width);
     const pair_place at(self);
     const index i = ti * pair_tile + at.row, j = tj * pair_tile + at.column;
     const double exact_scale = std::exp(static_cast<double>(*log_scale));
@@ -195,13 +204,15 @@ struct info_nce_slopes {
     MOTET_UNROLLED
     for (int r = 0; r < pair_rows_each; ++r) {
       const bool is_row = i + r < of.rows.count;
-      const S peak = is_row ? row_peak[i + r] : S(0), own = is_row && row_factor != nullptr ? row_factor[i + r] : S(1);
+      const S peak = is_row ? row_peak[i + r] : S(0),
+              own = is_row && row_factor != nullptr ? row_factor[i + r] : S(1);
       const index match = is_row ? of.match(i + r) : -1;
       MOTET_UNROLLED
       for (int c = 0; c < pair_columns_each; ++c) {
         const S logit = sums.of[r][c] * scale;
         const S weight = std::exp2(logit - peak) * own + std::exp2(logit - peaks[c]) * factors[c];
-        sums.of[r][c] = is_row && j + c < of.columns.count ? (j + c == match ? weight - 2 : weight) * factor : S(0);
+        sums.of[r][c] =
+            is_row && j + c < of.columns.count ? (j + c == match ? weight - 2 : weight) * factor : S(0);
       }
       panel.store(i + r, j, sums.of[r]);
     }
@@ -220,10 +231,12 @@ struct softmax_walk {
       : row_parts(ctx, least_of(pair_panel_rows, tiles_of(rows) * pair_tile), 2 * tiles_of(columns)),
         matched(ctx.scratch.template take<S>(rows)),
         missed(ctx.scratch.template take<double>(2 * most_blocks)) {
-    if (both) column_parts = {ctx, tiles_of(columns) * pair_tile, 2 * tiles_of(least_of(pair_panel_rows, rows))};
+    if (both)
+      column_parts = {ctx, tiles_of(columns) * pair_tile, 2 * tiles_of(least_of(pair_panel_rows, rows))};
   }
   template <bool Columns, class M>
-  void add(context& ctx, const pair_block<S>& whole, const M* log_scale, const softmax_numbers<S>& rows, const softmax_numbers<S>& columns) const {
+  void add(context& ctx, const pair_block<S>& whole, const M* log_scale, const softmax_numbers<S>& rows,
+           const softmax_numbers<S>& columns) const {
     for (index begin = 0; begin < whole.rows.count; begin += pair_panel_rows) {
       const pair_block<S> some = whole.panel(begin);
       launch(ctx.stream(), {some.blocks(), pair_threads, pair_room<S>},
@@ -233,39 +246,45 @@ struct softmax_walk {
       here.sum += begin;
       here.turn += begin;
       merge(ctx, {row_parts, 2 * tiles_of(some.columns.count), some.rows.count, here, false});
-      if (Columns) merge(ctx, {column_parts, 2 * tiles_of(some.rows.count), some.columns.count, columns, begin > 0});
+      if (Columns)
+        merge(ctx, {column_parts, 2 * tiles_of(some.rows.count), some.columns.count, columns, begin > 0});
     }
   }
   // Returns how many parts of the loss there are.
   index complete(context& ctx, const softmax_numbers<S>& of, index rows, S* told, bool again) const {
     const index blocks = blocks_for(rows, 256, most_blocks);
-    launch(ctx.stream(), {blocks, 256, block_scratch<double>}, complete_softmax<S>{of, matched, rows, told, missed, again});
+    launch(ctx.stream(), {blocks, 256, block_scratch<double>},
+           complete_softmax<S>{of, matched, rows, told, missed, again});
     return blocks;
   }
 
  private:
   static void merge(context& ctx, const merge_softmax<S>& kernel) {
     using of = merge_softmax<S>;
-    launch(ctx.stream(), {(kernel.rows + of::rows_each - 1) / of::rows_each, of::most_threads, 3 * of::most_threads * static_cast<index>(sizeof(S))},
+    launch(ctx.stream(),
+           {(kernel.rows + of::rows_each - 1) / of::rows_each, of::most_threads,
+            3 * of::most_threads * static_cast<index>(sizeof(S))},
            kernel);
   }
 };
 
 inline constexpr double ln_2 = 1 / log2_e<double>;
 
-// Kernel by kernel: a panel is a product for the sums, of which rows and columns are merged, and another for the slopes, which two more products take to
-// the gradients. Features are read for each product once.
+// Kernel by kernel: a panel is a product for the sums, of which rows and columns are merged, and another for
+// the slopes, which two more products take to the gradients. Features are read for each product once.
 template <class S>
 void note_info_nce(context& ctx, index samples, double width, bool differentiate) {
   const double bytes = static_cast<double>(sizeof(S)), all = static_cast<double>(samples);
   for (index begin = 0; begin < samples; begin += pair_panel_rows) {
-    const double some = static_cast<double>(least_of(pair_panel_rows, samples - begin)), flops = 2 * some * all * width;
+    const double some = static_cast<double>(least_of(pair_panel_rows, samples - begin)),
+                 flops = 2 * some * all * width;
     const double features = (some + all) * width * bytes, panel = some * all * bytes;
     ctx.note("info_nce_loss", flops, features, flops_of::products);
     for (const double sums : {some, all}) ctx.note("merge_softmax", 0, 3 * sums * bytes);
     if (!differentiate) continue;
     ctx.note("info_nce_slopes", flops, features + panel, flops_of::products);
-    for (const double sums : {some, all}) ctx.note("add_slopes", flops, panel + (some + all + sums) * width * bytes, flops_of::products);
+    for (const double sums : {some, all})
+      ctx.note("add_slopes", flops, panel + (some + all + sums) * width * bytes, flops_of::products);
   }
   if (samples == 0) return;
   for (int i = 0; i < 2; ++i) ctx.note("complete_softmax", 0, 3 * all * bytes);
@@ -274,13 +293,16 @@ void note_info_nce(context& ctx, index samples, double width, bool differentiate
 
 }  // namespace detail
 
-// Symmetric InfoNCE (CLIP): logits = exp(log_scale) a b^T over all pairs of rows, and the mean of the two cross-entropies, along rows and along
-// columns, whose targets are the diagonal; times share. Adds the gradients to da, db and dlog_scale; with da, db none it only evaluates. Each logit
-// is made once for the sums and once more for the gradients: 8 samples^2 width FLOPs, the floor. Memory is O(rows). Each row keeps its peak and the
-// sum of what is left, so that a large scale neither overflows nor costs precision.
+// Symmetric InfoNCE (CLIP): logits = exp(log_scale) a b^T over all pairs of rows, and the mean of the two
+// cross-entropies, along rows and along columns, whose targets are the diagonal; times share. Adds the
+// gradients to da, db and dlog_scale; with da, db none it only evaluates. Each logit is made once for the
+// sums and once more for the gradients: 8 samples^2 width FLOPs, the floor. Memory is O(rows). Each row keeps
+// its peak and the sum of what is left, so that a large scale neither overflows nor costs precision.
 template <class A, class B, class M>
-real info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale, double share, std::type_identity_t<matrix<std::remove_const_t<A>>> da,
-                   std::type_identity_t<matrix<std::remove_const_t<B>>> db, std::type_identity_t<M>* dlog_scale) {
+real info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale, double share,
+                   std::type_identity_t<matrix<std::remove_const_t<A>>> da,
+                   std::type_identity_t<matrix<std::remove_const_t<B>>> db,
+                   std::type_identity_t<M>* dlog_scale) {
   using S = std::remove_const_t<A>;
   static_assert(std::is_same_v<S, std::remove_const_t<B>> && std::is_floating_point_v<S>,
                 "motet: the features of a loss are both float or both double");
@@ -301,7 +323,8 @@ real info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale, d
     walk.complete(ctx, rows, samples, nullptr, false);
     const index parts = walk.complete(ctx, columns, samples, nullptr, true);
     found = ctx.on->take_real();
-    detail::settle(ctx, detail::settle_sums<M, 2>{walk.missed, parts, part * detail::ln_2, found.at(), {nullptr, dlog_scale}});
+    detail::settle(ctx, detail::settle_sums<M, 2>{
+                            walk.missed, parts, part * detail::ln_2, found.at(), {nullptr, dlog_scale}});
   }
   if (!da && !db) return found;
   ctx.scratch.release(mark);
@@ -310,7 +333,8 @@ real info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale, d
   for (index begin = 0; begin < samples; begin += detail::pair_panel_rows) {
     const auto some = all.panel(begin);
     launch(ctx.stream(), {some.blocks(), detail::pair_threads, detail::pair_room<S>},
-           detail::info_nce_slopes<S, M>{some, log_scale, part, rows.peak + begin, rows.sum + begin, columns.peak, columns.sum, panel});
+           detail::info_nce_slopes<S, M>{some, log_scale, part, rows.peak + begin, rows.sum + begin,
+                                         columns.peak, columns.sum, panel});
     detail::add_slopes(ctx, panel, some, da ? da.slice(begin, some.rows.count) : da, db);
   }
   return found;

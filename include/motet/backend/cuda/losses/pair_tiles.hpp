@@ -7,13 +7,14 @@
 #include <cmath>
 #include <type_traits>
 
-// For losses that compare every sample with every other: products of all pairs of rows, a tile for each block, in registers. What pairs become is
-// never stored for all of them at a time: it is made for a panel of pair_panel_rows rows, and two products take that into the gradients of the rows
-// and of the columns. Every number has one owner and one order of additions.
+// For losses that compare every sample with every other: products of all pairs of rows, a tile for each
+// block, in registers. What pairs become is never stored for all of them at a time: it is made for a panel of
+// pair_panel_rows rows, and two products take that into the gradients of the rows and of the columns. Every
+// number has one owner and one order of additions.
 //
-// A tile is 64 x 64 and takes its operands 16 deep through shared memory, two rooms in turn, so that what comes next is on its way while this is
-// used. Each of 128 threads has 8 x 4 sums: 32 multiply-adds for each three reads of 16 bytes, so arithmetic is the floor, 2 rows columns width of a
-// product.
+// A tile is 64 x 64 and takes its operands 16 deep through shared memory, two rooms in turn, so that what
+// comes next is on its way while this is used. Each of 128 threads has 8 x 4 sums: 32 multiply-adds for each
+// three reads of 16 bytes, so arithmetic is the floor, 2 rows columns width of a product.
 
 namespace motet::cuda::detail {
 
@@ -51,21 +52,29 @@ struct pair_rows {
     return found;
   }
   pair_rows slice(index first, index rows) const {
-    return {data + (list != nullptr ? 0 : first * stride), stride, list != nullptr ? list + first : nullptr, rows, width, packs};
+    return {data + (list != nullptr ? 0 : first * stride),
+            stride,
+            list != nullptr ? list + first : nullptr,
+            rows,
+            width,
+            packs};
   }
 };
 template <class T, class S = std::remove_const_t<T>>
 pair_rows<S> rows_in_order(const matrix<T>& x) {
-  return {x.data, x.stride, nullptr, x.rows, x.width, in_packs(static_cast<const S*>(x.data), x.width, x.stride)};
+  return {x.data, x.stride, nullptr,
+          x.rows, x.width,  in_packs(static_cast<const S*>(x.data), x.width, x.stride)};
 }
 
-// Tile sums are taken of two operands, each of which lies in one of two ways: across, with its rows along the tile and its columns deep, or along,
-// with its columns along the tile and its rows deep. This is what a thread carries of an operand to shared memory, where it lies along.
+// Tile sums are taken of two operands, each of which lies in one of two ways: across, with its rows along the
+// tile and its columns deep, or along, with its columns along the tile and its rows deep. This is what a
+// thread carries of an operand to shared memory, where it lies along.
 template <class S, bool Along>
 struct pair_slab {
   static constexpr int size = pack<S>::size, packs = pair_tile * pair_depth / pair_threads / size;
   static constexpr int line = (Along ? pair_tile : pair_depth) / size;  // packs of a row
-  static constexpr int stride = pair_tile + size;                       // in shared memory; stores across then hit different banks
+  // in shared memory; stores across then hit different banks
+  static constexpr int stride = pair_tile + size;
   static constexpr int room = pair_depth * stride;
   pack<S> held[packs];
 
@@ -90,8 +99,8 @@ struct pair_slab {
   }
 };
 
-// Where in the tile a thread's sums are. A warp has a quarter of it: in each row lanes that differ in the lowest three bits, in each column the
-// others.
+// Where in the tile a thread's sums are. A warp has a quarter of it: in each row lanes that differ in the
+// lowest three bits, in each column the others.
 struct pair_place {
   int row, column, row_half, column_half;
   template <class Thread>
@@ -117,10 +126,12 @@ struct pair_sums {
 };
 // Shared memory that a product takes.
 template <class S>
-inline constexpr index pair_room = 4 * static_cast<index>(pair_slab<S, false>::room) * static_cast<index>(sizeof(S));
+inline constexpr index pair_room =
+    4 * static_cast<index>(pair_slab<S, false>::room) * static_cast<index>(sizeof(S));
 
 template <bool AlongLeft, bool AlongRight, class S, class Thread>
-MOTET_HOST_DEVICE pair_sums<S> pair_product(Thread& self, const pair_rows<S>& left, index i, const pair_rows<S>& right, index j, index depth) {
+MOTET_HOST_DEVICE pair_sums<S> pair_product(Thread& self, const pair_rows<S>& left, index i,
+                                            const pair_rows<S>& right, index j, index depth) {
   using left_slab = pair_slab<S, AlongLeft>;
   using right_slab = pair_slab<S, AlongRight>;
   constexpr int size = pack<S>::size, stride = left_slab::stride, room = left_slab::room;
@@ -148,11 +159,13 @@ MOTET_HOST_DEVICE pair_sums<S> pair_product(Thread& self, const pair_rows<S>& le
       MOTET_UNROLLED
       for (int n = 0; n < pair_rows_each / size; ++n) x[n] = load_pack(now + d * stride + at.row + n * size);
       MOTET_UNROLLED
-      for (int n = 0; n < pair_columns_each / size; ++n) y[n] = load_pack(now + room + d * stride + at.column + n * size);
+      for (int n = 0; n < pair_columns_each / size; ++n)
+        y[n] = load_pack(now + room + d * stride + at.column + n * size);
       MOTET_UNROLLED
       for (int r = 0; r < pair_rows_each; ++r) {
         MOTET_UNROLLED
-        for (int c = 0; c < pair_columns_each; ++c) sums.of[r][c] += x[r / size].of[r % size] * y[c / size].of[c % size];
+        for (int c = 0; c < pair_columns_each; ++c)
+          sums.of[r][c] += x[r / size].of[r % size] * y[c / size].of[c % size];
       }
     }
     if (more) {
@@ -167,7 +180,8 @@ MOTET_HOST_DEVICE pair_sums<S> pair_product(Thread& self, const pair_rows<S>& le
   return sums;
 }
 
-// Some rows against all columns, and where a block's tile lies. Tiles that lie side by side in the order of blocks share their columns.
+// Some rows against all columns, and where a block's tile lies. Tiles that lie side by side in the order of
+// blocks share their columns.
 template <class S>
 struct pair_block {
   pair_rows<S> rows, columns;
@@ -178,10 +192,13 @@ struct pair_block {
   index blocks() const { return row_tiles() * tiles_of(columns.count); }
   MOTET_HOST_DEVICE index tile_row(index block) const { return block % row_tiles(); }
   MOTET_HOST_DEVICE index tile_column(index block) const { return block / row_tiles(); }
-  MOTET_HOST_DEVICE index match(index row) const { return (matches != nullptr ? matches[row] : first_row + row) - first_column; }
+  MOTET_HOST_DEVICE index match(index row) const {
+    return (matches != nullptr ? matches[row] : first_row + row) - first_column;
+  }
   pair_block panel(index begin) const {
     const index count = least_of(pair_panel_rows, rows.count - begin);
-    return {rows.slice(begin, count), columns, first_row + begin, first_column, matches != nullptr ? matches + begin : nullptr};
+    return {rows.slice(begin, count), columns, first_row + begin, first_column,
+            matches != nullptr ? matches + begin : nullptr};
   }
 };
 
@@ -248,14 +265,17 @@ struct add_pair_product {
 };
 
 template <bool AlongLeft, class S>
-void add_product(context& ctx, const pair_rows<S>& left, const pair_rows<S>& right, index depth, matrix<S> to) {
+void add_product(context& ctx, const pair_rows<S>& left, const pair_rows<S>& right, index depth,
+                 matrix<S> to) {
   launch(ctx.stream(), {tiles_of(to.rows) * tiles_of(to.width), pair_threads, pair_room<S>},
-         add_pair_product<S, AlongLeft>{left, right, depth, to.data, to.rows, to.width, to.stride, in_packs(to.data, to.width, to.stride)});
+         add_pair_product<S, AlongLeft>{left, right, depth, to.data, to.rows, to.width, to.stride,
+                                        in_packs(to.data, to.width, to.stride)});
 }
 
 // What a panel adds to the gradients of its rows and of all columns, each of which may be none.
 template <class S>
-void add_slopes(context& ctx, const pair_panel<S>& panel, const pair_block<S>& some, matrix<S> d_rows, matrix<S> d_columns) {
+void add_slopes(context& ctx, const pair_panel<S>& panel, const pair_block<S>& some, matrix<S> d_rows,
+                matrix<S> d_columns) {
   if (d_rows) add_product<false>(ctx, panel.rows(some.rows.count), some.columns, some.columns.count, d_rows);
   if (d_columns) add_product<true>(ctx, panel.rows(some.rows.count), some.rows, some.rows.count, d_columns);
 }

@@ -11,7 +11,8 @@ namespace motet::cuda {
 
 namespace detail {
 
-// Where a kernel notes draws that only the host can make: how many there were, and the places of those that found room.
+// Where a kernel notes draws that only the host can make: how many there were, and the places of those that
+// found room.
 struct doubtful_draws {
   static constexpr index most = 1023;
   unsigned long long count = 0;
@@ -26,7 +27,8 @@ class doubtful_room {
     // Seldom more than a few: the count and the first ones come at once.
     constexpr index first = 64 * sizeof(unsigned long long);
     const auto bring = [&](index from, index bytes) {
-      download(ctx, reinterpret_cast<const std::byte*>(there_.data()) + from, reinterpret_cast<std::byte*>(here_.data()) + from, bytes);
+      download(ctx, reinterpret_cast<const std::byte*>(there_.data()) + from,
+               reinterpret_cast<std::byte*>(here_.data()) + from, bytes);
     };
     bring(0, first);
     if (here_[0].count >= 64) bring(first, static_cast<index>(sizeof(doubtful_draws)) - first);
@@ -42,7 +44,8 @@ class doubtful_room {
 template <class T>
 struct normal_rows {
   random_stream draws;
-  index first, width, count;  // of the drawn tensor: the first element, its rows' width; all numbers that are made
+  // of the drawn tensor: the first element, its rows' width; all numbers that are made
+  index first, width, count;
   float scale;
   matrix<T> to;
   doubtful_draws* doubtful;
@@ -63,7 +66,8 @@ struct normal_rows {
 
  private:
   template <class Thread>
-  MOTET_HOST_DEVICE void put(Thread& self, index r, index element, index begin, index end, std::uint32_t a, std::uint32_t b) const {
+  MOTET_HOST_DEVICE void put(Thread& self, index r, index element, index begin, index end, std::uint32_t a,
+                             std::uint32_t b) const {
     if (element < begin || element >= end) return;
     const near_normal found = normal_near(a, b);
     const index at = r * to.width + element - begin;
@@ -76,22 +80,27 @@ struct normal_rows {
 
 // As draw_normals(), with room for `most` that are in doubt; of more the host makes all.
 template <class T>
-void draw_normals_noting(context& ctx, const random_stream& draws, index first, index width, float scale, matrix<T> to, index most) {
+void draw_normals_noting(context& ctx, const random_stream& draws, index first, index width, float scale,
+                         matrix<T> to, index most) {
   const index count = to.rows * to.width;
   if (ctx.measuring() || count <= 0) return;
   // What lies in one piece is cut into rows that keep all multiprocessors equally busy.
   constexpr index piece = 4096;
-  if (to.width == width && to.stride == width) to = {to.data, (count + piece - 1) / piece, piece, piece}, width = piece;
+  if (to.width == width && to.stride == width)
+    to = {to.data, (count + piece - 1) / piece, piece, piece}, width = piece;
   auto& room = ctx.on->part<doubtful_room>();
   check(cudaMemsetAsync(room.there(), 0, sizeof(unsigned long long), ctx.stream()), "cudaMemsetAsync");
-  launch(ctx.stream(), {blocks_for(to.rows, 1), 256, 0}, normal_rows<T>{draws, first, width, count, scale, to, room.there(), most});
+  launch(ctx.stream(), {blocks_for(to.rows, 1), 256, 0},
+         normal_rows<T>{draws, first, width, count, scale, to, room.there(), most});
   const doubtful_draws& found = room.read(ctx);
   const auto exact = [&](index r, index c) {
-    return static_cast<T>(static_cast<float>(draws.normal(static_cast<std::uint64_t>(first + r * width + c))) * scale);
+    return static_cast<T>(
+        static_cast<float>(draws.normal(static_cast<std::uint64_t>(first + r * width + c))) * scale);
   };
   if (const auto noted = static_cast<index>(found.count); noted <= most) {
     for (index i = 0; i < noted; ++i) {
-      const index r = static_cast<index>(found.at[i]) / to.width, c = static_cast<index>(found.at[i]) % to.width;
+      const index r = static_cast<index>(found.at[i]) / to.width,
+                  c = static_cast<index>(found.at[i]) % to.width;
       const T value = exact(r, c);
       upload(ctx, &value, to.row(r) + c, 1);
     }
@@ -107,10 +116,12 @@ void draw_normals_noting(context& ctx, const random_stream& draws, index first, 
 
 }  // namespace detail
 
-// to(r, c) = draws.normal(first + r * width + c) as a float, times scale: the same bits as on the CPU. The few draws of which the last bit is in doubt
-// are made by the host, which waits for that. Floor: `to` is written once; a draw takes some 80 instructions, 30 of them on doubles.
+// to(r, c) = draws.normal(first + r * width + c) as a float, times scale: the same bits as on the CPU. The
+// few draws of which the last bit is in doubt are made by the host, which waits for that. Floor: `to` is
+// written once; a draw takes some 80 instructions, 30 of them on doubles.
 template <class T>
-void draw_normals(context& ctx, const random_stream& draws, index first, index width, float scale, matrix<T> to) {
+void draw_normals(context& ctx, const random_stream& draws, index first, index width, float scale,
+                  matrix<T> to) {
   detail::draw_normals_noting(ctx, draws, first, width, scale, to, detail::doubtful_draws::most);
 }
 

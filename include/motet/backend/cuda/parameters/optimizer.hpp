@@ -11,11 +11,15 @@
 #include <cmath>
 #include <type_traits>
 
-// Flat buffers of parameters. All of these move each byte once, sixteen at a time, and are as quick as the memory. An element of fp32 costs
-//   sum_of_squares   4 bytes, read
-//   adamw           32 bytes: weight, gradient and two moments are read and written, the gradient as the zero that the next step begins with;
-//                   34 where products take weights in bf16, as their copy is written from registers
-// and zero 4 bytes, which a step does without. A list of runs is one launch, however many tensors there are.
+// Flat buffers of parameters. All of these move each byte once, sixteen at a time, and are as quick as the
+// memory. An element of fp32 costs
+//   sum_of_squares
+//       4 bytes, read
+//   adamw
+//       32 bytes: weight, gradient and two moments are read and written, the gradient as the zero that the
+//       next step begins with; 34 where products take weights in bf16, as their copy is written from
+//       registers and zero 4 bytes, which a step does without. A list of runs is one launch, however many
+//       tensors there are.
 
 namespace motet::cuda {
 
@@ -54,7 +58,8 @@ struct squares_of_chunks {
         for (int n = 0; n < at_once; ++n) add(x[n], sums);
       }
       for (; p < own.packs.end; p += all) add(load_pack(data + own.place_of_pack(p)), sums);
-      for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += all) sum += square(data[own.place_of_loose(e)]);
+      for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += all)
+        sum += square(data[own.place_of_loose(e)]);
     }
     MOTET_UNROLLED
     for (int k = 0; k < size; ++k) sum += sums[k];
@@ -72,7 +77,8 @@ struct squares_of_chunks {
 
 template <class T>
 void note_squares(context& ctx, index count) {
-  ctx.note("sum_of_squares", 2 * static_cast<double>(count), static_cast<double>(count) * motet::detail::bytes_of<T>);
+  ctx.note("sum_of_squares", 2 * static_cast<double>(count),
+           static_cast<double>(count) * motet::detail::bytes_of<T>);
   note_settled(ctx);
 }
 template <class T>
@@ -118,10 +124,16 @@ struct adamw_record {
 };
 template <class T>
 adamw_record<T> record_of(const adamw_run<T>& run, bf16* copy) {
-  if (run.only_clears) return {nullptr, run.gradient, nullptr, nullptr, nullptr, span_of(run.count, static_cast<const T*>(run.gradient)), 0, 0, 1};
+  if (run.only_clears)
+    return {nullptr, run.gradient,
+            nullptr, nullptr,
+            nullptr, span_of(run.count, static_cast<const T*>(run.gradient)),
+            0,       0,
+            1};
   auto span = span_of(run.count, static_cast<const T*>(run.weight), run.gradient, run.first, run.second);
   constexpr auto narrow = sizeof(bf16) * static_cast<std::size_t>(pack<T>::size);
-  if (copy != nullptr && reinterpret_cast<std::uintptr_t>(copy + span.head) % narrow != 0) span = {run.count, 0, 0};
+  if (copy != nullptr && reinterpret_cast<std::uintptr_t>(copy + span.head) % narrow != 0)
+    span = {run.count, 0, 0};
   return {run.weight, run.gradient, run.first, run.second, copy, span, 0, run.decays ? 1 : 0, 0};
 }
 
@@ -131,8 +143,11 @@ struct guarding_sums {
   double clip = 0;
   index there = 0;
   guarding_sums() = default;
-  guarding_sums(const real& of_loss, const real& of_squares, double most) : loss(of_loss.at()), squares(of_squares.at()), clip(most), there(1) {}
-  MOTET_HOST_DEVICE update_sums now() const { return {loss != nullptr ? *loss : 0, squares != nullptr ? *squares : 0, clip}; }
+  guarding_sums(const real& of_loss, const real& of_squares, double most)
+      : loss(of_loss.at()), squares(of_squares.at()), clip(most), there(1) {}
+  MOTET_HOST_DEVICE update_sums now() const {
+    return {loss != nullptr ? *loss : 0, squares != nullptr ? *squares : 0, clip};
+  }
 };
 
 template <class T, bool Clear>
@@ -163,8 +178,8 @@ struct adamw_chunks {
 
  private:
   template <class Thread>
-  MOTET_HOST_DEVICE static void turn(Thread& self, const flat_chunk<T>& own, const adamw_factors<T>& by, T* weight, T* gradient, T* first, T* second,
-                                     bf16* copy) {
+  MOTET_HOST_DEVICE static void turn(Thread& self, const flat_chunk<T>& own, const adamw_factors<T>& by,
+                                     T* weight, T* gradient, T* first, T* second, bf16* copy) {
     constexpr int size = pack<T>::size;
     for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads()) {
       const index at = own.place_of_pack(p);
@@ -195,14 +210,18 @@ struct adamw_chunks {
   }
   template <class Thread>
   MOTET_HOST_DEVICE static void clear(Thread& self, const flat_chunk<T>& own, T* gradient) {
-    for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads()) store_pack(gradient + own.place_of_pack(p), pack<T>{});
-    for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads()) gradient[own.place_of_loose(e)] = T(0);
+    for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads())
+      store_pack(gradient + own.place_of_pack(p), pack<T>{});
+    for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads())
+      gradient[own.place_of_loose(e)] = T(0);
   }
 };
 
 template <bool Clear, class T>
-void update(context& ctx, const chunked_runs<adamw_record<T>>& runs, const adamw_step& step, const guarding_sums& guard = {}) {
-  launch(ctx.stream(), {blocks_for(runs.chunks, 1), 256, 0}, adamw_chunks<T, Clear>{runs, guard, adamw_factors<T>(step)});
+void update(context& ctx, const chunked_runs<adamw_record<T>>& runs, const adamw_step& step,
+            const guarding_sums& guard = {}) {
+  launch(ctx.stream(), {blocks_for(runs.chunks, 1), 256, 0},
+         adamw_chunks<T, Clear>{runs, guard, adamw_factors<T>(step)});
 }
 
 template <class T>
@@ -226,7 +245,8 @@ void clamp(context& ctx, T* at, T most, const guarding_sums& guard) {
 
 template <class T>
 double bytes_of_update(index count, bool clear, bool copied) {
-  return ((clear ? 8 : 7) * motet::detail::bytes_of<T> + (copied ? motet::detail::bytes_of<bf16> : 0)) * static_cast<double>(count);
+  return ((clear ? 8 : 7) * motet::detail::bytes_of<T> + (copied ? motet::detail::bytes_of<bf16> : 0)) *
+         static_cast<double>(count);
 }
 
 }  // namespace detail
@@ -235,7 +255,9 @@ template <class T>
 void zero(context& ctx, T* data, index count) {
   ctx.note("zero", 0, static_cast<double>(count) * motet::detail::bytes_of<T>);
   if (ctx.measuring() || count == 0) return;
-  check(cudaMemsetAsync(static_cast<void*>(data), 0, static_cast<std::size_t>(count) * sizeof(T), ctx.stream()), "cudaMemsetAsync");
+  check(
+      cudaMemsetAsync(static_cast<void*>(data), 0, static_cast<std::size_t>(count) * sizeof(T), ctx.stream()),
+      "cudaMemsetAsync");
 }
 
 // In double, as a gradient has many small elements; the same bits in every run.
@@ -243,7 +265,8 @@ template <class T>
 real sum_of_squares(context& ctx, const T* data, index count) {
   detail::note_squares<T>(ctx, count);
   if (ctx.measuring()) return {};
-  return detail::squares_of(ctx, detail::chunked_runs<detail::squares_record<T>>({data, detail::span_of(count, data), 0}));
+  return detail::squares_of(
+      ctx, detail::chunked_runs<detail::squares_record<T>>({data, detail::span_of(count, data), 0}));
 }
 
 // Runs whose squares are added up together.
@@ -258,7 +281,8 @@ class flat_list {
   detail::chunked_runs<detail::squares_record<T>> runs(context& ctx) const {
     if (!made_ && !ctx.measuring()) {
       std::vector<detail::squares_record<T>> records;
-      for (const flat_run<T>& each : all_) records.push_back({each.data, detail::span_of(each.count, each.data), 0});
+      for (const flat_run<T>& each : all_)
+        records.push_back({each.data, detail::span_of(each.count, each.data), 0});
       table_.put(ctx, std::move(records));
       made_ = true;
     }
@@ -280,21 +304,25 @@ real sum_of_squares(context& ctx, const flat_list<T>& list) {
 
 using motet::adamw_step;
 
-// AdamW (Loshchilov and Hutter), with decoupled decay and epsilon outside the root. With `clear` the gradient is left zero for the next step. With
-// `copy` the new weights are written there, too, narrower: what matrix products read.
+// AdamW (Loshchilov and Hutter), with decoupled decay and epsilon outside the root. With `clear` the gradient
+// is left zero for the next step. With `copy` the new weights are written there, too, narrower: what matrix
+// products read.
 template <class T>
-void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const adamw_step& step, bool clear, bf16* copy = nullptr) {
-  ctx.note("adamw", 12 * static_cast<double>(count), detail::bytes_of_update<T>(count, clear, copy != nullptr));
+void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const adamw_step& step,
+           bool clear, bf16* copy = nullptr) {
+  ctx.note("adamw", 12 * static_cast<double>(count),
+           detail::bytes_of_update<T>(count, clear, copy != nullptr));
   if (ctx.measuring() || count == 0) return;
   auto& copies = ctx.on->part<weight_copies>();
   if (copy == nullptr || copy != copies.copy_of(weight)) copies.changed(weight, count);
-  const detail::chunked_runs<detail::adamw_record<T>> runs(detail::record_of<T>({weight, gradient, first, second, count, true, false}, copy));
+  const detail::chunked_runs<detail::adamw_record<T>> runs(
+      detail::record_of<T>({weight, gradient, first, second, count, true, false}, copy));
   if (clear) detail::update<true>(ctx, runs, step);
   else detail::update<false>(ctx, runs, step);
 }
 
-// What one update moves. Memory of the runs may be there only when the list is first used; where copies of weights are kept (weight_copies), the
-// update writes them as well.
+// What one update moves. Memory of the runs may be there only when the list is first used; where copies of
+// weights are kept (weight_copies), the update writes them as well.
 template <class T>
 class adamw_list {
  public:
@@ -312,7 +340,8 @@ class adamw_list {
       beside_.clear();
       for (const adamw_run<T>& each : all_) {
         bf16* copy = each.only_clears || each.count == 0 ? nullptr : copies.copy_of(each.weight);
-        const bool whole = copy != nullptr && copies.copy_of(each.weight + each.count - 1) == copy + each.count - 1;
+        const bool whole =
+            copy != nullptr && copies.copy_of(each.weight + each.count - 1) == copy + each.count - 1;
         if (copy != nullptr && !whole) beside_.push_back(each);
         records.push_back(detail::record_of(each, whole ? copy : nullptr));
       }
@@ -327,7 +356,8 @@ class adamw_list {
     for (const adamw_run<T>& each : all_) {
       const auto count = static_cast<double>(each.count);
       flops += each.only_clears ? 0 : 12 * count;
-      bytes += each.only_clears ? count * motet::detail::bytes_of<T> : detail::bytes_of_update<T>(each.count, true, each.copied);
+      bytes += each.only_clears ? count * motet::detail::bytes_of<T>
+                                : detail::bytes_of_update<T>(each.count, true, each.copied);
     }
     ctx.note("adamw", flops, bytes);
   }
@@ -344,10 +374,11 @@ void adamw(context& ctx, const adamw_list<T>& list, const adamw_step& step) {
   list.note(ctx);
   if (!ctx.measuring()) detail::update<true>(ctx, list.runs(ctx), step);
 }
-// Clips by these sums, which it reads itself: they may still be on their way. Where they do not allow it, weights, moments and gradients stay as they
-// are.
+// Clips by these sums, which it reads itself: they may still be on their way. Where they do not allow it,
+// weights, moments and gradients stay as they are.
 template <class T>
-void adamw(context& ctx, const adamw_list<T>& list, const adamw_step& step, const real& loss, const real& squares, double clip) {
+void adamw(context& ctx, const adamw_list<T>& list, const adamw_step& step, const real& loss,
+           const real& squares, double clip) {
   list.note(ctx);
   if (!ctx.measuring()) detail::update<true>(ctx, list.runs(ctx), step, {loss, squares, clip});
 }

@@ -9,13 +9,17 @@
 
 #include <map>
 
-// Products of linear layers in fp8, by choice (device::set_fp8): values and weights as e4m3, gradients as e5m2, each tensor with one scale, which is made
-// of its own largest magnitude just before it is rounded. Nothing is remembered from step to step: a run that is resumed goes on bit for bit, evaluation
-// leaves training as it was, and no number is too large for its scale. It costs one more pass over each operand than scales of steps before would.
+// Products of linear layers in fp8, by choice (device::set_fp8): values and weights as e4m3, gradients as
+// e5m2, each tensor with one scale, which is made of its own largest magnitude just before it is rounded.
+// Nothing is remembered from step to step: a run that is resumed goes on bit for bit, evaluation leaves
+// training as it was, and no number is too large for its scale. It costs one more pass over each operand than
+// scales of steps before would.
 //
-// The library multiplies e4m3 and e5m2 only where both operands run along the product in memory. So the pass that rounds writes the transposed numbers
-// where those are needed. Weights are rounded once a step, by refresh_weights(); copies of them lie in two more bytes for each. Operands lie in scratch
-// memory. Widths are multiples of 16; whatever does not fit, and whatever the library refuses, is multiplied in bf16, and taken_paths says why.
+// The library multiplies e4m3 and e5m2 only where both operands run along the product in memory. So the pass
+// that rounds writes the transposed numbers where those are needed. Weights are rounded once a step, by
+// refresh_weights(); copies of them lie in two more bytes for each. Operands lie in scratch memory. Widths
+// are multiples of 16; whatever does not fit, and whatever the library refuses, is multiplied in bf16, and
+// taken_paths says why.
 
 namespace motet::cuda {
 
@@ -53,7 +57,8 @@ struct fp8_source {
   index chunks() const { return ((rows + side - 1) / side) * across(); }
 };
 
-// The largest magnitude of each matrix. A block has a tile. The floor is rows * width * (bytes of T) over the copy bandwidth.
+// The largest magnitude of each matrix. A block has a tile. The floor is rows * width * (bytes of T) over the
+// copy bandwidth.
 template <class T>
 struct find_fp8_largest {
   static constexpr int most_threads = 256;
@@ -65,7 +70,8 @@ struct find_fp8_largest {
     float* const scratch = self.template shared<float>(warp_size);
     const fp8_source<T>& own = from.record(self.block());
     const T* const x = own.x;
-    const index stride = own.stride, rows = own.rows, width = own.width, number = self.block() - own.first_chunk, across = own.across();
+    const index stride = own.stride, rows = own.rows, width = own.width,
+                number = self.block() - own.first_chunk, across = own.across();
     const index row = number / across * side, column = number % across * side;
     float most = 0;
     for (int at = self.thread(); at < side * side / 8; at += self.threads()) {
@@ -84,16 +90,20 @@ struct find_fp8_largest {
   }
 };
 
-// Rounds matrices to fp8, as they lie and transposed, where wanted, so that the largest magnitude becomes the format's. A block has a tile. The floor is
-// rows * width * (bytes of T + 1 or 2) over the copy bandwidth: loads and stores are of 8 to 16 bytes, the transposed tile goes through shared memory.
+// Rounds matrices to fp8, as they lie and transposed, where wanted, so that the largest magnitude becomes the
+// format's. A block has a tile. The floor is rows * width * (bytes of T + 1 or 2) over the copy bandwidth:
+// loads and stores are of 8 to 16 bytes, the transposed tile goes through shared memory.
 template <class T, fp8_kind Kind>
 struct round_to_fp8 {
   static constexpr int most_threads = 256;
   static constexpr int side = fp8_source<T>::side;
   chunked_runs<fp8_source<T>> from;
 
-  // Where the transposed tile has (r, c): pieces of 16 rows change places, so that the columns that a warp writes at once lie in different banks.
-  MOTET_HOST_DEVICE static int place(int r, int c) { return c * side + ((r / 16) ^ (c / 8 % 4)) * 16 + r % 16; }
+  // Where the transposed tile has (r, c): pieces of 16 rows change places, so that the columns that a warp
+  // writes at once lie in different banks.
+  MOTET_HOST_DEVICE static int place(int r, int c) {
+    return c * side + ((r / 16) ^ (c / 8 % 4)) * 16 + r % 16;
+  }
   // What is not finite stays so, in all of the tensor: the step sees it and is refused.
   MOTET_HOST_DEVICE static float scale_for(float largest) {
     constexpr float limit = Kind == fp8_kind::e4m3 ? 448.0f : 57344.0f, most = 1e30f;
@@ -109,7 +119,8 @@ struct round_to_fp8 {
     const fp8_source<T>& own = from.record(self.block());
     const T* const x = own.x;
     std::uint8_t *const straight = own.straight, *const turned = own.turned;
-    const index stride = own.stride, rows = own.rows, width = own.width, turned_rows = own.turned_rows, number = self.block() - own.first_chunk;
+    const index stride = own.stride, rows = own.rows, width = own.width, turned_rows = own.turned_rows,
+                number = self.block() - own.first_chunk;
     const index across = own.across(), row = number / across * side, column = number % across * side;
     const float scale = scale_for(__builtin_bit_cast(float, own.scale->largest));
     if (number == 0 && self.thread() == 0) own.scale->inverse = 1 / scale;
@@ -132,7 +143,8 @@ struct round_to_fp8 {
         eight |= static_cast<std::uint64_t>(bits) << (8 * i);
         if (turned != nullptr) tile[place(r, c + i)] = bits;
       }
-      if (straight != nullptr) *reinterpret_cast<std::uint64_t*>(straight + (row + r) * width + column + c) = eight;
+      if (straight != nullptr)
+        *reinterpret_cast<std::uint64_t*>(straight + (row + r) * width + column + c) = eight;
     }
     if (turned == nullptr) return;
     self.barrier();
@@ -146,7 +158,8 @@ struct round_to_fp8 {
 
 // Makes the scales of these tensors, which lie side by side, and rounds them.
 template <class T>
-void round_tensors(cudaStream_t stream, fp8_kind kind, const chunked_runs<fp8_source<T>>& from, fp8_scale* scales, index count) {
+void round_tensors(cudaStream_t stream, fp8_kind kind, const chunked_runs<fp8_source<T>>& from,
+                   fp8_scale* scales, index count) {
   launch(stream, {blocks_for(count, 64), 64, 0}, clear_fp8_scales{scales, count});
   launch(stream, {from.chunks, 256, block_scratch<float>}, find_fp8_largest<T>{from});
   const grid shape{from.chunks, 256, 64 * 64};
@@ -154,19 +167,24 @@ void round_tensors(cudaStream_t stream, fp8_kind kind, const chunked_runs<fp8_so
   else launch(stream, shape, round_to_fp8<T, fp8_kind::e5m2>{from});
 }
 template <class T>
-void round_tensor(cudaStream_t stream, fp8_kind kind, matrix<const T> x, std::uint8_t* straight, std::uint8_t* turned, fp8_scale* scale) {
+void round_tensor(cudaStream_t stream, fp8_kind kind, matrix<const T> x, std::uint8_t* straight,
+                  std::uint8_t* turned, fp8_scale* scale) {
   round_tensors(stream, kind,
-                chunked_runs<fp8_source<T>>(fp8_source<T>{x.data, x.stride, x.rows, x.width, straight, turned, round_up(x.rows, 16), scale, 0}),
+                chunked_runs<fp8_source<T>>(fp8_source<T>{x.data, x.stride, x.rows, x.width, straight, turned,
+                                                          round_up(x.rows, 16), scale, 0}),
                 scale, 1);
 }
 
 // Why a product is not taken in fp8.
-inline constexpr const char* unfit = MOTET_CUBLASLT != 0 ? "widths are no multiples of 16" : "this program was built without cuBLASLt";
+inline constexpr const char* unfit =
+    MOTET_CUBLASLT != 0 ? "widths are no multiples of 16" : "this program was built without cuBLASLt";
 inline constexpr const char* odd_places = "rows do not lie at 16 bytes";
 inline constexpr const char* no_copy = "nobody keeps a copy of the weight";
 inline constexpr const char* other_shape = "another matrix lies where the weight does";
 inline constexpr const char* not_now = "its weight came for the first time while a graph was recorded";
-inline bool no_fp8(context& ctx, const char* why) { return does_without(ctx, "product", detour{why}.with(fp8_not_used)), false; }
+inline bool no_fp8(context& ctx, const char* why) {
+  return does_without(ctx, "product", detour{why}.with(fp8_not_used)), false;
+}
 
 }  // namespace detail
 
@@ -174,24 +192,29 @@ inline bool no_fp8(context& ctx, const char* why) { return does_without(ctx, "pr
 inline void require_fp8(int major, int minor) {
   if (!MOTET_CUBLASLT) fail(gpu_library_missing, "cuBLASLt, which multiplies fp8; without it take bf16");
   if (major * 10 + minor < 89)
-    fail(gpu_precision_refused, "fp8 on a chip of sm_" + std::to_string(major) + std::to_string(minor) + "; sm_89 and newer multiply it");
+    fail(gpu_precision_refused, "fp8 on a chip of sm_" + std::to_string(major) + std::to_string(minor) +
+                                    "; sm_89 and newer multiply it");
 }
 
-// Copies in fp8 of flat buffers of weights that weight_copies keeps too: a part of the engine. They follow the weights at each refresh_weights(). What
-// launches kernels is a template, so that a compiler without them reads this header.
+// Copies in fp8 of flat buffers of weights that weight_copies keeps too: a part of the engine. They follow
+// the weights at each refresh_weights(). What launches kernels is a template, so that a compiler without them
+// reads this header.
 class fp8_weights {
  public:
   explicit fp8_weights(engine& on) : on_(on) {}
 
   static constexpr index most = 4096;  // matrices of one buffer
   // What keep() takes of the GPU's memory.
-  static constexpr index bytes(index count) { return 2 * count + most * static_cast<index>(sizeof(detail::fp8_scale)); }
+  static constexpr index bytes(index count) {
+    return 2 * count + most * static_cast<index>(sizeof(detail::fp8_scale));
+  }
   // The weights [base, base + count) of the GPU's memory, until weight_copies drops them.
   template <class Context = context>
   void keep(const float* base, index count) {
     if (count == 0) return;
     if (!following_) {
-      on_.part<weight_copies>().follow({[this](Context& ctx) { refresh(ctx); }, [this](const float* gone, index) { kept_.erase(gone); }});
+      on_.part<weight_copies>().follow(
+          {[this](Context& ctx) { refresh(ctx); }, [this](const float* gone, index) { kept_.erase(gone); }});
       following_ = true;
     }
     on_.finish();
@@ -221,16 +244,17 @@ class fp8_weights {
     auto found = own.met.find(at);
     if (found == own.met.end()) {
       const auto next = own.met.lower_bound(at);
-      const bool meets = (next != own.met.end() && next->first < at + size) ||
-                         (next != own.met.begin() && std::prev(next)->first + std::prev(next)->second.size() > at);
+      const bool meets =
+          (next != own.met.end() && next->first < at + size) ||
+          (next != own.met.begin() && std::prev(next)->first + std::prev(next)->second.size() > at);
       const auto slot = static_cast<index>(own.met.size());
       if (meets || slot == most) return {.why = detail::other_shape};
       if (capturing(on_)) return {.why = detail::not_now};
       found = own.met.emplace(at, matrix_of{w.rows, w.width, slot}).first;
       own.listed = false;
       const auto source = own.source(base, *found);
-      detail::round_tensors(static_cast<Engine&>(on_).stream(), detail::fp8_kind::e4m3, detail::chunked_runs<detail::fp8_source<float>>(source),
-                            source.scale, 1);
+      detail::round_tensors(static_cast<Engine&>(on_).stream(), detail::fp8_kind::e4m3,
+                            detail::chunked_runs<detail::fp8_source<float>>(source), source.scale, 1);
     }
     if (found->second.rows != w.rows || found->second.width != w.width) return {.why = detail::other_shape};
     return {own.straight.data() + at, own.turned.data() + at, &own.scales.data()[found->second.slot].inverse};
@@ -247,7 +271,8 @@ class fp8_weights {
         own.list.put(ctx, std::move(sources));
         own.listed = true;
       }
-      detail::round_tensors(ctx.stream(), detail::fp8_kind::e4m3, own.list.runs(), own.scales.data(), static_cast<index>(own.met.size()));
+      detail::round_tensors(ctx.stream(), detail::fp8_kind::e4m3, own.list.runs(), own.scales.data(),
+                            static_cast<index>(own.met.size()));
     }
   }
 
@@ -265,7 +290,15 @@ class fp8_weights {
     bool listed = false;
     detail::fp8_source<float> source(const float* base, const std::pair<const index, matrix_of>& of) const {
       const auto& [at, w] = of;
-      return {base + at, w.width, w.rows, w.width, straight.data() + at, turned.data() + at, w.rows, scales.data() + w.slot, 0};
+      return {base + at,
+              w.width,
+              w.rows,
+              w.width,
+              straight.data() + at,
+              turned.data() + at,
+              w.rows,
+              scales.data() + w.slot,
+              0};
     }
   };
 
@@ -281,7 +314,8 @@ struct fp8_room {
   std::uint8_t* numbers = nullptr;
   fp8_scale* scale = nullptr;
 };
-// Whether a product of these widths is meant to be taken in fp8: so its operands have room in every run, the dry one too.
+// Whether a product of these widths is meant to be taken in fp8: so its operands have room in every run, the
+// dry one too.
 inline bool wants_fp8(const context& ctx, index one, index other) {
   return MOTET_CUBLASLT != 0 && ctx.fp8 && one > 0 && one % 16 == 0 && other > 0 && other % 16 == 0;
 }
@@ -295,15 +329,17 @@ fp8_room take_fp8_room(context& ctx, index rows, index width) {
 
 // y = epilogue(x weight^T), or x weight, in fp8. False: it cannot be now, and nothing of y was written.
 template <class X, class Y, class Epilogue>
-bool fp8_product(context& ctx, index rows, matrix<X> x, matrix<const float> weight, bool transposed, matrix<Y> y, const Epilogue& epilogue,
-                 const fp8_room& narrow, std::byte* room) {
+bool fp8_product(context& ctx, index rows, matrix<X> x, matrix<const float> weight, bool transposed,
+                 matrix<Y> y, const Epilogue& epilogue, const fp8_room& narrow, std::byte* room) {
   if (rows == 0 || !in_eights(x.data, x.width, x.stride)) return no_fp8(ctx, odd_places);
   const auto w = ctx.on->part<fp8_weights>().of(weight);
   if (w.why != nullptr) return no_fp8(ctx, w.why);
   // Forward, x is a value; backward it is the gradient of one.
-  round_tensor(ctx.stream(), transposed ? fp8_kind::e4m3 : fp8_kind::e5m2, matrix<const std::remove_const_t<X>>{x.data, rows, x.width, x.stride},
-               narrow.numbers, nullptr, narrow.scale);
-  const library_operand a{narrow.numbers, transposed ? dtype::f8_e4m3 : dtype::f8_e5m2, x.width, false, &narrow.scale->inverse};
+  round_tensor(ctx.stream(), transposed ? fp8_kind::e4m3 : fp8_kind::e5m2,
+               matrix<const std::remove_const_t<X>>{x.data, rows, x.width, x.stride}, narrow.numbers, nullptr,
+               narrow.scale);
+  const library_operand a{narrow.numbers, transposed ? dtype::f8_e4m3 : dtype::f8_e5m2, x.width, false,
+                          &narrow.scale->inverse};
   const library_operand b{transposed ? w.straight : w.turned, dtype::f8_e4m3, x.width, true, w.inverse};
   library_product by(ctx, rows, y.width, x.width, a, b);
   return by.into(y.data, y.stride, epilogue, room);
@@ -311,13 +347,18 @@ bool fp8_product(context& ctx, index rows, matrix<X> x, matrix<const float> weig
 
 // dweight += dy^T x in fp8; rows are filled up with zeros.
 template <class X, class Dy>
-bool fp8_weight_product(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<float> dweight, const fp8_room& of_x, const fp8_room& of_dy) {
-  if (!in_eights(x.data, x.width, x.stride) || !in_eights(dy.data, dy.width, dy.stride)) return no_fp8(ctx, odd_places);
+bool fp8_weight_product(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<float> dweight, const fp8_room& of_x,
+                        const fp8_room& of_dy) {
+  if (!in_eights(x.data, x.width, x.stride) || !in_eights(dy.data, dy.width, dy.stride))
+    return no_fp8(ctx, odd_places);
   const index rows = x.rows, padded = round_up(rows, 16);
-  round_tensor(ctx.stream(), fp8_kind::e4m3, matrix<const std::remove_const_t<X>>(x), nullptr, of_x.numbers, of_x.scale);
-  round_tensor(ctx.stream(), fp8_kind::e5m2, matrix<const std::remove_const_t<Dy>>{dy.data, rows, dy.width, dy.stride}, nullptr, of_dy.numbers,
-               of_dy.scale);
-  library_product by(ctx, dy.width, x.width, padded, {of_dy.numbers, dtype::f8_e5m2, padded, false, &of_dy.scale->inverse},
+  round_tensor(ctx.stream(), fp8_kind::e4m3, matrix<const std::remove_const_t<X>>(x), nullptr, of_x.numbers,
+               of_x.scale);
+  round_tensor(ctx.stream(), fp8_kind::e5m2,
+               matrix<const std::remove_const_t<Dy>>{dy.data, rows, dy.width, dy.stride}, nullptr,
+               of_dy.numbers, of_dy.scale);
+  library_product by(ctx, dy.width, x.width, padded,
+                     {of_dy.numbers, dtype::f8_e5m2, padded, false, &of_dy.scale->inverse},
                      {of_x.numbers, dtype::f8_e4m3, padded, true, &of_x.scale->inverse});
   return by.with_sums(dweight.data, dweight.stride, static_cast<float*>(nullptr), nullptr) > 0;
 }

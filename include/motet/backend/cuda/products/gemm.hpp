@@ -7,7 +7,8 @@
 
 namespace motet::cuda {
 
-// An operand as its memory lies, and what a product in bf16 needs where it is of floats: a copy that somebody keeps, or room for one.
+// An operand as its memory lies, and what a product in bf16 needs where it is of floats: a copy that somebody
+// keeps, or room for one.
 template <class T>
 struct gemm_source {
   matrix<const T> x;
@@ -31,9 +32,10 @@ constexpr index copy_stride(index width) { return round_up(width, 8); }
 // What a copy of an operand in bf16 moves.
 template <class T>
 void note_cast(context& ctx, const matrix<T>& x, index rows) {
-  each_conversion(rows, x.width, x.stride, copy_stride(x.width), [&](index down, index across, index, index, index) {
-    ctx.note("cast", 0, static_cast<double>(down * across) * (bytes_of<T> + bytes_of<bf16>));
-  });
+  each_conversion(rows, x.width, x.stride, copy_stride(x.width),
+                  [&](index down, index across, index, index, index) {
+                    ctx.note("cast", 0, static_cast<double>(down * across) * (bytes_of<T> + bytes_of<bf16>));
+                  });
 }
 
 // An operand in a type that the library multiplies.
@@ -54,10 +56,10 @@ library_operand for_library(context& ctx, const gemm_source<T>& from) {
     const index stride = copy_stride(from.x.width);
     convert(ctx.stream(), from.x.rows, from.x.width, from.x.data, from.x.stride, from.room, stride);
     if (from.padded > from.x.width)
-      check(
-          cudaMemset2DAsync(from.room + from.x.width, static_cast<std::size_t>(stride) * sizeof(bf16), 0,
-                            static_cast<std::size_t>(from.padded - from.x.width) * sizeof(bf16), static_cast<std::size_t>(from.x.rows), ctx.stream()),
-          "cudaMemset2DAsync");
+      check(cudaMemset2DAsync(from.room + from.x.width, static_cast<std::size_t>(stride) * sizeof(bf16), 0,
+                              static_cast<std::size_t>(from.padded - from.x.width) * sizeof(bf16),
+                              static_cast<std::size_t>(from.x.rows), ctx.stream()),
+            "cudaMemset2DAsync");
     return {from.room, dtype_of<L>, stride, from.transposed, nullptr};
   }
 }
@@ -87,13 +89,15 @@ struct add_found_sums {
   }
 };
 
-// One product by the library and, where it has no such epilogue, a second pass over what it wrote. False: it cannot, and out is as it was.
+// One product by the library and, where it has no such epilogue, a second pass over what it wrote. False: it
+// cannot, and out is as it was.
 class library_product {
  public:
   library_product(context& ctx, index m, index n, index k, const library_operand& a, const library_operand& b)
       : ctx_(ctx), small_(dtype_bytes(a.kind) == 1) {
     shape_.a = a.kind, shape_.b = b.kind, shape_.m = m, shape_.n = n, shape_.k = k;
-    shape_.a_transposed = a.transposed, shape_.b_transposed = b.transposed, shape_.a_stride = a.stride, shape_.b_stride = b.stride;
+    shape_.a_transposed = a.transposed, shape_.b_transposed = b.transposed, shape_.a_stride = a.stride,
+    shape_.b_stride = b.stride;
     shape_.tf32 = a.kind == dtype::f32 && ctx.on->part<product_settings>().tf32;
     with_.a = a.data, with_.b = b.data, with_.a_scale = a.scale, with_.b_scale = b.scale;
   }
@@ -109,7 +113,8 @@ class library_product {
   template <class Sum>
   int with_sums(float* out, index stride, Sum* sums, std::byte* room) {
     if (sums != nullptr && !small_ && attempt(fused::sums_of_a, out, stride, out, stride, room)) {
-      launch(ctx_.stream(), {blocks_for(shape_.m, 256), 256, 0}, add_found_sums<Sum>{reinterpret_cast<const float*>(room), sums, shape_.m});
+      launch(ctx_.stream(), {blocks_for(shape_.m, 256), 256, 0},
+             add_found_sums<Sum>{reinterpret_cast<const float*>(room), sums, shape_.m});
       return tell(true), 2;
     }
     second_ = sums != nullptr;
@@ -123,7 +128,9 @@ class library_product {
     if (!done) return false;
     if (second_ && why_.none()) why_ = {"the library has no epilogue for all of it"};
     else if (second_ && shape_.a == dtype::bf16) why_ = why_.with(product_off_library);
-    if (small_) took(ctx_, "product", second_ ? "cuBLASLt in fp8, then a kernel" : "cuBLASLt in fp8", second_ ? why_ : detour{});
+    if (small_)
+      took(ctx_, "product", second_ ? "cuBLASLt in fp8, then a kernel" : "cuBLASLt in fp8",
+           second_ ? why_ : detour{});
     else took(ctx_, "product", second_ ? "cuBLASLt, then a kernel" : "cuBLASLt", second_ ? why_ : detour{});
     return true;
   }
@@ -139,11 +146,12 @@ class library_product {
   }
 
   template <class D>
-  bool attempt(fused what, D* d, index stride, const std::type_identity_t<D>* c = nullptr, index c_stride = 0, const void* bias = nullptr,
-               void* aux = nullptr, index aux_stride = 0) {
+  bool attempt(fused what, D* d, index stride, const std::type_identity_t<D>* c = nullptr, index c_stride = 0,
+               const void* bias = nullptr, void* aux = nullptr, index aux_stride = 0) {
     product_shape shape = shape_;
     product_operands with = with_;
-    shape.d = dtype_of<D>, shape.d_stride = stride, shape.epilogue = what, shape.aux_stride = aux != nullptr ? aux_stride : 0;
+    shape.d = dtype_of<D>, shape.d_stride = stride, shape.epilogue = what,
+    shape.aux_stride = aux != nullptr ? aux_stride : 0;
     shape.added = c != nullptr, shape.c_stride = c != nullptr ? c_stride : 0;
     with.d = d, with.c = c, with.bias = const_cast<void*>(bias), with.aux = aux;
     auto& plans = ctx_.on->part<gemm_plans>();
@@ -160,7 +168,8 @@ class library_product {
   // Of fp8 operands the library adds a bias in bf16, whatever the output is.
   template <class D, class Sum>
   const void* bias(const Sum* from, std::byte* room) const {
-    return small_ ? bias_for_library<bf16>(ctx_, from, shape_.n, room) : bias_for_library<D>(ctx_, from, shape_.n, room);
+    return small_ ? bias_for_library<bf16>(ctx_, from, shape_.n, room)
+                  : bias_for_library<D>(ctx_, from, shape_.n, room);
   }
 
   // out = a b + bias + residual (+ out)
@@ -171,10 +180,12 @@ class library_product {
     index beside_stride = stride;
     bool residual_done = e.residual == nullptr;
     if constexpr (std::is_same_v<residual, Out>) {
-      if (!residual_done && beside == nullptr) beside = e.residual, beside_stride = e.residual_stride, residual_done = true;
+      if (!residual_done && beside == nullptr)
+        beside = e.residual, beside_stride = e.residual_stride, residual_done = true;
     }
     const void* const b = bias<Out>(e.bias, room);
-    const bool all = attempt(b != nullptr ? fused::bias : fused::nothing, out, stride, beside, beside_stride, b);
+    const bool all =
+        attempt(b != nullptr ? fused::bias : fused::nothing, out, stride, beside, beside_stride, b);
     if (!all && (b == nullptr || !attempt(fused::nothing, out, stride, beside, beside_stride))) return false;
     Epilogue rest = e;
     rest.accumulate = false;
@@ -194,14 +205,17 @@ class library_product {
       if (e.pre == nullptr) {
         if (attempt(b != nullptr ? fused::gelu_bias : fused::gelu, out, stride, nullptr, 0, b)) return true;
       } else if constexpr (std::is_same_v<pre, Out>) {
-        if (attempt(b != nullptr ? fused::gelu_aux_bias : fused::gelu_aux, out, stride, nullptr, 0, b, e.pre, e.pre_stride)) return true;
+        if (attempt(b != nullptr ? fused::gelu_aux_bias : fused::gelu_aux, out, stride, nullptr, 0, b, e.pre,
+                    e.pre_stride))
+          return true;
       }
     }
     if (plain && e.kind == activation::relu && e.pre == nullptr) {
       const void* const b = bias<Out>(e.bias, room);
       if (attempt(b != nullptr ? fused::relu_bias : fused::relu, out, stride, nullptr, 0, b)) return true;
     }
-    // The product goes where the values before the activation are kept, or to the output; a second pass applies the rest.
+    // The product goes where the values before the activation are kept, or to the output; a second pass
+    // applies the rest.
     Epilogue first{}, rest = e;
     first.bias = e.bias, rest.bias = nullptr, rest.pre = nullptr;
     if (e.pre != nullptr) {
@@ -221,9 +235,11 @@ class library_product {
     using sum_number = typename Epilogue::sum;
     if constexpr (std::is_same_v<pre, Out>) {
       const bool plain = e.residual == nullptr && !e.accumulate && e.bias == nullptr && !small_;
-      if (plain && e.kind == activation::gelu_tanh && attempt(fused::dgelu, out, stride, nullptr, 0, nullptr, e.pre, e.pre_stride)) {
+      if (plain && e.kind == activation::gelu_tanh &&
+          attempt(fused::dgelu, out, stride, nullptr, 0, nullptr, e.pre, e.pre_stride)) {
         if (e.replayed != nullptr)
-          then(e.pre, e.pre_stride, e.replayed, e.replayed_stride, gemm_epilogue<sum_number, pre, pre, epilogue_mode::forward>{.kind = e.kind});
+          then(e.pre, e.pre_stride, e.replayed, e.replayed_stride,
+               gemm_epilogue<sum_number, pre, pre, epilogue_mode::forward>{.kind = e.kind});
         return true;
       }
     }
@@ -242,9 +258,10 @@ class library_product {
 
 // In what the library multiplies operands of a product: void where it does not.
 template <class Compute, class A, class B>
-using library_number =
-    std::conditional_t<std::is_same_v<Compute, bf16>, bf16,
-                       std::conditional_t<std::is_same_v<Compute, float> && std::is_same_v<A, float> && std::is_same_v<B, float>, float, void>>;
+using library_number = std::conditional_t<
+    std::is_same_v<Compute, bf16>, bf16,
+    std::conditional_t<std::is_same_v<Compute, float> && std::is_same_v<A, float> && std::is_same_v<B, float>,
+                       float, void>>;
 
 // Why the library is not asked.
 inline detour without_library(index k) {
@@ -253,15 +270,17 @@ inline detour without_library(index k) {
   return {"own kernels were asked for"};
 }
 
-// Notes the passes that the library's products of this kind need behind them: into() above, as far as its rules are known without a library to ask. What
-// passes compute was noted with the product.
+// Notes the passes that the library's products of this kind need behind them: into() above, as far as its
+// rules are known without a library to ask. What passes compute was noted with the product.
 template <class Out, class Epilogue>
 void note_passes(context& ctx, index m, index n, const Epilogue& e) {
   using pre = typename Epilogue::pre_number;
   using residual = typename Epilogue::residual_number;
   const double elements = static_cast<double>(m) * static_cast<double>(n);
   const bool plain = e.residual == nullptr && !e.accumulate;
-  const auto note = [&](const char* name, double bytes_of_element) { ctx.note(name, 0, elements * bytes_of_element); };
+  const auto note = [&](const char* name, double bytes_of_element) {
+    ctx.note(name, 0, elements * bytes_of_element);
+  };
   if (m <= 0 || n <= 0) return;
   if constexpr (Epilogue::mode == epilogue_mode::forward) {
     if (e.kind == activation::none && e.pre == nullptr) return;
@@ -269,18 +288,21 @@ void note_passes(context& ctx, index m, index n, const Epilogue& e) {
     if (plain && e.kind == activation::relu && e.pre == nullptr) return;
     note("activation_forward", e.pre != nullptr ? bytes_of<pre> + bytes_of<Out> : 2 * bytes_of<Out>);
   } else if constexpr (Epilogue::mode == epilogue_mode::backward) {
-    const bool fits = plain && std::is_same_v<pre, Out> && e.bias == nullptr && e.kind == activation::gelu_tanh;
-    if (!fits) note("activation_backward", 2 * bytes_of<Out> + bytes_of<pre> * (e.replayed != nullptr ? 2 : 1));
+    const bool fits =
+        plain && std::is_same_v<pre, Out> && e.bias == nullptr && e.kind == activation::gelu_tanh;
+    if (!fits)
+      note("activation_backward", 2 * bytes_of<Out> + bytes_of<pre> * (e.replayed != nullptr ? 2 : 1));
     else if (e.replayed != nullptr) note("activation_forward", 2 * bytes_of<pre>);
   } else if (e.residual != nullptr && (e.accumulate || !std::is_same_v<residual, Out>)) {
     note("add", 2 * bytes_of<Out> + bytes_of<residual>);
   }
 }
 
-// By our own kernels; returns which. The one of the tensor cores is compiled where there is no library, which takes the products that would fit.
+// By our own kernels; returns which. The one of the tensor cores is compiled where there is no library, which
+// takes the products that would fit.
 template <class Compute, class A, class B, class Out, class Epilogue>
-const char* multiply_portable(context& ctx, index m, index n, index k, const gemm_source<A>& a, const gemm_source<B>& b, Out* out, index out_stride,
-                              const Epilogue& epilogue) {
+const char* multiply_portable(context& ctx, index m, index n, index k, const gemm_source<A>& a,
+                              const gemm_source<B>& b, Out* out, index out_stride, const Epilogue& epilogue) {
 #if !MOTET_CUBLASLT
   if constexpr (std::is_same_v<Compute, bf16>) {
     if (k > 0 && ctx.on->part<product_settings>().matrix_kernel) {
@@ -291,39 +313,46 @@ const char* multiply_portable(context& ctx, index m, index n, index k, const gem
       const gemm_operand<bf16> left = narrow(a), right = narrow(b);
       if (fits_matrix_tiles(left, right, m, n, k, out, out_stride, epilogue)) {
         const auto run = [&]<bool ATransposed, bool BTransposed>() {
-          multiply_matrix_tiled<ATransposed, BTransposed>(ctx.stream(), whole_product{m, k}, n, left, right, 0, out, out_stride, 0, epilogue);
+          multiply_matrix_tiled<ATransposed, BTransposed>(ctx.stream(), whole_product{m, k}, n, left, right,
+                                                          0, out, out_stride, 0, epilogue);
         };
-        if (left.transposed) right.transposed ? run.template operator()<true, true>() : run.template operator()<true, false>();
-        else right.transposed ? run.template operator()<false, true>() : run.template operator()<false, false>();
+        if (left.transposed)
+          right.transposed ? run.template operator()<true, true>() : run.template operator()<true, false>();
+        else
+          right.transposed ? run.template operator()<false, true>() : run.template operator()<false, false>();
         return "own matrix kernel";
       }
     }
   }
 #endif
-  multiply_own(ctx.stream(), m, n, k, gemm_operand<A>{a.x.data, a.x.stride, a.transposed}, gemm_operand<B>{b.x.data, b.x.stride, b.transposed}, out,
-               out_stride, epilogue);
+  multiply_own(ctx.stream(), m, n, k, gemm_operand<A>{a.x.data, a.x.stride, a.transposed},
+               gemm_operand<B>{b.x.data, b.x.stride, b.transposed}, out, out_stride, epilogue);
   return "own kernel";
 }
 
 }  // namespace detail
 
-// out[m, n] = epilogue(a[m, k] b[k, n]), begun on the stream. Compute says how the products are taken: float (operands float), bf16 (operands bf16 or
-// float, which are rounded where the library multiplies; sums in fp32), or double. Where b is padded, a has as many columns. The library takes what it can; the rest our own kernel does.
+// out[m, n] = epilogue(a[m, k] b[k, n]), begun on the stream. Compute says how the products are taken: float
+// (operands float), bf16 (operands bf16 or float, which are rounded where the library multiplies; sums in
+// fp32), or double. Where b is padded, a has as many columns. The library takes what it can; the rest our own
+// kernel does.
 template <class Compute, class A, class B, class Out, class Epilogue>
-void gemm(context& ctx, index m, index n, index k, const gemm_source<A>& a, const gemm_source<B>& b, Out* out, index out_stride,
-          const Epilogue& epilogue, const gemm_room& room) {
+void gemm(context& ctx, index m, index n, index k, const gemm_source<A>& a, const gemm_source<B>& b, Out* out,
+          index out_stride, const Epilogue& epilogue, const gemm_room& room) {
   if (m <= 0 || n <= 0) return;
   using number = detail::library_number<Compute, A, B>;
   detour why{"cuBLASLt is asked for products of one type, fp32 or bf16, alone"};
   if constexpr (!std::is_void_v<number> && !std::is_same_v<Out, double>) {
     why = detail::without_library(k);
     if (k > 0 && ctx.on->part<product_settings>().library) {
-      detail::library_product by(ctx, m, n, b.padded > 0 ? b.padded : k, detail::for_library<number>(ctx, a), detail::for_library<number>(ctx, b));
+      detail::library_product by(ctx, m, n, b.padded > 0 ? b.padded : k, detail::for_library<number>(ctx, a),
+                                 detail::for_library<number>(ctx, b));
       if (by.into(out, out_stride, epilogue, room.beside)) return;
       why = by.why().with(product_off_library);
     }
   }
-  took(ctx, "product", detail::multiply_portable<Compute>(ctx, m, n, k, a, b, out, out_stride, epilogue), why);
+  took(ctx, "product", detail::multiply_portable<Compute>(ctx, m, n, k, a, b, out, out_stride, epilogue),
+       why);
 }
 
 }  // namespace motet::cuda

@@ -18,7 +18,8 @@ enum class epilogue_mode : int { linear, forward, backward };
 //   backward: v = v * activation'(pre[i, j]);  replayed[i, j] = activation(pre[i, j])
 //   out[i, j] = v + residual[i, j] (+ out[i, j] when accumulating)
 // `replayed` may be the memory of `pre`, `residual` that of the output.
-template <class Sum = float, class Residual = Sum, class Pre = Sum, epilogue_mode Mode = epilogue_mode::linear>
+template <class Sum = float, class Residual = Sum, class Pre = Sum,
+          epilogue_mode Mode = epilogue_mode::linear>
 struct gemm_epilogue {
   using sum = Sum;
   using residual_number = Residual;
@@ -83,7 +84,8 @@ MOTET_HOST_DEVICE void store_values(const N (&from)[Count], T* at) {
 
 template <class Sum, class Residual, class Pre, epilogue_mode Mode>
 template <int Count, bool Packed>
-MOTET_HOST_DEVICE void gemm_epilogue<Sum, Residual, Pre, Mode>::apply(index i, index j, Sum (&v)[Count]) const {
+MOTET_HOST_DEVICE void gemm_epilogue<Sum, Residual, Pre, Mode>::apply(index i, index j,
+                                                                      Sum (&v)[Count]) const {
   if (bias != nullptr) {
     Sum beside[Count];
     detail::load_values<Count, Packed>(bias + j, beside);
@@ -121,8 +123,9 @@ MOTET_HOST_DEVICE void gemm_epilogue<Sum, Residual, Pre, Mode>::apply(index i, i
 
 namespace detail {
 
-// y = epilogue(x) of what a product left, where the library has no such epilogue; without pieces it converts. x may be y. It moves each number once:
-// the floor is rows * width * (bytes of x + y + pre + ...) over the copy bandwidth. A thread keeps its columns, so a bias is read once for many rows.
+// y = epilogue(x) of what a product left, where the library has no such epilogue; without pieces it converts.
+// x may be y. It moves each number once: the floor is rows * width * (bytes of x + y + pre + ...) over the
+// copy bandwidth. A thread keeps its columns, so a bias is read once for many rows.
 template <class X, class Y, class Epilogue, bool Packed>
 struct finish_product {
   static constexpr int most_threads = 256;
@@ -140,7 +143,8 @@ struct finish_product {
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const int down = self.threads() / across, here = self.thread() / across;
     if (here >= down) return;
-    for (index j = static_cast<index>(self.thread() % across) * each; j < width; j += static_cast<index>(across) * each) {
+    for (index j = static_cast<index>(self.thread() % across) * each; j < width;
+         j += static_cast<index>(across) * each) {
       const index step = self.blocks() * down;
       index i = self.block() * down + here;
       for (; i + step < rows; i += 2 * step) {  // two rows in flight
@@ -172,27 +176,37 @@ struct finish_product {
 // Whether eight neighbours can be moved in packs.
 template <class T>
 bool in_eights(const T* data, index width, index stride) {
-  return data == nullptr || (reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && width % 8 == 0 && stride % 8 == 0);
+  return data == nullptr ||
+         (reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && width % 8 == 0 && stride % 8 == 0);
 }
 
 template <class X, class Y, class Epilogue>
-void finish(cudaStream_t stream, index rows, index width, const X* x, index x_stride, Y* y, index y_stride, const Epilogue& epilogue) {
+void finish(cudaStream_t stream, index rows, index width, const X* x, index x_stride, Y* y, index y_stride,
+            const Epilogue& epilogue) {
   if (rows <= 0 || width <= 0) return;
-  const bool packed = in_eights(x, width, x_stride) && in_eights(y, width, y_stride) && in_eights(epilogue.bias, width, 0) &&
-                      in_eights(epilogue.residual, width, epilogue.residual_stride) && in_eights(epilogue.pre, width, epilogue.pre_stride) &&
+  const bool packed = in_eights(x, width, x_stride) && in_eights(y, width, y_stride) &&
+                      in_eights(epilogue.bias, width, 0) &&
+                      in_eights(epilogue.residual, width, epilogue.residual_stride) &&
+                      in_eights(epilogue.pre, width, epilogue.pre_stride) &&
                       in_eights(epilogue.replayed, width, epilogue.replayed_stride);
   const index pieces = packed ? width / 8 : width;
   const int across = pieces < 256 ? static_cast<int>(pieces) : 256;
   const grid shape{blocks_for(rows, 256 / across), 256, 0};
-  if (packed) launch(stream, shape, finish_product<X, Y, Epilogue, true>{x, x_stride, y, y_stride, rows, width, across, epilogue});
-  else launch(stream, shape, finish_product<X, Y, Epilogue, false>{x, x_stride, y, y_stride, rows, width, across, epilogue});
+  if (packed)
+    launch(stream, shape,
+           finish_product<X, Y, Epilogue, true>{x, x_stride, y, y_stride, rows, width, across, epilogue});
+  else
+    launch(stream, shape,
+           finish_product<X, Y, Epilogue, false>{x, x_stride, y, y_stride, rows, width, across, epilogue});
 }
 
-// Calls pass(rows, width, first, x_stride, y_stride) for each pass that a conversion takes: over one long row where nothing lies between the rows.
+// Calls pass(rows, width, first, x_stride, y_stride) for each pass that a conversion takes: over one long row
+// where nothing lies between the rows.
 template <class Pass>
 void each_conversion(index rows, index width, index x_stride, index y_stride, Pass&& pass) {
   if (rows <= 0 || width <= 0) return;
-  if (x_stride != width || y_stride != width || rows == 1) return pass(rows, width, index(0), x_stride, y_stride);
+  if (x_stride != width || y_stride != width || rows == 1)
+    return pass(rows, width, index(0), x_stride, y_stride);
   constexpr index side = 8 * 256;
   const index all = rows * width, whole = all / side * side, left = all - whole;
   if (whole > 0) pass(whole / side, side, index(0), side, side);
@@ -202,9 +216,10 @@ void each_conversion(index rows, index width, index x_stride, index y_stride, Pa
 // y = x in another type.
 template <class X, class Y>
 void convert(cudaStream_t stream, index rows, index width, const X* x, index x_stride, Y* y, index y_stride) {
-  each_conversion(rows, width, x_stride, y_stride, [&](index down, index across, index first, index from, index to) {
-    finish(stream, down, across, x + first, from, y + first, to, gemm_epilogue<arithmetic<X, Y>>{});
-  });
+  each_conversion(
+      rows, width, x_stride, y_stride, [&](index down, index across, index first, index from, index to) {
+        finish(stream, down, across, x + first, from, y + first, to, gemm_epilogue<arithmetic<X, Y>>{});
+      });
 }
 
 }  // namespace detail

@@ -12,12 +12,15 @@ struct gemm_operand {
   index stride = 0;
   bool transposed = false;
 
-  MOTET_HOST_DEVICE T at(index outer, index inner) const { return transposed ? data[inner * stride + outer] : data[outer * stride + inner]; }
+  MOTET_HOST_DEVICE T at(index outer, index inner) const {
+    return transposed ? data[inner * stride + outer] : data[outer * stride + inner];
+  }
 };
 
 namespace detail {
 
-// What a block's tile has of the products that a launch makes: rows of a and of the output, the part of k, and which of several products it is of.
+// What a block's tile has of the products that a launch makes: rows of a and of the output, the part of k,
+// and which of several products it is of.
 struct tile_share {
   index begin = 0, end = 0, first_k = 0, last_k = 0, group = 0;
 };
@@ -31,7 +34,8 @@ struct whole_product {
     return true;
   }
 };
-// Of rows in groups that lie one below the other, each with its own b: rows [starts[g], starts[g + 1]), as only the GPU knows. There are `most` rows.
+// Of rows in groups that lie one below the other, each with its own b: rows [starts[g], starts[g + 1]), as
+// only the GPU knows. There are `most` rows.
 struct grouped_rows {
   const index* starts;
   index groups, most, k;
@@ -57,15 +61,17 @@ struct grouped_sums {
   index groups, m;
   index row_tiles(int side) const { return groups * ((m + side - 1) / side); }
   MOTET_HOST_DEVICE bool find(index tile, int side, tile_share& found) const {
-    const index tiles = (m + side - 1) / side, g = tile / tiles, begin = tile % tiles * side, end = begin + side;
+    const index tiles = (m + side - 1) / side, g = tile / tiles, begin = tile % tiles * side,
+                end = begin + side;
     found = {begin, end < m ? end : m, starts[g], starts[g + 1], g};
     return true;
   }
 };
 
-// out[m, n] = epilogue(a[m, k] b[k, n]), or b by its columns when b.transposed. For every type, stride and address: what runs where the library does
-// not. Tiles of 64 x 64 from shared memory, sums in registers: n, m >> 64 read each operand (m or n) / 64 times from the second-level cache, and the
-// rate is that of ordinary multiply-adds (about a tenth of the tensor cores').
+// out[m, n] = epilogue(a[m, k] b[k, n]), or b by its columns when b.transposed. For every type, stride and
+// address: what runs where the library does not. Tiles of 64 x 64 from shared memory, sums in registers: n, m
+// >> 64 read each operand (m or n) / 64 times from the second-level cache, and the rate is that of ordinary
+// multiply-adds (about a tenth of the tensor cores').
 template <class A, class B, class Out, class Epilogue, class Rows>
 struct multiply_tiles {
   static constexpr int most_threads = 256;
@@ -100,9 +106,12 @@ struct multiply_tiles {
       // Neighbouring threads read neighbours in memory, whichever way the operand lies.
       for (int at = t; at < side * depth; at += self.threads()) {
         const int i = a.transposed ? at % side : at / depth, l = a.transposed ? at / side : at % depth;
-        of_a[l * (side + gap) + i] = begin + i < end && from + l < k ? static_cast<sum>(a.at(begin + i, from + l)) : sum(0);
-        const int j = own_b.transposed ? at / depth : at % side, h = own_b.transposed ? at % depth : at / side;
-        of_b[h * (side + gap) + j] = column + j < n && from + h < k ? static_cast<sum>(own_b.at(from + h, column + j)) : sum(0);
+        of_a[l * (side + gap) + i] =
+            begin + i < end && from + l < k ? static_cast<sum>(a.at(begin + i, from + l)) : sum(0);
+        const int j = own_b.transposed ? at / depth : at % side,
+                  h = own_b.transposed ? at % depth : at / side;
+        of_b[h * (side + gap) + j] =
+            column + j < n && from + h < k ? static_cast<sum>(own_b.at(from + h, column + j)) : sum(0);
       }
       self.barrier();
       MOTET_UNROLLED
@@ -132,16 +141,17 @@ struct multiply_tiles {
 };
 
 template <class A, class B, class Out, class Epilogue, class Rows>
-void multiply_tiled(cudaStream_t stream, const Rows& rows, index n, gemm_operand<A> a, gemm_operand<B> b, index b_step, Out* out, index out_stride,
-                    index out_step, const Epilogue& epilogue) {
+void multiply_tiled(cudaStream_t stream, const Rows& rows, index n, gemm_operand<A> a, gemm_operand<B> b,
+                    index b_step, Out* out, index out_stride, index out_step, const Epilogue& epilogue) {
   using kernel = multiply_tiles<A, B, Out, Epilogue, Rows>;
   const index blocks = rows.row_tiles(kernel::side) * ((n + kernel::side - 1) / kernel::side);
-  const index shared = 2 * kernel::depth * (kernel::side + kernel::gap) * static_cast<index>(sizeof(typename kernel::sum));
+  const index shared =
+      2 * kernel::depth * (kernel::side + kernel::gap) * static_cast<index>(sizeof(typename kernel::sum));
   launch(stream, {blocks, 256, shared}, kernel{rows, n, a, b, b_step, out, out_stride, out_step, epilogue});
 }
 template <class A, class B, class Out, class Epilogue>
-void multiply_own(cudaStream_t stream, index m, index n, index k, gemm_operand<A> a, gemm_operand<B> b, Out* out, index out_stride,
-                  const Epilogue& epilogue) {
+void multiply_own(cudaStream_t stream, index m, index n, index k, gemm_operand<A> a, gemm_operand<B> b,
+                  Out* out, index out_stride, const Epilogue& epilogue) {
   multiply_tiled(stream, whole_product{m, k}, n, a, b, 0, out, out_stride, 0, epilogue);
 }
 

@@ -6,15 +6,18 @@
 
 namespace motet::cuda::detail {
 
-// Products of bf16 by the tensor cores, for what the library does not do: groups of rows whose sizes only the GPU knows. A block makes 128 x 128 of
-// the output with eight warps of 64 x 32; k comes in steps of 32, two of them on their way to shared memory while one is multiplied. A step moves
-// 16 KiB for 2^20 FLOPs, 64 for each byte, so a second-level cache of 5.5 TB/s bounds it at 350 TFLOP/s; what mma.sync issues on Hopper (about 60 % of
-// wgmma) would be more. Rows in shared memory are 16 bytes longer than they need, so that the eight of an 8 x 8 matrix lie in different banks.
+// Products of bf16 by the tensor cores, for what the library does not do: groups of rows whose sizes only the
+// GPU knows. A block makes 128 x 128 of the output with eight warps of 64 x 32; k comes in steps of 32, two
+// of them on their way to shared memory while one is multiplied. A step moves 16 KiB for 2^20 FLOPs, 64 for
+// each byte, so a second-level cache of 5.5 TB/s bounds it at 350 TFLOP/s; what mma.sync issues on Hopper
+// (about 60 % of wgmma) would be more. Rows in shared memory are 16 bytes longer than they need, so that the
+// eight of an 8 x 8 matrix lie in different banks.
 template <bool ATransposed, bool BTransposed, class Out, class Epilogue, class Rows>
 struct multiply_matrix_tiles {
   static constexpr int most_threads = 256;
   static constexpr int side = 128, depth = 32, stages = 3, gap = 8;
-  static constexpr int warp_rows = 64, warp_columns = 32, row_tiles = warp_rows / 16, column_tiles = warp_columns / 8;
+  static constexpr int warp_rows = 64, warp_columns = 32, row_tiles = warp_rows / 16,
+                       column_tiles = warp_columns / 8;
   static constexpr int deep = depth + gap, wide = side + gap;  // lengths of rows in shared memory
   static constexpr int tile = side * deep > depth* wide ? side* deep : depth* wide;
   static constexpr int sum_stride = side + 4;
@@ -33,7 +36,8 @@ struct multiply_matrix_tiles {
 
   // A tile of an operand whose rows in memory run along k (`along`), or across it. Two packs for each thread.
   template <bool Along, class Thread>
-  MOTET_HOST_DEVICE void fetch(Thread& self, bf16* to, const bf16* from, index stride, index first, index last, index k, index last_k) const {
+  MOTET_HOST_DEVICE void fetch(Thread& self, bf16* to, const bf16* from, index stride, index first,
+                               index last, index k, index last_k) const {
     constexpr int packs = (Along ? depth : side) / 8;
     MOTET_UNROLLED
     for (int p = 0; p < side * depth / 8 / most_threads; ++p) {
@@ -44,7 +48,8 @@ struct multiply_matrix_tiles {
       copy_in_background<16>(self, to + row * (Along ? deep : wide) + in_row, wanted ? source : from, wanted);
     }
   }
-  // What the lane says to load_tiles: of 16 outer x 16 inner numbers, the second 8 x 8 matrix next along the outer or the inner direction.
+  // What the lane says to load_tiles: of 16 outer x 16 inner numbers, the second 8 x 8 matrix next along the
+  // outer or the inner direction.
   template <bool Along, bool OuterFirst>
   MOTET_HOST_DEVICE static const bf16* corner(const bf16* of, int lane, int outer, int inner) {
     const int second = lane / 8 % 2 * 8, third = lane / 16 * 8, in_matrix = lane % 8;
@@ -90,17 +95,23 @@ struct multiply_matrix_tiles {
         std::uint32_t left[row_tiles][4], right[column_tiles / 2][4];
         MOTET_UNROLLED
         for (int r = 0; r < row_tiles; ++r) {
-          if constexpr (ATransposed) load_tiles_across(self, left[r], corner<false, true>(of_a, self.lane(), warp_row + r * 16, inner));
+          if constexpr (ATransposed)
+            load_tiles_across(self, left[r],
+                              corner<false, true>(of_a, self.lane(), warp_row + r * 16, inner));
           else load_tiles(self, left[r], corner<true, true>(of_a, self.lane(), warp_row + r * 16, inner));
         }
         MOTET_UNROLLED
         for (int c = 0; c < column_tiles / 2; ++c) {
-          if constexpr (BTransposed) load_tiles(self, right[c], corner<true, false>(of_b, self.lane(), warp_column + c * 16, inner));
-          else load_tiles_across(self, right[c], corner<false, false>(of_b, self.lane(), warp_column + c * 16, inner));
+          if constexpr (BTransposed)
+            load_tiles(self, right[c], corner<true, false>(of_b, self.lane(), warp_column + c * 16, inner));
+          else
+            load_tiles_across(self, right[c],
+                              corner<false, false>(of_b, self.lane(), warp_column + c * 16, inner));
         }
         MOTET_UNROLLED
         for (int r = 0; r < row_tiles; ++r) MOTET_UNROLLED
-        for (int c = 0; c < column_tiles; ++c) multiply_tile(self, sums[r][c], left[r], right[c / 2][c % 2 * 2], right[c / 2][c % 2 * 2 + 1]);
+        for (int c = 0; c < column_tiles; ++c)
+          multiply_tile(self, sums[r][c], left[r], right[c / 2][c % 2 * 2], right[c / 2][c % 2 * 2 + 1]);
       }
     }
     await_copies<0>(self);
@@ -115,7 +126,8 @@ struct multiply_matrix_tiles {
         MOTET_UNROLLED
         for (int r = 0; r < row_tiles; ++r) MOTET_UNROLLED
         for (int c = 0; c < column_tiles; ++c) MOTET_UNROLLED
-        for (int i = 0; i < 4; ++i) through[(r * 16 + g + i / 2 * 8) * sum_stride + warp_column + c * 8 + t + i % 2] = sums[r][c][i];
+        for (int i = 0; i < 4; ++i)
+          through[(r * 16 + g + i / 2 * 8) * sum_stride + warp_column + c * 8 + t + i % 2] = sums[r][c][i];
       }
       self.barrier();
       for (int at = self.thread(); at < warp_rows * side / 8; at += most_threads) {
@@ -140,18 +152,22 @@ struct multiply_matrix_tiles {
 
 // What the kernel above asks of addresses and widths; `k` does not count where both operands lie across it.
 template <class Out, class Epilogue>
-bool fits_matrix_tiles(const gemm_operand<bf16>& a, const gemm_operand<bf16>& b, index m, index n, index k, const Out* out, index out_stride,
-                       const Epilogue& e) {
-  return in_eights(a.data, a.transposed ? m : k, a.stride) && in_eights(b.data, b.transposed ? k : n, b.stride) && in_eights(out, n, out_stride) &&
-         in_eights(e.bias, n, 0) && in_eights(e.residual, n, e.residual_stride) && in_eights(e.pre, n, e.pre_stride) &&
-         in_eights(e.replayed, n, e.replayed_stride);
+bool fits_matrix_tiles(const gemm_operand<bf16>& a, const gemm_operand<bf16>& b, index m, index n, index k,
+                       const Out* out, index out_stride, const Epilogue& e) {
+  return in_eights(a.data, a.transposed ? m : k, a.stride) &&
+         in_eights(b.data, b.transposed ? k : n, b.stride) && in_eights(out, n, out_stride) &&
+         in_eights(e.bias, n, 0) && in_eights(e.residual, n, e.residual_stride) &&
+         in_eights(e.pre, n, e.pre_stride) && in_eights(e.replayed, n, e.replayed_stride);
 }
 
 template <bool ATransposed, bool BTransposed, class Out, class Epilogue, class Rows>
-void multiply_matrix_tiled(cudaStream_t stream, const Rows& rows, index n, const gemm_operand<bf16>& a, const gemm_operand<bf16>& b, index b_step,
-                           Out* out, index out_stride, index out_step, const Epilogue& epilogue) {
+void multiply_matrix_tiled(cudaStream_t stream, const Rows& rows, index n, const gemm_operand<bf16>& a,
+                           const gemm_operand<bf16>& b, index b_step, Out* out, index out_stride,
+                           index out_step, const Epilogue& epilogue) {
   using kernel = multiply_matrix_tiles<ATransposed, BTransposed, Out, Epilogue, Rows>;
-  launch(stream, {rows.row_tiles(kernel::side) * ((n + kernel::side - 1) / kernel::side), kernel::most_threads, kernel::shared_bytes},
+  launch(stream,
+         {rows.row_tiles(kernel::side) * ((n + kernel::side - 1) / kernel::side), kernel::most_threads,
+          kernel::shared_bytes},
          kernel{rows, n, a.data, a.stride, b.data, b.stride, b_step, out, out_stride, out_step, epilogue});
 }
 

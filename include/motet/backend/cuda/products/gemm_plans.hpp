@@ -21,7 +21,8 @@ namespace motet::cuda {
 struct product_operands {
   const void *a = nullptr, *b = nullptr, *c = nullptr;
   void *d = nullptr, *bias = nullptr, *aux = nullptr;
-  const float *a_scale = nullptr, *b_scale = nullptr;  // of fp8 operands: a number on the GPU that they are multiplied by
+  // of fp8 operands: a number on the GPU that they are multiplied by
+  const float *a_scale = nullptr, *b_scale = nullptr;
 };
 
 #if MOTET_CUBLASLT
@@ -30,7 +31,8 @@ namespace detail {
 
 using motet::cuda::check;
 inline void check(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) fail(gpu_library_failed, std::string(call) + ": " + cublasLtGetStatusName(status));
+  if (status != CUBLAS_STATUS_SUCCESS)
+    fail(gpu_library_failed, std::string(call) + ": " + cublasLtGetStatusName(status));
 }
 
 inline cudaDataType_t library_type(dtype kind) {
@@ -63,8 +65,9 @@ inline std::uint8_t alignment_of(const void* address) {
   return static_cast<std::uint8_t>(__builtin_ctzll(bits));
 }
 
-// Descriptors of one product and what the library chose for it. The library thinks in columns: our d by rows is its d^T by columns, so that its A is
-// our b and its B is our a, and a bias of our columns is one of its rows.
+// Descriptors of one product and what the library chose for it. The library thinks in columns: our d by rows
+// is its d^T by columns, so that its A is our b and its B is our a, and a bias of our columns is one of its
+// rows.
 class product_plan {
  public:
   product_plan() = default;
@@ -79,17 +82,27 @@ class product_plan {
     return *this;
   }
   explicit product_plan(const product_shape& shape) {
-    check(cublasLtMatmulDescCreate(&what_, shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
-    set(CUBLASLT_MATMUL_DESC_TRANSA, static_cast<std::int32_t>(shape.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
-    set(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<std::int32_t>(shape.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
+    check(cublasLtMatmulDescCreate(&what_, shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                                   CUDA_R_32F),
+          "cublasLtMatmulDescCreate");
+    set(CUBLASLT_MATMUL_DESC_TRANSA,
+        static_cast<std::int32_t>(shape.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
+    set(CUBLASLT_MATMUL_DESC_TRANSB,
+        static_cast<std::int32_t>(shape.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(library_epilogue(shape.epilogue)));
     // Of fp8 operands a bias is bf16, whatever the output is.
-    if (dtype_bytes(shape.a) == 1 && shape.epilogue == fused::bias) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(CUDA_R_16BF));
-    // Forward, sums of fp8 products are kept in the tensor cores; of gradients they are moved to fp32 now and then.
-    if (shape.a == dtype::f8_e4m3 && shape.b == dtype::f8_e4m3) set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
-    if (shape.processors > 0) set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<std::int32_t>(shape.processors));
-    layout(0, shape.b, shape.b_transposed ? shape.k : shape.n, shape.b_transposed ? shape.n : shape.k, shape.b_stride);
-    layout(1, shape.a, shape.a_transposed ? shape.m : shape.k, shape.a_transposed ? shape.k : shape.m, shape.a_stride);
+    if (dtype_bytes(shape.a) == 1 && shape.epilogue == fused::bias)
+      set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(CUDA_R_16BF));
+    // Forward, sums of fp8 products are kept in the tensor cores; of gradients they are moved to fp32 now and
+    // then.
+    if (shape.a == dtype::f8_e4m3 && shape.b == dtype::f8_e4m3)
+      set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
+    if (shape.processors > 0)
+      set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<std::int32_t>(shape.processors));
+    layout(0, shape.b, shape.b_transposed ? shape.k : shape.n, shape.b_transposed ? shape.n : shape.k,
+           shape.b_stride);
+    layout(1, shape.a, shape.a_transposed ? shape.m : shape.k, shape.a_transposed ? shape.k : shape.m,
+           shape.a_stride);
     layout(2, shape.d, shape.n, shape.m, shape.added ? shape.c_stride : shape.d_stride);
     layout(3, shape.d, shape.n, shape.m, shape.d_stride);
   }
@@ -109,25 +122,30 @@ class product_plan {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<std::int64_t>(shape.aux_stride));
     }
     // The library's A is our b.
-    if (with.b_scale != nullptr) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const void*>(with.b_scale));
-    if (with.a_scale != nullptr) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, static_cast<const void*>(with.a_scale));
+    if (with.b_scale != nullptr)
+      set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const void*>(with.b_scale));
+    if (with.a_scale != nullptr)
+      set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, static_cast<const void*>(with.a_scale));
   }
 
   // What the library offers, best first; none where it has nothing for this.
-  int offers(cublasLtHandle_t library, const product_shape& shape, index workspace, cublasLtMatmulHeuristicResult_t* found, int most) {
+  int offers(cublasLtHandle_t library, const product_shape& shape, index workspace,
+             cublasLtMatmulHeuristicResult_t* found, int most) {
     cublasLtMatmulPreference_t want = nullptr;
     check(cublasLtMatmulPreferenceCreate(&want), "cublasLtMatmulPreferenceCreate");
     const auto ask = [&](cublasLtMatmulPreferenceAttributes_t what, const auto& value) {
-      check(cublasLtMatmulPreferenceSetAttribute(want, what, &value, sizeof(value)), "cublasLtMatmulPreferenceSetAttribute");
+      check(cublasLtMatmulPreferenceSetAttribute(want, what, &value, sizeof(value)),
+            "cublasLtMatmulPreferenceSetAttribute");
     };
     ask(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace));
     ask(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, std::uint32_t{1} << shape.b_at);
     ask(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, std::uint32_t{1} << shape.a_at);
-    ask(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, std::uint32_t{1} << (shape.added ? shape.c_at : shape.d_at));
+    ask(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+        std::uint32_t{1} << (shape.added ? shape.c_at : shape.d_at));
     ask(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, std::uint32_t{1} << shape.d_at);
     int count = 0;
-    const cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(library, what_, layouts_[0], layouts_[1], layouts_[2], layouts_[3], want, most, found, &count);
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        library, what_, layouts_[0], layouts_[1], layouts_[2], layouts_[3], want, most, found, &count);
     cublasLtMatmulPreferenceDestroy(want);
     refused = cublasLtGetStatusName(status);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return 0;
@@ -138,22 +156,26 @@ class product_plan {
     return good;
   }
 
-  cublasStatus_t run(cublasLtHandle_t library, const product_operands& with, const cublasLtMatmulHeuristicResult_t& how, void* d, void* workspace,
-                     bool added, cudaStream_t stream) const {
+  cublasStatus_t run(cublasLtHandle_t library, const product_operands& with,
+                     const cublasLtMatmulHeuristicResult_t& how, void* d, void* workspace, bool added,
+                     cudaStream_t stream) const {
     const float one = 1, beta = added ? 1.0f : 0.0f;
     // Without an addend C is not read, but it must be an address; D is one of the same layout.
-    return cublasLtMatmul(library, what_, &one, with.b, layouts_[0], with.a, layouts_[1], &beta, added ? with.c : d, layouts_[2], d, layouts_[3],
-                          &how.algo, workspace, how.workspaceSize, stream);
+    return cublasLtMatmul(library, what_, &one, with.b, layouts_[0], with.a, layouts_[1], &beta,
+                          added ? with.c : d, layouts_[2], d, layouts_[3], &how.algo, workspace,
+                          how.workspaceSize, stream);
   }
 
-  // This algorithm, which another program found; false: the library does not know it, or not for this, or it wants more memory.
+  // This algorithm, which another program found; false: the library does not know it, or not for this, or it
+  // wants more memory.
   bool take(cublasLtHandle_t library, const product_algorithm& found, index workspace) {
     cublasLtMatmulHeuristicResult_t result{};
     static_assert(sizeof(result.algo) == sizeof(found) && std::is_trivially_copyable_v<cublasLtMatmulAlgo_t>,
                   "motet: an algorithm of cuBLASLt is bytes that may be kept in a file");
     std::memcpy(&result.algo, found.data(), sizeof(found));
     const cublasLtMatmulAlgo_t asked = result.algo;
-    if (cublasLtMatmulAlgoCheck(library, what_, layouts_[0], layouts_[1], layouts_[2], layouts_[3], &asked, &result) != CUBLAS_STATUS_SUCCESS)
+    if (cublasLtMatmulAlgoCheck(library, what_, layouts_[0], layouts_[1], layouts_[2], layouts_[3], &asked,
+                                &result) != CUBLAS_STATUS_SUCCESS)
       return false;
     if (result.workspaceSize > static_cast<std::size_t>(workspace)) return false;
     result.algo = asked;
@@ -174,11 +196,12 @@ class product_plan {
  private:
   template <class T>
   void set(cublasLtMatmulDescAttributes_t what, const T& value) {
-    check(cublasLtMatmulDescSetAttribute(what_, what, &value, sizeof(value)), "cublasLtMatmulDescSetAttribute");
+    check(cublasLtMatmulDescSetAttribute(what_, what, &value, sizeof(value)),
+          "cublasLtMatmulDescSetAttribute");
   }
   void layout(int which, dtype type, index rows, index columns, index stride) {
-    check(cublasLtMatrixLayoutCreate(&layouts_[which], library_type(type), static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
-                                     static_cast<std::int64_t>(stride)),
+    check(cublasLtMatrixLayoutCreate(&layouts_[which], library_type(type), static_cast<std::uint64_t>(rows),
+                                     static_cast<std::uint64_t>(columns), static_cast<std::int64_t>(stride)),
           "cublasLtMatrixLayoutCreate");
   }
   cublasLtMatmulDesc_t what_ = nullptr;
@@ -192,7 +215,8 @@ class gemm_plans {
  public:
   explicit gemm_plans(engine& on) : on_(on) {
     detail::check(cublasLtCreate(&library_), "cublasLtCreate");
-    check(cudaDeviceGetAttribute(&all_processors_, cudaDevAttrMultiProcessorCount, on.gpu()), "cudaDeviceGetAttribute");
+    check(cudaDeviceGetAttribute(&all_processors_, cudaDevAttrMultiProcessorCount, on.gpu()),
+          "cudaDeviceGetAttribute");
     workspace_ = buffer<std::byte>(on.part<product_settings>().workspace);
   }
   gemm_plans(const gemm_plans&) = delete;
@@ -202,23 +226,29 @@ class gemm_plans {
     if (library_ != nullptr) cublasLtDestroy(library_);
   }
 
-  // False: the library has nothing for this, and nothing was done. What a plan cannot know is asked here: the rules of epilogues and addresses.
+  // False: the library has nothing for this, and nothing was done. What a plan cannot know is asked here: the
+  // rules of epilogues and addresses.
   bool run(product_shape shape, const product_operands& with) {
     if (on_.processors() < all_processors_) shape.processors = on_.processors();
     shape.a_at = detail::alignment_of(with.a);
     shape.b_at = detail::alignment_of(with.b);
     shape.c_at = shape.added ? detail::alignment_of(with.c) : std::uint8_t{0};
     shape.d_at = detail::alignment_of(with.d);
-    if (with.bias != nullptr && detail::alignment_of(with.bias) < 4) return refuse({"a bias does not lie at 16 bytes"});
+    if (with.bias != nullptr && detail::alignment_of(with.bias) < 4)
+      return refuse({"a bias does not lie at 16 bytes"});
     if (with.aux != nullptr && (detail::alignment_of(with.aux) < 4 || shape.aux_stride % 8 != 0))
       return refuse({"rows of what an epilogue keeps do not lie at 16 bytes"});
     detail::product_plan& plan = plan_for(shape, with);
-    if (!plan.usable) return refuse({"cuBLASLt has nothing for its shape, types and epilogue", 0, plan.refused});
+    if (!plan.usable)
+      return refuse({"cuBLASLt has nothing for its shape, types and epilogue", 0, plan.refused});
     plan.point(shape, with);
     const auto refused = [](cublasStatus_t status) {
-      return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH || status == CUBLAS_STATUS_INVALID_VALUE;
+      return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH ||
+             status == CUBLAS_STATUS_INVALID_VALUE;
     };
-    const auto once = [&] { return plan.run(library_, with, plan.chosen, with.d, workspace_.data(), shape.added, on_.stream()); };
+    const auto once = [&] {
+      return plan.run(library_, with, plan.chosen, with.d, workspace_.data(), shape.added, on_.stream());
+    };
     cublasStatus_t status = once();
     // Some rules it tells only now.
     if (refused(status) && std::exchange(plan.kept, false)) {
@@ -250,9 +280,13 @@ class gemm_plans {
   struct hash {
     std::size_t operator()(const product_shape& s) const {
       std::uint64_t all = 0;
-      const auto mix = [&](auto value) { all = (all ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15ull, all ^= all >> 29; };
-      mix(s.m), mix(s.n), mix(s.k), mix(s.a_stride), mix(s.b_stride), mix(s.c_stride), mix(s.d_stride), mix(s.aux_stride), mix(s.processors);
-      mix(static_cast<int>(s.a) | static_cast<int>(s.b) << 8 | static_cast<int>(s.d) << 16 | static_cast<int>(s.epilogue) << 24);
+      const auto mix = [&](auto value) {
+        all = (all ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15ull, all ^= all >> 29;
+      };
+      mix(s.m), mix(s.n), mix(s.k), mix(s.a_stride), mix(s.b_stride), mix(s.c_stride), mix(s.d_stride),
+          mix(s.aux_stride), mix(s.processors);
+      mix(static_cast<int>(s.a) | static_cast<int>(s.b) << 8 | static_cast<int>(s.d) << 16 |
+          static_cast<int>(s.epilogue) << 24);
       mix(s.a_transposed | s.b_transposed << 1 | s.added << 2 | s.tf32 << 3);
       mix(s.a_at | s.b_at << 4 | s.c_at << 8 | s.d_at << 12);
       return static_cast<std::size_t>(all);
@@ -265,7 +299,8 @@ class gemm_plans {
     if (const auto found = plans_.find(shape); found != plans_.end()) return found->second;
     detail::product_plan& plan = plans_.emplace(shape, detail::product_plan(shape)).first->second;
     plan.point(shape, with);
-    const product_algorithm* const known = on_.part<product_settings>().autotune ? cache().find(text_of(shape)) : nullptr;
+    const product_algorithm* const known =
+        on_.part<product_settings>().autotune ? cache().find(text_of(shape)) : nullptr;
     if (known == nullptr || !plan.take(library_, *known, workspace_.size())) choose(plan, shape, with);
     return plan;
   }
@@ -288,15 +323,16 @@ class gemm_plans {
       check(cudaGetDeviceProperties(&gpu, on_.gpu()), "cudaGetDeviceProperties");
       int driver = 0;
       check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
-      cache_.emplace(on_.part<product_settings>().cache, std::string(gpu.name) + ", sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor) +
-                                                             ", " + std::to_string(gpu.multiProcessorCount) + " multiprocessors, driver " +
-                                                             std::to_string(driver) + ", cuBLASLt " + std::to_string(cublasLtGetVersion()));
+      cache_.emplace(on_.part<product_settings>().cache,
+                     std::string(gpu.name) + ", sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor) +
+                         ", " + std::to_string(gpu.multiProcessorCount) + " multiprocessors, driver " +
+                         std::to_string(driver) + ", cuBLASLt " + std::to_string(cublasLtGetVersion()));
     }
     return *cache_;
   }
 
-  // Runs each offer on the operands as they are, with another output, so that nothing is added twice. What an epilogue writes besides is written
-  // again. -1: none of them runs.
+  // Runs each offer on the operands as they are, with another output, so that nothing is added twice. What an
+  // epilogue writes besides is written again. -1: none of them runs.
   int fastest(const detail::product_plan& plan, const product_shape& shape, const product_operands& with,
               const cublasLtMatmulHeuristicResult_t* found, int count) const {
     const buffer<std::byte> out(shape.m * shape.d_stride * dtype_bytes(shape.d));
@@ -309,8 +345,10 @@ class gemm_plans {
     for (int i = 0; i < count; ++i) {
       bool fits = true;
       for (int repeat = 0; repeat <= repeats && fits; ++repeat) {
-        if (repeat == 1) check(cudaEventRecord(begin, on_.stream()), "cudaEventRecord");  // the first one loads the kernel
-        fits = plan.run(library_, with, found[i], out.data(), workspace_.data(), shape.added, on_.stream()) == CUBLAS_STATUS_SUCCESS;
+        // the first one loads the kernel
+        if (repeat == 1) check(cudaEventRecord(begin, on_.stream()), "cudaEventRecord");
+        fits = plan.run(library_, with, found[i], out.data(), workspace_.data(), shape.added, on_.stream()) ==
+               CUBLAS_STATUS_SUCCESS;
       }
       check(cudaEventRecord(end, on_.stream()), "cudaEventRecord");
       check(cudaEventSynchronize(end), "cudaEventSynchronize");

@@ -22,9 +22,11 @@
 
 namespace motet::cuda {
 
-// Choices of products that outlive a program: a file for each GPU, driver and version of the library, which programs on one machine share. It is
-// written anew under another name and renamed, by one program at a time, each of which first reads what the others found. A file that cannot be read is
-// said so once, with its line, and counts as empty until the next choice takes its place; one that cannot be written costs the choices, not the run.
+// Choices of products that outlive a program: a file for each GPU, driver and version of the library, which
+// programs on one machine share. It is written anew under another name and renamed, by one program at a time,
+// each of which first reads what the others found. A file that cannot be read is said so once, with its line,
+// and counts as empty until the next choice takes its place; one that cannot be written costs the choices,
+// not the run.
 class product_cache {
  public:
   // MOTET_CACHE, else motet in XDG_CACHE_HOME, else ~/.cache/motet. Empty, as MOTET_CACHE may be: nowhere.
@@ -71,10 +73,12 @@ class product_cache {
   }
 
  private:
-  // While it lives, no other program writes the file; a program that ends lets go. Where files cannot be locked, a choice of another one may be lost.
+  // While it lives, no other program writes the file; a program that ends lets go. Where files cannot be
+  // locked, a choice of another one may be lost.
   class in_turn {
    public:
-    explicit in_turn(const std::filesystem::path& file) : lock_(::open((file.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    explicit in_turn(const std::filesystem::path& file)
+        : lock_(::open((file.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
       while (lock_ >= 0 && ::flock(lock_, LOCK_EX) != 0 && errno == EINTR) {
       }
     }
@@ -95,15 +99,19 @@ class product_cache {
     try {
       const mapped_file now(file_);
       product_choices there;
-      std::string wrong = now.text().size() > most_bytes ? "line 1: too much to be choices" : parse_product_choices(now.text(), there);
-      if (wrong.empty() && there.machine != known_.machine) wrong = "line 2: got '" + there.machine + "', wanted '" + known_.machine + "'";
+      std::string wrong = now.text().size() > most_bytes ? "line 1: too much to be choices"
+                                                         : parse_product_choices(now.text(), there);
+      if (wrong.empty() && there.machine != known_.machine)
+        wrong = "line 2: got '" + there.machine + "', wanted '" + known_.machine + "'";
       if (wrong.empty()) known_.of.merge(there.of);
       else ignore(wrong);
     } catch (const error& problem) {
       ignore(problem.what());
     }
   }
-  void ignore(const std::string& why) const { warnings::of_process().say(product_choices_unreadable, file_.string(), file_.string() + ", " + why); }
+  void ignore(const std::string& why) const {
+    warnings::of_process().say(product_choices_unreadable, file_.string(), file_.string() + ", " + why);
+  }
 
   static constexpr std::size_t most_bytes = std::size_t{16} << 20;
   std::filesystem::path file_;

@@ -13,7 +13,8 @@
 
 namespace motet::cuda {
 
-// How the library of products does one, in its own words: the same ones mean the same to the same version of it on the same chip, and nothing to another.
+// How the library of products does one, in its own words: the same ones mean the same to the same version of
+// it on the same chip, and nothing to another.
 using product_algorithm = std::array<std::uint64_t, 8>;
 
 // Algorithms that were found fastest, by the text of the shape, and for which GPU, driver and library.
@@ -25,7 +26,8 @@ struct product_choices {
 
 inline constexpr char product_digits[] = "0123456789abcdef";
 
-// Lines of a file: a title, the machine, a shape and its algorithm in each, and how many there are, so that a part of a file is none.
+// Lines of a file: a title, the machine, a shape and its algorithm in each, and how many there are, so that a
+// part of a file is none.
 inline std::string format_product_choices(const product_choices& choices) {
   std::string text = "motet products 1\nof " + choices.machine + '\n';
   for (const auto& [shape, algorithm] : choices.of) {
@@ -39,8 +41,8 @@ inline std::string format_product_choices(const product_choices& choices) {
   return text + "end " + std::to_string(choices.of.size()) + '\n';
 }
 
-// All of a file's text into `found`, or what is wrong with it and in which line; then `found` is as it was. Shapes are only compared; what an algorithm
-// means, the library knows.
+// All of a file's text into `found`, or what is wrong with it and in which line; then `found` is as it was.
+// Shapes are only compared; what an algorithm means, the library knows.
 inline std::string parse_product_choices(std::string_view text, product_choices& found) {
   index line = 0;
   const auto wrong = [&](const std::string& what) { return "line " + std::to_string(line) + ": " + what; };
@@ -58,7 +60,8 @@ inline std::string parse_product_choices(std::string_view text, product_choices&
   constexpr const char* no_line = "a line of printable characters is missing";
   product_choices made;
   if (!next()) return wrong(no_line);
-  if (own != "motet products 1") return wrong("got '" + std::string(own.substr(0, 40)) + "', wanted 'motet products 1'");
+  if (own != "motet products 1")
+    return wrong("got '" + std::string(own.substr(0, 40)) + "', wanted 'motet products 1'");
   if (!next()) return wrong(no_line);
   if (!own.starts_with("of ")) return wrong("wanted 'of', a GPU, its driver and its library");
   made.machine = own.substr(3);
@@ -73,11 +76,13 @@ inline std::string parse_product_choices(std::string_view text, product_choices&
       return wrong("wanted a shape, a colon and eight words of sixteen digits, or '" + end + "'");
     for (std::size_t at = begin; at < own.size(); ++at) {
       const std::size_t digit = std::string_view(product_digits).find(own[at]), place = (at - begin) % each;
-      if (place == 0 ? own[at] != ' ' : digit == std::string_view::npos) return wrong("an algorithm is eight words of sixteen digits, 0 to f");
+      if (place == 0 ? own[at] != ' ' : digit == std::string_view::npos)
+        return wrong("an algorithm is eight words of sixteen digits, 0 to f");
       std::uint64_t& word = algorithm[(at - begin) / each];
       if (place > 0) word = word << 4 | digit;
     }
-    if (!made.of.emplace(own.substr(0, colon), algorithm).second) return wrong("this shape stands there twice");
+    if (!made.of.emplace(own.substr(0, colon), algorithm).second)
+      return wrong("this shape stands there twice");
   }
   if (!text.empty()) return ++line, wrong("something stands behind the end");
   found = std::move(made);

@@ -20,10 +20,13 @@ struct product_settings {
   explicit product_settings(engine&) {}
   bool library = MOTET_CUBLASLT != 0;  // false: own kernels alone
   bool matrix_kernel = true;           // without the library: bf16 by the tensor cores
-  bool tf32 = false;                   // fp32 products with operands rounded to 11 bits, several times as fast
-  bool autotune = false;               // time the library's best offers for each new shape, once: here, or wherever `cache` was written
-  std::filesystem::path cache = product_cache::usual_folder();  // of choices that were timed; empty: they end with the program
-  index workspace = 32 << 20;                                   // for the library; what it wants on Hopper
+  // fp32 products with operands rounded to 11 bits, several times as fast
+  bool tf32 = false;
+  // time the library's best offers for each new shape, once: here, or wherever `cache` was written
+  bool autotune = false;
+  // of choices that were timed; empty: they end with the program
+  std::filesystem::path cache = product_cache::usual_folder();
+  index workspace = 32 << 20;  // for the library; what it wants on Hopper
 };
 
 // Whether work is recorded now instead of done: then nothing may be allocated, timed or waited for.

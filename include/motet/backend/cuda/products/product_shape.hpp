@@ -21,15 +21,17 @@ enum class fused : std::uint8_t {
   sums_of_a,  // and the sums over k of the rows of a, written to `bias`
 };
 
-// d = epilogue(a b + c), all by rows; a is (m, k), or (k, m) when transposed, b is (k, n), or (n, k) when transposed; c: none, or added as it is,
-// which may be d. Everything that a plan is kept for, but for the addresses.
+// d = epilogue(a b + c), all by rows; a is (m, k), or (k, m) when transposed, b is (k, n), or (n, k) when
+// transposed; c: none, or added as it is, which may be d. Everything that a plan is kept for, but for the
+// addresses.
 struct product_shape {
   dtype a = dtype::f32, b = dtype::f32, d = dtype::f32;
   bool a_transposed = false, b_transposed = false, added = false, tf32 = false;
   fused epilogue = fused::nothing;
   index m = 0, n = 0, k = 0, a_stride = 0, b_stride = 0, c_stride = 0, d_stride = 0, aux_stride = 0;
-  int processors = 0;                                   // to use; 0: all
-  std::uint8_t a_at = 0, b_at = 0, c_at = 0, d_at = 0;  // what the addresses are multiples of: 2^these bytes, up to 2^8
+  int processors = 0;  // to use; 0: all
+  // what the addresses are multiples of: 2^these bytes, up to 2^8
+  std::uint8_t a_at = 0, b_at = 0, c_at = 0, d_at = 0;
   bool operator==(const product_shape&) const = default;
 };
 
@@ -45,7 +47,8 @@ inline std::string text_of(const product_shape& of) {
   };
   constexpr const char* epilogues[] = {"nothing",       "bias",  "gelu", "gelu_bias", "gelu_aux",
                                        "gelu_aux_bias", "dgelu", "relu", "relu_bias", "sums_of_a"};
-  std::string text = std::string(type(of.a)) + (of.a_transposed ? "^T " : " ") + type(of.b) + (of.b_transposed ? "^T " : " ") + type(of.d);
+  std::string text = std::string(type(of.a)) + (of.a_transposed ? "^T " : " ") + type(of.b) +
+                     (of.b_transposed ? "^T " : " ") + type(of.d);
   text += of.added ? " added" : "";
   text += of.tf32 ? " tf32" : "";
   text += std::string(" ") + epilogues[static_cast<std::size_t>(of.epilogue)];

@@ -10,11 +10,12 @@
 
 namespace motet::cuda {
 
-// Copies in bf16 of flat buffers of master weights, for products in bf16: a part of the engine. Whoever holds the weights registers each buffer once
-// with keep(). adamw writes the copies as it writes the weights, from registers; who writes weights otherwise tells changed(). refresh_weights(ctx) at
-// the beginning of every step, before the first product, converts what was told so, at 6 bytes for each weight: after prepare() and after loading
-// all, where other ranks update a part of the weights as much as came from them, else nothing. A weight that lies in no buffer is converted by the
-// product itself, for each product.
+// Copies in bf16 of flat buffers of master weights, for products in bf16: a part of the engine. Whoever holds
+// the weights registers each buffer once with keep(). adamw writes the copies as it writes the weights, from
+// registers; who writes weights otherwise tells changed(). refresh_weights(ctx) at the beginning of every
+// step, before the first product, converts what was told so, at 6 bytes for each weight: after prepare() and
+// after loading all, where other ranks update a part of the weights as much as came from them, else nothing.
+// A weight that lies in no buffer is converted by the product itself, for each product.
 //
 // What is stale is known to the host. So a refresh may not be recorded as a part of a graph.
 class weight_copies {
@@ -44,7 +45,8 @@ class weight_copies {
   };
   void follow(follower who) { followers_.push_back(std::move(who)); }
 
-  // Where the copy of `weight` is; null where nobody keeps one. Copies are aligned as the weights are, in elements, if the buffer begins at 16 bytes.
+  // Where the copy of `weight` is; null where nobody keeps one. Copies are aligned as the weights are, in
+  // elements, if the buffer begins at 16 bytes.
   bf16* copy_of(const float* weight) const {
     auto after = kept_.upper_bound(weight);
     if (after == kept_.begin()) return nullptr;
@@ -61,7 +63,8 @@ class weight_copies {
       const interval now{begin / grain * grain, end < held.count ? end : held.count};
       held.stale = held.stale.size() == 0
                        ? now
-                       : interval{now.begin < held.stale.begin ? now.begin : held.stale.begin, now.end > held.stale.end ? now.end : held.stale.end};
+                       : interval{now.begin < held.stale.begin ? now.begin : held.stale.begin,
+                                  now.end > held.stale.end ? now.end : held.stale.end};
     }
   }
   void changed(const double*, index) {}
@@ -75,9 +78,11 @@ class weight_copies {
   template <class Context>
   void refresh(Context& ctx) {
     for (auto& [base, held] : kept_) {
-      const index at = held.stale.begin, count = held.stale.size(), done = count / row * row, left = count - done;
+      const index at = held.stale.begin, count = held.stale.size(), done = count / row * row,
+                  left = count - done;
       const auto convert = [&](index rows, index width, index from) {
-        if (rows > 0 && width > 0) detail::convert(ctx.stream(), rows, width, base + from, width, held.copy.data() + from, width);
+        if (rows > 0 && width > 0)
+          detail::convert(ctx.stream(), rows, width, base + from, width, held.copy.data() + from, width);
       };
       convert(done / row, row, at);
       convert(1, left, at + done);
@@ -108,11 +113,12 @@ template <class Context, class Master>
 void weights_changed(Context& ctx, const Master* base, index count) {
   if (!ctx.measuring()) ctx.on->template part<weight_copies>().changed(base, count);
 }
-// Weights of a rank whose products are in Value: kept where that is another precision. They are dropped before their memory goes away, or never
-// refreshed again.
+// Weights of a rank whose products are in Value: kept where that is another precision. They are dropped
+// before their memory goes away, or never refreshed again.
 template <class Value, class Master, class Context>
 void keep_weights(Context& ctx, const Master* base, index count) {
-  if constexpr (std::is_same_v<Value, bf16> && std::is_same_v<Master, float>) ctx.on->template part<weight_copies>().keep(base, count);
+  if constexpr (std::is_same_v<Value, bf16> && std::is_same_v<Master, float>)
+    ctx.on->template part<weight_copies>().keep(base, count);
 }
 template <class Master, class Context>
 void drop_weights(Context& ctx, const Master* base) {

@@ -29,20 +29,25 @@ struct activation_slope {
 // y may be the memory of x. Floor: x is read once, y is written once.
 template <class X, class Y>
 void activation_forward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Y> y) {
-  ctx.note("activation_forward", 8 * motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("activation_forward", 8 * motet::detail::elements_in(x),
+           motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
-  detail::for_activation(
-      kind, [&](auto which) { map_numbers(ctx, detail::rows_of(seq, x), detail::rows_of(seq, y), detail::activated<decltype(which)::value>{}); });
+  detail::for_activation(kind, [&](auto which) {
+    map_numbers(ctx, detail::rows_of(seq, x), detail::rows_of(seq, y),
+                detail::activated<decltype(which)::value>{});
+  });
 }
 
 // dx may be the memory of x or dy. Floor: x and dy are read once, dx is written once.
 template <class X, class Dy, class Dx>
-void activation_backward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Dy> dy, matrix<Dx> dx) {
+void activation_backward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Dy> dy,
+                         matrix<Dx> dx) {
   ctx.note("activation_backward", 14 * motet::detail::elements_in(x),
            motet::detail::bytes_in(x) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
   if (ctx.measuring()) return;
   detail::for_activation(kind, [&](auto which) {
-    map_numbers(ctx, detail::rows_of(seq, x), detail::rows_of(seq, dy), detail::rows_of(seq, dx), detail::activation_slope<decltype(which)::value>{});
+    map_numbers(ctx, detail::rows_of(seq, x), detail::rows_of(seq, dy), detail::rows_of(seq, dx),
+                detail::activation_slope<decltype(which)::value>{});
   });
 }
 

@@ -9,7 +9,8 @@ namespace motet::cuda {
 
 namespace detail {
 
-// Row r draws blocks from (first_row + r) * blocks on, one for each four columns. What draws less than `dropped` becomes zero.
+// Row r draws blocks from (first_row + r) * blocks on, one for each four columns. What draws less than
+// `dropped` becomes zero.
 template <class T, class X, class Y>
 struct dropped {
   template <int N>
@@ -39,7 +40,8 @@ struct dropped {
       for (int i = 0; i < each; ++i) {
         // Registers have no numbers that a program could count, so a word is chosen.
         const int which = static_cast<int>(at % 4) + i;
-        const std::uint32_t word = which < 2 ? (which == 0 ? words.at[0] : words.at[1]) : (which == 2 ? words.at[2] : words.at[3]);
+        const std::uint32_t word =
+            which < 2 ? (which == 0 ? words.at[0] : words.at[1]) : (which == 2 ? words.at[2] : words.at[3]);
         T& value = kept.of[b * each + i];
         value = (each == 4 ? words.at[i] : word) < below ? T(0) : value * scale;
       }
@@ -50,21 +52,33 @@ struct dropped {
 
 }  // namespace detail
 
-// Keeps each number with probability 1 - rate and scales what it keeps by 1 / (1 - rate). `key` tells the places in a net apart.
-// y may be the memory of x; the backward pass is the same call on gradients. Floor: x is read once, y is written once; drawing takes about as long
-// for bf16: some 60 instructions for four numbers.
+// Keeps each number with probability 1 - rate and scales what it keeps by 1 / (1 - rate). `key` tells the
+// places in a net apart.
+// y may be the memory of x; the backward pass is the same call on gradients. Floor: x is read once, y is
+// written once; drawing takes about as long for bf16: some 60 instructions for four numbers.
 template <class X, class Y>
-void dropout_apply(context& ctx, const sequences& seq, double rate, std::uint64_t key, matrix<X> x, matrix<Y> y) {
-  ctx.note("dropout_apply", motet::detail::elements_in(x), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+void dropout_apply(context& ctx, const sequences& seq, double rate, std::uint64_t key, matrix<X> x,
+                   matrix<Y> y) {
+  ctx.note("dropout_apply", motet::detail::elements_in(x),
+           motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   if (!ctx.draws.dropout) rate = 0;
   using element = std::remove_const_t<X>;
   using number = motet::detail::arithmetic<X, Y>;
   constexpr int size = run_size<element, Y>;
   const double words = rate * 0x1p32;
-  const std::uint64_t below = words <= 0 ? 0 : words >= 0x1p32 ? std::uint64_t{1} << 32 : static_cast<std::uint64_t>(words);
-  const detail::dropped<number, element, Y> operation{
-      x, y, ctx.draws.seed, key, ctx.on->step(), ctx.draws.first_row, (x.width + 3) / 4, below, rate < 1 ? number(1 / (1 - rate)) : number(0)};
+  const std::uint64_t below = words <= 0        ? 0
+                              : words >= 0x1p32 ? std::uint64_t{1} << 32
+                                                : static_cast<std::uint64_t>(words);
+  const detail::dropped<number, element, Y> operation{x,
+                                                      y,
+                                                      ctx.draws.seed,
+                                                      key,
+                                                      ctx.on->step(),
+                                                      ctx.draws.first_row,
+                                                      (x.width + 3) / 4,
+                                                      below,
+                                                      rate < 1 ? number(1 / (1 - rate)) : number(0)};
   for_each_run<size>(ctx, operation, seq.rows(), x.width, in_runs<size>(x) && in_runs<size>(y));
 }
 

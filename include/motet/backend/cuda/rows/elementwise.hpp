@@ -48,7 +48,8 @@ void zero(context& ctx, const sequences& seq, matrix<Y> y) {
 // y may be the memory of a or b. Floor: a and b are read once, y is written once.
 template <class A, class B, class Y>
 void add(context& ctx, const sequences& seq, matrix<A> a, matrix<B> b, matrix<Y> y) {
-  ctx.note("add", motet::detail::elements_in(y), motet::detail::bytes_in(a) + motet::detail::bytes_in(b) + motet::detail::bytes_in(y));
+  ctx.note("add", motet::detail::elements_in(y),
+           motet::detail::bytes_in(a) + motet::detail::bytes_in(b) + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   map_numbers(ctx, detail::rows_of(seq, a), detail::rows_of(seq, b), detail::rows_of(seq, y), plus{});
 }

@@ -55,7 +55,9 @@ struct class_token_put {
 struct first_rows {
   sequences seq;  // on the GPU
   MOTET_HOST_DEVICE index count(index) const { return seq.samples; }
-  MOTET_HOST_DEVICE index row(index, index sample) const { return seq.rows_of(sample) > 0 ? seq.begin(sample) : -1; }
+  MOTET_HOST_DEVICE index row(index, index sample) const {
+    return seq.rows_of(sample) > 0 ? seq.begin(sample) : -1;
+  }
 };
 // All others.
 struct later_rows {
@@ -67,26 +69,30 @@ struct later_rows {
 
 }  // namespace detail
 
-// Row r of y = row ids[r] of a table that begins with row number `first` of a larger one; ids of rows that it lacks give zeros.
-// Floor: rows of the table are read (once, while they stay in the cache), y is written once.
+// Row r of y = row ids[r] of a table that begins with row number `first` of a larger one; ids of rows that it
+// lacks give zeros. Floor: rows of the table are read (once, while they stay in the cache), y is written
+// once.
 template <class M, class Y>
-void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, index first, matrix<M> table, matrix<Y> y) {
+void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, index first, matrix<M> table,
+                   matrix<Y> y) {
   ctx.note("token_forward", 0, 2 * motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   using master = std::remove_const_t<M>;
   constexpr int size = run_size<master, Y>;
-  for_each_run<size>(ctx, detail::looked_up<motet::detail::arithmetic<M, Y>, master, Y>{ids, first, table, y}, seq.rows(), y.width,
-                     in_runs<size>(table) && in_runs<size>(y));
+  for_each_run<size>(ctx, detail::looked_up<motet::detail::arithmetic<M, Y>, master, Y>{ids, first, table, y},
+                     seq.rows(), y.width, in_runs<size>(table) && in_runs<size>(y));
 }
 // Row r of y = row ids[r] of the table. Who reads the ids from outside checks that they lie in the table.
 template <class M, class Y>
-void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, matrix<M> table, matrix<Y> y) {
+void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, matrix<M> table,
+                   matrix<Y> y) {
   token_forward(ctx, seq, ids, 0, table, y);
 }
 
 // Sums of equal tokens' rows, see token_sums.hpp. Ids of rows that the table lacks are left out.
 template <class Dy, class M>
-void token_backward_weight(context& ctx, const std::int32_t* ids, index first, matrix<Dy> dy, matrix<M> dtable) {
+void token_backward_weight(context& ctx, const std::int32_t* ids, index first, matrix<Dy> dy,
+                           matrix<M> dtable) {
   ctx.note("token_backward_weight", motet::detail::elements_in(dy),
            motet::detail::bytes_in(dy) + 2 * motet::detail::elements_in(dy) * motet::detail::bytes_of<M>);
   detail::add_by_token(ctx, ids, first, dy, dtable);
@@ -102,8 +108,10 @@ void class_token_forward(context& ctx, const sequences& seq, const M* token, mat
   ctx.note("class_token_forward", 0, static_cast<double>(seq.samples * x.width) * motet::detail::bytes_of<X>);
   if (ctx.measuring()) return;
   constexpr int size = run_size<M, X>;
-  for_each_run<size>(ctx, detail::class_token_put<motet::detail::arithmetic<M, X>, M, X>{detail::samples_on_gpu(ctx, seq), token, x}, seq.samples,
-                     x.width, in_runs<size>(token, x.width) && in_runs<size>(x));
+  for_each_run<size>(ctx,
+                     detail::class_token_put<motet::detail::arithmetic<M, X>, M, X>{
+                         detail::samples_on_gpu(ctx, seq), token, x},
+                     seq.samples, x.width, in_runs<size>(token, x.width) && in_runs<size>(x));
 }
 
 // Floor: one row of each sample is read.
@@ -114,11 +122,13 @@ void class_token_backward_weight(context& ctx, const sequences& seq, matrix<Dy> 
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope>;
   const detail::first_rows rows{ctx.measuring() ? sequences{} : detail::samples_on_gpu(ctx, seq)};
-  sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<Dy, M>, slope>{dy}, rows, detail::add_sums<M>{dtoken, nullptr, 0}, dy.width,
-                   seq.samples == 0 ? 0 : 1, seq.samples, in_runs<size>(dy));
+  sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<Dy, M>, slope>{dy}, rows,
+                   detail::add_sums<M>{dtoken, nullptr, 0}, dy.width, seq.samples == 0 ? 0 : 1, seq.samples,
+                   in_runs<size>(dy));
 }
 
-// dbias += all rows but the first of each sample: a class token replaces what the bias was added to. Floor: these rows are read once.
+// dbias += all rows but the first of each sample: a class token replaces what the bias was added to. Floor:
+// these rows are read once.
 template <class Dy, class M>
 void class_token_backward_bias(context& ctx, const sequences& seq, matrix<Dy> dy, M* dbias) {
   ctx.note("class_token_backward_bias", motet::detail::elements_in(dy), motet::detail::bytes_in(dy));
@@ -128,8 +138,9 @@ void class_token_backward_bias(context& ctx, const sequences& seq, matrix<Dy> dy
   const index count = detail::padded_count(seq, 1);
   detail::later_rows rows{};
   if (!dry) rows = {detail::pad(ctx, seq, 1), count};
-  sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<Dy, M>, slope>{dy}, rows, detail::add_sums<M>{dbias, nullptr, 0}, dy.width,
-                   count == 0 ? 0 : 1, count, in_runs<size>(dy));
+  sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<Dy, M>, slope>{dy}, rows,
+                   detail::add_sums<M>{dbias, nullptr, 0}, dy.width, count == 0 ? 0 : 1, count,
+                   in_runs<size>(dy));
 }
 
 }  // namespace motet::cuda

@@ -68,9 +68,10 @@ struct norm_rows {
   }
 };
 
-// With g = dy * gain and u = (x - mean) * scale: dx = residual + scale * (g - mean(g) - u * mean(g u)), the middle term for layer norm alone. A block
-// goes from row to row, and each of its threads keeps to its columns; so it adds up gradients of gain and bias beside, in registers where rows are
-// not too wide, else in the block's own line of `sums`.
+// With g = dy * gain and u = (x - mean) * scale: dx = residual + scale * (g - mean(g) - u * mean(g u)), the
+// middle term for layer norm alone. A block goes from row to row, and each of its threads keeps to its
+// columns; so it adds up gradients of gain and bias beside, in registers where rows are not too wide, else in
+// the block's own line of `sums`.
 template <class T, int N, int Runs, class X, class M, class S, class Dy, class R, class Dx, class V>
 struct norm_rows_backward {
   static constexpr int most_threads = 512;
@@ -91,7 +92,9 @@ struct norm_rows_backward {
     const row_part<N, Runs> part{self.thread(), self.threads(), x.width};
     run<T, N> gains[kept] = {}, dgain[kept] = {}, dbias[kept] = {};
     if constexpr (Runs > 0) part.each([&](int k, index column) { gains[k] = load_run<T, N>(gain + column); });
-    else part.each([&](int, index column) { add_to_line(self.block(), column, run<T, N>{}, run<T, N>{}, false); });
+    else
+      part.each(
+          [&](int, index column) { add_to_line(self.block(), column, run<T, N>{}, run<T, N>{}, false); });
     for (index r = self.block(); r < x.rows; r += self.blocks()) {
       const held_row<T, N, Runs, X> from(part, x.row(r));
       const held_row<T, N, Runs, Dy> slope(part, dy.row(r));
@@ -99,7 +102,8 @@ struct norm_rows_backward {
       // Asked for before the sums are awaited.
       run<T, N> beside[kept] = {};
       if constexpr (Runs > 0)
-        if (residual.data != nullptr) part.each([&](int k, index column) { beside[k] = load_run<T, N>(residual.row(r) + column); });
+        if (residual.data != nullptr)
+          part.each([&](int k, index column) { beside[k] = load_run<T, N>(residual.row(r) + column); });
       T sums[2] = {};  // of g, of g (x - mean)
       part.each([&](int k, index column) {
         const auto v = from.at(k, column), d = slope.at(k, column), g = gain_at(gains[k], column);
@@ -112,7 +116,8 @@ struct norm_rows_backward {
       });
       row_sums<true>(self, sums, scratch);
       // dx = residual + scale * g + (x - mean) * turn + shift
-      const T turn = -scale * scale * scale * sums[1] * share, shift = centred ? -scale * sums[0] * share : T(0);
+      const T turn = -scale * scale * scale * sums[1] * share,
+              shift = centred ? -scale * sums[0] * share : T(0);
       part.each([&](int k, index column) {
         const auto v = from.at(k, column), d = slope.at(k, column), g = gain_at(gains[k], column);
         run<T, N> made, unit, along;
@@ -138,7 +143,8 @@ struct norm_rows_backward {
         }
       });
     }
-    if constexpr (Runs > 0) part.each([&](int k, index column) { add_to_line(self.block(), column, dgain[k], dbias[k], false); });
+    if constexpr (Runs > 0)
+      part.each([&](int k, index column) { add_to_line(self.block(), column, dgain[k], dbias[k], false); });
   }
 
  private:
@@ -156,8 +162,10 @@ struct norm_rows_backward {
     }
     store_run(also.normed.row(r) + column, unit);
   }
-  // A line of sums has those for the gain, then those for the bias. No other thread touches these columns of it.
-  MOTET_HOST_DEVICE void add_to_line(index line, index column, run<T, N> of_gain, run<T, N> of_bias, bool to_old) const {
+  // A line of sums has those for the gain, then those for the bias. No other thread touches these columns of
+  // it.
+  MOTET_HOST_DEVICE void add_to_line(index line, index column, run<T, N> of_gain, run<T, N> of_bias,
+                                     bool to_old) const {
     if (also.sums.data == nullptr) return;
     M *const first = also.sums.row(line) + column, *const second = first + x.width;
     if (to_old) {
@@ -170,14 +178,16 @@ struct norm_rows_backward {
   }
 };
 
-// How rows are shared out: a thread has 8 columns, and the blocks are as many as an H200 runs at once, whose multiprocessors have registers for 768
-// threads of mixed_bf16. These are fixed numbers, so that the order of sums follows from the shape alone.
+// How rows are shared out: a thread has 8 columns, and the blocks are as many as an H200 runs at once, whose
+// multiprocessors have registers for 768 threads of mixed_bf16. These are fixed numbers, so that the order of
+// sums follows from the shape alone.
 struct norm_backward_shape {
   static constexpr index columns = 8, most_width = 512 * columns;
   int threads;
   index blocks;
   norm_backward_shape(index rows, index width)
-      : threads(static_cast<int>(std::clamp<index>(round_up((width + columns - 1) / columns, warp_size), warp_size, 512))),
+      : threads(static_cast<int>(
+            std::clamp<index>(round_up((width + columns - 1) / columns, warp_size), warp_size, 512))),
         blocks(std::min<index>((rows + 3) / 4, 132 * (768 / threads))) {}
 };
 
@@ -186,8 +196,8 @@ struct norm_backward_shape {
 // Layer norm: y = (x - mean) / deviation * gain + bias. Root-mean-square norm: the same with mean 0.
 // Floor: x is read once, y and the statistics are written once; gain and bias stay in the cache.
 template <class X, class M, class Y, class S>
-void norm_forward(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, const std::type_identity_t<M>* bias, double epsilon,
-                  matrix<Y> y, matrix<S> stats) {
+void norm_forward(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain,
+                  const std::type_identity_t<M>* bias, double epsilon, matrix<Y> y, matrix<S> stats) {
   ctx.note("norm_forward", 8 * motet::detail::elements_in(x),
            motet::detail::bytes_in(x) + motet::detail::bytes_in(y) + motet::detail::bytes_in(stats));
   if (ctx.measuring()) return;
@@ -195,12 +205,13 @@ void norm_forward(context& ctx, const sequences& seq, norm_kind kind, matrix<X> 
   using number = motet::detail::arithmetic<X, M, Y>;
   constexpr int size = run_size<element, M, Y>;
   const matrix<X> own = detail::rows_of(seq, x);
-  const bool packed = in_runs<size>(x) && in_runs<size>(y) && in_runs<size>(gain, x.width) && in_runs<size>(bias, x.width);
+  const bool packed =
+      in_runs<size>(x) && in_runs<size>(y) && in_runs<size>(gain, x.width) && in_runs<size>(bias, x.width);
   detail::for_row_shape<size, number>(own.rows, own.width, packed, 1, [&](auto shape) {
     using s = decltype(shape);
     launch(ctx.stream(), shape.over,
-           detail::norm_rows<number, s::size, s::runs, s::block, element, M, Y, S>{kind == norm_kind::layer, own, gain, bias,
-                                                                                   static_cast<number>(epsilon), y, stats});
+           detail::norm_rows<number, s::size, s::runs, s::block, element, M, Y, S>{
+               kind == norm_kind::layer, own, gain, bias, static_cast<number>(epsilon), y, stats});
   });
 }
 
@@ -211,43 +222,50 @@ matrix<M> norm_sums(context& ctx, index rows, index width) {
   return {ctx.memory.take<M>(lines * 2 * width), lines, 2 * width, 2 * width};
 }
 
-// dx may be the memory of dy or of the residual, which may be empty. Floor: x, dy and the residual are read once, dx and what else is wanted are
-// written once. Sums are at most 6.5 MB of floats, whatever the rows.
+// dx may be the memory of dy or of the residual, which may be empty. Floor: x, dy and the residual are read
+// once, dx and what else is wanted are written once. Sums are at most 6.5 MB of floats, whatever the rows.
 template <class X, class M, class S, class Dy, class R, class Dx, class V = std::remove_const_t<Dx>>
-void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain, matrix<S> stats, matrix<Dy> dy,
-                         matrix<R> residual, matrix<Dx> dx, const norm_also<V, M>& also = {}) {
+void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain,
+                         matrix<S> stats, matrix<Dy> dy, matrix<R> residual, matrix<Dx> dx,
+                         const norm_also<V, M>& also = {}) {
   using motet::detail::bytes_in, motet::detail::elements_in;
-  ctx.note("norm_backward_input", 11 * elements_in(x) + 3 * elements_in(also.normed) + (also.sums ? 3 * elements_in(x) : 0),
-           bytes_in(x) + bytes_in(stats) + bytes_in(dy) + bytes_in(residual) + bytes_in(dx) + bytes_in(also.normed) + bytes_in(also.rounded) +
-               bytes_in(also.sums));
+  ctx.note("norm_backward_input",
+           11 * elements_in(x) + 3 * elements_in(also.normed) + (also.sums ? 3 * elements_in(x) : 0),
+           bytes_in(x) + bytes_in(stats) + bytes_in(dy) + bytes_in(residual) + bytes_in(dx) +
+               bytes_in(also.normed) + bytes_in(also.rounded) + bytes_in(also.sums));
   const matrix<X> own = detail::rows_of(seq, x);
   if (ctx.measuring() || own.rows == 0 || own.width == 0) return;
   using from = std::remove_const_t<X>;
   using slope = std::remove_const_t<Dy>;
   using beside = std::remove_const_t<R>;
   using number = motet::detail::arithmetic<X, M, Dy, Dx>;
-  static_assert(std::is_same_v<number, motet::detail::arithmetic<M>>, "motet: sums of gradients have the type of the weights");
+  static_assert(std::is_same_v<number, motet::detail::arithmetic<M>>,
+                "motet: sums of gradients have the type of the weights");
   constexpr int size = run_size<from, M, slope, beside, Dx, V>;
-  const bool packed = in_runs<size>(x) && in_runs<size>(dy) && in_runs<size>(residual) && in_runs<size>(dx) && in_runs<size>(gain, x.width) &&
-                      in_runs<size>(also.normed) && in_runs<size>(also.rounded) && in_runs<size>(also.bias, x.width);
+  const bool packed = in_runs<size>(x) && in_runs<size>(dy) && in_runs<size>(residual) && in_runs<size>(dx) &&
+                      in_runs<size>(gain, x.width) && in_runs<size>(also.normed) &&
+                      in_runs<size>(also.rounded) && in_runs<size>(also.bias, x.width);
   const detail::norm_backward_shape shape(own.rows, own.width);
   const auto run = [&]<int N, int Runs>() {
     launch(ctx.stream(), {shape.blocks, shape.threads, 2 * block_scratch<number>},
-           detail::norm_rows_backward<number, N, Runs, from, M, std::remove_const_t<S>, slope, beside, Dx, V>{kind == norm_kind::layer, own, gain,
-                                                                                                              stats, dy, residual, dx, also});
+           detail::norm_rows_backward<number, N, Runs, from, M, std::remove_const_t<S>, slope, beside, Dx, V>{
+               kind == norm_kind::layer, own, gain, stats, dy, residual, dx, also});
   };
   constexpr int columns = shape.columns;
   const bool held = own.width <= shape.most_width;
-  if (packed) return held ? run.template operator()<size, columns / size>() : run.template operator()<size, 0>();
+  if (packed)
+    return held ? run.template operator()<size, columns / size>() : run.template operator()<size, 0>();
   return held ? run.template operator()<1, columns>() : run.template operator()<1, 0>();
 }
 
 // Adds up the lines that the input part left. Floor: they are read once.
 template <class X, class S, class Dy, class M>
-void norm_backward_weight(context& ctx, norm_kind, matrix<X> x, matrix<S>, matrix<Dy>, matrix<M> sums, M* dgain, std::type_identity_t<M>* dbias) {
+void norm_backward_weight(context& ctx, norm_kind, matrix<X> x, matrix<S>, matrix<Dy>, matrix<M> sums,
+                          M* dgain, std::type_identity_t<M>* dbias) {
   ctx.note("norm_backward_weight", motet::detail::elements_in(sums), motet::detail::bytes_in(sums));
   if (ctx.measuring() || sums.rows == 0 || x.width == 0) return;
-  detail::add_chunks(ctx, sums.data, detail::all_rows{x.rows}, detail::add_sums<M>{dgain, dbias, 0}, x.width, sums.rows, 1, 2);
+  detail::add_chunks(ctx, sums.data, detail::all_rows{x.rows}, detail::add_sums<M>{dgain, dbias, 0}, x.width,
+                     sums.rows, 1, 2);
 }
 
 }  // namespace motet::cuda

@@ -9,10 +9,11 @@
 
 namespace motet::cuda::detail {
 
-// Packed pictures to patches. A block makes a line of patches: some rows of it at a time are averaged downwards into shared memory, sixteen bytes
-// of a source row to a thread, exactly in whole numbers; then a thread for each pixel averages these to the right, scales and stores its channels.
-// Of a picture that shrinks, neighbouring rows read the same bytes, the second time from the cache of the multiprocessor. Its memory does not
-// depend on the pictures.
+// Packed pictures to patches. A block makes a line of patches: some rows of it at a time are averaged
+// downwards into shared memory, sixteen bytes of a source row to a thread, exactly in whole numbers; then a
+// thread for each pixel averages these to the right, scales and stores its channels. Of a picture that
+// shrinks, neighbouring rows read the same bytes, the second time from the cache of the multiprocessor. Its
+// memory does not depend on the pictures.
 template <class Y>
 struct packed_to_patches {
   static constexpr int most_threads = 256;
@@ -35,10 +36,13 @@ struct packed_to_patches {
       if (seq.rows_of(sample) == 0) continue;
       const index first = seq.begin(sample);
       if (band == 0) {
-        for (index i = self.thread(); i < lead * y.width; i += self.threads()) y.row(first + i / y.width)[i % y.width] = Y(0.0f);
+        for (index i = self.thread(); i < lead * y.width; i += self.threads())
+          y.row(first + i / y.width)[i % y.width] = Y(0.0f);
       }
-      const place at{first + lead + static_cast<index>(band * across.value()), static_cast<std::int32_t>(band * patch.value())};
-      const index pixels = static_cast<index>(patch.value()) * static_cast<index>(patch.value()) * channels, more = y.width - pixels;
+      const place at{first + lead + static_cast<index>(band * across.value()),
+                     static_cast<std::int32_t>(band * patch.value())};
+      const index pixels = static_cast<index>(patch.value()) * static_cast<index>(patch.value()) * channels,
+                  more = y.width - pixels;
       for (index i = self.thread(); i < more * static_cast<index>(across.value()); i += self.threads())
         y.row(at.row + i / more)[pixels + i % more] = Y(0.0f);
       const packed_picture own = from.each[sample];
@@ -53,7 +57,8 @@ struct packed_to_patches {
     std::int32_t top;  // row of the result
   };
   // Number `value` of the result at (at.top + down, x).
-  MOTET_HOST_DEVICE void put(const place& at, std::int32_t down, std::int32_t x, std::int32_t channel, float value) const {
+  MOTET_HOST_DEVICE void put(const place& at, std::int32_t down, std::int32_t x, std::int32_t channel,
+                             float value) const {
     auto inside = static_cast<std::uint32_t>(x);
     const index right = patch.divide(inside), wide = static_cast<index>(patch.value());
     y.row(at.row + right)[(channel * wide + down) * wide + static_cast<index>(inside)] = stored_as<Y>(value);
@@ -65,16 +70,21 @@ struct packed_to_patches {
     if (group >= groups) return;
     for (std::int32_t x = self.thread() - group * lanes; x < side; x += lanes)
       for (std::int32_t down = group; down < static_cast<std::int32_t>(patch.value()); down += groups)
-        for (std::int32_t c = 0; c < channels; ++c) put(at, down, x, c, planes[(static_cast<index>(c) * side + at.top + down) * side + x]);
+        for (std::int32_t c = 0; c < channels; ++c)
+          put(at, down, x, c, planes[(static_cast<index>(c) * side + at.top + down) * side + x]);
   }
 
   template <class Thread>
-  MOTET_HOST_DEVICE void resize(Thread& self, const std::uint8_t* source, const packed_picture& own, const place& at, float* lines) const {
+  MOTET_HOST_DEVICE void resize(Thread& self, const std::uint8_t* source, const packed_picture& own,
+                                const place& at, float* lines) const {
     const resize_axis rows{own.height, side}, columns{own.width, side};
     const auto high = static_cast<std::int32_t>(patch.value());
-    const std::int32_t length = own.width * channels, pieces = (length + piece - 1) / piece, stride = pieces * piece;
-    const std::int32_t most = static_cast<std::int32_t>(packed_pictures::most_line) / stride, at_once = most < high ? most : high;
-    const bool aligned = (reinterpret_cast<std::uintptr_t>(source) | static_cast<std::uintptr_t>(own.pitch)) % piece == 0;
+    const std::int32_t length = own.width * channels, pieces = (length + piece - 1) / piece,
+                       stride = pieces * piece;
+    const std::int32_t most = static_cast<std::int32_t>(packed_pictures::most_line) / stride,
+                       at_once = most < high ? most : high;
+    const bool aligned =
+        (reinterpret_cast<std::uintptr_t>(source) | static_cast<std::uintptr_t>(own.pitch)) % piece == 0;
     for (std::int32_t begin = 0; begin < high; begin += at_once) {
       const std::int32_t count = high - begin < at_once ? high - begin : at_once;
       self.barrier();  // the lines may still be read
@@ -86,7 +96,8 @@ struct packed_to_patches {
       } else {
         for (std::int32_t i = self.thread(); i < count * length; i += self.threads()) {
           const std::int32_t down = i / length, column = i - down * length;
-          lines[down * stride + column] = average_one(rows, at.top + begin + down, source + column, own.pitch);
+          lines[down * stride + column] =
+              average_one(rows, at.top + begin + down, source + column, own.pitch);
         }
       }
       self.barrier();
@@ -95,7 +106,8 @@ struct packed_to_patches {
   }
 
   // Sixteen neighbours of the rows that make row `to`.
-  MOTET_HOST_DEVICE static void average(const resize_axis& rows, std::int32_t to, const std::uint8_t* source, std::int32_t pitch, float* line) {
+  MOTET_HOST_DEVICE static void average(const resize_axis& rows, std::int32_t to, const std::uint8_t* source,
+                                        std::int32_t pitch, float* line) {
     const resize_axis::taps taps = rows.at(to);
     source += static_cast<index>(taps.first) * pitch;
     std::int32_t sums[piece] = {};
@@ -113,11 +125,13 @@ struct packed_to_patches {
       pack<float> made;
       MOTET_UNROLLED
       for (int j = 0; j < 4; ++j) made.of[j] = static_cast<float>(sums[k + j]) * scale;
-      *reinterpret_cast<pack<float>*>(line + k) = made;  // of the block: store_pack stores to the GPU's memory
+      // of the block: store_pack stores to the GPU's memory
+      *reinterpret_cast<pack<float>*>(line + k) = made;
     }
   }
 
-  MOTET_HOST_DEVICE static float average_one(const resize_axis& rows, std::int32_t to, const std::uint8_t* source, std::int32_t pitch) {
+  MOTET_HOST_DEVICE static float average_one(const resize_axis& rows, std::int32_t to,
+                                             const std::uint8_t* source, std::int32_t pitch) {
     const resize_axis::taps taps = rows.at(to);
     source += static_cast<index>(taps.first) * pitch;
     std::int32_t sum = 0;
@@ -126,8 +140,9 @@ struct packed_to_patches {
   }
 
   template <class Thread>
-  MOTET_HOST_DEVICE void across_lines(Thread& self, const resize_axis& columns, bool flip, const place& at, std::int32_t begin, std::int32_t count,
-                                      const float* lines, std::int32_t stride) const {
+  MOTET_HOST_DEVICE void across_lines(Thread& self, const resize_axis& columns, bool flip, const place& at,
+                                      std::int32_t begin, std::int32_t count, const float* lines,
+                                      std::int32_t stride) const {
     constexpr int most = static_cast<int>(packed_pictures::most_channels);
     const std::int32_t groups = self.threads() / lanes, group = self.thread() / lanes;
     if (group >= groups) return;

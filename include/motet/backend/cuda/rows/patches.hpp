@@ -51,7 +51,9 @@ struct cut_to_patches {
   MOTET_HOST_DEVICE bool load(index number, index column, held<N>& kept) const {
     const auto here = rows.at(number);
     if (here.row < 0) return false;
-    kept = {here.position < lead || column >= pixels ? run<T, N>{} : pictures.template load<T, N>(here.sample, grid.at(here.position - lead, column)),
+    kept = {here.position < lead || column >= pixels
+                ? run<T, N>{}
+                : pictures.template load<T, N>(here.sample, grid.at(here.position - lead, column)),
             here.row};
     return true;
   }
@@ -62,56 +64,74 @@ struct cut_to_patches {
 };
 
 template <int Size, class Pictures, class Y>
-void launch_patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const Pictures& pictures, matrix<Y> y) {
+void launch_patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
+                    const Pictures& pictures, matrix<Y> y) {
   using number = motet::detail::arithmetic<Y>;
   const index patch = geometry.patch, pixels = geometry.channels * patch * patch;
   const cut_to_patches<number, Pictures, Y> operation{
-      pad(ctx, seq), {divisor(geometry.side / patch), divisor(patch * patch), divisor(patch)}, geometry.lead, pixels, pictures, y};
+      pad(ctx, seq), {divisor(geometry.side / patch), divisor(patch * patch), divisor(patch)},
+      geometry.lead, pixels,
+      pictures,      y};
   launch_each_run<Size>(ctx, operation, padded_count(seq), y.width);
 }
 
 // Patches of 14 pixels go in pairs, those of 16 or 32 in whole runs.
 template <class Pictures, class Y, class Fits>
-void launch_patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const Pictures& pictures, matrix<Y> y, Fits&& fits) {
+void launch_patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
+                    const Pictures& pictures, matrix<Y> y, Fits&& fits) {
   constexpr int size = run_size<Y>;
   if (geometry.patch % size == 0 && in_runs<size>(y) && fits(std::integral_constant<int, size>{}))
     return launch_patches<size>(ctx, seq, geometry, pictures, y);
   if constexpr (size > 2) {
-    if (geometry.patch % 2 == 0 && in_runs<2>(y) && fits(std::integral_constant<int, 2>{})) return launch_patches<2>(ctx, seq, geometry, pictures, y);
+    if (geometry.patch % 2 == 0 && in_runs<2>(y) && fits(std::integral_constant<int, 2>{}))
+      return launch_patches<2>(ctx, seq, geometry, pictures, y);
   }
   launch_patches<1>(ctx, seq, geometry, pictures, y);
 }
 
 }  // namespace detail
 
-// Row s of pixels is a picture (channels, side, side); rows of y are its patches (channels, patch, patch) from left to right, then down, so that a
-// convolution with stride = patch becomes a linear layer on them; further columns become zero. Floor: pixels are read once, y is written once.
+// Row s of pixels is a picture (channels, side, side); rows of y are its patches (channels, patch, patch)
+// from left to right, then down, so that a convolution with stride = patch becomes a linear layer on them;
+// further columns become zero. Floor: pixels are read once, y is written once.
 template <class P, class Y>
-void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<P> pixels, matrix<Y> y) {
+void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<P> pixels,
+             matrix<Y> y) {
   // While the dry run of a step is made, there are no pixels yet.
-  ctx.note("patches", 0, motet::detail::elements_in(pixels) * motet::detail::bytes_of<P> + motet::detail::bytes_in(y));
+  ctx.note("patches", 0,
+           motet::detail::elements_in(pixels) * motet::detail::bytes_of<P> + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   using element = std::remove_const_t<P>;
   const auto fits = [&](auto size) {
-    constexpr auto bytes = sizeof(element) * static_cast<std::size_t>(detail::piece_size<element, decltype(size)::value>);
-    return reinterpret_cast<std::uintptr_t>(pixels.data) % bytes == 0 && pixels.stride % decltype(size)::value == 0;
+    constexpr auto bytes =
+        sizeof(element) * static_cast<std::size_t>(detail::piece_size<element, decltype(size)::value>);
+    return reinterpret_cast<std::uintptr_t>(pixels.data) % bytes == 0 &&
+           pixels.stride % decltype(size)::value == 0;
   };
   detail::launch_patches(ctx, seq, geometry, detail::picture_planes<element>{pixels, geometry.side}, y, fits);
 }
 
-// The same from packed pictures, which are resized, mirrored and scaled on the way. Floor: the pictures are read once, y is written once.
-// Takes no memory, as a dry run does not know what will come.
+// The same from packed pictures, which are resized, mirrored and scaled on the way. Floor: the pictures are
+// read once, y is written once. Takes no memory, as a dry run does not know what will come.
 template <class Y>
-void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from, matrix<Y> y) {
+void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from,
+             matrix<Y> y) {
   const double numbers = static_cast<double>(seq.samples * geometry.channels * geometry.side * geometry.side);
   ctx.note("patches", 2 * numbers, numbers + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   using kernel = detail::packed_to_patches<Y>;
-  const index across = geometry.side / geometry.patch, lanes = std::min<index>(kernel::most_threads, round_up(geometry.side, warp_size));
+  const index across = geometry.side / geometry.patch,
+              lanes = std::min<index>(kernel::most_threads, round_up(geometry.side, warp_size));
   const auto small = [](index value) { return static_cast<std::int32_t>(value); };
-  const kernel operation{
-      detail::samples_on_gpu(ctx, seq), from, small(geometry.side), small(geometry.channels), small(geometry.lead), small(lanes), divisor(across),
-      divisor(geometry.patch),          y};
+  const kernel operation{detail::samples_on_gpu(ctx, seq),
+                         from,
+                         small(geometry.side),
+                         small(geometry.channels),
+                         small(geometry.lead),
+                         small(lanes),
+                         divisor(across),
+                         divisor(geometry.patch),
+                         y};
   launch(ctx.stream(), {seq.samples * across, kernel::most_threads, kernel::shared_bytes}, operation);
 }
 

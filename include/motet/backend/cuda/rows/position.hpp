@@ -22,7 +22,8 @@ struct positioned {
   MOTET_HOST_DEVICE bool load(index number, index column, held<N>& kept) const {
     const auto here = rows.at(number);
     if (here.row < 0) return false;
-    kept = {load_run<T, N>(x.row(here.row) + column), load_run<T, N>(table.row(here.position) + column), here.row};
+    kept = {load_run<T, N>(x.row(here.row) + column), load_run<T, N>(table.row(here.position) + column),
+            here.row};
     return true;
   }
   template <int N>
@@ -37,20 +38,24 @@ struct positioned {
 struct rows_at_position {
   sequences seq;  // on the GPU
   MOTET_HOST_DEVICE index count(index) const { return seq.samples; }
-  MOTET_HOST_DEVICE index row(index position, index sample) const { return position < seq.rows_of(sample) ? seq.begin(sample) + position : -1; }
+  MOTET_HOST_DEVICE index row(index position, index sample) const {
+    return position < seq.rows_of(sample) ? seq.begin(sample) + position : -1;
+  }
 };
 
 }  // namespace detail
 
-// Adds to each row the table's row of its position within its sample. Floor: x is read and written once; the table stays in the cache.
+// Adds to each row the table's row of its position within its sample. Floor: x is read and written once; the
+// table stays in the cache.
 template <class M, class X>
 void position_forward(context& ctx, const sequences& seq, matrix<M> table, matrix<X> x) {
   ctx.note("position_forward", motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
   if (ctx.measuring()) return;
   using master = std::remove_const_t<M>;
   constexpr int size = run_size<master, X>;
-  for_each_run<size>(ctx, detail::positioned<motet::detail::arithmetic<M, X>, master, X>{detail::pad(ctx, seq), table, x}, detail::padded_count(seq),
-                     x.width, in_runs<size>(table) && in_runs<size>(x));
+  for_each_run<size>(
+      ctx, detail::positioned<motet::detail::arithmetic<M, X>, master, X>{detail::pad(ctx, seq), table, x},
+      detail::padded_count(seq), x.width, in_runs<size>(table) && in_runs<size>(x));
 }
 
 // Position by position the rows of all samples. Floor: dy is read once.
@@ -61,8 +66,8 @@ void position_backward_weight(context& ctx, const sequences& seq, matrix<Dy> dy,
   constexpr int size = run_size<slope>;
   sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<Dy, M>, slope>{dy},
                    detail::rows_at_position{ctx.measuring() ? sequences{} : detail::samples_on_gpu(ctx, seq)},
-                   detail::add_sums<M>{dtable.data, nullptr, dtable.stride}, dy.width, seq.samples == 0 ? 0 : detail::longest_of(seq), seq.samples,
-                   in_runs<size>(dy));
+                   detail::add_sums<M>{dtable.data, nullptr, dtable.stride}, dy.width,
+                   seq.samples == 0 ? 0 : detail::longest_of(seq), seq.samples, in_runs<size>(dy));
 }
 
 }  // namespace motet::cuda

@@ -18,7 +18,8 @@ struct make_sine_table {
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index at = self.number(); at < across * quarter; at += self.all()) {
       const index place = at / quarter, i = at % quarter;
-      const double angle = static_cast<double>(place) * std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(quarter));
+      const double angle = static_cast<double>(place) *
+                           std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(quarter));
       table[place * 2 * quarter + i] = static_cast<T>(std::sin(angle));
       table[place * 2 * quarter + quarter + i] = static_cast<T>(std::cos(angle));
     }
@@ -43,7 +44,8 @@ struct sine_positioned {
     if (here.row < 0) return false;
     auto right = static_cast<std::uint32_t>(here.position - rows.skipped);
     const index down = across.divide(right);
-    const T* const from = column < half ? table + down * half + column : table + static_cast<index>(right) * half + (column - half);
+    const T* const from = column < half ? table + down * half + column
+                                        : table + static_cast<index>(right) * half + (column - half);
     kept = {load_run<T, N>(x.row(here.row) + column), load_run<T, N>(from), here.row};
     return true;
   }
@@ -57,8 +59,9 @@ struct sine_positioned {
 
 }  // namespace detail
 
-// Adds fixed 2-D positions to the patches of each sample: the first half of the columns from the patch's row, the second from its column; each
-// half is [sin | cos] of place / 10000^(i / (width / 4)), as in MAE (He et al., CVPR'22). Rows before the patches stay as they are.
+// Adds fixed 2-D positions to the patches of each sample: the first half of the columns from the patch's row,
+// the second from its column; each half is [sin | cos] of place / 10000^(i / (width / 4)), as in MAE (He et
+// al., CVPR'22). Rows before the patches stay as they are.
 // Floor: x is read and written once; the table stays in the cache.
 template <class X>
 void sine_position_forward(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<X> x) {
@@ -69,9 +72,13 @@ void sine_position_forward(context& ctx, const sequences& seq, const patch_geome
   const scratch_scope scope(ctx);
   sum* const table = ctx.scratch.take<sum>(across * 2 * quarter);
   if (ctx.measuring()) return;
-  launch(ctx.stream(), {blocks_for(across * quarter, 128), 128, 0}, detail::make_sine_table<sum>{table, across, quarter});
-  for_each_run<size>(ctx, detail::sine_positioned<sum, X>{detail::pad(ctx, seq, geometry.lead), divisor(across), table, 2 * quarter, x},
-                     detail::padded_count(seq, geometry.lead), 4 * quarter, in_runs<size>(x) && 2 * quarter % size == 0);
+  launch(ctx.stream(), {blocks_for(across * quarter, 128), 128, 0},
+         detail::make_sine_table<sum>{table, across, quarter});
+  for_each_run<size>(ctx,
+                     detail::sine_positioned<sum, X>{detail::pad(ctx, seq, geometry.lead), divisor(across),
+                                                     table, 2 * quarter, x},
+                     detail::padded_count(seq, geometry.lead), 4 * quarter,
+                     in_runs<size>(x) && 2 * quarter % size == 0);
 }
 
 }  // namespace motet::cuda

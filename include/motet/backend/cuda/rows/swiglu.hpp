@@ -23,7 +23,8 @@ struct swiglu_slopes {
   matrix<Dx> dgate, dup;
   template <int N>
   MOTET_HOST_DEVICE bool load(index row, index column, held<N>& kept) const {
-    kept = {load_run<T, N>(gate.row(row) + column), load_run<T, N>(up.row(row) + column), load_run<T, N>(dy.row(row) + column)};
+    kept = {load_run<T, N>(gate.row(row) + column), load_run<T, N>(up.row(row) + column),
+            load_run<T, N>(dy.row(row) + column)};
     return true;
   }
   template <int N>
@@ -42,14 +43,16 @@ struct swiglu_slopes {
 
 }  // namespace detail
 
-// Row of x: gate, then up, each as wide as y; y = silu(gate) * up (Shazeer, GLU Variants Improve Transformer).
-// Floor: x is read once, y is written once.
+// Row of x: gate, then up, each as wide as y; y = silu(gate) * up (Shazeer, GLU Variants Improve
+// Transformer). Floor: x is read once, y is written once.
 template <class X, class Y>
 void swiglu_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
-  ctx.note("swiglu_forward", 6 * motet::detail::elements_in(y), motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("swiglu_forward", 6 * motet::detail::elements_in(y),
+           motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
   if (ctx.measuring()) return;
   x = detail::rows_of(seq, x);
-  map_numbers(ctx, x.columns(0, y.width), x.columns(y.width, y.width), detail::rows_of(seq, y), detail::silu_gate<motet::detail::arithmetic<X, Y>>{});
+  map_numbers(ctx, x.columns(0, y.width), x.columns(y.width, y.width), detail::rows_of(seq, y),
+              detail::silu_gate<motet::detail::arithmetic<X, Y>>{});
 }
 
 // dx may be the memory of x. Floor: x and dy are read once, dx is written once.
@@ -62,10 +65,10 @@ void swiglu_backward(context& ctx, const sequences& seq, matrix<X> x, matrix<Dy>
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<from, slope, Dx>;
   const index w = dy.width;
-  const detail::swiglu_slopes<motet::detail::arithmetic<X, Dy, Dx>, from, slope, Dx> operation{x.columns(0, w), x.columns(w, w), dy, dx.columns(0, w),
-                                                                                               dx.columns(w, w)};
-  const bool packed = in_runs<size>(operation.gate) && in_runs<size>(operation.up) && in_runs<size>(dy) && in_runs<size>(operation.dgate) &&
-                      in_runs<size>(operation.dup);
+  const detail::swiglu_slopes<motet::detail::arithmetic<X, Dy, Dx>, from, slope, Dx> operation{
+      x.columns(0, w), x.columns(w, w), dy, dx.columns(0, w), dx.columns(w, w)};
+  const bool packed = in_runs<size>(operation.gate) && in_runs<size>(operation.up) && in_runs<size>(dy) &&
+                      in_runs<size>(operation.dgate) && in_runs<size>(operation.dup);
   for_each_run<size>(ctx, operation, seq.rows(), w, packed);
 }
 

@@ -39,8 +39,8 @@ struct answer {
   std::vector<double> y, lse, dq, dk, dv;
 };
 
-answer by_definition(const problem& p, const std::vector<double>& q, const std::vector<double>& k, const std::vector<double>& v,
-                     const std::vector<double>& dy) {
+answer by_definition(const problem& p, const std::vector<double>& q, const std::vector<double>& k,
+                     const std::vector<double>& v, const std::vector<double>& dy) {
   const auto [heads, kv_heads, d, mask, given] = p.shape;
   const double scale = given != 0 ? given : 1 / std::sqrt(static_cast<double>(d));
   const index q_width = heads * d, kv_width = kv_heads * d;
@@ -92,7 +92,8 @@ answer by_definition(const problem& p, const std::vector<double>& q, const std::
   return out;
 }
 
-// Runs the operation on one fused (rows, queries | keys | values) buffer where q and kv have the same rows, else on three; gradients go over q, k, v.
+// Runs the operation on one fused (rows, queries | keys | values) buffer where q and kv have the same rows,
+// else on three; gradients go over q, k, v.
 template <class T, class Master>
 struct trial {
   problem p;
@@ -110,7 +111,8 @@ struct trial {
     stride = q_width + 2 * kv_width;
     const auto draw = [&](std::vector<T>& to, index count, const char* name) {
       const random_stream numbers(7, name);
-      for (index i = 0; i < count; ++i) to.push_back(stored<T>(size * numbers.normal(static_cast<std::uint64_t>(i))));
+      for (index i = 0; i < count; ++i)
+        to.push_back(stored<T>(size * numbers.normal(static_cast<std::uint64_t>(i))));
     };
     draw(q, q_rows * q_width, "q");
     draw(k, k_rows * kv_width, "k");
@@ -128,11 +130,13 @@ struct trial {
     const sequences q_seq{samples, 1, q_offsets.data()}, kv_seq{samples, 1, k_offsets.data()};
     const index q_rows = q_seq.rows(), k_rows = kv_seq.rows();
     std::vector<T> packed(static_cast<std::size_t>(q_rows * stride));
-    matrix<T> mq{q.data(), q_rows, q_width, q_width}, mk{k.data(), k_rows, kv_width, kv_width}, mv{v.data(), k_rows, kv_width, kv_width};
+    matrix<T> mq{q.data(), q_rows, q_width, q_width}, mk{k.data(), k_rows, kv_width, kv_width},
+        mv{v.data(), k_rows, kv_width, kv_width};
     const matrix<T> from[] = {mq, mk, mv};
     if (fused) {
       const matrix<T> all{packed.data(), q_rows, stride, stride};
-      mq = all.columns(0, q_width), mk = all.columns(q_width, kv_width), mv = all.columns(q_width + kv_width, kv_width);
+      mq = all.columns(0, q_width), mk = all.columns(q_width, kv_width),
+      mv = all.columns(q_width + kv_width, kv_width);
       move(from[0], mq), move(from[1], mk), move(from[2], mv);
     }
     const matrix<T> my{y.data(), q_rows, q_width, q_width}, mdy{dy.data(), q_rows, q_width, q_width};
@@ -178,12 +182,18 @@ const auto full = mask_kind::full, causal = mask_kind::causal;
 const std::vector<problem> problems{
     {{3, 3, 64, full, 0}, {65, 65}, {65, 65}},
     {{2, 2, 16, causal, 0}, {1, 17, 0, 48, 49, 33}, {1, 17, 0, 48, 49, 33}},  // ragged, with an empty sample
-    {{6, 2, 32, full, 0}, {5, 31, 16}, {5, 31, 16}},                          // three query heads share a key head
-    {{4, 1, 8, causal, 0.3}, {20, 3}, {20, 3}},                               // all share one; a scale that was given
-    {{25, 25, 5, full, 0}, {19, 2, 7}, {19, 2, 7}},                           // nothing is a multiple of anything
-    {{1, 1, 80, full, 0}, {1, 1, 1}, {9, 0, 130}},                            // a pooled query each; one has nothing to see
-    {{2, 1, 24, causal, 0}, {4, 9, 3}, {7, 9, 0}},                            // causal, aligned at the end, more keys than queries
-    {{2, 2, 16, causal, 0}, {9, 70}, {4, 60}},                                // fewer keys than queries: the first queries see none
+    // three query heads share a key head
+    {{6, 2, 32, full, 0}, {5, 31, 16}, {5, 31, 16}},
+    // all share one; a scale that was given
+    {{4, 1, 8, causal, 0.3}, {20, 3}, {20, 3}},
+    // nothing is a multiple of anything
+    {{25, 25, 5, full, 0}, {19, 2, 7}, {19, 2, 7}},
+    // a pooled query each; one has nothing to see
+    {{1, 1, 80, full, 0}, {1, 1, 1}, {9, 0, 130}},
+    // causal, aligned at the end, more keys than queries
+    {{2, 1, 24, causal, 0}, {4, 9, 3}, {7, 9, 0}},
+    // fewer keys than queries: the first queries see none
+    {{2, 2, 16, causal, 0}, {9, 70}, {4, 60}},
     {{1, 1, 128, full, 0}, {30}, {257}},
 };
 
@@ -218,7 +228,8 @@ TEST_CASE("the gradient agrees with finite differences") {
   trial<double, double> t(p);
   const auto q = t.q, k = t.k, v = t.v;
   // sum of y * dy
-  const auto value = [&](const std::vector<double>& q1, const std::vector<double>& k1, const std::vector<double>& v1) {
+  const auto value = [&](const std::vector<double>& q1, const std::vector<double>& k1,
+                         const std::vector<double>& v1) {
     trial<double, double> u(p);
     u.q = q1, u.k = k1, u.v = v1;
     u.run(1);

@@ -23,18 +23,21 @@ TEST_CASE("softmax over tiles is the softmax over the whole row") {
   std::vector<double> peak(8, -INFINITY), sum(8, 0.0), fade(8, 0.0), faded(8, 1.0);
   double* tiles[2] = {scores.data(), scores.data() + m * stride};
   for (double* tile : tiles) {
-    motet::cpu::tiles::softmax<double>(m, n, {n, 0}, scale, tile, stride, peak.data(), sum.data(), fade.data());
+    motet::cpu::tiles::softmax<double>(m, n, {n, 0}, scale, tile, stride, peak.data(), sum.data(),
+                                       fade.data());
     if (tile == tiles[1])
       for (index i = 0; i < m; ++i) faded[static_cast<std::size_t>(i)] = fade[static_cast<std::size_t>(i)];
   }
   for (index i = 0; i < m; ++i) {
     double total = 0;
     for (int t = 0; t < 2; ++t)
-      for (index j = 0; j < n; ++j) total += std::exp2(scale * before[static_cast<std::size_t>(t * m * stride + i * stride + j)]);
+      for (index j = 0; j < n; ++j)
+        total += std::exp2(scale * before[static_cast<std::size_t>(t * m * stride + i * stride + j)]);
     for (int t = 0; t < 2; ++t)
       for (index j = 0; j < n; ++j) {
         const auto at = static_cast<std::size_t>(t * m * stride + i * stride + j);
-        const double got = scores[at] * (t == 0 ? faded[static_cast<std::size_t>(i)] : 1) / sum[static_cast<std::size_t>(i)];
+        const double got =
+            scores[at] * (t == 0 ? faded[static_cast<std::size_t>(i)] : 1) / sum[static_cast<std::size_t>(i)];
         CHECK(got == doctest::Approx(std::exp2(scale * before[at]) / total).epsilon(1e-9));
       }
   }
@@ -42,7 +45,8 @@ TEST_CASE("softmax over tiles is the softmax over the whole row") {
 
 TEST_CASE("what a row may not see has no share") {
   const index m = 2, n = 16;
-  std::vector<float> s(static_cast<std::size_t>(m * n), 1.0f), peak(8, -INFINITY), sum(8, 0.0f), fade(8, 0.0f);
+  std::vector<float> s(static_cast<std::size_t>(m * n), 1.0f), peak(8, -INFINITY), sum(8, 0.0f),
+      fade(8, 0.0f);
   motet::cpu::tiles::softmax<float>(m, n, {3, 2}, 1.0f, s.data(), n, peak.data(), sum.data(), fade.data());
   CHECK(sum[0] == doctest::Approx(3));
   CHECK(sum[1] == doctest::Approx(5));

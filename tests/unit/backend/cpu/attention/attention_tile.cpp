@@ -22,7 +22,8 @@ TEST_CASE("a causal mask is aligned at the end: the last query sees every key") 
           CHECK(detail::attention_visible(mask_kind::causal, queries, keys, q, first_key).of(0, 100) == want);
         }
         const index reach = limit + 1 < 0 ? 0 : limit + 1;
-        CHECK(detail::attention_reach(mask_kind::causal, queries, keys, q + 1) == (reach < keys ? reach : keys));
+        CHECK(detail::attention_reach(mask_kind::causal, queries, keys, q + 1) ==
+              (reach < keys ? reach : keys));
         CHECK(detail::attention_reach(mask_kind::full, queries, keys, q + 1) == keys);
       }
 }
@@ -48,9 +49,12 @@ TEST_CASE("a head is packed and unpacked without touching its neighbours") {
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
   const motet::attention_shape shape{2, 2, width, mask_kind::full, 0};
   const detail::attention_plan<float> plan(sequences{1, rows, nullptr}, shape);
-  std::vector<float> packed(static_cast<std::size_t>(plan.straight()), 0.0f), ones(static_cast<std::size_t>(rows), 1.0f);
-  detail::pack_head(motet::matrix<float>{from.data(), rows, columns, columns}, 0, rows, 7, plan, packed.data());
-  detail::unpack_head(packed.data(), rows, ones.data(), plan, motet::matrix<float>{to.data(), rows, columns, columns}, 0, 7);
+  std::vector<float> packed(static_cast<std::size_t>(plan.straight()), 0.0f),
+      ones(static_cast<std::size_t>(rows), 1.0f);
+  detail::pack_head(motet::matrix<float>{from.data(), rows, columns, columns}, 0, rows, 7, plan,
+                    packed.data());
+  detail::unpack_head(packed.data(), rows, ones.data(), plan,
+                      motet::matrix<float>{to.data(), rows, columns, columns}, 0, 7);
   for (index r = 0; r < rows; ++r)
     for (index c = 0; c < columns; ++c) {
       const auto at = static_cast<std::size_t>(r * columns + c);

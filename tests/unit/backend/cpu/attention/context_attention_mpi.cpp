@@ -29,23 +29,28 @@ void check(const attention_shape& shape, const sequences& whole, bool balanced, 
   is.context = any_group(group);
   rows.fill(whole, is);
   const laws::attention_problem<T, T> p(shape, whole);
-  CHECK(laws::error_on_rank(p, is, 1, false, [](cpu::context& ctx, const auto& problem, matrix<T> qkv, matrix<T> y, matrix<T>, matrix<const T> dy) {
-          exchanged_heads<T, T> kept;
-          reserve_exchanged(ctx, problem.shape, kept);
-          heads_attention_forward(ctx, problem.shape, matrix<const T>(qkv), kept, y);
-          heads_attention_backward(ctx, problem.shape, kept, dy, qkv);
-        }) <= tolerance);
-  CHECK(
-      laws::error_on_rank(p, is, 1, true, [](cpu::context& ctx, const auto& problem, matrix<T> qkv, matrix<T> y, matrix<T> lse, matrix<const T> dy) {
-        const auto q = problem.queries(qkv), k = problem.keys(qkv), v = problem.values(qkv);
-        ring_attention_forward(ctx, problem.shape, q, k, v, y, lse);
-        ring_attention_backward(ctx, problem.shape, q, k, v, y, lse, dy, q, k, v);
-      }) <= tolerance);
+  CHECK(laws::error_on_rank(p, is, 1, false,
+                            [](cpu::context& ctx, const auto& problem, matrix<T> qkv, matrix<T> y, matrix<T>,
+                               matrix<const T> dy) {
+                              exchanged_heads<T, T> kept;
+                              reserve_exchanged(ctx, problem.shape, kept);
+                              heads_attention_forward(ctx, problem.shape, matrix<const T>(qkv), kept, y);
+                              heads_attention_backward(ctx, problem.shape, kept, dy, qkv);
+                            }) <= tolerance);
+  CHECK(laws::error_on_rank(p, is, 1, true,
+                            [](cpu::context& ctx, const auto& problem, matrix<T> qkv, matrix<T> y,
+                               matrix<T> lse, matrix<const T> dy) {
+                              const auto q = problem.queries(qkv), k = problem.keys(qkv),
+                                         v = problem.values(qkv);
+                              ring_attention_forward(ctx, problem.shape, q, k, v, y, lse);
+                              ring_attention_backward(ctx, problem.shape, q, k, v, y, lse, dy, q, k, v);
+                            }) <= tolerance);
 }
 
 TEST_CASE("attention over the rows of several processes is that of one") {
   const sequences ragged = laws::ragged_rows();
-  for (const attention_shape& shape : {attention_shape{6, 2, 8, mask_kind::causal, 0}, attention_shape{1, 1, 8, mask_kind::full, 0}}) {
+  for (const attention_shape& shape :
+       {attention_shape{6, 2, 8, mask_kind::causal, 0}, attention_shape{1, 1, 8, mask_kind::full, 0}}) {
     check<double>(shape, ragged, shape.mask == mask_kind::causal, 1e-12);
     check<float>(shape, ragged, false, 1e-5);
   }

@@ -9,12 +9,15 @@
 namespace motet {
 namespace {
 
-constexpr auto error_of = []<class T, class Master>(const laws::attention_problem<T, Master>& p, const laws::spread_of& how) {
+constexpr auto error_of = []<class T, class Master>(const laws::attention_problem<T, Master>& p,
+                                                    const laws::spread_of& how) {
   return laws::context_attention_error(p, how, false,
-                                       [](cpu::context& ctx, const auto& problem, matrix<T> qkv, matrix<T> y, matrix<Master>, matrix<const T> dy) {
+                                       [](cpu::context& ctx, const auto& problem, matrix<T> qkv, matrix<T> y,
+                                          matrix<Master>, matrix<const T> dy) {
                                          exchanged_heads<T, Master> kept;
                                          reserve_exchanged(ctx, problem.shape, kept);
-                                         heads_attention_forward(ctx, problem.shape, matrix<const T>(qkv), kept, y);
+                                         heads_attention_forward(ctx, problem.shape, matrix<const T>(qkv),
+                                                                 kept, y);
                                          heads_attention_backward(ctx, problem.shape, kept, dy, qkv);
                                        });
 };
@@ -28,7 +31,9 @@ TEST_CASE("attention over exchanged heads is that of one rank, fp32") {
 TEST_CASE("attention over exchanged heads is that of one rank, bf16") { laws::check_context_bf16(error_of); }
 
 TEST_CASE("drawn heads, samples and ranks") { laws::check_context_drawn(25, 1, error_of); }
-TEST_CASE("beside tensor parallelism, with several threads, and with nothing to do") { laws::check_context_corners(5, 3, error_of); }
+TEST_CASE("beside tensor parallelism, with several threads, and with nothing to do") {
+  laws::check_context_corners(5, 3, error_of);
+}
 
 TEST_CASE("each rank keeps its share of the heads and no more") {
   spread_rows rows({1, 0, 4, 3, false}, 2);

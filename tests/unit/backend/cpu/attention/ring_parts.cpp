@@ -15,7 +15,8 @@ const std::vector<index> offsets = {0, 1, 1, 4, 61, 68};
 const sequences whole{5, 1, offsets.data()};
 
 // What the members of a ring compute together: how often each query row of a sample meets each of its keys.
-std::map<std::tuple<index, index, index>, int> meetings(index members, bool balanced, mask_kind mask, int threads) {
+std::map<std::tuple<index, index, index>, int> meetings(index members, bool balanced, mask_kind mask,
+                                                        int threads) {
   std::map<std::tuple<index, index, index>, int> met;
   for (index me = 0; me < members; ++me) {
     spread_rows rows({1, 0, members, me, balanced}, whole.samples);
@@ -40,7 +41,8 @@ std::map<std::tuple<index, index, index>, int> meetings(index members, bool bala
           ring.each_tile(sample, keys, [&](const cpu::detail::ring_tile& tile) {
             CHECK(tile.count <= ring.plan.query_tile);
             for (index i = 0; i < tile.count; ++i) {
-              const index local = tile.row + i - is.part.begin(sample), query = is.cut.position(whole.rows_of(sample), me, local);
+              const index local = tile.row + i - is.part.begin(sample),
+                          query = is.cut.position(whole.rows_of(sample), me, local);
               const index visible = tile.visible.of(i, keys.size());
               CHECK(visible <= tile.reach);
               for (index j = 0; j < visible; ++j) ++met[{sample, query, keys.begin + j}];
@@ -66,7 +68,8 @@ TEST_CASE("every query meets every key that it may see, once") {
             const index n = whole.rows_of(s);
             wanted += mask == mask_kind::full ? n * n : n * (n + 1) / 2;
           }
-          for (const auto& [pair, times] : met) once = once && times == 1 && (mask == mask_kind::full || std::get<2>(pair) <= std::get<1>(pair));
+          for (const auto& [pair, times] : met)
+            once = once && times == 1 && (mask == mask_kind::full || std::get<2>(pair) <= std::get<1>(pair));
           CHECK(once);
           CHECK(static_cast<index>(met.size()) == wanted);
         }
@@ -76,14 +79,16 @@ TEST_CASE("keys and values go round") {
   std::atomic<int> wrong{0};
   const std::string thrown = laws::run_shards(1, 3, true, whole, [&](spread& is, const spread_place& at) {
     const attention_shape shape{2, 1, 4, mask_kind::full, 0};
-    std::vector<float> k(static_cast<std::size_t>(is.part.rows() * 4), static_cast<float>(at.context_member)), v = k;
+    std::vector<float> k(static_cast<std::size_t>(is.part.rows() * 4), static_cast<float>(at.context_member)),
+        v = k;
     for (float& each : v) each += 100;
     laws::cpu_run_planned(1, [&](cpu::context& ctx) {
       ctx.shared = &is;
       const cpu::detail::ring_plan<float> ring(ctx, shape);
       cpu::detail::key_ring<float> around(ctx, ring);
       if (ctx.measuring()) return;
-      around.fill(ctx, matrix<float>{k.data(), is.part.rows(), 4, 4}, matrix<float>{v.data(), is.part.rows(), 4, 4});
+      around.fill(ctx, matrix<float>{k.data(), is.part.rows(), 4, 4},
+                  matrix<float>{v.data(), is.part.rows(), 4, 4});
       for (index step = 0; step < 3; ++step) {
         around.begin(ctx, ring, step);
         const auto keys = around.keys(), values = around.values();

@@ -20,7 +20,8 @@ TEST_CASE_TEMPLATE("rotary positions against plain loops, and back", T, float, b
             for (index h = 0; h < heads; ++h)
               for (index i = 0; i < head_width / 2; ++i) {
                 const double angle =
-                    static_cast<double>(r - seq.begin(s)) * std::pow(1e4, -2.0 * static_cast<double>(i) / static_cast<double>(head_width));
+                    static_cast<double>(r - seq.begin(s)) *
+                    std::pow(1e4, -2.0 * static_cast<double>(i) / static_cast<double>(head_width));
                 const index low = h * head_width + i, high = low + head_width / 2;
                 want.at(r, low) = x(r, low) * std::cos(angle) - x(r, high) * std::sin(angle);
                 want.at(r, high) = x(r, high) * std::cos(angle) + x(r, low) * std::sin(angle);
@@ -41,7 +42,8 @@ TEST_CASE("positions stay exact over a long sample") {
   double worst = 0;
   for (index r = 0; r < length; ++r)
     for (index i = 0; i < width / 2; ++i) {
-      const double angle = static_cast<double>(r) * std::pow(5e5, -2.0 * static_cast<double>(i) / static_cast<double>(width));
+      const double angle =
+          static_cast<double>(r) * std::pow(5e5, -2.0 * static_cast<double>(i) / static_cast<double>(width));
       worst = std::max(worst, std::abs(x(r, i) - (std::cos(angle) - std::sin(angle))));
     }
   CHECK(worst < 1e-10);

@@ -8,7 +8,8 @@ using motet::cpu::detail::arithmetic;
 
 static_assert(std::is_same_v<arithmetic<float>, float> && std::is_same_v<arithmetic<bf16, float>, float>);
 static_assert(std::is_same_v<arithmetic<const bf16>, float>);
-static_assert(std::is_same_v<arithmetic<float, const double>, double> && std::is_same_v<arithmetic<double>, double>);
+static_assert(std::is_same_v<arithmetic<float, const double>, double> &&
+              std::is_same_v<arithmetic<double>, double>);
 
 TEST_CASE("bytes and elements count what is touched, and nothing of an absent matrix") {
   float data[64];

@@ -27,7 +27,8 @@ TEST_CASE("shares of columns cover them once, in whole grains") {
     }
 }
 
-TEST_CASE("a dry run files FLOPs and bytes under the innermost section, and takes memory without having any") {
+TEST_CASE(
+    "a dry run files FLOPs and bytes under the innermost section, and takes memory without having any") {
   cpu::profile costs;
   cpu::context ctx;
   ctx.costs = &costs;
@@ -69,7 +70,9 @@ TEST_CASE("a real run files time, each moment once, and notes no work") {
   }
   const double all = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
   CHECK(costs.at(costs.inside(costs.inside(-1, "outer"), "inner")).seconds > 0.0015);
-  CHECK(costs.at(costs.inside(costs.inside(-1, "outer"), "inner")).seconds + costs.at(costs.inside(-1, "outer")).seconds <= all);
+  CHECK(costs.at(costs.inside(costs.inside(-1, "outer"), "inner")).seconds +
+            costs.at(costs.inside(-1, "outer")).seconds <=
+        all);
   CHECK(costs.flops() == 0);
 }
 

@@ -19,8 +19,8 @@ TEST_CASE("what the processor offers is consistent") {
   // The compiler's own library asks the same processor.
   __builtin_cpu_init();
   CHECK(f.avx2 == (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")));
-  CHECK(f.avx512 == (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                     __builtin_cpu_supports("avx512vl")));
+  CHECK(f.avx512 == (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")));
 #endif
 }
 

@@ -14,7 +14,9 @@ namespace {
 constexpr index width = 3;
 
 // A number for each element of a batch, so that each row tells where it is from.
-double number_of(index sample, index row, index column) { return static_cast<double>(100 * sample + row) + 0.25 * static_cast<double>(column); }
+double number_of(index sample, index row, index column) {
+  return static_cast<double>(100 * sample + row) + 0.25 * static_cast<double>(column);
+}
 
 // The first sample of a member's share of a tensor member's share.
 index first_of_mine(const spread_place& at, index samples) {
@@ -26,27 +28,31 @@ index first_of_mine(const spread_place& at, index samples) {
 template <class T>
 int wrong_after_exchange(const sequences& whole, index tensor, index context, bool balanced, int threads) {
   std::atomic<int> wrong{0};
-  const std::string thrown = laws::run_shards(tensor, context, balanced, whole, [&](spread& is, const spread_place& at) {
-    laws::grid<T> mine(is.mine.rows(), width, 2), back(is.mine.rows(), width, 2), own(is.own.rows(), width);
-    const index first_mine = first_of_mine(at, whole.samples), first_own = share(whole.samples, tensor, at.tensor_member).begin;
-    for (index s = 0; s < is.mine.samples; ++s)
-      for (index r = 0; r < is.mine.rows_of(s); ++r)
-        for (index c = 0; c < width; ++c) mine.at(is.mine.begin(s) + r, c) = T(static_cast<float>(number_of(first_mine + s, r, c)));
-    laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
-      ctx.shared = &is;
-      rows_to_parts(ctx, matrix<const T>(mine.view()), own.view());
-      rows_to_samples(ctx, matrix<const T>(own.view()), back.view());
-    });
-    for (index s = 0; s < is.own.samples; ++s)
-      for (index r = 0; r < is.own.rows_of(s); ++r)
-        for (index c = 0; c < width; ++c) {
-          const index row = is.cut.position(whole.rows_of(first_own + s), at.context_member, r);
-          wrong += own(is.own.begin(s) + r, c) != number_of(first_own + s, row, c);
-        }
-    for (index r = 0; r < mine.rows; ++r)
-      for (index c = 0; c < width; ++c) wrong += back(r, c) != mine(r, c);
-    wrong += !own.gaps_intact() + !back.gaps_intact();
-  });
+  const std::string thrown =
+      laws::run_shards(tensor, context, balanced, whole, [&](spread& is, const spread_place& at) {
+        laws::grid<T> mine(is.mine.rows(), width, 2), back(is.mine.rows(), width, 2),
+            own(is.own.rows(), width);
+        const index first_mine = first_of_mine(at, whole.samples),
+                    first_own = share(whole.samples, tensor, at.tensor_member).begin;
+        for (index s = 0; s < is.mine.samples; ++s)
+          for (index r = 0; r < is.mine.rows_of(s); ++r)
+            for (index c = 0; c < width; ++c)
+              mine.at(is.mine.begin(s) + r, c) = T(static_cast<float>(number_of(first_mine + s, r, c)));
+        laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+          ctx.shared = &is;
+          rows_to_parts(ctx, matrix<const T>(mine.view()), own.view());
+          rows_to_samples(ctx, matrix<const T>(own.view()), back.view());
+        });
+        for (index s = 0; s < is.own.samples; ++s)
+          for (index r = 0; r < is.own.rows_of(s); ++r)
+            for (index c = 0; c < width; ++c) {
+              const index row = is.cut.position(whole.rows_of(first_own + s), at.context_member, r);
+              wrong += own(is.own.begin(s) + r, c) != number_of(first_own + s, row, c);
+            }
+        for (index r = 0; r < mine.rows; ++r)
+          for (index c = 0; c < width; ++c) wrong += back(r, c) != mine(r, c);
+        wrong += !own.gaps_intact() + !back.gaps_intact();
+      });
   CHECK(thrown == "");
   return wrong;
 }

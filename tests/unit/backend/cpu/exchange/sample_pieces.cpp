@@ -46,14 +46,16 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
                   CHECK(rows.begin == at);
                   at = rows.end;
                   if (rows.size() == 0) continue;
-                  const index first = is.cut.position(whole.rows_of(s), place.context_member, rows.begin - is.own.begin(s));
+                  const index first =
+                      is.cut.position(whole.rows_of(s), place.context_member, rows.begin - is.own.begin(s));
                   found.push_back({s, pieces.number(p), rows.size(), first});
                 }
                 CHECK(at == is.own.end(s));
               }
             }) == "");
-      std::sort(found.begin(), found.end(),
-                [](const part& a, const part& b) { return a.sample != b.sample ? a.sample < b.sample : a.number < b.number; });
+      std::sort(found.begin(), found.end(), [](const part& a, const part& b) {
+        return a.sample != b.sample ? a.sample < b.sample : a.number < b.number;
+      });
       index sample = -1, next = 0, rows = 0;
       for (const part& each : found) {
         if (each.sample != sample) next = 0;

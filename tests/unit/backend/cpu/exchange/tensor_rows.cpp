@@ -14,14 +14,17 @@ TEST_CASE("rows of all members are gathered, and sums go back to their owners") 
   for (const std::int32_t members : {1, 2, 3, 4, 5}) {
     CAPTURE(members);
     std::atomic<motet::index> wrong{0};
-    laws::run_members(members, [&](std::int32_t, const any_group& group) { wrong += laws::wrong_rows_of_all_kinds(group); });
+    laws::run_members(members, [&](std::int32_t, const any_group& group) {
+      wrong += laws::wrong_rows_of_all_kinds(group);
+    });
     CHECK_EQ(wrong.load(), 0);
   }
 }
 
 TEST_CASE("the first thread of a team speaks for its rank") {
   std::atomic<motet::index> wrong{0};
-  laws::run_members(2, [&](std::int32_t, const any_group& group) { wrong += laws::wrong_rows_of_all_kinds(group, 3); });
+  laws::run_members(
+      2, [&](std::int32_t, const any_group& group) { wrong += laws::wrong_rows_of_all_kinds(group, 3); });
   CHECK_EQ(wrong.load(), 0);
 }
 
@@ -37,7 +40,8 @@ TEST_CASE("ids of tokens are gathered as they are") {
     std::int32_t all[5] = {};
     laws::cpu_run_planned(1, [&](cpu::context& ctx) {
       ctx.shared = &shared;
-      gather_rows(ctx, matrix<const std::int32_t>{ids + first[member], rows[member], 1, 1}, matrix<std::int32_t>{all, 5, 1, 1});
+      gather_rows(ctx, matrix<const std::int32_t>{ids + first[member], rows[member], 1, 1},
+                  matrix<std::int32_t>{all, 5, 1, 1});
     });
     for (int i = 0; i < 5; ++i) wrong += all[i] != ids[i];
   });

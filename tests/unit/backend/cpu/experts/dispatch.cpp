@@ -29,16 +29,20 @@ TEST_CASE("each rank gets the rows that have a kept choice for it, once, in the 
       CAPTURE(ranks);
       std::atomic<int> wrong{0};
       CHECK(laws::run_shards(ranks, 1, false, whole, [&](spread& is, const spread_place& place) {
-              const tensor_cut cut{static_cast<std::int32_t>(ranks), static_cast<std::int32_t>(place.tensor_member)};
-              const index first = whole.begin(share(whole.samples, ranks, place.tensor_member).begin), rows = is.own.rows();
+              const tensor_cut cut{static_cast<std::int32_t>(ranks),
+                                   static_cast<std::int32_t>(place.tensor_member)};
+              const index first = whole.begin(share(whole.samples, ranks, place.tensor_member).begin),
+                          rows = is.own.rows();
               std::vector<choice<float>> chosen(static_cast<std::size_t>(rows * shape.top_k));
               for (index r = 0; r < rows; ++r)
-                for (index j = 0; j < shape.top_k; ++j) chosen[static_cast<std::size_t>(r * shape.top_k + j)] = choose(first + r, j);
+                for (index j = 0; j < shape.top_k; ++j)
+                  chosen[static_cast<std::size_t>(r * shape.top_k + j)] = choose(first + r, j);
               const auto body = [&](cpu::context& ctx) {
                 ctx.shared = &is;
                 dispatched<float> to;
                 reserve_dispatch(ctx, is.own, shape, cut, to);
-                dispatch(ctx, is.own, shape, matrix<choice<float>>{chosen.data(), rows, shape.top_k, shape.top_k}, to);
+                dispatch(ctx, is.own, shape,
+                         matrix<choice<float>>{chosen.data(), rows, shape.top_k, shape.top_k}, to);
                 if (ctx.measuring() || ctx.thread != 0) return;
                 const interval experts = cut.share(shape.experts);
                 index came = 0;

@@ -21,7 +21,8 @@ choice<float> choose(index row, index number) {
 }
 }  // namespace
 
-TEST_CASE("every kept choice comes to its expert once, in the order of rows, and what experts do comes back") {
+TEST_CASE(
+    "every kept choice comes to its expert once, in the order of rows, and what experts do comes back") {
   const std::vector<index> offsets{0, 4, 4, 13, 14, 20};
   const sequences whole{5, 1, offsets.data()};
   constexpr index width = 2;
@@ -33,12 +34,15 @@ TEST_CASE("every kept choice comes to its expert once, in the order of rows, and
       CHECK(laws::run_shards(ranks, 1, false, whole, [&](spread& is, const spread_place& place) {
               const interval samples = share(whole.samples, ranks, place.tensor_member);
               const index first = whole.begin(samples.begin), rows = is.own.rows();
-              const tensor_cut cut{static_cast<std::int32_t>(ranks), static_cast<std::int32_t>(place.tensor_member)};
+              const tensor_cut cut{static_cast<std::int32_t>(ranks),
+                                   static_cast<std::int32_t>(place.tensor_member)};
               const interval experts = cut.share(shape.experts);
               std::vector<choice<float>> chosen(static_cast<std::size_t>(rows * shape.top_k));
-              std::vector<float> x(static_cast<std::size_t>(rows * width)), y(x.size()), d_gate(chosen.size());
+              std::vector<float> x(static_cast<std::size_t>(rows * width)), y(x.size()),
+                  d_gate(chosen.size());
               for (index r = 0; r < rows; ++r) {
-                for (index j = 0; j < shape.top_k; ++j) chosen[static_cast<std::size_t>(r * shape.top_k + j)] = choose(first + r, j);
+                for (index j = 0; j < shape.top_k; ++j)
+                  chosen[static_cast<std::size_t>(r * shape.top_k + j)] = choose(first + r, j);
                 x[static_cast<std::size_t>(width * r)] = static_cast<float>(first + r);
                 x[static_cast<std::size_t>(width * r + 1)] = 1;
               }
@@ -46,9 +50,11 @@ TEST_CASE("every kept choice comes to its expert once, in the order of rows, and
                 ctx.shared = &is;
                 dispatched<float> to;
                 reserve_dispatch(ctx, is.own, shape, cut, to);
-                dispatch(ctx, is.own, shape, matrix<choice<float>>{chosen.data(), rows, shape.top_k, shape.top_k}, to);
+                dispatch(ctx, is.own, shape,
+                         matrix<choice<float>>{chosen.data(), rows, shape.top_k, shape.top_k}, to);
                 const auto arrived = cpu::take_arrived<float>(ctx, to, width);
-                const matrix<float> placed{ctx.memory.take<float>(to.most_placed * width), to.placed.count, width, width};
+                const matrix<float> placed{ctx.memory.take<float>(to.most_placed * width), to.placed.count,
+                                           width, width};
                 float* const of_gates = ctx.memory.take<float>(to.most_placed);
                 to_experts(ctx, to, matrix<const float>{x.data(), rows, width, width}, arrived, placed);
                 synchronize(ctx);
@@ -59,7 +65,8 @@ TEST_CASE("every kept choice comes to its expert once, in the order of rows, and
                     for (index p = to.placed.starts[e]; p < to.placed.starts[e + 1]; ++p) {
                       const auto row = static_cast<index>(placed.row(p)[0]);
                       bool meant = false;
-                      for (index j = 0; j < shape.top_k; ++j) meant = meant || (choose(row, j).kept && choose(row, j).expert == experts.begin + e);
+                      for (index j = 0; j < shape.top_k; ++j)
+                        meant = meant || (choose(row, j).kept && choose(row, j).expert == experts.begin + e);
                       wrong += !meant || placed.row(p)[1] != 1;
                       if (p > to.placed.starts[e]) wrong += placed.row(p - 1)[0] >= placed.row(p)[0];
                     }
@@ -72,12 +79,14 @@ TEST_CASE("every kept choice comes to its expert once, in the order of rows, and
                     for (index p = own.begin; p < own.end; ++p) {
                       if (p < to.placed.starts[e] || p >= to.placed.starts[e + 1]) continue;
                       of_gates[p] = 100 * placed.row(p)[0] + static_cast<float>(experts.begin + e);
-                      for (index c = 0; c < width; ++c) placed.row(p)[c] *= static_cast<float>(experts.begin + e + 1);
+                      for (index c = 0; c < width; ++c)
+                        placed.row(p)[c] *= static_cast<float>(experts.begin + e + 1);
                     }
                 }
                 from_experts(ctx, is.own, to, placed, true, matrix<const float>{x.data(), rows, width, width},
                              matrix<float>{y.data(), rows, width, width});
-                gates_from_experts(ctx, is.own, to, of_gates, matrix<float>{d_gate.data(), rows, shape.top_k, shape.top_k});
+                gates_from_experts(ctx, is.own, to, of_gates,
+                                   matrix<float>{d_gate.data(), rows, shape.top_k, shape.top_k});
               };
               cpu::context plan;
               body(plan);
@@ -87,8 +96,8 @@ TEST_CASE("every kept choice comes to its expert once, in the order of rows, and
                 for (index j = 0; j < shape.top_k; ++j) {
                   const choice<float> c = choose(first + r, j);
                   if (c.kept) sum += c.gate * static_cast<float>(c.expert + 1);
-                  wrong +=
-                      d_gate[static_cast<std::size_t>(r * shape.top_k + j)] != (c.kept ? static_cast<float>(100 * (first + r) + c.expert) : 0.0f);
+                  wrong += d_gate[static_cast<std::size_t>(r * shape.top_k + j)] !=
+                           (c.kept ? static_cast<float>(100 * (first + r) + c.expert) : 0.0f);
                 }
                 wrong += y[static_cast<std::size_t>(width * r + 1)] != sum;
                 wrong += y[static_cast<std::size_t>(width * r)] != sum * static_cast<float>(first + r);

@@ -29,7 +29,8 @@ TEST_CASE_TEMPLATE("products of each group with weights of its own", N, fp32, mi
         const auto before = dweight;
         laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
           grouped_linear_forward(ctx, by, x.view(), weight.view(), y.view());
-          grouped_linear_forward(ctx, by, x.view(), weight.view(), activation::silu, pre.view(), active.view());
+          grouped_linear_forward(ctx, by, x.view(), weight.view(), activation::silu, pre.view(),
+                                 active.view());
           grouped_linear_backward_input(ctx, by, dy.view(), weight.view(), dx.view());
           synchronize(ctx);
           grouped_linear_backward_weight(ctx, by, x.view(), dy.view(), dweight.view());
@@ -39,7 +40,8 @@ TEST_CASE_TEMPLATE("products of each group with weights of its own", N, fp32, mi
         for (index i = 0; i < keys * out; ++i)
           for (index c = 0; c < in; ++c) want_dweight.at(i, c) = before(i, c);
         for (index key = 0; key < keys; ++key)
-          for (index r = starts[static_cast<std::size_t>(key)]; r < starts[static_cast<std::size_t>(key) + 1]; ++r)
+          for (index r = starts[static_cast<std::size_t>(key)]; r < starts[static_cast<std::size_t>(key) + 1];
+               ++r)
             for (index o = 0; o < out; ++o) {
               double sum = 0;
               for (index c = 0; c < in; ++c) {
@@ -65,7 +67,8 @@ TEST_CASE("the gradient of a gate is what it would multiply") {
     constexpr index rows = 5, width = 37;
     std::vector<choice<float>> chosen(2 * rows);
     std::vector<std::int32_t> source;
-    for (index p = 0; p < rows; ++p) source.push_back(static_cast<std::int32_t>(2 * ((3 * p) % rows) + p % 2));
+    for (index p = 0; p < rows; ++p)
+      source.push_back(static_cast<std::int32_t>(2 * ((3 * p) % rows) + p % 2));
     for (std::size_t i = 0; i < chosen.size(); ++i) chosen[i].gate = 0.1f * static_cast<float>(i);
     std::vector<index> starts{0, rows};
     const grouping by{1, starts.data(), {}, source.data(), rows};
@@ -73,10 +76,12 @@ TEST_CASE("the gradient of a gate is what it would multiply") {
     const auto h0 = h, t0 = t;
     std::vector<float> d_gate(rows);
     laws::cpu_run_planned(2, [&](cpu::context& ctx) {
-      gate_backward(ctx, by, matrix<choice<float>>{chosen.data(), rows, 2, 2}, h.view(), t.view(), d_gate.data());
+      gate_backward(ctx, by, matrix<choice<float>>{chosen.data(), rows, 2, 2}, h.view(), t.view(),
+                    d_gate.data());
     });
     for (index p = 0; p < rows; ++p) {
-      const auto gate = static_cast<double>(chosen[static_cast<std::size_t>(source[static_cast<std::size_t>(p)])].gate);
+      const auto gate =
+          static_cast<double>(chosen[static_cast<std::size_t>(source[static_cast<std::size_t>(p)])].gate);
       double sum = 0;
       for (index c = 0; c < width; ++c) {
         sum += h0(p, c) * t0(p, c);

@@ -11,7 +11,9 @@ namespace {
 constexpr index top_k = 3;
 
 // Keys of (row, number); -1: none. Some keys are never used.
-index key_of(index row, index number) { return (row * 7 + number * 5) % 6 < 4 ? (row * 7 + number * 5) % 6 : -1; }
+index key_of(index row, index number) {
+  return (row * 7 + number * 5) % 6 < 4 ? (row * 7 + number * 5) % 6 : -1;
+}
 
 struct sorted {
   std::vector<index> starts;
@@ -60,7 +62,8 @@ TEST_CASE_TEMPLATE("rows go to their places and come back as sums", X, float, bf
     const auto residual = laws::grid<number>(rows, width).random(2);
     std::vector<choice<number>> gates(static_cast<std::size_t>(rows * top_k));
     for (std::size_t i = 0; i < gates.size(); ++i) gates[i].gate = number(1) / static_cast<number>(i + 2);
-    laws::grid<number> weighed(rows, width, 1), plain(rows, width), want(rows, width), want_plain(rows, width);
+    laws::grid<number> weighed(rows, width, 1), plain(rows, width), want(rows, width),
+        want_plain(rows, width);
     laws::grid<X> placed(rows * top_k, width);
     laws::cpu_run(threads, 1 << 16, [&](cpu::context& ctx) {
       grouping by = cpu::detail::take_grouping(ctx, 5, rows, top_k, rows * top_k);
@@ -68,8 +71,10 @@ TEST_CASE_TEMPLATE("rows go to their places and come back as sums", X, float, bf
       synchronize(ctx);
       cpu::detail::spread_rows_to(by, ctx.own(by.each()), x.view(), placed.view());
       synchronize(ctx);
-      cpu::detail::collect_rows(ctx, by, ctx.own(seq), placed.view(), gates.data(), residual.view(), weighed.view());
-      cpu::detail::collect_rows(ctx, by, ctx.own(seq), placed.view(), static_cast<const choice<number>*>(nullptr), matrix<const number>{},
+      cpu::detail::collect_rows(ctx, by, ctx.own(seq), placed.view(), gates.data(), residual.view(),
+                                weighed.view());
+      cpu::detail::collect_rows(ctx, by, ctx.own(seq), placed.view(),
+                                static_cast<const choice<number>*>(nullptr), matrix<const number>{},
                                 plain.view());
     });
     for (index r = 0; r < rows; ++r)

@@ -23,7 +23,8 @@ routed route(const sequences& seq, const router_shape& shape, std::vector<double
   out.chosen.resize(static_cast<std::size_t>(rows * shape.top_k));
   laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
     route_forward(ctx, seq, shape, matrix<double>{out.probability.data(), rows, shape.experts, shape.experts},
-                  matrix<double>{out.lse.data(), rows, 1, 1}, matrix<choice<double>>{out.chosen.data(), rows, shape.top_k, shape.top_k},
+                  matrix<double>{out.lse.data(), rows, 1, 1},
+                  matrix<choice<double>>{out.chosen.data(), rows, shape.top_k, shape.top_k},
                   matrix<double>{out.fraction.data(), seq.samples, shape.experts, shape.experts},
                   matrix<double>{out.losses.data(), seq.samples, 2, 2});
   });
@@ -32,7 +33,8 @@ routed route(const sequences& seq, const router_shape& shape, std::vector<double
 }  // namespace
 
 TEST_CASE("the largest logits are chosen, of equal ones the first") {
-  const auto found = route({1, 3, nullptr}, {.experts = 4, .top_k = 3}, {1, 1, 1, 1, 0, 2, 5, 2, -3, -1, -1, -2});
+  const auto found =
+      route({1, 3, nullptr}, {.experts = 4, .top_k = 3}, {1, 1, 1, 1, 0, 2, 5, 2, -3, -1, -1, -2});
   const int want[] = {0, 1, 2, 2, 1, 3, 1, 2, 3};
   for (std::size_t i = 0; i < 9; ++i) CHECK(found.chosen[i].expert == want[i]);
   for (const auto& each : found.chosen) CHECK(each.kept);
@@ -54,11 +56,13 @@ TEST_CASE("gates are probabilities, or their shares of what was chosen") {
 }
 
 TEST_CASE("logits far from zero overflow nowhere, and what is no number leads nowhere") {
-  const auto large = route({1, 2, nullptr}, {.experts = 3, .top_k = 2}, {3000, 3001, -3000, -4000, -4000, -9000});
+  const auto large =
+      route({1, 2, nullptr}, {.experts = 3, .top_k = 2}, {3000, 3001, -3000, -4000, -4000, -9000});
   for (const double each : large.probability) CHECK(std::isfinite(each));
   CHECK(large.lse[0] == doctest::Approx(3001 + std::log(1 + std::exp(-1))));
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
-  const auto broken = route({1, 3, nullptr}, {.experts = 3, .top_k = 3}, {nan, nan, nan, nan, 1, inf, -inf, -inf, -inf});
+  const auto broken =
+      route({1, 3, nullptr}, {.experts = 3, .top_k = 3}, {nan, nan, nan, nan, 1, inf, -inf, -inf, -inf});
   for (std::size_t r = 0; r < 3; ++r) {
     bool seen[3] = {};
     for (std::size_t j = 0; j < 3; ++j) {
@@ -70,7 +74,8 @@ TEST_CASE("logits far from zero overflow nowhere, and what is no number leads no
 }
 
 TEST_CASE("a full expert drops the later rows of a sample, whatever their order of choice") {
-  // Rows 0 to 3 of each sample choose experts (0, 1), (1, 0), (0, 1), (1, 2); each takes ceil(0.75 * 4 * 2 / 3) = 2.
+  // Rows 0 to 3 of each sample choose experts (0, 1), (1, 0), (0, 1), (1, 2); each takes ceil(0.75 * 4 * 2 /
+  // 3) = 2.
   const std::vector<double> one{3, 2, 1, 2, 3, 1, 3, 2, 1, 1, 3, 2};
   std::vector<double> two = one;
   two.insert(two.end(), one.begin(), one.end());
@@ -102,7 +107,9 @@ TEST_CASE_TEMPLATE("logits keep the precision of the weights", X, float, bf16) {
     const auto weight = laws::grid<float>(5, 37).random(2);
     laws::grid<float> logits(seq.rows(), 5, 2);
     laws::grid<double> want(seq.rows(), 5);
-    laws::cpu_run_planned(threads, [&](cpu::context& ctx) { router_forward(ctx, seq, x.view(), weight.view(), logits.view()); });
+    laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+      router_forward(ctx, seq, x.view(), weight.view(), logits.view());
+    });
     for (index r = 0; r < seq.rows(); ++r)
       for (index e = 0; e < 5; ++e) {
         want.at(r, e) = 0;

@@ -22,7 +22,8 @@ VARIANT(avx512, __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,a
 
 TEST_CASE("blocks of every set of kernels are those of the stream") {
   motet::laws::with_each_kernel([] {
-    for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{12345}, (std::uint64_t{1} << 32) - 3, ~std::uint64_t{0} - 20}) {
+    for (const std::uint64_t first :
+         {std::uint64_t{0}, std::uint64_t{12345}, (std::uint64_t{1} << 32) - 3, ~std::uint64_t{0} - 20}) {
       const motet::random_stream draws((std::uint64_t{5} << 33) + 9, "blocks");
       std::vector<std::uint32_t> found(64);
       MOTET_SIMD_DISPATCH(, sixteen(draws, first, found.data()));

@@ -58,7 +58,8 @@ VARIANT(avx512, __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,a
 TEST_CASE("vectors round to bf16 as the scalar type does, for every kind of number") {
   std::vector<float> from;
   for (std::uint32_t high = 0; high < 0x10000u; high += 7)
-    for (const std::uint32_t low : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) from.push_back(std::bit_cast<float>(high << 16 | low));
+    for (const std::uint32_t low : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+      from.push_back(std::bit_cast<float>(high << 16 | low));
   const auto n = static_cast<count>(from.size());
   std::vector<bf16> to(from.size() + 1);
   std::vector<float> back(from.size() + 1);
@@ -100,13 +101,15 @@ template <class T, class Probe>
 void check_arithmetic(count lanes, const Probe& probe) {
   const motet::random_stream draw(5, "simd");
   std::vector<T> a(16), b(16), to(49);
-  for (std::size_t i = 0; i < 16; ++i) a[i] = T(draw.uniform(i)) - T(0.5), b[i] = T(draw.uniform(i + 16)) - T(0.5);
+  for (std::size_t i = 0; i < 16; ++i)
+    a[i] = T(draw.uniform(i)) - T(0.5), b[i] = T(draw.uniform(i + 16)) - T(0.5);
   probe(a.data(), b.data(), to.data());
   T sum = 0;
   for (count i = 0; i < lanes; ++i) {
     const T x = a[static_cast<std::size_t>(i)], y = b[static_cast<std::size_t>(i)];
     sum += x;
-    CHECK(to[static_cast<std::size_t>(i)] == doctest::Approx(static_cast<double>(x) * static_cast<double>(y) + 1).epsilon(1e-7));
+    CHECK(to[static_cast<std::size_t>(i)] ==
+          doctest::Approx(static_cast<double>(x) * static_cast<double>(y) + 1).epsilon(1e-7));
     CHECK(to[static_cast<std::size_t>(lanes + i)] == std::max(x, y));
     CHECK(to[static_cast<std::size_t>(2 * lanes + i)] == std::min(x, y));
   }
@@ -129,7 +132,9 @@ count lanes_of_choice() {
 TEST_CASE("dispatch goes to the namespace of the chosen kernel") {
   motet::laws::with_each_kernel([] {
     const auto kind = motet::cpu::current_kernel();
-    CHECK(lanes_of_choice() == (kind == motet::cpu::kernel_kind::portable ? 16 : kind == motet::cpu::kernel_kind::avx2 ? 32 : 64));
+    CHECK(lanes_of_choice() == (kind == motet::cpu::kernel_kind::portable ? 16
+                                : kind == motet::cpu::kernel_kind::avx2   ? 32
+                                                                          : 64));
   });
 }
 

@@ -17,7 +17,8 @@ using laws::with_each_kernel;
 template <class T>
 void check_product(index m, index n, index k, bool transposed, bool add, double tolerance) {
   constexpr index lanes = cpu::detail::tile_lanes<T>;
-  laws::grid<T> a(transposed ? k : m, transposed ? m : k, 3), b(k, round_up(n, lanes)), c(m, round_up(n, lanes), 5);
+  laws::grid<T> a(transposed ? k : m, transposed ? m : k, 3), b(k, round_up(n, lanes)),
+      c(m, round_up(n, lanes), 5);
   a.random(1), b.random(2), c.random(3);
   auto wanted = c;
   for (index i = 0; i < m; ++i)
@@ -26,8 +27,8 @@ void check_product(index m, index n, index k, bool transposed, bool add, double 
       for (index p = 0; p < k; ++p) sum += (transposed ? a(p, i) : a(i, p)) * b(p, j);
       wanted.at(i, j) = static_cast<T>(sum);
     }
-  cpu::tiles::multiply<T>(m, c.width, k, a.data.data(), transposed ? 1 : a.stride, transposed ? a.stride : 1, b.data.data(), b.stride, c.data.data(),
-                          c.stride, add);
+  cpu::tiles::multiply<T>(m, c.width, k, a.data.data(), transposed ? 1 : a.stride, transposed ? a.stride : 1,
+                          b.data.data(), b.stride, c.data.data(), c.stride, add);
   CAPTURE(m);
   CAPTURE(n);
   CAPTURE(k);
@@ -51,7 +52,8 @@ void check_packing(index rows, index width) {
   CHECK(same);
   CHECK(across.gaps_intact());
   laws::grid<From> back(rows, width, 2);
-  cpu::tiles::unpack(rows, width, straight.data.data(), straight.stride, static_cast<const To*>(nullptr), back.data.data(), back.stride);
+  cpu::tiles::unpack(rows, width, straight.data.data(), straight.stride, static_cast<const To*>(nullptr),
+                     back.data.data(), back.stride);
   CHECK(laws::distance(back, from) == 0);
   CHECK(back.gaps_intact());
 }

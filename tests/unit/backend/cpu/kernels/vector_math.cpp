@@ -63,16 +63,19 @@ double exact(function which, double x) {
   return 0;
 }
 
-// Largest error relative to the value, over arguments spread evenly in [-range, range] and evenly in the exponent near zero.
+// Largest error relative to the value, over arguments spread evenly in [-range, range] and evenly in the
+// exponent near zero.
 double worst(function which, double range) {
   std::vector<float> x;
   for (int i = -20000; i <= 20000; ++i) x.push_back(static_cast<float>(range * i / 20000));
-  for (double tiny = 1e-30; tiny < 1; tiny *= 1.7) x.push_back(static_cast<float>(tiny)), x.push_back(static_cast<float>(-tiny));
+  for (double tiny = 1e-30; tiny < 1; tiny *= 1.7)
+    x.push_back(static_cast<float>(tiny)), x.push_back(static_cast<float>(-tiny));
   const auto y = apply(which, x);
   double found = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double want = exact(which, static_cast<double>(x[i]));
-    const double off = want == 0 ? std::abs(static_cast<double>(y[i])) : std::abs(static_cast<double>(y[i]) - want) / std::abs(want);
+    const double off = want == 0 ? std::abs(static_cast<double>(y[i]))
+                                 : std::abs(static_cast<double>(y[i]) - want) / std::abs(want);
     found = off <= found ? found : off;
     if (std::isnan(y[i])) return INFINITY;
   }
@@ -131,8 +134,8 @@ TEST_CASE("in fp64 the functions are those of the standard library") {
 
 template <class T, class Pre>
 void check_activations(double tolerance) {
-  for (const activation kind :
-       {activation::none, activation::gelu, activation::gelu_tanh, activation::quick_gelu, activation::relu, activation::silu}) {
+  for (const activation kind : {activation::none, activation::gelu, activation::gelu_tanh,
+                                activation::quick_gelu, activation::relu, activation::silu}) {
     CAPTURE(static_cast<int>(kind));
     for (const count n : {0, 1, 5, 16, 37, 500}) {
       std::vector<T> values(static_cast<std::size_t>(n)), gradient(values.size(), T(0.75));
@@ -151,8 +154,10 @@ void check_activations(double tolerance) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         const double at = static_cast<double>(x[i]), want = motet::laws::activation_reference(kind, at);
         off = std::max(off, std::abs(static_cast<double>(values[i]) - want));
-        off_slope = std::max(off_slope, std::abs(static_cast<double>(gradient[i]) - 0.75 * motet::laws::slope_reference(kind, at)));
-        off_replayed = std::max(off_replayed, std::abs(static_cast<double>(replayed[i]) - want) / (1 + std::abs(want)));
+        off_slope = std::max(off_slope, std::abs(static_cast<double>(gradient[i]) -
+                                                 0.75 * motet::laws::slope_reference(kind, at)));
+        off_replayed =
+            std::max(off_replayed, std::abs(static_cast<double>(replayed[i]) - want) / (1 + std::abs(want)));
         CHECK(static_cast<double>(both[i]) == static_cast<double>(replayed[i]));
         CHECK(again[i] == gradient[i]);
       }
@@ -173,8 +178,8 @@ TEST_CASE("activations and their slopes, replayed in place or beside") {
 
 TEST_CASE("a NaN stays a NaN through every activation") {
   motet::laws::with_each_kernel([] {
-    for (const activation kind :
-         {activation::none, activation::gelu, activation::gelu_tanh, activation::quick_gelu, activation::relu, activation::silu}) {
+    for (const activation kind : {activation::none, activation::gelu, activation::gelu_tanh,
+                                  activation::quick_gelu, activation::relu, activation::silu}) {
       float value = std::numeric_limits<float>::quiet_NaN();
       MOTET_SIMD_DISPATCH(, activate_values(kind, &value, 1));
       CHECK(std::isnan(value));

@@ -26,11 +26,13 @@ struct problem {
   grid<float> logits(index gap = 0) const { return grid<float>(rows, classes, gap).random(7, scale); }
   std::vector<std::int32_t> targets() const {
     std::vector<std::int32_t> out;
-    for (index r = 0; r < rows; ++r) out.push_back(r % 4 == 2 ? -100 : static_cast<std::int32_t>((r * 31 + 5) % classes));
+    for (index r = 0; r < rows; ++r)
+      out.push_back(r % 4 == 2 ? -100 : static_cast<std::int32_t>((r * 31 + 5) % classes));
     return out;
   }
 };
-const problem problems[] = {{1, 1, 1, 0}, {5, 3, 1, 0.1}, {9, 130, 3, 0}, {12, 33, 2000, 0.25}, {4, 257, 20, 0.1}, {0, 8, 1, 0}};
+const problem problems[] = {{1, 1, 1, 0},         {5, 3, 1, 0.1},    {9, 130, 3, 0},
+                            {12, 33, 2000, 0.25}, {4, 257, 20, 0.1}, {0, 8, 1, 0}};
 
 // From its definition, in double.
 double by_definition(const problem& p, const grid<double>& x, grid<double>& slopes) {
@@ -43,7 +45,8 @@ double by_definition(const problem& p, const grid<double>& x, grid<double>& slop
     for (index j = 0; j < p.classes; ++j) sum += std::exp(x(r, j) - peak);
     const bool counts = targets[static_cast<std::size_t>(r)] != shape.ignored;
     for (index j = 0; j < p.classes; ++j) {
-      const double wanted = (j == targets[static_cast<std::size_t>(r)] ? 1 - p.smoothing : 0) + p.smoothing / static_cast<double>(p.classes);
+      const double wanted = (j == targets[static_cast<std::size_t>(r)] ? 1 - p.smoothing : 0) +
+                            p.smoothing / static_cast<double>(p.classes);
       const double log = x(r, j) - peak - std::log(sum);
       if (counts) loss -= shape.share * wanted * log;
       slopes.at(r, j) = counts ? shape.share * (std::exp(log) - wanted) : 0;
@@ -103,7 +106,9 @@ TEST_CASE("cross-entropy agrees with finite differences") {
   grid<double> slopes(p.rows, p.classes);
   const auto loss = [&](matrix<double> to) {
     double found = 0;
-    cpu_run_planned(1, [&](cpu::context& ctx) { found = cross_entropy_loss(ctx, p.shape(), logits.view(), targets.data(), to); });
+    cpu_run_planned(1, [&](cpu::context& ctx) {
+      found = cross_entropy_loss(ctx, p.shape(), logits.view(), targets.data(), to);
+    });
     return found;
   };
   loss(slopes.view());
@@ -129,7 +134,9 @@ TEST_CASE("cross-entropy of bf16 logits") {
   grid<bf16> slopes(p.rows, p.classes);
   double got = NAN;
   const auto targets = p.targets();
-  cpu_run_planned(1, [&](cpu::context& ctx) { got = cross_entropy_loss(ctx, p.shape(), logits.view(), targets.data(), slopes.view()); });
+  cpu_run_planned(1, [&](cpu::context& ctx) {
+    got = cross_entropy_loss(ctx, p.shape(), logits.view(), targets.data(), slopes.view());
+  });
   CHECK(std::abs(got - want) < 1e-5 * (1 + want));
   CHECK(distance(slopes, wanted) < tolerance<bf16>);
 }
@@ -155,20 +162,23 @@ TEST_CASE("members of a tensor group that have some classes each find what one f
         double got = NAN;
         cpu_run_planned(2, [&](cpu::context& ctx) {
           ctx.shared = &shared;
-          const double found = cross_entropy_loss(ctx, shape, logits.view().columns(own.begin, own.size()), targets.data(), slopes.view());
+          const double found = cross_entropy_loss(ctx, shape, logits.view().columns(own.begin, own.size()),
+                                                  targets.data(), slopes.view());
           if (ctx.thread == 0) got = found;
         });
         wrong += std::abs(got - want) <= 1e-12 * (1 + std::abs(want)) ? 0 : 1;
         for (index r = 0; r < p.rows; ++r)
-          for (index c = 0; c < own.size(); ++c) wrong += std::abs(slopes(r, c) - wanted(r, own.begin + c)) < 1e-12 ? 0 : 1;
+          for (index c = 0; c < own.size(); ++c)
+            wrong += std::abs(slopes(r, c) - wanted(r, own.begin + c)) < 1e-12 ? 0 : 1;
       });
       CHECK_EQ(wrong.load(), 0);
     }
   cpu::context alone;
   cross_entropy_shape some;
   some.classes = 9;
-  CHECK_THROWS_WITH_AS(cross_entropy_loss(alone, some, matrix<float>{nullptr, 1, 8, 8}, nullptr, matrix<float>{}), doctest::Contains("MT-B05"),
-                       error);
+  CHECK_THROWS_WITH_AS(
+      cross_entropy_loss(alone, some, matrix<float>{nullptr, 1, 8, 8}, nullptr, matrix<float>{}),
+      doctest::Contains("MT-B05"), error);
 }
 
 }  // namespace motet

@@ -26,12 +26,13 @@ laws::pair_answer by_definition(const laws::pair_problem& p) {
     }
     rows[static_cast<std::size_t>(i)] = row_peak + std::log(row);
     columns[static_cast<std::size_t>(i)] = column_peak + std::log(column);
-    out.loss += part * ((rows[static_cast<std::size_t>(i)] - logit(i, i)) + (columns[static_cast<std::size_t>(i)] - logit(i, i)));
+    out.loss += part * ((rows[static_cast<std::size_t>(i)] - logit(i, i)) +
+                        (columns[static_cast<std::size_t>(i)] - logit(i, i)));
   }
   for (index i = 0; i < p.samples; ++i)
     for (index j = 0; j < p.samples; ++j) {
-      const double weight =
-          std::exp(logit(i, j) - rows[static_cast<std::size_t>(i)]) + std::exp(logit(i, j) - columns[static_cast<std::size_t>(j)]) - (i == j ? 2 : 0);
+      const double weight = std::exp(logit(i, j) - rows[static_cast<std::size_t>(i)]) +
+                            std::exp(logit(i, j) - columns[static_cast<std::size_t>(j)]) - (i == j ? 2 : 0);
       out.add(p, i, j, part * weight * scale);
       out.dlog_scale += part * weight * logit(i, j);
     }
@@ -41,8 +42,8 @@ laws::pair_answer by_definition(const laws::pair_problem& p) {
 template <class S>
 struct run {
   template <class M>
-  double operator()(cpu::context& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale, const M*, double share, matrix<S> da, matrix<S> db,
-                    M* dlog_scale, M*) const {
+  double operator()(cpu::context& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale, const M*,
+                    double share, matrix<S> da, matrix<S> db, M* dlog_scale, M*) const {
     return info_nce_loss(ctx, a, b, log_scale, share, da, db, dlog_scale);
   }
 };
@@ -67,7 +68,9 @@ TEST_CASE("info_nce in float, with each kernel") {
 
 TEST_CASE("info_nce agrees with finite differences") { laws::check_pair_slopes(run<double>{}); }
 
-TEST_CASE("info_nce gives every thread the same and does not depend on how many there are") { laws::check_pair_threads(run<float>{}); }
+TEST_CASE("info_nce gives every thread the same and does not depend on how many there are") {
+  laws::check_pair_threads(run<float>{});
+}
 
 TEST_CASE("info_nce stays finite and right where logits are ten thousand") {
   laws::pair_problem p(70, 24, 4.6, 1);
@@ -79,7 +82,8 @@ TEST_CASE("info_nce stays finite and right where logits are ten thousand") {
   laws::compare_pair_loss<float>(p, wanted, run<float>{}, 3e-2);
 }
 
-TEST_CASE("info_nce of equal features is the logarithm of their number, and of separate ones nearly nothing") {
+TEST_CASE(
+    "info_nce of equal features is the logarithm of their number, and of separate ones nearly nothing") {
   laws::pair_problem same(33, 5, 4.6, 1);
   for (std::size_t i = 0; i < same.a.size(); ++i) same.a[i] = same.b[i] = 1 / std::sqrt(5.0);
   CHECK(laws::pair_trial<float>(same).run(1, run<float>{}).loss == doctest::Approx(std::log(33.0)));

@@ -12,12 +12,14 @@ namespace {
 using motet::index;
 using motet::matrix;
 
-TEST_CASE("a walk shows every pair once with its dot product, and multiplies what is left in the tile into both gradients") {
+TEST_CASE(
+    "a walk shows every pair once with its dot product, and multiplies what is left in the tile into both "
+    "gradients") {
   for (const int threads : {1, 2, 3})
     for (const index rows : {1, 5, 50, 130}) {
       const index width = 7;
-      std::vector<double> a(static_cast<std::size_t>(rows * width)), b = a, da(a.size(), 0.0), db(a.size(), 0.0),
-                                                                     seen(static_cast<std::size_t>(rows * rows), 0.0);
+      std::vector<double> a(static_cast<std::size_t>(rows * width)),
+          b = a, da(a.size(), 0.0), db(a.size(), 0.0), seen(static_cast<std::size_t>(rows * rows), 0.0);
       for (std::size_t i = 0; i < a.size(); ++i) {
         a[i] = static_cast<double>(i % 11) - 5;
         b[i] = static_cast<double>(i % 7) - 3;
@@ -31,7 +33,8 @@ TEST_CASE("a walk shows every pair once with its dot product, and multiplies wha
           for (index i = 0; i < tile.rows; ++i) {
             if (tile.has_diagonal(i)) ++diagonals;
             for (index j = 0; j < tile.columns; ++j) {
-              seen[static_cast<std::size_t>((tile.row + i) * rows + tile.column + j)] += tile.values[i * tile.stride + j] + 1000;
+              seen[static_cast<std::size_t>((tile.row + i) * rows + tile.column + j)] +=
+                  tile.values[i * tile.stride + j] + 1000;
               tile.values[i * tile.stride + j] = 1;  // d loss / d dot
             }
           }
@@ -58,10 +61,13 @@ TEST_CASE("a walk shows every pair once with its dot product, and multiplies wha
     }
 }
 
-TEST_CASE("some rows against some columns in pieces: every pair once, columns by their numbers, matches wherever they are") {
+TEST_CASE(
+    "some rows against some columns in pieces: every pair once, columns by their numbers, matches wherever "
+    "they are") {
   constexpr index rows = 101, width = 7, first = 40;
   const index pieces[] = {3, 64, 0, 90};  // columns 40 to 197
-  std::vector<double> a(static_cast<std::size_t>(rows * width)), b(static_cast<std::size_t>(200 * width)), da(a.size(), 0.0);
+  std::vector<double> a(static_cast<std::size_t>(rows * width)), b(static_cast<std::size_t>(200 * width)),
+      da(a.size(), 0.0);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<double>(i % 11) - 5;
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i % 7) - 3;
   std::vector<motet::matrix<const double>> columns;
@@ -86,7 +92,8 @@ TEST_CASE("some rows against some columns in pieces: every pair once, columns by
           if (tile.column + tile.diagonal(i) != matches[static_cast<std::size_t>(tile.row + i)]) ++wrong;
         }
         for (index j = 0; j < tile.columns; ++j) {
-          seen[static_cast<std::size_t>((tile.row + i) * 200 + tile.column + j)] += tile.values[i * tile.stride + j] + 1000;
+          seen[static_cast<std::size_t>((tile.row + i) * 200 + tile.column + j)] +=
+              tile.values[i * tile.stride + j] + 1000;
           tile.values[i * tile.stride + j] = 1;
         }
       }
@@ -100,7 +107,8 @@ TEST_CASE("some rows against some columns in pieces: every pair once, columns by
   for (index i = 0; i < rows; ++i)
     for (index j = 0; j < 200; ++j) {
       double dot = j >= first && j < first + count ? 1000 : 0;
-      for (index c = 0; c < width && dot != 0; ++c) dot += ma.row(i)[c] * b[static_cast<std::size_t>(j * width + c)];
+      for (index c = 0; c < width && dot != 0; ++c)
+        dot += ma.row(i)[c] * b[static_cast<std::size_t>(j * width + c)];
       off += std::abs(dot - seen[static_cast<std::size_t>(i * 200 + j)]);
     }
   CHECK(off < 1e-9);
@@ -114,7 +122,8 @@ TEST_CASE("some rows against some columns in pieces: every pair once, columns by
 
 TEST_CASE("a sum over the team is the same number on every thread") {
   motet::laws::cpu_run(3, 1024, [](motet::cpu::context& ctx) {
-    for (int round = 0; round < 10; ++round) CHECK(motet::cpu::detail::sum_over_team(ctx, ctx.thread + round) == 3 + 3 * round);
+    for (int round = 0; round < 10; ++round)
+      CHECK(motet::cpu::detail::sum_over_team(ctx, ctx.thread + round) == 3 + 3 * round);
   });
 }
 

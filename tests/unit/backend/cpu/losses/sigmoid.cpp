@@ -13,7 +13,8 @@ laws::pair_answer by_definition(const laws::pair_problem& p) {
   const double scale = std::exp(p.log_scale), part = p.share / static_cast<double>(p.samples);
   for (index i = 0; i < p.samples; ++i)
     for (index j = 0; j < p.samples; ++j) {
-      const double sign = i == j ? 1 : -1, product = scale * p.product(i, j), right = sign * (product + p.bias);
+      const double sign = i == j ? 1 : -1, product = scale * p.product(i, j),
+                   right = sign * (product + p.bias);
       // -log sigmoid(right), without overflow
       out.loss += part * (right > 0 ? std::log1p(std::exp(-right)) : std::log1p(std::exp(right)) - right);
       const double slope = -part * sign / (1 + std::exp(right));
@@ -27,8 +28,8 @@ laws::pair_answer by_definition(const laws::pair_problem& p) {
 template <class S>
 struct run {
   template <class M>
-  double operator()(cpu::context& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale, const M* bias, double share, matrix<S> da,
-                    matrix<S> db, M* dlog_scale, M* dbias) const {
+  double operator()(cpu::context& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale,
+                    const M* bias, double share, matrix<S> da, matrix<S> db, M* dlog_scale, M* dbias) const {
     return pairwise_sigmoid_loss(ctx, a, b, log_scale, bias, share, da, db, dlog_scale, dbias);
   }
 };
@@ -37,16 +38,19 @@ struct run {
 template <class S>
 struct in_parts {
   template <class M>
-  double operator()(cpu::context& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale, const M* bias, double share, matrix<S> da,
-                    matrix<S> db, M* dlog_scale, M* dbias) const {
+  double operator()(cpu::context& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale,
+                    const M* bias, double share, matrix<S> da, matrix<S> db, M* dlog_scale, M* dbias) const {
     const laws::pair_cut cut(a.rows);
     double loss = 0;
     cut.each(a, b, [&](const pair_part<S>& part, interval own) {
-      loss += pairwise_sigmoid_part(ctx, part, log_scale, bias, share, da ? da.slice(own.begin, own.size()) : da, dlog_scale, dbias);
+      loss += pairwise_sigmoid_part(ctx, part, log_scale, bias, share,
+                                    da ? da.slice(own.begin, own.size()) : da, dlog_scale, dbias);
     });
     cut.each_piece(b, a, [&](const pair_part<S>& part, interval own) {
       M* const nobody = nullptr;
-      if (db) pairwise_sigmoid_part(ctx, part, log_scale, bias, share, db.slice(own.begin, own.size()), nobody, nobody);
+      if (db)
+        pairwise_sigmoid_part(ctx, part, log_scale, bias, share, db.slice(own.begin, own.size()), nobody,
+                              nobody);
     });
     return loss;
   }
@@ -82,7 +86,9 @@ TEST_CASE("pairwise_sigmoid in float, with each kernel") {
 
 TEST_CASE("pairwise_sigmoid agrees with finite differences") { laws::check_pair_slopes(run<double>{}); }
 
-TEST_CASE("pairwise_sigmoid gives every thread the same and does not depend on how many there are") { laws::check_pair_threads(run<float>{}); }
+TEST_CASE("pairwise_sigmoid gives every thread the same and does not depend on how many there are") {
+  laws::check_pair_threads(run<float>{});
+}
 
 TEST_CASE("pairwise_sigmoid stays finite and right where logits are ten thousand") {
   laws::pair_problem p(70, 24, 4.6, 1);

@@ -16,7 +16,8 @@ index differing(const random_stream& draws, index first, index width, float scal
   index count = 0;
   for (index r = 0; r < found.rows; ++r)
     for (index c = 0; c < found.width; ++c) {
-      const auto want = static_cast<T>(static_cast<float>(draws.normal(static_cast<std::uint64_t>(first + r * width + c))) * scale);
+      const auto want = static_cast<T>(
+          static_cast<float>(draws.normal(static_cast<std::uint64_t>(first + r * width + c))) * scale);
       const T has = found.data[static_cast<std::size_t>(r * found.stride + c)];
       count += std::memcmp(&want, &has, sizeof(T)) != 0;
     }
@@ -25,7 +26,9 @@ index differing(const random_stream& draws, index first, index width, float scal
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("draws are those of the stream, bit by bit, by every set of kernels and any number of threads", T, float, double) {
+TEST_CASE_TEMPLATE(
+    "draws are those of the stream, bit by bit, by every set of kernels and any number of threads", T, float,
+    double) {
   const random_stream draws(77, "weights");
   laws::with_each_kernel([&] {
     for (const int threads : {1, 3})
@@ -34,7 +37,9 @@ TEST_CASE_TEMPLATE("draws are those of the stream, bit by bit, by every set of k
           for (const index gap : {0, 3}) {
             const index rows = columns > 1000 ? 3 : 5, width = columns + (columns % 2 == 0 ? 0 : 11);
             grid<T> to(rows, columns, gap);
-            cpu_run_planned(threads, [&](cpu::context& ctx) { draw_normals(ctx, draws, first, width, 0.02f, to.view()); });
+            cpu_run_planned(threads, [&](cpu::context& ctx) {
+              draw_normals(ctx, draws, first, width, 0.02f, to.view());
+            });
             CHECK(differing(draws, first, width, 0.02f, to) == 0);
             CHECK(to.gaps_intact());
           }

@@ -58,7 +58,8 @@ TEST_CASE_TEMPLATE("adamw follows its definition", T, float, double) {
               w.at(0, c) -= step.rate / step.correction1 * m(0, c) / root;
             }
             cpu_run_planned(threads, [&](cpu::context& ctx) {
-              adamw(ctx, weight.data.data(), gradient.data.data(), first.data.data(), second.data.data(), count, step, clear);
+              adamw(ctx, weight.data.data(), gradient.data.data(), first.data.data(), second.data.data(),
+                    count, step, clear);
             });
             if (clear) CHECK(distance(gradient, grid<T>(1, count).fill(0)) == 0);
             else CHECK(distance(gradient, drawn) == 0);
@@ -66,17 +67,21 @@ TEST_CASE_TEMPLATE("adamw follows its definition", T, float, double) {
           CHECK(distance(weight, w) < (sizeof(T) == 4 ? 5e-7 : 1e-14));
           CHECK(distance(first, m) < (sizeof(T) == 4 ? 5e-7 : 1e-14));
           CHECK(distance(second, v) < (sizeof(T) == 4 ? 5e-7 : 1e-14));
-          CHECK((weight.gaps_intact() && gradient.gaps_intact() && first.gaps_intact() && second.gaps_intact()));
+          CHECK((weight.gaps_intact() && gradient.gaps_intact() && first.gaps_intact() &&
+                 second.gaps_intact()));
         }
   });
 }
 
 TEST_CASE("a gradient of zero moves a weight by its decay alone") {
-  auto weight = grid<float>(1, 40).random(1), gradient = grid<float>(1, 40).fill(0), first = gradient, second = gradient;
+  auto weight = grid<float>(1, 40).random(1), gradient = grid<float>(1, 40).fill(0), first = gradient,
+       second = gradient;
   const auto before = weight;
   const cpu::adamw_step step{0.1, 0.9, 0.999, 1e-8, 0.5, 1, 0.1, 0.001};
-  cpu_run_planned(
-      1, [&](cpu::context& ctx) { adamw(ctx, weight.data.data(), gradient.data.data(), first.data.data(), second.data.data(), 40, step, true); });
+  cpu_run_planned(1, [&](cpu::context& ctx) {
+    adamw(ctx, weight.data.data(), gradient.data.data(), first.data.data(), second.data.data(), 40, step,
+          true);
+  });
   for (index c = 0; c < 40; ++c) CHECK(weight.at(0, c) == doctest::Approx(before.at(0, c) * 0.95f));
 }
 
@@ -89,7 +94,8 @@ TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, d
       struct buffers {
         grid<T> w, g, m, v;
       };
-      buffers one{grid<T>(1, all).random(1), grid<T>(1, all).random(2), grid<T>(1, all).random(3), grid<T>(1, all).random(4, 0.5, 0.5)};
+      buffers one{grid<T>(1, all).random(1), grid<T>(1, all).random(2), grid<T>(1, all).random(3),
+                  grid<T>(1, all).random(4, 0.5, 0.5)};
       buffers other = one, kept = one;
       const auto runs_of = [&](buffers& of) {
         std::vector<adamw_run<T>> runs;
@@ -128,7 +134,8 @@ TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, d
       });
       CHECK(squares == want);
       CHECK(noted.flops() == wanted.flops());
-      CHECK((one.w.data == other.w.data && one.g.data == other.g.data && one.m.data == other.m.data && one.v.data == other.v.data));
+      CHECK((one.w.data == other.w.data && one.g.data == other.g.data && one.m.data == other.m.data &&
+             one.v.data == other.v.data));
       CHECK(one.w.data != kept.w.data);
       // What is not finite leaves all as it is.
       one.g = kept.g;
@@ -139,7 +146,8 @@ TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, d
         adamw(ctx, list, step, std::nan(""), 1, clip);
         clamp_to(ctx, &scale, 4, std::nan(""), 1);
       });
-      CHECK((one.w.data == before.w.data && one.g.data == before.g.data && one.m.data == before.m.data && one.v.data == before.v.data));
+      CHECK((one.w.data == before.w.data && one.g.data == before.g.data && one.m.data == before.m.data &&
+             one.v.data == before.v.data));
       CHECK(scale == T(9));
       cpu_run_planned(threads, [&](cpu::context& ctx) { clamp_to(ctx, &scale, 4, 1, 1); });
       CHECK(scale == T(4));

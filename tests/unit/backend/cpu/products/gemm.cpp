@@ -19,10 +19,12 @@ using laws::grid, laws::with_each_kernel;
 // Scratch memory with a mark behind its end.
 class marked_scratch {
  public:
-  marked_scratch() : memory_(static_cast<std::size_t>(cpu::gemm_scratch_bytes) + 64 + 4096, std::byte{0x5a}) {}
+  marked_scratch()
+      : memory_(static_cast<std::size_t>(cpu::gemm_scratch_bytes) + 64 + 4096, std::byte{0x5a}) {}
   std::byte* data() { return memory_.data() + offset(); }
   bool end_intact() {
-    return std::all_of(data() + cpu::gemm_scratch_bytes, memory_.data() + memory_.size(), [](std::byte b) { return b == std::byte{0x5a}; });
+    return std::all_of(data() + cpu::gemm_scratch_bytes, memory_.data() + memory_.size(),
+                       [](std::byte b) { return b == std::byte{0x5a}; });
   }
 
  private:
@@ -48,9 +50,11 @@ template <class Compute, class A, class B, class Out>
 double allowed(double magnitudes, double want, index k) {
   const bool rounds_operands = sizeof(Compute) == 2 && (sizeof(A) == 4 || sizeof(B) == 4);
   const double of_operands = rounds_operands ? 0x1p-7 : 0;
-  const double of_sum = sizeof(Compute) == 8 ? 0x1p-52 * 4 : 0x1p-23 * (2 + std::sqrt(static_cast<double>(k)) / 4);
+  const double of_sum =
+      sizeof(Compute) == 8 ? 0x1p-52 * 4 : 0x1p-23 * (2 + std::sqrt(static_cast<double>(k)) / 4);
   const double of_result = sizeof(Out) == 2 ? 0x1p-8 : 0;
-  return magnitudes * (of_operands + of_sum) + std::abs(want) * of_result + (sizeof(Compute) == 8 ? 1e-15 : 1e-6);
+  return magnitudes * (of_operands + of_sum) + std::abs(want) * of_result +
+         (sizeof(Compute) == 8 ? 1e-15 : 1e-6);
 }
 
 template <class Compute, class A, class B, class Out>
@@ -63,7 +67,8 @@ void check_product(index m, index n, index k, bool turn_a, bool turn_b, bool acc
   const grid<Out> before = out;
   gemm_epilogue<sum> epilogue;
   epilogue.accumulate = accumulate;
-  cpu::gemm<Compute>(m, n, k, gemm_operand<A>(a), gemm_operand<B>(b), out.data.data(), out.stride, epilogue, scratch.data());
+  cpu::gemm<Compute>(m, n, k, gemm_operand<A>(a), gemm_operand<B>(b), out.data.data(), out.stride, epilogue,
+                     scratch.data());
   index wrong = 0;
   for (index i = 0; i < m; ++i) {
     for (index j = 0; j < n; ++j) {
@@ -86,19 +91,29 @@ void check_products() {
   with_each_kernel([] {
     const random_stream draw(7, "shapes");
     for (std::uint64_t turn = 0; turn < 40; ++turn) {
-      const auto size = [&](std::uint64_t which, std::uint32_t bound) { return static_cast<index>(draw.below(turn * 8 + which, bound)); };
-      check_product<Compute, A, B, Out>(size(0, 40), size(1, 120), size(2, 70), turn % 2 != 0, turn / 2 % 2 != 0, turn / 4 % 2 != 0, size(3, 4));
+      const auto size = [&](std::uint64_t which, std::uint32_t bound) {
+        return static_cast<index>(draw.below(turn * 8 + which, bound));
+      };
+      check_product<Compute, A, B, Out>(size(0, 40), size(1, 120), size(2, 70), turn % 2 != 0,
+                                        turn / 2 % 2 != 0, turn / 4 % 2 != 0, size(3, 4));
     }
-    for (const index k : {513, 1100}) check_product<Compute, A, B, Out>(19, 50, k, k == 513, k != 513, true, 1);  // several blocks of k
-    check_product<Compute, A, B, Out>(90, 33, 21, true, true, false, 0);                                          // several strips of a transposed A
-    check_product<Compute, A, B, Out>(3, 5300, 3, false, false, true, 0);                                         // several blocks of columns
+    // several blocks of k
+    for (const index k : {513, 1100})
+      check_product<Compute, A, B, Out>(19, 50, k, k == 513, k != 513, true, 1);
+    // several strips of a transposed A
+    check_product<Compute, A, B, Out>(90, 33, 21, true, true, false, 0);
+    // several blocks of columns
+    check_product<Compute, A, B, Out>(3, 5300, 3, false, false, true, 0);
     for (const index none : {0, 1, 2})
-      check_product<Compute, A, B, Out>(none == 0 ? 0 : 5, none == 1 ? 0 : 5, none == 2 ? 0 : 5, false, true, none != 0, 0);
+      check_product<Compute, A, B, Out>(none == 0 ? 0 : 5, none == 1 ? 0 : 5, none == 2 ? 0 : 5, false, true,
+                                        none != 0, 0);
     CHECK(scratch.end_intact());
   });
 }
 
-TEST_CASE("products of fp32 against plain loops in double, every kernel") { check_products<float, float, float, float>(); }
+TEST_CASE("products of fp32 against plain loops in double, every kernel") {
+  check_products<float, float, float, float>();
+}
 TEST_CASE("products of fp64") { check_products<double, double, double, double>(); }
 TEST_CASE("products of bf16 activations with fp32 weights") { check_products<bf16, bf16, float, bf16>(); }
 TEST_CASE("products of bf16 with bf16 into fp32") { check_products<bf16, bf16, bf16, float>(); }
@@ -114,8 +129,8 @@ TEST_CASE("small whole numbers multiply exactly, whatever the kernel and the typ
     for (index j = 0; j < n; ++j)
       for (index l = 0; l < k; ++l) b.at(j, l) = bf16(static_cast<float>((j * 5 + l * 11) % 15 - 7));
     grid<float> out(m, n);
-    cpu::gemm<bf16>(m, n, k, gemm_operand<bf16>{a.data.data(), k}, gemm_operand<bf16>{b.data.data(), k, true}, out.data.data(), n,
-                    gemm_epilogue<float>{}, scratch.data());
+    cpu::gemm<bf16>(m, n, k, gemm_operand<bf16>{a.data.data(), k}, gemm_operand<bf16>{b.data.data(), k, true},
+                    out.data.data(), n, gemm_epilogue<float>{}, scratch.data());
     for (index i = 0; i < m; ++i) {
       for (index j = 0; j < n; ++j) {
         double want = 0;
@@ -143,11 +158,13 @@ void check_pieces(index k, bool turn, bool accumulate) {
     gemm_operand<B> right = b;
     left.data += left.transposed ? row : row * left.stride;
     right.data += right.transposed ? column * right.stride : column;
-    cpu::gemm<Compute>(row_end - row, column_end - column, k, left, right, &out.at(row, column), out.stride, epilogue, scratch.data());
+    cpu::gemm<Compute>(row_end - row, column_end - column, k, left, right, &out.at(row, column), out.stride,
+                       epilogue, scratch.data());
   };
   multiply(whole, 0, m, 0, n);
   for (std::size_t i = 1; i < rows.size(); ++i)
-    for (std::size_t j = 1; j < columns.size(); ++j) multiply(pieces, rows[i - 1], rows[i], columns[j - 1], columns[j]);
+    for (std::size_t j = 1; j < columns.size(); ++j)
+      multiply(pieces, rows[i - 1], rows[i], columns[j - 1], columns[j]);
   index different = 0;
   for (index i = 0; i < m; ++i)
     for (index j = 0; j < n; ++j) different += pieces(i, j) != whole(i, j);
@@ -184,7 +201,8 @@ void check_residual_in_place(index k, bool with_bias) {
     gemm_epilogue<sum, Out, Out> epilogue;
     if (with_bias) epilogue.bias = bias.data.data();
     epilogue.residual = from.data.data(), epilogue.residual_stride = from.stride;
-    cpu::gemm<Compute>(m, n, k, gemm_operand<T>(a), gemm_operand<T>(b), out.data.data(), out.stride, epilogue, scratch.data());
+    cpu::gemm<Compute>(m, n, k, gemm_operand<T>(a), gemm_operand<T>(b), out.data.data(), out.stride, epilogue,
+                       scratch.data());
   };
   multiply(residual, beside);
   multiply(in_place, in_place);
@@ -215,8 +233,8 @@ TEST_CASE("the scratch memory is large enough for the largest blocks") {
       gemm_epilogue<sum, sum, sum, epilogue_mode::forward> epilogue;
       epilogue.bias = bias.data.data();
       epilogue.kind = activation::relu;
-      cpu::gemm<T>(m, n, k, gemm_operand<T>{a.data.data(), a.stride, turn}, gemm_operand<T>{b.data.data(), n}, out.data.data(), n, epilogue,
-                   scratch.data());
+      cpu::gemm<T>(m, n, k, gemm_operand<T>{a.data.data(), a.stride, turn}, gemm_operand<T>{b.data.data(), n},
+                   out.data.data(), n, epilogue, scratch.data());
     };
     for (const bool turn : {false, true}) {
       run(1.0f, 1.0f, 70, 1300, 513, turn);
@@ -231,7 +249,15 @@ TEST_CASE("the scratch memory is large enough for the largest blocks") {
   });
 }
 
-enum class parts : int { none, bias = 1, residual = 2, in_place = 4, accumulate = 8, pre = 16, replayed = 32 };
+enum class parts : int {
+  none,
+  bias = 1,
+  residual = 2,
+  in_place = 4,
+  accumulate = 8,
+  pre = 16,
+  replayed = 32
+};
 
 template <class Compute, class T, class Out, class Residual, class Pre, epilogue_mode Mode>
 void check_epilogue(index m, index n, index k, activation kind, int wanted) {
@@ -254,19 +280,24 @@ void check_epilogue(index m, index n, index k, activation kind, int wanted) {
   epilogue.kind = kind;
   epilogue.accumulate = has(parts::accumulate);
   if (has(parts::bias)) epilogue.bias = bias.data.data();
-  if (has(parts::residual)) epilogue.residual = residual.data.data(), epilogue.residual_stride = residual.stride;
+  if (has(parts::residual))
+    epilogue.residual = residual.data.data(), epilogue.residual_stride = residual.stride;
   if constexpr (std::is_same_v<Residual, Out>) {
     if (has(parts::in_place)) epilogue.residual = out.data.data(), epilogue.residual_stride = out.stride;
   }
-  if (Mode == epilogue_mode::backward || has(parts::pre)) epilogue.pre = pre.data.data(), epilogue.pre_stride = pre.stride;
+  if (Mode == epilogue_mode::backward || has(parts::pre))
+    epilogue.pre = pre.data.data(), epilogue.pre_stride = pre.stride;
   if (has(parts::replayed)) {
     epilogue.replayed = replays_in_place ? pre.data.data() : replayed.data.data();
     epilogue.replayed_stride = replays_in_place ? pre.stride : replayed.stride;
   }
-  cpu::gemm<Compute>(m, n, k, gemm_operand<T>(a), gemm_operand<T>(b), out.data.data(), out.stride, epilogue, scratch.data());
+  cpu::gemm<Compute>(m, n, k, gemm_operand<T>(a), gemm_operand<T>(b), out.data.data(), out.stride, epilogue,
+                     scratch.data());
 
   const auto near = [](double got, double want, double magnitude, std::size_t bytes) {
-    const double precision = sizeof(Compute) == 4 || sizeof(Compute) == 2 ? 2e-6 : Mode == epilogue_mode::backward ? 1e-9 : 1e-12;
+    const double precision = sizeof(Compute) == 4 || sizeof(Compute) == 2 ? 2e-6
+                             : Mode == epilogue_mode::backward            ? 1e-9
+                                                                          : 1e-12;
     return std::abs(got - want) <= precision * magnitude + (bytes == 2 ? 0x1p-8 * std::abs(want) : 0);
   };
   index wrong = 0, wrong_pre = 0;
@@ -282,7 +313,8 @@ void check_epilogue(index m, index n, index k, activation kind, int wanted) {
         magnitude *= 10;  // the slope of the reference comes from differences
         if (has(parts::replayed)) {
           const double want = laws::activation_reference(kind, saved(i, j));
-          wrong_pre += !near(replays_in_place ? pre(i, j) : replayed(i, j), want, 1 + std::abs(want), sizeof(Pre));
+          wrong_pre +=
+              !near(replays_in_place ? pre(i, j) : replayed(i, j), want, 1 + std::abs(want), sizeof(Pre));
         }
       }
       if (has(parts::residual)) v += residual(i, j), magnitude += 2;
@@ -311,15 +343,18 @@ void check_epilogues() {
       const index m = k == 530 ? 9 : 14, n = k == 530 ? 35 : 53;
       for (const int wanted :
            {some(), some(parts::bias), some(parts::bias, parts::residual), some(parts::bias, parts::in_place),
-            some(parts::residual, parts::accumulate), some(parts::accumulate, parts::bias), some(parts::in_place, parts::accumulate)})
-        check_epilogue<Compute, T, Out, Residual, Pre, epilogue_mode::linear>(m, n, k, activation::none, wanted);
-      for (const activation kind :
-           {activation::none, activation::gelu, activation::gelu_tanh, activation::quick_gelu, activation::relu, activation::silu}) {
-        for (const int wanted :
-             {some(), some(parts::bias, parts::pre), some(parts::bias, parts::residual), some(parts::pre, parts::in_place), some(parts::accumulate)})
+            some(parts::residual, parts::accumulate), some(parts::accumulate, parts::bias),
+            some(parts::in_place, parts::accumulate)})
+        check_epilogue<Compute, T, Out, Residual, Pre, epilogue_mode::linear>(m, n, k, activation::none,
+                                                                              wanted);
+      for (const activation kind : {activation::none, activation::gelu, activation::gelu_tanh,
+                                    activation::quick_gelu, activation::relu, activation::silu}) {
+        for (const int wanted : {some(), some(parts::bias, parts::pre), some(parts::bias, parts::residual),
+                                 some(parts::pre, parts::in_place), some(parts::accumulate)})
           check_epilogue<Compute, T, Out, Residual, Pre, epilogue_mode::forward>(m, n, k, kind, wanted);
         for (const int wanted :
-             {some(), some(parts::replayed), some(parts::replayed, parts::pre, parts::residual), some(parts::in_place, parts::accumulate)})
+             {some(), some(parts::replayed), some(parts::replayed, parts::pre, parts::residual),
+              some(parts::in_place, parts::accumulate)})
           check_epilogue<Compute, T, Out, Residual, Pre, epilogue_mode::backward>(m, n, k, kind, wanted);
       }
     }
@@ -332,7 +367,9 @@ TEST_CASE("every piece of the epilogue with bf16 beside fp32") {
   check_epilogues<bf16, bf16, bf16, float, bf16>();
   check_epilogues<bf16, bf16, float, float, bf16>();
 }
-TEST_CASE("every piece of the epilogue in fp64") { check_epilogues<double, double, double, double, double>(); }
+TEST_CASE("every piece of the epilogue in fp64") {
+  check_epilogues<double, double, double, double, double>();
+}
 
 TEST_CASE("the output may take the place of what backward reads") {
   // dx over pre: sums that are gathered in the output would overwrite it.
@@ -347,9 +384,11 @@ TEST_CASE("the output may take the place of what backward reads") {
       epilogue.kind = activation::silu;
       grid<float> copy = pre;
       epilogue.pre = copy.data.data(), epilogue.pre_stride = n;
-      cpu::gemm<float>(m, n, k, gemm_operand<float>(a), gemm_operand<float>(b), beside.data.data(), n, epilogue, scratch.data());
+      cpu::gemm<float>(m, n, k, gemm_operand<float>(a), gemm_operand<float>(b), beside.data.data(), n,
+                       epilogue, scratch.data());
       epilogue.pre = out.data.data();
-      cpu::gemm<float>(m, n, k, gemm_operand<float>(a), gemm_operand<float>(b), out.data.data(), n, epilogue, scratch.data());
+      cpu::gemm<float>(m, n, k, gemm_operand<float>(a), gemm_operand<float>(b), out.data.data(), n, epilogue,
+                       scratch.data());
       CHECK(laws::distance(out, beside) < 1e-6);
     }
   });

@@ -34,7 +34,8 @@ TEST_CASE("rows are finished in place or elsewhere, at their row and column of e
   laws::with_each_kernel([] {
     const index rows = 3, columns = 21, row = 2, column = 5;
     for (const bool in_place : {false, true}) {
-      grid<float> out(row + rows, column + columns, 2), pre(row + rows, column + columns, 1), residual(row + rows, column + columns);
+      grid<float> out(row + rows, column + columns, 2), pre(row + rows, column + columns, 1),
+          residual(row + rows, column + columns);
       grid<float> sums(rows, columns, 4), bias(1, column + columns);
       out.fill(9), residual.random(1), sums.random(2), bias.random(3), pre.fill(8);
       grid<double> want(row + rows, column + columns), want_pre(row + rows, column + columns);
@@ -43,7 +44,8 @@ TEST_CASE("rows are finished in place or elsewhere, at their row and column of e
         for (index j = 0; j < columns; ++j) {
           const double v = sums(i, j) + bias(0, column + j);
           want_pre.at(row + i, column + j) = v;
-          want.at(row + i, column + j) = laws::activation_reference(activation::gelu, v) + residual(row + i, column + j);
+          want.at(row + i, column + j) =
+              laws::activation_reference(activation::gelu, v) + residual(row + i, column + j);
           if (in_place) out.at(row + i, column + j) = sums.at(i, j);
         }
       }
@@ -54,7 +56,8 @@ TEST_CASE("rows are finished in place or elsewhere, at their row and column of e
       epilogue.residual = residual.data.data(), epilogue.residual_stride = residual.stride;
       float* from = in_place ? &out.at(row, column) : sums.data.data();
       const index from_row = in_place ? out.stride : sums.stride;
-      MOTET_SIMD_DISPATCH(, finish_rows(epilogue, from, from_row, row, rows, column, columns, out.data.data(), out.stride));
+      MOTET_SIMD_DISPATCH(
+          , finish_rows(epilogue, from, from_row, row, rows, column, columns, out.data.data(), out.stride));
       CHECK(laws::distance(out, want) < 1e-6);
       CHECK(laws::distance(pre, want_pre) < 1e-6);
       CHECK(out.gaps_intact());

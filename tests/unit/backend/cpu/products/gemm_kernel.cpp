@@ -21,7 +21,8 @@ void check_tile(const Choose& choose, index rows, index columns, index lanes, in
   grid<T> a(tile.rows, steps, 1), b(steps, width), c(rows, columns, 2);
   a.random(1), b.random(2), c.random(3);
   const grid<T> before = c;
-  tile.run(steps, a.data.data(), a.stride, 1, b.data.data(), c.data.data(), c.stride, rows, columns, accumulate, {});
+  tile.run(steps, a.data.data(), a.stride, 1, b.data.data(), c.data.data(), c.stride, rows, columns,
+           accumulate, {});
   grid<double> want(rows, columns);
   for (index i = 0; i < rows; ++i) {
     for (index j = 0; j < columns; ++j) {
@@ -45,9 +46,12 @@ void check_tiles(const Choose& choose, index most_rows, index most_vectors, inde
   check_tile<T>(choose, most_rows, most_vectors * lanes, lanes, 33, true);
 }
 
-#define CHECK_NAMESPACE(NAME, T)                                                                                                                \
-  check_tiles<T>([](index rows, index vectors) { return cpu::NAME::choose_tile<cpu::NAME::products<T>>(rows, vectors); }, cpu::NAME::tile_rows, \
-                 cpu::NAME::tile_vectors, cpu::NAME::products<T>::lanes)
+#define CHECK_NAMESPACE(NAME, T)                                              \
+  check_tiles<T>(                                                             \
+      [](index rows, index vectors) {                                         \
+        return cpu::NAME::choose_tile<cpu::NAME::products<T>>(rows, vectors); \
+      },                                                                      \
+      cpu::NAME::tile_rows, cpu::NAME::tile_vectors, cpu::NAME::products<T>::lanes)
 
 TEST_CASE_TEMPLATE("every tile of every kernel, whole and cut, sets or adds the product", T, float, double) {
   CHECK_NAMESPACE(portable, T);
@@ -69,7 +73,8 @@ TEST_CASE("tiles of pairs of bf16") {
   for (index s = 0; s < steps; ++s)
     for (index j = 0; j < width; ++j) pairs.push_back(b.at(2 * s, j)), pairs.push_back(b.at(2 * s + 1, j));
   grid<float> c(rows, columns, 3);
-  tile.run(steps, a.data.data(), a.stride, 2, pairs.data(), c.data.data(), c.stride, rows, columns, false, {});
+  tile.run(steps, a.data.data(), a.stride, 2, pairs.data(), c.data.data(), c.stride, rows, columns, false,
+           {});
   grid<double> want(rows, columns);
   for (index i = 0; i < rows; ++i) {
     for (index j = 0; j < columns; ++j) {

@@ -59,7 +59,9 @@ void check_packing() {
         grid<T> cells(turned ? column + columns : k + depth, turned ? k + depth : column + columns, 1);
         cells.random(1);
         const gemm_operand<T> from{cells.data.data(), cells.stride, turned};
-        const auto value = [&](index i, index j) { return element(turned ? cells.at(column + j, k + i) : cells.at(k + i, column + j)); };
+        const auto value = [&](index i, index j) {
+          return element(turned ? cells.at(column + j, k + i) : cells.at(k + i, column + j));
+        };
 
         const typename Packing::split split((columns + lanes - 1) / lanes);
         const index all = split.first(split.panels) * lanes;
@@ -73,8 +75,10 @@ void check_packing() {
           CHECK(split.vectors(p) >= 1);
           for (index s = 0; s < depth; ++s)
             for (index j = 0; j < width; ++j) {
-              const element got = to[static_cast<std::size_t>(first * steps * group + (s / group * width + j) * group + s % group)];
-              wrong += static_cast<double>(got) != (first + j < columns ? static_cast<double>(value(s, first + j)) : 0);
+              const element got = to[static_cast<std::size_t>(first * steps * group +
+                                                              (s / group * width + j) * group + s % group)];
+              wrong += static_cast<double>(got) !=
+                       (first + j < columns ? static_cast<double>(value(s, first + j)) : 0);
             }
         }
         CHECK(wrong == 0);
@@ -90,10 +94,12 @@ void check_packing() {
         cells.random(2);
         const index all = rows + 2, to_row = round_up(depth, group) + 1;
         std::vector<element> to(static_cast<std::size_t>(all * to_row), element(-77.0f));
-        Packing::template rows<product>(gemm_operand<T>{cells.data.data(), cells.stride}, index{2}, rows, all, index{3}, depth, to.data(), to_row);
+        Packing::template rows<product>(gemm_operand<T>{cells.data.data(), cells.stride}, index{2}, rows, all,
+                                        index{3}, depth, to.data(), to_row);
         for (index r = 0; r < all; ++r) {
           for (index s = 0; s < round_up(depth, group); ++s) {
-            const double want = r < rows && s < depth ? static_cast<double>(element(cells.at(2 + r, 3 + s))) : 0;
+            const double want =
+                r < rows && s < depth ? static_cast<double>(element(cells.at(2 + r, 3 + s))) : 0;
             CHECK(static_cast<double>(to[static_cast<std::size_t>(r * to_row + s)]) == want);
           }
           CHECK(static_cast<double>(to[static_cast<std::size_t>(r * to_row + to_row - 1)]) == -77);
@@ -102,13 +108,17 @@ void check_packing() {
       {  // transposed: tiles of interleaved rows
         grid<T> cells(depth + 3, rows + 2, 1);
         cells.random(3);
-        const index tiles = (rows + Packing::tile_rows - 1) / Packing::tile_rows, pitch = Packing::template pitch<product>(steps);
+        const index tiles = (rows + Packing::tile_rows - 1) / Packing::tile_rows,
+                    pitch = Packing::template pitch<product>(steps);
         std::vector<element> to(static_cast<std::size_t>(tiles * pitch) + 1, element(-77.0f));
-        Packing::template tiles<product>(gemm_operand<T>{cells.data.data(), cells.stride, true}, index{2}, rows, index{3}, depth, to.data());
+        Packing::template tiles<product>(gemm_operand<T>{cells.data.data(), cells.stride, true}, index{2},
+                                         rows, index{3}, depth, to.data());
         for (index r = 0; r < tiles * Packing::tile_rows; ++r) {
           for (index s = 0; s < steps * group; ++s) {
-            const double want = r < rows && s < depth ? static_cast<double>(element(cells.at(3 + s, 2 + r))) : 0;
-            const index at = r / Packing::tile_rows * pitch + (s / group * Packing::tile_rows + r % Packing::tile_rows) * group + s % group;
+            const double want =
+                r < rows && s < depth ? static_cast<double>(element(cells.at(3 + s, 2 + r))) : 0;
+            const index at = r / Packing::tile_rows * pitch +
+                             (s / group * Packing::tile_rows + r % Packing::tile_rows) * group + s % group;
             CHECK(static_cast<double>(to[static_cast<std::size_t>(at)]) == want);
           }
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile registers as plain arrays: the kernel's addresses, edges and packing are proven on machines that have no such registers.
+// The tile registers as plain arrays: the kernel's addresses, edges and packing are proven on machines that
+// have no such registers.
 #include <cstdint>
 #include <cstring>
 
@@ -25,21 +26,25 @@ inline void add_product(emulated_tile& c, const emulated_tile& a, const emulated
       for (int n = 0; n < 16; ++n) {
         float sum = 0;
         std::memcpy(&sum, &c.bytes[m][4 * n], 4);
-        sum += widen(&a.bytes[m][4 * k]) * widen(&b.bytes[k][4 * n]) + widen(&a.bytes[m][4 * k + 2]) * widen(&b.bytes[k][4 * n + 2]);
+        sum += widen(&a.bytes[m][4 * k]) * widen(&b.bytes[k][4 * n]) +
+               widen(&a.bytes[m][4 * k + 2]) * widen(&b.bytes[k][4 * n + 2]);
         std::memcpy(&c.bytes[m][4 * n], &sum, 4);
       }
 }
 
 }  // namespace
 
-#define MOTET_TILE_CONFIGURE(FROM) \
-  configured = FROM[0] == 1 && FROM[16] == 64 && FROM[17] == 0 && FROM[30] == 64 && FROM[48] == 16 && FROM[55] == 16 && FROM[56] == 0
+#define MOTET_TILE_CONFIGURE(FROM)                                                                    \
+  configured = FROM[0] == 1 && FROM[16] == 64 && FROM[17] == 0 && FROM[30] == 64 && FROM[48] == 16 && \
+               FROM[55] == 16 && FROM[56] == 0
 #define MOTET_TILE_RELEASE() configured = false
 #define MOTET_TILE_ZERO(TILE) std::memset(&tiles[TILE], 0, sizeof(emulated_tile))
 #define MOTET_TILE_LOAD(TILE, FROM, BYTES) \
-  for (int row = 0; row < 16; ++row) std::memcpy(tiles[TILE].bytes[row], reinterpret_cast<const char*>(FROM) + row * (BYTES), 64)
+  for (int row = 0; row < 16; ++row)       \
+  std::memcpy(tiles[TILE].bytes[row], reinterpret_cast<const char*>(FROM) + row * (BYTES), 64)
 #define MOTET_TILE_STORE(TILE, TO, BYTES) \
-  for (int row = 0; row < 16; ++row) std::memcpy(reinterpret_cast<char*>(TO) + row * (BYTES), tiles[TILE].bytes[row], 64)
+  for (int row = 0; row < 16; ++row)      \
+  std::memcpy(reinterpret_cast<char*>(TO) + row * (BYTES), tiles[TILE].bytes[row], 64)
 #define MOTET_TILE_ADD_PRODUCT(TO, A, B) add_product(tiles[TO], tiles[A], tiles[B])
 
 #include "../../../../laws/grid.hpp"
@@ -86,15 +91,18 @@ void check(index m, index n, index k, bool turn_a, bool turn_b, bool accumulate,
       want.at(i, j) = sum, magnitude.at(i, j) = size;
     }
   }
-  static const auto scratch = std::make_unique<std::byte[]>(static_cast<std::size_t>(cpu::gemm_scratch_bytes));
+  static const auto scratch =
+      std::make_unique<std::byte[]>(static_cast<std::size_t>(cpu::gemm_scratch_bytes));
   gemm_epilogue<float> epilogue;
   epilogue.accumulate = accumulate;
-  cpu::detail::multiply_with_tiles(m, n, k, gemm_operand<A>{a.data.data(), a.stride, turn_a}, gemm_operand<B>{b.data.data(), b.stride, turn_b},
-                                   out.data.data(), out.stride, epilogue, scratch.get());
+  cpu::detail::multiply_with_tiles(m, n, k, gemm_operand<A>{a.data.data(), a.stride, turn_a},
+                                   gemm_operand<B>{b.data.data(), b.stride, turn_b}, out.data.data(),
+                                   out.stride, epilogue, scratch.get());
   index wrong = 0;
   for (index i = 0; i < m; ++i)
     for (index j = 0; j < n; ++j)
-      wrong += !(std::abs(out(i, j) - want(i, j)) <= 4e-7 * (1 + magnitude(i, j)) + (sizeof(Out) == 2 ? 0x1p-8 * std::abs(want(i, j)) : 0));
+      wrong += !(std::abs(out(i, j) - want(i, j)) <=
+                 4e-7 * (1 + magnitude(i, j)) + (sizeof(Out) == 2 ? 0x1p-8 * std::abs(want(i, j)) : 0));
   CAPTURE(m);
   CAPTURE(n);
   CAPTURE(k);
@@ -124,7 +132,9 @@ void check_shapes() {
 }
 
 TEST_CASE("products by tiles: bf16 operands, sums and results in fp32") { check_shapes<bf16, bf16, float>(); }
-TEST_CASE("products by tiles: fp32 weights are rounded on the way, results in bf16") { check_shapes<bf16, float, bf16>(); }
+TEST_CASE("products by tiles: fp32 weights are rounded on the way, results in bf16") {
+  check_shapes<bf16, float, bf16>();
+}
 TEST_CASE("products by tiles: fp32 operands") { check_shapes<float, float, float>(); }
 
 TEST_CASE("a row by itself is the row among others, at the edges too") {
@@ -138,8 +148,9 @@ TEST_CASE("a row by itself is the row among others, at the edges too") {
   gemm_epilogue<float> epilogue;
   epilogue.accumulate = true;
   const auto multiply = [&](grid<float>& out, index row, index rows) {
-    cpu::detail::multiply_with_tiles(rows, n, k, gemm_operand<bf16>{&a.at(row, 0), k}, gemm_operand<bf16>{b.data.data(), k, true}, &out.at(row, 0), n,
-                                     epilogue, scratch.get());
+    cpu::detail::multiply_with_tiles(rows, n, k, gemm_operand<bf16>{&a.at(row, 0), k},
+                                     gemm_operand<bf16>{b.data.data(), k, true}, &out.at(row, 0), n, epilogue,
+                                     scratch.get());
   };
   multiply(whole, 0, m);
   for (index row = 0; row < m; ++row) multiply(single, row, 1);

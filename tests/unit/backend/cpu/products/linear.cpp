@@ -22,7 +22,8 @@ TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, f
         const index rows = seq.rows();
         const auto x = grid<value>(rows, in, 3).random(1);
         const auto weight = grid<master>(out, in, 1).random(2), bias = grid<master>(1, out).random(3);
-        const auto residual = grid<stream>(rows, out, 2).random(4), dx_residual = grid<stream>(rows, in, 1).random(5);
+        const auto residual = grid<stream>(rows, out, 2).random(4),
+                   dx_residual = grid<stream>(rows, in, 1).random(5);
         const auto dy = grid<value>(rows, out, 1).random(6);
         const auto dy_stream = grid<stream>(rows, out, 2).random(7);
         const master* b = with_bias ? bias.data.data() : nullptr;
@@ -45,19 +46,25 @@ TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, f
           linear_forward(ctx, seq, x.view(), weight.view(), b, kind, pre.view(), active.view());
           linear_forward(ctx, seq, x.view(), weight.view(), b, kind, matrix<value>{}, bare_active.view());
           linear_backward_input(ctx, seq, dy.view(), weight.view(), dx.view());
-          linear_backward_input(ctx, seq, dy_stream.view(), weight.view(), dx_residual.view(), dx_stream.view());
+          linear_backward_input(ctx, seq, dy_stream.view(), weight.view(), dx_residual.view(),
+                                dx_stream.view());
           linear_backward_input(ctx, seq, dy.view(), weight.view(), dx_in_place.view(), dx_in_place.view());
-          linear_backward_input(ctx, seq, dy.view(), weight.view(), kind, x.view(), replayed.view(), dx_active.view());
-          linear_backward_input(ctx, seq, dy_stream.view(), weight.view(), kind, over_pre.view(), over_pre.view(), dx_active.view());
+          linear_backward_input(ctx, seq, dy.view(), weight.view(), kind, x.view(), replayed.view(),
+                                dx_active.view());
+          linear_backward_input(ctx, seq, dy_stream.view(), weight.view(), kind, over_pre.view(),
+                                over_pre.view(), dx_active.view());
           synchronize(ctx);
-          linear_backward_weight(ctx, x.view(), dy.view(), dweight.view(), with_bias ? dbias.data.data() : nullptr);
-          linear_backward_weight(ctx, x.view(), dy_stream.view(), dweight.view(), with_bias ? dbias.data.data() : nullptr);
+          linear_backward_weight(ctx, x.view(), dy.view(), dweight.view(),
+                                 with_bias ? dbias.data.data() : nullptr);
+          linear_backward_weight(ctx, x.view(), dy_stream.view(), dweight.view(),
+                                 with_bias ? dbias.data.data() : nullptr);
           linear_backward_bias(ctx, dy.view(), with_bias ? bias_alone.data.data() : nullptr);
           linear_backward_bias(ctx, dy_stream.view(), with_bias ? bias_alone.data.data() : nullptr);
         });
 
         grid<double> want(rows, out), want_added(rows, out), want_active(rows, out);
-        grid<double> want_dx(rows, in), want_stream(rows, in), want_in_place(rows, in), want_replayed(rows, in), want_dx_active(rows, in);
+        grid<double> want_dx(rows, in), want_stream(rows, in), want_in_place(rows, in),
+            want_replayed(rows, in), want_dx_active(rows, in);
         grid<double> want_dweight(out, in), want_dbias(1, out);
         for (index r = 0; r < rows; ++r) {
           for (index o = 0; o < out; ++o) {
@@ -69,7 +76,8 @@ TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, f
           }
           for (index k = 0; k < in; ++k) {
             double sum = 0, sum_stream = 0;
-            for (index o = 0; o < out; ++o) sum += dy(r, o) * weight(o, k), sum_stream += dy_stream(r, o) * weight(o, k);
+            for (index o = 0; o < out; ++o)
+              sum += dy(r, o) * weight(o, k), sum_stream += dy_stream(r, o) * weight(o, k);
             want_dx.at(r, k) = sum;
             want_stream.at(r, k) = sum_stream + dx_residual(r, k);
             want_in_place.at(r, k) = sum + dx_residual(r, k);
@@ -85,7 +93,8 @@ TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, f
             for (index r = 0; r < rows; ++r) want_dweight.at(o, k) += x(r, k) * (dy(r, o) + dy_stream(r, o));
           }
         }
-        // With bf16, operands of a product are rounded to 8 bits; what is not rounded to bf16 at the end is off by that much.
+        // With bf16, operands of a product are rounded to 8 bits; what is not rounded to bf16 at the end is
+        // off by that much.
         const double product = 3 * tolerance<value>;
         CHECK(distance(plain, want) < product);
         CHECK(distance(added, want_added) < product);
@@ -102,14 +111,17 @@ TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, f
         CHECK(distance(dweight, want_dweight) < product);
         CHECK(distance(dbias, want_dbias) < product);
         CHECK(bias_alone.data == dbias.data);
-        CHECK((plain.gaps_intact() && added.gaps_intact() && in_place.gaps_intact() && pre.gaps_intact() && active.gaps_intact()));
-        CHECK((dx.gaps_intact() && dx_stream.gaps_intact() && dx_in_place.gaps_intact() && replayed.gaps_intact() && dweight.gaps_intact()));
+        CHECK((plain.gaps_intact() && added.gaps_intact() && in_place.gaps_intact() && pre.gaps_intact() &&
+               active.gaps_intact()));
+        CHECK((dx.gaps_intact() && dx_stream.gaps_intact() && dx_in_place.gaps_intact() &&
+               replayed.gaps_intact() && dweight.gaps_intact()));
       }
   });
 }
 
 // A rank that holds no head or hidden unit of a layer still takes part with the others.
-TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those of no outputs are nothing", N, fp32, mixed_bf16, fp64) {
+TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those of no outputs are nothing", N,
+                   fp32, mixed_bf16, fp64) {
   using value = typename N::value;
   using stream = typename N::stream;
   using master = typename N::master;
@@ -125,7 +137,8 @@ TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those o
     cpu_run_planned(threads, [&](cpu::context& ctx) {
       linear_forward(ctx, seq, none.view(), narrow.view(), nullptr, bare.view());
       linear_forward(ctx, seq, none.view(), narrow.view(), bias.data.data(), residual.view(), added.view());
-      linear_forward(ctx, seq, residual.view(), flat.view(), nullptr, activation::gelu, pre.view(), active.view());
+      linear_forward(ctx, seq, residual.view(), flat.view(), nullptr, activation::gelu, pre.view(),
+                     active.view());
       linear_backward_input(ctx, seq, none.view(), flat.view(), back.view());
       synchronize(ctx);
       linear_backward_weight(ctx, none.view(), residual.view(), dnarrow.view(), dbias.data.data());
@@ -144,7 +157,8 @@ TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those o
     CHECK(distance(back, zeros) == 0);
     CHECK(distance(added, want) < tolerance<stream>);
     CHECK(distance(dbias, want_dbias) < tolerance<master>);
-    CHECK((bare.gaps_intact() && back.gaps_intact() && dnarrow.gaps_intact() && dflat.gaps_intact() && active.gaps_intact()));
+    CHECK((bare.gaps_intact() && back.gaps_intact() && dnarrow.gaps_intact() && dflat.gaps_intact() &&
+           active.gaps_intact()));
   });
 }
 

@@ -48,7 +48,8 @@ TEST_CASE_TEMPLATE("activations and their gradients against plain loops", N, fp3
 }
 
 TEST_CASE_TEMPLATE("activations far out are finite and right", T, float, double) {
-  const double far[] = {-1e15, -1e4, -200, -88.8, -50, -20, -14, -9.5, -6.1, -1e-8, 0, 1e-8, 6.1, 9.5, 14, 20, 50, 88.8, 200, 1e4, 1e15};
+  const double far[] = {-1e15, -1e4, -200, -88.8, -50, -20, -14,  -9.5, -6.1, -1e-8, 0,
+                        1e-8,  6.1,  9.5,  14,    20,  50,  88.8, 200,  1e4,  1e15};
   const index width = 21;
   laws::with_each_kernel([&] {
     for (const activation kind : all_kinds) {
@@ -64,7 +65,8 @@ TEST_CASE_TEMPLATE("activations far out are finite and right", T, float, double)
         CAPTURE(far[c]);
         const double want = laws::activation_reference(kind, x(0, c));
         CHECK(std::abs(y(0, c) - want) <= (sizeof(T) == 4 ? 1e-6 : 1e-12) * (1 + std::abs(want)));
-        const double slope = std::abs(far[c]) > 30 ? (kind == activation::none || far[c] > 0 ? 1 : 0) : laws::slope_reference(kind, x(0, c));
+        const double slope = std::abs(far[c]) > 30 ? (kind == activation::none || far[c] > 0 ? 1 : 0)
+                                                   : laws::slope_reference(kind, x(0, c));
         CHECK(std::abs(dx(0, c) - slope) < (sizeof(T) == 4 ? 2e-6 : 1e-9));
       }
     }

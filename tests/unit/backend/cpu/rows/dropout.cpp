@@ -19,11 +19,15 @@ TEST_CASE_TEMPLATE("dropout draws by place, not by thread or slice", N, fp32, mi
       const auto x = grid<stream>(rows, width, 2).random(1, 1, 3);
       grid<value> y(rows, width, 1), one_thread(rows, width);
       auto in_place = x;
-      const auto body = [&](grid<value>& to) { return [&](cpu::context& ctx) { dropout_apply(ctx, seq, rate, 5, x.view(), to.view()); }; };
+      const auto body = [&](grid<value>& to) {
+        return [&](cpu::context& ctx) { dropout_apply(ctx, seq, rate, 5, x.view(), to.view()); };
+      };
       cpu_run_planned(threads, body(y), draws);
       cpu_run_planned(1, body(one_thread), draws);
       cpu_run_planned(
-          threads, [&](cpu::context& ctx) { dropout_apply(ctx, seq, rate, 5, in_place.view(), in_place.view()); }, draws);
+          threads,
+          [&](cpu::context& ctx) { dropout_apply(ctx, seq, rate, 5, in_place.view(), in_place.view()); },
+          draws);
       bool each_kept_or_zero = true;
       for (index r = 0; r < rows; ++r)
         for (index c = 0; c < width; ++c) {
@@ -39,7 +43,9 @@ TEST_CASE_TEMPLATE("dropout draws by place, not by thread or slice", N, fp32, mi
         const sequences rest{seq.samples - 1, seq.length, nullptr};
         grid<value> part(rest.rows(), width), want(rest.rows(), width);
         const auto tail = x.view().slice(seq.length, rest.rows());
-        cpu_run_planned(threads, [&](cpu::context& ctx) { dropout_apply(ctx, rest, rate, 5, tail, part.view()); }, {7, 11, 100 + seq.length});
+        cpu_run_planned(threads,
+                        [&](cpu::context& ctx) { dropout_apply(ctx, rest, rate, 5, tail, part.view()); },
+                        {7, 11, 100 + seq.length});
         for (index r = 0; r < rest.rows(); ++r)
           for (index c = 0; c < width; ++c) want.at(r, c) = y.at(r + seq.length, c);
         CHECK(distance(part, want) == 0);
@@ -64,7 +70,8 @@ TEST_CASE("dropout draws the words of the counter-based stream with every set of
     bool equal = true;
     for (index r = 0; r < rows; ++r)
       for (index c = 0; c < width; ++c) {
-        const auto word = draw.word(static_cast<std::uint64_t>((draws.first_row + r) * ((width + 3) / 4) * 4 + c));
+        const auto word =
+            draw.word(static_cast<std::uint64_t>((draws.first_row + r) * ((width + 3) / 4) * 4 + c));
         equal = equal && y(r, c) == (word < 0x80000000u ? 0 : 2);
       }
     CHECK(equal);
@@ -86,8 +93,10 @@ TEST_CASE("dropout keeps its share, and every key, step and seed draws anew") {
   CHECK(std::abs(kept(0.25, 1, {1, 1, 0}, a) - 0.75) < 0.015);
   CHECK(kept(0, 1, {1, 1, 0}, b) == 1);
   CHECK(kept(1, 1, {1, 1, 0}, b) == 0);
-  for (const auto& [key, draws] :
-       {std::pair{2, cpu::draw_key{1, 1, 0}}, {1, cpu::draw_key{2, 1, 0}}, {1, cpu::draw_key{1, 2, 0}}, {1, cpu::draw_key{1, 1, 1}}}) {
+  for (const auto& [key, draws] : {std::pair{2, cpu::draw_key{1, 1, 0}},
+                                   {1, cpu::draw_key{2, 1, 0}},
+                                   {1, cpu::draw_key{1, 2, 0}},
+                                   {1, cpu::draw_key{1, 1, 1}}}) {
     kept(0.25, static_cast<std::uint64_t>(key), draws, b);
     double equal = 0;
     for (index r = 0; r < 200; ++r)

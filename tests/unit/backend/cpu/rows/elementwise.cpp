@@ -37,7 +37,8 @@ TEST_CASE_TEMPLATE("add, copy and zero on rows", N, fp32, mixed_bf16, fp64) {
       CHECK(distance(widened, copied) == 0);
       CHECK(distance(a, want_twice) < tolerance<stream>);
       CHECK(distance(back, grid<value>(seq.rows(), width).fill(0)) == 0);
-      CHECK((sum.gaps_intact() && copied.gaps_intact() && widened.gaps_intact() && a.gaps_intact() && back.gaps_intact()));
+      CHECK((sum.gaps_intact() && copied.gaps_intact() && widened.gaps_intact() && a.gaps_intact() &&
+             back.gaps_intact()));
     }
   });
 }
@@ -66,7 +67,8 @@ TEST_CASE("a dry run notes the bytes that must move") {
   const sequences seq{4, 2, nullptr};
   const auto a = grid<float>(8, 10).random(1);
   grid<bf16> y(8, 10);
-  const auto noted = cpu_run_planned(2, [&](cpu::context& ctx) { add(ctx, seq, a.view(), a.view(), y.view()); });
+  const auto noted =
+      cpu_run_planned(2, [&](cpu::context& ctx) { add(ctx, seq, a.view(), a.view(), y.view()); });
   CHECK(noted.begin()->bytes == 8 * 10 * (4 + 4 + 2));
   CHECK(noted.flops() == 80);
 }

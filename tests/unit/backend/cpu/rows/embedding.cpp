@@ -16,7 +16,9 @@ TEST_CASE_TEMPLATE("token rows are looked up and their gradients added", N, fp32
     for (const index width : {1, 17, 64, 75}) {
       const index rows = seq.rows(), words = 6;
       std::vector<std::int32_t> ids;
-      for (index r = 0; r < rows; ++r) ids.push_back(static_cast<std::int32_t>(random_stream(1, "ids").below(static_cast<std::uint64_t>(r), words)));
+      for (index r = 0; r < rows; ++r)
+        ids.push_back(
+            static_cast<std::int32_t>(random_stream(1, "ids").below(static_cast<std::uint64_t>(r), words)));
       const auto table = grid<master>(words, width, 2).random(1);
       const auto dy = grid<value>(rows, width, 1).random(2);
       grid<stream> y(rows, width, 3);
@@ -47,7 +49,8 @@ TEST_CASE_TEMPLATE("token rows are looked up and their gradients added", N, fp32
       index wrong = 0;
       for (index r = 0; r < rows; ++r) {
         const bool in_low = ids[static_cast<std::size_t>(r)] < 2;
-        for (index c = 0; c < width; ++c) wrong += (in_low ? low : high)(r, c) != y(r, c) || (in_low ? high : low)(r, c) != 0;
+        for (index c = 0; c < width; ++c)
+          wrong += (in_low ? low : high)(r, c) != y(r, c) || (in_low ? high : low)(r, c) != 0;
       }
       CHECK(wrong == 0);
       CHECK(distance(dtable, want_table) < tolerance<master>);

@@ -12,7 +12,8 @@ namespace {
 
 // y and the statistics of one row, in double.
 template <class X, class M>
-void reference(norm_kind kind, const grid<X>& x, const grid<M>& gain, const M* bias, double epsilon, grid<double>& y, grid<double>& stats) {
+void reference(norm_kind kind, const grid<X>& x, const grid<M>& gain, const M* bias, double epsilon,
+               grid<double>& y, grid<double>& stats) {
   const double width = static_cast<double>(x.width);
   for (index r = 0; r < x.rows; ++r) {
     double mean = 0, square = 0;
@@ -21,7 +22,8 @@ void reference(norm_kind kind, const grid<X>& x, const grid<M>& gain, const M* b
     for (index c = 0; c < x.width; ++c) square += (x(r, c) - mean) * (x(r, c) - mean);
     stats.at(r, 0) = mean;
     stats.at(r, 1) = 1 / std::sqrt(square / width + epsilon);
-    for (index c = 0; c < x.width; ++c) y.at(r, c) = (x(r, c) - mean) * stats(r, 1) * gain(0, c) + (bias ? static_cast<double>(bias[c]) : 0);
+    for (index c = 0; c < x.width; ++c)
+      y.at(r, c) = (x(r, c) - mean) * stats(r, 1) * gain(0, c) + (bias ? static_cast<double>(bias[c]) : 0);
   }
 }
 
@@ -38,7 +40,8 @@ TEST_CASE_TEMPLATE("norm forward, replay and gradients against plain loops", N, 
           const index rows = seq.rows();
           const auto x = grid<stream>(rows, width, 3).random(1, 2, 1);
           const auto gain = grid<master>(1, width).random(2), bias = grid<master>(1, width).random(3);
-          const auto dy = grid<value>(rows, width, 1).random(4), residual_part = grid<value>(rows, width).random(5);
+          const auto dy = grid<value>(rows, width, 1).random(4),
+                     residual_part = grid<value>(rows, width).random(5);
           const auto residual = grid<stream>(rows, width, 2).random(6);
           const master* b = with_bias ? bias.data.data() : nullptr;
           grid<value> y(rows, width, 2), again(rows, width);
@@ -51,17 +54,23 @@ TEST_CASE_TEMPLATE("norm forward, replay and gradients against plain loops", N, 
           cpu_run_planned(threads, [&](cpu::context& ctx) {
             norm_forward(ctx, seq, kind, x.view(), gain.data.data(), b, 1e-5, y.view(), stats.view());
             norm_replay(ctx, seq, kind, x.view(), gain.data.data(), b, stats.view(), again.view());
-            norm_backward_input(ctx, seq, kind, x.view(), gain.data.data(), stats.view(), dy.view(), residual.view(), dx.view());
-            norm_backward_input(ctx, seq, kind, x.view(), gain.data.data(), stats.view(), dy.view(), matrix<const stream>{}, dx_bare.view());
-            norm_backward_input(ctx, seq, kind, x.view(), gain.data.data(), stats.view(), dy.view(), in_place.view(), in_place.view());
-            norm_backward_input(ctx, seq, kind, x.view(), gain.data.data(), stats.view(), over_dy.view(), matrix<const stream>{}, over_dy.view());
+            norm_backward_input(ctx, seq, kind, x.view(), gain.data.data(), stats.view(), dy.view(),
+                                residual.view(), dx.view());
+            norm_backward_input(ctx, seq, kind, x.view(), gain.data.data(), stats.view(), dy.view(),
+                                matrix<const stream>{}, dx_bare.view());
+            norm_backward_input(ctx, seq, kind, x.view(), gain.data.data(), stats.view(), dy.view(),
+                                in_place.view(), in_place.view());
+            norm_backward_input(ctx, seq, kind, x.view(), gain.data.data(), stats.view(), over_dy.view(),
+                                matrix<const stream>{}, over_dy.view());
             synchronize(ctx);
-            norm_backward_weight(ctx, kind, x.view(), stats.view(), dy.view(), dgain.data.data(), with_bias ? dbias.data.data() : nullptr);
+            norm_backward_weight(ctx, kind, x.view(), stats.view(), dy.view(), dgain.data.data(),
+                                 with_bias ? dbias.data.data() : nullptr);
           });
           grid<double> want(rows, width), want_stats(rows, 2), want_dx(rows, width), want_bare(rows, width);
           reference(kind, x, gain, b, 1e-5, want, want_stats);
           grid<double> want_dgain(1, width), want_dbias(1, width);
-          for (index c = 0; c < width; ++c) want_dgain.at(0, c) = dgain0(0, c), want_dbias.at(0, c) = dbias0(0, c);
+          for (index c = 0; c < width; ++c)
+            want_dgain.at(0, c) = dgain0(0, c), want_dbias.at(0, c) = dbias0(0, c);
           for (index r = 0; r < rows; ++r) {
             double plain = 0, along = 0;
             const auto unit = [&](index c) { return (x(r, c) - want_stats(r, 0)) * want_stats(r, 1); };
@@ -88,7 +97,8 @@ TEST_CASE_TEMPLATE("norm forward, replay and gradients against plain loops", N, 
           CHECK(distance(over_dy, want_bare) < loose * tolerance<value>);
           CHECK(distance(dgain, want_dgain) < loose * tolerance<master>);
           CHECK(distance(dbias, want_dbias) < loose * tolerance<master>);
-          CHECK((y.gaps_intact() && again.gaps_intact() && stats.gaps_intact() && dx.gaps_intact() && in_place.gaps_intact()));
+          CHECK((y.gaps_intact() && again.gaps_intact() && stats.gaps_intact() && dx.gaps_intact() &&
+                 in_place.gaps_intact()));
         }
   });
 }
@@ -98,8 +108,10 @@ TEST_CASE("layer norm keeps its digits far from zero") {
   const auto x = grid<float>(3, 200).random(1, 1, 4000);
   const auto gain = grid<float>(1, 200).fill(1);
   grid<float> y(3, 200), stats(3, 2);
-  cpu_run_planned(
-      1, [&](cpu::context& ctx) { norm_forward(ctx, seq, norm_kind::layer, x.view(), gain.data.data(), nullptr, 1e-5, y.view(), stats.view()); });
+  cpu_run_planned(1, [&](cpu::context& ctx) {
+    norm_forward(ctx, seq, norm_kind::layer, x.view(), gain.data.data(), nullptr, 1e-5, y.view(),
+                 stats.view());
+  });
   grid<double> want(3, 200), want_stats(3, 2);
   reference(norm_kind::layer, x, gain, static_cast<const float*>(nullptr), 1e-5, want, want_stats);
   CHECK(distance(y, want) < 5e-3);  // one unit in the last place of the mean is 2.4e-4
@@ -109,7 +121,8 @@ TEST_CASE("norm gradients are the differences of the forward pass") {
   const sequences seq{3, 1, nullptr};
   const index width = 21;
   for (const norm_kind kind : {norm_kind::layer, norm_kind::rms}) {
-    auto x = grid<double>(3, width).random(1, 1, 0.3), gain = grid<double>(1, width).random(2), bias = grid<double>(1, width).random(3);
+    auto x = grid<double>(3, width).random(1, 1, 0.3), gain = grid<double>(1, width).random(2),
+         bias = grid<double>(1, width).random(3);
     const auto dy = grid<double>(3, width).random(4);
     grid<double> y(3, width), stats(3, 2), dx(3, width);
     auto dgain = grid<double>(1, width).fill(0), dbias = grid<double>(1, width).fill(0);
@@ -117,11 +130,13 @@ TEST_CASE("norm gradients are the differences of the forward pass") {
     std::vector<std::byte> space(4096);
     ctx.memory = ctx.scratch = arena(space.data(), 4096);
     const auto loss = [&] {
-      norm_forward(ctx, seq, kind, x.view(), gain.data.data(), bias.data.data(), 1e-5, y.view(), stats.view());
+      norm_forward(ctx, seq, kind, x.view(), gain.data.data(), bias.data.data(), 1e-5, y.view(),
+                   stats.view());
       return laws::weighted_sum(y, dy);
     };
     loss();
-    norm_backward_input(ctx, seq, kind, x.view(), gain.data.data(), stats.view(), dy.view(), matrix<const double>{}, dx.view());
+    norm_backward_input(ctx, seq, kind, x.view(), gain.data.data(), stats.view(), dy.view(),
+                        matrix<const double>{}, dx.view());
     norm_backward_weight(ctx, kind, x.view(), stats.view(), dy.view(), dgain.data.data(), dbias.data.data());
     CHECK(laws::gradient_error(x, dx, loss) < 1e-7);
     CHECK(laws::gradient_error(gain, dgain, loss) < 1e-7);

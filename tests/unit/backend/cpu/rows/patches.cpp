@@ -27,8 +27,10 @@ TEST_CASE_TEMPLATE("patches are cut in the order of a convolution's weight", Y, 
               for (index p = 0; p < seq.length; ++p)
                 for (index c = 0; c < width; ++c) {
                   const index channel = c / (patch * patch), line = c / patch % patch, column = c % patch;
-                  const index down = (p - lead) / across * patch + line, right = (p - lead) % across * patch + column;
-                  want.at(seq.begin(s) + p, c) = p < lead ? Y(0.0f) : Y(pixels.at(s, (channel * side + down) * side + right));
+                  const index down = (p - lead) / across * patch + line,
+                              right = (p - lead) % across * patch + column;
+                  want.at(seq.begin(s) + p, c) =
+                      p < lead ? Y(0.0f) : Y(pixels.at(s, (channel * side + down) * side + right));
                 }
             CHECK(distance(y, want) == 0);
             CHECK(y.gaps_intact());
@@ -50,8 +52,10 @@ TEST_CASE_TEMPLATE("packed pictures become what the loader makes of them", Y, fl
         const patch_geometry geometry{3, side, patch, lead};
         const sequences seq{samples, lead + 4, nullptr};
         grid<Y> want(seq.rows(), 3 * patch * patch), y(seq.rows(), 3 * patch * patch, 2);
-        cpu_run_planned(1, [&](cpu::context& ctx) { patches(ctx, seq, geometry, shots.planes.view(), want.view()); });
-        cpu_run_planned(threads, [&](cpu::context& ctx) { patches(ctx, seq, geometry, shots.here(), y.view()); });
+        cpu_run_planned(
+            1, [&](cpu::context& ctx) { patches(ctx, seq, geometry, shots.planes.view(), want.view()); });
+        cpu_run_planned(threads,
+                        [&](cpu::context& ctx) { patches(ctx, seq, geometry, shots.here(), y.view()); });
         CHECK(distance(y, want) < (sizeof(Y) == 2 ? 1e-2 : 2e-6));
         CHECK(y.gaps_intact());
         // A slice has the same origin.

@@ -17,7 +17,9 @@ void check_positions(int threads) {
   laws::grid<T> x(seq.rows(), width, 3);
   x.random(1);
   const laws::grid<T> before = x;
-  laws::cpu_run_planned(threads, [&](cpu::context& ctx) { sine_position_forward(ctx, seq, patch_geometry{3, 12, 4, lead}, x.view()); });
+  laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+    sine_position_forward(ctx, seq, patch_geometry{3, 12, 4, lead}, x.view());
+  });
   CHECK(x.gaps_intact());
   for (motet::index r = 0; r < seq.rows(); ++r) {
     const motet::index patch = r % seq.length - lead;

@@ -32,7 +32,8 @@ bool is_graph(const attention_graph& of) {
   REQUIRE(cudnnCreate(&library) == CUDNN_STATUS_SUCCESS);
   motet::cuda::detail::cudnn_object graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, &library);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, of.operations().data(), static_cast<std::int64_t>(of.operations().size()));
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, of.operations().data(),
+            static_cast<std::int64_t>(of.operations().size()));
   const bool good = graph.finish();
   cudnnDestroy(library);
   return of.good() && good;
@@ -45,11 +46,14 @@ TEST_CASE("graphs of all kinds") {
         for (const int kv_heads : {6, 2})
           for (const bool deterministic : {false, true}) {
             attention_problem p = problem(backward, kv_heads);
-            p.padded = lengths > 0 || mask == 2, p.ragged = lengths == 2, p.causal = mask > 0, p.ends_meet = mask == 2;
+            p.padded = lengths > 0 || mask == 2, p.ragged = lengths == 2, p.causal = mask > 0,
+            p.ends_meet = mask == 2;
             p.deterministic = deterministic || !backward;
             const attention_graph made(p);
             CHECK(is_graph(made));
-            const auto given = [&](std::int64_t id) { return std::count(made.given().begin(), made.given().end(), id); };
+            const auto given = [&](std::int64_t id) {
+              return std::count(made.given().begin(), made.given().end(), id);
+            };
             for (int i = 0; i < attention_problem::most_tensors; ++i) {
               CHECK(given(ids::tensors + i) == (i < p.tensors() ? 1 : 0));
               CHECK(given(ids::offsets + i) == (i < p.tensors() && p.ragged ? 1 : 0));

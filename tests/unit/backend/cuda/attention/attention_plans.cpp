@@ -18,7 +18,8 @@ namespace {
 
 using laws::gpu;
 
-constexpr attention_shape shape(index heads, index kv_heads, index width, mask_kind mask = mask_kind::full, double scale = 0) {
+constexpr attention_shape shape(index heads, index kv_heads, index width, mask_kind mask = mask_kind::full,
+                                double scale = 0) {
   return {heads, kv_heads, width, mask, scale};
 }
 constexpr double allowed = laws::attention_allowed<bf16>;
@@ -27,15 +28,19 @@ motet::cuda::attention_plans& plans() { return gpu().part<motet::cuda::attention
 struct batch {
   static constexpr index samples = 2, length = 9, heads = 4, width = 16, all = 3 * heads * width;
   sequences seq{samples, length, nullptr};
-  laws::on_gpu<bf16> qkv{laws::grid<bf16>(samples * length, all).random(1)}, dy{laws::grid<bf16>(samples * length, heads* width).random(2)};
+  laws::on_gpu<bf16> qkv{laws::grid<bf16>(samples * length, all).random(1)},
+      dy{laws::grid<bf16>(samples * length, heads* width).random(2)};
   laws::on_gpu<bf16> y{samples * length, heads* width}, d{samples * length, all};
   laws::on_gpu<float> lse{samples * length, heads};
   void run(motet::cuda::context& ctx, bool over = false) {
-    const auto part = [](const matrix<bf16>& x, index i) { return x.columns(i * heads * width, heads * width); };
+    const auto part = [](const matrix<bf16>& x, index i) {
+      return x.columns(i * heads * width, heads * width);
+    };
     const matrix<bf16> x = qkv.all(), dx = over ? qkv.all() : d.all();
-    attention_forward(ctx, seq, seq, shape(heads, heads, width), part(x, 0), part(x, 1), part(x, 2), y.all(), lse.all());
-    attention_backward(ctx, seq, seq, shape(heads, heads, width), part(x, 0), part(x, 1), part(x, 2), y.all(), lse.all(), dy.all(), part(dx, 0),
-                       part(dx, 1), part(dx, 2));
+    attention_forward(ctx, seq, seq, shape(heads, heads, width), part(x, 0), part(x, 1), part(x, 2), y.all(),
+                      lse.all());
+    attention_backward(ctx, seq, seq, shape(heads, heads, width), part(x, 0), part(x, 1), part(x, 2), y.all(),
+                       lse.all(), dy.all(), part(dx, 0), part(dx, 1), part(dx, 2));
   }
   void run_planned(bool over = false) {
     laws::gpu_run_planned([&](motet::cuda::context& ctx) { run(ctx, over); });
@@ -109,7 +114,8 @@ TEST_CASE("plans are made before a step is recorded, and replayed with it") {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t replay = nullptr;
   gpu().finish();
-  motet::cuda::check(cudaStreamBeginCapture(gpu().stream(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  motet::cuda::check(cudaStreamBeginCapture(gpu().stream(), cudaStreamCaptureModeThreadLocal),
+                     "cudaStreamBeginCapture");
   recorded.run(ctx);
   const auto unknown = problem_of_batch(false, 7);
   CHECK(find(unknown) == nullptr);
@@ -130,7 +136,8 @@ TEST_CASE("plans are made before a step is recorded, and replayed with it") {
 #else
 
 TEST_CASE("without cuDNN our kernels do all") {
-  CHECK(motet::laws::gpu().part<motet::cuda::attention_plans>().describe().find("without cuDNN") != std::string::npos);
+  CHECK(motet::laws::gpu().part<motet::cuda::attention_plans>().describe().find("without cuDNN") !=
+        std::string::npos);
 }
 
 #endif

@@ -21,14 +21,15 @@ namespace {
 using motet::cuda::detail::lengths_of, motet::cuda::detail::planned_rows, motet::cuda::detail::tell_samples;
 
 TEST_CASE("few lengths serve many") {
-  for (const auto& [rows, planned] :
-       std::vector<std::pair<index, index>>{{0, 0}, {1, 1}, {2, 64}, {64, 64}, {65, 96}, {96, 96}, {97, 128}, {129, 192}, {4097, 6144}})
+  for (const auto& [rows, planned] : std::vector<std::pair<index, index>>{
+           {0, 0}, {1, 1}, {2, 64}, {64, 64}, {65, 96}, {96, 96}, {97, 128}, {129, 192}, {4097, 6144}})
     CHECK(planned_rows(rows) == planned);
 }
 
 TEST_CASE("what samples are like") {
   const auto like = [](const std::vector<index>& q, const std::vector<index>& kv, bool causal) {
-    return lengths_of({static_cast<index>(q.size()) - 1, 1, q.data()}, {static_cast<index>(kv.size()) - 1, 1, kv.data()}, causal);
+    return lengths_of({static_cast<index>(q.size()) - 1, 1, q.data()},
+                      {static_cast<index>(kv.size()) - 1, 1, kv.data()}, causal);
   };
   auto found = like({0, 3, 3, 10}, {0, 3, 3, 10}, true);
   CHECK((found.usable && found.alike && found.samples == 2 && found.q_most == 7 && found.kv_most == 7));
@@ -56,10 +57,15 @@ void check_told(const std::vector<index>& q_rows, const std::vector<index>& kv_r
   std::vector<std::vector<index>> places(9);
   for (std::size_t s = 0; s < q_rows.size(); ++s) {
     if (q_rows[s] == 0) continue;
-    q_lengths.push_back(static_cast<std::int32_t>(q_rows[s])), kv_lengths.push_back(static_cast<std::int32_t>(kv_rows[s]));
-    for (int t = 0; t < 9; ++t) places[static_cast<std::size_t>(t)].push_back(strides[t] * (motet::cuda::detail::is_of_keys(t) ? kv : q)[s]);
+    q_lengths.push_back(static_cast<std::int32_t>(q_rows[s])),
+        kv_lengths.push_back(static_cast<std::int32_t>(kv_rows[s]));
+    for (int t = 0; t < 9; ++t)
+      places[static_cast<std::size_t>(t)].push_back(strides[t] *
+                                                    (motet::cuda::detail::is_of_keys(t) ? kv : q)[s]);
   }
-  for (int t = 0; t < 9; ++t) places[static_cast<std::size_t>(t)].push_back(strides[t] * (motet::cuda::detail::is_of_keys(t) ? kv : q).back());
+  for (int t = 0; t < 9; ++t)
+    places[static_cast<std::size_t>(t)].push_back(strides[t] *
+                                                  (motet::cuda::detail::is_of_keys(t) ? kv : q).back());
 
   const auto kept = static_cast<index>(q_lengths.size()), pitch = kept + 3;
   const laws::flat_on_gpu<index> q_at(q), kv_at(kv), there(9 * pitch);
@@ -72,13 +78,14 @@ void check_told(const std::vector<index>& q_rows, const std::vector<index>& kv_r
     if (motet::cuda::detail::is_of_keys(t)) tell.of_keys |= 1u << t;
   }
   tell.q_lengths = q_there.data(), tell.kv_lengths = kv_there.data(), tell.places = there.data();
-  motet::cuda::launch(laws::gpu().stream(), {1, tell_samples::most_threads, motet::cuda::block_scratch<index>}, tell);
+  motet::cuda::launch(laws::gpu().stream(),
+                      {1, tell_samples::most_threads, motet::cuda::block_scratch<index>}, tell);
   CHECK(laws::off_by(q_there.back(), q_lengths) == 0);
   CHECK(laws::off_by(kv_there.back(), kv_lengths) == 0);
   const std::vector<index> all = there.back();
   for (std::size_t t = 0; t < 9; ++t)
-    CHECK(std::vector<index>(all.begin() + static_cast<std::ptrdiff_t>(t) * pitch, all.begin() + static_cast<std::ptrdiff_t>(t) * pitch + kept + 1) ==
-          places[t]);
+    CHECK(std::vector<index>(all.begin() + static_cast<std::ptrdiff_t>(t) * pitch,
+                             all.begin() + static_cast<std::ptrdiff_t>(t) * pitch + kept + 1) == places[t]);
 }
 
 TEST_CASE("samples as the GPU tells them") {

@@ -31,8 +31,8 @@ TEST_CASE("attention heeds them: without the library its own kernels run") {
   const long before = emulation::done_so_far().kernels;
 #endif
   laws::gpu_run_planned([&](motet::cuda::context& ctx) {
-    attention_forward(ctx, {1, 4, nullptr}, {1, 4, nullptr}, attention_shape{1, 1, 16, mask_kind::full}, q.all(), q.all(), q.all(), y.all(),
-                      lse.all());
+    attention_forward(ctx, {1, 4, nullptr}, {1, 4, nullptr}, attention_shape{1, 1, 16, mask_kind::full},
+                      q.all(), q.all(), q.all(), y.all(), lse.all());
   });
 #if !defined(__CUDACC__)
   CHECK(emulation::done_so_far().kernels == before + 1);

@@ -15,8 +15,13 @@ using namespace motet::cuda::detail;
 using laws::grid, laws::on_gpu;
 
 TEST_CASE("the tiles of ragged samples, also without rows, have each row once") {
-  const std::vector<std::vector<index>> batches = {
-      {0, 5}, {0, 0, 0}, {0, 0, 1, 1, 1, 18, 18}, {0, 64, 64, 129, 130}, {0, 1, 2, 3, 4, 5, 6, 7}, {0, 16, 32, 48}, {0, 31, 31, 63, 64, 64}};
+  const std::vector<std::vector<index>> batches = {{0, 5},
+                                                   {0, 0, 0},
+                                                   {0, 0, 1, 1, 1, 18, 18},
+                                                   {0, 64, 64, 129, 130},
+                                                   {0, 1, 2, 3, 4, 5, 6, 7},
+                                                   {0, 16, 32, 48},
+                                                   {0, 31, 31, 63, 64, 64}};
   for (const auto& offsets : batches)
     for (const index tile : {1, 3, 16, 64}) {
       const auto samples = static_cast<index>(offsets.size()) - 1;
@@ -29,7 +34,8 @@ TEST_CASE("the tiles of ragged samples, also without rows, have each row once") 
         REQUIRE(at.sample < samples);
         CHECK(at.begin == seq.begin(at.sample));
         CHECK(at.rows == seq.rows_of(at.sample));
-        for (index r = at.first; r < std::min(at.first + tile, at.rows); ++r) ++seen[static_cast<std::size_t>(at.begin + r)];
+        for (index r = at.first; r < std::min(at.first + tile, at.rows); ++r)
+          ++seen[static_cast<std::size_t>(at.begin + r)];
       }
       CHECK(laws::off_by(seen, std::vector<int>(seen.size(), 1)) == 0);
     }
@@ -44,7 +50,8 @@ TEST_CASE("so do those of samples of one length") {
       for (index slot = 0; slot < tile_slots(seq, seq.rows(), tile); ++slot) {
         const tile_place at = rows.find(slot, tile);
         CHECK(at.first < at.rows);  // none is idle
-        for (index r = at.first; r < std::min(at.first + tile, at.rows); ++r) ++seen[static_cast<std::size_t>(at.begin + r)];
+        for (index r = at.first; r < std::min(at.first + tile, at.rows); ++r)
+          ++seen[static_cast<std::size_t>(at.begin + r)];
       }
       CHECK(laws::off_by(seen, std::vector<int>(seen.size(), 1)) == 0);
     }
@@ -104,7 +111,8 @@ struct products {
 TEST_CASE("a warp's products of tiles, with zeros below and right of what is there") {
   for (const bool packed : {true, false}) {
     const index wide = packed ? 24 : 27, stride = packed ? 32 : 29;
-    const auto a = grid<bf16>(14, wide, stride - wide).random(1), b = grid<bf16>(21, wide, stride - wide).random(2),
+    const auto a = grid<bf16>(14, wide, stride - wide).random(1),
+               b = grid<bf16>(21, wide, stride - wide).random(2),
                c = grid<bf16>(21, wide, stride - wide).random(3);
     const on_gpu<bf16> a_there(a), b_there(b), c_there(c), y(14, wide, stride);
     motet::cuda::launch(laws::gpu().stream(), {1, 32, (16 + 32 + 32) * bf16_row<32> * 2},
@@ -117,7 +125,9 @@ TEST_CASE("a warp's products of tiles, with zeros below and right of what is the
         for (index j = 0; j < 21; ++j) {
           double score = 0;
           for (index k = 0; k < wide; ++k) score += a(i + 3, k) * b(j, k);
-          want.at(i, n) += (i < 8 ? 0.5 : 2.0) * static_cast<double>(bf16(static_cast<float>(score))) * c(j, n);  // between the two it is rounded
+          // between the two it is rounded
+          want.at(i, n) +=
+              (i < 8 ? 0.5 : 2.0) * static_cast<double>(bf16(static_cast<float>(score))) * c(j, n);
         }
       }
     const auto found = y.back();

@@ -30,12 +30,14 @@ TEST_CASE("the first failure is kept, and nothing is done after it") {
 }
 
 TEST_CASE("what was made of something that failed fails as well") {
-  cudnn_object how(CUDNN_BACKEND_MATMUL_DESCRIPTOR), good(CUDNN_BACKEND_MATMUL_DESCRIPTOR), bad(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+  cudnn_object how(CUDNN_BACKEND_MATMUL_DESCRIPTOR), good(CUDNN_BACKEND_MATMUL_DESCRIPTOR),
+      bad(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
   const cudnnDataType_t type = CUDNN_DATA_FLOAT;
   CHECK(good.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, &type).finish());
   const double number = 0;
   CHECK_FALSE(bad.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DOUBLE, &number).finish());
-  cudnn_object one(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR), other(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+  cudnn_object one(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR),
+      other(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
   CHECK(one.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, good).status() == CUDNN_STATUS_SUCCESS);
   CHECK(other.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, bad).status() == bad.status());
 }

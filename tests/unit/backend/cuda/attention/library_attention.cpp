@@ -18,7 +18,8 @@ namespace {
 
 using laws::attention_layout, laws::check_attention, laws::gpu;
 
-constexpr attention_shape shape(index heads, index kv_heads, index width, mask_kind mask = mask_kind::full, double scale = 0) {
+constexpr attention_shape shape(index heads, index kv_heads, index width, mask_kind mask = mask_kind::full,
+                                double scale = 0) {
   return {heads, kv_heads, width, mask, scale};
 }
 constexpr double allowed = laws::attention_allowed<bf16>;
@@ -27,16 +28,20 @@ motet::cuda::attention_plans& plans() { return gpu().part<motet::cuda::attention
 TEST_CASE("rows that are no multiple of 16 bytes apart stay with our kernels") {
   CHECK(plans().describe().find("cuDNN") != std::string::npos);
   const index before = plans().runs();
-  check_attention<bf16>({shape(4, 2, 16), {9, 9}, {9, 9}, true}, attention_layout::fused, allowed);  // y has odd gaps there
+  // y has odd gaps there
+  check_attention<bf16>({shape(4, 2, 16), {9, 9}, {9, 9}, true}, attention_layout::fused, allowed);
   CHECK(plans().runs() == before);
 }
 
-// How often the library was asked, forward and backward; and which it is, as real ones may take other shapes than the fake.
+// How often the library was asked, forward and backward; and which it is, as real ones may take other shapes
+// than the fake.
 struct calls {
   index count;
   bool operator==(index wanted) const { return count == wanted; }
 };
-std::ostream& operator<<(std::ostream& to, const calls& of) { return to << of.count << " calls; " << plans().describe(); }
+std::ostream& operator<<(std::ostream& to, const calls& of) {
+  return to << of.count << " calls; " << plans().describe();
+}
 // While attention was compared with the CPU's.
 calls asked(const laws::attention_case& p, attention_layout how = attention_layout::fused) {
   const index before = plans().runs();
@@ -47,7 +52,8 @@ calls asked(const laws::attention_case& p, attention_layout how = attention_layo
 // Backward of ragged samples is Hopper's.
 index of_ragged() {
   int chip = 0;
-  motet::cuda::check(cudaDeviceGetAttribute(&chip, cudaDevAttrComputeCapabilityMajor, gpu().gpu()), "cudaDeviceGetAttribute");
+  motet::cuda::check(cudaDeviceGetAttribute(&chip, cudaDevAttrComputeCapabilityMajor, gpu().gpu()),
+                     "cudaDeviceGetAttribute");
   return chip >= 9 ? 2 : 1;
 }
 
@@ -55,13 +61,15 @@ TEST_CASE("samples of one length, with and without a mask") {
   for (const mask_kind mask : {mask_kind::full, mask_kind::causal}) {
     CHECK(asked({shape(2, 2, 16, mask), {19, 19, 19}, {19, 19, 19}, true}) == 2);
     CHECK(asked({shape(6, 2, 24, mask, 0.3), {7, 7}, {40, 40}, true}, attention_layout::apart) == 2);
-    CHECK(asked({shape(2, 1, 8, mask), {128}, {128}, true}, attention_layout::over) == 2);  // fills tiles: no lengths are told
+    // fills tiles: no lengths are told
+    CHECK(asked({shape(2, 1, 8, mask), {128}, {128}, true}, attention_layout::over) == 2);
   }
 }
 
 TEST_CASE("ragged samples, also without rows") {
   for (const mask_kind mask : {mask_kind::full, mask_kind::causal})
-    for (const attention_layout how : {attention_layout::apart, attention_layout::fused, attention_layout::over}) {
+    for (const attention_layout how :
+         {attention_layout::apart, attention_layout::fused, attention_layout::over}) {
       CHECK(asked({shape(2, 1, 16, mask), {5, 0, 1, 70, 0}, {5, 0, 1, 70, 0}}, how) == of_ragged());
       CHECK(asked({shape(3, 3, 8, mask), {0, 0, 33}, {0, 0, 33}}, how) == of_ragged());
     }
@@ -75,10 +83,14 @@ TEST_CASE("queries and keys of other lengths") {
 }
 
 TEST_CASE("what the library answers wrongly stays with our kernels") {
-  CHECK(asked({shape(2, 2, 8, mask_kind::full), {3, 4}, {3, 0}}, attention_layout::apart) == 0);    // queries of a sample without keys
-  CHECK(asked({shape(2, 2, 8, mask_kind::full), {3, 0}, {3, 4}}, attention_layout::apart) == 0);    // keys that nobody sees
-  CHECK(asked({shape(2, 2, 8, mask_kind::causal), {3, 9}, {3, 4}}, attention_layout::apart) == 0);  // the first queries see no key
-  CHECK(asked({shape(2, 2, 8, mask_kind::full), {1}, {1}, true}) == 1);                             // backward of a single pair
+  // queries of a sample without keys
+  CHECK(asked({shape(2, 2, 8, mask_kind::full), {3, 4}, {3, 0}}, attention_layout::apart) == 0);
+  // keys that nobody sees
+  CHECK(asked({shape(2, 2, 8, mask_kind::full), {3, 0}, {3, 4}}, attention_layout::apart) == 0);
+  // the first queries see no key
+  CHECK(asked({shape(2, 2, 8, mask_kind::causal), {3, 9}, {3, 4}}, attention_layout::apart) == 0);
+  // backward of a single pair
+  CHECK(asked({shape(2, 2, 8, mask_kind::full), {1}, {1}, true}) == 1);
 }
 
 TEST_CASE("a fixed order of sums") {
@@ -105,7 +117,8 @@ TEST_CASE("where all heads at once take too much memory, they go in parts, or to
   const index usual = settings.workspace;
   settings.deterministic = true;
   CHECK(asked(p) == 2);
-  const index head = 3 * 64 * (2 * 2 * 64 + 2 * 4);  // the fake's, for one head of keys: scores, and our sums of rows
+  // the fake's, for one head of keys: scores, and our sums of rows
+  const index head = 3 * 64 * (2 * 2 * 64 + 2 * 4);
   settings.workspace = 6 * head;
   CHECK(asked(p) == 1 + 2);
   settings.workspace = 2 * head;

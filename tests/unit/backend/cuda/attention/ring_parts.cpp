@@ -25,7 +25,8 @@ std::vector<index> rows_in_sample(const ring_plan& ring, index part, ring_rows w
   const index all = ring.is.whole.rows_of(sample), first = ring.is.cut.piece(all, part, 0).size();
   std::vector<index> out;
   for (index i = 0; i < ring.is.cut.rows_of(all, part); ++i)
-    if (which == ring_rows::all || (which == ring_rows::first) == (i < first)) out.push_back(ring.is.cut.position(all, part, i));
+    if (which == ring_rows::all || (which == ring_rows::first) == (i < first))
+      out.push_back(ring.is.cut.position(all, part, i));
   return out;
 }
 
@@ -50,11 +51,13 @@ TEST_CASE("every query meets every key that it may see, once") {
               const auto meet = ring.with(part);
               if (meet.queries == ring_rows::none) continue;
               for (index s = 0; s < whole.samples; ++s) {
-                const auto queries = rows_in_sample(ring, me, meet.queries, s), keys = rows_in_sample(ring, part, meet.keys, s);
+                const auto queries = rows_in_sample(ring, me, meet.queries, s),
+                           keys = rows_in_sample(ring, part, meet.keys, s);
                 CHECK(ring.rows(me, meet.queries).rows_of(s) == static_cast<index>(queries.size()));
                 CHECK(ring.rows(part, meet.keys).rows_of(s) == static_cast<index>(keys.size()));
                 for (std::size_t i = 0; i < queries.size(); ++i)
-                  for (std::size_t j = 0; j < (meet.mask == mask_kind::full ? keys.size() : i + 1); ++j) ++met[{s, queries[i], keys[j]}];
+                  for (std::size_t j = 0; j < (meet.mask == mask_kind::full ? keys.size() : i + 1); ++j)
+                    ++met[{s, queries[i], keys[j]}];
               }
             }
           }
@@ -96,8 +99,10 @@ TEST_CASE("rows of pieces are found on the GPU") {
       std::size_t at = 0;
       index first = 0;
       for (index s = 0; s < whole.samples; ++s) {
-        const index all = whole.rows_of(s), before = which == ring_rows::second ? is.cut.piece(all, 2, 0).size() : 0;
-        for (index i = 0; i < is.cut.piece(all, 2, which == ring_rows::second ? 1 : 0).size(); ++i) CHECK(found[at++] == first + before + i);
+        const index all = whole.rows_of(s),
+                    before = which == ring_rows::second ? is.cut.piece(all, 2, 0).size() : 0;
+        for (index i = 0; i < is.cut.piece(all, 2, which == ring_rows::second ? 1 : 0).size(); ++i)
+          CHECK(found[at++] == first + before + i);
         first += is.cut.rows_of(all, 2);
       }
       CHECK(static_cast<index>(at) == count);

@@ -16,9 +16,12 @@ using laws::grid, laws::distance, laws::tolerance;
 
 template <class Body>
 void each_gpu_batch(Body&& body) {
-  const std::vector<std::vector<index>> ragged{{0, 3, 3, 4, 11, 11}, {0, 0, 7}, {0, 1, 2, 3, 9, 14, 14, 14, 20, 23}};
-  for (const sequences& even : {sequences{0, 5, nullptr}, sequences{1, 1, nullptr}, sequences{5, 4, nullptr}}) body(even);
-  for (const auto& offsets : ragged) body(sequences{static_cast<index>(offsets.size()) - 1, 1, offsets.data()});
+  const std::vector<std::vector<index>> ragged{
+      {0, 3, 3, 4, 11, 11}, {0, 0, 7}, {0, 1, 2, 3, 9, 14, 14, 14, 20, 23}};
+  for (const sequences& even : {sequences{0, 5, nullptr}, sequences{1, 1, nullptr}, sequences{5, 4, nullptr}})
+    body(even);
+  for (const auto& offsets : ragged)
+    body(sequences{static_cast<index>(offsets.size()) - 1, 1, offsets.data()});
 }
 
 TEST_CASE_TEMPLATE("rotary positions against plain loops, and back", T, float, bf16, double) {
@@ -34,14 +37,17 @@ TEST_CASE_TEMPLATE("rotary positions against plain loops, and back", T, float, b
               for (index h = 0; h < heads; ++h)
                 for (index i = 0; i < head_width / 2; ++i) {
                   const double angle =
-                      static_cast<double>(r - seq.begin(s)) * std::pow(1e4, -2.0 * static_cast<double>(i) / static_cast<double>(head_width));
+                      static_cast<double>(r - seq.begin(s)) *
+                      std::pow(1e4, -2.0 * static_cast<double>(i) / static_cast<double>(head_width));
                   const index low = h * head_width + i, high = low + head_width / 2;
                   want.at(r, low) = before(r, low) * std::cos(angle) - before(r, high) * std::sin(angle);
                   want.at(r, high) = before(r, high) * std::cos(angle) + before(r, low) * std::sin(angle);
                 }
-          laws::gpu_run_planned([&](motet::cuda::context& ctx) { rotary(ctx, seq, head_width, 1e4, 1, x.all()); });
+          laws::gpu_run_planned(
+              [&](motet::cuda::context& ctx) { rotary(ctx, seq, head_width, 1e4, 1, x.all()); });
           CHECK(distance(x.back(), want) < tolerance<T>);
-          laws::gpu_run_planned([&](motet::cuda::context& ctx) { rotary(ctx, seq, head_width, 1e4, -1, x.all()); });
+          laws::gpu_run_planned(
+              [&](motet::cuda::context& ctx) { rotary(ctx, seq, head_width, 1e4, -1, x.all()); });
           CHECK(distance(x.back(), before) < 2 * tolerance<T>);
           CHECK(x.untouched());
         }
@@ -61,7 +67,8 @@ TEST_CASE("positions stay exact over a long sample") {
   laws::deviation worst, worst_single;
   for (index r = 0; r < length; ++r)
     for (index i = 0; i < width / 2; ++i) {
-      const double angle = static_cast<double>(r) * std::pow(5e5, -2.0 * static_cast<double>(i) / static_cast<double>(width));
+      const double angle =
+          static_cast<double>(r) * std::pow(5e5, -2.0 * static_cast<double>(i) / static_cast<double>(width));
       worst.add_off(found(r, i), std::cos(angle) - std::sin(angle), laws::in_matrix(r, i));
       worst_single.add_off(narrow(r, i), std::cos(angle) - std::sin(angle), laws::in_matrix(r, i));
     }

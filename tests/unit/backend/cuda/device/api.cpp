@@ -17,8 +17,10 @@ TEST_CASE("what the runtime reports says what was asked, and is not kept") {
   CHECK(cudaGetLastError() == cudaSuccess);
   CHECK_THROWS_WITH(motet::cuda::check(cudaErrorInvalidDevice, "cudaSetDevice"),
                     doctest::Contains("cudaSetDevice: cudaErrorInvalidDevice, invalid device ordinal"));
-  CHECK_THROWS_WITH(motet::cuda::check(cudaErrorMemoryAllocation, "cudaMalloc"), doctest::Contains("[MT-B12]"));
-  CHECK_THROWS_WITH(motet::cuda::check(cudaErrorInsufficientDriver, "cudaGetDeviceCount"), doctest::Contains("[MT-B11]"));
+  CHECK_THROWS_WITH(motet::cuda::check(cudaErrorMemoryAllocation, "cudaMalloc"),
+                    doctest::Contains("[MT-B12]"));
+  CHECK_THROWS_WITH(motet::cuda::check(cudaErrorInsufficientDriver, "cudaGetDeviceCount"),
+                    doctest::Contains("[MT-B11]"));
 }
 
 TEST_CASE("what is not ready yet is no error, now or later") {
@@ -28,7 +30,8 @@ TEST_CASE("what is not ready yet is no error, now or later") {
   motet::cuda::check(cudaMalloc(&at, 1 << 20), "cudaMalloc");
   bool seen = false;
   for (int i = 0; i < 20; ++i) {
-    for (int k = 0; k < 20; ++k) motet::cuda::check(cudaMemsetAsync(at, 0, 1 << 20, stream), "cudaMemsetAsync");
+    for (int k = 0; k < 20; ++k)
+      motet::cuda::check(cudaMemsetAsync(at, 0, 1 << 20, stream), "cudaMemsetAsync");
     for (;;) {
       if (motet::cuda::is_done(cudaStreamQuery(stream), "cudaStreamQuery")) break;
       seen = true;
@@ -36,7 +39,8 @@ TEST_CASE("what is not ready yet is no error, now or later") {
     }
   }
   CHECK(seen);
-  CHECK_THROWS_WITH(motet::cuda::is_done(cudaErrorInvalidValue, "cudaStreamQuery"), doctest::Contains("[MT-B10]"));
+  CHECK_THROWS_WITH(motet::cuda::is_done(cudaErrorInvalidValue, "cudaStreamQuery"),
+                    doctest::Contains("[MT-B10]"));
   cudaFree(at);
   cudaStreamDestroy(stream);
 }

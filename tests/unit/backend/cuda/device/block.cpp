@@ -41,7 +41,8 @@ TEST_CASE("a thread knows its place") {
   for (index i = 0; i < 3 * 96; ++i) {
     const index* const at = found.data() + i * 7;
     const index t = i % 96;
-    CHECK(laws::off_by(std::vector<index>(at, at + 7), std::vector<index>{t, 96, t % 32, t / 32 * 100 + 3, i / 96, 3, 288}) == 0);
+    CHECK(laws::off_by(std::vector<index>(at, at + 7),
+                       std::vector<index>{t, 96, t % 32, t / 32 * 100 + 3, i / 96, 3, 288}) == 0);
   }
 }
 
@@ -61,7 +62,8 @@ TEST_CASE("shuffles stay within the warp") {
   run(swapped{to.data(), wide.data()}, {2, 64, 0});
   std::vector<int> want;
   std::vector<double> want_wide;
-  for (int i = 0; i < 128; ++i) want.push_back(i / 32 * 32 + 5 + (i ^ 3)), want_wide.push_back(0.5 + (i ^ 16));
+  for (int i = 0; i < 128; ++i)
+    want.push_back(i / 32 * 32 + 5 + (i ^ 3)), want_wide.push_back(0.5 + (i ^ 16));
   CHECK(laws::off_by(to.back(), want) == 0);
   CHECK(laws::off_by(wide.back(), want_wide) == 0);
 }
@@ -151,7 +153,8 @@ struct doubled {
   }
 };
 TEST_CASE("packs are sixteen bytes") {
-  static_assert(sizeof(motet::cuda::pack<float>) == 16 && motet::cuda::pack<double>::size == 2 && motet::cuda::pack<bf16>::size == 8);
+  static_assert(sizeof(motet::cuda::pack<float>) == 16 && motet::cuda::pack<double>::size == 2 &&
+                motet::cuda::pack<bf16>::size == 8);
   const laws::flat_on_gpu<int> from(std::vector<int>(1000, 21)), to(1000);
   run(doubled<int>{from.data(), to.data(), 250}, {1, 64, 0});
   CHECK(laws::off_by(to.back(), std::vector<int>(1000, 42)) == 0);

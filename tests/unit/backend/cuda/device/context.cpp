@@ -54,7 +54,8 @@ TEST_CASE("a run notes nothing, and takes what was planned") {
   });
   CHECK(runs == 2);
   CHECK(noted.flops() == 3);
-  CHECK_THROWS_WITH(laws::gpu_run_planned([](motet::cuda::context& ctx) { ctx.memory.take<float>(ctx.measuring() ? 1 : 100); }),
+  CHECK_THROWS_WITH(laws::gpu_run_planned(
+                        [](motet::cuda::context& ctx) { ctx.memory.take<float>(ctx.measuring() ? 1 : 100); }),
                     doctest::Contains("[MT-T"));
 }
 

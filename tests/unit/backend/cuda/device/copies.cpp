@@ -64,7 +64,8 @@ TEST_CASE("more than there was room for, also of an array of which less was aske
     std::vector<int> large(50000, 3);
     CHECK(laws::off_by(back(copies.copy_of(large.data(), 4, stream), 1, stream), std::vector<int>{3}) == 0);
     CHECK(back(copies.copy_of(large.data(), 200000, stream), 50000, stream) == large);
-    for (std::size_t i = 0; i < all.size(); ++i) CHECK(laws::off_by(back(there[i], 40000, stream), all[i]) == 0);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      CHECK(laws::off_by(back(there[i], 40000, stream), all[i]) == 0);
   }
   cudaStreamDestroy(stream);
 }

@@ -143,12 +143,14 @@ TEST_CASE("who waits for the GPU may look at something else meanwhile") {
     const motet::cuda::buffer<double> to(1);
     int looked = 0;
     on.watch_waits([&] { ++looked; });
-    for (int i = 0; i < 50; ++i) motet::cuda::launch(on.stream(), {1, 32, 0}, write_number{to.data(), i * 1.0});
+    for (int i = 0; i < 50; ++i)
+      motet::cuda::launch(on.stream(), {1, 32, 0}, write_number{to.data(), i * 1.0});
     on.finish();
     CHECK(back(to.data(), 1)[0] == 49);
     CHECK(cudaGetLastError() == cudaSuccess);
     on.watch_waits([] { throw 7; });
-    for (int i = 0; i < 50; ++i) motet::cuda::launch(on.stream(), {1, 32, 0}, write_number{to.data(), i * 1.0});
+    for (int i = 0; i < 50; ++i)
+      motet::cuda::launch(on.stream(), {1, 32, 0}, write_number{to.data(), i * 1.0});
     try {
       on.finish();
     } catch (int) {

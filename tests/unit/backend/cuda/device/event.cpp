@@ -15,13 +15,16 @@ namespace {
 struct two_streams {
   cudaStream_t of[2] = {};
   two_streams() {
-    for (cudaStream_t& each : of) motet::cuda::check(cudaStreamCreateWithFlags(&each, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    for (cudaStream_t& each : of)
+      motet::cuda::check(cudaStreamCreateWithFlags(&each, cudaStreamNonBlocking),
+                         "cudaStreamCreateWithFlags");
   }
   ~two_streams() {
     for (const cudaStream_t each : of) cudaStreamSynchronize(each), cudaStreamDestroy(each);
   }
   void finish() const {
-    for (const cudaStream_t each : of) motet::cuda::check(cudaStreamSynchronize(each), "cudaStreamSynchronize");
+    for (const cudaStream_t each : of)
+      motet::cuda::check(cudaStreamSynchronize(each), "cudaStreamSynchronize");
   }
 };
 
@@ -34,7 +37,9 @@ struct append {
     if (self.number() == 0) *to = *to * 10 + add;
   }
 };
-void put(cudaStream_t stream, const laws::flat_on_gpu<int>& to, int add) { motet::cuda::launch(stream, {1, 32, 0}, append{to.data(), add}); }
+void put(cudaStream_t stream, const laws::flat_on_gpu<int>& to, int add) {
+  motet::cuda::launch(stream, {1, 32, 0}, append{to.data(), add});
+}
 
 TEST_CASE("what a stream is given after it holds comes after the point") {
   for (int turn = 0; turn < 12; ++turn) {

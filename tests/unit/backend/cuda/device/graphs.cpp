@@ -29,7 +29,8 @@ TEST_CASE("recorded work happens when it is replayed, with the numbers of then")
   const laws::flat_on_gpu<int> sum(std::vector<int>{0}), add(std::vector<int>{5});
   motet::cuda::recorded_work work;
   const auto twice = [&] {
-    for (int i = 0; i < 2; ++i) motet::cuda::launch(on.stream(), {1, 32, 0}, add_here{sum.data(), add.data()});
+    for (int i = 0; i < 2; ++i)
+      motet::cuda::launch(on.stream(), {1, 32, 0}, add_here{sum.data(), add.data()});
   };
   work.record(on.stream(), twice);
   on.finish();
@@ -50,7 +51,9 @@ TEST_CASE("copies of the host's arrays belong to the record") {
   motet::cuda::recorded_work work;
   std::vector<int> host{3}, other{100};
   on.copy_into(&work.copies);
-  work.record(on.stream(), [&] { motet::cuda::launch(on.stream(), {1, 32, 0}, add_here{sum.data(), on.copied(host.data(), 1)}); });
+  work.record(on.stream(), [&] {
+    motet::cuda::launch(on.stream(), {1, 32, 0}, add_here{sum.data(), on.copied(host.data(), 1)});
+  });
   on.copy_into(nullptr);
   host[0] = 50;
   for (int i = 0; i < 3; ++i) {
@@ -66,12 +69,13 @@ TEST_CASE("what cannot be recorded leaves the stream as it was") {
   motet::cuda::engine& on = laws::gpu();
   const laws::flat_on_gpu<int> sum(std::vector<int>{0}), add(std::vector<int>{5});
   motet::cuda::recorded_work work;
-  CHECK_THROWS_AS(work.record(on.stream(),
-                              [&] {
-                                motet::cuda::launch(on.stream(), {1, 32, 0}, add_here{sum.data(), add.data()});
-                                fail(gpu_shape_refused, "a test");
-                              }),
-                  error);
+  CHECK_THROWS_AS(
+      work.record(on.stream(),
+                  [&] {
+                    motet::cuda::launch(on.stream(), {1, 32, 0}, add_here{sum.data(), add.data()});
+                    fail(gpu_shape_refused, "a test");
+                  }),
+      error);
   on.finish();
   CHECK(sum.back()[0] == 0);
   motet::cuda::launch(on.stream(), {1, 32, 0}, add_here{sum.data(), add.data()});

@@ -16,7 +16,8 @@ using namespace motet;
 
 namespace {
 
-// What is said by a process in which so many ranks share a GPU, after first(); "late" where CUDA loads kernels at their first launch.
+// What is said by a process in which so many ranks share a GPU, after first(); "late" where CUDA loads
+// kernels at their first launch.
 template <class First>
 laws::ended ranks_after(const char* by_the_user, std::int32_t ranks, First&& first) {
   return laws::in_child([&] {
@@ -43,8 +44,10 @@ TEST_CASE("who begins CUDA before is warned once; who chose it is not") {
   const auto told = ranks_after(nullptr, 2, begin_cuda);
   CHECK(told.well);
   CHECK(told.said ==
-        "motet: kernels are brought to the GPU at their first launch, where ranks may wait for each other for ever: CUDA was called before the ranks "
-        "were made. Set CUDA_MODULE_LOADING=EAGER for the program, or call motet::load_kernels_first() before anything of CUDA; MOTET_QUIET=1 says "
+        "motet: kernels are brought to the GPU at their first launch, where ranks may wait for each other "
+        "for ever: CUDA was called before the ranks "
+        "were made. Set CUDA_MODULE_LOADING=EAGER for the program, or call motet::load_kernels_first() "
+        "before anything of CUDA; MOTET_QUIET=1 says "
         "nothing [MT-B38]\nlate");
   CHECK(ranks_after("LAZY", 2, nothing).said == "late");
   CHECK(ranks_after(nullptr, 2, [] { load_kernels_first(), begin_cuda(); }).said.empty());

@@ -26,7 +26,8 @@ struct uses_all {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     auto* const at = self.template shared<unsigned>(room / 4);
-    for (index i = self.thread(); i < room / 4; i += self.threads()) at[i] = static_cast<unsigned>(i) + static_cast<unsigned>(self.block());
+    for (index i = self.thread(); i < room / 4; i += self.threads())
+      at[i] = static_cast<unsigned>(i) + static_cast<unsigned>(self.block());
     self.barrier();
     unsigned sum = 0;
     for (index i = self.thread(); i < room / 4; i += self.threads()) sum += at[room / 4 - 1 - i];
@@ -61,8 +62,10 @@ TEST_CASE("a block may ask for more shared memory than is usual") {
 TEST_CASE("a launch that no GPU takes is refused at once") {
   const laws::flat_on_gpu<unsigned> to({0});
   const auto stream = laws::gpu().stream();
-  CHECK_THROWS_WITH(motet::cuda::launch(stream, {1, 2048, 0}, fill_squares{nullptr, 0}), doctest::Contains("[MT-B10]"));
-  CHECK_THROWS_WITH(motet::cuda::launch(stream, {1, 32, 1 << 20}, fill_squares{nullptr, 0}), doctest::Contains("[MT-B10]"));
+  CHECK_THROWS_WITH(motet::cuda::launch(stream, {1, 2048, 0}, fill_squares{nullptr, 0}),
+                    doctest::Contains("[MT-B10]"));
+  CHECK_THROWS_WITH(motet::cuda::launch(stream, {1, 32, 1 << 20}, fill_squares{nullptr, 0}),
+                    doctest::Contains("[MT-B10]"));
   // What was refused leaves nothing behind.
   motet::cuda::launch(stream, {1, 32, 0}, fill_squares{nullptr, 0});
   laws::gpu().finish();

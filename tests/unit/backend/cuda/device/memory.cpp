@@ -47,15 +47,19 @@ TEST_CASE("pinned memory is the host's, and the GPU may use it") {
   cudaPointerAttributes facts;
   motet::cuda::check(cudaPointerGetAttributes(&facts, from.data()), "cudaPointerGetAttributes");
   CHECK(facts.type == cudaMemoryTypeHost);
-  motet::cuda::check(cudaMemcpyAsync(on.data(), from.data(), 4000, cudaMemcpyHostToDevice, nullptr), "cudaMemcpyAsync");
-  motet::cuda::check(cudaMemcpyAsync(back.data(), on.data(), 4000, cudaMemcpyDeviceToHost, nullptr), "cudaMemcpyAsync");
+  motet::cuda::check(cudaMemcpyAsync(on.data(), from.data(), 4000, cudaMemcpyHostToDevice, nullptr),
+                     "cudaMemcpyAsync");
+  motet::cuda::check(cudaMemcpyAsync(back.data(), on.data(), 4000, cudaMemcpyDeviceToHost, nullptr),
+                     "cudaMemcpyAsync");
   motet::cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  CHECK(laws::off_by(std::vector<int>(back.data(), back.data() + 1000), std::vector<int>(from.data(), from.data() + 1000)) == 0);
+  CHECK(laws::off_by(std::vector<int>(back.data(), back.data() + 1000),
+                     std::vector<int>(from.data(), from.data() + 1000)) == 0);
 }
 
 TEST_CASE("a full GPU says how much was wanted and how much is free") {
   CHECK_THROWS_WITH(motet::cuda::buffer<std::byte>(index{1} << 46), doctest::Contains("[MT-B12]"));
-  CHECK_THROWS_WITH(motet::cuda::buffer<std::byte>(index{1} << 46), doctest::Contains("a buffer of 70368744177664 bytes; "));
+  CHECK_THROWS_WITH(motet::cuda::buffer<std::byte>(index{1} << 46),
+                    doctest::Contains("a buffer of 70368744177664 bytes; "));
   CHECK(cudaGetLastError() == cudaSuccess);
 }
 

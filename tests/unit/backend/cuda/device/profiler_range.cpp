@@ -17,7 +17,8 @@ using namespace motet;
 
 namespace {
 
-// What a profiler sees of sections, a dry run of them, and a rank's instruction around some; by itself, as a process decides once.
+// What a profiler sees of sections, a dry run of them, and a rank's instruction around some; by itself, as a
+// process decides once.
 std::string seen_with(const char* name, const char* value) {
   return laws::in_child([&] {
            for (const char* each : {"MOTET_NVTX", "NVTX_INJECTION64_PATH"}) ::unsetenv(each);
@@ -50,7 +51,8 @@ TEST_CASE("sections and instructions lie inside each other; dry runs are no rang
   const std::string all =
       "picture\npicture / blocks\npicture / blocks\n"
       "forward of picture, stage 0, microbatch 3\nforward of picture, stage 0, microbatch 3 / picture\n"
-      "forward of picture, stage 0, microbatch 3 / picture / blocks\nforward of picture, stage 0, microbatch 3 / picture / blocks\n";
+      "forward of picture, stage 0, microbatch 3 / picture / blocks\nforward of picture, stage 0, microbatch "
+      "3 / picture / blocks\n";
   CHECK(seen_with("MOTET_NVTX", "1") == all);
   CHECK(seen_with(nullptr, nullptr).empty());
   CHECK(seen_with("MOTET_NVTX", "0").empty());

@@ -39,7 +39,9 @@ struct noting_group {
   ticket reduce_scatter_sum(const T*, T*, std::span<const idx> counts) {
     return note("scatter " + std::to_string(counts[0]) + " " + std::to_string(counts[1]));
   }
-  ticket all_gather(const std::byte*, std::byte*, std::span<const idx> bytes) { return note("gather " + std::to_string(bytes[0])); }
+  ticket all_gather(const std::byte*, std::byte*, std::span<const idx> bytes) {
+    return note("gather " + std::to_string(bytes[0]));
+  }
   ticket all_to_all(const std::byte*, std::span<const idx> from, std::byte*, std::span<const idx> to) {
     return note("exchange " + std::to_string(from[0]) + " " + std::to_string(to[1]));
   }
@@ -67,7 +69,8 @@ struct fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(fixture, "work is recorded when its shape comes again, and leaves on the host what it left then") {
+TEST_CASE_FIXTURE(fixture,
+                  "work is recorded when its shape comes again, and leaves on the host what it left then") {
   idx more = 10, calls = 0;
   std::vector<idx> kept;
   const auto work = [&](motet::cuda::context& at) {
@@ -121,7 +124,8 @@ TEST_CASE_FIXTURE(fixture, "what a record reads of the host is there when it is 
     for (int step = 0; step < 2; ++step) {
       on.forget_copies();
       run_recorded(ctx, shape(200 + static_cast<idx>(k)), [&](motet::cuda::context& at) {
-        motet::cuda::launch(at.stream(), {1, 32, 0}, add_more{sum.data(), add.data(), at.on->copied(&more[k], 1)});
+        motet::cuda::launch(at.stream(), {1, 32, 0},
+                            add_more{sum.data(), add.data(), at.on->copied(&more[k], 1)});
       });
       wanted += 105 + static_cast<int>(k);
       CHECK(value() == wanted);
@@ -130,7 +134,8 @@ TEST_CASE_FIXTURE(fixture, "what a record reads of the host is there when it is 
   CHECK(graphs.recorded() == more.size());
 }
 
-TEST_CASE_FIXTURE(fixture, "calls on other ranks, and what the sink is told, come between parts of a replay") {
+TEST_CASE_FIXTURE(fixture,
+                  "calls on other ranks, and what the sink is told, come between parts of a replay") {
   noting_group tensor, context;
   spread all;
   all.tensor = any_group(tensor);
@@ -145,11 +150,12 @@ TEST_CASE_FIXTURE(fixture, "calls on other ranks, and what the sink is told, com
     noting_group& to;
     fixture& of;
   } listens{tensor, *this};
-  ctx.sink = {[](void* self, const void*, idx count) {
-                auto& own = *static_cast<listener*>(self);
-                own.to.heard.push_back("told " + std::to_string(count) + " at " + std::to_string(own.of.value()));
-              },
-              &listens};
+  ctx.sink = {
+      [](void* self, const void*, idx count) {
+        auto& own = *static_cast<listener*>(self);
+        own.to.heard.push_back("told " + std::to_string(count) + " at " + std::to_string(own.of.value()));
+      },
+      &listens};
   const idx zero = 0;
   const auto one = [&](motet::cuda::context& at) {
     motet::cuda::launch(at.stream(), {1, 32, 0}, add_more{sum.data(), add.data(), at.on->copied(&zero, 1)});
@@ -186,9 +192,11 @@ TEST_CASE_FIXTURE(fixture, "calls on other ranks, and what the sink is told, com
     CHECK(tensor.heard == in_tensor);
     CHECK(context.heard == std::vector<std::string>{"exchange 1 6", "wait " + std::to_string(step + 1)});
   }
-  CHECK(in_tensor == std::vector<std::string>{"gather 3", "wait 1", "scatter 3 4", "wait 2", "sum 9", "wait 3", "told 11 at 5"});
+  CHECK(in_tensor == std::vector<std::string>{"gather 3", "wait 1", "scatter 3 4", "wait 2", "sum 9",
+                                              "wait 3", "told 11 at 5"});
   CHECK(graphs.recorded() == 1);
-  // Samples of other lengths are other work, and where gradients have a place of their own nothing is recorded.
+  // Samples of other lengths are other work, and where gradients have a place of their own nothing is
+  // recorded.
   offsets[1] = 3;
   for (int step = 0; step < 2; ++step) run_recorded(ctx, shape(5), work);
   CHECK(graphs.recorded() == 2);

@@ -11,7 +11,8 @@ using namespace motet;
 namespace {
 int processors() {
   int count = 0;
-  motet::cuda::check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0), "cudaDeviceGetAttribute");
+  motet::cuda::check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0),
+                     "cudaDeviceGetAttribute");
   return count;
 }
 template <class... Wanted>
@@ -58,7 +59,8 @@ TEST_CASE("shares may differ") {
 #if !defined(__CUDACC__)
     for (std::size_t s = 0; s < streams.size(); ++s) {
       CHECK(emulation::processors_of(streams[s]) == sizes[s]);
-      for (std::size_t other = 0; other < streams.size(); ++other) CHECK(emulation::meet(streams[s], streams[other]) == (s == other));
+      for (std::size_t other = 0; other < streams.size(); ++other)
+        CHECK(emulation::meet(streams[s], streams[other]) == (s == other));
     }
 #endif
     for (const cudaStream_t each : streams) cudaStreamDestroy(each);
@@ -67,7 +69,8 @@ TEST_CASE("shares may differ") {
 
 #if !defined(__CUDACC__)
 TEST_CASE("where a chip makes no large groups, shares are of smaller ones") {
-  emulation::refuse("cuDevSmResourceSplitByCount", cudaErrorUnknown, 2);  // the third call: after what is asked of the chip, in steps of 32
+  // the third call: after what is asked of the chip, in steps of 32
+  emulation::refuse("cuDevSmResourceSplitByCount", cudaErrorUnknown, 2);
   const motet::cuda::sm_shares shares(std::vector<int>{96, 32});
   CHECK(shares.processors(0) == 96);
   const cudaStream_t stream = shares.make_stream(0);

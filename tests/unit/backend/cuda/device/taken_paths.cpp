@@ -40,19 +40,28 @@ struct fixture {
   }
   ~fixture() { ::unsetenv("MOTET_QUIET"); }
 
-  laws::on_gpu<bf16> x{laws::grid<bf16>(16, 96).random(1)}, y{16, 32}, narrow{laws::grid<bf16>(16, 20).random(1)};
-  laws::on_gpu<float> weight{laws::grid<float>(32, 96).random(2)}, dweight{laws::grid<float>(32, 96).random(3)}, lse{16, 2};
-  laws::on_gpu<double> wide_x{laws::grid<double>(16, 8).random(1)}, wide_y{16, 4}, wide_weight{laws::grid<double>(4, 8).random(2)};
+  laws::on_gpu<bf16> x{laws::grid<bf16>(16, 96).random(1)}, y{16, 32},
+      narrow{laws::grid<bf16>(16, 20).random(1)};
+  laws::on_gpu<float> weight{laws::grid<float>(32, 96).random(2)},
+      dweight{laws::grid<float>(32, 96).random(3)}, lse{16, 2};
+  laws::on_gpu<double> wide_x{laws::grid<double>(16, 8).random(1)}, wide_y{16, 4},
+      wide_weight{laws::grid<double>(4, 8).random(2)};
   const sequences rows{16, 1, nullptr}, samples{2, 8, nullptr};
 
   void product() { linear_forward(ctx, rows, x.all(), matrix<const float>(weight.all()), nullptr, y.all()); }
-  void exact_gelu() { linear_forward(ctx, rows, x.all(), matrix<const float>(weight.all()), nullptr, activation::gelu, matrix<bf16>{}, y.all()); }
-  void in_double() { linear_forward(ctx, rows, wide_x.all(), matrix<const double>(wide_weight.all()), nullptr, wide_y.all()); }
+  void exact_gelu() {
+    linear_forward(ctx, rows, x.all(), matrix<const float>(weight.all()), nullptr, activation::gelu,
+                   matrix<bf16>{}, y.all());
+  }
+  void in_double() {
+    linear_forward(ctx, rows, wide_x.all(), matrix<const double>(wide_weight.all()), nullptr, wide_y.all());
+  }
   void by_weight() { linear_backward_weight(ctx, x.all(), y.all(), dweight.all(), nullptr); }
   void attention(idx width = 16) {
     const attention_shape shape{2, 2, width, mask_kind::full, 0};
     const auto part = [&](idx i) { return matrix<const bf16>(x.all().columns(i * 2 * width, 2 * width)); };
-    attention_forward(ctx, samples, samples, shape, part(0), part(1), part(2), y.all().columns(0, 2 * width), lse.all());
+    attention_forward(ctx, samples, samples, shape, part(0), part(1), part(2), y.all().columns(0, 2 * width),
+                      lse.all());
   }
   // The only path of this operation.
   taken_path only(const char* operation) {
@@ -81,12 +90,15 @@ TEST_CASE_FIXTURE(fixture, "paths are counted by place, way and reason; one that
   paths.count("caption", "attention", "own kernels", {"cuDNN has no plan", 0, paths.kept("no engine")});
   std::vector<std::string> told;
   for (const taken_path& each : paths.list()) told.push_back(each.sentence());
-  CHECK(told == std::vector<std::string>{"caption: attention by own kernels, 1 time: cuDNN has no plan: no engine",
-                                         "picture: attention by cuDNN, 3 times", "picture: attention by own kernels, 2 times: heads are 12 wide"});
+  CHECK(told ==
+        std::vector<std::string>{"caption: attention by own kernels, 1 time: cuDNN has no plan: no engine",
+                                 "picture: attention by cuDNN, 3 times",
+                                 "picture: attention by own kernels, 2 times: heads are 12 wide"});
   CHECK(paths.summary() == "attention by own kernels 3, attention by cuDNN 3");
   CHECK(paths.calls("attention") == 6);
   CHECK(paths.kept("no engine") == paths.kept(std::string("no ") + "engine"));
-  for (idx width = 0; width < 1000; ++width) paths.count("", "product", "own kernel", {"# wide", width % 500});
+  for (idx width = 0; width < 1000; ++width)
+    paths.count("", "product", "own kernel", {"# wide", width % 500});
   CHECK(paths.calls("product") == 1000);
   CHECK(paths.list().size() == 503);
   paths.instead_of("", "product", {"fp8 is not there"});
@@ -99,7 +111,9 @@ TEST_CASE_FIXTURE(fixture, "paths are counted by place, way and reason; one that
 
 TEST_CASE_FIXTURE(fixture, "whatever libraries take or refuse, each call is counted once") {
   const random_stream draws(5, "paths");
-  auto drawn = [&, next = std::uint64_t(0)](std::uint32_t below) mutable { return draws.below(next++, below); };
+  auto drawn = [&, next = std::uint64_t(0)](std::uint32_t below) mutable {
+    return draws.below(next++, below);
+  };
   auto& products = on.part<motet::cuda::product_settings>();
   auto& attends = on.part<motet::cuda::attention_settings>();
   long multiplied = 0, attended = 0;
@@ -108,7 +122,9 @@ TEST_CASE_FIXTURE(fixture, "whatever libraries take or refuse, each call is coun
     attends.library = drawn(4) > 0;
     ctx.fp8 = drawn(3) == 0;
 #if !defined(__CUDACC__)
-    if (drawn(4) == 0) emulation::refuse(drawn(2) == 0 ? "cublasLtMatmulAlgoGetHeuristic" : "cublasLtMatmul", cudaErrorUnknown);
+    if (drawn(4) == 0)
+      emulation::refuse(drawn(2) == 0 ? "cublasLtMatmulAlgoGetHeuristic" : "cublasLtMatmul",
+                        cudaErrorUnknown);
 #endif
     switch (drawn(5)) {
       case 0: product(), ++multiplied; break;
@@ -129,7 +145,10 @@ TEST_CASE_FIXTURE(fixture, "whatever libraries take or refuse, each call is coun
     all += each.count;
     by_library += each.way == "cuDNN" ? each.count : 0;
     // Whoever is not on the best path says why, and who is has nothing to say.
-    CHECK((each.way != "own kernel" && each.way != "own matrix kernels" && each.way != "cuBLASLt, then a kernel" ? true : !each.why.empty()));
+    CHECK(
+        (each.way != "own kernel" && each.way != "own matrix kernels" && each.way != "cuBLASLt, then a kernel"
+             ? true
+             : !each.why.empty()));
   }
   CHECK(all == multiplied + attended);
   CHECK(by_library == on.part<motet::cuda::attention_plans>().runs());
@@ -141,7 +160,8 @@ TEST_CASE_FIXTURE(fixture, "whatever libraries take or refuse, each call is coun
 TEST_CASE("what ended engines took is kept, and a device tells its own") {
   const auto count = [] {
     long sum = 0;
-    for (const taken_path& each : taken_paths::of_ended_engines()) sum += each.operation == "test of ends" ? each.count : 0;
+    for (const taken_path& each : taken_paths::of_ended_engines())
+      sum += each.operation == "test of ends" ? each.count : 0;
     return sum;
   };
   for (int k = 1; k <= 2; ++k) {
@@ -168,7 +188,9 @@ TEST_CASE_FIXTURE(fixture, "inputs come from pinned memory or through pieces") {
 }
 
 #if MOTET_CUDNN_ATTENTION
-TEST_CASE_FIXTURE(fixture, "attention that cuDNN does not take says why, and what own kernels were asked for warns of nothing") {
+TEST_CASE_FIXTURE(
+    fixture,
+    "attention that cuDNN does not take says why, and what own kernels were asked for warns of nothing") {
   SUBCASE("it takes it") {
     for (int k = 0; k < 2; ++k) attention();
     on.finish();
@@ -179,13 +201,16 @@ TEST_CASE_FIXTURE(fixture, "attention that cuDNN does not take says why, and wha
     on.part<motet::cuda::attention_settings>().library = false;
     attention();
     on.finish();
-    CHECK(only("attention").sentence() == "attention by own matrix kernels, 1 time: own kernels were asked for");
+    CHECK(only("attention").sentence() ==
+          "attention by own matrix kernels, 1 time: own kernels were asked for");
     CHECK(warnings::of_process().said().empty());
   }
   SUBCASE("an odd width") {
     for (int k = 0; k < 3; ++k) attention(12);
-    check("attention", "attention by own matrix kernels, 3 times: heads are 12 wide, which is no multiple of 8",
-          "motet: some attention runs by own kernels, slower than by cuDNN: attention: heads are 12 wide, which is no multiple of 8. Take heads");
+    check("attention",
+          "attention by own matrix kernels, 3 times: heads are 12 wide, which is no multiple of 8",
+          "motet: some attention runs by own kernels, slower than by cuDNN: attention: heads are 12 wide, "
+          "which is no multiple of 8. Take heads");
   }
   SUBCASE("little memory") {
     on.part<motet::cuda::attention_settings>().workspace = 1;
@@ -197,11 +222,14 @@ TEST_CASE_FIXTURE(fixture, "attention that cuDNN does not take says why, and wha
     on.finish();
     cudaGraph_t graph = nullptr;
     on.part<motet::cuda::attention_plans>();
-    motet::cuda::check(cudaStreamBeginCapture(on.stream(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    motet::cuda::check(cudaStreamBeginCapture(on.stream(), cudaStreamCaptureModeThreadLocal),
+                       "cudaStreamBeginCapture");
     attention();
     motet::cuda::check(cudaStreamEndCapture(on.stream(), &graph), "cudaStreamEndCapture");
     cudaGraphDestroy(graph);
-    check("attention", "attention by own matrix kernels, 1 time: its shape came for the first time while a graph was recorded",
+    check("attention",
+          "attention by own matrix kernels, 1 time: its shape came for the first time while a graph was "
+          "recorded",
           "motet: some attention runs by own kernels");
   }
 #if !defined(__CUDACC__)
@@ -214,25 +242,29 @@ TEST_CASE_FIXTURE(fixture, "attention that cuDNN does not take says why, and wha
     if (before != nullptr) ::setenv("LD_LIBRARY_PATH", kept.c_str(), 1);
     else ::unsetenv("LD_LIBRARY_PATH");
     const std::string version = std::to_string(cudnnGetVersion());
-    const std::string why =
-        "cuDNN " + version + " does not begin: refused by the emulation, libcudnn_graph.so.9 is not there; LD_LIBRARY_PATH is /opt/nowhere";
+    const std::string why = "cuDNN " + version +
+                            " does not begin: refused by the emulation, libcudnn_graph.so.9 is not there; "
+                            "LD_LIBRARY_PATH is /opt/nowhere";
     check("attention", ("attention by own matrix kernels, 2 times: " + why).c_str(),
-          ("motet: attention runs by own kernels, as cuDNN cannot be used: attention: " + why + ". Install cuDNN 9.17 or newer").c_str());
+          ("motet: attention runs by own kernels, as cuDNN cannot be used: attention: " + why +
+           ". Install cuDNN 9.17 or newer")
+              .c_str());
     CHECK(on.part<motet::cuda::attention_plans>().describe() == "attention by own kernels: " + why);
   }
   SUBCASE("an old cuDNN") {
     emulation::refuse("cudnnGetVersion", cudaErrorUnknown);
     attention();
     check("attention", "attention by own matrix kernels, 1 time: cuDNN 91600 is too old, 91700 is wanted",
-          "motet: attention runs by own kernels, as cuDNN cannot be used: attention: cuDNN 91600 is too old, 91700 is wanted. Install cuDNN 9.17");
+          "motet: attention runs by own kernels, as cuDNN cannot be used: attention: cuDNN 91600 is too old, "
+          "91700 is wanted. Install cuDNN 9.17");
   }
   SUBCASE("a library without a plan, in its own words") {
     emulation::refuse("cudnnBackendFinalize", cudaErrorUnknown);
     attention();
-    check(
-        "attention",
-        "attention by own matrix kernels, 1 time: cuDNN has no plan for heads that are 16 wide: refused by the emulation, the graph is not supported",
-        "motet: some attention runs by own kernels, slower than by cuDNN: attention: cuDNN has no plan");
+    check("attention",
+          "attention by own matrix kernels, 1 time: cuDNN has no plan for heads that are 16 wide: refused by "
+          "the emulation, the graph is not supported",
+          "motet: some attention runs by own kernels, slower than by cuDNN: attention: cuDNN has no plan");
   }
 #endif
 }
@@ -249,14 +281,18 @@ TEST_CASE_FIXTURE(fixture, "products that cuBLASLt does not take in one call say
   SUBCASE("no such epilogue") {
     exact_gelu();
     on.finish();
-    CHECK(only("product").sentence() == "product by cuBLASLt, then a kernel, 1 time: the library has no epilogue for all of it");
+    CHECK(only("product").sentence() ==
+          "product by cuBLASLt, then a kernel, 1 time: the library has no epilogue for all of it");
     CHECK(warnings::of_process().said().empty());
   }
   SUBCASE("nothing is offered") {
     emulation::refuse("cublasLtMatmulAlgoGetHeuristic", cudaErrorUnknown);
     for (int k = 0; k < 2; ++k) product();  // a plan that found nothing is not asked about again
-    check("product", "product by own kernel, 2 times: cuBLASLt has nothing for its shape, types and epilogue: CUBLAS_STATUS_NOT_SUPPORTED",
-          "motet: some products run by slower kernels: product: cuBLASLt has nothing for its shape, types and epilogue: CUBLAS_STATUS_NOT_SUPPORTED. "
+    check("product",
+          "product by own kernel, 2 times: cuBLASLt has nothing for its shape, types and epilogue: "
+          "CUBLAS_STATUS_NOT_SUPPORTED",
+          "motet: some products run by slower kernels: product: cuBLASLt has nothing for its shape, types "
+          "and epilogue: CUBLAS_STATUS_NOT_SUPPORTED. "
           "Build with cuBLASLt");
   }
   SUBCASE("it is refused when it runs") {
@@ -270,15 +306,17 @@ TEST_CASE_FIXTURE(fixture, "products that cuBLASLt does not take in one call say
     emulation::refuse("cublasLtMatmulAlgoGetHeuristic", cudaErrorUnknown);
     linear_forward(ctx, rows, x.all(), matrix<const float>(weight.all()), bias.data(), y.all());
     check("product",
-          "product by cuBLASLt, then a kernel, 1 time: cuBLASLt has nothing for its shape, types and epilogue: CUBLAS_STATUS_NOT_SUPPORTED",
+          "product by cuBLASLt, then a kernel, 1 time: cuBLASLt has nothing for its shape, types and "
+          "epilogue: CUBLAS_STATUS_NOT_SUPPORTED",
           "motet: some products run by slower kernels: product: cuBLASLt has nothing");
   }
   SUBCASE("fp8 of sizes that it does not take") {
     ctx.fp8 = true;
     const laws::on_gpu<float> thin{laws::grid<float>(32, 20).random(4)};
     linear_forward(ctx, rows, narrow.all(), matrix<const float>(thin.all()), nullptr, y.all());
-    check("product", "product by cuBLASLt, 1 time: widths are no multiples of 16",
-          "motet: fp8 was asked for, and some products run without it: product: widths are no multiples of 16");
+    check(
+        "product", "product by cuBLASLt, 1 time: widths are no multiples of 16",
+        "motet: fp8 was asked for, and some products run without it: product: widths are no multiples of 16");
   }
 }
 #endif
@@ -308,8 +346,11 @@ TEST_CASE_FIXTURE(fixture, "work that cannot be recorded goes kernel by kernel, 
     REQUIRE(warnings::of_process().said().size() == 1);
     const std::string why = on.part<motet::cuda::recorder>().not_recorded();
     CHECK(warnings::of_process().said()[0] ==
-          "motet: work runs kernel by kernel, as it could not be recorded as a graph: work: recording failed: " + why +
-              ". Report what it says; MOTET_CUDA_GRAPHS=0 asks for no graphs; MOTET_QUIET=1 says nothing [MT-B33]");
+          "motet: work runs kernel by kernel, as it could not be recorded as a graph: work: recording "
+          "failed: " +
+              why +
+              ". Report what it says; MOTET_CUDA_GRAPHS=0 asks for no graphs; MOTET_QUIET=1 says nothing "
+              "[MT-B33]");
   }
 }
 
@@ -318,7 +359,8 @@ TEST_CASE_FIXTURE(fixture, "memory that cannot be pinned is told, unless it is p
   emulation::refuse("cudaHostRegister", cudaErrorMemoryAllocation);
   CHECK_FALSE(motet::cuda::pinned_memory(host.data(), 400).pinned());
   REQUIRE(warnings::of_process().said().size() == 1);
-  CHECK(warnings::of_process().said()[0].starts_with("motet: memory of the host could not be pinned, so inputs are copied twice: 400 bytes: "));
+  CHECK(warnings::of_process().said()[0].starts_with(
+      "motet: memory of the host could not be pinned, so inputs are copied twice: 400 bytes: "));
   warnings::of_process().forget();
   const motet::cuda::pinned_memory one(host.data(), 400);
   CHECK(one.pinned());

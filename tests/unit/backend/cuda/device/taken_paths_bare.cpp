@@ -18,11 +18,14 @@ using namespace motet;
 namespace {
 
 constexpr const char* no_products =
-    "motet: some products run by slower kernels: product: this program was built without cuBLASLt. Build with cuBLASLt, take widths of a multiple of "
+    "motet: some products run by slower kernels: product: this program was built without cuBLASLt. Build "
+    "with cuBLASLt, take widths of a multiple of "
     "8, or a newer library (docs/backend/cuda.md); MOTET_QUIET=1 says nothing [MT-B32]";
 constexpr const char* no_attention =
-    "motet: attention runs by own kernels, as cuDNN cannot be used: attention: this program was built without cuDNN from 9.17 on. Install cuDNN 9.17 "
-    "or newer where the loader or LD_LIBRARY_PATH finds it, build with MOTET_CUDNN=ON; MOTET_QUIET=1 says nothing [MT-B30]";
+    "motet: attention runs by own kernels, as cuDNN cannot be used: attention: this program was built "
+    "without cuDNN from 9.17 on. Install cuDNN 9.17 "
+    "or newer where the loader or LD_LIBRARY_PATH finds it, build with MOTET_CUDNN=ON; MOTET_QUIET=1 says "
+    "nothing [MT-B30]";
 
 }  // namespace
 
@@ -37,7 +40,8 @@ TEST_CASE("without libraries own kernels do all, and each library is missed once
     linear_forward(ctx, {16, 1, nullptr}, x.all(), matrix<const float>(weight.all()), nullptr, y.all());
     const auto part = [&](motet::index i) { return matrix<const bf16>(x.all().columns(i * 32, 32)); };
     const sequences samples{2, 8, nullptr};
-    attention_forward(ctx, samples, samples, {2, 2, 16, mask_kind::full, 0}, part(0), part(1), part(2), y.all(), lse.all());
+    attention_forward(ctx, samples, samples, {2, 2, 16, mask_kind::full, 0}, part(0), part(1), part(2),
+                      y.all(), lse.all());
   }
   laws::gpu().finish();
   CHECK(paths.summary() == "attention by own matrix kernels 3, product by own matrix kernel 3");

@@ -14,7 +14,9 @@ namespace motet {
 namespace {
 
 // A number for each element of a batch, so that each row tells where it is from.
-double number_at(index sample, index row, index column) { return static_cast<double>(100 * sample + row) + 0.25 * static_cast<double>(column % 4); }
+double number_at(index sample, index row, index column) {
+  return static_cast<double>(100 * sample + row) + 0.25 * static_cast<double>(column % 4);
+}
 
 // The first sample of a member's share of a tensor member's share.
 index first_of_mine(const spread_place& at, index samples) {
@@ -24,34 +26,41 @@ index first_of_mine(const spread_place& at, index samples) {
 
 // How far numbers are off that went there and back.
 template <class T>
-laws::deviation off_after_exchange(const sequences& whole, index tensor, index context, bool balanced, index width, index gap) {
+laws::deviation off_after_exchange(const sequences& whole, index tensor, index context, bool balanced,
+                                   index width, index gap) {
   std::mutex mutex;
   laws::deviation worst;
-  const std::string thrown = laws::run_gpu_shards(tensor, context, balanced, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& at) {
-    laws::grid<T> mine(is.mine.rows(), width, gap);
-    const index first_mine = first_of_mine(at, whole.samples), first_own = share(whole.samples, tensor, at.tensor_member).begin;
-    for (index s = 0; s < is.mine.samples; ++s)
-      for (index r = 0; r < is.mine.rows_of(s); ++r)
-        for (index c = 0; c < width; ++c) mine.at(is.mine.begin(s) + r, c) = T(static_cast<float>(number_at(first_mine + s, r, c)));
-    const laws::on_gpu<T> there(mine), back_there(is.mine.rows(), width, width + gap), own_there(is.own.rows(), width);
-    laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
-      rows_to_parts(ctx, matrix<const T>(there.all()), own_there.all());
-      rows_to_samples(ctx, matrix<const T>(own_there.all()), back_there.all());
-    });
-    const auto own = own_there.back(), back = back_there.back();
-    laws::grid<double> own_wanted(own.rows, width);
-    for (index s = 0; s < is.own.samples; ++s)
-      for (index r = 0; r < is.own.rows_of(s); ++r)
-        for (index c = 0; c < width; ++c) {
-          const index row = is.cut.position(whole.rows_of(first_own + s), at.context_member, r);
-          own_wanted.at(is.own.begin(s) + r, c) = number_at(first_own + s, row, c);
-        }
-    const std::string member = "tensor member " + std::to_string(at.tensor_member) + ", context member " + std::to_string(at.context_member);
-    const std::lock_guard lock(mutex);
-    worst.add(laws::distance(own, own_wanted), "there, " + member);
-    worst.add(laws::distance(back, mine), "and back, " + member);
-    if (const laws::intact all = laws::all_intact({own.gaps_intact(), back.gaps_intact()}); !all) worst.fail(all.broken);
-  });
+  const std::string thrown = laws::run_gpu_shards(
+      tensor, context, balanced, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& at) {
+        laws::grid<T> mine(is.mine.rows(), width, gap);
+        const index first_mine = first_of_mine(at, whole.samples),
+                    first_own = share(whole.samples, tensor, at.tensor_member).begin;
+        for (index s = 0; s < is.mine.samples; ++s)
+          for (index r = 0; r < is.mine.rows_of(s); ++r)
+            for (index c = 0; c < width; ++c)
+              mine.at(is.mine.begin(s) + r, c) = T(static_cast<float>(number_at(first_mine + s, r, c)));
+        const laws::on_gpu<T> there(mine), back_there(is.mine.rows(), width, width + gap),
+            own_there(is.own.rows(), width);
+        laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
+          rows_to_parts(ctx, matrix<const T>(there.all()), own_there.all());
+          rows_to_samples(ctx, matrix<const T>(own_there.all()), back_there.all());
+        });
+        const auto own = own_there.back(), back = back_there.back();
+        laws::grid<double> own_wanted(own.rows, width);
+        for (index s = 0; s < is.own.samples; ++s)
+          for (index r = 0; r < is.own.rows_of(s); ++r)
+            for (index c = 0; c < width; ++c) {
+              const index row = is.cut.position(whole.rows_of(first_own + s), at.context_member, r);
+              own_wanted.at(is.own.begin(s) + r, c) = number_at(first_own + s, row, c);
+            }
+        const std::string member = "tensor member " + std::to_string(at.tensor_member) + ", context member " +
+                                   std::to_string(at.context_member);
+        const std::lock_guard lock(mutex);
+        worst.add(laws::distance(own, own_wanted), "there, " + member);
+        worst.add(laws::distance(back, mine), "and back, " + member);
+        if (const laws::intact all = laws::all_intact({own.gaps_intact(), back.gaps_intact()}); !all)
+          worst.fail(all.broken);
+      });
   CHECK(thrown == "");
   return worst;
 }
@@ -67,7 +76,8 @@ TEST_CASE_TEMPLATE("whole samples become parts of all samples, and back", T, flo
         CAPTURE(context);
         CAPTURE(tensor);
         CHECK(off_after_exchange<T>({samples, 1, offsets.data()}, tensor, context, balanced, 3, 2) == 0);
-        if (samples == 8) CHECK(off_after_exchange<T>({5, 6, nullptr}, tensor, context, balanced, 24, 8) == 0);
+        if (samples == 8)
+          CHECK(off_after_exchange<T>({5, 6, nullptr}, tensor, context, balanced, 24, 8) == 0);
       }
 }
 

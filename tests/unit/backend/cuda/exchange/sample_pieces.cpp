@@ -50,13 +50,15 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
             CHECK(piece.begin == at);
             at = piece.end;
             if (piece.size() > 0)
-              found.push_back({s, pieces.number(p), piece.size(), is.cut.position(whole.rows_of(s), member, piece.begin - is.own.begin(s))});
+              found.push_back({s, pieces.number(p), piece.size(),
+                               is.cut.position(whole.rows_of(s), member, piece.begin - is.own.begin(s))});
           }
           CHECK(at == is.own.end(s));
         }
       }
-      std::sort(found.begin(), found.end(),
-                [](const part& a, const part& b) { return a.sample != b.sample ? a.sample < b.sample : a.number < b.number; });
+      std::sort(found.begin(), found.end(), [](const part& a, const part& b) {
+        return a.sample != b.sample ? a.sample < b.sample : a.number < b.number;
+      });
       index sample = -1, next = 0, rows = 0;
       for (const part& each : found) {
         if (each.sample != sample) next = 0;
@@ -73,7 +75,8 @@ TEST_CASE("each row tells its sample") {
   const std::vector<index> offsets{0, 0, 3, 3, 3, 4, 9, 9};
   const sequences ragged{7, 1, offsets.data()};
   for (index s = 0; s < ragged.samples; ++s)
-    for (index r = ragged.begin(s); r < ragged.end(s); ++r) CHECK(motet::cuda::detail::sample_of(ragged, r) == s);
+    for (index r = ragged.begin(s); r < ragged.end(s); ++r)
+      CHECK(motet::cuda::detail::sample_of(ragged, r) == s);
   const sequences even{4, 3, nullptr};
   for (index r = 0; r < 12; ++r) CHECK(motet::cuda::detail::sample_of(even, r) == r / 3);
 }

@@ -13,7 +13,8 @@
 namespace motet {
 namespace {
 
-// As laws::wrong_rows, on the GPU: how far they are off. Sums are taken in the order of members, so results are known to the bit.
+// As laws::wrong_rows, on the GPU: how far they are off. Sums are taken in the order of members, so results
+// are known to the bit.
 template <class From, class To>
 laws::deviation rows_off(motet::cuda::engine& on, const spread& is, const sequences& whole, index width) {
   const std::int32_t members = is.tensor.size(), me = is.tensor.member();
@@ -23,12 +24,13 @@ laws::deviation rows_off(motet::cuda::engine& on, const spread& is, const sequen
   for (index r = 0; r < rows; ++r)
     for (index c = 0; c < width; ++c) own.at(r, c) = every.at(first + r, c);
   std::vector<laws::grid<To>> partial;
-  for (std::int32_t m = 0; m < members; ++m) partial.push_back(laws::grid<To>(whole.rows(), width).random(static_cast<std::uint64_t>(10 + m)));
+  for (std::int32_t m = 0; m < members; ++m)
+    partial.push_back(laws::grid<To>(whole.rows(), width).random(static_cast<std::uint64_t>(10 + m)));
   const auto residual = laws::grid<From>(rows, width, 2).random(2);
   const laws::on_gpu<From> own_there(own), residual_there(residual);
   const auto& mine = partial[static_cast<std::size_t>(me)];
-  const laws::on_gpu<To> first_use(mine), second_use(mine), all_there(whole.rows(), width), sum_there(rows, width, width + 1),
-      bare_there(rows, width);
+  const laws::on_gpu<To> first_use(mine), second_use(mine), all_there(whole.rows(), width),
+      sum_there(rows, width, width + 1), bare_there(rows, width);
   laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
     gather_rows(ctx, matrix<const From>(own_there.all()), all_there.all());
     scatter_sum_rows(ctx, first_use.all(), matrix<const From>(residual_there.all()), sum_there.all());
@@ -39,20 +41,24 @@ laws::deviation rows_off(motet::cuda::engine& on, const spread& is, const sequen
   using number = std::conditional_t<sizeof(To) == 8, double, float>;
   laws::grid<double> want_all(whole.rows(), width), want_bare(rows, width), want_sum(rows, width);
   for (index r = 0; r < whole.rows(); ++r)
-    for (index c = 0; c < width; ++c) want_all.at(r, c) = static_cast<double>(To(static_cast<number>(every.at(r, c))));
+    for (index c = 0; c < width; ++c)
+      want_all.at(r, c) = static_cast<double>(To(static_cast<number>(every.at(r, c))));
   for (index r = 0; r < rows; ++r)
     for (index c = 0; c < width; ++c) {
       number want = 0;
       for (const auto& each : partial) want += static_cast<number>(each.at(first + r, c));
       const To rounded(want);
       want_bare.at(r, c) = static_cast<double>(rounded);
-      want_sum.at(r, c) = static_cast<double>(To(static_cast<number>(rounded) + static_cast<number>(residual.at(r, c))));
+      want_sum.at(r, c) =
+          static_cast<double>(To(static_cast<number>(rounded) + static_cast<number>(residual.at(r, c))));
     }
   laws::deviation worst;
   worst.add(laws::distance(all, want_all), "gathered");
   worst.add(laws::distance(bare, want_bare), "summed");
   worst.add(laws::distance(sum, want_sum), "summed, with the residual");
-  if (const laws::intact gaps = laws::all_intact({all.gaps_intact(), sum.gaps_intact(), bare.gaps_intact()}); !gaps) worst.fail(gaps.broken);
+  if (const laws::intact gaps = laws::all_intact({all.gaps_intact(), sum.gaps_intact(), bare.gaps_intact()});
+      !gaps)
+    worst.fail(gaps.broken);
   return worst;
 }
 
@@ -76,12 +82,26 @@ laws::deviation off_on(index members, const sequences& whole, Body&& body) {
 TEST_CASE("rows of all members are gathered, and sums go back to their owners") {
   constexpr index ragged[] = {0, 3, 3, 4, 11, 11, 13};
   for (const index members : {1, 2, 3, 4})
-    for (const sequences& seq : {sequences{6, 1, ragged}, sequences{7, 2, nullptr}, sequences{1, 5, nullptr}, sequences{0, 4, nullptr}}) {
+    for (const sequences& seq : {sequences{6, 1, ragged}, sequences{7, 2, nullptr}, sequences{1, 5, nullptr},
+                                 sequences{0, 4, nullptr}}) {
       CAPTURE(members);
-      CHECK_EQ(off_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return rows_off<float, float>(on, is, seq, 8); }), 0);
-      CHECK_EQ(off_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return rows_off<double, double>(on, is, seq, 33); }), 0);
-      CHECK_EQ(off_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return rows_off<float, bf16>(on, is, seq, 16); }), 0);
-      CHECK_EQ(off_on(members, seq, [&](motet::cuda::engine& on, spread& is) { return rows_off<bf16, float>(on, is, seq, 5); }), 0);
+      CHECK_EQ(
+          off_on(members, seq,
+                 [&](motet::cuda::engine& on, spread& is) { return rows_off<float, float>(on, is, seq, 8); }),
+          0);
+      CHECK_EQ(off_on(members, seq,
+                      [&](motet::cuda::engine& on, spread& is) {
+                        return rows_off<double, double>(on, is, seq, 33);
+                      }),
+               0);
+      CHECK_EQ(
+          off_on(members, seq,
+                 [&](motet::cuda::engine& on, spread& is) { return rows_off<float, bf16>(on, is, seq, 16); }),
+          0);
+      CHECK_EQ(
+          off_on(members, seq,
+                 [&](motet::cuda::engine& on, spread& is) { return rows_off<bf16, float>(on, is, seq, 5); }),
+          0);
     }
 }
 
@@ -92,7 +112,8 @@ TEST_CASE("ids of tokens are gathered as they are") {
     const laws::flat_on_gpu<std::int32_t> from(ids), to(5);
     const index first = offsets[is.tensor.member()];
     laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
-      gather_rows(ctx, matrix<const std::int32_t>{from.data() + first, is.own.rows(), 1, 1}, matrix<std::int32_t>{to.data(), 5, 1, 1});
+      gather_rows(ctx, matrix<const std::int32_t>{from.data() + first, is.own.rows(), 1, 1},
+                  matrix<std::int32_t>{to.data(), 5, 1, 1});
     });
     return laws::off_by(to.back(), ids);
   });

@@ -15,7 +15,8 @@ namespace {
 constexpr router_shape shape{.experts = 7, .top_k = 3};
 }
 
-TEST_CASE("each rank gets the choices of all, in the order of ranks and rows, and sorts those of its experts") {
+TEST_CASE(
+    "each rank gets the choices of all, in the order of ranks and rows, and sorts those of its experts") {
   const std::vector<index> offsets{0, 4, 4, 13, 14, 20};
   const sequences whole{5, 1, offsets.data()};
   const auto choose = [](index row, index number) {
@@ -25,43 +26,53 @@ TEST_CASE("each rank gets the choices of all, in the order of ranks and rows, an
   for (const index ranks : {2, 4}) {
     std::mutex mutex;
     laws::deviation worst;
-    CHECK(laws::run_gpu_shards(ranks, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& place) {
-            const tensor_cut cut{static_cast<std::int32_t>(ranks), static_cast<std::int32_t>(place.tensor_member)};
-            const index first = whole.begin(share(whole.samples, ranks, place.tensor_member).begin), rows = is.own.rows();
-            std::vector<choice<double>> chosen(static_cast<std::size_t>(rows * shape.top_k)),
-                all(static_cast<std::size_t>(whole.rows() * shape.top_k));
-            for (index r = 0; r < rows; ++r)
-              for (index j = 0; j < shape.top_k; ++j) chosen[static_cast<std::size_t>(r * shape.top_k + j)] = choose(first + r, j);
-            const laws::flat_on_gpu<choice<double>> there(chosen);
-            std::vector<index> starts;
-            laws::deviation own;
-            laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
-              dispatched<double> to;
-              reserve_dispatch(ctx, is.own, shape, cut, to);
-              dispatch(ctx, is.own, shape, matrix<choice<double>>{there.data(), rows, shape.top_k, shape.top_k}, to);
-              if (ctx.measuring()) return;
-              on.finish();
-              own.add(laws::off_by(to.came, whole.rows()), "the rows that came");
-              starts.resize(static_cast<std::size_t>(to.placed.keys + 1));
-              motet::cuda::check(cudaMemcpy(starts.data(), to.placed.starts, starts.size() * sizeof(index), cudaMemcpyDeviceToHost), "cudaMemcpy");
-              motet::cuda::check(cudaMemcpy(all.data(), to.arrived.data, all.size() * sizeof(choice<double>), cudaMemcpyDeviceToHost), "cudaMemcpy");
-            });
-            const interval experts = cut.share(shape.experts);
-            std::vector<index> want(starts.size());
-            for (index r = 0; r < whole.rows(); ++r)
-              for (index j = 0; j < shape.top_k; ++j) {
-                const auto c = choose(r, j), got = all[static_cast<std::size_t>(r * shape.top_k + j)];
-                const std::string which = "row " + std::to_string(r) + ", choice " + std::to_string(j);
-                own.add(laws::off_by(got.gate, c.gate), which + ", gate");
-                own.add(laws::off_by(got.expert, c.expert), which + ", expert");
-                own.add(laws::off_by(got.kept, c.kept), which + ", kept");
-                for (index e = experts.begin; e < experts.end; ++e)
-                  if (c.kept && c.expert <= e && c.expert >= experts.begin) ++want[static_cast<std::size_t>(e - experts.begin + 1)];
-              }
-            own.add(laws::off_by(starts, want), "where experts begin");
-            const std::lock_guard lock(mutex);
-            worst.add(own, "rank " + std::to_string(place.tensor_member));
-          }) == "");
+    CHECK(laws::run_gpu_shards(
+              ranks, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& place) {
+                const tensor_cut cut{static_cast<std::int32_t>(ranks),
+                                     static_cast<std::int32_t>(place.tensor_member)};
+                const index first = whole.begin(share(whole.samples, ranks, place.tensor_member).begin),
+                            rows = is.own.rows();
+                std::vector<choice<double>> chosen(static_cast<std::size_t>(rows * shape.top_k)),
+                    all(static_cast<std::size_t>(whole.rows() * shape.top_k));
+                for (index r = 0; r < rows; ++r)
+                  for (index j = 0; j < shape.top_k; ++j)
+                    chosen[static_cast<std::size_t>(r * shape.top_k + j)] = choose(first + r, j);
+                const laws::flat_on_gpu<choice<double>> there(chosen);
+                std::vector<index> starts;
+                laws::deviation own;
+                laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
+                  dispatched<double> to;
+                  reserve_dispatch(ctx, is.own, shape, cut, to);
+                  dispatch(ctx, is.own, shape,
+                           matrix<choice<double>>{there.data(), rows, shape.top_k, shape.top_k}, to);
+                  if (ctx.measuring()) return;
+                  on.finish();
+                  own.add(laws::off_by(to.came, whole.rows()), "the rows that came");
+                  starts.resize(static_cast<std::size_t>(to.placed.keys + 1));
+                  motet::cuda::check(cudaMemcpy(starts.data(), to.placed.starts,
+                                                starts.size() * sizeof(index), cudaMemcpyDeviceToHost),
+                                     "cudaMemcpy");
+                  motet::cuda::check(cudaMemcpy(all.data(), to.arrived.data,
+                                                all.size() * sizeof(choice<double>), cudaMemcpyDeviceToHost),
+                                     "cudaMemcpy");
+                });
+                const interval experts = cut.share(shape.experts);
+                std::vector<index> want(starts.size());
+                for (index r = 0; r < whole.rows(); ++r)
+                  for (index j = 0; j < shape.top_k; ++j) {
+                    const auto c = choose(r, j), got = all[static_cast<std::size_t>(r * shape.top_k + j)];
+                    const std::string which = "row " + std::to_string(r) + ", choice " + std::to_string(j);
+                    own.add(laws::off_by(got.gate, c.gate), which + ", gate");
+                    own.add(laws::off_by(got.expert, c.expert), which + ", expert");
+                    own.add(laws::off_by(got.kept, c.kept), which + ", kept");
+                    for (index e = experts.begin; e < experts.end; ++e)
+                      if (c.kept && c.expert <= e && c.expert >= experts.begin)
+                        ++want[static_cast<std::size_t>(e - experts.begin + 1)];
+                  }
+                own.add(laws::off_by(starts, want), "where experts begin");
+                const std::lock_guard lock(mutex);
+                worst.add(own, "rank " + std::to_string(place.tensor_member));
+              }) == "");
     CHECK(worst == 0);
   }
 }
@@ -92,7 +103,8 @@ TEST_CASE("a dry run counts an even load, in the memory of the worst one") {
 TEST_CASE("experts of several ranks need a spread") {
   motet::cuda::context plan;
   dispatched<float> to;
-  CHECK_THROWS_WITH_AS(reserve_dispatch(plan, {4, 10, nullptr}, shape, {2, 0}, to), doctest::Contains("MT-B05"), error);
+  CHECK_THROWS_WITH_AS(reserve_dispatch(plan, {4, 10, nullptr}, shape, {2, 0}, to),
+                       doctest::Contains("MT-B05"), error);
 }
 
 }  // namespace motet

@@ -20,9 +20,21 @@
 namespace motet {
 namespace {
 constexpr mixture_config even{.width = 8, .experts = 5, .hidden = 16};
-constexpr mixture_config gated{
-    .width = 6, .experts = 3, .hidden = 5, .top_k = 1, .gated = true, .gates = gate_kind::probability, .balance = 0.2f, .z = 0.1f};
-constexpr mixture_config tight{.width = 16, .experts = 4, .hidden = 8, .top_k = 3, .act = activation::silu, .capacity = 0.75f, .balance = 0.1f};
+constexpr mixture_config gated{.width = 6,
+                               .experts = 3,
+                               .hidden = 5,
+                               .top_k = 1,
+                               .gated = true,
+                               .gates = gate_kind::probability,
+                               .balance = 0.2f,
+                               .z = 0.1f};
+constexpr mixture_config tight{.width = 16,
+                               .experts = 4,
+                               .hidden = 8,
+                               .top_k = 3,
+                               .act = activation::silu,
+                               .capacity = 0.75f,
+                               .balance = 0.1f};
 const std::vector<index> offsets{0, 4, 4, 13, 14, 20};
 const sequences ragged{5, 1, offsets.data()};
 }  // namespace

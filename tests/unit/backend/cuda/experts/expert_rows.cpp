@@ -43,78 +43,94 @@ laws::deviation off_on(index ranks, const sequences& whole, bool of_samples, ind
   laws::deviation worst;
   std::atomic<index> placed_in_all{0};
   const index rows_in_all = of_samples ? whole.samples : whole.rows();
-  CHECK(laws::run_gpu_shards(ranks, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& place) {
-          const interval samples = share(whole.samples, ranks, place.tensor_member);
-          const sequences seq = of_samples ? is.own.pooled() : is.own;
-          const index first = of_samples ? samples.begin : whole.begin(samples.begin), rows = seq.rows();
-          const tensor_cut cut{static_cast<std::int32_t>(ranks), static_cast<std::int32_t>(place.tensor_member)};
-          const interval experts = cut.share(shape.experts);
-          std::vector<choice<float>> chosen(static_cast<std::size_t>(rows * shape.top_k));
-          laws::grid<float> x(rows, width);
-          for (index r = 0; r < rows; ++r) {
-            for (index j = 0; j < shape.top_k; ++j) chosen[static_cast<std::size_t>(r * shape.top_k + j)] = choose(first + r, j);
-            for (index c = 0; c < width; ++c) x.at(r, c) = c == 0 ? static_cast<float>(first + r) : 1;
-          }
-          const laws::flat_on_gpu<choice<float>> chosen_there(chosen);
-          const laws::on_gpu<float> x_there(x), y(rows, width), d_gate(rows, shape.top_k);
-          laws::deviation own;
-          std::vector<index> starts;
-          std::vector<float> placed_rows;
-          laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
-            dispatched<float> to;
-            reserve_dispatch(ctx, seq, shape, cut, to);
-            dispatch(ctx, seq, shape, matrix<choice<float>>{chosen_there.data(), rows, shape.top_k, shape.top_k}, to);
-            const auto arrived = motet::cuda::take_arrived<float>(ctx, to, width);
-            const matrix<float> placed{ctx.memory.take<float>(to.most_placed * width), to.placed.count, width, width};
-            float* const of_gates = ctx.memory.take<float>(to.most_placed);
-            to_experts(ctx, to, matrix<const float>(x_there.all()), arrived, placed);
-            if (!ctx.measuring()) {
-              own.add(laws::off_by(to.placed.count, to.most_placed), "the count of rows");
-              own.add(laws::off_by(to.placed.keys, experts.size()), "the count of experts");
-              on.finish();
-              starts.resize(static_cast<std::size_t>(to.placed.keys + 1));
-              motet::cuda::check(cudaMemcpy(starts.data(), to.placed.starts, starts.size() * sizeof(index), cudaMemcpyDeviceToHost), "cudaMemcpy");
-              placed_rows.resize(static_cast<std::size_t>(starts.back() * width));
-              if (!placed_rows.empty())
-                motet::cuda::check(cudaMemcpy(placed_rows.data(), placed.data, placed_rows.size() * sizeof(float), cudaMemcpyDeviceToHost),
-                                   "cudaMemcpy");
-              motet::cuda::launch(ctx.stream(), {2, 64, 0},
-                                  expert_kernel{to.placed.keys, experts.begin, width, to.placed.starts, placed.data, of_gates});
-            }
-            from_experts(ctx, seq, to, placed, true, matrix<const float>(x_there.all()), y.all());
-            gates_from_experts(ctx, seq, to, of_gates, d_gate.all());
-          });
-          placed_in_all += starts.back();
-          for (index e = 0; e < experts.size(); ++e)
-            for (index p = starts[static_cast<std::size_t>(e)]; p < starts[static_cast<std::size_t>(e + 1)]; ++p) {
-              const auto row = static_cast<index>(placed_rows[static_cast<std::size_t>(p * width)]);
-              bool meant = false;
-              for (index j = 0; j < shape.top_k; ++j) meant = meant || (choose(row, j).kept && choose(row, j).expert == experts.begin + e);
-              if (!meant) own.fail("row " + std::to_string(row) + " came to expert " + std::to_string(experts.begin + e) + ", which is not its own");
-              own.add(laws::off_by(placed_rows[static_cast<std::size_t>(p * width + width - 1)], 1), "place " + std::to_string(p));
-              if (p > starts[static_cast<std::size_t>(e)] &&
-                  placed_rows[static_cast<std::size_t>((p - 1) * width)] >= placed_rows[static_cast<std::size_t>(p * width)])
-                own.fail("place " + std::to_string(p) + " is out of order");
-            }
-          const auto sums = y.back(), gates = d_gate.back();
-          laws::grid<float> want_gates(rows, shape.top_k);
-          std::vector<float> last, first_column, want_last, want_first;
-          for (index r = 0; r < rows; ++r) {
-            float sum = 1;  // the residual
-            for (index j = 0; j < shape.top_k; ++j) {
-              const choice<float> c = choose(first + r, j);
-              if (c.kept) sum += c.gate * static_cast<float>(c.expert + 1);
-              want_gates.at(r, j) = c.kept ? static_cast<float>(100 * (first + r) + c.expert) : 0.0f;
-            }
-            last.push_back(sums.at(r, width - 1)), want_last.push_back(sum);
-            first_column.push_back(sums.at(r, 0)), want_first.push_back(sum * static_cast<float>(first + r));
-          }
-          own.add(laws::distance(gates, want_gates), "gates");
-          own.add(laws::off_by(last, want_last), "sums of ones");
-          own.add(laws::off_by(first_column, want_first), "sums of rows' numbers");
-          const std::lock_guard lock(mutex);
-          worst.add(own, "rank " + std::to_string(place.tensor_member));
-        }) == "");
+  CHECK(laws::run_gpu_shards(
+            ranks, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& place) {
+              const interval samples = share(whole.samples, ranks, place.tensor_member);
+              const sequences seq = of_samples ? is.own.pooled() : is.own;
+              const index first = of_samples ? samples.begin : whole.begin(samples.begin), rows = seq.rows();
+              const tensor_cut cut{static_cast<std::int32_t>(ranks),
+                                   static_cast<std::int32_t>(place.tensor_member)};
+              const interval experts = cut.share(shape.experts);
+              std::vector<choice<float>> chosen(static_cast<std::size_t>(rows * shape.top_k));
+              laws::grid<float> x(rows, width);
+              for (index r = 0; r < rows; ++r) {
+                for (index j = 0; j < shape.top_k; ++j)
+                  chosen[static_cast<std::size_t>(r * shape.top_k + j)] = choose(first + r, j);
+                for (index c = 0; c < width; ++c) x.at(r, c) = c == 0 ? static_cast<float>(first + r) : 1;
+              }
+              const laws::flat_on_gpu<choice<float>> chosen_there(chosen);
+              const laws::on_gpu<float> x_there(x), y(rows, width), d_gate(rows, shape.top_k);
+              laws::deviation own;
+              std::vector<index> starts;
+              std::vector<float> placed_rows;
+              laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
+                dispatched<float> to;
+                reserve_dispatch(ctx, seq, shape, cut, to);
+                dispatch(ctx, seq, shape,
+                         matrix<choice<float>>{chosen_there.data(), rows, shape.top_k, shape.top_k}, to);
+                const auto arrived = motet::cuda::take_arrived<float>(ctx, to, width);
+                const matrix<float> placed{ctx.memory.take<float>(to.most_placed * width), to.placed.count,
+                                           width, width};
+                float* const of_gates = ctx.memory.take<float>(to.most_placed);
+                to_experts(ctx, to, matrix<const float>(x_there.all()), arrived, placed);
+                if (!ctx.measuring()) {
+                  own.add(laws::off_by(to.placed.count, to.most_placed), "the count of rows");
+                  own.add(laws::off_by(to.placed.keys, experts.size()), "the count of experts");
+                  on.finish();
+                  starts.resize(static_cast<std::size_t>(to.placed.keys + 1));
+                  motet::cuda::check(cudaMemcpy(starts.data(), to.placed.starts,
+                                                starts.size() * sizeof(index), cudaMemcpyDeviceToHost),
+                                     "cudaMemcpy");
+                  placed_rows.resize(static_cast<std::size_t>(starts.back() * width));
+                  if (!placed_rows.empty())
+                    motet::cuda::check(cudaMemcpy(placed_rows.data(), placed.data,
+                                                  placed_rows.size() * sizeof(float), cudaMemcpyDeviceToHost),
+                                       "cudaMemcpy");
+                  motet::cuda::launch(ctx.stream(), {2, 64, 0},
+                                      expert_kernel{to.placed.keys, experts.begin, width, to.placed.starts,
+                                                    placed.data, of_gates});
+                }
+                from_experts(ctx, seq, to, placed, true, matrix<const float>(x_there.all()), y.all());
+                gates_from_experts(ctx, seq, to, of_gates, d_gate.all());
+              });
+              placed_in_all += starts.back();
+              for (index e = 0; e < experts.size(); ++e)
+                for (index p = starts[static_cast<std::size_t>(e)];
+                     p < starts[static_cast<std::size_t>(e + 1)]; ++p) {
+                  const auto row = static_cast<index>(placed_rows[static_cast<std::size_t>(p * width)]);
+                  bool meant = false;
+                  for (index j = 0; j < shape.top_k; ++j)
+                    meant = meant || (choose(row, j).kept && choose(row, j).expert == experts.begin + e);
+                  if (!meant)
+                    own.fail("row " + std::to_string(row) + " came to expert " +
+                             std::to_string(experts.begin + e) + ", which is not its own");
+                  own.add(laws::off_by(placed_rows[static_cast<std::size_t>(p * width + width - 1)], 1),
+                          "place " + std::to_string(p));
+                  if (p > starts[static_cast<std::size_t>(e)] &&
+                      placed_rows[static_cast<std::size_t>((p - 1) * width)] >=
+                          placed_rows[static_cast<std::size_t>(p * width)])
+                    own.fail("place " + std::to_string(p) + " is out of order");
+                }
+              const auto sums = y.back(), gates = d_gate.back();
+              laws::grid<float> want_gates(rows, shape.top_k);
+              std::vector<float> last, first_column, want_last, want_first;
+              for (index r = 0; r < rows; ++r) {
+                float sum = 1;  // the residual
+                for (index j = 0; j < shape.top_k; ++j) {
+                  const choice<float> c = choose(first + r, j);
+                  if (c.kept) sum += c.gate * static_cast<float>(c.expert + 1);
+                  want_gates.at(r, j) = c.kept ? static_cast<float>(100 * (first + r) + c.expert) : 0.0f;
+                }
+                last.push_back(sums.at(r, width - 1)), want_last.push_back(sum);
+                first_column.push_back(sums.at(r, 0)),
+                    want_first.push_back(sum * static_cast<float>(first + r));
+              }
+              own.add(laws::distance(gates, want_gates), "gates");
+              own.add(laws::off_by(last, want_last), "sums of ones");
+              own.add(laws::off_by(first_column, want_first), "sums of rows' numbers");
+              const std::lock_guard lock(mutex);
+              worst.add(own, "rank " + std::to_string(place.tensor_member));
+            }) == "");
   index kept = 0;
   for (index r = 0; r < rows_in_all; ++r)
     for (index j = 0; j < shape.top_k; ++j) kept += choose(r, j).kept;
@@ -122,7 +138,8 @@ laws::deviation off_on(index ranks, const sequences& whole, bool of_samples, ind
   return worst;
 }
 
-TEST_CASE("every kept choice comes to its expert once, in the order of rows, and what experts do comes back") {
+TEST_CASE(
+    "every kept choice comes to its expert once, in the order of rows, and what experts do comes back") {
   const std::vector<index> offsets{0, 4, 4, 13, 14, 20};
   const sequences whole{5, 1, offsets.data()};
   for (const index ranks : {1, 2, 3, 4, 8}) {

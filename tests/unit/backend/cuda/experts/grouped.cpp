@@ -46,17 +46,21 @@ void check_experts(std::vector<index> starts, index spare, index in, index out, 
   const auto keys = static_cast<index>(starts.size()) - 1;
   const index filled = starts.back(), rows = filled + spare, top_k = 2;
   // Places that nobody has hold what does not count as a number.
-  auto x = grid<value>(rows, in, gap).random(1), dy = grid<value>(rows, out, gap).random(2), h = grid<value>(rows, in, gap).random(3);
+  auto x = grid<value>(rows, in, gap).random(1), dy = grid<value>(rows, out, gap).random(2),
+       h = grid<value>(rows, in, gap).random(3);
   for (index r = filled; r < rows; ++r) {
     for (index c = 0; c < in; ++c) x.at(r, c) = value(NAN);
     for (index c = 0; c < out; ++c) dy.at(r, c) = value(NAN);
   }
-  const auto weight = grid<master>(keys * out, in).random(4), dweight0 = grid<master>(keys * out, in).random(5);
+  const auto weight = grid<master>(keys * out, in).random(4),
+             dweight0 = grid<master>(keys * out, in).random(5);
   std::vector<std::int32_t> source(static_cast<std::size_t>(rows));
   std::vector<choice<master>> chosen(static_cast<std::size_t>(rows * top_k));
   const index step = rows % 7 == 0 ? 5 : 7;
-  for (index p = 0; p < rows; ++p) source[static_cast<std::size_t>(p)] = static_cast<std::int32_t>(p * step % (rows * top_k));
-  for (index p = 0; p < rows * top_k; ++p) chosen[static_cast<std::size_t>(p)].gate = master(0.1) * static_cast<master>(p % 11);
+  for (index p = 0; p < rows; ++p)
+    source[static_cast<std::size_t>(p)] = static_cast<std::int32_t>(p * step % (rows * top_k));
+  for (index p = 0; p < rows * top_k; ++p)
+    chosen[static_cast<std::size_t>(p)].gate = master(0.1) * static_cast<master>(p % 11);
 
   const auto x64 = precise(x, filled), dy64 = precise(dy, filled), weight64 = precise(weight, keys * out);
   auto h64 = precise(h, filled), t64 = precise(x, filled), dweight64 = precise(dweight0, keys * out);
@@ -71,11 +75,12 @@ void check_experts(std::vector<index> starts, index spare, index in, index out, 
         grouped_linear_forward(ctx, by, x64.view(), weight64.view(), kind, pre.view(), active.view());
         grouped_linear_backward_input(ctx, by, dy64.view(), weight64.view(), dx.view());
         grouped_linear_backward_weight(ctx, by, x64.view(), dy64.view(), dweight64.view());
-        gate_backward(ctx, by, matrix<choice<double>>{chosen64.data(), filled, top_k, top_k}, h64.view(), t64.view(), d_gate.data.data());
+        gate_backward(ctx, by, matrix<choice<double>>{chosen64.data(), filled, top_k, top_k}, h64.view(),
+                      t64.view(), d_gate.data.data());
       }).flops();
 
-  const on_gpu<value> x_(x), dy_(dy), h_(h), t_(x), plain_(rows, out, out + gap), pre_(rows, out, out + gap), active_(rows, out, out + gap),
-      dx_(rows, in, in + gap);
+  const on_gpu<value> x_(x), dy_(dy), h_(h), t_(x), plain_(rows, out, out + gap), pre_(rows, out, out + gap),
+      active_(rows, out, out + gap), dx_(rows, in, in + gap);
   const on_gpu<master> weight_(weight), dweight_(dweight0), d_gate_(1, rows);
   const flat_on_gpu<index> starts_(starts);
   const flat_on_gpu<std::int32_t> source_(source);
@@ -88,7 +93,8 @@ void check_experts(std::vector<index> starts, index spare, index in, index out, 
                          grouped_linear_forward(ctx, there, x_.all(), w, kind, pre_.all(), active_.all());
                          grouped_linear_backward_input(ctx, there, dy_.all(), w, dx_.all());
                          grouped_linear_backward_weight(ctx, there, x_.all(), dy_.all(), dweight_.all());
-                         gate_backward(ctx, there, matrix<choice<master>>{chosen_.data(), rows, top_k, top_k}, h_.all(), t_.all(), d_gate_.data());
+                         gate_backward(ctx, there, matrix<choice<master>>{chosen_.data(), rows, top_k, top_k},
+                                       h_.all(), t_.all(), d_gate_.data());
                        }).flops();
   if (spare == 0) CHECK(noted == flops);
 
@@ -104,9 +110,10 @@ void check_experts(std::vector<index> starts, index spare, index in, index out, 
   const auto gates = d_gate_.back();
   for (index p = 0; p < filled; ++p) got.at(0, p) = gates.at(0, p);
   CHECK(distance(got, d_gate) < tolerance<master> * 10);
-  CHECK(
-      (left_alone(plain_.back(), filled) && left_alone(pre_.back(), filled) && left_alone(active_.back(), filled) && left_alone(dx_.back(), filled)));
-  CHECK(laws::all_intact({plain_.untouched(), pre_.untouched(), active_.untouched(), dx_.untouched(), h_.untouched(), t_.untouched()}));
+  CHECK((left_alone(plain_.back(), filled) && left_alone(pre_.back(), filled) &&
+         left_alone(active_.back(), filled) && left_alone(dx_.back(), filled)));
+  CHECK(laws::all_intact({plain_.untouched(), pre_.untouched(), active_.untouched(), dx_.untouched(),
+                          h_.untouched(), t_.untouched()}));
 }
 
 }  // namespace

@@ -10,14 +10,16 @@
 namespace motet {
 namespace {
 
-// A choice that depends on nothing but its number; some experts are never chosen, and some choices are dropped.
+// A choice that depends on nothing but its number; some experts are never chosen, and some choices are
+// dropped.
 template <class Real>
 std::vector<choice<Real>> choices(index count, index experts) {
   const random_stream draw(7, "choices");
   std::vector<choice<Real>> out(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto word = draw.word(i);
-    out[i] = {Real(1) / static_cast<Real>(i + 2), static_cast<std::uint16_t>(word % static_cast<std::uint64_t>(experts)), word / 7919 % 4 != 0};
+    out[i] = {Real(1) / static_cast<Real>(i + 2),
+              static_cast<std::uint16_t>(word % static_cast<std::uint64_t>(experts)), word / 7919 % 4 != 0};
     if (out[i].expert % 5 == 3) out[i].expert = 0;
   }
   return out;
@@ -27,8 +29,9 @@ struct problem {
   index rows, top_k, experts;
   interval held;  // of the experts
 };
-const problem problems[] = {{20, 1, 3, {0, 3}}, {1, 1, 1, {0, 1}},  {5, 3, 7, {0, 7}},      {300, 3, 7, {2, 5}},        {129, 2, 70, {0, 70}},
-                            {0, 2, 4, {0, 4}},  {40, 2, 9, {9, 9}}, {2500, 8, 33, {0, 33}}, {700, 2, 5000, {100, 4000}}};
+const problem problems[] = {{20, 1, 3, {0, 3}},  {1, 1, 1, {0, 1}},      {5, 3, 7, {0, 7}},
+                            {300, 3, 7, {2, 5}}, {129, 2, 70, {0, 70}},  {0, 2, 4, {0, 4}},
+                            {40, 2, 9, {9, 9}},  {2500, 8, 33, {0, 33}}, {700, 2, 5000, {100, 4000}}};
 
 TEST_CASE("choices are sorted by key, those of one key in their own order") {
   for (const problem& p : problems) {
@@ -49,7 +52,8 @@ TEST_CASE("choices are sorted by key, those of one key in their own order") {
     laws::gpu_run_planned([&](motet::cuda::context& ctx) {
       grouping by = motet::cuda::detail::take_grouping(ctx, p.held.size(), p.rows, p.top_k, p.rows * p.top_k);
       by.starts = starts_there.data(), by.place.data = place_there.data(), by.source = source_there.data();
-      motet::cuda::detail::sort_choices(ctx, matrix<const choice<float>>{there.data(), p.rows, p.top_k, p.top_k}, p.held.begin, by);
+      motet::cuda::detail::sort_choices(
+          ctx, matrix<const choice<float>>{there.data(), p.rows, p.top_k, p.top_k}, p.held.begin, by);
     });
     CHECK(laws::off_by(starts_there.back(), starts) == 0);
     const auto place = place_there.back(), source = source_there.back();
@@ -65,21 +69,26 @@ TEST_CASE("choices are sorted by key, those of one key in their own order") {
 TEST_CASE_TEMPLATE("rows go to their places and come back as sums", X, float, bf16, double) {
   using number = std::conditional_t<sizeof(X) == 8, double, float>;
   for (const index width : {21, 64})
-    for (const problem& p : {problem{50, 3, 7, {0, 7}}, problem{20, 1, 3, {0, 3}}, problem{33, 6, 12, {0, 12}}}) {
+    for (const problem& p :
+         {problem{50, 3, 7, {0, 7}}, problem{20, 1, 3, {0, 3}}, problem{33, 6, 12, {0, 12}}}) {
       const auto chosen = choices<number>(p.rows * p.top_k, p.experts);
       const auto x = laws::grid<X>(p.rows, width, 8).random(1);
       const auto residual = laws::grid<number>(p.rows, width).random(2);
       const laws::flat_on_gpu<choice<number>> there(chosen);
       const laws::on_gpu<X> x_there(x), placed(p.rows * p.top_k, width);
-      const laws::on_gpu<number> residual_there(residual), weighed(p.rows, width, width + 8), plain(p.rows, width);
+      const laws::on_gpu<number> residual_there(residual), weighed(p.rows, width, width + 8),
+          plain(p.rows, width);
       laws::gpu_run_planned([&](motet::cuda::context& ctx) {
         grouping by = motet::cuda::detail::take_grouping(ctx, p.experts, p.rows, p.top_k, p.rows * p.top_k);
-        motet::cuda::detail::sort_choices(ctx, matrix<const choice<number>>{there.data(), p.rows, p.top_k, p.top_k}, 0, by);
+        motet::cuda::detail::sort_choices(
+            ctx, matrix<const choice<number>>{there.data(), p.rows, p.top_k, p.top_k}, 0, by);
         if (ctx.measuring()) return;
         motet::cuda::detail::spread_rows_to(ctx, by, x_there.all(), placed.all());
-        motet::cuda::detail::collect_rows(ctx, by.place.data, p.top_k, placed.all(), there.data(), residual_there.all(), weighed.all());
-        motet::cuda::detail::collect_rows(ctx, by.place.data, p.top_k, placed.all(), static_cast<const choice<number>*>(nullptr),
-                                          matrix<const number>{}, plain.all());
+        motet::cuda::detail::collect_rows(ctx, by.place.data, p.top_k, placed.all(), there.data(),
+                                          residual_there.all(), weighed.all());
+        motet::cuda::detail::collect_rows(ctx, by.place.data, p.top_k, placed.all(),
+                                          static_cast<const choice<number>*>(nullptr), matrix<const number>{},
+                                          plain.all());
       });
       laws::grid<number> want(p.rows, width), want_plain(p.rows, width);
       for (index r = 0; r < p.rows; ++r)

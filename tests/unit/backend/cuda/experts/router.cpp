@@ -29,22 +29,27 @@ template <class Real>
 std::vector<Real> random(index count, const char* name, double size = 1) {
   const random_stream draw(3, name);
   std::vector<Real> out(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<Real>(size * (2 * static_cast<double>(draw.uniform(i)) - 1));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<Real>(size * (2 * static_cast<double>(draw.uniform(i)) - 1));
   return out;
 }
 
 template <class Real>
-routed<Real> route_on_cpu(const sequences& seq, const router_shape& shape, std::vector<Real> logits, std::vector<Real> d_gate) {
+routed<Real> route_on_cpu(const sequences& seq, const router_shape& shape, std::vector<Real> logits,
+                          std::vector<Real> d_gate) {
   const index rows = seq.rows();
   const auto zeros = [](index count) { return std::vector<Real>(static_cast<std::size_t>(count)); };
-  routed<Real> out{std::move(logits), zeros(rows), zeros(seq.samples * shape.experts), zeros(seq.samples * 2), {}, {}};
+  routed<Real> out{std::move(logits),      zeros(rows), zeros(seq.samples * shape.experts),
+                   zeros(seq.samples * 2), {},          {}};
   out.chosen.resize(static_cast<std::size_t>(rows * shape.top_k));
   laws::cpu_run_planned(1, [&](cpu::context& ctx) {
     ctx.sample_share = 0.25;
-    const auto probability = rows_of(out.probability.data(), rows, shape.experts), lse = rows_of(out.lse.data(), rows, 1);
+    const auto probability = rows_of(out.probability.data(), rows, shape.experts),
+               lse = rows_of(out.lse.data(), rows, 1);
     const auto fraction = rows_of(out.fraction.data(), seq.samples, shape.experts);
     const auto chosen = rows_of(out.chosen.data(), rows, shape.top_k);
-    route_forward(ctx, seq, shape, probability, lse, chosen, fraction, rows_of(out.losses.data(), seq.samples, 2));
+    route_forward(ctx, seq, shape, probability, lse, chosen, fraction,
+                  rows_of(out.losses.data(), seq.samples, 2));
     if (ctx.measuring()) out.d_logits = {};
     else out.d_logits = out.probability;
     route_backward(ctx, seq, shape, fraction, lse, chosen, rows_of(d_gate.data(), rows, shape.top_k),
@@ -53,10 +58,11 @@ routed<Real> route_on_cpu(const sequences& seq, const router_shape& shape, std::
   return out;
 }
 template <class Real, class Run>
-routed<Real> route_on_gpu(const sequences& seq, const router_shape& shape, const std::vector<Real>& logits, const std::vector<Real>& d_gate,
-                          Run&& run) {
+routed<Real> route_on_gpu(const sequences& seq, const router_shape& shape, const std::vector<Real>& logits,
+                          const std::vector<Real>& d_gate, Run&& run) {
   const index rows = seq.rows();
-  const laws::flat_on_gpu<Real> there(logits), d_gate_there(d_gate), d_logits(static_cast<index>(logits.size()));
+  const laws::flat_on_gpu<Real> there(logits), d_gate_there(d_gate),
+      d_logits(static_cast<index>(logits.size()));
   const laws::flat_on_gpu<Real> lse(rows), fraction(seq.samples * shape.experts), losses(seq.samples * 2);
   const laws::flat_on_gpu<choice<Real>> chosen(rows * shape.top_k);
   run([&](motet::cuda::context& ctx) {
@@ -66,12 +72,14 @@ routed<Real> route_on_gpu(const sequences& seq, const router_shape& shape, const
     const auto to = rows_of(chosen.data(), rows, shape.top_k);
     route_forward(ctx, seq, shape, probability, logs, to, even, rows_of(losses.data(), seq.samples, 2));
     copy(ctx, there.data(), d_logits.data(), there.size());
-    route_backward(ctx, seq, shape, even, logs, to, rows_of(d_gate_there.data(), rows, shape.top_k), rows_of(d_logits.data(), rows, shape.experts));
+    route_backward(ctx, seq, shape, even, logs, to, rows_of(d_gate_there.data(), rows, shape.top_k),
+                   rows_of(d_logits.data(), rows, shape.experts));
   });
   return {there.back(), lse.back(), fraction.back(), losses.back(), d_logits.back(), chosen.back()};
 }
 template <class Real>
-routed<Real> route_on_gpu(const sequences& seq, const router_shape& shape, const std::vector<Real>& logits, const std::vector<Real>& d_gate) {
+routed<Real> route_on_gpu(const sequences& seq, const router_shape& shape, const std::vector<Real>& logits,
+                          const std::vector<Real>& d_gate) {
   return route_on_gpu(seq, shape, logits, d_gate, [](auto&& body) { laws::gpu_run_planned(body); });
 }
 
@@ -111,7 +119,8 @@ std::vector<router_shape> shapes() {
 
 TEST_CASE_TEMPLATE("rows are routed as on the CPU", Real, float, double) {
   for (const router_shape& shape : shapes())
-    for (const sequences& seq : {sequences{6, 1, ragged().data()}, sequences{2, 20, nullptr}, sequences{3, 0, nullptr}, sequences{0, 4, nullptr}}) {
+    for (const sequences& seq : {sequences{6, 1, ragged().data()}, sequences{2, 20, nullptr},
+                                 sequences{3, 0, nullptr}, sequences{0, 4, nullptr}}) {
       CAPTURE(shape.experts);
       CAPTURE(seq.samples);
       auto logits = random<Real>(seq.rows() * shape.experts, "logits", 2);
@@ -134,12 +143,14 @@ TEST_CASE("many experts, and rows in plenty") {
 }
 
 TEST_CASE("logits far from zero overflow nowhere, and what is no number leads nowhere") {
-  const auto large = route_on_gpu<double>({1, 2, nullptr}, {.experts = 3, .top_k = 2}, {3000, 3001, -3000, -4000, -4000, -9000}, {0, 0, 0, 0});
+  const auto large = route_on_gpu<double>({1, 2, nullptr}, {.experts = 3, .top_k = 2},
+                                          {3000, 3001, -3000, -4000, -4000, -9000}, {0, 0, 0, 0});
   for (const double each : large.probability) CHECK(std::isfinite(each));
   CHECK(large.lse[0] == doctest::Approx(3001 + std::log(1 + std::exp(-1))));
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   const auto broken =
-      route_on_gpu<double>({1, 3, nullptr}, {.experts = 3, .top_k = 3}, {nan, nan, nan, nan, 1, inf, -inf, -inf, -inf}, std::vector<double>(9));
+      route_on_gpu<double>({1, 3, nullptr}, {.experts = 3, .top_k = 3},
+                           {nan, nan, nan, nan, 1, inf, -inf, -inf, -inf}, std::vector<double>(9));
   for (std::size_t r = 0; r < 3; ++r) {
     bool seen[3] = {};
     for (std::size_t j = 0; j < 3; ++j) {
@@ -159,24 +170,30 @@ TEST_CASE("rows of a sample that lie on several ranks are routed as on one") {
       const auto want = route_on_cpu(whole, shape, logits, d_gate);
       std::mutex mutex;
       std::vector<double> losses(want.losses.size());
-      CHECK(laws::run_gpu_shards(1, 3, balanced, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& at) {
-              std::vector<std::size_t> rows;
-              for (index s = 0; s < whole.samples; ++s)
-                for (index r = 0; r < is.own.rows_of(s); ++r)
-                  rows.push_back(static_cast<std::size_t>(whole.begin(s) + is.cut.position(whole.rows_of(s), at.context_member, r)));
-              const auto some = [&](const auto& all, index width) {
-                std::remove_cvref_t<decltype(all)> out;
-                for (const std::size_t r : rows)
-                  for (std::size_t c = 0; c < static_cast<std::size_t>(width); ++c) out.push_back(all[r * static_cast<std::size_t>(width) + c]);
-                return out;
-              };
-              const auto got = route_on_gpu(is.own, shape, some(logits, shape.experts), some(d_gate, shape.top_k),
-                                            [&](auto&& body) { laws::gpu_run_planned_on(on, is, body); });
-              const std::lock_guard lock(mutex);
-              for (std::size_t i = 0; i < losses.size(); ++i) losses[i] += got.losses[i];
-              check_same(got, routed<double>{some(want.probability, shape.experts), some(want.lse, 1), want.fraction, got.losses,
-                                             some(want.d_logits, shape.experts), some(want.chosen, shape.top_k)});
-            }) == "");
+      CHECK(laws::run_gpu_shards(
+                1, 3, balanced, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& at) {
+                  std::vector<std::size_t> rows;
+                  for (index s = 0; s < whole.samples; ++s)
+                    for (index r = 0; r < is.own.rows_of(s); ++r)
+                      rows.push_back(static_cast<std::size_t>(
+                          whole.begin(s) + is.cut.position(whole.rows_of(s), at.context_member, r)));
+                  const auto some = [&](const auto& all, index width) {
+                    std::remove_cvref_t<decltype(all)> out;
+                    for (const std::size_t r : rows)
+                      for (std::size_t c = 0; c < static_cast<std::size_t>(width); ++c)
+                        out.push_back(all[r * static_cast<std::size_t>(width) + c]);
+                    return out;
+                  };
+                  const auto got =
+                      route_on_gpu(is.own, shape, some(logits, shape.experts), some(d_gate, shape.top_k),
+                                   [&](auto&& body) { laws::gpu_run_planned_on(on, is, body); });
+                  const std::lock_guard lock(mutex);
+                  for (std::size_t i = 0; i < losses.size(); ++i) losses[i] += got.losses[i];
+                  check_same(got,
+                             routed<double>{some(want.probability, shape.experts), some(want.lse, 1),
+                                            want.fraction, got.losses, some(want.d_logits, shape.experts),
+                                            some(want.chosen, shape.top_k)});
+                }) == "");
       CHECK_LE(laws::off_by(losses, want.losses, true), 1e-12);
     }
 }
@@ -188,7 +205,8 @@ TEST_CASE_TEMPLATE("logits keep the precision of the weights", X, float, bf16) {
   const laws::on_gpu<X> x_there(x);
   const laws::on_gpu<float> weight_there(weight), logits(seq.rows(), 8);
   laws::gpu_run_planned([&](motet::cuda::context& ctx) {
-    router_forward(ctx, seq, matrix<const X>(x_there.all()), matrix<const float>(weight_there.all()), logits.all());
+    router_forward(ctx, seq, matrix<const X>(x_there.all()), matrix<const float>(weight_there.all()),
+                   logits.all());
   });
   laws::grid<double> want(seq.rows(), 8);
   for (index r = 0; r < seq.rows(); ++r)

@@ -69,7 +69,8 @@ TEST_CASE("every run is visited once, in whole runs or one by one") {
         CHECK(distance(half.back(), want_half) == 0);
         CHECK(distance(over.back(), want_half) == 0);
         CHECK(distance(both.back(), want_both) == 0);
-        for (const auto& left : {y.untouched(), half.untouched(), over.untouched(), both.untouched()}) CHECK(left);
+        for (const auto& left : {y.untouched(), half.untouched(), over.untouched(), both.untouched()})
+          CHECK(left);
       }
 }
 

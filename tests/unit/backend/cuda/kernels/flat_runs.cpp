@@ -27,7 +27,8 @@ TEST_CASE_TEMPLATE("chunks have each element once, and packs lie at 16 bytes", T
             CHECK((first + own.place_of_pack(p)) % size == 0);
             for (index k = 0; k < size; ++k) ++met[static_cast<std::size_t>(own.place_of_pack(p) + k)];
           }
-          for (index e = own.loose.begin; e < own.loose.end; ++e) ++met[static_cast<std::size_t>(own.place_of_loose(e))];
+          for (index e = own.loose.begin; e < own.loose.end; ++e)
+            ++met[static_cast<std::size_t>(own.place_of_loose(e))];
           const index moved = own.packs.size() * size + own.loose.size();
           CHECK(moved > 0);
           most = most < moved ? moved : most;
@@ -57,7 +58,8 @@ struct write_numbers {
       const float wrote = static_cast<float>(100 * of.number + static_cast<int>(c - of.first_chunk));
       for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads())
         for (index k = 0; k < 4; ++k) of.to[own.place_of_pack(p) + k] = wrote;
-      for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads()) of.to[own.place_of_loose(e)] = wrote;
+      for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads())
+        of.to[own.place_of_loose(e)] = wrote;
     }
   }
 };
@@ -71,7 +73,8 @@ TEST_CASE("a table of many runs, some without elements, as a kernel reads it; an
   int number = 0;
   for (const index count : counts) {
     const index at = static_cast<index>(want.size());
-    records.push_back({on.data() + at, span_of(count, static_cast<const float*>(on.data() + at)), 0, ++number});
+    records.push_back(
+        {on.data() + at, span_of(count, static_cast<const float*>(on.data() + at)), 0, ++number});
     const auto span = records.back().span;
     for (index i = 0; i < count; ++i) {
       const index packed = i - span.head;

@@ -32,7 +32,8 @@ TEST_CASE_TEMPLATE("each thread gets the sum of those before", T, int, index) {
     std::vector<T> from(static_cast<std::size_t>(2 * threads));
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<T>((i * 7919) % 101);
     const laws::flat_on_gpu<T> there(from), to(2 * threads), total(2);
-    motet::cuda::launch(laws::gpu().stream(), {1, threads, motet::cuda::block_scratch<T>}, sum_before<T>{there.data(), to.data(), total.data()});
+    motet::cuda::launch(laws::gpu().stream(), {1, threads, motet::cuda::block_scratch<T>},
+                        sum_before<T>{there.data(), to.data(), total.data()});
     laws::gpu().finish();
     const auto found = to.back(), all = total.back();
     for (int round = 0; round < 2; ++round) {

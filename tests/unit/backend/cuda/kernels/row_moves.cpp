@@ -21,7 +21,8 @@ void check_moves() {
   for (const shape& s : shapes) {
     CAPTURE(s.rows);
     CAPTURE(s.width);
-    const auto x = laws::grid<X>(s.rows, s.width, s.gap).random(1), z = laws::grid<X>(s.rows, s.width).random(2);
+    const auto x = laws::grid<X>(s.rows, s.width, s.gap).random(1),
+               z = laws::grid<X>(s.rows, s.width).random(2);
     std::vector<std::int32_t> places(static_cast<std::size_t>(s.rows));
     for (std::size_t r = 0; r < places.size(); ++r)
       places[r] = r % 5 == 4 ? -1 : static_cast<std::int32_t>((s.rows - 1 - static_cast<index>(r)) * 2 + 1);
@@ -36,11 +37,14 @@ void check_moves() {
       if (ctx.measuring()) return;
       motet::cuda::detail::convert_rows(ctx, matrix<const X>(from.all()), to.all());
       motet::cuda::detail::sum_rows(ctx, matrix<const X>(from.all()), other.all(), sum.all());
-      motet::cuda::detail::map_rows(ctx, false, s.rows, places_there.data(), 2, nullptr, from.all(), gathered.all());
-      motet::cuda::detail::map_rows(ctx, true, s.rows, places_there.data(), 2, few_there.data(), from.all(), scattered.all());
+      motet::cuda::detail::map_rows(ctx, false, s.rows, places_there.data(), 2, nullptr, from.all(),
+                                    gathered.all());
+      motet::cuda::detail::map_rows(ctx, true, s.rows, places_there.data(), 2, few_there.data(), from.all(),
+                                    scattered.all());
     });
     const auto found = to.back(), sums = sum.back(), picked = gathered.back(), put = scattered.back();
-    CHECK(laws::all_intact({found.gaps_intact(), sums.gaps_intact(), picked.gaps_intact(), put.gaps_intact()}));
+    CHECK(
+        laws::all_intact({found.gaps_intact(), sums.gaps_intact(), picked.gaps_intact(), put.gaps_intact()}));
     auto want_picked = blank, want_put = blank, want_found = blank, want_sums = blank;
     for (index r = 0; r < s.rows; ++r)
       for (index c = 0; c < s.width; ++c) {

@@ -45,10 +45,12 @@ void centred(index rows, index width, index gap, std::uint64_t seed) {
   const laws::on_gpu<X> there(x);
   const laws::on_gpu<float> sums(rows, 2);
   constexpr int size = motet::cuda::run_size<X>;
-  motet::cuda::detail::for_row_shape<size, float>(rows, width, motet::cuda::in_runs<size>(there.all()), 2, [&](auto shape) {
-    using s = decltype(shape);
-    motet::cuda::launch(laws::gpu().stream(), shape.over, centre_rows<s::size, s::runs, s::block, X>{there.all(), there.all(), sums.all()});
-  });
+  motet::cuda::detail::for_row_shape<size, float>(
+      rows, width, motet::cuda::in_runs<size>(there.all()), 2, [&](auto shape) {
+        using s = decltype(shape);
+        motet::cuda::launch(laws::gpu().stream(), shape.over,
+                            centre_rows<s::size, s::runs, s::block, X>{there.all(), there.all(), sums.all()});
+      });
   laws::gpu().finish();
   grid<double> want(rows, width), want_sums(rows, 2);
   for (index r = 0; r < rows; ++r) {
@@ -67,8 +69,10 @@ void centred(index rows, index width, index gap, std::uint64_t seed) {
 TEST_CASE_TEMPLATE("a row is read before it is written, whoever has it", X, float, bf16) {
   std::uint64_t seed = 1;
   for (const index rows : {0, 1, 9, 30})
-    for (const index width : {1, 7, 8, 33, 256, 511, 512, 513}) centred<X>(rows, width, rows == 9 ? 8 : 0, ++seed);
-  for (const index width : {600, 1000, 1024, 1027, 1032, 4104, 8192, 8200, 20000}) centred<X>(2, width, 0, ++seed);
+    for (const index width : {1, 7, 8, 33, 256, 511, 512, 513})
+      centred<X>(rows, width, rows == 9 ? 8 : 0, ++seed);
+  for (const index width : {600, 1000, 1024, 1027, 1032, 4104, 8192, 8200, 20000})
+    centred<X>(2, width, 0, ++seed);
 }
 
 }  // namespace motet

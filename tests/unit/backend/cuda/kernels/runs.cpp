@@ -11,9 +11,10 @@
 namespace motet {
 using laws::grid, laws::distance;
 
-static_assert(motet::cuda::run_size<bf16> == 8 && motet::cuda::run_size<float, bf16> == 8 && motet::cuda::run_size<float> == 4 &&
-              motet::cuda::run_size<double> == 2);
-static_assert(sizeof(motet::cuda::detail::piece<bf16, 8>) == 16 && alignof(motet::cuda::detail::piece<float, 2>) == 8);
+static_assert(motet::cuda::run_size<bf16> == 8 && motet::cuda::run_size<float, bf16> == 8 &&
+              motet::cuda::run_size<float> == 4 && motet::cuda::run_size<double> == 2);
+static_assert(sizeof(motet::cuda::detail::piece<bf16, 8>) == 16 &&
+              alignof(motet::cuda::detail::piece<float, 2>) == 8);
 
 namespace {
 
@@ -24,7 +25,8 @@ struct move_runs {
   index count;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index i = self.number() * N; i < count; i += self.all() * N) motet::cuda::store_run(to + i, motet::cuda::load_run<T, N>(from + i));
+    for (index i = self.number() * N; i < count; i += self.all() * N)
+      motet::cuda::store_run(to + i, motet::cuda::load_run<T, N>(from + i));
   }
 };
 

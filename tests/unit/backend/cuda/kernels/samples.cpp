@@ -35,7 +35,8 @@ TEST_CASE("counting as if all samples were as long as the longest finds every ro
       laws::gpu_run_planned([&](motet::cuda::context& ctx) {
         if (ctx.measuring()) return;
         const index count = motet::cuda::detail::padded_count(seq, skipped);
-        motet::cuda::launch(ctx.stream(), {count == 0 ? 0 : 1, 64, 0}, mark_rows{motet::cuda::detail::pad(ctx, seq, skipped), count, marks.data()});
+        motet::cuda::launch(ctx.stream(), {count == 0 ? 0 : 1, 64, 0},
+                            mark_rows{motet::cuda::detail::pad(ctx, seq, skipped), count, marks.data()});
       });
       const auto found = marks.back();
       for (index s = 0; s < seq.samples; ++s)

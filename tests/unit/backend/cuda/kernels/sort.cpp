@@ -27,7 +27,8 @@ TEST_CASE("pairs are sorted by the low bits of their keys, and equal keys keep t
       const laws::flat_on_gpu<std::uint32_t> a(keys), b(values), c(count), d(count);
       motet::cuda::pairs found;
       laws::gpu_run_planned([&](motet::cuda::context& ctx) {
-        found = sort_pairs(ctx, motet::cuda::pairs{a.data(), b.data()}, motet::cuda::pairs{c.data(), d.data()}, count, bits);
+        found = sort_pairs(ctx, motet::cuda::pairs{a.data(), b.data()},
+                           motet::cuda::pairs{c.data(), d.data()}, count, bits);
       });
       const bool stayed = found.keys == a.data();
       const auto got_keys = stayed ? a.back() : c.back(), got_values = stayed ? b.back() : d.back();

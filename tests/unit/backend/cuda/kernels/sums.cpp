@@ -21,14 +21,17 @@ TEST_CASE_TEMPLATE("what blocks found becomes a loss and is added to gradients",
     gpu_run_planned([&](motet::cuda::context& ctx) {
       if (ctx.measuring()) return;
       const motet::cuda::real one = ctx.on->take_real(), two = ctx.on->take_real();
-      motet::cuda::detail::settle(ctx, motet::cuda::detail::settle_sums<M, 3>{parts.data(), count, 2, one.at(), {nullptr, nullptr, gradient.data()}});
+      motet::cuda::detail::settle(ctx,
+                                  motet::cuda::detail::settle_sums<M, 3>{
+                                      parts.data(), count, 2, one.at(), {nullptr, nullptr, gradient.data()}});
       motet::cuda::detail::add_up(ctx, parts.data(), 3 * count, 2, two);
       got = number_of(ctx, one);
       alone = number_of(ctx, two);
     });
     CHECK(laws::off_by(got, want[0]) < 1e-12 * (1 + std::abs(want[0])) * 100);
     CHECK(laws::off_by(alone, want[0] + want[1] + want[2]) < 1e-10);
-    CHECK(laws::off_by(static_cast<double>(gradient.back()[0]) - 0.5, want[2]) < (sizeof(M) == 4 ? 1e-5 : 1e-11));
+    CHECK(laws::off_by(static_cast<double>(gradient.back()[0]) - 0.5, want[2]) <
+          (sizeof(M) == 4 ? 1e-5 : 1e-11));
   }
 }
 

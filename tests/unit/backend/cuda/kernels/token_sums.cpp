@@ -14,7 +14,8 @@ namespace {
 
 // The sums of plain loops in double.
 template <class X>
-void compare(const std::vector<std::int32_t>& ids, index first, index table_rows, index width, index gap, std::uint64_t seed) {
+void compare(const std::vector<std::int32_t>& ids, index first, index table_rows, index width, index gap,
+             std::uint64_t seed) {
   const index rows = static_cast<index>(ids.size());
   const auto dy = grid<X>(rows, width, gap).random(seed);
   const auto before = grid<float>(table_rows, width, gap).random(seed + 1);
@@ -29,7 +30,9 @@ void compare(const std::vector<std::int32_t>& ids, index first, index table_rows
   std::vector<std::vector<float>> twice;
   for (int run = 0; run < 2; ++run) {
     const laws::on_gpu<float> table(before);
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) { motet::cuda::detail::add_by_token(ctx, on_gpu.data(), first, gdy.all(), table.all()); });
+    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+      motet::cuda::detail::add_by_token(ctx, on_gpu.data(), first, gdy.all(), table.all());
+    });
     CHECK(distance(table.back(), want) < 2e-5);
     CHECK(table.untouched());
     twice.push_back(table.back().data);
@@ -45,7 +48,8 @@ TEST_CASE_TEMPLATE("tokens that lie in one chunk, end with one, and go on over m
     std::vector<std::int32_t> ids;
     for (const auto& [id, count] : runs) ids.insert(ids.end(), static_cast<std::size_t>(count), id);
     const random_stream draw(5, "order");
-    for (std::size_t i = ids.size(); i > 1; --i) std::swap(ids[i - 1], ids[draw.below(i, static_cast<std::uint32_t>(i))]);
+    for (std::size_t i = ids.size(); i > 1; --i)
+      std::swap(ids[i - 1], ids[draw.below(i, static_cast<std::uint32_t>(i))]);
     return ids;
   };
   std::uint64_t seed = 1;
@@ -57,9 +61,10 @@ TEST_CASE_TEMPLATE("tokens that lie in one chunk, end with one, and go on over m
     compare<X>(mixed({{1, 20}, {2, 30}, {3, 14}}), 0, 5, width, gap, ++seed);  // one goes on
     compare<X>(mixed({{1, 5}, {2, 200}, {4, 3}}), 0, 5, width, gap, ++seed);   // over many chunks
     compare<X>(mixed({{1, 31}, {2, 33}, {3, 64}, {4, 40}}), 0, 5, width, gap, ++seed);
-    compare<X>(mixed({{7, 500}}), 7, 1, width, gap, ++seed);                            // all of them
-    compare<X>(mixed({{0, 50}, {6, 40}, {7, 35}, {9, 60}}), 6, 2, width, gap, ++seed);  // most are of rows that the table lacks
-    compare<X>(mixed({{0, 50}, {1, 40}}), 6, 2, width, gap, ++seed);                    // all are
+    compare<X>(mixed({{7, 500}}), 7, 1, width, gap, ++seed);  // all of them
+    // most are of rows that the table lacks
+    compare<X>(mixed({{0, 50}, {6, 40}, {7, 35}, {9, 60}}), 6, 2, width, gap, ++seed);
+    compare<X>(mixed({{0, 50}, {1, 40}}), 6, 2, width, gap, ++seed);  // all are
   }
 }
 

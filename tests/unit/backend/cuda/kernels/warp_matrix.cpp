@@ -24,7 +24,8 @@ constexpr int stride = 24;  // of rows of 16 in shared memory, which begin at mu
 template <class Thread>
 MOTET_HOST_DEVICE bf16* bring(Thread& self, const bf16* from) {
   bf16* const to = self.template shared<bf16>(16 * stride);
-  motet::cuda::copy_in_background<16>(self, to + self.lane() / 2 * stride + self.lane() % 2 * 8, from + self.lane() * 8, true);
+  motet::cuda::copy_in_background<16>(self, to + self.lane() / 2 * stride + self.lane() % 2 * 8,
+                                      from + self.lane() * 8, true);
   motet::cuda::close_copies(self);
   motet::cuda::await_copies<0>(self);
   self.barrier();
@@ -80,7 +81,8 @@ struct loads {
     const bf16* const tile = bring(self, from);
     std::uint32_t found[4];
     // Matrix l / 8 is the quarter of the tile in row l / 16, column l / 8 % 2.
-    const bf16* const row = tile + (self.lane() / 16 * 8 + self.lane() % 8) * stride + self.lane() / 8 % 2 * 8;
+    const bf16* const row =
+        tile + (self.lane() / 16 * 8 + self.lane() % 8) * stride + self.lane() / 8 % 2 * 8;
     if constexpr (Across) motet::cuda::load_tiles_across(self, found, row);
     else motet::cuda::load_tiles(self, found, row);
     for (int i = 0; i < 4; ++i) to[self.lane() * 4 + i] = found[i];
@@ -96,9 +98,13 @@ TEST_CASE("a register holds two neighbours of a row, or of a column") {
   for (index lane = 0; lane < 32; ++lane)
     for (index i = 0; i < 4; ++i) {
       const index g = lane / 4, t = lane % 4 * 2, row = i / 2 * 8, column = i % 2 * 8;
-      const auto pair = [](bf16 low, bf16 high) { return static_cast<std::uint32_t>(low.bits) | static_cast<std::uint32_t>(high.bits) << 16; };
-      CHECK(by_rows[static_cast<std::size_t>(lane * 4 + i)] == pair(x.at(row + g, column + t), x.at(row + g, column + t + 1)));
-      CHECK(by_columns[static_cast<std::size_t>(lane * 4 + i)] == pair(x.at(row + t, column + g), x.at(row + t + 1, column + g)));
+      const auto pair = [](bf16 low, bf16 high) {
+        return static_cast<std::uint32_t>(low.bits) | static_cast<std::uint32_t>(high.bits) << 16;
+      };
+      CHECK(by_rows[static_cast<std::size_t>(lane * 4 + i)] ==
+            pair(x.at(row + g, column + t), x.at(row + g, column + t + 1)));
+      CHECK(by_columns[static_cast<std::size_t>(lane * 4 + i)] ==
+            pair(x.at(row + t, column + g), x.at(row + t + 1, column + g)));
     }
 }
 
@@ -114,12 +120,14 @@ struct copies {
       const bool wanted = self.lane() % 2 == 0;
       if (part != 1) motet::cuda::copy_in_background<16>(self, shared + at, from + at, wanted);
       else
-        for (int i = 0; i < 8; i += 2) motet::cuda::copy_in_background<4>(self, shared + at + i, from + at + i, wanted);
+        for (int i = 0; i < 8; i += 2)
+          motet::cuda::copy_in_background<4>(self, shared + at + i, from + at + i, wanted);
       motet::cuda::close_copies(self);
     }
     const auto show = [&](int part) {
       self.barrier();
-      for (int i = 0; i < 8; ++i) to[part * 256 + i * 32 + self.lane()] = shared[part * 256 + i * 32 + self.lane()];
+      for (int i = 0; i < 8; ++i)
+        to[part * 256 + i * 32 + self.lane()] = shared[part * 256 + i * 32 + self.lane()];
     };
     motet::cuda::await_copies<2>(self);
     show(0);
@@ -160,7 +168,8 @@ TEST_CASE("two numbers are rounded to the nearest, the first one lies lower") {
       const auto pair = to.back();
       CHECK(pair[0].bits == bf16(low).bits);
       CHECK(pair[1].bits == bf16(high).bits);
-      CHECK(both.back()[0] == (static_cast<std::uint32_t>(bf16(low).bits) | static_cast<std::uint32_t>(bf16(high).bits) << 16));
+      CHECK(both.back()[0] ==
+            (static_cast<std::uint32_t>(bf16(low).bits) | static_cast<std::uint32_t>(bf16(high).bits) << 16));
     }
 }
 

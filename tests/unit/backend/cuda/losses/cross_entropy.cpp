@@ -31,13 +31,15 @@ struct problem {
   }
   std::vector<std::int32_t> targets() const {
     std::vector<std::int32_t> out;
-    for (index r = 0; r < rows; ++r) out.push_back(r % 4 == 2 ? -1 : static_cast<std::int32_t>((r * 31 + 5) % classes));
+    for (index r = 0; r < rows; ++r)
+      out.push_back(r % 4 == 2 ? -1 : static_cast<std::int32_t>((r * 31 + 5) % classes));
     return out;
   }
 };
 // Long enough for several runs of each thread, whole runs and odd ones, large logits, one class, no row.
-const problem problems[] = {{3, 20008, 0, 4, 0.1}, {2, 4099, 0, 4, 0},      {9, 136, 8, 3, 0}, {7, 136, 3, 3, 0.2},
-                            {5, 3, 0, 1, 0.1},     {12, 32, 0, 2000, 0.25}, {1, 1, 0, 1, 0},   {0, 8, 0, 1, 0}};
+const problem problems[] = {{3, 20008, 0, 4, 0.1}, {2, 4099, 0, 4, 0}, {9, 136, 8, 3, 0},
+                            {7, 136, 3, 3, 0.2},   {5, 3, 0, 1, 0.1},  {12, 32, 0, 2000, 0.25},
+                            {1, 1, 0, 1, 0},       {0, 8, 0, 1, 0}};
 
 template <class T>
 grid<double> in_double(const grid<T>& x) {
@@ -53,7 +55,9 @@ double wanted_of(const problem& p, grid<double>& slopes) {
   const auto logits = in_double(p.logits<T>());
   const auto targets = p.targets();
   double found = 0;
-  cpu_run_planned(1, [&](cpu::context& ctx) { found = cross_entropy_loss(ctx, p.shape(), logits.view(), targets.data(), slopes.view()); });
+  cpu_run_planned(1, [&](cpu::context& ctx) {
+    found = cross_entropy_loss(ctx, p.shape(), logits.view(), targets.data(), slopes.view());
+  });
   return found;
 }
 
@@ -62,7 +66,8 @@ constexpr double allowed = sizeof(T) == 8   ? 1e-12
                            : sizeof(T) == 4 ? 1e-5
                                             : 1e-2;
 
-// A group of members that run one after the other: what each gives is kept, and given to the others when all run once more.
+// A group of members that run one after the other: what each gives is kept, and given to the others when all
+// run once more.
 struct rehearsed_group {
   std::int32_t members = 1, own = 0;
   std::vector<std::vector<std::byte>>* kept = nullptr;
@@ -96,7 +101,9 @@ struct rehearsed_group {
   ticket reduce_scatter_sum(const T*, T*, std::span<const index>) {
     return 0;
   }
-  ticket all_to_all(const std::byte*, std::span<const index>, std::byte*, std::span<const index>) { return 0; }
+  ticket all_to_all(const std::byte*, std::span<const index>, std::byte*, std::span<const index>) {
+    return 0;
+  }
   [[maybe_unused]] ticket broadcast(std::byte*, index, std::int32_t) { return 0; }
   ticket barrier() { return 0; }
 };
@@ -114,10 +121,11 @@ TEST_CASE_TEMPLATE("cross-entropy on a GPU is that of the CPU, in place and asid
     double got[4] = {NAN, NAN, NAN, NAN};
     const auto noted = gpu_run_planned([&](motet::cuda::context& ctx) {
       const matrix<const T> from = logits.all();
-      const motet::cuda::real all[] = {cross_entropy_loss(ctx, p.shape(), from, targets.data(), aside.all()),
-                                       cross_entropy_loss(ctx, p.shape(), from, targets.data(), matrix<T>{}),
-                                       cross_entropy_loss(ctx, p.shape(), from, targets.data(), wide.all()),
-                                       cross_entropy_loss(ctx, p.shape(), from, targets.data(), logits.all())};
+      const motet::cuda::real all[] = {
+          cross_entropy_loss(ctx, p.shape(), from, targets.data(), aside.all()),
+          cross_entropy_loss(ctx, p.shape(), from, targets.data(), matrix<T>{}),
+          cross_entropy_loss(ctx, p.shape(), from, targets.data(), wide.all()),
+          cross_entropy_loss(ctx, p.shape(), from, targets.data(), logits.all())};
       if (ctx.measuring()) return;
       for (int i = 0; i < 4; ++i) got[i] = number_of(ctx, all[i]);
     });
@@ -131,7 +139,8 @@ TEST_CASE_TEMPLATE("cross-entropy on a GPU is that of the CPU, in place and asid
   }
 }
 
-TEST_CASE_TEMPLATE("members that have some classes each find what one finds that has all, on a GPU", T, float, double) {
+TEST_CASE_TEMPLATE("members that have some classes each find what one finds that has all, on a GPU", T, float,
+                   double) {
   for (const auto& p : problems)
     for (const std::int32_t members : {2, 3}) {
       if (p.classes < members || p.classes > 10000) continue;
@@ -154,7 +163,8 @@ TEST_CASE_TEMPLATE("members that have some classes each find what one finds that
           double got = NAN;
           gpu_run_planned([&](motet::cuda::context& ctx) {
             ctx.shared = &shared;
-            const auto found = cross_entropy_loss(ctx, shape, logits.all().columns(own.begin, own.size()), targets.data(), slopes.all());
+            const auto found = cross_entropy_loss(ctx, shape, logits.all().columns(own.begin, own.size()),
+                                                  targets.data(), slopes.all());
             if (!ctx.measuring()) got = number_of(ctx, found);
           });
           if (rehearsal) continue;
@@ -162,7 +172,8 @@ TEST_CASE_TEMPLATE("members that have some classes each find what one finds that
           const auto back = slopes.back();
           laws::deviation worst;
           for (index r = 0; r < p.rows; ++r)
-            for (index c = 0; c < own.size(); ++c) worst.add_off(back(r, c), wanted(r, own.begin + c), laws::in_matrix(r, c));
+            for (index c = 0; c < own.size(); ++c)
+              worst.add_off(back(r, c), wanted(r, own.begin + c), laws::in_matrix(r, c));
           CHECK(worst < allowed<T>);
         }
     }
@@ -182,7 +193,9 @@ TEST_CASE("logits of minus infinity have no part in it, and a row of large ones 
   });
   double of_cpu = NAN;
   const std::int32_t ids[] = {0, 3, 6};
-  cpu_run_planned(1, [&](cpu::context& ctx) { of_cpu = cross_entropy_loss(ctx, p.shape(), x.view(), ids, matrix<float>{}); });
+  cpu_run_planned(1, [&](cpu::context& ctx) {
+    of_cpu = cross_entropy_loss(ctx, p.shape(), x.view(), ids, matrix<float>{});
+  });
   CHECK(got == doctest::Approx(3 * 0.125 * std::log(27.0)));  // the others are equal in float
   CHECK(of_cpu == doctest::Approx(got));
   for (const float slope : logits.back().data) CHECK(!std::isnan(slope));

@@ -16,8 +16,8 @@ namespace {
 // Of the backend that the context belongs to.
 struct run {
   template <class C, class S, class M>
-  auto operator()(C& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale, const M*, double share, matrix<S> da, matrix<S> db, M* dlog_scale,
-                  M*) const {
+  auto operator()(C& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale, const M*, double share,
+                  matrix<S> da, matrix<S> db, M* dlog_scale, M*) const {
     return info_nce_loss(ctx, a, b, log_scale, share, da, db, dlog_scale);
   }
 };
@@ -55,13 +55,15 @@ TEST_CASE("info_nce of equal features on a GPU") {
 
 TEST_CASE("a trained model's loss and temperature keep their digits in float on a GPU") {
   laws::pair_problem p(90, 32, 4.6, 1);
-  for (std::size_t i = 0; i < p.a.size(); ++i) p.b[i] = static_cast<double>(static_cast<float>(p.a[i] + 0.05 * p.b[i]));
+  for (std::size_t i = 0; i < p.a.size(); ++i)
+    p.b[i] = static_cast<double>(static_cast<float>(p.a[i] + 0.05 * p.b[i]));
   laws::pair_trial<double> wanted(p);
   wanted.run(1, run{});
   laws::gpu_pair_trial<float> t(p);
   t.run(run{}, wanted);
   CHECK(laws::off_by(t.loss, wanted.loss) < 2e-6 + 1e-4 * wanted.loss);
-  CHECK(laws::off_by(t.dlog_scale, wanted.dlog_scale - wanted.start) < 2e-5 + 1e-4 * std::abs(wanted.dlog_scale));
+  CHECK(laws::off_by(t.dlog_scale, wanted.dlog_scale - wanted.start) <
+        2e-5 + 1e-4 * std::abs(wanted.dlog_scale));
 }
 
 TEST_CASE("info_nce on a GPU notes what the CPU notes") {

@@ -22,10 +22,13 @@ struct plain_products {
   motet::cuda::detail::pair_panel<S> panel;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index i = of.tile_row(self.block()) * motet::cuda::detail::pair_tile, j = of.tile_column(self.block()) * motet::cuda::detail::pair_tile;
-    const auto sums = motet::cuda::detail::pair_product<false, false>(self, of.rows, i, of.columns, j, of.rows.width);
+    const index i = of.tile_row(self.block()) * motet::cuda::detail::pair_tile,
+                j = of.tile_column(self.block()) * motet::cuda::detail::pair_tile;
+    const auto sums =
+        motet::cuda::detail::pair_product<false, false>(self, of.rows, i, of.columns, j, of.rows.width);
     const motet::cuda::detail::pair_place at(self);
-    for (int r = 0; r < motet::cuda::detail::pair_rows_each; ++r) panel.store(i + at.row + r, j + at.column, sums.of[r]);
+    for (int r = 0; r < motet::cuda::detail::pair_rows_each; ++r)
+      panel.store(i + at.row + r, j + at.column, sums.of[r]);
   }
 };
 // Which column each row matches.
@@ -41,7 +44,8 @@ struct tell_matches {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("rows against columns in many pieces, and the products of what they became with both", S, float, double) {
+TEST_CASE_TEMPLATE("rows against columns in many pieces, and the products of what they became with both", S,
+                   float, double) {
   for (const index width : {1, 4, 20, 70})
     for (const index gap : {0, 3, 4}) {
       CAPTURE(width);
@@ -52,7 +56,8 @@ TEST_CASE_TEMPLATE("rows against columns in many pieces, and the products of wha
       std::vector<std::vector<double>> columns;
       // 40 pieces, more than one launch lists, some of them empty.
       for (index p = 0; p < 40; ++p) {
-        const auto piece = grid<S>(p % 5 == 2 ? 0 : 1 + p % 3, width, gap).random(static_cast<std::uint64_t>(10 + p));
+        const auto piece =
+            grid<S>(p % 5 == 2 ? 0 : 1 + p % 3, width, gap).random(static_cast<std::uint64_t>(10 + p));
         there.emplace_back(piece);
         pieces.push_back(there.back().all());
         for (index r = 0; r < piece.rows; ++r) {
@@ -63,7 +68,8 @@ TEST_CASE_TEMPLATE("rows against columns in many pieces, and the products of wha
       const index all = static_cast<index>(columns.size());
       std::vector<index> matches(count);
       std::iota(matches.begin(), matches.end(), 3);
-      const on_gpu<S> on_rows(rows), d_rows(grid<S>(count, width, gap).fill(1)), d_columns(grid<S>(all, width, gap).fill(2));
+      const on_gpu<S> on_rows(rows), d_rows(grid<S>(count, width, gap).fill(1)),
+          d_columns(grid<S>(all, width, gap).fill(2));
       const laws::flat_on_gpu<index> told(count);
       gpu_run_planned([&](motet::cuda::context& ctx) {
         const motet::cuda::scratch_scope scope(ctx);
@@ -72,8 +78,9 @@ TEST_CASE_TEMPLATE("rows against columns in many pieces, and the products of wha
         const auto of = motet::cuda::detail::block_of(ctx, part);
         if (ctx.measuring()) return;
         CHECK(of.columns.count == all);
-        motet::cuda::launch(ctx.stream(), {of.blocks(), motet::cuda::detail::pair_threads, motet::cuda::detail::pair_room<S>},
-                            plain_products<S>{of, panel});
+        motet::cuda::launch(
+            ctx.stream(), {of.blocks(), motet::cuda::detail::pair_threads, motet::cuda::detail::pair_room<S>},
+            plain_products<S>{of, panel});
         motet::cuda::detail::add_slopes(ctx, panel, of, d_rows.all(), d_columns.all());
         motet::cuda::launch(ctx.stream(), {1, 32, 0}, tell_matches<S>{of, told.data()});
       });
@@ -86,17 +93,21 @@ TEST_CASE_TEMPLATE("rows against columns in many pieces, and the products of wha
         std::vector<double> want(static_cast<std::size_t>(width), 1.0);
         for (index j = 0; j < all; ++j) {
           double product = 0;
-          for (index c = 0; c < width; ++c) product += rows(r, c) * columns[static_cast<std::size_t>(j)][static_cast<std::size_t>(c)];
+          for (index c = 0; c < width; ++c)
+            product += rows(r, c) * columns[static_cast<std::size_t>(j)][static_cast<std::size_t>(c)];
           for (index c = 0; c < width; ++c) {
-            want[static_cast<std::size_t>(c)] += product * columns[static_cast<std::size_t>(j)][static_cast<std::size_t>(c)];
+            want[static_cast<std::size_t>(c)] +=
+                product * columns[static_cast<std::size_t>(j)][static_cast<std::size_t>(c)];
             want_columns[static_cast<std::size_t>(j * width + c)] += product * rows(r, c);
           }
         }
-        for (index c = 0; c < width; ++c) worst.add_off(got_rows(r, c), want[static_cast<std::size_t>(c)], laws::in_matrix(r, c));
+        for (index c = 0; c < width; ++c)
+          worst.add_off(got_rows(r, c), want[static_cast<std::size_t>(c)], laws::in_matrix(r, c));
       }
       for (index j = 0; j < all; ++j)
         for (index c = 0; c < width; ++c)
-          worst.add_off(got_columns(j, c), want_columns[static_cast<std::size_t>(j * width + c)], laws::in_matrix(j, c));
+          worst.add_off(got_columns(j, c), want_columns[static_cast<std::size_t>(j * width + c)],
+                        laws::in_matrix(j, c));
       CHECK(worst < (sizeof(S) == 4 ? 2e-4 : 1e-11));
       CHECK(laws::all_intact({got_rows.gaps_intact(), got_columns.gaps_intact()}));
     }

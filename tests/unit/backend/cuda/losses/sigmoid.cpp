@@ -16,8 +16,8 @@ namespace {
 // Of the backend that the context belongs to.
 struct run {
   template <class C, class S, class M>
-  auto operator()(C& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale, const M* bias, double share, matrix<S> da, matrix<S> db,
-                  M* dlog_scale, M* dbias) const {
+  auto operator()(C& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale, const M* bias,
+                  double share, matrix<S> da, matrix<S> db, M* dlog_scale, M* dbias) const {
     return pairwise_sigmoid_loss(ctx, a, b, log_scale, bias, share, da, db, dlog_scale, dbias);
   }
 };
@@ -25,16 +25,20 @@ struct run {
 // Rows of one side count, as when ranks share the loss; the others see its rows pass by.
 struct in_parts {
   template <class S, class M>
-  motet::cuda::real operator()(motet::cuda::context& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale, const M* bias, double share,
-                               matrix<S> da, matrix<S> db, M* dlog_scale, M* dbias) const {
+  motet::cuda::real operator()(motet::cuda::context& ctx, matrix<const S> a, matrix<const S> b,
+                               const M* log_scale, const M* bias, double share, matrix<S> da, matrix<S> db,
+                               M* dlog_scale, M* dbias) const {
     const laws::pair_cut cut(a.rows);
     motet::cuda::real loss;
     cut.each(a, b, [&](const pair_part<S>& part, interval own) {
-      loss += pairwise_sigmoid_part(ctx, part, log_scale, bias, share, da ? da.slice(own.begin, own.size()) : da, dlog_scale, dbias);
+      loss += pairwise_sigmoid_part(ctx, part, log_scale, bias, share,
+                                    da ? da.slice(own.begin, own.size()) : da, dlog_scale, dbias);
     });
     cut.each_piece(b, a, [&](const pair_part<S>& part, interval own) {
       M* const nobody = nullptr;
-      if (db) pairwise_sigmoid_part(ctx, part, log_scale, bias, share, db.slice(own.begin, own.size()), nobody, nobody);
+      if (db)
+        pairwise_sigmoid_part(ctx, part, log_scale, bias, share, db.slice(own.begin, own.size()), nobody,
+                              nobody);
     });
     return loss;
   }

@@ -29,9 +29,11 @@ TEST_CASE_TEMPLATE("zero and the sum of squares of a part of a flat buffer on a 
       const flat_on_gpu<T> on(x);
       double want = 0, got = -1, again = -1, after = -1;
       for (index i = first; i < first + count; ++i)
-        want += static_cast<double>(x[static_cast<std::size_t>(i)]) * static_cast<double>(x[static_cast<std::size_t>(i)]);
+        want += static_cast<double>(x[static_cast<std::size_t>(i)]) *
+                static_cast<double>(x[static_cast<std::size_t>(i)]);
       const auto noted = gpu_run_planned([&](motet::cuda::context& ctx) {
-        const auto one = sum_of_squares(ctx, on.data() + first, count), two = sum_of_squares(ctx, on.data() + first, count);
+        const auto one = sum_of_squares(ctx, on.data() + first, count),
+                   two = sum_of_squares(ctx, on.data() + first, count);
         zero(ctx, on.data() + first, count);
         const auto three = sum_of_squares(ctx, on.data() + first, count);
         if (ctx.measuring()) return;
@@ -59,16 +61,18 @@ TEST_CASE_TEMPLATE("adamw on a GPU is that of the CPU", T, float, double) {
         for (const bool clear : {false, true})
           for (const bool copied : {false, true}) {
             const index all = count + 8, other = crooked ? first + 1 : first;
-            auto w = drawn<T>(all, 1), g = drawn<T>(all, 2), m = drawn<T>(all, 3), v = drawn<T>(all, 4, 0.5, 0.5);
+            auto w = drawn<T>(all, 1), g = drawn<T>(all, 2), m = drawn<T>(all, 3),
+                 v = drawn<T>(all, 4, 0.5, 0.5);
             const flat_on_gpu<T> on_w(w), on_g(g), on_m(m), on_v(v);
             const flat_on_gpu<bf16> on_copy(std::vector<bf16>(static_cast<std::size_t>(all), bf16(-7.0f)));
             const adamw_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 0.5, 0.271, 0.0588};
             const auto noted = gpu_run_planned([&](motet::cuda::context& ctx) {
-              adamw(ctx, on_w.data() + first, on_g.data() + other, on_m.data() + first, on_v.data() + first, count, step, clear,
-                    copied ? on_copy.data() + first : nullptr);
+              adamw(ctx, on_w.data() + first, on_g.data() + other, on_m.data() + first, on_v.data() + first,
+                    count, step, clear, copied ? on_copy.data() + first : nullptr);
             });
             const auto wanted = cpu_run_planned(1, [&](cpu::context& ctx) {
-              adamw(ctx, w.data() + first, g.data() + other, m.data() + first, v.data() + first, count, step, clear);
+              adamw(ctx, w.data() + first, g.data() + other, m.data() + first, v.data() + first, count, step,
+                    clear);
             });
             CHECK(noted.flops() == wanted.flops());
             const double tolerance = sizeof(T) == 4 ? 5e-7 : 1e-14;
@@ -80,14 +84,16 @@ TEST_CASE_TEMPLATE("adamw on a GPU is that of the CPU", T, float, double) {
             const auto copy = on_copy.back();
             std::vector<bf16> want_copy(static_cast<std::size_t>(all), bf16(-7.0f));
             for (index i = first; copied && i < first + count; ++i)
-              want_copy[static_cast<std::size_t>(i)] = bf16(static_cast<float>(got_w[static_cast<std::size_t>(i)]));
+              want_copy[static_cast<std::size_t>(i)] =
+                  bf16(static_cast<float>(got_w[static_cast<std::size_t>(i)]));
             CHECK(laws::off_by(laws::bits_of(copy), laws::bits_of(want_copy)) == 0);
           }
 }
 
 namespace {
 
-// Runs of many sizes, one behind the other with gaps, that begin alike or not; gradients and moments may lie elsewhere.
+// Runs of many sizes, one behind the other with gaps, that begin alike or not; gradients and moments may lie
+// elsewhere.
 template <class T>
 struct many_runs {
   std::vector<index> counts{7, 0, 1, 4099, 2, 64, 9001, 3, 0, 300, 5, 1};
@@ -95,16 +101,22 @@ struct many_runs {
   explicit many_runs(std::uint64_t seed) {
     index all = 100;
     for (const index count : counts) all += count + 7;
-    w = drawn<T>(all, seed), g = drawn<T>(all, seed + 1), m = drawn<T>(all, seed + 2), v = drawn<T>(all, seed + 3, 0.5, 0.5);
+    w = drawn<T>(all, seed), g = drawn<T>(all, seed + 1), m = drawn<T>(all, seed + 2),
+    v = drawn<T>(all, seed + 3, 0.5, 0.5);
   }
   // In these buffers.
   std::vector<adamw_run<T>> at(T* weight, T* gradient, T* first, T* second) const {
     std::vector<adamw_run<T>> runs;
     index from = 0;
     for (std::size_t r = 0; r < counts.size(); ++r) {
-      const index shift = r % 5 == 4 ? 1 : r % 7 == 6 ? 4 : 0, gap = static_cast<index>(r % 4) + (shift > 0 || r == 5 ? 4 : 0);
+      const index shift = r % 5 == 4   ? 1
+                          : r % 7 == 6 ? 4
+                                       : 0,
+                  gap = static_cast<index>(r % 4) + (shift > 0 || r == 5 ? 4 : 0);
       if (r == 5) runs.push_back({nullptr, gradient + from + 1, nullptr, nullptr, counts[r], false, true});
-      else runs.push_back({weight + from, gradient + from + shift, first + from, second + from, counts[r], r % 2 == 0});
+      else
+        runs.push_back(
+            {weight + from, gradient + from + shift, first + from, second + from, counts[r], r % 2 == 0});
       from += counts[r] + gap;
     }
     return runs;
@@ -113,13 +125,15 @@ struct many_runs {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one by one, to the last bit", T, float, double) {
+TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one by one, to the last bit", T,
+                   float, double) {
   const adamw_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 0.5, 0.271, 0.0588};
   const many_runs<T> all(3);
   const flat_on_gpu<T> w(all.w), g(all.g), m(all.m), v(all.v), w1(all.w), g1(all.g), m1(all.m), v1(all.v);
   auto& copies = laws::gpu().part<motet::cuda::weight_copies>();
   motet::cuda::adamw_list<T> list(all.at(w.data(), g.data(), m.data(), v.data()));
-  const auto one_by_one = [&](motet::cuda::context& ctx, const std::vector<adamw_run<T>>& runs, const adamw_step& by) {
+  const auto one_by_one = [&](motet::cuda::context& ctx, const std::vector<adamw_run<T>>& runs,
+                              const adamw_step& by) {
     for (const adamw_run<T>& each : runs) {
       adamw_step own = by;
       own.decay = each.decays ? by.decay : 0;
@@ -134,7 +148,9 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
     CHECK(laws::off_by(v.back(), v1.back()) == 0);
   };
   const auto noted = gpu_run_planned([&](motet::cuda::context& ctx) { adamw(ctx, list, step); });
-  const auto wanted = gpu_run_planned([&](motet::cuda::context& ctx) { one_by_one(ctx, all.at(w1.data(), g1.data(), m1.data(), v1.data()), step); });
+  const auto wanted = gpu_run_planned([&](motet::cuda::context& ctx) {
+    one_by_one(ctx, all.at(w1.data(), g1.data(), m1.data(), v1.data()), step);
+  });
   CHECK(noted.flops() == wanted.flops());
   same();
   CHECK(w.back() != all.w);
@@ -143,7 +159,9 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
   // Against the CPU.
   auto on_host = all;
   cpu_run_planned(1, [&](cpu::context& ctx) {
-    adamw(ctx, cpu::adamw_list<T>(all.at(on_host.w.data(), on_host.g.data(), on_host.m.data(), on_host.v.data())), step);
+    adamw(ctx,
+          cpu::adamw_list<T>(all.at(on_host.w.data(), on_host.g.data(), on_host.m.data(), on_host.v.data())),
+          step);
   });
   const double tolerance = sizeof(T) == 4 ? 5e-7 : 1e-14;
   CHECK(laws::off_by(w.back(), on_host.w, true) < tolerance);
@@ -160,12 +178,14 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
     for (const adamw_run<T>& each : list.all()) counted.push_back({each.gradient, each.count});
     const motet::cuda::flat_list<T> parts(counted);
     for (const adamw_run<T>& each : all.at(nullptr, const_cast<T*>(all.g.data()), nullptr, nullptr))
-      for (index i = 0; i < each.count; ++i) squares += static_cast<double>(each.gradient[i]) * static_cast<double>(each.gradient[i]);
+      for (index i = 0; i < each.count; ++i)
+        squares += static_cast<double>(each.gradient[i]) * static_cast<double>(each.gradient[i]);
     const flat_on_gpu<double> bad{1.5, INFINITY, NAN};
     gpu_run_planned([&](motet::cuda::context& ctx) {
       const auto found = sum_of_squares(ctx, parts), again = sum_of_squares(ctx, parts);
       if (!ctx.measuring()) {
-        const motet::cuda::real finite(*ctx.on, bad.data()), infinite(*ctx.on, bad.data() + 1), nan(*ctx.on, bad.data() + 2);
+        const motet::cuda::real finite(*ctx.on, bad.data()), infinite(*ctx.on, bad.data() + 1),
+            nan(*ctx.on, bad.data() + 2);
         adamw(ctx, list, step, infinite, found, clip);
         adamw(ctx, list, step, finite, nan, clip);
         adamw(ctx, list, step, finite, found, clip);
@@ -191,10 +211,14 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
   if constexpr (std::is_same_v<T, float>) {
     const auto kept_copies = [&](const flat_on_gpu<float>& of) {
       std::vector<bf16> found(static_cast<std::size_t>(of.size()));
-      motet::cuda::check(cudaMemcpy(found.data(), copies.copy_of(of.data()), found.size() * sizeof(bf16), cudaMemcpyDeviceToHost), "cudaMemcpy");
+      motet::cuda::check(cudaMemcpy(found.data(), copies.copy_of(of.data()), found.size() * sizeof(bf16),
+                                    cudaMemcpyDeviceToHost),
+                         "cudaMemcpy");
       return found;
     };
-    const auto right = [&] { return laws::off_by(laws::bits_of(kept_copies(w)), laws::bits_of(laws::rounded(w.back()))); };
+    const auto right = [&] {
+      return laws::off_by(laws::bits_of(kept_copies(w)), laws::bits_of(laws::rounded(w.back())));
+    };
     const auto update = [&] {
       g.put(all.g);
       gpu_run_planned([&](motet::cuda::context& ctx) { adamw(ctx, list, step); });
@@ -217,12 +241,18 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
     refresh();
     const auto now = w.back();
     std::vector<bf16> part(1000);
-    motet::cuda::check(cudaMemcpy(part.data(), copies.copy_of(w.data()), 2000, cudaMemcpyDeviceToHost), "cudaMemcpy");
-    CHECK(laws::off_by(laws::bits_of(part), laws::bits_of(laws::rounded(std::vector<float>(now.begin(), now.begin() + 1000)))) == 0);
+    motet::cuda::check(cudaMemcpy(part.data(), copies.copy_of(w.data()), 2000, cudaMemcpyDeviceToHost),
+                       "cudaMemcpy");
+    CHECK(laws::off_by(laws::bits_of(part), laws::bits_of(laws::rounded(
+                                                std::vector<float>(now.begin(), now.begin() + 1000)))) == 0);
     // A run alone tells that it wrote, unless it wrote the copy.
-    gpu_run_planned([&](motet::cuda::context& ctx) { adamw(ctx, w.data(), g.data(), m.data(), v.data(), 20, step, true, copies.copy_of(w.data())); });
+    gpu_run_planned([&](motet::cuda::context& ctx) {
+      adamw(ctx, w.data(), g.data(), m.data(), v.data(), 20, step, true, copies.copy_of(w.data()));
+    });
     CHECK(copies.stale() == 0);
-    gpu_run_planned([&](motet::cuda::context& ctx) { adamw(ctx, w.data(), g.data(), m.data(), v.data(), 20, step, true); });
+    gpu_run_planned([&](motet::cuda::context& ctx) {
+      adamw(ctx, w.data(), g.data(), m.data(), v.data(), 20, step, true);
+    });
     CHECK(copies.stale() == 20);
     copies.drop(w.data());
     update();
@@ -237,14 +267,17 @@ TEST_CASE("what is clamped has its copy, and stays where sums allow no update") 
   gpu_run_planned([&](motet::cuda::context& ctx) {
     refresh_weights(ctx);
     clamp_to(ctx, on.data(), 4.5f);
-    const motet::cuda::real good = ctx.measuring() ? motet::cuda::real{} : motet::cuda::real(*ctx.on, sums.data());
-    const motet::cuda::real bad = ctx.measuring() ? motet::cuda::real{} : motet::cuda::real(*ctx.on, sums.data() + 1);
+    const motet::cuda::real good =
+        ctx.measuring() ? motet::cuda::real{} : motet::cuda::real(*ctx.on, sums.data());
+    const motet::cuda::real bad =
+        ctx.measuring() ? motet::cuda::real{} : motet::cuda::real(*ctx.on, sums.data() + 1);
     clamp_to(ctx, on.data() + 2, 4.5f, good, bad);
     clamp_to(ctx, on.data() + 3, 4.5f, good, good);
   });
   CHECK(laws::off_by(on.back(), std::vector<float>{4.5f, 4, 6, 4.5f}) == 0);
   std::vector<bf16> found(3);
-  motet::cuda::check(cudaMemcpy(found.data(), copies.copy_of(on.data()), 6, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  motet::cuda::check(cudaMemcpy(found.data(), copies.copy_of(on.data()), 6, cudaMemcpyDeviceToHost),
+                     "cudaMemcpy");
   CHECK(static_cast<float>(found[0]) == 4.5f);
   CHECK(static_cast<float>(found[1]) == 4);
   CHECK(static_cast<float>(found[2]) == 6);

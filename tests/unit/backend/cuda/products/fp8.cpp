@@ -15,14 +15,18 @@ using laws::grid, laws::distance, laws::on_gpu;
 
 namespace {
 
-// Multiples of 1/16 up to 7/16, which is there: they keep all their digits in e4m3 and e5m2, as then the scales are powers of two.
+// Multiples of 1/16 up to 7/16, which is there: they keep all their digits in e4m3 and e5m2, as then the
+// scales are powers of two.
 template <class T>
 grid<T> exact(index rows, index width, std::uint64_t seed) {
   const random_stream draw(seed, "exact");
   grid<T> made(rows, width);
   for (index r = 0; r < rows; ++r)
     for (index c = 0; c < width; ++c)
-      made.at(r, c) = T(static_cast<float>(static_cast<int>(draw.uniform(static_cast<std::uint64_t>(r * width + c)) * 15) - 7) / 16.0f);
+      made.at(r, c) =
+          T(static_cast<float>(
+                static_cast<int>(draw.uniform(static_cast<std::uint64_t>(r * width + c)) * 15) - 7) /
+            16.0f);
   made.at(rows - 1, width / 2) = T(-7.0f / 16);
   return made;
 }
@@ -34,7 +38,8 @@ struct outcome {
 };
 
 template <class X>
-outcome run(const grid<X>& x, const grid<float>& weight, const grid<float>& bias, const grid<bf16>& dy, bool fp8, int steps) {
+outcome run(const grid<X>& x, const grid<float>& weight, const grid<float>& bias, const grid<bf16>& dy,
+            bool fp8, int steps) {
   const on_gpu<X> x_(x);
   const on_gpu<float> weight_(weight), bias_(bias);
   const on_gpu<bf16> dy_(dy);
@@ -45,8 +50,8 @@ outcome run(const grid<X>& x, const grid<float>& weight, const grid<float>& bias
   copies.keep(weight_.data(), out * in);
   laws::gpu().part<motet::cuda::fp8_weights>().keep(weight_.data(), out * in);
   for (int step = 0; step < steps; ++step) {
-    const on_gpu<float> y_(rows, out), added_(grid<float>(rows, out).fill(0.5)), dweight_(grid<float>(out, in).fill(1)),
-        dbias_(grid<float>(1, out).fill(2));
+    const on_gpu<float> y_(rows, out), added_(grid<float>(rows, out).fill(0.5)),
+        dweight_(grid<float>(out, in).fill(1)), dbias_(grid<float>(1, out).fill(2));
     const on_gpu<bf16> active_(rows, out), dx_(rows, in);
     laws::gpu_run_planned([&](motet::cuda::context& ctx) {
       ctx.fp8 = fp8;
@@ -101,7 +106,11 @@ wanted reference(const grid<X>& x, const grid<float>& weight, const grid<float>&
 }  // namespace
 
 TEST_CASE("numbers that fp8 holds are multiplied exactly") {
-  for (const auto& [rows, in, out] : {std::tuple<index, index, index>{16, 16, 16}, {48, 80, 144}, {144, 64, 32}, {1, 32, 16}, {77, 16, 48}}) {
+  for (const auto& [rows, in, out] : {std::tuple<index, index, index>{16, 16, 16},
+                                      {48, 80, 144},
+                                      {144, 64, 32},
+                                      {1, 32, 16},
+                                      {77, 16, 48}}) {
     const auto x = exact<bf16>(rows, in, 1), dy = exact<bf16>(rows, out, 3);
     const auto weight = exact<float>(out, in, 2), bias = exact<float>(1, out, 4);
     const auto want = reference(x, weight, bias, dy);
@@ -117,7 +126,8 @@ TEST_CASE("numbers that fp8 holds are multiplied exactly") {
   }
 }
 
-// Of numbers at random e4m3 keeps four digits (2^-4 at worst), e5m2 three; sums of n of them are off by the root of n.
+// Of numbers at random e4m3 keeps four digits (2^-4 at worst), e5m2 three; sums of n of them are off by the
+// root of n.
 TEST_CASE("fp8 against fp32, whatever the size of the numbers") {
   const index rows = 64, in = 96, out = 48;
   for (const double size : {1.0, 1e-6, 1e5, 1e-36}) {
@@ -130,10 +140,12 @@ TEST_CASE("fp8 against fp32, whatever the size of the numbers") {
     CHECK(distance(plain.y, want.y) < 2e-3);
     double square = 0, off_dx = 0, off_dweight = 0, square_dweight = 0;
     for (index r = 0; r < rows; ++r)
-      for (index k = 0; k < in; ++k) square += want.dx(r, k) * want.dx(r, k), off_dx += std::pow(got.dx(r, k) - want.dx(r, k), 2);
+      for (index k = 0; k < in; ++k)
+        square += want.dx(r, k) * want.dx(r, k), off_dx += std::pow(got.dx(r, k) - want.dx(r, k), 2);
     for (index o = 0; o < out; ++o)
       for (index k = 0; k < in; ++k)
-        square_dweight += std::pow(want.dweight(o, k) - 1, 2), off_dweight += std::pow(got.dweight(o, k) - want.dweight(o, k), 2);
+        square_dweight += std::pow(want.dweight(o, k) - 1, 2),
+            off_dweight += std::pow(got.dweight(o, k) - want.dweight(o, k), 2);
     if (size > 1e-30) CHECK(std::sqrt(off_dx / square) < 0.08);  // bf16 itself ends there
     if (size == 1.0) CHECK(std::sqrt(off_dweight / square_dweight) < 0.08);
   }
@@ -161,7 +173,8 @@ TEST_CASE("a number that is not finite stays so") {
   }
 }
 
-// The same products by PyTorch's casts to these formats, with a scale for each tensor; see tests/goldens/make_goldens.py.
+// The same products by PyTorch's casts to these formats, with a scale for each tensor; see
+// tests/goldens/make_goldens.py.
 TEST_CASE("the numbers of PyTorch's fp8") {
   const laws::golden_file golden("fp8");
   for (const std::string name : {"even", "small", "large", "ragged"}) {
@@ -171,7 +184,8 @@ TEST_CASE("the numbers of PyTorch's fp8") {
       const laws::reals numbers = golden.at(name + "/" + tensor);
       grid<T> made(found.shape[0], found.shape[1]);
       for (index r = 0; r < made.rows; ++r)
-        for (index c = 0; c < made.width; ++c) made.at(r, c) = T(static_cast<float>(numbers[static_cast<std::size_t>(r * made.width + c)]));
+        for (index c = 0; c < made.width; ++c)
+          made.at(r, c) = T(static_cast<float>(numbers[static_cast<std::size_t>(r * made.width + c)]));
       return made;
     };
     const auto x = at("x", bf16()), dy = at("dy", bf16());
@@ -192,9 +206,12 @@ TEST_CASE("a refresh rounds all weights that were met, whatever their shapes") {
   };
   std::vector<layer> layers;
   for (const auto& [in, out] : {std::pair<index, index>{16, 16}, {80, 144}, {144, 64}, {16, 208}})
-    layers.push_back({exact<float>(out, in, static_cast<std::uint64_t>(in)), exact<bf16>(16, in, 1), exact<bf16>(16, out, 3)});
+    layers.push_back({exact<float>(out, in, static_cast<std::uint64_t>(in)), exact<bf16>(16, in, 1),
+                      exact<bf16>(16, out, 3)});
   std::vector<float> flat;
-  for (const layer& each : layers) flat.insert(flat.end(), each.weight.data.begin(), each.weight.data.begin() + each.weight.rows * each.weight.width);
+  for (const layer& each : layers)
+    flat.insert(flat.end(), each.weight.data.begin(),
+                each.weight.data.begin() + each.weight.rows * each.weight.width);
   const laws::flat_on_gpu<float> weights(flat);
   auto& copies = laws::gpu().part<motet::cuda::weight_copies>();
   auto& narrow = laws::gpu().part<motet::cuda::fp8_weights>();
@@ -239,7 +256,8 @@ TEST_CASE("a refresh rounds all weights that were met, whatever their shapes") {
     });
     for (std::size_t l = 0; l < layers.size(); ++l) {
       if (turn == 3 && l % 2 == 0) continue;
-      const auto want = reference(layers[l].x, layers[l].weight, grid<float>(1, layers[l].weight.rows).fill(0), layers[l].dy);
+      const auto want = reference(layers[l].x, layers[l].weight,
+                                  grid<float>(1, layers[l].weight.rows).fill(0), layers[l].dy);
       CHECK(distance(y_[l].back(), want.y) < 1e-6);
       CHECK(distance(dx_[l].back(), want.dx) < 5e-3);
     }
@@ -265,7 +283,8 @@ TEST_CASE("a weight is kept as one matrix, and not cut") {
 }
 
 TEST_CASE("a chip without fp8 is refused") {
-  CHECK_THROWS_WITH_AS(motet::cuda::require_fp8(8, 6), doctest::Contains("fp8 on a chip of sm_86; sm_89 and newer multiply it"), error);
+  CHECK_THROWS_WITH_AS(motet::cuda::require_fp8(8, 6),
+                       doctest::Contains("fp8 on a chip of sm_86; sm_89 and newer multiply it"), error);
   motet::cuda::require_fp8(8, 9);
   motet::cuda::require_fp8(10, 0);
 }

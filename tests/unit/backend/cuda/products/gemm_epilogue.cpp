@@ -23,26 +23,37 @@ void check_pass(index rows, index width, index gap, activation kind) {
   const auto x = grid<X>(rows, width, gap).random(1, 2), pre = grid<X>(rows, width, gap).random(2, 2);
   const auto residual = grid<Y>(rows, width, gap).random(3), before = grid<Y>(rows, width, gap).random(4);
   const auto bias = grid<Sum>(1, width).random(5);
-  const on_gpu<X> x_(x), pre_in_(pre), pre_(rows, width, width + gap), replayed_(rows, width, width + gap), in_place_(pre);
-  const on_gpu<Y> residual_(residual), y_(before), forward_(rows, width, width + gap), backward_(rows, width, width + gap),
-      over_(rows, width, width + gap);
+  const on_gpu<X> x_(x), pre_in_(pre), pre_(rows, width, width + gap), replayed_(rows, width, width + gap),
+      in_place_(pre);
+  const on_gpu<Y> residual_(residual), y_(before), forward_(rows, width, width + gap),
+      backward_(rows, width, width + gap), over_(rows, width, width + gap);
   const on_gpu<Sum> bias_(bias);
   const auto stream = laws::gpu().stream();
   const index stride = width + gap;
   using linear = motet::cuda::gemm_epilogue<Sum, Y, X>;
   using forward = motet::cuda::gemm_epilogue<Sum, Y, X, motet::cuda::epilogue_mode::forward>;
   using backward = motet::cuda::gemm_epilogue<Sum, Y, X, motet::cuda::epilogue_mode::backward>;
-  motet::cuda::detail::finish(stream, rows, width, x_.data(), stride, y_.data(), stride,
-                              linear{.bias = bias_.data(), .residual = residual_.data(), .residual_stride = stride, .accumulate = true});
-  motet::cuda::detail::finish(stream, rows, width, x_.data(), stride, forward_.data(), stride,
-                              forward{.bias = bias_.data(), .kind = kind, .pre = pre_.data(), .pre_stride = stride});
   motet::cuda::detail::finish(
-      stream, rows, width, x_.data(), stride, backward_.data(), stride,
-      backward{.kind = kind, .pre = pre_in_.data(), .pre_stride = stride, .replayed = replayed_.data(), .replayed_stride = stride});
+      stream, rows, width, x_.data(), stride, y_.data(), stride,
+      linear{
+          .bias = bias_.data(), .residual = residual_.data(), .residual_stride = stride, .accumulate = true});
   motet::cuda::detail::finish(
-      stream, rows, width, x_.data(), stride, over_.data(), stride,
-      backward{.kind = kind, .pre = in_place_.data(), .pre_stride = stride, .replayed = in_place_.data(), .replayed_stride = stride});
-  grid<double> want(rows, width), want_pre(rows, width), want_forward(rows, width), want_backward(rows, width), want_replayed(rows, width);
+      stream, rows, width, x_.data(), stride, forward_.data(), stride,
+      forward{.bias = bias_.data(), .kind = kind, .pre = pre_.data(), .pre_stride = stride});
+  motet::cuda::detail::finish(stream, rows, width, x_.data(), stride, backward_.data(), stride,
+                              backward{.kind = kind,
+                                       .pre = pre_in_.data(),
+                                       .pre_stride = stride,
+                                       .replayed = replayed_.data(),
+                                       .replayed_stride = stride});
+  motet::cuda::detail::finish(stream, rows, width, x_.data(), stride, over_.data(), stride,
+                              backward{.kind = kind,
+                                       .pre = in_place_.data(),
+                                       .pre_stride = stride,
+                                       .replayed = in_place_.data(),
+                                       .replayed_stride = stride});
+  grid<double> want(rows, width), want_pre(rows, width), want_forward(rows, width),
+      want_backward(rows, width), want_replayed(rows, width);
   for (index r = 0; r < rows; ++r)
     for (index c = 0; c < width; ++c) {
       const double sum = x(r, c) + bias(0, c);
@@ -55,11 +66,13 @@ void check_pass(index rows, index width, index gap, activation kind) {
   CHECK(distance(y_.back(), want) < tolerance<Y>);
   CHECK(distance(pre_.back(), want_pre) < tolerance<X>);
   CHECK(distance(forward_.back(), want_forward) < tolerance<Y>);
-  CHECK(distance(backward_.back(), want_backward) < std::max(tolerance<Y>, 1e-8));  // the slope is a difference
+  // the slope is a difference
+  CHECK(distance(backward_.back(), want_backward) < std::max(tolerance<Y>, 1e-8));
   CHECK(distance(replayed_.back(), want_replayed) < tolerance<X>);
   CHECK(laws::off_by(replayed_.back().data, in_place_.back().data) == 0);
   CHECK(laws::off_by(backward_.back().data, over_.back().data) == 0);
-  CHECK(laws::all_intact({y_.untouched(), pre_.untouched(), forward_.untouched(), backward_.untouched(), replayed_.untouched()}));
+  CHECK(laws::all_intact({y_.untouched(), pre_.untouched(), forward_.untouched(), backward_.untouched(),
+                          replayed_.untouched()}));
 }
 
 }  // namespace
@@ -76,12 +89,19 @@ TEST_CASE("the pass after a product") {
 }
 
 TEST_CASE("conversion of flat numbers, and of rows with gaps") {
-  for (const auto& [rows, width, gap] : {std::tuple<index, index, index>{3, 1500, 0}, {1, 3, 0}, {7, 9, 2}, {40, 64, 8}, {5, 2048, 0}, {0, 8, 0}}) {
+  for (const auto& [rows, width, gap] : {std::tuple<index, index, index>{3, 1500, 0},
+                                         {1, 3, 0},
+                                         {7, 9, 2},
+                                         {40, 64, 8},
+                                         {5, 2048, 0},
+                                         {0, 8, 0}}) {
     const auto x = grid<float>(rows, width, gap).random(1, 100);
     const on_gpu<float> x_(x), back_(rows, width);
     const on_gpu<bf16> y_(rows, width, width + gap);
-    motet::cuda::detail::convert(laws::gpu().stream(), rows, width, x_.data(), width + gap, y_.data(), width + gap);
-    motet::cuda::detail::convert(laws::gpu().stream(), rows, width, y_.data(), width + gap, back_.data(), width);
+    motet::cuda::detail::convert(laws::gpu().stream(), rows, width, x_.data(), width + gap, y_.data(),
+                                 width + gap);
+    motet::cuda::detail::convert(laws::gpu().stream(), rows, width, y_.data(), width + gap, back_.data(),
+                                 width);
     const auto y = y_.back();
     const auto back = back_.back();
     for (index r = 0; r < rows; ++r)

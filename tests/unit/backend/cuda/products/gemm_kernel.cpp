@@ -26,14 +26,16 @@ void check_product(index m, index n, index k, bool a_transposed, bool b_transpos
   const on_gpu<B> b_(b);
   const on_gpu<Sum> bias_(bias);
   const on_gpu<Out> out_(before);
-  motet::cuda::detail::multiply_own(laws::gpu().stream(), m, n, k, motet::cuda::gemm_operand<A>{a_.data(), a.stride, a_transposed},
-                                    motet::cuda::gemm_operand<B>{b_.data(), b.stride, b_transposed}, out_.data(), before.stride,
-                                    motet::cuda::gemm_epilogue<Sum>{.bias = bias_.data(), .accumulate = true});
+  motet::cuda::detail::multiply_own(
+      laws::gpu().stream(), m, n, k, motet::cuda::gemm_operand<A>{a_.data(), a.stride, a_transposed},
+      motet::cuda::gemm_operand<B>{b_.data(), b.stride, b_transposed}, out_.data(), before.stride,
+      motet::cuda::gemm_epilogue<Sum>{.bias = bias_.data(), .accumulate = true});
   grid<double> want(m, n);
   for (index i = 0; i < m; ++i)
     for (index j = 0; j < n; ++j) {
       want.at(i, j) = bias(0, j) + before(i, j);
-      for (index l = 0; l < k; ++l) want.at(i, j) += (a_transposed ? a(l, i) : a(i, l)) * (b_transposed ? b(j, l) : b(l, j));
+      for (index l = 0; l < k; ++l)
+        want.at(i, j) += (a_transposed ? a(l, i) : a(i, l)) * (b_transposed ? b(j, l) : b(l, j));
     }
   CHECK(distance(out_.back(), want) < tolerance<Out>);
   CHECK(out_.untouched());

@@ -22,16 +22,19 @@ void check_product(index m, index n, index k, index gap) {
   const auto bias = grid<float>(1, n).random(3), before = grid<float>(m, n, gap).random(4);
   const on_gpu<bf16> a_(a), b_(b);
   const on_gpu<float> bias_(bias), out_(before);
-  const motet::cuda::gemm_operand<bf16> left{a_.data(), a.stride, ATransposed}, right{b_.data(), b.stride, BTransposed};
+  const motet::cuda::gemm_operand<bf16> left{a_.data(), a.stride, ATransposed},
+      right{b_.data(), b.stride, BTransposed};
   const motet::cuda::gemm_epilogue<float> epilogue{.bias = bias_.data(), .accumulate = true};
   REQUIRE(motet::cuda::detail::fits_matrix_tiles(left, right, m, n, k, out_.data(), before.stride, epilogue));
-  motet::cuda::detail::multiply_matrix_tiled<ATransposed, BTransposed>(laws::gpu().stream(), motet::cuda::detail::whole_product{m, k}, n, left, right,
-                                                                       0, out_.data(), before.stride, 0, epilogue);
+  motet::cuda::detail::multiply_matrix_tiled<ATransposed, BTransposed>(
+      laws::gpu().stream(), motet::cuda::detail::whole_product{m, k}, n, left, right, 0, out_.data(),
+      before.stride, 0, epilogue);
   grid<double> want(m, n);
   for (index i = 0; i < m; ++i)
     for (index j = 0; j < n; ++j) {
       want.at(i, j) = bias(0, j) + before(i, j);
-      for (index l = 0; l < k; ++l) want.at(i, j) += (ATransposed ? a(l, i) : a(i, l)) * (BTransposed ? b(j, l) : b(l, j));
+      for (index l = 0; l < k; ++l)
+        want.at(i, j) += (ATransposed ? a(l, i) : a(i, l)) * (BTransposed ? b(j, l) : b(l, j));
     }
   CHECK(distance(out_.back(), want) < 2e-5);  // products of bf16 are exact in fp32
   CHECK(out_.untouched());
@@ -51,7 +54,8 @@ TEST_CASE("what does not lie in packs is refused") {
   const on_gpu<bf16> a(16, 16), b(16, 16);
   const on_gpu<float> out(16, 16);
   const motet::cuda::gemm_epilogue<float> none{};
-  const auto fits = [&](motet::cuda::gemm_operand<bf16> left, motet::cuda::gemm_operand<bf16> right, index m, index n, index k, const float* to) {
+  const auto fits = [&](motet::cuda::gemm_operand<bf16> left, motet::cuda::gemm_operand<bf16> right, index m,
+                        index n, index k, const float* to) {
     return motet::cuda::detail::fits_matrix_tiles(left, right, m, n, k, to, 16, none);
   };
   CHECK(fits({a.data(), 16, false}, {b.data(), 16, true}, 3, 8, 16, out.data()));

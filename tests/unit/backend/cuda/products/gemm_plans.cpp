@@ -25,7 +25,9 @@ struct work {
   long kernels = 0, calls = 0;
   bool operator==(const work&) const = default;
 };
-[[maybe_unused]] std::ostream& operator<<(std::ostream& to, const work& of) { return to << of.kernels << " kernels, " << of.calls << " calls"; }
+[[maybe_unused]] std::ostream& operator<<(std::ostream& to, const work& of) {
+  return to << of.kernels << " kernels, " << of.calls << " calls";
+}
 template <class Body>
 work done_by([[maybe_unused]] Body&& body) {
 #if defined(__CUDACC__)
@@ -94,22 +96,44 @@ TEST_CASE("what the library can do itself is one call") {
   motet::cuda::context ctx = room.context();
   refresh_weights(ctx);
   using tanh_or = activation;
-  CHECK(done_by([&] { linear_forward(ctx, l.seq, l.x.all(), l.w(), l.bias.data(), l.y.all()); }) == work{0, 1});
-  CHECK(done_by([&] { linear_forward(ctx, l.seq, l.x.all(), l.w(), l.bias.data(), l.stream.all(), l.stream.all()); }) == work{0, 1});
-  CHECK(done_by([&] { linear_forward(ctx, l.seq, l.x.all(), l.w(), l.bias.data(), tanh_or::gelu_tanh, l.pre.all(), l.y.all()); }) == work{0, 1});
-  CHECK(done_by([&] { linear_forward(ctx, l.seq, l.x.all(), l.w(), l.bias.data(), tanh_or::relu, matrix<bf16>{}, l.y.all()); }) == work{0, 1});
-  CHECK(done_by([&] { linear_forward(ctx, l.seq, l.x.all(), l.w(), l.bias.data(), tanh_or::gelu, l.pre.all(), l.y.all()); }) == work{1, 1});
-  CHECK(done_by([&] { linear_backward_input(ctx, l.seq, l.dy.all(), l.w(), l.dx.all()); }) == work{0, 1});
-  CHECK(done_by([&] { linear_backward_input(ctx, l.seq, l.dy.all(), l.w(), tanh_or::gelu_tanh, l.x.all(), matrix<bf16>{}, l.dx.all()); }) ==
+  CHECK(done_by([&] { linear_forward(ctx, l.seq, l.x.all(), l.w(), l.bias.data(), l.y.all()); }) ==
         work{0, 1});
-  CHECK(done_by([&] { linear_backward_input(ctx, l.seq, l.dy.all(), l.w(), tanh_or::gelu_tanh, l.x.all(), l.replayed.all(), l.dx.all()); }) ==
-        work{1, 1});
-  CHECK(done_by([&] { linear_backward_input(ctx, l.seq, l.dy.all(), l.w(), tanh_or::quick_gelu, l.x.all(), l.replayed.all(), l.dx.all()); }) ==
-        work{1, 1});
-  CHECK(done_by([&] { linear_backward_weight(ctx, l.x.all(), l.dy.all(), l.dweight.all(), nullptr); }) == work{0, 1});
-  CHECK(done_by([&] { linear_backward_weight(ctx, l.x.all(), l.dy.all(), l.dweight.all(), l.dbias.data()); }) == work{1, 1});
+  CHECK(done_by([&] {
+          linear_forward(ctx, l.seq, l.x.all(), l.w(), l.bias.data(), l.stream.all(), l.stream.all());
+        }) == work{0, 1});
+  CHECK(done_by([&] {
+          linear_forward(ctx, l.seq, l.x.all(), l.w(), l.bias.data(), tanh_or::gelu_tanh, l.pre.all(),
+                         l.y.all());
+        }) == work{0, 1});
+  CHECK(done_by([&] {
+          linear_forward(ctx, l.seq, l.x.all(), l.w(), l.bias.data(), tanh_or::relu, matrix<bf16>{},
+                         l.y.all());
+        }) == work{0, 1});
+  CHECK(done_by([&] {
+          linear_forward(ctx, l.seq, l.x.all(), l.w(), l.bias.data(), tanh_or::gelu, l.pre.all(), l.y.all());
+        }) == work{1, 1});
+  CHECK(done_by([&] { linear_backward_input(ctx, l.seq, l.dy.all(), l.w(), l.dx.all()); }) == work{0, 1});
+  CHECK(done_by([&] {
+          linear_backward_input(ctx, l.seq, l.dy.all(), l.w(), tanh_or::gelu_tanh, l.x.all(), matrix<bf16>{},
+                                l.dx.all());
+        }) == work{0, 1});
+  CHECK(done_by([&] {
+          linear_backward_input(ctx, l.seq, l.dy.all(), l.w(), tanh_or::gelu_tanh, l.x.all(),
+                                l.replayed.all(), l.dx.all());
+        }) == work{1, 1});
+  CHECK(done_by([&] {
+          linear_backward_input(ctx, l.seq, l.dy.all(), l.w(), tanh_or::quick_gelu, l.x.all(),
+                                l.replayed.all(), l.dx.all());
+        }) == work{1, 1});
+  CHECK(done_by([&] { linear_backward_weight(ctx, l.x.all(), l.dy.all(), l.dweight.all(), nullptr); }) ==
+        work{0, 1});
+  CHECK(done_by([&] {
+          linear_backward_weight(ctx, l.x.all(), l.dy.all(), l.dweight.all(), l.dbias.data());
+        }) == work{1, 1});
   // Gradients of the stream are fp32: one pass rounds them.
-  CHECK(done_by([&] { linear_backward_weight(ctx, l.x.all(), l.stream.all(), l.dweight.all(), l.dbias.data()); }) == work{2, 1});
+  CHECK(done_by([&] {
+          linear_backward_weight(ctx, l.x.all(), l.stream.all(), l.dweight.all(), l.dbias.data());
+        }) == work{2, 1});
 }
 
 #endif
@@ -174,17 +198,21 @@ TEST_CASE("products are recorded and replayed") {
   engine.finish();
   alone = alone_.back();
   for (index o = 0; o < layer::out; ++o)
-    for (index k = 0; k < layer::in; ++k) CHECK(laws::off_by(twice(o, k), dweight(o, k) + 2 * alone(o, k)) < 1e-4);
+    for (index k = 0; k < layer::in; ++k)
+      CHECK(laws::off_by(twice(o, k), dweight(o, k) + 2 * alone(o, k)) < 1e-4);
   cudaGraphExecDestroy(ready);
   cudaGraphDestroy(graph);
 }
 
 TEST_CASE("offers are timed on the side: nothing is added twice") {
   auto& how = laws::gpu().part<motet::cuda::product_settings>();
-  const auto x = grid<float>(40, 12).random(1), dy = grid<float>(40, 20).random(2), before = grid<float>(20, 12).random(3);
+  const auto x = grid<float>(40, 12).random(1), dy = grid<float>(40, 20).random(2),
+             before = grid<float>(20, 12).random(3);
   const on_gpu<float> x_(x), dy_(dy), plain_(before), timed_(before);
   const auto run = [&](const on_gpu<float>& to) {
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) { linear_backward_weight(ctx, x_.all(), dy_.all(), to.all(), nullptr); });
+    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+      linear_backward_weight(ctx, x_.all(), dy_.all(), to.all(), nullptr);
+    });
   };
   how.cache.clear();
   how.autotune = true;
@@ -197,13 +225,15 @@ TEST_CASE("offers are timed on the side: nothing is added twice") {
 }
 
 #if !defined(__CUDACC__)
-TEST_CASE("the fastest offer is found once, and other programs take it from the file, if the library knows it") {
+TEST_CASE(
+    "the fastest offer is found once, and other programs take it from the file, if the library knows it") {
   const scratch folder;
   const auto x = grid<bf16>(40, 16).random(1);
   const on_gpu<bf16> x_(x), y_(40, 24);
   const on_gpu<float> weight_(grid<float>(24, 16).random(2));
   grid<bf16> first;
-  // A program of its own, as far as products know; what it had timed, and whether it waited for its choice, as only the second offer does not.
+  // A program of its own, as far as products know; what it had timed, and whether it waited for its choice,
+  // as only the second offer does not.
   const auto program = [&](bool recording = false) {
     motet::cuda::engine own;
     auto& how = own.part<motet::cuda::product_settings>();
@@ -214,10 +244,12 @@ TEST_CASE("the fastest offer is found once, and other programs take it from the 
     motet::cuda::context ctx = room.context();
     ctx.on = &own;
     const auto product = [&] {
-      linear_forward(ctx, sequences{40, 1, nullptr}, x_.all(), matrix<const float>(weight_.all()), static_cast<const float*>(nullptr), y_.all());
+      linear_forward(ctx, sequences{40, 1, nullptr}, x_.all(), matrix<const float>(weight_.all()),
+                     static_cast<const float*>(nullptr), y_.all());
     };
     cudaGraph_t graph = nullptr;
-    if (recording) motet::cuda::check(cudaStreamBeginCapture(own.stream(), cudaStreamCaptureModeRelaxed), "begin");
+    if (recording)
+      motet::cuda::check(cudaStreamBeginCapture(own.stream(), cudaStreamCaptureModeRelaxed), "begin");
     product();
     if (recording) motet::cuda::check(cudaStreamEndCapture(own.stream(), &graph), "end");
     if (recording) cudaGraphDestroy(graph);
@@ -272,7 +304,8 @@ TEST_CASE("tf32 is what one asks for") {
   const on_gpu<float> x_(x), weight_(weight), y_(20, 28), rounded_(20, 28);
   const auto run = [&](const on_gpu<float>& to) {
     laws::gpu_run_planned([&](motet::cuda::context& ctx) {
-      linear_forward(ctx, sequences{20, 1, nullptr}, x_.all(), matrix<const float>(weight_.all()), static_cast<const float*>(nullptr), to.all());
+      linear_forward(ctx, sequences{20, 1, nullptr}, x_.all(), matrix<const float>(weight_.all()),
+                     static_cast<const float*>(nullptr), to.all());
     });
   };
   run(y_);

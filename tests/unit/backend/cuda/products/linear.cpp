@@ -17,7 +17,8 @@ using laws::grid, laws::distance, laws::tolerance, laws::on_gpu, laws::flat_on_g
 
 namespace {
 
-// Who multiplies: our own kernels, the library with weights that are converted for each product, or with copies of them that are kept.
+// Who multiplies: our own kernels, the library with weights that are converted for each product, or with
+// copies of them that are kept.
 enum class by { own, library, copies };
 
 template <class T>
@@ -59,16 +60,18 @@ void check_layer(const sequences& seq, const layer& l, by who) {
   const index rows = seq.rows();
   const auto x = grid<value>(rows, in, gap).random(1), pre_in = grid<value>(rows, in, gap).random(10, 3);
   const auto weight = grid<master>(out, in, gap).random(2), bias = grid<master>(1, out).random(3);
-  const auto residual = grid<stream>(rows, out, gap).random(4), dx_residual = grid<stream>(rows, in, gap).random(5);
+  const auto residual = grid<stream>(rows, out, gap).random(4),
+             dx_residual = grid<stream>(rows, in, gap).random(5);
   const auto dy = grid<value>(rows, out, gap).random(6);
   const auto dy_stream = grid<stream>(rows, out, gap).random(7);
   const auto dweight0 = grid<master>(out, in, gap).random(8), dbias0 = grid<master>(1, out).random(9);
 
   // In double, by the CPU.
-  const auto x64 = precise(x), pre64 = precise(pre_in), weight64 = precise(weight), bias64 = precise(bias), residual64 = precise(residual);
+  const auto x64 = precise(x), pre64 = precise(pre_in), weight64 = precise(weight), bias64 = precise(bias),
+             residual64 = precise(residual);
   const auto dx_residual64 = precise(dx_residual), dy64 = precise(dy), dy_stream64 = precise(dy_stream);
-  grid<double> plain(rows, out), added(rows, out), pre(rows, out), active(rows, out), dx(rows, in), dx_stream(rows, in), dx_active(rows, in),
-      replayed(rows, in);
+  grid<double> plain(rows, out), added(rows, out), pre(rows, out), active(rows, out), dx(rows, in),
+      dx_stream(rows, in), dx_active(rows, in), replayed(rows, in);
   auto dweight = precise(dweight0), dbias = precise(dbias0), bias_alone = precise(dbias0);
   const double* const b64 = with_bias ? bias64.data.data() : nullptr;
   laws::cpu_run_planned(1, [&](cpu::context& ctx) {
@@ -76,21 +79,27 @@ void check_layer(const sequences& seq, const layer& l, by who) {
     linear_forward(ctx, seq, x64.view(), weight64.view(), b64, residual64.view(), added.view());
     linear_forward(ctx, seq, x64.view(), weight64.view(), b64, kind, pre.view(), active.view());
     linear_backward_input(ctx, seq, dy64.view(), weight64.view(), dx.view());
-    linear_backward_input(ctx, seq, dy_stream64.view(), weight64.view(), dx_residual64.view(), dx_stream.view());
-    linear_backward_input(ctx, seq, dy64.view(), weight64.view(), kind, pre64.view(), replayed.view(), dx_active.view());
-    linear_backward_weight(ctx, x64.view(), dy64.view(), dweight.view(), with_bias ? dbias.data.data() : nullptr);
-    linear_backward_weight(ctx, x64.view(), dy_stream64.view(), dweight.view(), with_bias ? dbias.data.data() : nullptr);
+    linear_backward_input(ctx, seq, dy_stream64.view(), weight64.view(), dx_residual64.view(),
+                          dx_stream.view());
+    linear_backward_input(ctx, seq, dy64.view(), weight64.view(), kind, pre64.view(), replayed.view(),
+                          dx_active.view());
+    linear_backward_weight(ctx, x64.view(), dy64.view(), dweight.view(),
+                           with_bias ? dbias.data.data() : nullptr);
+    linear_backward_weight(ctx, x64.view(), dy_stream64.view(), dweight.view(),
+                           with_bias ? dbias.data.data() : nullptr);
     linear_backward_bias(ctx, dy64.view(), with_bias ? bias_alone.data.data() : nullptr);
   });
 
   const on_gpu<value> x_(x), pre_in_(pre_in), dy_(dy);
   const on_gpu<master> weight_(weight), bias_(bias), dweight_(dweight0), dbias_(dbias0), bias_alone_(dbias0);
-  const on_gpu<stream> residual_(residual), dx_residual_(dx_residual), dy_stream_(dy_stream), in_place_(residual), dx_in_place_(dx_residual);
+  const on_gpu<stream> residual_(residual), dx_residual_(dx_residual), dy_stream_(dy_stream),
+      in_place_(residual), dx_in_place_(dx_residual);
   const on_gpu<value> over_pre_(pre_in);
-  const on_gpu<value> plain_(rows, out, out + gap), pre_(rows, out, out + gap), active_(rows, out, out + gap), bare_(rows, out, out + gap);
+  const on_gpu<value> plain_(rows, out, out + gap), pre_(rows, out, out + gap), active_(rows, out, out + gap),
+      bare_(rows, out, out + gap);
   const on_gpu<stream> added_(rows, out, out + gap), dx_stream_(rows, in, in + gap);
-  const on_gpu<value> dx_(rows, in, in + gap), dx_active_(rows, in, in + gap), dx_bare_(rows, in, in + gap), dx_over_(rows, in, in + gap),
-      replayed_(rows, in, in + gap);
+  const on_gpu<value> dx_(rows, in, in + gap), dx_active_(rows, in, in + gap), dx_bare_(rows, in, in + gap),
+      dx_over_(rows, in, in + gap), replayed_(rows, in, in + gap);
   const master* const b = with_bias ? bias_.all().data : nullptr;
   master* const db = with_bias ? dbias_.all().data : nullptr;
   master* const db_alone = with_bias ? bias_alone_.all().data : nullptr;
@@ -138,8 +147,10 @@ void check_layer(const sequences& seq, const layer& l, by who) {
   CHECK(distance(dweight_.back(), dweight) < most);
   CHECK(distance(dbias_.back(), dbias) < most);
   CHECK(distance(bias_alone_.back(), bias_alone) < 1e-5);
-  CHECK(laws::all_intact({plain_.untouched(), added_.untouched(), in_place_.untouched(), pre_.untouched(), active_.untouched(), bare_.untouched()}));
-  CHECK(laws::all_intact({dx_.untouched(), dx_stream_.untouched(), dx_active_.untouched(), replayed_.untouched(), dweight_.untouched()}));
+  CHECK(laws::all_intact({plain_.untouched(), added_.untouched(), in_place_.untouched(), pre_.untouched(),
+                          active_.untouched(), bare_.untouched()}));
+  CHECK(laws::all_intact({dx_.untouched(), dx_stream_.untouched(), dx_active_.untouched(),
+                          replayed_.untouched(), dweight_.untouched()}));
 }
 
 }  // namespace
@@ -147,9 +158,10 @@ void check_layer(const sequences& seq, const layer& l, by who) {
 TEST_CASE_TEMPLATE("linear layers on a GPU against the CPU", N, fp32, mixed_bf16, fp64) {
   const index ragged[] = {0, 3, 3, 4, 11, 11};
   const sequences batches[] = {{0, 5, nullptr}, {1, 1, nullptr}, {5, 1, ragged}, {2, 9, nullptr}};
-  const layer layers[] = {{1, 1, 0, true, activation::relu},         {7, 19, 1, true, activation::silu},  {24, 16, 0, true, activation::gelu_tanh},
-                          {16, 40, 8, false, activation::gelu_tanh}, {8, 72, 0, true, activation::gelu},  {40, 8, 4, true, activation::quick_gelu},
-                          {16, 24, 0, false, activation::none},      {32, 16, 16, true, activation::relu}};
+  const layer layers[] = {{1, 1, 0, true, activation::relu},        {7, 19, 1, true, activation::silu},
+                          {24, 16, 0, true, activation::gelu_tanh}, {16, 40, 8, false, activation::gelu_tanh},
+                          {8, 72, 0, true, activation::gelu},       {40, 8, 4, true, activation::quick_gelu},
+                          {16, 24, 0, false, activation::none},     {32, 16, 16, true, activation::relu}};
   int turn = 0;
   for (const by who : {by::own, by::library, by::copies})
     for (const auto& l : layers) check_layer<N>(batches[turn++ % 4], l, who);
@@ -163,7 +175,8 @@ TEST_CASE("layers larger than a tile") {
 }
 
 // A rank that holds no head or hidden unit of a layer still takes part with the others.
-TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those of no outputs are nothing", N, fp32, mixed_bf16, fp64) {
+TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those of no outputs are nothing", N,
+                   fp32, mixed_bf16, fp64) {
   using value = typename N::value;
   using stream = typename N::stream;
   using master = typename N::master;
@@ -172,7 +185,8 @@ TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those o
   const auto bias = grid<master>(1, width).random(1);
   const auto residual = grid<stream>(rows, width, 1).random(2);
   const on_gpu<master> bias_(bias), dbias_(bias);
-  const on_gpu<stream> residual_(residual), bare_(rows, width, width + 2), added_(rows, width), back_(rows, width, width + 1);
+  const on_gpu<stream> residual_(residual), bare_(rows, width, width + 2), added_(rows, width),
+      back_(rows, width, width + 1);
   const matrix<const value> none{nullptr, rows, 0, 0};
   const matrix<value> nothing{nullptr, rows, 0, 0};
   const matrix<const master> narrow{nullptr, width, 0, 0}, flat{nullptr, 0, width, width};
@@ -246,19 +260,28 @@ TEST_CASE("an activation that the library's epilogues lack is a pass of its own,
     body(ctx);
     std::string names;
     double bytes = 0;
-    for (const operation_cost& each : found.operations()) names += std::string(each.name) + ' ', bytes = each.bytes;
+    for (const operation_cost& each : found.operations())
+      names += std::string(each.name) + ' ', bytes = each.bytes;
     return std::pair{names, bytes};
   };
-  for (const auto& [kind, passes] : {std::pair{activation::gelu, true}, {activation::quick_gelu, true}, {activation::gelu_tanh, false}}) {
-    const auto forward = noted([&](auto& ctx) { linear_forward(ctx, seq, x.view(), weight.view(), bias.data.data(), kind, pre.view(), y.view()); });
+  for (const auto& [kind, passes] :
+       {std::pair{activation::gelu, true}, {activation::quick_gelu, true}, {activation::gelu_tanh, false}}) {
+    const auto forward = noted([&](auto& ctx) {
+      linear_forward(ctx, seq, x.view(), weight.view(), bias.data.data(), kind, pre.view(), y.view());
+    });
     CHECK(forward.first == (passes ? "linear_forward activation_forward " : "linear_forward "));
     if (passes) CHECK(forward.second == (2 + 2) * 32 * 64);
-    const auto backward = noted([&](auto& ctx) { linear_backward_input(ctx, seq, y.view(), weight.view(), kind, pre.view(), pre.view(), x.view()); });
-    CHECK(backward.first == (passes ? "linear_backward_input activation_backward " : "linear_backward_input activation_forward "));
+    const auto backward = noted([&](auto& ctx) {
+      linear_backward_input(ctx, seq, y.view(), weight.view(), kind, pre.view(), pre.view(), x.view());
+    });
+    CHECK(backward.first == (passes ? "linear_backward_input activation_backward "
+                                    : "linear_backward_input activation_forward "));
     CHECK(backward.second == (passes ? 4 : 2) * 2 * 32 * 64);
   }
-  const auto added = noted(
-      [&](auto& ctx) { linear_forward(ctx, seq, x.view(), weight.view(), bias.data.data(), matrix<const float>(stream.view()), stream.view()); });
+  const auto added = noted([&](auto& ctx) {
+    linear_forward(ctx, seq, x.view(), weight.view(), bias.data.data(), matrix<const float>(stream.view()),
+                   stream.view());
+  });
   CHECK(added.first == "linear_forward ");
   CHECK(added.second == 2 * (32 * 64 + 64 * 64) + (4 + 4) * 32 * 64);
 }
@@ -287,10 +310,12 @@ TEST_CASE("rows that are padded with zeros give what they give without") {
     for (const bool padded : {false, true}) {
       const on_gpu<bf16> y(rows, out);
       const on_gpu<float> dweight(before), dbias(bias);
-      const matrix<const bf16> own = padded ? matrix<const bf16>(wide.all()) : matrix<const bf16>(plain.all());
+      const matrix<const bf16> own =
+          padded ? matrix<const bf16>(wide.all()) : matrix<const bf16>(plain.all());
       laws::gpu_run_planned([&](motet::cuda::context& ctx) {
         choose(ctx, who);
-        if (ctx.on != nullptr && who == by::copies) ctx.on->part<motet::cuda::weight_copies>().keep(held.data(), out * in + 64);
+        if (ctx.on != nullptr && who == by::copies)
+          ctx.on->part<motet::cuda::weight_copies>().keep(held.data(), out * in + 64);
         if (ctx.on != nullptr) refresh_weights(ctx);
         linear_forward(ctx, seq, own, weight, bias_.data(), y.all());
         linear_backward_weight(ctx, own, matrix<const bf16>(dy.all()), dweight.all(), dbias.data());

@@ -95,9 +95,10 @@ TEST_CASE("a broken file is ignored as a whole, said once with its line, and wri
     product_cache found(folder.path(), "GPU");
     CHECK(found.find("a") == nullptr);
     CHECK(product_cache(folder.path(), "GPU").find("b") == nullptr);
-    CHECK(news() ==
-          std::vector<std::string>{"motet: a file of timed products is ignored: " + made.file().string() + ", " + why +
-                                   ". Nothing: products are timed again, and the file is written anew; MOTET_QUIET=1 says nothing [MT-B36]"});
+    CHECK(news() == std::vector<std::string>{
+                        "motet: a file of timed products is ignored: " + made.file().string() + ", " + why +
+                        ". Nothing: products are timed again, and the file is written anew; MOTET_QUIET=1 "
+                        "says nothing [MT-B36]"});
     found.keep("c", other);
     const product_cache next(folder.path(), "GPU");
     CHECK(*next.find("c") == other);

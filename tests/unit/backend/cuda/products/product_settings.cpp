@@ -17,7 +17,8 @@ TEST_CASE("an engine has one set of settings, and says when work is recorded") {
   CHECK(engine.part<motet::cuda::product_settings>().tf32);
   settings.tf32 = false;
   CHECK(!motet::cuda::capturing(engine));
-  motet::cuda::check(cudaStreamBeginCapture(engine.stream(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  motet::cuda::check(cudaStreamBeginCapture(engine.stream(), cudaStreamCaptureModeThreadLocal),
+                     "cudaStreamBeginCapture");
   CHECK(motet::cuda::capturing(engine));
   cudaGraph_t graph = nullptr;
   motet::cuda::check(cudaStreamEndCapture(engine.stream(), &graph), "cudaStreamEndCapture");

@@ -15,7 +15,9 @@ TEST_CASE("the text of a shape is readable, and another one for each other shape
   of.epilogue = fused::gelu_bias;
   of.m = 512, of.n = 4096, of.k = 1024, of.a_stride = of.b_stride = 1024, of.d_stride = 4096;
   of.a_at = of.b_at = of.d_at = 8;
-  CHECK(text_of(of) == "bf16 bf16^T bf16 gelu_bias, size 512 4096 1024, strides 1024 1024 0 4096 0, aligned 8 8 0 8, processors 0");
+  CHECK(text_of(of) ==
+        "bf16 bf16^T bf16 gelu_bias, size 512 4096 1024, strides 1024 1024 0 4096 0, aligned 8 8 0 8, "
+        "processors 0");
   std::set<std::string> texts{text_of(of)};
   std::size_t count = 1;
   const auto other = [&](auto change) {
@@ -26,15 +28,21 @@ TEST_CASE("the text of a shape is readable, and another one for each other shape
     CHECK(text_of(made).find(':') == std::string::npos);
   };
   for (dtype product_shape::*each : {&product_shape::a, &product_shape::b, &product_shape::d})
-    for (const dtype kind : {dtype::f32, dtype::f8_e4m3, dtype::f8_e5m2}) other([&](product_shape& s) { s.*each = kind; });
-  for (bool product_shape::*each : {&product_shape::a_transposed, &product_shape::b_transposed, &product_shape::added, &product_shape::tf32})
+    for (const dtype kind : {dtype::f32, dtype::f8_e4m3, dtype::f8_e5m2})
+      other([&](product_shape& s) { s.*each = kind; });
+  for (bool product_shape::*each : {&product_shape::a_transposed, &product_shape::b_transposed,
+                                    &product_shape::added, &product_shape::tf32})
     other([&](product_shape& s) { s.*each = !(s.*each); });
-  for (motet::index product_shape::*each : {&product_shape::m, &product_shape::n, &product_shape::k, &product_shape::a_stride,
-                                            &product_shape::b_stride, &product_shape::c_stride, &product_shape::d_stride, &product_shape::aux_stride})
+  for (motet::index product_shape::*each :
+       {&product_shape::m, &product_shape::n, &product_shape::k, &product_shape::a_stride,
+        &product_shape::b_stride, &product_shape::c_stride, &product_shape::d_stride,
+        &product_shape::aux_stride})
     other([&](product_shape& s) { s.*each += 1; });
-  for (std::uint8_t product_shape::*each : {&product_shape::a_at, &product_shape::b_at, &product_shape::c_at, &product_shape::d_at})
+  for (std::uint8_t product_shape::*each :
+       {&product_shape::a_at, &product_shape::b_at, &product_shape::c_at, &product_shape::d_at})
     other([&](product_shape& s) { s.*each += 1; });
   other([](product_shape& s) { s.processors = 66; });
   for (int kind = 0; kind <= static_cast<int>(fused::sums_of_a); ++kind)
-    if (kind != static_cast<int>(fused::gelu_bias)) other([&](product_shape& s) { s.epilogue = static_cast<fused>(kind); });
+    if (kind != static_cast<int>(fused::gelu_bias))
+      other([&](product_shape& s) { s.epilogue = static_cast<fused>(kind); });
 }

@@ -21,7 +21,9 @@ TEST_CASE("copies of weights are found by address, follow at a refresh, and go w
   const auto refresh = [] { laws::gpu_run_planned([](motet::cuda::context& ctx) { refresh_weights(ctx); }); };
   const auto check = [&](const flat_on_gpu<float>& of, const std::vector<float>& want) {
     std::vector<bf16> got(want.size());
-    motet::cuda::check(cudaMemcpy(got.data(), copies.copy_of(of.data()), got.size() * sizeof(bf16), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    motet::cuda::check(
+        cudaMemcpy(got.data(), copies.copy_of(of.data()), got.size() * sizeof(bf16), cudaMemcpyDeviceToHost),
+        "cudaMemcpy");
     CHECK(laws::off_by(laws::bits_of(got), laws::bits_of(laws::rounded(want))) == 0);
   };
   refresh();
@@ -40,7 +42,8 @@ TEST_CASE("copies of weights are found by address, follow at a refresh, and go w
   check(first_, first);
 
   // Stretches, and such that lie in none, in two, or in a part of a buffer.
-  for (const auto& [begin, count] : {std::pair<index, index>{0, 1}, {4999, 1}, {17, 30}, {2047, 2}, {100, 4100}}) {
+  for (const auto& [begin, count] :
+       {std::pair<index, index>{0, 1}, {4999, 1}, {17, 30}, {2047, 2}, {100, 4100}}) {
     for (index i = begin; i < begin + count; ++i) first[static_cast<std::size_t>(i)] *= 1.25f;
     first_.put(first);
     copies.changed(first_.data() + begin, count);

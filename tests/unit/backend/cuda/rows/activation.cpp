@@ -24,8 +24,10 @@ TEST_CASE_TEMPLATE("activations on a GPU are those of the CPU", N, fp32, mixed_b
     for (const activation kind : kinds)
       for (const index width : {1, 24, 45, 96}) {
         const index rows = seq.rows(), gap = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 8 : 5;
-        const auto x = grid<value>(rows, width, gap).random(++seed, 4), dy = grid<value>(rows, width, gap).random(++seed);
-        const laws::on_gpu<value> gx(x), gdy(dy), y(rows, width, width + gap), dx(rows, width, width + gap), over(x), over_x(x), over_dy(dy);
+        const auto x = grid<value>(rows, width, gap).random(++seed, 4),
+                   dy = grid<value>(rows, width, gap).random(++seed);
+        const laws::on_gpu<value> gx(x), gdy(dy), y(rows, width, width + gap), dx(rows, width, width + gap),
+            over(x), over_x(x), over_dy(dy);
         laws::gpu_run_planned([&](motet::cuda::context& ctx) {
           activation_forward(ctx, seq, kind, gx.all(), y.all());
           activation_forward(ctx, seq, kind, over.all(), over.all());

@@ -47,7 +47,9 @@ TEST_CASE("the step is read when a kernel runs: other steps draw other numbers")
   std::vector<grid<float>> found;
   for (const std::uint64_t step : {3u, 4u, 3u}) {
     const laws::on_gpu<float> y(4, 64);
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) { dropout_apply(ctx, seq, 0.5, 9, x.all(), y.all()); }, {1, step, 0, true});
+    laws::gpu_run_planned(
+        [&](motet::cuda::context& ctx) { dropout_apply(ctx, seq, 0.5, 9, x.all(), y.all()); },
+        {1, step, 0, true});
     found.push_back(y.back());
   }
   CHECK(distance(found[0], found[1]) > 0.1);

@@ -25,7 +25,8 @@ TEST_CASE_TEMPLATE("zero, add and copy on a GPU are those of the CPU", N, fp32, 
         const index rows = seq.rows();
         const auto a = grid<value>(rows, width, gap).random(++seed);
         const auto b = grid<stream>(rows, width).random(++seed);
-        const laws::on_gpu<value> ga(a), narrow(rows, width, width + gap), same(rows, width, width + gap), nothing(rows, width, width + gap), over(a);
+        const laws::on_gpu<value> ga(a), narrow(rows, width, width + gap), same(rows, width, width + gap),
+            nothing(rows, width, width + gap), over(a);
         const laws::on_gpu<stream> gb(b), sum(rows, width, width + gap), wide(rows, width, width + gap);
         laws::gpu_run_planned([&](motet::cuda::context& ctx) {
           add(ctx, seq, ga.all(), gb.all(), sum.all());
@@ -49,7 +50,8 @@ TEST_CASE_TEMPLATE("zero, add and copy on a GPU are those of the CPU", N, fp32, 
         CHECK(distance(wide.back(), want_wide) == 0);
         CHECK(distance(same.back(), a) == 0);
         CHECK(distance(nothing.back(), grid<value>(rows, width).fill(0)) == 0);
-        for (const auto& left : {sum.untouched(), over.untouched(), narrow.untouched(), wide.untouched(), same.untouched(), nothing.untouched()})
+        for (const auto& left : {sum.untouched(), over.untouched(), narrow.untouched(), wide.untouched(),
+                                 same.untouched(), nothing.untouched()})
           CHECK(left);
       }
   });
@@ -57,7 +59,8 @@ TEST_CASE_TEMPLATE("zero, add and copy on a GPU are those of the CPU", N, fp32, 
 
 TEST_CASE("copies of one type keep every bit, also of what is no number") {
   grid<bf16> odd(1, 16);
-  for (index c = 0; c < 16; ++c) odd.at(0, c).bits = static_cast<std::uint16_t>(0x7f80 + 3 * c);  // infinity and NaNs
+  // infinity and NaNs
+  for (index c = 0; c < 16; ++c) odd.at(0, c).bits = static_cast<std::uint16_t>(0x7f80 + 3 * c);
   const laws::on_gpu<bf16> from(odd), to(1, 16);
   laws::gpu_run_planned([&](motet::cuda::context& ctx) { copy(ctx, {1, 1, nullptr}, from.all(), to.all()); });
   const auto found = to.back();

@@ -31,13 +31,15 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   const auto ids = tokens(rows, all, seed);
   const auto table = grid<master>(all, width, gap).random(seed + 1);
   const auto dy = grid<value>(rows, width, gap).random(seed + 2);
-  auto dtable = grid<master>(all, width, gap).random(seed + 3), dpart = grid<master>(part, width, gap).random(seed + 4);
+  auto dtable = grid<master>(all, width, gap).random(seed + 3),
+       dpart = grid<master>(part, width, gap).random(seed + 4);
   auto dtoken = grid<master>(1, width).random(seed + 5), dbias = grid<master>(1, width).random(seed + 6);
   const auto token = grid<master>(1, width).random(seed + 7);
   auto x = grid<stream>(rows, width, gap).random(seed + 8);
 
   const laws::flat_on_gpu<std::int32_t> gids(ids);
-  const laws::on_gpu<master> gtable(table), gdtable(dtable), gdpart(dpart), gdtoken(dtoken), gdbias(dbias), gtoken(token);
+  const laws::on_gpu<master> gtable(table), gdtable(dtable), gdpart(dpart), gdtoken(dtoken), gdbias(dbias),
+      gtoken(token);
   const laws::on_gpu<value> gdy(dy);
   const laws::on_gpu<stream> gx(x), y(rows, width, width + gap), cut(rows, width, width + gap);
   const matrix<const master> whole = gtable.all();
@@ -70,7 +72,9 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   CHECK(distance(gx.back(), x) == 0);
   CHECK(distance(gdtoken.back(), dtoken) < tolerance<stream>);
   CHECK(distance(gdbias.back(), dbias) < tolerance<stream>);
-  for (const auto& left : {y.untouched(), cut.untouched(), gdtable.untouched(), gdpart.untouched(), gx.untouched()}) CHECK(left);
+  for (const auto& left :
+       {y.untouched(), cut.untouched(), gdtable.untouched(), gdpart.untouched(), gx.untouched()})
+    CHECK(left);
 }
 
 }  // namespace

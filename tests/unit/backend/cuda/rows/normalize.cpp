@@ -25,8 +25,8 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
     for (index c = 0; c < width; ++c) x.at(2, c) = value(0);  // a row without direction
   const auto dy = grid<stream>(rows, width, gap).random(seed + 1);
   const laws::on_gpu<value> gx(x), over(x);
-  const laws::on_gpu<stream> y(rows, width, width + gap), lengths(rows, 1, 2), lengths_over(rows, 1), gdy(dy), dx(rows, width, width + gap),
-      dx_over(dy);
+  const laws::on_gpu<stream> y(rows, width, width + gap), lengths(rows, 1, 2), lengths_over(rows, 1), gdy(dy),
+      dx(rows, width, width + gap), dx_over(dy);
   laws::gpu_run_planned([&](motet::cuda::context& ctx) {
     normalize_forward(ctx, seq, gx.all(), y.all(), lengths.all());
     normalize_forward(ctx, seq, over.all(), over.all(), lengths_over.all());
@@ -44,7 +44,9 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   CHECK(distance(lengths.back(), want_lengths) < tolerance<stream>);
   CHECK(distance(dx.back(), slope) < 4 * tolerance<stream>);
   CHECK(distance(dx_over.back(), slope) < 4 * tolerance<stream>);
-  for (const auto& left : {y.untouched(), over.untouched(), lengths.untouched(), dx.untouched(), dx_over.untouched()}) CHECK(left);
+  for (const auto& left :
+       {y.untouched(), over.untouched(), lengths.untouched(), dx.untouched(), dx_over.untouched()})
+    CHECK(left);
 }
 
 }  // namespace
@@ -52,7 +54,8 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
 TEST_CASE_TEMPLATE("directions on a GPU are those of the CPU", N, fp32, mixed_bf16, fp64) {
   std::uint64_t seed = 1;
   laws::each_gpu_batch([&](const sequences& seq) {
-    for (const index width : {1, 5, 16, 45, 96, 512}) compare<N>(seq, width, seed % 2 == 0 ? 8 : 0, seed), seed += 3;
+    for (const index width : {1, 5, 16, 45, 96, 512})
+      compare<N>(seq, width, seed % 2 == 0 ? 8 : 0, seed), seed += 3;
   });
   for (const index width : {768, 1032, 4097, 12288}) compare<N>({4, 1, nullptr}, width, 0, seed), seed += 3;
 }

@@ -10,7 +10,8 @@
 #include "laws/cpu_run.hpp"
 #include "laws/cuda_run.hpp"
 
-// What no loader of ours makes: other channels, bytes that do not lie at multiples of 16, samples without rows. And sizes that need several turns.
+// What no loader of ours makes: other channels, bytes that do not lie at multiples of 16, samples without
+// rows. And sizes that need several turns.
 namespace motet {
 using laws::grid, laws::distance;
 
@@ -20,15 +21,18 @@ struct some_pictures {
   std::vector<std::uint8_t> bytes;
   std::vector<packed_picture> each;
 
-  some_pictures(index channels, index multiple, const std::vector<std::pair<int, int>>& sizes, std::uint64_t seed) {
+  some_pictures(index channels, index multiple, const std::vector<std::pair<int, int>>& sizes,
+                std::uint64_t seed) {
     const random_stream draw(seed, "bytes");
     index at = 0;
     for (const auto& [width, height] : sizes) {
       const index pitch = round_up(width * channels + (multiple == 1 ? 1 : 0), multiple);
-      each.push_back({1000 * multiple + at, static_cast<std::int32_t>(pitch), width, height, static_cast<std::int32_t>(each.size() % 2)});
+      each.push_back({1000 * multiple + at, static_cast<std::int32_t>(pitch), width, height,
+                      static_cast<std::int32_t>(each.size() % 2)});
       at += pitch * height;
     }
-    for (index i = 0; i < at; ++i) bytes.push_back(static_cast<std::uint8_t>(draw.below(static_cast<std::uint64_t>(i), 256)));
+    for (index i = 0; i < at; ++i)
+      bytes.push_back(static_cast<std::uint8_t>(draw.below(static_cast<std::uint64_t>(i), 256)));
   }
 };
 
@@ -58,7 +62,8 @@ TEST_CASE("any number of channels, any alignment") {
   std::uint64_t seed = 1;
   for (const index channels : {1, 2, 3, 4})
     for (const index multiple : {1, 8, 16})
-      compare({channels, multiple, {{11, 9}, {5, 23}, {16, 16}}, ++seed}, {channels, 10, 5, 1}, {3, 5, nullptr});
+      compare({channels, multiple, {{11, 9}, {5, 23}, {16, 16}}, ++seed}, {channels, 10, 5, 1},
+              {3, 5, nullptr});
 }
 
 TEST_CASE("samples without rows have none") {

@@ -19,17 +19,23 @@ TEST_CASE_TEMPLATE("patches on a GPU are those of the CPU", T, float, bf16, doub
     for (const index lead : {0, 1})
       for (const index gap : {0, 3, 8}) {
         const patch_geometry geometry{patch == 4 ? 1 : 3, 2 * patch, patch, lead};
-        const index each = 4 + lead, width = geometry.channels * patch * patch, offsets[] = {0, each, each, 2 * each};
-        for (const sequences& seq : {sequences{0, each, nullptr}, sequences{3, each, nullptr}, sequences{3, 1, offsets}}) {
-          const auto pixels = grid<float>(seq.samples, geometry.channels * geometry.side * geometry.side, gap).random(++seed);
+        const index each = 4 + lead, width = geometry.channels * patch * patch,
+                    offsets[] = {0, each, each, 2 * each};
+        for (const sequences& seq :
+             {sequences{0, each, nullptr}, sequences{3, each, nullptr}, sequences{3, 1, offsets}}) {
+          const auto pixels =
+              grid<float>(seq.samples, geometry.channels * geometry.side * geometry.side, gap).random(++seed);
           const laws::on_gpu<float> from(pixels);
           // Further columns are zero.
           const index columns = seed % 2 == 0 ? width : round_up(width + 1, 8);
           const laws::on_gpu<T> y(seq.rows(), columns, columns + gap);
-          laws::gpu_run_planned([&](motet::cuda::context& ctx) { patches(ctx, seq, geometry, from.all(), y.all()); });
+          laws::gpu_run_planned(
+              [&](motet::cuda::context& ctx) { patches(ctx, seq, geometry, from.all(), y.all()); });
           grid<T> want(seq.rows(), columns);
           want.fill(0);
-          laws::cpu_run_planned(1, [&](cpu::context& ctx) { patches(ctx, seq, geometry, pixels.view(), want.view().columns(0, width)); });
+          laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+            patches(ctx, seq, geometry, pixels.view(), want.view().columns(0, width));
+          });
           CAPTURE(patch);
           CHECK(distance(y.back(), want) == 0);
           CHECK(y.untouched());
@@ -54,8 +60,10 @@ TEST_CASE_TEMPLATE("packed pictures become what the loader makes of them", T, fl
         const index width = 3 * patch * patch;
         grid<T> want(seq.rows(), seed % 2 == 0 ? width : round_up(width + 1, 8));
         want.fill(0);
-        laws::cpu_run_planned(
-            1, [&](cpu::context& ctx) { patches(ctx, seq, geometry, shots.planes.view().slice(skipped, samples), want.view().columns(0, width)); });
+        laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+          patches(ctx, seq, geometry, shots.planes.view().slice(skipped, samples),
+                  want.view().columns(0, width));
+        });
         const laws::on_gpu<T> y(seq.rows(), want.width, want.width + 8);
         laws::gpu_run_planned([&](motet::cuda::context& ctx) { patches(ctx, seq, geometry, from, y.all()); });
         CHECK(distance(y.back(), want) < (sizeof(T) == 2 ? 1e-2 : 2e-6));

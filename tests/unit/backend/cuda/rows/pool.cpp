@@ -20,7 +20,8 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   using value = typename N::value;
   using stream = typename N::stream;
   const index rows = seq.rows(), samples = seq.samples;
-  const auto x = grid<stream>(rows, width, gap).random(seed), dx = grid<stream>(rows, width, gap).random(seed + 1);
+  const auto x = grid<stream>(rows, width, gap).random(seed),
+             dx = grid<stream>(rows, width, gap).random(seed + 1);
   const auto dy = grid<value>(samples, width, gap).random(seed + 2);
   for (const pick which : {pick::first, pick::last}) {
     const laws::on_gpu<stream> gx(x), gdx(dx);

@@ -19,11 +19,14 @@ TEST_CASE_TEMPLATE("sine positions on a GPU are those of the CPU", T, float, bf1
       for (const index gap : {0, 3}) {
         const patch_geometry geometry{3, 12, 4, lead};
         const index each = 9 + lead, offsets[] = {0, each, each, 2 * each};
-        for (const sequences& seq : {sequences{0, each, nullptr}, sequences{3, each, nullptr}, sequences{3, 1, offsets}}) {
+        for (const sequences& seq :
+             {sequences{0, each, nullptr}, sequences{3, each, nullptr}, sequences{3, 1, offsets}}) {
           auto x = grid<T>(seq.rows(), width, gap).random(++seed);
           const laws::on_gpu<T> gx(x);
-          laws::gpu_run_planned([&](motet::cuda::context& ctx) { sine_position_forward(ctx, seq, geometry, gx.all()); });
-          laws::cpu_run_planned(1, [&](cpu::context& ctx) { sine_position_forward(ctx, seq, geometry, x.view()); });
+          laws::gpu_run_planned(
+              [&](motet::cuda::context& ctx) { sine_position_forward(ctx, seq, geometry, gx.all()); });
+          laws::cpu_run_planned(
+              1, [&](cpu::context& ctx) { sine_position_forward(ctx, seq, geometry, x.view()); });
           CHECK(distance(gx.back(), x) < tolerance<T>);
           CHECK(gx.untouched());
         }

@@ -20,8 +20,10 @@ TEST_CASE_TEMPLATE("swiglu on a GPU is that of the CPU", N, fp32, mixed_bf16, fp
     for (const index width : {1, 8, 12, 45, 96})
       for (const index gap : {0, 5, 8}) {
         const index rows = seq.rows();
-        const auto x = grid<value>(rows, 2 * width, gap).random(++seed, 3), dy = grid<value>(rows, width, gap).random(++seed);
-        const laws::on_gpu<value> gx(x), gdy(dy), y(rows, width, width + gap), dx(rows, 2 * width, 2 * width + gap), over(x);
+        const auto x = grid<value>(rows, 2 * width, gap).random(++seed, 3),
+                   dy = grid<value>(rows, width, gap).random(++seed);
+        const laws::on_gpu<value> gx(x), gdy(dy), y(rows, width, width + gap),
+            dx(rows, 2 * width, 2 * width + gap), over(x);
         laws::gpu_run_planned([&](motet::cuda::context& ctx) {
           swiglu_forward(ctx, seq, gx.all(), y.all());
           swiglu_backward(ctx, seq, gx.all(), gdy.all(), dx.all());
