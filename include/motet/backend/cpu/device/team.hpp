@@ -29,7 +29,7 @@ class team {
     {
       const std::lock_guard lock(mutex_);
       stop_ = true;
-      ++generation_;
+      generation_.fetch_add(1, std::memory_order_release);
     }
     wake_.notify_all();
     for (auto& worker : workers_) worker.join();
@@ -47,7 +47,7 @@ class team {
     running_.store(size_ - 1, std::memory_order_relaxed);
     {
       const std::lock_guard lock(mutex_);
-      ++generation_;
+      generation_.fetch_add(1, std::memory_order_release);
     }
     wake_.notify_all();
     call(0);
@@ -96,15 +96,24 @@ class team {
       abandoned_.store(true, std::memory_order_relaxed);
     }
   }
+  // Whether the next function comes soon. Instructions of a program follow each other closely, and a thread
+  // that fell asleep wakes up later than a small one takes.
+  bool comes(unsigned seen) const {
+    for (int spin = 0; spin < 4200; ++spin) {
+      if (generation_.load(std::memory_order_acquire) != seen) return true;
+      if (spin > 4000) std::this_thread::yield();
+    }
+    return false;
+  }
   void work(int thread) {
     unsigned seen = 0;
     for (;;) {
-      {
+      if (!comes(seen)) {
         std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return generation_ != seen; });
-        seen = generation_;
-        if (stop_) return;
+        wake_.wait(lock, [&] { return generation_.load(std::memory_order_relaxed) != seen; });
       }
+      seen = generation_.load(std::memory_order_acquire);
+      if (stop_) return;
       call(thread);
       running_.fetch_sub(1, std::memory_order_release);
     }
@@ -119,7 +128,7 @@ class team {
   std::atomic<bool> abandoned_{false};
   std::mutex mutex_;
   std::condition_variable wake_;
-  unsigned generation_ = 0;
+  std::atomic<unsigned> generation_{0};
   bool stop_ = false;
   std::exception_ptr failure_;
   std::vector<padded> slots_ = std::vector<padded>(static_cast<std::size_t>(size_));
