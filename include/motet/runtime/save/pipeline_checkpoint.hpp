@@ -8,9 +8,10 @@ namespace motet {
 
 namespace detail {
 
-// All ranks go on, or none: one that failed throws its own error, the others say that it did.
-template <class Host, class Body>
-void all_or_none(Host& ranks, const char* what, Body&& body) {
+// All ranks go on, or none: one that failed throws its own error, the others say that it did. When all know,
+// one rank clears away what was begun.
+template <class Host, class Body, class Clear>
+void all_or_none(Host& ranks, const char* what, Body&& body, Clear&& clear) {
   std::exception_ptr problem;
   try {
     body();
@@ -19,6 +20,7 @@ void all_or_none(Host& ranks, const char* what, Body&& body) {
   }
   double failed = problem ? 1 : 0;
   ranks.sum(&failed, 1);
+  if (failed > 0 && ranks.local_ranks().front() == 0) clear();
   if (problem) std::rethrow_exception(problem);
   if (failed > 0)
     fail(checkpoint_failed_elsewhere,
@@ -34,15 +36,18 @@ template <class Device, class Numbers, class Host>
 std::filesystem::path save(model_trainer<Device, Numbers, Host>& from, const std::filesystem::path& run,
                            const std::string& name, json state, json description, std::size_t keep = 2) {
   const index ranks = from.of().ranks();
-  detail::all_or_none(from.ranks(), "writing a part", [&] {
+  const auto clear = [&] { remove_unfinished_checkpoints(run, from.updates()); };
+  const auto write = [&] {
     for (const std::int32_t rank : from.ranks().local_ranks())
       save_part({run, name, from.updates(), rank, ranks}, from.pieces(rank).all());
-  });
+  };
+  detail::all_or_none(from.ranks(), "writing a part", write, clear);
   std::filesystem::path folder;
-  detail::all_or_none(from.ranks(), "finishing", [&] {
+  const auto close = [&] {
     if (from.ranks().local_ranks().front() == 0)
       folder = finish({run, name, from.updates(), 0, ranks}, std::move(state), std::move(description), keep);
-  });
+  };
+  detail::all_or_none(from.ranks(), "finishing", close, clear);
   return folder;
 }
 
@@ -50,13 +55,14 @@ std::filesystem::path save(model_trainer<Device, Numbers, Host>& from, const std
 // more. After an error nothing was changed on this rank, and no rank goes on.
 template <class Device, class Numbers, class Host>
 void load(model_trainer<Device, Numbers, Host>& into, const checkpoint& from, const std::string& name) {
-  detail::all_or_none(into.ranks(), "reading a part", [&] {
+  const auto read = [&] {
     for (const std::int32_t rank : into.ranks().local_ranks()) {
       auto own = into.pieces(rank);
       into.set_updates(load(own.all(), into.parameters(), into.model().trainable_size, from, name));
       own.write_back();
     }
-  });
+  };
+  detail::all_or_none(into.ranks(), "reading a part", read, [] {});
 }
 
 }  // namespace motet
