@@ -77,6 +77,27 @@ class step_costs {
   const section_cost* begin() const { return costs_; }
   const section_cost* end() const { return costs_ + size_; }
   void clear() { *this = step_costs{}; }
+  // Those of another rank or part of a step too.
+  void add(const step_costs& other) {
+    int own[capacity] = {};
+    for (int i = 0; i < other.size_; ++i) {
+      const section_cost& from = other.costs_[i];
+      own[i] = inside(from.parent < 0 ? -1 : own[from.parent], from.name);
+      section_cost& to = costs_[own[i]];
+      to.seconds += from.seconds;
+      to.flops += from.flops;
+      to.bytes += from.bytes;
+    }
+    for (const operation_cost& each : other.operations()) {
+      const operation_cost moved{each.name, own[each.section], each.kind, each.calls, each.flops, each.bytes};
+      int i = 0;
+      while (i < operation_count_ && !alike(operations_[i], moved)) ++i;
+      if (i < operation_count_) operations_[i].calls += each.calls;
+      else if (i < most_operations) operations_[operation_count_++] = moved;
+      else unlisted_ += each.calls;
+    }
+    unlisted_ += other.unlisted_;
+  }
   double flops() const {
     double sum = 0;
     for (const auto& cost : *this) sum += cost.flops;

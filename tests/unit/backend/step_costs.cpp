@@ -111,4 +111,35 @@ TEST_CASE(
                     "5 calls found no place: raise step_costs::most_operations");
 }
 
+TEST_CASE("costs of another rank are added, section by section and operation by operation") {
+  step_costs one, two;
+  const int a = one.inside(-1, "picture"), in_a = one.inside(a, "mlp");
+  one.note(in_a, "zero", 1, 2);
+  one.at(a).seconds = 3;
+  const int other = two.inside(-1, "loss"), b = two.inside(-1, "picture"), in_b = two.inside(b, "mlp");
+  two.note(in_b, "zero", 1, 2);
+  two.note(in_b, "zero", 1, 4);
+  two.at(b).seconds = 4;
+  two.at(other).seconds = 5;
+  one.add(two);
+  const auto seconds = [&](const std::string& path) {
+    double sum = 0;
+    for (const section_cost& each : one)
+      if (one.path(each) == path) sum += each.seconds;
+    return sum;
+  };
+  CHECK(seconds("picture") == 7);
+  CHECK(seconds("loss") == 5);
+  CHECK(one.flops() == 3);
+  long calls = 0;
+  double bytes = 0;
+  for (const operation_cost& each : one.operations()) {
+    CHECK(one.path(each) == "picture / mlp");
+    calls += each.calls;
+    bytes += static_cast<double>(each.calls) * each.bytes;
+  }
+  CHECK(calls == 3);
+  CHECK(bytes == 8);
+}
+
 }  // namespace motet

@@ -333,7 +333,7 @@ class meeting_point {
   bool all_pass(const places& at, std::int32_t tag) {
     home_.ctx.memory = home_.work;
     const auto begin = [&](std::byte* numbers) {
-      home_.together([&](Context& ctx, int) {
+      together([&](Context& ctx) {
         copy(ctx, reinterpret_cast<const master*>(numbers), numbers_.data(), loss_size_);
         compare_alone(ctx, at, numbers_.data(), loss_.data(), gradients_.data());
         pass(ctx, at, me_, nullptr, numbers_.data(), loss_.data(), gradients_.data());
@@ -350,7 +350,7 @@ class meeting_point {
       const std::int32_t from = sources_[passed_];
       if (passed_ == 0)
         begin(is_owner() ? own_numbers(at) : features_.in_range(room(0), from, join_shares::numbers_section));
-      home_.together([&](Context& ctx, int) {
+      together([&](Context& ctx) {
         pass(ctx, at, from, room(passed_), numbers_.data(), loss_.data(), gradients_.data());
       });
       here_[passed_ % 2] = false;
@@ -360,6 +360,13 @@ class meeting_point {
     return true;
   }
 
+  template <class Body>
+  void together(Body&& body) {
+    home_.together([&](Context& ctx, int) {
+      const auto section = enter(ctx, "loss");
+      body(ctx);
+    });
+  }
   bool meet(std::int32_t group, std::int32_t number) {
     const std::int32_t tag = home_.sheet->tags[number];
     const places at = places_of(group);
@@ -369,8 +376,7 @@ class meeting_point {
           return false;
         find_pieces(at, pieces_);
         home_.ctx.memory = home_.work;
-        home_.together(
-            [&](Context& ctx, int) { compare(ctx, at, pieces_, loss_.data(), gradients_.data()); });
+        together([&](Context& ctx) { compare(ctx, at, pieces_, loss_.data(), gradients_.data()); });
       } else if (!all_pass(at, tag)) {
         return false;
       }
@@ -382,7 +388,7 @@ class meeting_point {
       return false;
     if (is_owner()) take_over(at);
     home_.ctx.memory = home_.work;
-    if (loss_of_.tells) home_.together([&](Context& ctx, int) { differentiate(ctx, at, pieces_); });
+    if (loss_of_.tells) together([&](Context& ctx) { differentiate(ctx, at, pieces_); });
     compared_ = false;
     return true;
   }

@@ -158,6 +158,7 @@ class rank_update {
   }
   void tell(const double* loss, const master* gradients) {
     home_.together([&](typename Home::context& ctx, int thread) {
+      const auto section = enter(ctx, "optimizer");
       const double squares = number_of(ctx, sum_of_squares(ctx, counted_));
       if (thread == 0) told_[0] = squares;
     });
@@ -182,7 +183,10 @@ class rank_update {
     // Leaves all gradients zero.
     const Step step =
         adamw_step_for<Step>(settings_, update_ + 1, rate_, clip_scale(norm_, settings_.clip), true);
-    home_.together([&](typename Home::context& ctx, int) { adamw(ctx, moved_, step); });
+    home_.together([&](typename Home::context& ctx, int) {
+      const auto section = enter(ctx, "optimizer");
+      adamw(ctx, moved_, step);
+    });
     if (loss.size > 0 && limit_.number >= 0)
       clamp_to(home_.ctx, loss.weights + limit_.number, static_cast<master>(limit_.most));
     // Those of others come when weights are gathered.

@@ -228,12 +228,21 @@ class held_stage {
     };
   }
 
+  // What all threads of the rank do for an instruction, filed under the module's name.
+  template <class Body>
+  void work(op what, std::int32_t m, const ends_type& ends, all_views& kept, Body&& body) {
+    home_.together(shape_of(what, m, ends), kept, [&](Context& ctx, kept_views& own) {
+      const auto section = enter(ctx, at_.name);
+      body(ctx, own);
+    });
+  }
+
   bool infer(int kind, std::int32_t m) {
     ends_type ends;
     if (!forward_ends(kind, m, ends)) return false;
     context(home_.work, m);
-    home_.together(shape_of(op::forward_only, m, ends), passing_,
-                   [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, ends); });
+    work(op::forward_only, m, ends, passing_,
+         [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, ends); });
     if (!is_first()) give(kind, m);
     return true;
   }
@@ -249,12 +258,11 @@ class held_stage {
       if (kind == 1 && is_last()) to.features = rows_of_features(ctx, ends.features.rows);
       return to;
     };
-    const auto shape = shape_of(kind == 1 ? op::re_forward : op::forward, m, ends);
+    const op what = kind == 1 ? op::re_forward : op::forward;
     if (at_.remade) {
       context(home_.work, m);
-      home_.together(shape, passing_, [&](Context& ctx, kept_views&) {
-        net_.infer(ctx, at_.range, w(), parts_, m, aside(ctx));
-      });
+      work(what, m, ends, passing_,
+           [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, aside(ctx)); });
       return true;
     }
     for (std::size_t i = 0; i < slots_.size() && own.slot == -1; ++i)
@@ -268,7 +276,7 @@ class held_stage {
       into.note(keeps.memory);
     }
     context(home_.work, m);
-    home_.together(shape, into.kept, [&](Context& ctx, kept_views& kept) {
+    work(what, m, ends, into.kept, [&](Context& ctx, kept_views& kept) {
       net_.forward(ctx, at_.range, w(), parts_, m, aside(ctx), kept);
     });
     return true;
@@ -289,11 +297,10 @@ class held_stage {
     if (!backward_ends(m, ends)) return false;
     Context& ctx = context(home_.work, m);
     if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
-    home_.together(shape_of(op::backward, m, ends), at_.remade ? passing_ : slot_of(m).kept,
-                   [&](Context& on, kept_views& kept) {
-                     if (at_.remade) remake(on, net_, at_.range, w(), parts_, m, ends, kept);
-                     net_.backward(on, at_.range, w(), parts_, m, ends, kept, g());
-                   });
+    work(op::backward, m, ends, at_.remade ? passing_ : slot_of(m).kept, [&](Context& on, kept_views& kept) {
+      if (at_.remade) remake(on, net_, at_.range, w(), parts_, m, ends, kept);
+      net_.backward(on, at_.range, w(), parts_, m, ends, kept, g());
+    });
     ctx.sink = {};
     free(m);
     return true;
@@ -305,7 +312,7 @@ class held_stage {
     if (!backward_ends(m, ends)) return false;
     slot& from = slot_of(m);
     Context& ctx = context(from.at, m);
-    home_.together(shape_of(op::backward_input, m, ends), from.kept, [&](Context& on, kept_views& kept) {
+    work(op::backward_input, m, ends, from.kept, [&](Context& on, kept_views& kept) {
       net_.backward_input(on, at_.range, w(), parts_, m, ends, kept);
     });
     from.note(ctx.memory);
@@ -317,10 +324,9 @@ class held_stage {
     slot& from = slot_of(m);
     Context& ctx = context(from.at, m);
     if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
-    home_.together(shape_of(op::backward_weight, m, state(m).ends), from.kept,
-                   [&](Context& on, kept_views& kept) {
-                     net_.backward_weight(on, at_.range, w(), parts_, m, state(m).ends, kept, g());
-                   });
+    work(op::backward_weight, m, state(m).ends, from.kept, [&](Context& on, kept_views& kept) {
+      net_.backward_weight(on, at_.range, w(), parts_, m, state(m).ends, kept, g());
+    });
     ctx.sink = {};
     from.note(ctx.memory);
     free(m);

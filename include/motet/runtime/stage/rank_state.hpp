@@ -23,11 +23,14 @@ struct rank_state {
   const score_sheet* sheet = nullptr;
   Context ctx;  // of the rank's own thread; its memory is set for each instruction
   arena work;   // temporaries of one instruction
+  // seconds by section, where threads of the host compute
+  std::remove_pointer_t<decltype(Context{}.costs)> costs;
   buffer_for<Context, std::byte> work_memory, scratch_memory;
 
   // scratch_bytes: of each thread.
   void prepare(index work_bytes, index scratch_bytes) {
     ctx = {};
+    ctx.costs = &costs;
     // The end knows on what this rank computes.
     if constexpr (requires { end->prepare(ctx); })
       if (end != nullptr) end->prepare(ctx);
@@ -44,6 +47,7 @@ struct rank_state {
   // Work that all threads do together: body(ctx, thread), each with a context of its own.
   template <class Body>
   void together(Body&& body) {
+    begin_sections();
     if constexpr (has_team) {
       if (team_) {
         const Context begun = ctx;
@@ -66,11 +70,16 @@ struct rank_state {
   void together(Shape&& shape, std::vector<kept_views>& kept, Body&& body) {
     if (threads > 1)
       return together([&](Context& on, int t) { body(on, kept[static_cast<std::size_t>(t)]); });
+    begin_sections();
     run_recorded(
         ctx, shape, [&](Context& on) { body(on, kept[0]); }, kept[0]);
   }
 
  private:
+  // Time between instructions is nobody's.
+  void begin_sections() {
+    if constexpr (requires { ctx.since; }) ctx.since = {};
+  }
   static constexpr bool has_team = requires { typename Context::team; };
   struct nobody {};
   template <class C>

@@ -9,6 +9,7 @@ namespace motet {
 
 // Where a stage stands in a program, and what the program asks of it.
 struct stage_position {
+  const char* name = "";  // of its module
   std::int32_t rank = 0;
   stage_range range;
   bool learns = true;

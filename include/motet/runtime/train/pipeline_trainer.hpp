@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/step_costs.hpp>
 #include <motet/runtime/gradients/rank_update.hpp>
 #include <motet/runtime/ranks/in_parallel.hpp>
 #include <motet/runtime/ranks/thread_ranks.hpp>
@@ -147,6 +148,20 @@ class model_trainer {
     return static_cast<std::int32_t>(ranks_.local_ranks().size()) == of().ranks()
                ? placed_.whole_module(module)
                : nullptr;
+  }
+  // Seconds by section since the last clear, of all ranks that live here, where threads of the host compute.
+  step_costs costs() const {
+    step_costs all;
+    for (const std::int32_t rank : ranks_.local_ranks()) all.add(placed_.home(rank).costs);
+    return all;
+  }
+  void clear_costs() {
+    for (const std::int32_t rank : ranks_.local_ranks()) placed_.home(rank).costs.clear();
+  }
+  // Where a module begins in the model's flat order.
+  index offset_of(std::size_t module) const {
+    const auto& of = *model_.nets[module];
+    return places_.at(of.parameters_of(model_.names[module], {0, of.layers}, {}).front().name);
   }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<index> used_of_slots() const { return placed_.used_of_slots(); }

@@ -280,6 +280,7 @@ class placed_model {
     own.held.resize(static_cast<std::size_t>(sings.stages));
     const std::vector<index> layers = split_layers(name, net.layers, sings.stages, choice.layers);
     stage_position at;
+    at.name = name.data();
     at.learns = sings.learns;
     at.cut = {stage_groups_.tensor_of(sings), stage_groups_.tensor_member(sings)};
     for (const instruction& each : of().instructions)

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/runtime/stage/count_step.hpp>
+
+#include <unit/runtime/small_model.hpp>
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+using namespace motet;
+using idx = motet::index;
+
+namespace {
+
+std::map<std::string, double> flops_of(const step_costs& costs) {
+  std::map<std::string, double> out;
+  for (const section_cost& each : costs) {
+    std::string path = costs.path(each);
+    out[path.substr(0, path.find(' '))] += each.flops;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a counted step is what the steps of one device do, section by section") {
+  constexpr idx samples = 6;
+  cpu::device device(1);
+  small_trainer train(device, {.batch = samples});
+  const auto& table = table_of_model<small_model, cpu::context, fp32>;
+  const step_costs counted = count_step(table, samples);
+  const auto found = flops_of(counted), wanted = flops_of(train.dry_run().costs);
+  for (const char* const name : {"picture", "caption", "loss"}) {
+    CHECK(found.at(name) > 0);
+    CHECK(found.at(name) == wanted.at(name));
+  }
+  CHECK(found.at("optimizer") == wanted.at("optimizer"));
+
+  // Shorter captions are less work, as a step of them says.
+  const small_batch data(samples);
+  const auto whole = data.get();
+  const step_costs shorter = count_step(table, samples, inputs_of<small_model>(whole));
+  CHECK(flops_of(shorter).at("picture") == found.at("picture"));
+  CHECK(flops_of(shorter).at("caption") < found.at("caption"));
+  CHECK(shorter.flops() - flops_of(shorter).at("optimizer") == doctest::Approx(train.flops(whole)));
+}
+
+TEST_CASE("a frozen module runs forward alone") {
+  using still = model<join<info_nce, motet::module<"picture", frozen<small_picture::net>>, small_caption>>;
+  const auto all = flops_of(count_step(table_of_model<small_model, cpu::context, fp32>, 4)),
+             some = flops_of(count_step(table_of_model<still, cpu::context, fp32>, 4));
+  CHECK(some.at("picture") < 0.4 * all.at("picture"));
+  CHECK(some.at("caption") == all.at("caption"));
+  CHECK(some.at("optimizer") < all.at("optimizer"));
+}
