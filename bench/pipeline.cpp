@@ -9,8 +9,8 @@
 #include "suite.hpp"
 
 #include <motet/backend/transport/local_group.hpp>
+#include <motet/front/trainer.hpp>
 #include <motet/runtime/ranks/stand_in.hpp>
-#include <motet/runtime/train/device_trainer.hpp>
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/simulate/analyse.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
@@ -90,10 +90,8 @@ void train(benchmark::State& state, motet::index batch, int microbatches, const 
   config.batch = batch;
   pipeline ranks(two_ranks(microbatches), config);
   ranks.prepare();
-  cpu::device two(2), one(1);
-  trainer_config plain;
-  plain.batch = batch;
-  device_trainer<small, cpu::device, fp32> team(two, plain), alone(one, plain);
+  const launched_world two(launched{}, 2), one(launched{}, 1);
+  trainer<small> team(two, {.batch = batch}), alone(one, {.batch = batch});
   team.prepare();
   alone.prepare();
 

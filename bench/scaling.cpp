@@ -12,10 +12,10 @@ int main() { std::puts("built without MPI"); }
 #include "suite.hpp"
 
 #include <motet/backend/transport/mpi_group.hpp>
+#include <motet/front/trainer.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
-#include <motet/runtime/train/device_trainer.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>
 #include <motet/tools/options.hpp>
 
@@ -41,8 +41,8 @@ void scale(benchmark::State& state, mpi::session& here, motet::index batch, cons
   config.modules = choices_of(all);
   pipeline_trainer<small, cpu::device, fp32, processes> many(order, config);
   many.prepare();
-  cpu::device device(1);
-  device_trainer<small, cpu::device, fp32> one(device, {.batch = batch});
+  const launched_world lone(launched{}, 1);
+  trainer<small> one(lone, {.batch = batch});
   one.prepare();
   const bench::noise few(batch), everyones(batch * ranks);
   const auto alone = [&] {
@@ -77,7 +77,7 @@ void scale(benchmark::State& state, mpi::session& here, motet::index batch, cons
   row["speed_up"] = ranks * faster.median();
   row["least"] = ranks * faster.least();
   row["most"] = ranks * faster.most();
-  state.SetLabel(device.describe());
+  state.SetLabel(one.device().describe());
 }
 
 int run(int count, char** words) {

@@ -9,7 +9,6 @@
 #include <motet/format/hf_clip_describe.hpp>
 #include <motet/format/hf_clip_tensors.hpp>
 #include <motet/format/safetensors_write.hpp>
-#include <motet/model/contrastive_step.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/motet.hpp>
 
@@ -41,39 +40,6 @@ struct options {
   index batch = 32;
 };
 
-// Runs work(ctx) on every thread of a team, with the memory that a dry run of it asks for.
-class computer {
- public:
-  explicit computer(int threads) : crew_(threads), scratch_(static_cast<std::size_t>(crew_.size())) {}
-
-  template <class Work>
-  void run(Work&& work) {
-    cpu::context plan;
-    work(plan);
-    grow(memory_, plan.memory.peak());
-    for (auto& own : scratch_) grow(own, plan.scratch.peak());
-    crew_.run([&](int thread) {
-      const auto& own = scratch_[static_cast<std::size_t>(thread)];
-      cpu::context ctx;
-      ctx.crew = &crew_;
-      ctx.thread = thread;
-      ctx.threads = crew_.size();
-      ctx.memory = arena(memory_.data(), memory_.size());
-      ctx.scratch = arena(own.data(), own.size());
-      work(ctx);
-    });
-  }
-
- private:
-  static void grow(buffer<std::byte>& memory, index bytes) {
-    if (memory.size() < bytes || memory.data() == nullptr)
-      memory = buffer<std::byte>(bytes < arena::alignment ? arena::alignment : bytes);
-  }
-  cpu::team crew_;
-  buffer<std::byte> memory_;
-  std::vector<buffer<std::byte>> scratch_;
-};
-
 std::vector<loaded_tensor> tensors_of(const buffer<float>& parameters) {
   std::vector<loaded_tensor> out;
   for (const parameter& p : model::parameters()) {
@@ -83,18 +49,16 @@ std::vector<loaded_tensor> tensors_of(const buffer<float>& parameters) {
   return out;
 }
 
+using computer = embedder<fp32, cpu::device>;
 using features = std::vector<float>;  // (samples, embedding)
 
-template <std::size_t Module, class Input>
-void embed_batch(computer& runs, const buffer<float>& parameters, const Input& input, index samples,
+// The module's features of these samples.
+void embed_batch(computer& by, const buffer<float>& parameters, std::size_t module, const void* input,
                  float* out) {
-  const weights<fp32> w{parameters.data()};
-  runs.run([&](cpu::context& ctx) {
-    contrastive_step<model>::embed<Module>(ctx, w, input, view<float, model::embedding>(out, samples));
-  });
+  by.embed(module, input, parameters.data() + model::offsets[module], out);
 }
 
-features embed_pictures(computer& runs, const buffer<float>& parameters, const hf_clip_config& config,
+features embed_pictures(computer& by, const buffer<float>& parameters, const hf_clip_config& config,
                         const stored_tensor& pixels, index batch) {
   const index channels = config.channels, side = config.image, covered = config.covered();
   const std::vector<index> wanted{pixels.shape.empty() ? 0 : pixels.shape[0], channels, side, side};
@@ -126,13 +90,13 @@ features embed_pictures(computer& runs, const buffer<float>& parameters, const h
         fail(embed_input,
              "pixel_values holds NaN or infinity in picture " + std::to_string(first + i / size_covered));
     }
-    embed_batch<picture_at>(runs, parameters, pictures{some.data(), count}, count,
-                            out.data() + first * model::embedding);
+    const pictures input{some.data(), count};
+    embed_batch(by, parameters, picture_at, &input, out.data() + first * model::embedding);
   }
   return out;
 }
 
-features embed_captions(computer& runs, const buffer<float>& parameters, const hf_clip_config& config,
+features embed_captions(computer& by, const buffer<float>& parameters, const hf_clip_config& config,
                         const stored_tensor& ids, index batch) {
   if (ids.shape.size() != 2 || ids.shape[1] < 1 || ids.shape[1] > config.context) {
     fail(embed_input, "input_ids is " + shape_text(ids.shape) + ", wanted [captions, 1 to " +
@@ -162,8 +126,8 @@ features embed_captions(computer& runs, const buffer<float>& parameters, const h
       for (index i = 0; i < end; ++i) kept.push_back(static_cast<std::int32_t>(from[i]));
       offsets.push_back(static_cast<index>(kept.size()));
     }
-    embed_batch<caption_at>(runs, parameters, tokens{kept.data(), {count, 1, offsets.data()}}, count,
-                            out.data() + first * model::embedding);
+    const tokens input{kept.data(), {count, 1, offsets.data()}};
+    embed_batch(by, parameters, caption_at, &input, out.data() + first * model::embedding);
   }
   return out;
 }
@@ -208,15 +172,16 @@ void run(const options& given) {
   std::fill_n(parameters.data(), parameters.size(), 0.0f);
   load_hf_clip(tensor_set(given.weights), hf_clip_tensors(config), tensors_of(parameters));
 
-  computer runs(given.threads);
+  cpu::device device(given.threads);
+  computer by(table_of_model<model, cpu::context, fp32>, device);
   std::vector<declared_tensor> declared;
   features images, texts;
   if (pixels != nullptr) {
-    images = embed_pictures(runs, parameters, config, *pixels, given.batch);
+    images = embed_pictures(by, parameters, config, *pixels, given.batch);
     declared.push_back({"image_embeds", dtype::f32, {pixels->shape[0], model::embedding}});
   }
   if (ids != nullptr) {
-    texts = embed_captions(runs, parameters, config, *ids, given.batch);
+    texts = embed_captions(by, parameters, config, *ids, given.batch);
     declared.push_back({"text_embeds", dtype::f32, {ids->shape[0], model::embedding}});
   }
   safetensors_writer writer(given.output, declared, {{"format", "pt"}});

@@ -7,12 +7,6 @@
 #include "train_clip/probe.hpp"
 #include "train_clip/training.hpp"
 
-#include <motet/backend/kernel_loading.hpp>
-
-#if defined(MOTET_HAS_MPI)
-#include <motet/backend/transport/mpi_session.hpp>
-#endif
-
 #include <csignal>
 #include <cstdio>
 
@@ -66,7 +60,7 @@ void tell_plan(const settings& s) {
   check_ranks(chosen, s);
   chosen.by.ranks = chosen.by.threads = chosen.value.cluster.ranks;
   if (s.explain) {
-    explain_plan(chosen, s, *make_plan_session(find_model(s.model), {s.session(), chosen.value, chosen.by}));
+    explain_plan(chosen, s, *open_session(s, &chosen));
     return;
   }
   print_head(chosen, s);
@@ -75,27 +69,6 @@ void tell_plan(const settings& s) {
   std::printf(
       "proven    %td computations on %d ranks: complete, in a possible order, no rank waits for ever\n",
       order.codes().size(), order.ranks());
-}
-
-int run_spread(settings s, std::optional<checkpoint> saved, chosen_plan chosen) {
-  // MPI may call CUDA as well.
-  if (s.device == "cuda") load_kernels_first();
-  const auto body = [&](bool processes) {
-    if (processes) {
-      // One process speaks for all.
-      if (s.threads == 0) s.threads = 1;
-      if (chosen.by.rank != 0 && std::freopen("/dev/null", "w", stdout) == nullptr)
-        fail(file_unwritable, "/dev/null");
-    }
-    return run_one(std::move(s), std::move(saved), std::move(chosen));
-  };
-  const bool processes = chosen.by.ranks > chosen.by.threads;
-#if defined(MOTET_HAS_MPI)
-  // Who was started by torchrun has no MPI around, and needs none with a GPU.
-  if (processes && !(s.device == "cuda" && chosen.by.by == launcher::torchrun))
-    return mpi::run({chosen.by.rank, chosen.by.ranks}, [&](mpi::session&) { return body(true); });
-#endif
-  return body(processes);
 }
 
 int run(int count, char** words) {
@@ -126,7 +99,11 @@ int run(int count, char** words) {
       return run_one(std::move(s), std::move(saved), {});
     chosen_plan chosen = read_choice(s);
     find_ranks(chosen, s);
-    return run_spread(std::move(s), std::move(saved), std::move(chosen));
+    // One process speaks for all.
+    if (chosen.by.ranks > chosen.by.threads && chosen.by.rank != 0 &&
+        std::freopen("/dev/null", "w", stdout) == nullptr)
+      fail(file_unwritable, "/dev/null");
+    return run_one(std::move(s), std::move(saved), std::move(chosen));
   } catch (const error& problem) {
     std::fprintf(stderr, "train_clip: %s\n", problem.what());
     return std::string_view(problem.code()).starts_with("MT-X") ? 2 : 1;

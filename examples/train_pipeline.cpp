@@ -5,10 +5,8 @@
 #include "train_clip/feed.hpp"
 #include "train_clip/quick_model.hpp"
 
-#include <motet/backend/cpu/device.hpp>
-#include <motet/backend/transport/local_group.hpp>
 #include <motet/format/atomic_file.hpp>
-#include <motet/runtime/train/pipeline_trainer.hpp>
+#include <motet/front/trainer.hpp>
 #include <motet/schedule/core/compose.hpp>
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>
@@ -113,15 +111,11 @@ int run(const settings& s) {
   pipeline train(write(s), config);
   print_plan(train);
   train.prepare();
-  cpu::device device;
-  trainer_config alone;
-  alone.batch = s.batch;
-  alone.seed = s.seed;
-  device_trainer<net, cpu::device, fp32> single(device, alone);
+  const launched_world here{launched{}};
+  trainer<net> single(here, {.batch = s.batch, .seed = s.seed});
   // Several losses compare fewer pairs each than one rank's single loss does.
   if (s.compare && s.losses > 1)
     fail(bad_training_option, "--compare needs --losses 1: a single rank compares all pairs of a step");
-  if (s.compare) single.prepare();
 
   list<timeline> runs;
   for (index step = 0; step < s.steps; ++step) {

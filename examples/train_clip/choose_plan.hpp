@@ -95,6 +95,25 @@ inline void check_ranks(const chosen_plan& of, const settings& s) {
                                   " ranks, the command line says --ranks " + std::to_string(s.ranks));
 }
 
+// The model of the command line, on its device; nothing is taken yet.
+inline std::unique_ptr<session> open_session(const settings& s, const chosen_plan* by) {
+  const model_entry& entry = find_model(s.model);
+  session_request wanted = s.request();
+  if (by != nullptr) {
+    if (s.accumulate != 1)
+      fail(bad_option_value, "--plan has microbatches of its own; leave --accumulate out");
+    wanted.how = by->value;
+    wanted.by = by->by;
+  }
+  if (s.device == "cuda") return entry.on_gpu(wanted);  // looked for when the command line was read
+  if (entry.make == nullptr)
+    fail(bad_option_value,
+         "--model " + s.model +
+             ", in a program that was compiled without this model; configure with -DMOTET_MODELS=" + s.model +
+             " or the whole list, quick;tiny;small;b16;l14, and build again");
+  return entry.make(wanted);
+}
+
 inline void list_plans() {
   for (const named_plan& each : plans) {
     const plan of = each.make();

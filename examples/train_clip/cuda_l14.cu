@@ -2,12 +2,12 @@
 #include "models.hpp"
 #include "typed_session.hpp"
 
-#include <motet/backend/cuda/device.hpp>
+#include <motet/front/cuda_ranks.hpp>
 
 namespace motet::train_clip {
 
-std::unique_ptr<session> cuda_l14(const session_config& config) {
-  return make_session<cuda::device, l14_picture, l14_caption>("l14", config);
+std::unique_ptr<session> cuda_l14(const session_request& wanted) {
+  return make_session<cuda::device, l14_picture, l14_caption>("l14", wanted);
 }
 
 }  // namespace motet::train_clip

@@ -2,12 +2,12 @@
 #include "quick_model.hpp"
 #include "typed_session.hpp"
 
-#include <motet/backend/cuda/device.hpp>
+#include <motet/front/cuda_ranks.hpp>
 
 namespace motet::train_clip {
 
-std::unique_ptr<session> cuda_quick(const session_config& config) {
-  return make_session<cuda::device, quick_picture, quick_caption>("quick", config);
+std::unique_ptr<session> cuda_quick(const session_request& wanted) {
+  return make_session<cuda::device, quick_picture, quick_caption>("quick", wanted);
 }
 
 }  // namespace motet::train_clip

@@ -2,12 +2,12 @@
 #include "models.hpp"
 #include "typed_session.hpp"
 
-#include <motet/backend/cuda/device.hpp>
+#include <motet/front/cuda_ranks.hpp>
 
 namespace motet::train_clip {
 
-std::unique_ptr<session> cuda_small(const session_config& config) {
-  return make_session<cuda::device, small_picture, small_caption>("small", config);
+std::unique_ptr<session> cuda_small(const session_request& wanted) {
+  return make_session<cuda::device, small_picture, small_caption>("small", wanted);
 }
 
 }  // namespace motet::train_clip

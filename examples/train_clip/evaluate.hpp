@@ -75,7 +75,7 @@ class held_out {
   }
 
   void embed_captions(session& model) {
-    const index most = model.embed_samples();
+    const index most = at_once;
     caption_features_.resize(static_cast<std::size_t>(classes_.size() * width_));
     tokenizer::scratch work;
     for (index first = 0; first < classes_.size(); first += most) {
@@ -93,8 +93,7 @@ class held_out {
   }
   // Damaged held-out pictures drop out of the test, and are counted with the other skips.
   void embed_pictures(session& model) {
-    const index most = std::min<index>(model.embed_samples(), 256), image = from_.config().example.image,
-                pixels = 3 * image * image;
+    const index most = at_once, image = from_.config().example.image, pixels = 3 * image * image;
     example_reader reader(source_, from_.words(), from_.config().example, nullptr);
     std::vector<float> shots(static_cast<std::size_t>(most * pixels));
     std::vector<tokenizer::token> ignored;
@@ -118,6 +117,8 @@ class held_out {
     truth_ = std::move(truth);
     if (samples_.empty()) fail(no_held_out, "every held-out picture is damaged");
   }
+
+  static constexpr index at_once = 256;  // samples
 
   data_folder& from_;
   class_list classes_;

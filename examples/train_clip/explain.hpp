@@ -2,6 +2,7 @@
 #pragma once
 
 #include "feed.hpp"
+#include "traffic.hpp"
 
 #include <motet/tools/progress.hpp>
 
@@ -11,7 +12,7 @@
 namespace motet::train_clip {
 
 struct memory_forecast {
-  training_plan training;
+  rank_memory training;  // of all ranks here; work is what they take besides
   index data = 0;
   index total() const { return training.total() + data; }
 };
@@ -19,7 +20,14 @@ struct memory_forecast {
 // Decoded pictures stay in memory up to the cache's limit; a short run does not fill it.
 inline memory_forecast forecast(session& model, const settings& s, const data_folder* folder) {
   memory_forecast out;
-  out.training = model.plan();
+  for (const rank_memory& each : model.memory()) {
+    out.training.stages.add(each.stages);
+    out.training.features += each.features;
+    out.training.packing += each.packing;
+    out.training.inputs += each.inputs;
+    out.training.work += each.work;
+    out.training.scratch += each.scratch * each.threads;
+  }
   if (folder == nullptr) {
     out.data = random_feed::bytes(s, model.facts());
     return out;
@@ -64,20 +72,24 @@ inline void explain(session& model, const settings& s, const data_folder* folder
       s.schedule.c_str());
 
   const memory_forecast memory = forecast(model, s, folder);
-  const training_plan& plan = memory.training;
+  const rank_memory& own = memory.training;
   std::printf("memory above the idle process\n");
-  print_row("weights", static_cast<double>(plan.weights));
-  print_row("gradients", static_cast<double>(plan.gradients));
-  print_row("optimizer", static_cast<double>(plan.optimizer));
-  print_row("arena", static_cast<double>(plan.arena));
-  print_row("scratch", static_cast<double>(plan.scratch));
-  if (plan.inputs > 0) print_row("inputs", static_cast<double>(plan.inputs));
+  print_row("weights", static_cast<double>(own.stages.weights));
+  print_row("gradients", static_cast<double>(own.stages.gradients));
+  print_row("optimizer", static_cast<double>(own.stages.optimizer));
+  print_row("kept", static_cast<double>(own.stages.slots + own.stages.boundaries));
+  print_row("features", static_cast<double>(own.features));
+  print_row("work", static_cast<double>(own.work + own.packing));
+  print_row("scratch", static_cast<double>(own.scratch));
+  if (own.inputs > 0) print_row("inputs", static_cast<double>(own.inputs));
   print_row("data", static_cast<double>(memory.data));
   print_row("total", static_cast<double>(memory.total()));
-  std::printf("FLOPs of a step %.3f G (captions of full length; %.3f G as run)\n", plan.flops / 1e9,
-              plan.flops_run / 1e9);
-  std::printf("sections of a step\n");
   const step_costs costs = model.planned_costs();
+  double run = 0;
+  for (const rank_traffic& each : traffic_of(model.of(), model.work())) run += each.flops;
+  std::printf("FLOPs of a step %.3f G (captions of full length; %.3f G as run)\n", costs.flops() / 1e9,
+              run / 1e9);
+  std::printf("sections of a step\n");
   const double all = std::max(costs.flops(), 1.0);
   for (const section_cost& each : costs) {
     if (each.flops <= 0 && each.bytes <= 0) continue;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "choose_plan.hpp"
-#include "plan_session.hpp"
+#include "traffic.hpp"
 
 #include <motet/schedule/simulate/analyse.hpp>
 #include <motet/tools/progress.hpp>
@@ -55,37 +55,6 @@ inline std::string held_by(const program& of, const plan& from, const list<motet
   return out.empty() ? "nothing: an idle rank" : out;
 }
 
-// What a rank computes and exchanges in a step.
-struct rank_traffic {
-  double flops = 0;
-  index messages = 0;
-  double message_bytes = 0;    // sent to other stages
-  double group_bytes = 0;      // about, from ranks that hold the same stage
-  double reduction_bytes = 0;  // gradients, to the ranks that sum them
-};
-inline std::vector<rank_traffic> traffic_of(const program& of, const program_work& work) {
-  std::vector<rank_traffic> all(static_cast<std::size_t>(of.ranks()));
-  for (std::int32_t r = 0; r < of.ranks(); ++r) {
-    rank_traffic& own = all[static_cast<std::size_t>(r)];
-    for (const instruction& it : of.role(r)) {
-      if (it.what == op::join) {
-        own.flops += work.join_flops;
-        continue;
-      }
-      const auto place = static_cast<std::size_t>(of.voices[it.voice].first_place + it.stage);
-      const stage_work& does = work.places[place];
-      if (is_forward(it.what)) own.flops += does.forward, own.group_bytes += does.forward_group_bytes;
-      if (it.what == op::backward || it.what == op::backward_input)
-        own.flops += does.backward_input, own.group_bytes += does.backward_group_bytes;
-      if (it.what == op::backward || it.what == op::backward_weight) own.flops += does.backward_weight;
-      if (is_send(it.what)) ++own.messages, own.message_bytes += does.boundary_bytes;
-      if (it.what == op::reduce_gradient)
-        own.reduction_bytes += 4.0 * static_cast<double>(work.parameters[place]);
-    }
-  }
-  return all;
-}
-
 inline void print_head(const chosen_plan& chosen, const settings& s) {
   const plan& of = chosen.value;
   std::printf("plan      %s%s%s\n", chosen.name.c_str(), chosen.about.empty() ? "" : ": ",
@@ -113,13 +82,13 @@ inline void print_head(const chosen_plan& chosen, const settings& s) {
 }
 
 // The plan, who holds what, and what a step takes. `model` was not started.
-inline void explain_plan(const chosen_plan& chosen, const settings& s, plan_session& model) {
+inline void explain_plan(const chosen_plan& chosen, const settings& s, session& model) {
   const program& of = model.of();
   const std::vector<rank_memory> memory = model.memory();
   const program_work work = model.work();
   const std::vector<rank_traffic> traffic = traffic_of(of, work);
-  const int processors = model.threads();
-  const machine_rates rates{model.measure_peak() / std::max(1, processors), copy_rate()};
+  const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const machine_rates rates{model.measure_peak() / model.threads(), copy_rate()};
   const cost_table costs = work.costs(of, rates);
   timeline when;
   simulate(of, costs, when);

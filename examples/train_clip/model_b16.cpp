@@ -2,12 +2,10 @@
 #include "models.hpp"
 #include "typed_session.hpp"
 
-#include <motet/backend/cpu/device.hpp>
-
 namespace motet::train_clip {
 
-std::unique_ptr<session> make_b16(const session_config& config) {
-  return make_session<cpu::device, b16_picture, b16_caption>("b16", config);
+std::unique_ptr<session> make_b16(const session_request& wanted) {
+  return make_session<cpu::device, b16_picture, b16_caption>("b16", wanted);
 }
 
 }  // namespace motet::train_clip

@@ -2,12 +2,10 @@
 #include "models.hpp"
 #include "typed_session.hpp"
 
-#include <motet/backend/cpu/device.hpp>
-
 namespace motet::train_clip {
 
-std::unique_ptr<session> make_tiny(const session_config& config) {
-  return make_session<cpu::device, tiny_picture, tiny_caption>("tiny", config);
+std::unique_ptr<session> make_tiny(const session_request& wanted) {
+  return make_session<cpu::device, tiny_picture, tiny_caption>("tiny", wanted);
 }
 
 }  // namespace motet::train_clip

@@ -3,7 +3,6 @@
 
 #include "choose_plan.hpp"
 #include "evaluate.hpp"
-#include "plan_session.hpp"
 
 #include <motet/runtime/save/checkpoint.hpp>
 #include <motet/tools/progress.hpp>
@@ -29,24 +28,13 @@ struct opened_run {
                                  std::to_string(s.batch));
     if (s.random_data() && s.pictures == "bytes")
       fail(bad_option_value, "--pictures bytes with --data random, which has numbers and no pictures");
-    const model_entry& entry = find_model(s.model);
-    if (chosen) model = make_plan_session(entry, {s.session(), chosen->value, chosen->by});
-    else model = maker_of(entry)(s.session());
+    model = open_session(s, chosen ? &*chosen : nullptr);
     if (!s.random_data()) {
       folder = std::make_unique<data_folder>(s, model->facts());
       if (held_out::exists(*folder)) test = std::make_unique<held_out>(*folder, model->facts());
     }
   }
 
-  session_maker maker_of(const model_entry& entry) const {
-    if (s.device == "cuda") return entry.on_gpu;  // looked for when the command line was read
-    if (entry.make == nullptr)
-      fail(bad_option_value,
-           "--model " + s.model +
-               ", in a program that was compiled without this model; configure with -DMOTET_MODELS=" +
-               s.model + " or the whole list, quick;tiny;small;b16;l14, and build again");
-    return entry.make;
-  }
   std::string name() const { return s.model + "/" + s.loss; }
   // In a step; plans may cut the batch into groups that have one each.
   index losses() const { return chosen ? chosen->value.modules[0].groups() : 1; }

@@ -18,6 +18,15 @@ inline std::vector<section_share> shares(const step_costs& costs) {
   return out;
 }
 
+// What the loss multiplies similarities by; all processes ask.
+inline double scale_of(session& model) {
+  const std::vector<float> weights = model.weights();
+  for (const parameter& each : model.parameters())
+    if (each.name == "join.log_scale")
+      return std::exp(static_cast<double>(weights[static_cast<std::size_t>(each.offset)]));
+  return 1 / 0.07;
+}
+
 // Probabilities of all captions for one picture, as the loss sees them.
 inline std::vector<report_guess> best_captions(const held_out& test, index at, double scale,
                                                std::size_t count) {
@@ -52,7 +61,7 @@ inline double number_of(const json& line, const char* name) {
 }
 
 inline void write_report(const std::filesystem::path& path, const settings& s, session& model,
-                         const held_out* test, const zero_shot_result& found,
+                         const held_out* test, const zero_shot_result& found, double scale,
                          const std::vector<section_share>& split, const std::vector<json>& metrics) {
   const model_facts& facts = model.facts();
   report_page page;
@@ -101,10 +110,6 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
   page.sections = split;
 
   if (test != nullptr) {
-    double scale = 1 / 0.07;
-    const trained_state state = model.state();
-    for (const parameter& each : state.parameters)
-      if (each.name == "join.log_scale") scale = std::exp(static_cast<double>(state.weights[each.offset]));
     constexpr index most = 60;
     const index shown = std::min(most, test->size());
     for (index i = 0; i < shown; ++i) {

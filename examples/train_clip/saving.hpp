@@ -3,7 +3,6 @@
 
 #include "opened_run.hpp"
 
-#include <motet/model/describe.hpp>
 #include <motet/plan/files/plan_json.hpp>
 
 #include <cstdio>
@@ -19,20 +18,8 @@ inline void save(opened_run& run, const feed& source, progress& out) {
   state.set("losses", run.losses());
   if (run.chosen) state.set("plan", plan_json(run.chosen->value));
   if (run.folder) state.set("vocabulary", run.folder->vocabulary_fingerprint());
-  const model_facts& facts = run.model->facts();
-  json picture_module, caption_module, description;
-  picture_module.set("name", "picture");
-  picture_module.set("frozen", false);
-  picture_module.set("net", motet::describe(facts.picture));
-  caption_module.set("name", "caption");
-  caption_module.set("frozen", false);
-  caption_module.set("net", motet::describe(facts.caption));
-  json modules;
-  modules.push_back(std::move(picture_module));
-  modules.push_back(std::move(caption_module));
-  description.set("modules", std::move(modules));
-  const auto path = run.model->save({run.s.checkpoint, run.name(), std::move(state), std::move(description),
-                                     static_cast<std::size_t>(run.s.keep)});
+  const auto path =
+      run.model->save(run.s.checkpoint, run.name(), std::move(state), static_cast<std::size_t>(run.s.keep));
   // A checkpoint without its vocabulary cannot be used.
   if (run.folder && run.model->is_main())
     write_file(std::filesystem::path(run.s.checkpoint) / "tokenizer.json",

@@ -50,16 +50,20 @@ struct settings {
     return {schedule == "constant" ? rate_kind::constant : rate_kind::cosine, rate, warmup_steps(), steps,
             0.0};
   }
-  session_config session() const {
-    session_config out{
-        loss,
-        precision,
-        static_cast<int>(threads),
-        {batch, accumulate, seed, {beta1, beta2, 1e-6, weight_decay, clip}, loss == "infonce"}};
-    out.on_gpu = device == "cuda";
-    out.trainer.ahead = out.on_gpu && !one_batch;
-    out.sm_share = shares();
-    if (resplit > 0) out.resplit = {.every = resplit, .most = resplit_most};
+  session_request request() const {
+    session_request out;
+    out.loss = loss;
+    out.precision = precision;
+    out.threads = static_cast<int>(threads);
+    out.options.batch = batch;
+    out.options.parts = accumulate;
+    out.options.seed = seed;
+    out.options.optimizer = {beta1, beta2, 1e-6, weight_decay, clip};
+    out.options.clamp_scale = loss == "infonce";
+    if (resplit > 0) out.options.resplit = {.every = resplit, .most = resplit_most};
+    out.options.ahead = device == "cuda" && !one_batch;
+    out.options.fp8 = precision == "fp8";
+    out.options.processors = shares();
     return out;
   }
 };
@@ -94,7 +98,7 @@ inline options command_line(settings& s) {
   line.flag(
       "--one-batch", s.one_batch,
       "on a GPU, no room for the next batch, which comes when its step begins: less memory, a little slower");
-  line.count("--threads", s.threads, 0, "of the CPU; 0: one for each processor");
+  line.count("--threads", s.threads, 0, "of each rank on a CPU; 0: all processors, shared by the ranks here");
   line.text("--sm-share", s.sm_share, "N|N,N,...",
             "multiprocessors of the GPU for each rank of a plan; 0: all ranks on all of them");
   line.text("--plan", s.plan, "NAME|FILE.json",

@@ -162,8 +162,10 @@ class training {
   void finish(const feed& source, progress& out, double peak, bool report) {
     const std::vector<section_share> split = shares(run_.model->costs());
     zero_shot_result found;
+    double scale = 1;
     if (run_.test) {
       found = test();
+      scale = scale_of(*run_.model);
       tell_accuracy(out, found);
     }
     if (run_.folder && run_.folder->skips().count() > 0)
@@ -188,7 +190,7 @@ class training {
     write(last);
     if (report) {
       const std::filesystem::path path = std::filesystem::path(run_.s.report) / "index.html";
-      write_report(path, run_.s, *run_.model, run_.test.get(), found, split,
+      write_report(path, run_.s, *run_.model, run_.test.get(), found, scale, split,
                    metrics_file::read_metrics(std::filesystem::path(run_.s.report) / "metrics.jsonl"));
       out.say("report " + path.string());
     }

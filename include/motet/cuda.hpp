@@ -8,6 +8,7 @@
 #include <motet/backend/cuda/device/sm_share.hpp>
 #include <motet/backend/transport/shared_gpu.hpp>
 #include <motet/backend/transport/shared_gpu_group.hpp>
+#include <motet/front/cuda_ranks.hpp>
 #include <motet/motet.hpp>
 
 #if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL

@@ -3,7 +3,7 @@ set(MOTET_OPTIONAL_HEADER_ONEDNN "dnnl\\.hpp")
 set(MOTET_OPTIONAL_HEADER_SPNG "spng\\.h")
 set(MOTET_OPTIONAL_HEADER_JPEG "jpeglib\\.h")
 # Headers that include CUDA's.
-set(MOTET_CUDA_HEADERS "^motet/(cuda|backend/cuda/.*|backend/transport/(nccl|shared_gpu).*)\\.hpp$")
+set(MOTET_CUDA_HEADERS "^motet/(cuda|backend/cuda/.*|backend/transport/(nccl|shared_gpu).*|front/cuda_.*)\\.hpp$")
 
 # motet_readable_headers(<variable> <headers...>): those that can be read with what was found here.
 function(motet_readable_headers variable)

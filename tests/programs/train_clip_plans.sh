@@ -61,7 +61,7 @@ expect 1 'plan heavy is for 7 ranks, the command line says --ranks 4.*MT-P74' --
 expect 1 'plan heavy is for 7 ranks, there are 4' --plan heavy --ranks 4 --data random
 expect 1 'a batch of 33 in 2 groups.*MT-S11' --plan heavy --check --batch 33
 expect 2 'MT-X04.*' --data random --ranks 4
-expect 2 'fp32' --plan data-2 --data random --precision bf16
+succeed --plan data-2 --data random --precision bf16 --model quick --batch 8 --steps 1 --no-report
 expect 2 'ranks of a plan multiply in fp32 or bf16' --plan data-2 --data random --precision fp8 --device cuda
 expect 2 '--plan with replicas, between which --resplit moves samples' --data random --resplit 5
 expect 2 'accumulate' --plan data-2 --data random --accumulate 2

@@ -40,7 +40,7 @@ HEADER_LINES = 440
 # A file .inc is the body of the header that includes it, perhaps several times.
 NO_UNIT_TEST = re.compile(r"(^|/)(messages|fwd)\.hpp$|^(motet|cuda)\.hpp$|\.inc$")
 # Headers that cannot be read without CUDA's. cuda.hpp brings them all; motet.hpp must not.
-CUDA = re.compile(r"^cuda\.hpp$|^backend/cuda/|^backend/transport/(nccl|shared_gpu)")
+CUDA = re.compile(r"^cuda\.hpp$|^backend/cuda/|^backend/transport/(nccl|shared_gpu)|^front/cuda_")
 CUDA_INCLUDE = re.compile(r"^(cuda|cublas|cudnn|nccl|cub/|thrust/)")
 # What a kernel says to reach memory of one kind alone, where a plain access asks the address: inline assembly with an address, and intrinsics.
 NAMES_MEMORY = re.compile(r'\basm\b[^;]*?"[^"]*\[ *%[^"]*"|\b__ld(?:g|ca|cg|cs|lu|cv)\b|\b__st(?:wb|cg|cs|wt)\b|\b\w*memcpy_async\b'

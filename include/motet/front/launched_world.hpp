@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/kernel_loading.hpp>
 #include <motet/plan/describe/messages.hpp>
 #include <motet/runtime/ranks/launch.hpp>
 #include <motet/tools/messages.hpp>
@@ -24,8 +25,12 @@ class launched_world {
   // ranks there are, so a plan may.
   explicit launched_world(launched by, int threads = 0, bool open = false)
       : by_(std::move(by)), threads_(threads), open_(open) {
+    if (!is_one_of_many()) return;
+    // MPI may call CUDA as well.
+    if (has_nccl) load_kernels_first();
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
-    if (is_one_of_many())
+    // Who was started by torchrun has no MPI around, and needs none with a GPU.
+    if (!has_nccl || by_.by != launcher::torchrun)
       session_ = std::make_unique<mpi::session>(mpi::session_options{by_.rank, by_.ranks});
 #endif
   }
@@ -42,6 +47,14 @@ class launched_world {
   bool is_one_of_many() const { return by_.ranks > by_.threads; }
   // Whether it is this process that tells, tests and writes.
   bool is_main() const { return by_.rank == 0; }
+  // Whether ranks in processes can talk to each other without a GPU.
+  bool has_mpi() const {
+#if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
+    return session_ != nullptr;
+#else
+    return false;
+#endif
+  }
   // Of each rank, when so many live here.
   int threads(std::int32_t ranks_here) const {
     if (threads_ > 0) return threads_;
@@ -57,6 +70,12 @@ class launched_world {
   }
 
  private:
+#if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL
+  static constexpr bool has_nccl = true;
+#else
+  static constexpr bool has_nccl = false;
+#endif
+
   launched by_;
   int threads_;
   bool open_;
@@ -95,7 +114,7 @@ inline std::int32_t number_among(int count, const char* const* words, std::strin
 inline launched_world launch(int count, const char* const* words) {
   launch_wishes wishes;
   wishes.ranks = detail::number_among(count, words, "--ranks");
-#if !defined(MOTET_HAS_MPI) || !MOTET_HAS_MPI
+#if !(defined(MOTET_HAS_MPI) && MOTET_HAS_MPI) && !(defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL)
   wishes.can_connect = false;
 #endif
   launched by = find_launch(read_environment(), wishes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/front/embedder.hpp>
 
+#include <motet/backend/cpu/device.hpp>
 #include <motet/runtime/state/initialise.hpp>
 
 #include "unit/runtime/small_model.hpp"
@@ -24,7 +25,8 @@ TEST_CASE("features of any number of samples are those that the net infers") {
     device.prepare(device.plan(infer));
     device.run(infer);
     for (const int threads : {1, 2}) {
-      embedder<fp32> by(table_of_model<small_model, cpu::context, fp32>, threads);
+      cpu::device team(threads);
+      embedder<fp32, cpu::device> by(table_of_model<small_model, cpu::context, fp32>, team);
       const tokens input = std::get<1>(data.get());
       by.embed(1, &input, w.data() + small_model::offsets[1], found.data());
       double worst = 0;
@@ -40,7 +42,8 @@ TEST_CASE("features of any number of samples are those that the net infers") {
 }
 
 TEST_CASE("no samples are no work, and a sample that is too long is refused") {
-  embedder<fp32> by(table_of_model<small_model, cpu::context, fp32>, 1);
+  cpu::device one(1);
+  embedder<fp32, cpu::device> by(table_of_model<small_model, cpu::context, fp32>, one);
   const std::vector<std::int32_t> ids(16, 1);
   const tokens none{ids.data(), {0, 6, nullptr}}, longer{ids.data(), {2, 7, nullptr}};
   by.embed(1, &none, nullptr, nullptr);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/front/embedder.hpp>
+#include <motet/runtime/ranks/run_identity.hpp>
+#include <motet/runtime/save/pipeline_checkpoint.hpp>
+
+#include <filesystem>
+#include <optional>
+
+namespace motet {
+
+struct trainer_options {
+  index batch = 64;  // samples of a step
+  // of a batch, without a plan: each passes through the towers twice, when memory holds fewer; negatives come
+  // from all
+  index parts = 1;
+  std::uint64_t seed = 1;
+  adamw_settings optimizer{};
+  bool clamp_scale = true;  // keeps the loss's number at or below its limit, such as CLIP's scale below 100
+  // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
+  double deadline = 600;
+  resplit_options resplit{};  // whether samples move between replicas by the time that they take, and how far
+  // Of GPUs: room for a second batch without a plan, see trainer::expect(); linear layers in fp8 where they
+  // would be in bf16, without a plan; and the multiprocessors that each rank of a plan computes on, one
+  // number for all or one for each (none, or 0: all ranks on all).
+  bool ahead = false, fp8 = false;
+  std::vector<int> processors{};
+};
+
+// The ranks of a trainer that live in this process, wherever the others are and whatever they compute on.
+template <class Numbers, class Device>
+class ranks_here {
+ public:
+  using master = typename Numbers::master;
+  using model_type = model_table<typename Device::context, Numbers>;
+
+  ranks_here(const model_type& model, int threads) : model_(model), threads_(threads) {}
+  ranks_here(const ranks_here&) = delete;
+  ranks_here& operator=(const ranks_here&) = delete;
+  virtual ~ranks_here() = default;
+
+  const model_type& model() const { return model_; }
+  int threads() const { return threads_; }  // of each rank
+  // What tests and measures here beside the ranks, or is the only one of them.
+  Device& device() {
+    if (!device_) {
+      if constexpr (Device::shares_memory) device_.emplace(threads_);
+      else device_.emplace();
+    }
+    return *device_;
+  }
+
+  virtual const program& of() const = 0;
+  virtual std::vector<rank_memory> memory() = 0;
+  virtual void prepare() = 0;
+  // The batch of the step after the next one, where there is room for it.
+  virtual void expect(std::span<const void* const>) {}
+  virtual step_result step(std::span<const void* const> inputs, double rate, timeline* record) = 0;
+  virtual index updates() const = 0;
+  // Brings weights together that embed() needs; called by all processes.
+  virtual void gather() = 0;
+  virtual void embed(std::size_t module, const void* input, master* out) = 0;
+  virtual std::vector<master> weights() = 0;
+  virtual flat_state<master> state() = 0;
+  virtual void set_state(const flat_state<master>& from) = 0;
+  virtual std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
+                                     json description, std::size_t keep) = 0;
+  virtual void load(const checkpoint& from, const std::string& name) = 0;
+  virtual step_costs costs() = 0;
+  virtual void clear_costs() = 0;
+  virtual double sum(double own) { return own; }
+
+ private:
+  const model_type& model_;
+  int threads_;
+  std::optional<Device> device_;
+};
+
+// Ranks that a host runs.
+template <class Numbers, class Device, class Host>
+class hosted_ranks final : public ranks_here<Numbers, Device> {
+ public:
+  using base = ranks_here<Numbers, Device>;
+  using typename base::master;
+  using typename base::model_type;
+
+  hosted_ranks(const model_type& model, const score& order, pipeline_config config, int threads,
+               const run_identity& same)
+      : base(model, threads), trained_(model, order, std::move(config)) {
+    trained_.ranks().require_same(same);
+  }
+  Host& host() { return trained_.ranks(); }
+
+  const program& of() const override { return trained_.of(); }
+  std::vector<rank_memory> memory() override { return trained_.plan(); }
+  void prepare() override { trained_.prepare(); }
+  step_result step(std::span<const void* const> inputs, double rate, timeline* record) override {
+    gathered_.reset();
+    return trained_.step(inputs, rate, record);
+  }
+  index updates() const override { return trained_.updates(); }
+  void gather() override {
+    if (gathered_) return;
+    bool whole = Device::shares_memory;
+    for (std::size_t k = 0; k < this->model().nets.size(); ++k)
+      whole = whole && trained_.whole_module(k) != nullptr;
+    if (!whole) gathered_ = trained_.weights();
+  }
+  void embed(std::size_t module, const void* input, master* out) override {
+    gather();
+    if (!embedder_) embedder_.emplace(this->model(), this->device());
+    embedder_->embed(
+        module, input,
+        gathered_ ? gathered_->data() + trained_.offset_of(module) : trained_.whole_module(module), out);
+  }
+  std::vector<master> weights() override { return trained_.weights(); }
+  flat_state<master> state() override { return trained_.state(); }
+  void set_state(const flat_state<master>& from) override {
+    gathered_.reset();
+    trained_.set_state(from);
+  }
+  std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
+                             json description, std::size_t keep) override {
+    std::filesystem::path made =
+        motet::save(trained_, run, name, std::move(state), std::move(description), keep);
+    trained_.ranks().note_checkpoint(run.string() + ", step " + std::to_string(updates()));
+    return made;
+  }
+  void load(const checkpoint& from, const std::string& name) override {
+    gathered_.reset();
+    motet::load(trained_, from, name);
+  }
+  step_costs costs() override { return trained_.costs(); }
+  void clear_costs() override { trained_.clear_costs(); }
+  double sum(double own) override {
+    trained_.ranks().sum(&own, 1);
+    return own;
+  }
+
+ private:
+  model_trainer<Device, Numbers, Host> trained_;
+  std::optional<embedder<Numbers, Device>> embedder_;
+  std::optional<std::vector<master>> gathered_;  // weights, until they change
+};
+
+}  // namespace motet

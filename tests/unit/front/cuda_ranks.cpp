@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/cuda/emulate.hpp"
+
+#include <motet/front/cuda_ranks.hpp>
+
+#include "deviation.hpp"
+#include "unit/runtime/small_model.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+// The trainer of a program, on a GPU: the same calls, the same numbers.
+
+using namespace motet;
+
+namespace {
+
+using on_gpu = trainer<small_model, fp32, motet::cuda::device>;
+
+launched_world alone() {
+  const char* const words[] = {"program", "--threads", "1"};
+  return launch(3, words);
+}
+plan apart() {
+  plan made;
+  made.cluster.ranks = 2;
+  made.modules.push(on_ranks("picture", 0, {}, 2));
+  made.modules.push(on_ranks("caption", 1, {}, 2));
+  return made;
+}
+// The same steps, features and state as on processors.
+void compare(on_gpu& found, trainer<small_model>& wanted, bool ahead = false) {
+  const small_batch data[2] = {small_batch(6), small_batch(6, 2)};
+  for (std::size_t k = 0; k < 6; ++k) {
+    if (ahead && k < 5) found.expect(data[(k + 1) % 2].get());
+    const step_result a = found.step(data[k % 2].get(), 1e-3), b = wanted.step(data[k % 2].get(), 1e-3);
+    CHECK(laws::off_by(a.loss, b.loss) <= 1e-4 * b.loss);
+    if (k == 0) CHECK(laws::off_by(a.gradient_norm, b.gradient_norm) <= 1e-4 * b.gradient_norm);
+  }
+  CHECK(found.updates() == 6);
+  const small_batch few(9, 3);  // more than a step has
+  std::vector<float> here(9 * 8), there(9 * 8);
+  found.embed<"picture">(std::get<0>(few.get()), there.data());
+  wanted.embed<"picture">(std::get<0>(few.get()), here.data());
+  CHECK(laws::off_by(there, here) <= 1e-3);
+  found.embed<"caption">(std::get<1>(few.get()), there.data());
+  wanted.embed<"caption">(std::get<1>(few.get()), here.data());
+  CHECK(laws::off_by(there, here) <= 1e-3);
+  CHECK(laws::off_by(found.weights(), wanted.weights()) <= 1e-2);
+  CHECK(laws::off_by(found.flops(data[0].get()), wanted.flops(data[0].get())) <=
+        0.01 * wanted.flops(data[0].get()));
+}
+
+}  // namespace
+
+TEST_CASE("one rank that has a GPU, with and without the next batch ahead, whole and in parts") {
+  const launched_world world = alone();
+  for (const bool ahead : {false, true}) {
+    for (const motet::index parts : {1, 2}) {
+      trainer<small_model> wanted(world, {.batch = 6, .parts = parts});
+      on_gpu found(world, {.batch = 6, .parts = parts, .ahead = ahead});
+      CHECK(found.memory().size() == 1);
+      CHECK(found.memory()[0].inputs > 0);
+      compare(found, wanted, ahead);
+      CHECK(found.device().replayed() > 0);
+    }
+  }
+}
+
+TEST_CASE("ranks of a plan that share a GPU") {
+  const launched_world world = alone();
+  trainer<small_model> wanted(world, {.batch = 6});
+  on_gpu found(world, apart(), {.batch = 6, .processors = {0}});
+  CHECK(found.memory().size() == 2);
+  compare(found, wanted);
+}
+
+TEST_CASE("a state and a checkpoint go from a GPU to processors, to ranks, and back") {
+  const launched_world world = alone();
+  const small_batch data(6);
+  const std::filesystem::path run =
+      std::filesystem::temp_directory_path() / ("motet-cuda-front-" + std::to_string(::getpid()));
+  on_gpu first(world, {.batch = 6});
+  first.step(data.get(), 1e-3);
+  first.save(run, "small");
+  const auto same = [&](const flat_state<float>& found) {
+    const flat_state<float> wanted = first.state();
+    CHECK(found.updates == wanted.updates);
+    CHECK(found.weights == wanted.weights);
+    CHECK(found.first == wanted.first);
+    CHECK(found.second == wanted.second);
+  };
+  trainer<small_model> processors(world, {.batch = 6, .seed = 2});
+  processors.load(checkpoint(run), "small");
+  same(processors.state());
+  on_gpu ranks(world, apart(), {.batch = 6, .seed = 3}), again(world, {.batch = 6, .seed = 4});
+  ranks.load(checkpoint(run), "small");
+  same(ranks.state());
+  again.load(checkpoint(run), "small");
+  same(again.state());
+  again.step(data.get(), 1e-3);
+  again.set_state(processors.state());
+  same(again.state());
+  std::filesystem::remove_all(run);
+}
+
+TEST_CASE("fp8 is for one rank, and a record for ranks of a plan") {
+  const launched_world world = alone();
+  CHECK_THROWS_WITH_AS(on_gpu(world, apart(), {.batch = 6, .fp8 = true}),
+                       doctest::Contains("fp8 with a plan, whose ranks multiply in fp32 or bf16"), error);
+  on_gpu lone(world, {.batch = 6});
+  timeline record;
+  const small_batch data(6);
+  CHECK_THROWS_WITH_AS(lone.step(data.get(), 1e-3, &record), doctest::Contains("take a plan of one rank"),
+                       error);
+}
