@@ -110,9 +110,9 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   void embed(std::size_t module, const void* input, master* out) override {
     gather();
     if (!embedder_) embedder_.emplace(this->model(), this->device());
-    embedder_->embed(
-        module, input,
-        gathered_ ? gathered_->data() + trained_.offset_of(module) : trained_.whole_module(module), out);
+    const master* const own =
+        gathered_ ? gathered_->data() + trained_.offset_of(module) : trained_.whole_module(module);
+    embedder_->embed(module, input, own, out);
   }
   std::vector<master> weights() override { return trained_.weights(); }
   flat_state<master> state() override { return trained_.state(); }

@@ -15,10 +15,10 @@ namespace detail {
 
 inline constexpr std::int64_t most_of_plan = 1 << 20;
 
-inline mesh read_mesh(const plan_fields& module) {
+inline mesh read_mesh(const plan_fields& from) {
   degrees split;
-  if (module.find("degrees") != nullptr) {
-    const plan_fields ways(module.at("degrees"), module.path_of("degrees"),
+  if (from.find("degrees") != nullptr) {
+    const plan_fields ways(from.at("degrees"), from.path_of("degrees"),
                            {"stages", "data", "context", "tensor"});
     std::int64_t product = 1;
     const auto read = [&](const char* name, std::int32_t& into) {
@@ -26,22 +26,22 @@ inline mesh read_mesh(const plan_fields& module) {
       product *= into;
       if (product > most_of_plan)
         fail(plan_out_of_range,
-             module.path_of("degrees") + " multiply to more than " + std::to_string(most_of_plan) + " ranks");
+             from.path_of("degrees") + " multiply to more than " + std::to_string(most_of_plan) + " ranks");
     };
     read("stages", split.stages);
     read("data", split.data);
     read("context", split.context);
     read("tensor", split.tensor);
   }
-  const json& where = module.at("ranks");
+  const json& where = from.at("ranks");
   if (where.is_object()) {
-    const plan_fields row(where, module.path_of("ranks"), {"first"});
+    const plan_fields row(where, from.path_of("ranks"), {"first"});
     return mesh::from(static_cast<std::int32_t>(
                           plan_fields::number(row.at("first"), row.path_of("first"), 0, most_of_plan)),
                       split);
   }
   list<std::int32_t> ranks;
-  module.each("ranks", [&](const json& item, const std::string& path) {
+  from.each("ranks", [&](const json& item, const std::string& path) {
     ranks.push(static_cast<std::int32_t>(plan_fields::number(item, path, 0, most_of_plan)));
   });
   return {split, ranks};

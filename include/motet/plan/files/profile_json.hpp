@@ -107,11 +107,11 @@ inline machine_profile load_profile(const std::filesystem::path& path) {
 inline json profile_json(const machine_profile& from) {
   json out, modules{json::array{}};
   for (const module_profile& each : from.modules) {
-    json points{json::array{}}, module;
+    json points{json::array{}}, made;
     for (const profile_point& at : each.points) points.push_back(detail::point_json(at));
-    module.set("tower", tower_json(each.of));
-    module.set("points", std::move(points));
-    modules.push_back(std::move(module));
+    made.set("tower", tower_json(each.of));
+    made.set("points", std::move(points));
+    modules.push_back(std::move(made));
   }
   out.set("machine", from.machine);
   out.set("activation_bytes", from.activation_bytes);
@@ -128,10 +128,10 @@ inline std::string format_profile(const machine_profile& from) {
     if (name != "modules") out += "  " + write_json(json(name)) + ": " + write_json(value) + ",\n";
   out += "  \"modules\": [";
   const char* between = "\n    ";
-  for (const json& module : whole.at("modules").items()) {
-    out += between + ("{\"tower\": " + write_json(module.at("tower")) + ",\n     \"points\": [");
+  for (const json& made : whole.at("modules").items()) {
+    out += between + ("{\"tower\": " + write_json(made.at("tower")) + ",\n     \"points\": [");
     const char* before = "\n       ";
-    for (const json& point : module.at("points").items()) {
+    for (const json& point : made.at("points").items()) {
       out += before + write_json(point);
       before = ",\n       ";
     }

@@ -95,10 +95,23 @@ struct net_table {
   bool is_last(stage_range r) const { return r.last == of->layers; }
 };
 
+// What a trainer asks of a net: that ranks can hold it in stages, as towers can be held.
+template <class Net>
+concept staged_net = requires {
+  typename Net::input;
+  typename Net::stage;
+  Net::stage::layers;
+  Net::stage::width;
+  Net::stage::embedding;
+};
+
 namespace detail {
 
 template <class Net>
 struct net_outlines {
+  static_assert(
+      staged_net<Net>,
+      "motet: a trainer's nets have stages (Net::stage), as motet::tower and what is made of it have");
   using stage = typename Net::stage;
   using input = typename Net::input;
   using traits = input_traits<Net>;
