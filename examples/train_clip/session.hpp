@@ -83,6 +83,8 @@ class session {
 
   // Of several processes, which all make the same calls, one tests, prints and writes.
   virtual bool is_main() const = 0;
+  // None goes on where processes have something else of what decides the run.
+  virtual void require_same(const run_identity& identity) = 0;
   // Whether any process was asked to stop.
   virtual bool any(bool asked) = 0;
 };

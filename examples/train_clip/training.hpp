@@ -23,6 +23,7 @@ class training {
     progress out;
     run_.prepare();
     const auto source = run_.open_feed();
+    run_.model->require_same(identity(*source));
     const double peak = run_.model->measure_peak();
     // Of several processes, one writes.
     const bool main = run_.model->is_main(), report = main && !run_.s.no_report && !run_.s.random_data();
@@ -124,6 +125,18 @@ class training {
     return std::chrono::duration<double>(clock_type::now() - from).count();
   }
 
+  // What decides the run, and when all processes meet outside of steps.
+  run_identity identity(const feed& source) const {
+    run_identity same;
+    const json settings = saved_settings(run_.s);
+    for (const auto& [name, value] : settings.members()) same.add("setting " + name, write_json(value));
+    same.add("setting save_every", std::to_string(run_.s.checkpoint.empty() ? -1 : run_.s.save_every));
+    same.add("setting eval_every", std::to_string(run_.test ? run_.s.eval_every : -1));
+    same.add("first step", std::to_string(run_.model->updates()));
+    same.add("data", write_json(source.position()));
+    if (run_.folder) same.add("vocabulary", std::to_string(run_.folder->vocabulary_fingerprint()));
+    return same;
+  }
   // By one of the processes, with the weights of all.
   zero_shot_result test() {
     run_.model->gather();

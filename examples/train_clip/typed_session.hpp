@@ -69,6 +69,7 @@ class typed_session final : public session {
   void load(const checkpoint& from, const std::string& name) override { train_.load(from, name); }
 
   bool is_main() const override { return train_.is_main(); }
+  void require_same(const run_identity& identity) override { train_.require_same(identity); }
   bool any(bool asked) override { return train_.sum(asked ? 1 : 0) > 0; }
 
  private:

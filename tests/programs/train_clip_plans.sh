@@ -90,6 +90,7 @@ OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=7 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_
 
 # ---- training: the losses of one rank, whatever the plan ----
 "$programs/make_shapes" --output shapes --count 240 --format ppm --quiet || exit 1
+"$programs/make_shapes" --output others --count 240 --format ppm --seed 3 --quiet || exit 1
 run="--model quick --data shapes --batch 16 --no-report --schedule constant --warmup 0"
 losses() {
   sed -n 's/.*"step": [0-9]*, "loss": \([^,]*\),.*/\1/p' "$1"
@@ -147,6 +148,18 @@ if command -v mpirun >/dev/null 2>&1; then
     same two.jsonl zero-1.jsonl
     mpi 3 --data shapes --steps 4 --plan gpipe --checkpoint processes --resume --no-report --metrics zero-1.jsonl || fail "status $? over three processes"
     same one.jsonl zero-1.jsonl
+    # Processes that would go different ways are told what differs, where, and both values.
+    differs() { # sentence, what the second rank has beside
+      sentence=$1
+      shift
+      OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 100 \
+        mpirun -n 1 "$train" $run --steps 2 --plan data-2 : -n 1 "$train" $run --steps 2 --plan data-2 "$@" >out 2>err && fail "ranks differ: $*"
+      grep -q -e "$sentence.*MT-R" err || fail "no \"$sentence\" where ranks differ: $*"
+    }
+    differs 'the setting learning_rate is 0.001 on rank 0; 0.002 on rank 1' --lr 2e-3
+    differs 'the setting steps is 2 on rank 0; 3 on rank 1' --steps 3
+    differs 'the optimizer is .*0.1,.* on rank 0; .*0.2,.* on rank 1' --weight-decay 0.2
+    differs 'the vocabulary is .* on rank 0; .* on rank 1' --data others
     mpi 2 $run --steps 2 --plan gpipe && fail "two processes followed a plan for three"
     grep -q 'MT-P74' err || fail "no MT-P74 from two processes"
     mpi 2 $run --steps 2 && fail "two processes ran without a plan"

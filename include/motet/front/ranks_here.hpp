@@ -70,6 +70,7 @@ class ranks_here {
   virtual step_costs costs() = 0;
   virtual void clear_costs() = 0;
   virtual double sum(double own) { return own; }
+  virtual void require_same(const run_identity&) {}
 
  private:
   const model_type& model_;
@@ -137,6 +138,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     trained_.ranks().sum(&own, 1);
     return own;
   }
+  void require_same(const run_identity& identity) override { trained_.ranks().require_same(identity); }
 
  private:
   model_trainer<Device, Numbers, Host> trained_;

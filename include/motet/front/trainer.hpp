@@ -121,8 +121,10 @@ class trainer {
   }
   // The work of each place of the plan, as the ranks will run it.
   program_work work() const { return foretell(here_->model(), order(), choices_of(plan_), batch_); }
-  // Over all processes, which all call it.
+  // Over all processes, which all call it: a sum; and that they have the same of what decides results, such
+  // as settings and data, else none goes on and the error names what differs, where, and both values.
   double sum(double own) { return here_->sum(own); }
+  void require_same(const run_identity& identity) { here_->require_same(identity); }
 
  private:
   trainer(const launched_world& world, const plan& from, const trainer_options& how, bool lone)
@@ -135,6 +137,10 @@ class trainer {
     same.add("plan", write_json(plan_json(plan_)));
     same.add("batch", std::to_string(how.batch));
     same.add("seed", std::to_string(how.seed));
+    const adamw_settings& moved = how.optimizer;
+    same.add("optimizer",
+             write_json(json(json::array{moved.beta1, moved.beta2, moved.epsilon, moved.decay, moved.clip})));
+    same.add("limit of the loss's number", how.clamp_scale ? "kept" : "none");
     pipeline_config config;
     config.batch = how.batch;
     config.modules = choices_of(plan_);
