@@ -8,7 +8,7 @@
 #include "small.hpp"
 #include "suite.hpp"
 
-#include <motet/backend/transport/local_group.hpp>
+#include <motet/backend/transport/local/local_group.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/runtime/ranks/stand_in.hpp>
 #include <motet/schedule/draw/draw_svg.hpp>

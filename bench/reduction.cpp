@@ -6,7 +6,7 @@
 #include "suite.hpp"
 
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/backend/transport/local_group.hpp>
+#include <motet/backend/transport/local/local_group.hpp>
 #include <motet/runtime/gradients/gradient_reduction.hpp>
 
 #include <barrier>

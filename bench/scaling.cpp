@@ -11,7 +11,7 @@ int main() { std::puts("built without MPI"); }
 #include "small.hpp"
 #include "suite.hpp"
 
-#include <motet/backend/transport/mpi_group.hpp>
+#include <motet/backend/transport/mpi/mpi_group.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>

@@ -7,11 +7,11 @@
 //   mpirun -n 2 bench_transport [--most-mib 64] [flags of Google Benchmark]
 #include "suite.hpp"
 
-#include <motet/backend/transport/local_group.hpp>
+#include <motet/backend/transport/local/local_group.hpp>
 #include <motet/runtime/ranks/launch.hpp>
 #include <motet/tensor/arena.hpp>
 #if defined(MOTET_HAS_MPI)
-#include <motet/backend/transport/mpi_group.hpp>
+#include <motet/backend/transport/mpi/mpi_group.hpp>
 #endif
 
 #include <barrier>

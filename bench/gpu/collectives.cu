@@ -10,9 +10,9 @@
 //   bench_gpu_collectives [--smoke] [--ranks N]      ranks that share the GPU; by default 4
 #include "timing.hpp"
 
-#include <motet/backend/transport/shared_gpu_group.hpp>
+#include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
 #if defined(MOTET_HAS_NCCL)
-#include <motet/backend/transport/nccl_group.hpp>
+#include <motet/backend/transport/nccl/nccl_group.hpp>
 #endif
 
 #include <barrier>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/step_costs.hpp>
+#include <motet/backend/core/step_costs.hpp>
 
 #include <algorithm>
 #include <cstdarg>

@@ -12,7 +12,7 @@
 
 #include "../../examples/train_clip/models.hpp"
 
-#include <motet/backend/transport/shared_gpu_group.hpp>
+#include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
 #include <motet/model/model.hpp>
 #include <motet/runtime/train/pipeline_trainer.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>

@@ -3,7 +3,7 @@
 
 #include "opened_run.hpp"
 
-#include <motet/backend/messages.hpp>
+#include <motet/backend/core/messages.hpp>
 
 namespace motet::train_clip {
 

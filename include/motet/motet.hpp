@@ -2,12 +2,12 @@
 #pragma once
 
 // Everything that needs no accelerator; message passing between processes where MPI was found.
+#include <motet/backend/core/kernel_loading.hpp>
+#include <motet/backend/core/warnings.hpp>
 #include <motet/backend/cpu/device.hpp>
-#include <motet/backend/kernel_loading.hpp>
-#include <motet/backend/transport/local.hpp>
-#include <motet/backend/transport/local_group.hpp>
-#include <motet/backend/transport/meeting_place.hpp>
-#include <motet/backend/warnings.hpp>
+#include <motet/backend/transport/local/local.hpp>
+#include <motet/backend/transport/local/local_group.hpp>
+#include <motet/backend/transport/meet/meeting_place.hpp>
 #include <motet/data/classes.hpp>
 #include <motet/data/loader.hpp>
 #include <motet/data/shards.hpp>
@@ -86,7 +86,7 @@
 #include <motet/tools/zero_shot.hpp>
 
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
-#include <motet/backend/transport/mpi.hpp>
-#include <motet/backend/transport/mpi_group.hpp>
-#include <motet/backend/transport/mpi_place.hpp>
+#include <motet/backend/transport/mpi/mpi.hpp>
+#include <motet/backend/transport/mpi/mpi_group.hpp>
+#include <motet/backend/transport/mpi/mpi_place.hpp>
 #endif

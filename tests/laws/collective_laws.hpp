@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/collectives.hpp>
+#include <motet/backend/groups/collectives.hpp>
 #include <motet/meta/mixed_bits.hpp>
 
 #include <chrono>

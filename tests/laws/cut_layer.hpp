@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/spread_rows.hpp>
+#include <motet/backend/exchange/spread_rows.hpp>
 
 #include "layer_laws.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/any_group.hpp>
-#include <motet/backend/messages.hpp>
-#include <motet/backend/spread_rows.hpp>
+#include <motet/backend/core/messages.hpp>
+#include <motet/backend/exchange/spread_rows.hpp>
+#include <motet/backend/groups/any_group.hpp>
 
 #include "cuda_run.hpp"
 

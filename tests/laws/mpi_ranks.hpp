@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/transport/mpi_session.hpp>
+#include <motet/backend/transport/mpi/mpi_session.hpp>
 
 #include <memory>
 

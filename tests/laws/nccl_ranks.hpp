@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/transport/nccl_group.hpp>
+#include <motet/backend/transport/nccl/nccl_group.hpp>
 
 #include <cstdio>
 #include <exception>

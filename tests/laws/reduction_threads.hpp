@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/transport/local_group.hpp>
+#include <motet/backend/transport/local/local_group.hpp>
 
 #include <mutex>
 #include <reduction_laws.hpp>

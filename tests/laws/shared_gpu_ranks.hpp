@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/kernels/transfer.hpp>
-#include <motet/backend/transport/shared_gpu_group.hpp>
+#include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
 
 #include <algorithm>
 #include <map>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/spread_rows.hpp>
-#include <motet/backend/transport/local_group.hpp>
+#include <motet/backend/exchange/spread_rows.hpp>
+#include <motet/backend/transport/local/local_group.hpp>
 
 #include <mutex>
 #include <string>

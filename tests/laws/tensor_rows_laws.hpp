@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/exchange/tensor_rows.hpp>
-#include <motet/backend/spread_rows.hpp>
+#include <motet/backend/exchange/spread_rows.hpp>
 
 #include "cpu_run.hpp"
 #include "grid.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/any_group.hpp>
-#include <motet/backend/transport/local_group.hpp>
+#include <motet/backend/groups/any_group.hpp>
+#include <motet/backend/transport/local/local_group.hpp>
 
 #include <exception>
 #include <mutex>

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <motet/backend/concepts.hpp>
+#include <motet/backend/groups/concepts.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <algorithm>

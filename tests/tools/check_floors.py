@@ -22,8 +22,10 @@ ROOMS = {
     "schedule": ["core", "write", "check", "simulate", "place", "draw", "csv"],
     "plan": ["describe", "prove", "cost", "search", "distmm", "files"],
     "runtime": ["", "state", "ranks", "stage", "feeds", "gradients", "train", "save"],
+    "backend": ["core", "groups", "exchange"],
     "backend/cpu": BACK_END,
     "backend/cuda": BACK_END,
+    "backend/transport": ["core", "local", "meet", "mpi", "nccl", "shared_gpu"],
 }
 # Includes of lower floors, or of their own, that the design forbids all the same.
 FORBIDDEN = {
@@ -57,8 +59,8 @@ def folder(header):
 
 def house(header):
     """The folder of ROOMS that a header is in; None where there are no rooms."""
-    parts = header.split("/")
-    return next((at for at in ("/".join(parts[:2]), parts[0]) if at in ROOMS), None)
+    own = f"backend/{sibling(header)}" if sibling(header) else folder(header)
+    return own if own in ROOMS else None
 
 
 def room(header):
@@ -69,9 +71,9 @@ def room(header):
 
 
 def sibling(header):
-    """The back end a header belongs to: backend/cpu/rows/norm.hpp -> cpu; backend/concepts.hpp belongs to all."""
+    """The back end a header belongs to: backend/cpu/rows/norm.hpp -> cpu; backend/groups/concepts.hpp belongs to all."""
     parts = header.split("/")
-    return parts[1] if parts[0] == "backend" and len(parts) > 2 else None
+    return parts[1] if parts[0] == "backend" and len(parts) > 2 and parts[1] not in ROOMS["backend"] else None
 
 
 def includes_of(root, header, text):

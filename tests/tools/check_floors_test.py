@@ -14,9 +14,9 @@ GOOD = {
     "tensor/view.hpp": "#include <motet/meta/config.hpp>\n",
     "nn/layers/linear.hpp": "#include <motet/tensor/view.hpp>\n#include <vector>\n",
     "nn/core/messages.hpp": "",
-    "backend/concepts.hpp": "#include <motet/nn/layers/linear.hpp>\n",
-    "backend/cpu/products/linear.hpp": "#include <motet/backend/concepts.hpp>\n#include <thread>\n",
-    "backend/count/products/linear.hpp": '#include "../../concepts.hpp"\n',
+    "backend/groups/concepts.hpp": "#include <motet/nn/layers/linear.hpp>\n",
+    "backend/cpu/products/linear.hpp": "#include <motet/backend/groups/concepts.hpp>\n#include <thread>\n",
+    "backend/count/products/linear.hpp": '#include "../../groups/concepts.hpp"\n',
     "motet.hpp": "",  # brings all others, see findings()
 }
 
@@ -59,7 +59,7 @@ class Floors(unittest.TestCase):
         self.fails("its sibling", {"backend/count/norm.hpp": '#include "../cpu/products/linear.hpp"\n'})
 
     def test_shared_part_of_back_ends(self):
-        self.fails("may not include one of them", {"backend/all.hpp": "#include <motet/backend/cpu/products/linear.hpp>\n"})
+        self.fails("may not include one of them", {"backend/core/all.hpp": "#include <motet/backend/cpu/products/linear.hpp>\n"})
 
     def test_concrete_back_end_in_runtime(self):
         self.fails("may not include", {"runtime/trainer.hpp": "#include <motet/backend/cpu/products/linear.hpp>\n"})
@@ -83,6 +83,11 @@ class Floors(unittest.TestCase):
         self.assertEqual(self.findings({"backend/cpu/device.hpp": "#include <motet/backend/cpu/products/linear.hpp>\n", "backend/count/device.hpp": ""}), ([], []))
         self.fails("backend/cpu/stuff/norm.hpp: is in no room of backend/cpu/, which are device, kernels, rows,",
                    {"backend/cpu/stuff/norm.hpp": "", "backend/count/stuff/norm.hpp": ""})
+
+    def test_rooms_that_all_back_ends_share(self):
+        self.fails("whose room comes later", {"backend/core/sizes.hpp": "#include <motet/backend/groups/concepts.hpp>\n"})
+        self.fails("backend/sizes.hpp: is in no room of backend/, which are core, groups, exchange", {"backend/sizes.hpp": ""})
+        self.assertEqual(self.findings({"backend/groups/sizes.hpp": "#include <motet/backend/core/sizes.hpp>\n", "backend/core/sizes.hpp": ""}), ([], []))
 
     def test_header_outside_of_rooms(self):
         errors, _ = self.findings({"plan/plan.hpp": "", "plan/stuff/tower.hpp": ""})

@@ -2,7 +2,7 @@
 // One rank of a program that a launcher started: meeting_rank HOW SECONDS. It finds out which rank it is,
 // meets the others by TCP, and says what it heard. HOW: `well`, or `die` (rank 1 goes away between two
 // meetings). `meeting_rank port` prints a port of this machine that is free, as is the next one.
-#include <motet/backend/transport/meeting_place.hpp>
+#include <motet/backend/transport/meet/meeting_place.hpp>
 #include <motet/runtime/ranks/rendezvous_of.hpp>
 
 #include <cstdio>

@@ -5,8 +5,8 @@
 //   mpi_failure run FOLDER STEPS BOUND [HOW]  a program for three ranks, with checkpoints; goes on from the
 //   newest one
 //   mpi_failure verify FOLDER                 looks at every checkpoint there, by one process
-#include <motet/backend/any_group.hpp>
-#include <motet/backend/transport/mpi_group.hpp>
+#include <motet/backend/groups/any_group.hpp>
+#include <motet/backend/transport/mpi/mpi_group.hpp>
 #include <motet/format/checkpoint_finish.hpp>
 #include <motet/runtime/ranks/launch.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <motet/backend/cpu/device.hpp>
-#include <motet/backend/transport/local_group.hpp>
+#include <motet/backend/transport/local/local_group.hpp>
 #include <motet/runtime/train/pipeline_trainer.hpp>
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
-#include <motet/backend/transport/mpi_group.hpp>
+#include <motet/backend/transport/mpi/mpi_group.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 #endif
 

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <motet/backend/cuda/device.hpp>
-#include <motet/backend/transport/shared_gpu_group.hpp>
+#include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/runtime/train/device_trainer.hpp>
 #if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL
-#include <motet/backend/transport/nccl_group.hpp>
+#include <motet/backend/transport/nccl/nccl_group.hpp>
 #include <motet/runtime/ranks/rendezvous_of.hpp>
 #endif
 

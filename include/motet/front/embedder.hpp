@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/draw_key.hpp>
+#include <motet/backend/core/draw_key.hpp>
 #include <motet/runtime/stage/model_table.hpp>
 #include <motet/runtime/stage/stage_needs.hpp>
 #include <motet/runtime/stage/staged_microbatches.hpp>

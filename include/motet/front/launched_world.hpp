@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/kernel_loading.hpp>
+#include <motet/backend/core/kernel_loading.hpp>
 #include <motet/plan/describe/messages.hpp>
 #include <motet/runtime/ranks/launch.hpp>
 #include <motet/tools/messages.hpp>
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
-#include <motet/backend/transport/mpi_session.hpp>
+#include <motet/backend/transport/mpi/mpi_session.hpp>
 #endif
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #include "support/cuda/emulate.hpp"
 
 #include <motet/backend/cuda/device.hpp>
-#include <motet/backend/transport/nccl_group.hpp>
+#include <motet/backend/transport/nccl/nccl_group.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>

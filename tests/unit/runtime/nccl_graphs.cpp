@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cuda/emulate.hpp"
 
-#include <motet/backend/transport/nccl_group.hpp>
+#include <motet/backend/transport/nccl/nccl_group.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
 // alone: it watches the clock
-#include <motet/backend/transport/local.hpp>
+#include <motet/backend/transport/local/local.hpp>
 #include <motet/plan/cost/plan_costs.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/ranks/stand_in.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cuda/emulate.hpp"
 
-#include <motet/backend/transport/shared_gpu_group.hpp>
+#include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
 
 #include "unit/runtime/recorded_plans.hpp"
 

@@ -2,7 +2,7 @@
 #include "support/cuda/emulate.hpp"
 
 #include <motet/backend/cuda/operations.hpp>
-#include <motet/backend/transport/shared_gpu_group.hpp>
+#include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
 #include <motet/runtime/feeds/bridge_exchange.hpp>
 #include <motet/runtime/gradients/gradient_ring.hpp>
 

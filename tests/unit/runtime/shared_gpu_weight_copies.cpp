@@ -2,7 +2,7 @@
 #include "support/cuda/emulate.hpp"
 
 #include <motet/backend/cuda/device.hpp>
-#include <motet/backend/transport/shared_gpu_group.hpp>
+#include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 

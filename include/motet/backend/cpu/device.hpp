@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/step_plan.hpp>
 #include <motet/backend/cpu/device/kernel_choice.hpp>
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/backend/step_plan.hpp>
 
 #include <algorithm>
 #include <memory>

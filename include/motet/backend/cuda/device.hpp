@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/step_plan.hpp>
 #include <motet/backend/cuda/device/recorder.hpp>
 #include <motet/backend/cuda/operations.hpp>
 #include <motet/backend/cuda/products/weight_copies.hpp>
-#include <motet/backend/step_plan.hpp>
 
 #include <algorithm>
 #include <string>

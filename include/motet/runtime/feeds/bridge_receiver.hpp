@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/any_group.hpp>
+#include <motet/backend/groups/any_group.hpp>
 #include <motet/runtime/feeds/bridge_sender.hpp>
 
 namespace motet {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/concepts.hpp>
+#include <motet/backend/groups/concepts.hpp>
 #include <motet/runtime/feeds/bridge_slots.hpp>
 
 namespace motet {

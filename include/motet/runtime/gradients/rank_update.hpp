@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/flat_runs.hpp>
+#include <motet/backend/core/flat_runs.hpp>
 #include <motet/model/join.hpp>
 #include <motet/runtime/gradients/parameter_piece.hpp>
 #include <motet/runtime/state/held_memory.hpp>

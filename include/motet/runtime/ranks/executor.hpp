@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/concepts.hpp>
+#include <motet/backend/groups/concepts.hpp>
 #include <motet/schedule/check/explain.hpp>
 #include <motet/schedule/simulate/simulate.hpp>
 

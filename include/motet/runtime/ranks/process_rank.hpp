@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/collectives.hpp>
-#include <motet/backend/messages.hpp>
+#include <motet/backend/core/messages.hpp>
+#include <motet/backend/groups/collectives.hpp>
 #include <motet/runtime/ranks/group_of_all.hpp>
 #include <motet/runtime/ranks/rank_watch.hpp>
 #include <motet/schedule/simulate/causes.hpp>

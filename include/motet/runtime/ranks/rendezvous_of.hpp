@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/messages.hpp>
-#include <motet/backend/rendezvous_options.hpp>
+#include <motet/backend/core/messages.hpp>
+#include <motet/backend/groups/rendezvous_options.hpp>
 #include <motet/runtime/ranks/launch.hpp>
 
 namespace motet {

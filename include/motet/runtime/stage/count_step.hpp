@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/flat_runs.hpp>
+#include <motet/backend/core/flat_runs.hpp>
 #include <motet/runtime/stage/model_table.hpp>
 #include <motet/runtime/stage/stage_needs.hpp>
 #include <motet/runtime/state/optimizer.hpp>

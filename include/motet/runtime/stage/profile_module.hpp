@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/silent_group.hpp>
+#include <motet/backend/groups/silent_group.hpp>
 #include <motet/plan/cost/profile.hpp>
 #include <motet/runtime/stage/random_input.hpp>
 #include <motet/runtime/stage/stage_needs.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/adamw_step.hpp>
+#include <motet/backend/core/adamw_step.hpp>
 #include <motet/nn/core/parameter.hpp>
 
 #include <algorithm>

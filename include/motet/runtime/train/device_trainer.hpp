@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/draw_key.hpp>
-#include <motet/backend/flat_runs.hpp>
+#include <motet/backend/core/draw_key.hpp>
+#include <motet/backend/core/flat_runs.hpp>
 #include <motet/model/contrastive_step.hpp>
 #include <motet/runtime/stage/parts.hpp>
 #include <motet/runtime/stage/staged_inputs.hpp>

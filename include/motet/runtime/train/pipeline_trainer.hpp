@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/step_costs.hpp>
+#include <motet/backend/core/step_costs.hpp>
 #include <motet/runtime/gradients/rank_update.hpp>
 #include <motet/runtime/ranks/in_parallel.hpp>
 #include <motet/runtime/ranks/thread_ranks.hpp>

@@ -2,7 +2,7 @@
 #include <motet/nn/core/context_attention.hpp>
 
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/backend/spread_rows.hpp>
+#include <motet/backend/exchange/spread_rows.hpp>
 #include <motet/nn/layers/mlp.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>

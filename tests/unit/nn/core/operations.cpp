@@ -4,7 +4,7 @@
 #include <motet/nn/core/operations.hpp>
 
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/backend/spread.hpp>
+#include <motet/backend/groups/spread.hpp>
 #include <motet/nn/core/routing.hpp>
 
 #include <doctest/doctest.h>

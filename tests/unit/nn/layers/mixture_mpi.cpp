@@ -2,7 +2,7 @@
 // ranks: 2 3
 #include <mpi_ranks.hpp>
 
-#include <motet/backend/transport/mpi_group.hpp>
+#include <motet/backend/transport/mpi/mpi_group.hpp>
 #include <motet/nn/layers/mixture.hpp>
 
 #include <cut_layer.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
-#include <motet/backend/transport/local_group.hpp>
+#include <motet/backend/transport/local/local_group.hpp>
 #include <motet/runtime/feeds/bridge_exchange.hpp>
 
 #include <doctest/doctest.h>

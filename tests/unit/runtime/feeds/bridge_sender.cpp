@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/backend/transport/local.hpp>
+#include <motet/backend/transport/local/local.hpp>
 #include <motet/runtime/feeds/bridge_sender.hpp>
 
 #include <doctest/doctest.h>

@@ -4,7 +4,7 @@
 
 #include <join_laws.hpp>
 
-#include <motet/backend/transport/local.hpp>
+#include <motet/backend/transport/local/local.hpp>
 
 #include <doctest/doctest.h>
 

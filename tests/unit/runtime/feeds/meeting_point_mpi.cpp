@@ -4,7 +4,7 @@
 
 #include <join_laws.hpp>
 
-#include <motet/backend/transport/mpi.hpp>
+#include <motet/backend/transport/mpi/mpi.hpp>
 
 #include <doctest/doctest.h>
 

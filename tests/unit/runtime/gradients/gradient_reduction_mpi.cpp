@@ -2,7 +2,7 @@
 // ranks: 2 3 4
 #include <mpi_ranks.hpp>
 
-#include <motet/backend/transport/mpi_group.hpp>
+#include <motet/backend/transport/mpi/mpi_group.hpp>
 
 #include <doctest/doctest.h>
 #include <reduction_laws.hpp>

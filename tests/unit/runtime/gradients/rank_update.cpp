@@ -5,7 +5,7 @@
 
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/backend/transport/local_group.hpp>
+#include <motet/backend/transport/local/local_group.hpp>
 
 #include <doctest/doctest.h>
 #include <reduction_laws.hpp>

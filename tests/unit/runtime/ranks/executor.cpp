@@ -2,7 +2,7 @@
 // labels: threads
 #include <motet/runtime/ranks/executor.hpp>
 
-#include <motet/backend/transport/local.hpp>
+#include <motet/backend/transport/local/local.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/core/compose.hpp>
 #include <motet/schedule/write/batch_sync.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/ranks/group_of_all.hpp>
 
-#include <motet/backend/transport/local_group.hpp>
+#include <motet/backend/transport/local/local_group.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/write/schedules.hpp>
 

@@ -4,7 +4,7 @@
 
 #include <motet/runtime/ranks/process_rank.hpp>
 
-#include <motet/backend/transport/mpi_group.hpp>
+#include <motet/backend/transport/mpi/mpi_group.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 #include <motet/schedule/write/gpipe.hpp>

@@ -2,7 +2,7 @@
 // labels: threads
 #include <motet/runtime/ranks/stand_in.hpp>
 
-#include <motet/backend/transport/local.hpp>
+#include <motet/backend/transport/local/local.hpp>
 #include <motet/plan/prove/plan_score.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>

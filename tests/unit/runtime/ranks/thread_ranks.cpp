@@ -2,7 +2,7 @@
 // labels: threads
 #include <motet/runtime/ranks/thread_ranks.hpp>
 
-#include <motet/backend/transport/local.hpp>
+#include <motet/backend/transport/local/local.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 #include <motet/schedule/write/one_f_one_b.hpp>

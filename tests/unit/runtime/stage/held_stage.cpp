@@ -3,7 +3,7 @@
 #include <motet/runtime/stage/held_stage.hpp>
 
 #include <motet/backend/cpu/device.hpp>
-#include <motet/backend/transport/local.hpp>
+#include <motet/backend/transport/local/local.hpp>
 #include <motet/nn/compose/frozen.hpp>
 #include <motet/runtime/state/initialise.hpp>
 #include <motet/schedule/check/buffers.hpp>

@@ -3,7 +3,7 @@
 #include <motet/runtime/stage/rank_state.hpp>
 
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/backend/transport/local.hpp>
+#include <motet/backend/transport/local/local.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // ranks: 2 4
 #include <mpi_ranks.hpp>
 
-#include <motet/backend/transport/mpi_group.hpp>
+#include <motet/backend/transport/mpi/mpi_group.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 
 #include <plan_laws.hpp>

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cpu/attention/attention.hpp>
 #include <motet/backend/cpu/exchange/rows_exchange.hpp>
-#include <motet/backend/heads_exchange.hpp>
+#include <motet/backend/exchange/heads_exchange.hpp>
 
 namespace motet::cpu {
 

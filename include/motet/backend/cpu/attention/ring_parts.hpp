@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/context_ring.hpp>
 #include <motet/backend/cpu/attention/attention.hpp>
 #include <motet/backend/cpu/exchange/rows_exchange.hpp>
-#include <motet/backend/head_groups.hpp>
+#include <motet/backend/exchange/context_ring.hpp>
+#include <motet/backend/exchange/head_groups.hpp>
 
 // What ring attention is made of besides the ring: which tiles of queries meet a member's keys, and how keys
 // and values go round.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/amounts.hpp>
+#include <motet/backend/core/amounts.hpp>
 
 namespace motet::cpu::detail {
 

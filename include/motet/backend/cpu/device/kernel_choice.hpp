@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/messages.hpp>
 #include <motet/backend/cpu/device/features.hpp>
-#include <motet/backend/messages.hpp>
 
 #include <atomic>
 #include <cstdlib>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/backend/cpu/kernels/row_kernels.hpp>
-#include <motet/backend/cut_rows.hpp>
-#include <motet/backend/rows_exchange.hpp>
+#include <motet/backend/exchange/cut_rows.hpp>
+#include <motet/backend/exchange/rows_exchange.hpp>
 
 namespace motet::cpu {
 

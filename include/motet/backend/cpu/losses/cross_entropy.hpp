@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/messages.hpp>
 #include <motet/backend/cpu/device/arithmetic.hpp>
 #include <motet/backend/cpu/losses/pair_tiles.hpp>
-#include <motet/backend/messages.hpp>
-#include <motet/backend/spread.hpp>
+#include <motet/backend/groups/spread.hpp>
 #include <motet/nn/core/operations.hpp>
 
 #include <cmath>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/adamw_step.hpp>
+#include <motet/backend/core/adamw_step.hpp>
+#include <motet/backend/core/flat_runs.hpp>
 #include <motet/backend/cpu/kernels/row_kernels.hpp>
-#include <motet/backend/flat_runs.hpp>
 
 #include <cmath>
 #include <type_traits>

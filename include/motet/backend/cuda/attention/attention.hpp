@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/messages.hpp>
 #include <motet/backend/cuda/attention/attention_matrix_kernel.hpp>
 #include <motet/backend/cuda/attention/attention_plain_kernel.hpp>
 #include <motet/backend/cuda/attention/library_attention.hpp>
 #include <motet/backend/cuda/rows/elementwise.hpp>
-#include <motet/backend/messages.hpp>
 
 #include <string>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/messages.hpp>
 #include <motet/backend/cuda/attention/attention_graph.hpp>
 #include <motet/backend/cuda/attention/attention_settings.hpp>
 #include <motet/backend/cuda/device/taken_paths.hpp>
-#include <motet/backend/messages.hpp>
 
 #include <algorithm>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cuda/attention/attention.hpp>
 #include <motet/backend/cuda/exchange/rows_exchange.hpp>
-#include <motet/backend/heads_exchange.hpp>
+#include <motet/backend/exchange/heads_exchange.hpp>
 
 namespace motet::cuda {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/context_ring.hpp>
 #include <motet/backend/cuda/attention/attention.hpp>
 #include <motet/backend/cuda/exchange/rows_exchange.hpp>
+#include <motet/backend/exchange/context_ring.hpp>
 
 #include <cmath>
 #include <deque>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/attention/rotary.hpp>
-#include <motet/backend/spread.hpp>
+#include <motet/backend/groups/spread.hpp>
 
 namespace motet::cuda {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/messages.hpp>
+#include <motet/backend/core/messages.hpp>
 
 #include <cuda_runtime_api.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/draw_key.hpp>
+#include <motet/backend/core/scratch_scope.hpp>
+#include <motet/backend/core/step_costs.hpp>
 #include <motet/backend/cuda/device/engine.hpp>
 #include <motet/backend/cuda/device/profiler_range.hpp>
-#include <motet/backend/draw_key.hpp>
-#include <motet/backend/scratch_scope.hpp>
-#include <motet/backend/step_costs.hpp>
 #include <motet/nn/core/gradient_sink.hpp>
 #include <motet/tensor/arena.hpp>
 #include <motet/tensor/dtype.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/kernel_loading.hpp>
+#include <motet/backend/core/warnings.hpp>
 #include <motet/backend/cuda/device/api.hpp>
-#include <motet/backend/kernel_loading.hpp>
-#include <motet/backend/warnings.hpp>
 
 #include <cuda.h>
 

@@ -4,7 +4,7 @@
 #include <motet/backend/cuda/device/context.hpp>
 #include <motet/backend/cuda/device/graphs.hpp>
 #include <motet/backend/cuda/device/taken_paths.hpp>
-#include <motet/backend/spread.hpp>
+#include <motet/backend/groups/spread.hpp>
 
 #include <bit>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/warnings.hpp>
 #include <motet/backend/cuda/device/context.hpp>
-#include <motet/backend/warnings.hpp>
 
 #include <algorithm>
 #include <deque>

@@ -4,8 +4,8 @@
 #include <motet/backend/cuda/exchange/sample_pieces.hpp>
 #include <motet/backend/cuda/kernels/prefix.hpp>
 #include <motet/backend/cuda/kernels/row_moves.hpp>
-#include <motet/backend/cut_rows.hpp>
-#include <motet/backend/rows_exchange.hpp>
+#include <motet/backend/exchange/cut_rows.hpp>
+#include <motet/backend/exchange/rows_exchange.hpp>
 
 #include <vector>
 

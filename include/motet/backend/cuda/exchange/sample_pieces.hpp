@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/device/context.hpp>
-#include <motet/backend/spread.hpp>
+#include <motet/backend/groups/spread.hpp>
 
 namespace motet::cuda::detail {
 

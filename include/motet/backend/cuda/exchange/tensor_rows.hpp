@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/messages.hpp>
 #include <motet/backend/cuda/kernels/row_moves.hpp>
-#include <motet/backend/messages.hpp>
-#include <motet/backend/spread.hpp>
+#include <motet/backend/groups/spread.hpp>
 
 #include <vector>
 

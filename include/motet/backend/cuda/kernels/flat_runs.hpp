@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/flat_runs.hpp>
 #include <motet/backend/cuda/kernels/transfer.hpp>
-#include <motet/backend/flat_runs.hpp>
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/amounts.hpp>
+#include <motet/backend/core/amounts.hpp>
 #include <motet/backend/cuda/device/context.hpp>
 #include <motet/backend/cuda/kernels/runs.hpp>
 

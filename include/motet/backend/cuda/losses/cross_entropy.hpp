@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/amounts.hpp>
+#include <motet/backend/core/amounts.hpp>
+#include <motet/backend/core/messages.hpp>
 #include <motet/backend/cuda/kernels/runs.hpp>
 #include <motet/backend/cuda/kernels/sums.hpp>
-#include <motet/backend/messages.hpp>
-#include <motet/backend/spread.hpp>
+#include <motet/backend/groups/spread.hpp>
 #include <motet/nn/core/operations.hpp>
 
 #include <cmath>

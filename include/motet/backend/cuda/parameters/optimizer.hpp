@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/adamw_step.hpp>
-#include <motet/backend/amounts.hpp>
+#include <motet/backend/core/adamw_step.hpp>
+#include <motet/backend/core/amounts.hpp>
 #include <motet/backend/cuda/kernels/flat_runs.hpp>
 #include <motet/backend/cuda/kernels/runs.hpp>
 #include <motet/backend/cuda/kernels/sums.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/messages.hpp>
 #include <motet/backend/cuda/kernels/flat_runs.hpp>
 #include <motet/backend/cuda/products/gemm.hpp>
-#include <motet/backend/messages.hpp>
 
 #include <cuda_fp8.h>
 

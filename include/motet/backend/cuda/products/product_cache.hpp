@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/messages.hpp>
+#include <motet/backend/core/warnings.hpp>
 #include <motet/backend/cuda/products/product_choices.hpp>
-#include <motet/backend/messages.hpp>
-#include <motet/backend/warnings.hpp>
 #include <motet/format/atomic_file.hpp>
 #include <motet/format/file.hpp>
 #include <motet/tensor/random.hpp>

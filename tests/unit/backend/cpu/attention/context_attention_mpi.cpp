@@ -5,7 +5,7 @@
 
 #include <motet/backend/cpu/attention/heads_exchange.hpp>
 #include <motet/backend/cpu/attention/ring_attention.hpp>
-#include <motet/backend/transport/mpi_group.hpp>
+#include <motet/backend/transport/mpi/mpi_group.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cuda/attention/ring_parts.hpp>
 
-#include <motet/backend/spread_rows.hpp>
+#include <motet/backend/exchange/spread_rows.hpp>
 
 #include <doctest/doctest.h>
 

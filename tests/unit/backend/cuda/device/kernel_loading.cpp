@@ -2,7 +2,7 @@
 #include "support/cuda/emulate.hpp"
 
 #include <motet/backend/cuda/device/kernel_loading.hpp>
-#include <motet/backend/transport/shared_gpu.hpp>
+#include <motet/backend/transport/shared_gpu/shared_gpu.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cuda/device/context.hpp>
 #include <motet/backend/cuda/device/profiler_range.hpp>
-#include <motet/backend/transport/shared_gpu.hpp>
+#include <motet/backend/transport/shared_gpu/shared_gpu.hpp>
 
 #include "laws/cuda_run.hpp"
 #include "support/cuda/in_child.hpp"

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cuda/exchange/sample_pieces.hpp>
 
-#include <motet/backend/spread_rows.hpp>
+#include <motet/backend/exchange/spread_rows.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/core/step_costs.hpp>
+#include <motet/meta/config.hpp>
+
+#include <algorithm>
+
+namespace motet {
+
+// What a function of a context will need: counted by a dry run, which touches no data.
+struct step_plan {
+  index memory = 0;    // bytes, shared by a team
+  index scratch = 0;   // bytes, for each thread
+  step_costs costs{};  // FLOPs and bytes by section
+
+  // Room for both, one at a time.
+  void cover(const step_plan& other) {
+    memory = std::max(memory, other.memory);
+    scratch = std::max(scratch, other.scratch);
+  }
+};
+
+}  // namespace motet

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/groups/spread.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+// What a ring of the context group's members is on every back end: whose keys a member sees when, and what is
+// on its way meanwhile.
+
+namespace motet {
+
+struct context_ring {
+  const spread& is;
+  index members, me;
+
+  explicit context_ring(const spread& of) : is(of), members(of.context.size()), me(of.context.member()) {}
+
+  // Whose keys this member sees in a step.
+  index part_at(index step) const { return (me - step + 2 * members) % members; }
+  index rows_of(index part) const { return is.cut.rows_of(is.whole, part); }
+  index most_rows() const {
+    index most = 0;
+    for (index p = 0; p < members; ++p) most = std::max(most, rows_of(p));
+    return most;
+  }
+  // Of queries of this part and keys of all; what a dry run notes.
+  double pairs() const {
+    double sum = 0;
+    for (index s = 0; s < is.whole.samples; ++s)
+      sum += static_cast<double>(is.part.rows_of(s)) * static_cast<double>(is.whole.rows_of(s));
+    return sum;
+  }
+};
+
+// Sends something to the next member of the ring and gets the like from the one before, while this rank
+// computes. Thread 0 talks for all. A back end brings host_numbers(ctx, count), see rows_exchange.hpp.
+template <class Context>
+class ring_shift {
+ public:
+  ring_shift(Context& ctx, const spread& is)
+      : group_(is.context), room_(host_numbers(ctx, 2 * is.context.size())) {}
+  ring_shift(const ring_shift&) = delete;
+  ring_shift& operator=(const ring_shift&) = delete;
+
+  template <class T>
+  void begin(const Context& ctx, const T* from, index count, T* to, index to_count) {
+    if (ctx.thread != 0) return;
+    const auto members = static_cast<std::size_t>(group_.size()),
+               me = static_cast<std::size_t>(group_.member());
+    const std::span<index> sent = std::span<index>(room_).first(members),
+                           got = std::span<index>(room_).subspan(members);
+    std::fill(sent.begin(), sent.end(), index(0));
+    std::fill(got.begin(), got.end(), index(0));
+    sent[(me + 1) % members] = count * static_cast<index>(sizeof(T));
+    got[(me + members - 1) % members] = to_count * static_cast<index>(sizeof(T));
+    which_ = group_.begin_all_to_all(reinterpret_cast<const std::byte*>(from), sent,
+                                     reinterpret_cast<std::byte*>(to), got);
+    open_ = true;
+  }
+  // Keeps it moving.
+  void poll() {
+    if (open_) open_ = !group_.test(which_);
+  }
+  void finish() {
+    if (open_) group_.finish(which_);
+    open_ = false;
+  }
+
+ private:
+  const any_group& group_;
+  decltype(host_numbers(std::declval<Context&>(), index())) room_;
+  ticket which_ = 0;
+  bool open_ = false;
+};
+
+}  // namespace motet

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/groups/spread.hpp>
+
+// What a back end knows of rows that are cut, by the spread of its context alone. Back ends bring these names
+// into their own namespaces, where layers look for them.
+
+namespace motet {
+
+// Whether attention must look for rows on other ranks.
+template <class Context>
+bool rows_are_cut(const Context& ctx) {
+  return ctx.shared != nullptr && !ctx.shared->context.alone();
+}
+// What blocks work on, and what embedding and head do.
+template <class Context>
+const sequences& rows_of_blocks(const Context& ctx) {
+  return ctx.shared->own;
+}
+template <class Context>
+const sequences& rows_of_samples(const Context& ctx) {
+  return ctx.shared->mine;
+}
+
+// Until the end of the scope this rank has whole samples, and no rows elsewhere.
+template <class Context>
+class whole_samples_scope {
+ public:
+  explicit whole_samples_scope(Context& ctx) : ctx_(ctx), outer_(ctx.shared) {
+    if (rows_are_cut(ctx)) ctx.shared = outer_->ends;
+  }
+  whole_samples_scope(const whole_samples_scope&) = delete;
+  whole_samples_scope& operator=(const whole_samples_scope&) = delete;
+  ~whole_samples_scope() { ctx_.shared = outer_; }
+
+ private:
+  Context& ctx_;
+  const spread* outer_;
+};
+template <class Context>
+whole_samples_scope<Context> on_whole_samples(Context& ctx) {
+  return whole_samples_scope<Context>(ctx);
+}
+
+}  // namespace motet

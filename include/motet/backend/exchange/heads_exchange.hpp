@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/exchange/head_groups.hpp>
+#include <motet/backend/exchange/rows_exchange.hpp>
+#include <motet/nn/core/context_attention.hpp>
+
+// Attention over rows that are cut between the members of the context group, by an exchange of rows for heads
+// (Jacobs et al., "DeepSpeed Ulysses"): a member gets all rows of its share of the heads, computes them as a
+// rank by itself would, and gives the rows back. A back end brings, besides what rows_exchange.hpp asks for
+// and attention itself:
+//   heads_to_wire(ctx, wire, x)     copies rows of all heads to wire.part
+//   heads_from_wire(ctx, wire, y)   the way back; y is the sum over the members that have a head
+
+namespace motet {
+namespace detail {
+
+// The memory of an exchange between (rows of the part, all heads) and (all rows, heads of a member).
+template <class T>
+struct heads_transfer {
+  const spread& is;
+  head_columns cut;
+  index width;            // of this member's heads
+  matrix<T> part, whole;  // what goes over the wire: by member (each has its own width), and by part
+
+  template <class Context>
+  heads_transfer(Context& ctx, const head_columns& columns)
+      : is(*ctx.shared), cut(columns), width(cut.width(is.context.member())) {
+    const index elements = is.part.rows() * cut.width_of_all();
+    part = {ctx.memory.template take<T>(elements), 1, elements, elements};
+    whole = {ctx.memory.template take<T>(is.whole.rows() * width), is.whole.rows(), width, width};
+  }
+};
+
+// The bytes of it, by member.
+struct heads_counts {
+  std::span<index> part, whole;
+  // `room` is for two numbers of each member.
+  template <class T>
+  heads_counts(const heads_transfer<T>& wire, std::span<index> room)
+      : part(room.first(static_cast<std::size_t>(wire.cut.members))), whole(room.subspan(part.size())) {
+    const spread& is = wire.is;
+    for (std::size_t m = 0; m < part.size(); ++m) {
+      part[m] = is.part.rows() * wire.cut.width(static_cast<index>(m)) * static_cast<index>(sizeof(T));
+      whole[m] = is.cut.rows_of(is.whole, static_cast<index>(m)) * wire.width * static_cast<index>(sizeof(T));
+    }
+  }
+};
+
+// y (all rows, heads of this member) = x (rows of the part, all heads)
+template <class Context, class X, class Y>
+void rows_to_heads(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y> y) {
+  const auto section = enter(ctx, "exchange heads");
+  ctx.note("rows_to_heads", 0, bytes_in(x) + bytes_in(y));
+  const index mark = ctx.memory.mark();
+  const scratch_scope scope(ctx);
+  const heads_transfer<Y> wire(ctx, cut);
+  auto room = host_numbers(ctx, 2 * cut.members);
+  const auto order = order_of_parts(ctx, wire.is.whole);
+  heads_to_wire(ctx, wire, x);
+  if (!ctx.measuring()) {
+    const heads_counts bytes(wire, room);
+    detail::all_to_all(ctx, wire.is.context, wire.part.data, bytes.part, wire.whole.data, bytes.whole);
+    synchronize(ctx);
+    order.to_samples(ctx, wire.whole, y);
+  }
+  release(ctx, mark);
+}
+
+// The way back and the transpose: y (rows of the part, all heads) = x (all rows, heads of this member), where
+// a key-value head that several members have is their sum.
+template <class Context, class X, class Y>
+void heads_to_rows(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y> y) {
+  const auto section = enter(ctx, "exchange heads");
+  ctx.note("heads_to_rows", 0, bytes_in(x) + bytes_in(y));
+  const index mark = ctx.memory.mark();
+  const scratch_scope scope(ctx);
+  const heads_transfer<Y> wire(ctx, cut);
+  auto room = host_numbers(ctx, 2 * cut.members);
+  const auto order = order_of_parts(ctx, wire.is.whole);
+  if (!ctx.measuring()) {
+    const heads_counts bytes(wire, room);
+    order.to_parts(ctx, x, wire.whole);
+    detail::all_to_all(ctx, wire.is.context, wire.whole.data, bytes.whole, wire.part.data, bytes.part);
+    synchronize(ctx);
+  }
+  heads_from_wire(ctx, wire, y);
+  release(ctx, mark);
+}
+
+// Calls call(heads, kv heads) for heads that read evenly: all at once, or those of one key-value head after
+// the other.
+template <class Call>
+void each_even(const head_groups& groups, Call&& call) {
+  if (groups.heads == 0) return;
+  if (groups.even()) return call({0, groups.heads}, {0, groups.kv_heads});
+  for (index k = 0; k < groups.kv_heads; ++k) call(groups.readers(k), {k, k + 1});
+}
+
+// The parts of exchanged heads that a call of each_even works on.
+template <class V, class L>
+struct even_heads {
+  attention_shape shape;
+  matrix<V> q, k, v, y;
+  matrix<L> lse;
+  interval columns;  // of y
+
+  even_heads(const attention_shape& of, const head_groups& mine, const exchanged_heads<V, L>& kept,
+             interval heads, interval kv)
+      : shape(of) {
+    const index d = of.head_width, keys_at = mine.heads * d, values_at = keys_at + mine.kv_heads * d;
+    shape.heads = heads.size(), shape.kv_heads = kv.size();
+    columns = {heads.begin * d, heads.end * d};
+    q = kept.qkv.columns(columns.begin, columns.size());
+    k = kept.qkv.columns(keys_at + kv.begin * d, kv.size() * d);
+    v = kept.qkv.columns(values_at + kv.begin * d, kv.size() * d);
+    y = kept.mixed.columns(columns.begin, columns.size());
+    lse = kept.lse.columns(heads.begin, heads.size());
+  }
+};
+
+}  // namespace detail
+
+template <class Context, class V, class L>
+void reserve_exchanged(Context& ctx, const attention_shape& shape, exchanged_heads<V, L>& kept) {
+  const spread& is = *ctx.shared;
+  const head_columns cut{head_groups(shape), shape.head_width, is.context.size(), true};
+  const index rows = is.whole.rows(), width = cut.width(is.context.member()),
+              heads = share(shape.heads, cut.members, is.context.member()).size();
+  const index mixed = heads * shape.head_width;
+  kept.qkv = {ctx.memory.template take<V>(rows * width), rows, width, width};
+  kept.mixed = {ctx.memory.template take<V>(rows * mixed), rows, mixed, mixed};
+  kept.lse = {ctx.memory.template take<L>(rows * heads), rows, heads, heads};
+}
+
+// y (rows of the part) = attention of qkv (rows of the part, queries | keys | values) over all rows.
+template <class Context, class X, class V, class L, class Y>
+void heads_attention_forward(Context& ctx, const attention_shape& shape, matrix<X> qkv,
+                             exchanged_heads<V, L>& kept, matrix<Y> y) {
+  const spread& is = *ctx.shared;
+  const head_groups all(shape);
+  const index members = is.context.size();
+  detail::rows_to_heads(ctx, {all, shape.head_width, members, true}, qkv, kept.qkv);
+  const head_groups mine = all.part(share(all.heads, members, is.context.member()));
+  detail::each_even(mine, [&](interval heads, interval kv) {
+    const detail::even_heads some(shape, mine, kept, heads, kv);
+    attention_forward(ctx, is.whole, is.whole, some.shape, some.q, some.k, some.v, some.y, some.lse);
+  });
+  detail::heads_to_rows(ctx, {all, shape.head_width, members, false}, kept.mixed, y);
+}
+
+// dqkv (rows of the part, queries | keys | values) from dy (rows of the part).
+template <class Context, class V, class L, class G, class D>
+void heads_attention_backward(Context& ctx, const attention_shape& shape, exchanged_heads<V, L>& kept,
+                              matrix<G> dy, matrix<D> dqkv) {
+  const spread& is = *ctx.shared;
+  const head_groups all(shape);
+  const index members = is.context.size(), mark = ctx.memory.mark();
+  const head_groups mine = all.part(share(all.heads, members, is.context.member()));
+  const index width = mine.heads * shape.head_width;
+  const matrix<V> d_mixed{ctx.memory.template take<V>(is.whole.rows() * width), is.whole.rows(), width,
+                          width};
+  exchanged_heads<V, L> to = kept;
+  to.qkv = gradient_place(ctx, kept.qkv);
+  detail::rows_to_heads(ctx, {all, shape.head_width, members, false}, dy, d_mixed);
+  detail::each_even(mine, [&](interval heads, interval kv) {
+    const detail::even_heads some(shape, mine, kept, heads, kv), made(shape, mine, to, heads, kv);
+    attention_backward(ctx, is.whole, is.whole, some.shape, some.q, some.k, some.v, some.y, some.lse,
+                       d_mixed.columns(some.columns.begin, some.columns.size()), made.q, made.k, made.v);
+  });
+  detail::heads_to_rows(ctx, {all, shape.head_width, members, true}, to.qkv, dqkv);
+  release(ctx, mark);
+}
+
+}  // namespace motet

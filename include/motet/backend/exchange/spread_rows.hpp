@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/groups/spread.hpp>
+
+namespace motet {
+
+// Where a rank stands among those that hold one stage.
+struct spread_place {
+  index tensor = 1, tensor_member = 0;
+  index context = 1, context_member = 0;
+  bool balanced = false;  // rows are cut for a causal mask
+};
+
+// Says which rows of a microbatch a rank has, and keeps the memory of what it says.
+class spread_rows {
+ public:
+  spread_rows() = default;
+  // Room for microbatches of up to so many samples.
+  spread_rows(const spread_place& at, index most_samples) { prepare(at, most_samples); }
+  spread_rows(const spread_rows&) = delete;
+  spread_rows& operator=(const spread_rows&) = delete;
+
+  void prepare(const spread_place& at, index most_samples) {
+    at_ = at;
+    most_ = most_samples;
+    for (auto& each : offsets_) each.reserve(static_cast<std::size_t>(most_samples + 1));
+    ends_.tensor_rows.reserve(static_cast<std::size_t>(at.tensor));
+    ends_.tensor_samples.reserve(static_cast<std::size_t>(at.tensor));
+  }
+  index most_samples() const { return most_; }
+
+  // Everything in `to` but its groups, which are the caller's; holds until the next call, while whole.offsets
+  // stays. Allocates nothing, once `to` was filled before.
+  void fill(const sequences& whole, spread& to) {
+    const row_parts cut{at_.context, at_.balanced};
+    const interval members = share(whole.samples, at_.tensor, at_.tensor_member);
+    const interval own = share(members.size(), at_.context, at_.context_member);
+    const interval mine{members.begin + own.begin, members.begin + own.end};
+    const auto all_rows = [&](index s) { return whole.rows_of(s); };
+    const auto part_rows = [&](index s) { return cut.rows_of(whole.rows_of(s), at_.context_member); };
+    to.cut = cut;
+    to.whole = whole;
+    to.part = at_.context == 1 ? whole : some(whole, {0, whole.samples}, part_rows, part);
+    to.full = some(whole, members, all_rows, full);
+    to.own = at_.context == 1 ? to.full : some(whole, members, part_rows, own_part);
+    to.mine = at_.context == 1 ? to.full : some(whole, mine, all_rows, mine_whole);
+    to.tensor_rows.clear();
+    to.tensor_samples.clear();
+    for (index t = 0; t < at_.tensor; ++t) {
+      const interval theirs = share(whole.samples, at_.tensor, t);
+      to.tensor_rows.push_back(to.part.begin(theirs.end) - to.part.begin(theirs.begin));
+      to.tensor_samples.push_back(theirs.size());
+    }
+    to.ends = nullptr;
+    if (at_.context > 1) fill_ends(whole, to);
+  }
+
+ private:
+  enum which_offsets : std::uint8_t { part, full, own_part, mine_whole, ends_part, kinds };
+
+  // Samples of `whole` with as many rows each as rows_of says; where all have the same in `whole`, they do
+  // here.
+  template <class Rows>
+  sequences some(const sequences& whole, interval samples, Rows rows_of, which_offsets kind) {
+    if (!whole.offsets) return {samples.size(), rows_of(0), nullptr};
+    auto& offsets = offsets_[kind];
+    offsets.assign(1, 0);
+    for (index s = samples.begin; s < samples.end; ++s) offsets.push_back(offsets.back() + rows_of(s));
+    return {samples.size(), 1, offsets.data()};
+  }
+  // What the tensor members with this context part have whole, gathered.
+  void fill_ends(const sequences& whole, spread& to) {
+    auto& offsets = offsets_[ends_part];
+    offsets.assign(1, 0);
+    ends_.tensor_rows.clear();
+    ends_.tensor_samples.clear();
+    index samples = 0;
+    for (index t = 0; t < at_.tensor; ++t) {
+      const interval members = share(whole.samples, at_.tensor, t),
+                     own = share(members.size(), at_.context, at_.context_member);
+      index rows = 0;
+      for (index s = members.begin + own.begin; s < members.begin + own.end; ++s) {
+        rows += whole.rows_of(s);
+        offsets.push_back(offsets.back() + whole.rows_of(s));
+      }
+      samples += own.size();
+      ends_.tensor_rows.push_back(rows);
+      ends_.tensor_samples.push_back(own.size());
+    }
+    ends_.tensor = to.tensor;
+    ends_.part = ends_.whole =
+        whole.offsets ? sequences{samples, 1, offsets.data()} : sequences{samples, whole.length, nullptr};
+    ends_.own = ends_.full = ends_.mine = to.mine;
+    to.ends = &ends_;
+  }
+
+  spread_place at_;
+  index most_ = 0;
+  std::vector<index> offsets_[kinds];
+  spread ends_;
+};
+
+}  // namespace motet

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/groups/collectives.hpp>
+
+#include <tuple>
+
+namespace motet {
+
+// Any collective_group behind one type, so that layers are instantiated once for all transports. Calls return
+// when they are done, as most ranks have nothing to do meanwhile; only exchanges may be begun and finished.
+// One that is empty is a rank by itself.
+class any_group {
+ public:
+  any_group() = default;
+  // Keeps the address of `one`.
+  template <collective_group G>
+  explicit any_group(G& one) : self_(&one), calls_(&calls_of<G>), size_(one.size()), member_(one.member()) {}
+  // For dry runs: a place among others, and nobody to call.
+  any_group(std::int32_t size, std::int32_t member) : size_(size), member_(member) {}
+
+  std::int32_t size() const { return size_; }
+  std::int32_t member() const { return member_; }
+  bool alone() const { return size_ == 1; }
+
+  // `own` may lie in its place within `all`.
+  void all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) const {
+    calls_->gather(self_, own, all, bytes);
+  }
+  void all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
+                  std::span<const index> to_bytes) const {
+    finish(begin_all_to_all(from, from_bytes, to, to_bytes));
+  }
+  // The same in two halves, with something to compute between them. What is given stays, counts too, until
+  // the second half is done.
+  ticket begin_all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
+                          std::span<const index> to_bytes) const {
+    return calls_->exchange(self_, from, from_bytes, to, to_bytes);
+  }
+  void finish(ticket which) const { calls_->wait(self_, which); }
+  // Whether it is done; to ask moves it on.
+  bool test(ticket which) const { return calls_->test(self_, which); }
+  template <class T>
+  void all_reduce_sum(T* numbers, index count) const {
+    std::get<sums<T>>(calls_->of_types).all_reduce(self_, numbers, count);
+  }
+  // Member m gets part m of the sum; `to` may lie in its place within `from`.
+  template <class T>
+  void reduce_scatter_sum(const T* from, T* to, std::span<const index> counts) const {
+    std::get<sums<T>>(calls_->of_types).reduce_scatter(self_, from, to, counts);
+  }
+
+ private:
+  template <class T>
+  struct sums {
+    void (*all_reduce)(void*, T*, index);
+    void (*reduce_scatter)(void*, const T*, T*, std::span<const index>);
+  };
+  struct table {
+    void (*gather)(void*, const std::byte*, std::byte*, std::span<const index>);
+    ticket (*exchange)(void*, const std::byte*, std::span<const index>, std::byte*, std::span<const index>);
+    void (*wait)(void*, ticket);
+    bool (*test)(void*, ticket);
+    std::tuple<sums<float>, sums<double>, sums<bf16>> of_types;
+  };
+  template <class G, class T>
+  static constexpr sums<T> sums_of() {
+    return {[](void* g, T* numbers, index count) {
+              auto& one = *static_cast<G*>(g);
+              one.wait(one.all_reduce_sum(numbers, count));
+            },
+            [](void* g, const T* from, T* to, std::span<const index> counts) {
+              auto& one = *static_cast<G*>(g);
+              one.wait(one.reduce_scatter_sum(from, to, counts));
+            }};
+  }
+  template <class G>
+  static constexpr table calls_of{
+      [](void* g, const std::byte* own, std::byte* all, std::span<const index> bytes) {
+        auto& one = *static_cast<G*>(g);
+        one.wait(one.all_gather(own, all, bytes));
+      },
+      [](void* g, const std::byte* from, std::span<const index> from_bytes, std::byte* to,
+         std::span<const index> to_bytes) {
+        return static_cast<G*>(g)->all_to_all(from, from_bytes, to, to_bytes);
+      },
+      [](void* g, ticket which) { static_cast<G*>(g)->wait(which); },
+      [](void* g, ticket which) { return static_cast<G*>(g)->test(which); },
+      {sums_of<G, float>(), sums_of<G, double>(), sums_of<G, bf16>()}};
+
+  void* self_ = nullptr;
+  const table* calls_ = nullptr;
+  std::int32_t size_ = 1, member_ = 0;
+};
+
+}  // namespace motet

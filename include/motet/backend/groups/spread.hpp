@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/groups/any_group.hpp>
+#include <motet/tensor/row_parts.hpp>
+
+#include <vector>
+
+namespace motet {
+
+// How a rank shares one microbatch with others, for its operations. The tensor group cuts the samples between
+// its members, and each layer's columns inside attention and mlp; the context group cuts the rows of each
+// sample between the blocks. Embedding, head and loss run on whole samples, each on one rank. A context
+// without a spread is a rank by itself. Filled anew for each microbatch, by spread_rows.
+struct spread {
+  any_group tensor, context;
+  row_parts cut;    // how the context group cuts the rows of a sample
+  sequences whole;  // all samples of the microbatch, with all their rows
+  // the same samples, with the rows of this context part: what the tensor group gathers
+  sequences part;
+  // the samples of this tensor member, with the rows of this context part: what blocks work on
+  sequences own;
+  sequences full;  // the samples of this tensor member, with all their rows
+  // of them those of this context member, with all their rows: what embedding and head work on
+  sequences mine;
+  // rows of `part` that each tensor member owns, in order of members and of samples
+  std::vector<index> tensor_rows;
+  std::vector<index> tensor_samples;  // likewise, samples
+  // Where rows are cut, what embedding and head see instead: the same tensor group, alone with its `mine`.
+  // Else none.
+  const spread* ends = nullptr;
+};
+
+}  // namespace motet

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/groups/concepts.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace motet::local {
+
+// Of local_group.hpp.
+class group;
+class group_set;
+
+// What the ranks of one process share: a mailbox for each message, a board for each meeting, a bell for each
+// rank. The receiver copies straight from the sender's rows. Counts go up by step, so nothing is cleared
+// between steps.
+class world {
+ public:
+  using group = local::group;
+  using group_set = local::group_set;
+  // Thrown out of pause() on every rank when one of them failed or was late.
+  struct stopped {};
+
+  // meetings[m] are the ranks that take part in meeting m.
+  world(std::int32_t ranks, std::int32_t messages, std::span<const std::vector<std::int32_t>> meetings)
+      : ranks_(ranks),
+        bells_(new bell[static_cast<std::size_t>(ranks)]),
+        boxes_(new mailbox[static_cast<std::size_t>(messages)]) {
+    for (const auto& members : meetings) boards_.push_back(std::make_unique<board>(members));
+    // With more ranks than processors, one that spins keeps another from what it waits for.
+    spins_ = static_cast<unsigned>(ranks) <= std::thread::hardware_concurrency() ? 2000 : 0;
+  }
+
+  void stop() {
+    stopped_.store(true, std::memory_order_release);
+    for (std::int32_t r = 0; r < ranks_; ++r) ring(r);
+  }
+  bool is_stopped() const { return stopped_.load(std::memory_order_acquire); }
+  std::int32_t ranks() const { return ranks_; }
+  // Wakes a rank: something that it may wait for has happened.
+  void ring(std::int32_t rank) {
+    bell& b = bells_[static_cast<std::size_t>(rank)];
+    b.count.fetch_add(1, std::memory_order_seq_cst);
+    if (b.asleep.load(std::memory_order_seq_cst)) b.count.notify_one();
+  }
+  // For how many seconds a rank has slept, waiting for others; 0: it does not.
+  double sleeps(std::int32_t rank) const {
+    const std::int64_t since = bells_[static_cast<std::size_t>(rank)].since.load(std::memory_order_relaxed);
+    return since == 0 ? 0 : static_cast<double>(now() - since) * 1e-9;
+  }
+
+ private:
+  friend class endpoint;
+  struct alignas(64) bell {
+    std::atomic<std::uint32_t> count{0};
+    std::atomic<bool> asleep{false};
+    std::atomic<std::int64_t> since{0};  // of its sleep, by the steady clock
+  };
+  struct mailbox {
+    std::atomic<std::uint32_t> state{0};  // 2 step + 1: there; 2 step + 2: taken
+    const std::byte* rows = nullptr;
+  };
+  struct board {
+    explicit board(std::vector<std::int32_t> who)
+        : members(std::move(who)), posts(members.size()), ranges(members.size()), posted(members.size()) {}
+    std::vector<std::int32_t> members;
+    std::vector<const std::byte*> posts;
+    std::vector<const byte_range*> ranges;  // of each member's post, what each member gets
+    std::vector<std::uint32_t> posted;      // step of each member's post, read by that member alone
+    std::atomic<std::uint32_t> arrived{0};
+  };
+
+  static std::int64_t now() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+
+  std::int32_t ranks_;
+  int spins_ = 0;
+  std::unique_ptr<bell[]> bells_;
+  std::unique_ptr<mailbox[]> boxes_;
+  std::vector<std::unique_ptr<board>> boards_;
+  std::atomic<bool> stopped_{false};
+};
+
+// One rank's end; a transport.
+class endpoint {
+ public:
+  endpoint(world& all, std::int32_t rank) : world_(all), rank_(rank) {}
+
+  std::int32_t rank() const { return rank_; }
+  std::int32_t ranks() const { return world_.ranks_; }
+  void begin_step() { ++step_; }
+
+  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, index) {
+    auto& box = box_of(tag);
+    box.rows = from;
+    box.state.store(2 * step_ + 1, std::memory_order_release);
+    world_.ring(peer);
+  }
+  bool sent(std::int32_t tag) const {
+    return box_of(tag).state.load(std::memory_order_acquire) == 2 * step_ + 2;
+  }
+  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
+    if (!is_there(tag)) return false;
+    if (bytes > 0) std::memcpy(to, rows_of(tag), static_cast<std::size_t>(bytes));
+    take(tag, peer);
+    return true;
+  }
+  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, index bytes, std::byte* all) {
+    world::board& board = board_of(meeting);
+    if (!meet(board, member, own, nullptr)) return false;
+    for (std::size_t m = 0; m < board.members.size(); ++m)
+      if (bytes > 0)
+        std::memcpy(all + static_cast<index>(m) * bytes, board.posts[m], static_cast<std::size_t>(bytes));
+    return true;
+  }
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
+                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
+    world::board& board = board_of(meeting);
+    if (!meet(board, member, own, out.data())) return false;
+    for (std::size_t m = 0; m < board.members.size(); ++m) {
+      const byte_range& from = board.ranges[m][member];
+      if (from.bytes > 0)
+        std::memcpy(all + in[m].offset, board.posts[m] + from.offset, static_cast<std::size_t>(from.bytes));
+    }
+    return true;
+  }
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
+             std::int32_t from, std::byte* to, index bytes) {
+    world::board& board = board_of(meeting);
+    const bool all = meet(board, member, own, out.data());
+    if (from == member || bytes == 0) return true;
+    if (!all) return false;
+    const auto m = static_cast<std::size_t>(from);
+    std::memcpy(to, board.posts[m] + board.ranges[m][member].offset, static_cast<std::size_t>(bytes));
+    return true;
+  }
+
+  std::uint32_t observe() const {
+    return world_.bells_[static_cast<std::size_t>(rank_)].count.load(std::memory_order_acquire);
+  }
+  void pause(std::uint32_t seen) {
+    // Who saw the bell of the stop already will hear no other.
+    if (world_.is_stopped()) throw world::stopped{};
+    auto& bell = world_.bells_[static_cast<std::size_t>(rank_)];
+    for (int spin = 0; spin < world_.spins_; ++spin) {
+      if (bell.count.load(std::memory_order_acquire) != seen) break;
+      if (spin % 64 == 63) std::this_thread::yield();
+    }
+    if (bell.count.load(std::memory_order_acquire) == seen) {
+      bell.since.store(world::now(), std::memory_order_relaxed);
+      bell.asleep.store(true, std::memory_order_seq_cst);
+      bell.count.wait(seen, std::memory_order_seq_cst);
+      bell.asleep.store(false, std::memory_order_relaxed);
+      bell.since.store(0, std::memory_order_relaxed);
+    }
+    if (world_.is_stopped()) throw world::stopped{};
+  }
+
+ protected:
+  // Of a message to this rank: whether it is there, what was sent, and that it was taken.
+  bool is_there(std::int32_t tag) const {
+    return box_of(tag).state.load(std::memory_order_acquire) == 2 * step_ + 1;
+  }
+  const std::byte* rows_of(std::int32_t tag) const { return box_of(tag).rows; }
+  void take(std::int32_t tag, std::int32_t peer) {
+    box_of(tag).state.store(2 * step_ + 2, std::memory_order_release);
+    world_.ring(peer);
+  }
+  // Of a meeting: whether this member has shown what it brings; does so, and says whether all have; and then
+  // what a member shows this one.
+  bool has_shown(std::int32_t meeting, std::int32_t member) const {
+    return board_of(meeting).posted[static_cast<std::size_t>(member)] == step_;
+  }
+  bool meet(std::int32_t meeting, std::int32_t member, const std::byte* own, const byte_range* ranges) {
+    return meet(board_of(meeting), member, own, ranges);
+  }
+  std::size_t members_of(std::int32_t meeting) const { return board_of(meeting).members.size(); }
+  std::span<const std::byte> shown(std::int32_t meeting, std::size_t by, std::int32_t to) const {
+    const world::board& board = board_of(meeting);
+    const byte_range& range = board.ranges[by][to];
+    return {board.posts[by] + range.offset, static_cast<std::size_t>(range.bytes)};
+  }
+
+ private:
+  world::mailbox& box_of(std::int32_t tag) const { return world_.boxes_[static_cast<std::size_t>(tag)]; }
+  world::board& board_of(std::int32_t meeting) const {
+    return *world_.boards_[static_cast<std::size_t>(meeting)];
+  }
+  // Shows what this member brings; whether all are there.
+  bool meet(world::board& board, std::int32_t member, const std::byte* own, const byte_range* ranges) {
+    const auto me = static_cast<std::size_t>(member);
+    const auto size = static_cast<std::uint32_t>(board.members.size());
+    if (board.posted[me] != step_) {
+      board.posted[me] = step_;
+      board.posts[me] = own;
+      board.ranges[me] = ranges;
+      if (board.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size * step_)
+        for (const std::int32_t each : board.members) world_.ring(each);
+    }
+    return board.arrived.load(std::memory_order_acquire) == size * step_;
+  }
+
+  world& world_;
+  std::int32_t rank_;
+  std::uint32_t step_ = 0;
+};
+
+static_assert(transport<endpoint>, "motet: an end of the local world is a transport");
+
+}  // namespace motet::local

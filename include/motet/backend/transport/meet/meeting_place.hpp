@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/core/messages.hpp>
+#include <motet/backend/groups/collectives.hpp>
+#include <motet/backend/transport/core/sum.hpp>
+#include <motet/backend/transport/meet/rendezvous.hpp>
+
+#include <functional>
+#include <memory>
+
+namespace motet {
+
+// Where all processes of a program tell each other a few words outside of its steps, however they were
+// started: by rendezvous, or by what a launcher brought along (MPI). All ranks make the same calls in the
+// same order.
+class meeting_place {
+ public:
+  using all_gather_function = std::function<std::vector<std::string>(const std::string&)>;
+
+  meeting_place(std::int32_t rank, std::int32_t ranks, all_gather_function by)
+      : rank_(rank), ranks_(ranks), by_(std::move(by)) {}
+  explicit meeting_place(const rendezvous_options& options)
+      : meeting_place(std::make_shared<rendezvous>(options)) {}
+
+  std::int32_t rank() const { return rank_; }
+  std::int32_t ranks() const { return ranks_; }
+  // What each rank brings, in their order.
+  std::vector<std::string> all_gather(const std::string& own) const { return by_(own); }
+
+ private:
+  explicit meeting_place(const std::shared_ptr<rendezvous>& at)
+      : meeting_place(at->rank(), at->ranks(), [at](const std::string& own) { return at->all_gather(own); }) {
+  }
+  std::int32_t rank_, ranks_;
+  all_gather_function by_;
+};
+
+// All ranks as a group over memory of the host; a call is done when it returns.
+class meeting_group {
+ public:
+  explicit meeting_group(const meeting_place& at) : at_(at) {}
+
+  std::int32_t size() const { return at_.ranks(); }
+  std::int32_t member() const { return at_.rank(); }
+  bool test(ticket) const { return true; }
+  void wait(ticket) const {}
+
+  ticket barrier() {
+    at_.all_gather({});
+    return 0;
+  }
+  template <class T>
+  ticket all_reduce_sum(T* numbers, index count) {
+    const index bytes = count * static_cast<index>(sizeof(T));
+    const std::vector<std::string> all = meet(numbers, bytes, bytes);
+    std::vector<const std::byte*> parts;
+    parts.reserve(all.size());
+    for (const std::string& each : all) parts.push_back(reinterpret_cast<const std::byte*>(each.data()));
+    std::byte* const out = reinterpret_cast<std::byte*>(numbers);
+    if (count > 0) transports::sum_parts<T>(parts.data(), size(), &out, 1, {0, count});
+    return 0;
+  }
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) {
+    const std::vector<std::string> parts = meet(own, bytes[static_cast<std::size_t>(member())], -1);
+    for (std::size_t m = 0; m < parts.size(); ++m) {
+      require(static_cast<index>(parts[m].size()), bytes[m], m);
+      if (bytes[m] > 0) std::memcpy(all, parts[m].data(), parts[m].size());
+      all += bytes[m];
+    }
+    return 0;
+  }
+  ticket broadcast(std::byte* data, index bytes, std::int32_t root) {
+    const std::vector<std::string> parts = meet(data, member() == root ? bytes : 0, -1);
+    const std::string& from = parts[static_cast<std::size_t>(root)];
+    require(static_cast<index>(from.size()), bytes, static_cast<std::size_t>(root));
+    if (bytes > 0) std::memcpy(data, from.data(), from.size());
+    return 0;
+  }
+
+ private:
+  static void require(index got, index wanted, std::size_t member) {
+    if (got != wanted)
+      fail(group_disagrees, "member " + std::to_string(member) + " brings " + std::to_string(got) +
+                                " bytes, " + std::to_string(wanted) + " were wanted");
+  }
+  // Of each member `wanted` bytes, where that is not negative.
+  std::vector<std::string> meet(const void* own, index bytes, index wanted) const {
+    std::vector<std::string> all =
+        at_.all_gather(bytes > 0 ? std::string(static_cast<const char*>(own), static_cast<std::size_t>(bytes))
+                                 : std::string());
+    for (std::size_t m = 0; m < all.size() && wanted >= 0; ++m)
+      require(static_cast<index>(all[m].size()), wanted, m);
+    return all;
+  }
+  const meeting_place& at_;
+};
+
+}  // namespace motet

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/core/messages.hpp>
+#include <motet/meta/config.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+// TCP, where every wait has an end.
+
+namespace motet::tcp {
+
+class deadline {
+ public:
+  explicit deadline(double seconds)
+      : end_(clock::now() +
+             std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds))),
+        seconds_(seconds) {}
+  bool over() const { return clock::now() >= end_; }
+  int milliseconds() const {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - clock::now()).count() + 1;
+    return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000));
+  }
+  std::string describe() const { return std::to_string(seconds_) + " s"; }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  clock::time_point end_;
+  double seconds_;
+};
+
+// An IPv4 address or a host's name, or the name of an interface of this machine.
+inline sockaddr_in address_of(const std::string& name, std::uint16_t port) {
+  sockaddr_in found{};
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) == 0) {
+    for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next)
+      if (each->ifa_addr != nullptr && each->ifa_addr->sa_family == AF_INET && name == each->ifa_name)
+        std::memcpy(&found, each->ifa_addr, sizeof found);
+    ::freeifaddrs(all);
+  }
+  if (found.sin_family != AF_INET) {
+    addrinfo wanted{}, *list = nullptr;
+    wanted.ai_family = AF_INET;
+    wanted.ai_socktype = SOCK_STREAM;
+    const int failed = ::getaddrinfo(name.c_str(), nullptr, &wanted, &list);
+    if (failed != 0)
+      fail(meeting_refused,
+           "\"" + name + "\" is neither an address nor an interface: " + ::gai_strerror(failed));
+    std::memcpy(&found, list->ai_addr, sizeof found);
+    ::freeaddrinfo(list);
+  }
+  found.sin_port = htons(port);
+  return found;
+}
+inline bool is_loopback(const std::string& name, std::uint16_t port) {
+  return ntohl(address_of(name, port).sin_addr.s_addr) >> 24 == 127;
+}
+
+// One end of a connection; messages are whole texts.
+class connection {
+ public:
+  connection() = default;
+  explicit connection(int socket) : socket_(socket) {
+    const int on = 1;
+    ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  connection(connection&& from) noexcept : socket_(std::exchange(from.socket_, -1)) {}
+  connection& operator=(connection&& from) noexcept {
+    std::swap(socket_, from.socket_);
+    return *this;
+  }
+  ~connection() {
+    if (socket_ >= 0) ::close(socket_);
+  }
+  explicit operator bool() const { return socket_ >= 0; }
+
+  void send(const std::string& text, const deadline& until, const std::string& to) const {
+    const auto size = static_cast<std::uint64_t>(text.size());
+    move(reinterpret_cast<char*>(const_cast<std::uint64_t*>(&size)), sizeof size, POLLOUT, until, to);
+    move(const_cast<char*>(text.data()), text.size(), POLLOUT, until, to);
+  }
+  // `most` bounds what a stranger may make us take.
+  std::string receive(const deadline& until, const std::string& from,
+                      std::uint64_t most = std::uint64_t{1} << 30) const {
+    std::uint64_t size = 0;
+    move(reinterpret_cast<char*>(&size), sizeof size, POLLIN, until, from);
+    if (size > most)
+      fail(meeting_refused, from + " sends " + std::to_string(size) + " bytes, at most " +
+                                std::to_string(most) + " are taken");
+    std::string text(static_cast<std::size_t>(size), '\0');
+    move(text.data(), text.size(), POLLIN, until, from);
+    return text;
+  }
+
+ private:
+  void move(char* at, std::size_t left, short way, const deadline& until, const std::string& other) const {
+    while (left > 0) {
+      pollfd watched{socket_, way, 0};
+      const int ready = ::poll(&watched, 1, until.milliseconds());
+      if (ready == 0 && until.over())
+        fail(meeting_refused,
+             other + " did not " + (way == POLLIN ? "answer" : "listen") + " in " + until.describe());
+      if (ready <= 0) continue;
+      // A long text would fill what the other end's machine takes, and this wait would have no end.
+      const ssize_t moved = way == POLLIN ? ::recv(socket_, at, left, MSG_DONTWAIT)
+                                          : ::send(socket_, at, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (moved == 0) fail(meeting_refused, other + " closed the connection");
+      if (moved < 0 && errno != EINTR && errno != EAGAIN)
+        fail(meeting_refused, other + ": " + std::strerror(errno));
+      if (moved < 0) continue;
+      at += moved;
+      left -= static_cast<std::size_t>(moved);
+    }
+  }
+  int socket_ = -1;
+};
+
+// Waits for guests at one address of this machine.
+class listener {
+ public:
+  listener(const std::string& name, std::uint16_t port)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int on = 1;
+    ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const sockaddr_in here = address_of(name, port);
+    if (::bind(socket_, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0 &&
+        ::listen(socket_, 1024) == 0)
+      return;
+    const std::string why = std::strerror(errno);
+    ::close(socket_);
+    fail(meeting_refused, "rank 0 cannot listen at " + name + ":" + std::to_string(port) + ": " + why);
+  }
+  listener(const listener&) = delete;
+  listener& operator=(const listener&) = delete;
+  ~listener() { ::close(socket_); }
+
+  // missing() says who did not come in time.
+  template <class Missing>
+  connection accept(const deadline& until, Missing&& missing) const {
+    for (;;) {
+      pollfd watched{socket_, POLLIN, 0};
+      if (::poll(&watched, 1, until.milliseconds()) > 0)
+        if (const int guest = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC); guest >= 0)
+          return connection(guest);
+      if (until.over()) fail(meeting_refused, missing() + ", in " + until.describe());
+    }
+  }
+
+ private:
+  int socket_;
+};
+
+// Whether both ends are one: what asks for a port of its own machine, where nobody listens, may be given that
+// very port, and meets itself.
+inline bool meets_itself(int socket) {
+  sockaddr_in own{}, other{};
+  socklen_t size = sizeof own, other_size = sizeof other;
+  return ::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
+         ::getpeername(socket, reinterpret_cast<sockaddr*>(&other), &other_size) == 0 &&
+         own.sin_port == other.sin_port && own.sin_addr.s_addr == other.sin_addr.s_addr;
+}
+
+// Tries again until somebody listens there.
+inline connection connect(const std::string& name, std::uint16_t port, const deadline& until) {
+  const sockaddr_in there = address_of(name, port);
+  for (;;) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool reached = ::connect(socket, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0;
+    const std::string why = std::strerror(reached ? ECONNREFUSED : errno);
+    if (reached && !meets_itself(socket)) return connection(socket);
+    ::close(socket);
+    if (until.over())
+      fail(meeting_refused, "nobody listens at " + name + ":" + std::to_string(port) + " for " +
+                                until.describe() + ": " + why);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+}  // namespace motet::tcp

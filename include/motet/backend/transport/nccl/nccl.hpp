@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/device/context.hpp>
+#include <motet/backend/transport/nccl/nccl_meetings.hpp>
+#include <motet/backend/transport/nccl/nccl_memory.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+
+namespace motet::nccl {
+
+// Of nccl_group.hpp.
+class group;
+class group_set;
+
+// Thrown out of a wait when the ranks were told to stop.
+struct stopped {
+  std::string why;
+};
+
+// The last calls of a group: before and behind each.
+struct group_moments {
+  std::vector<cuda::event> before, done;
+  bool lacking() const {
+    for (std::size_t i = 0; i < done.size(); ++i)
+      if (before[i].is_past() && !done[i].is_past()) return true;
+    return false;
+  }
+};
+
+// The ranks of a program, each with a GPU of its own, which all make it at once and alike; nccl::session
+// lives on the thread that makes it. What ranks begin is ordered on their streams, so a host runs ahead of
+// its GPU; it waits at the end of a step. A rank that fails aborts its communicators.
+class world {
+ public:
+  using stopped = nccl::stopped;
+  using group = nccl::group;
+  using group_set = nccl::group_set;
+  using meeting = meeting_group;  // for words of the host
+
+  // messages[t] are the ends of message t, meetings[m] the ranks that take part in meeting m.
+  world(std::int32_t ranks, std::span<const message_ends> messages,
+        std::span<const std::vector<std::int32_t>> meetings)
+      : session_(session::here()),
+        ends_(messages.begin(), messages.end()),
+        channels_(session_, messages),
+        meetings_(session_, meetings) {
+    if (ranks != session_.place().ranks())
+      fail(meeting_refused, "the program has " + std::to_string(ranks) + " ranks, " +
+                                std::to_string(session_.place().ranks()) + " met");
+    engine_.watch_waits([this] { look(); });
+  }
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+  ~world() {
+    if (std::uncaught_exceptions() > exceptions_) stop("of an error that it tells itself");
+  }
+
+  static std::int32_t size_of() { return session::here().place().ranks(); }
+  static const meeting_place& place() { return session::here().place(); }
+  std::int32_t rank() const { return session_.place().rank(); }
+  std::int32_t ranks() const { return session_.place().ranks(); }
+  cuda::engine& on() { return engine_; }
+  // For records: where the seconds of a step begin. Before anything is begun.
+  void mark_zero() {
+    zero_.mark(engine_.stream());
+    engine_.finish();
+  }
+
+  // Of what NCCL was told that messages and sums use.
+  kept_memory& memory() { return memory_; }
+
+  // While the rank waits, watch(seconds) is called now and then, with how long nothing has moved; watch(0)
+  // when something did. It may stop().
+  void watch_waits(std::function<void(double)> watch) { watch_ = std::move(watch); }
+  std::vector<std::int32_t> lacking() const {
+    std::vector<std::int32_t> found;
+    channels_.lacking(found, ends_);
+    meetings_.lacking(found);
+    for (const open_group& each : open_groups_)
+      if (each.calls != nullptr && each.calls->lacking())
+        found.insert(found.end(), each.members->begin(), each.members->end());
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    std::erase(found, rank());
+    return found;
+  }
+  bool is_stopped() const { return stopped_.load(std::memory_order_acquire); }
+  std::string why() const {
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
+  // The waits of this rank end now, those of the others when they find it gone.
+  void stop(const std::string& reason) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopped_.load(std::memory_order_relaxed)) return;
+      why_ = "rank " + std::to_string(rank()) + " stopped because " + reason;
+      stopped_.store(true, std::memory_order_release);
+    }
+    channels_.abort();
+    meetings_.abort();
+    for (const open_group& each : open_groups_) each.by->abort();
+  }
+
+ private:
+  friend class endpoint;
+  friend class nccl::group_set;
+  friend class nccl::group;
+  using clock = std::chrono::steady_clock;
+
+  // Called while something is waited for: errors of other ranks, and who watches.
+  void look() {
+    if (is_stopped()) throw stopped{why()};
+    const auto now = clock::now();
+    if (now - looked_ < std::chrono::milliseconds(10)) return;
+    looked_ = now;
+    try {
+      channels_.look();
+      meetings_.look();
+      for (const open_group& each : open_groups_) each.by->look();
+    } catch (const error& problem) {
+      stop(problem.what());
+      throw;
+    }
+    // While this rank's own work goes on, nobody is waited for.
+    if (lacking().empty()) return goes_on();
+    if (waits_since_ == clock::time_point{}) waits_since_ = now;
+    if (watch_) watch_(std::chrono::duration<double>(now - waits_since_).count());
+    if (is_stopped()) throw stopped{why()};
+  }
+  void goes_on() {
+    if (std::exchange(waits_since_, {}) != clock::time_point{} && watch_) watch_(0);
+  }
+
+  int exceptions_ = std::uncaught_exceptions();
+  session& session_;
+  std::vector<message_ends> ends_;
+  cuda::engine engine_;
+  cuda::event zero_ = cuda::event::timed();
+  channels channels_;
+  meetings meetings_;
+  kept_memory memory_;
+  struct open_group {
+    communicator* by;
+    const std::vector<std::int32_t>* members;
+    const group_moments* calls = nullptr;
+  };
+  std::vector<open_group> open_groups_;
+  std::atomic<bool> stopped_{false};
+  mutable std::mutex mutex_;
+  std::string why_;
+  std::function<void(double)> watch_;
+  clock::time_point looked_, waits_since_;
+};
+
+// This process's end; a transport. What it is given lies on the GPU, but for gather.
+class endpoint : public cuda::timed_end<endpoint> {
+ public:
+  // Nobody can ask for one member's rows alone: who calls fetch() takes more memory than who has room for an
+  // exchange.
+  static constexpr bool brings_all = true;
+
+  endpoint(world& all, std::int32_t rank) : world_(all) {
+    if (rank != all.rank())
+      fail(meeting_refused,
+           "this process is rank " + std::to_string(all.rank()) + ", not " + std::to_string(rank));
+  }
+  endpoint(const endpoint&) = delete;
+  endpoint& operator=(const endpoint&) = delete;
+
+  std::int32_t rank() const { return world_.rank(); }
+  std::int32_t ranks() const { return world_.ranks(); }
+  cuda::engine& on() { return world_.on(); }
+  // The point that times are told from.
+  const cuda::event& zero() const { return world_.zero_; }
+  void begin_step() {
+    marks_.begin_step();
+    world_.channels_.begin_step();
+    world_.meetings_.begin_step();
+  }
+  // Before anything is computed, and at the beginning of each step.
+  void prepare(cuda::context& ctx) { ctx.on = &on(); }
+  void begin(cuda::context& ctx) {
+    cuda::check(cudaSetDevice(on().gpu()), "cudaSetDevice");
+    on().forget_copies();
+    on().set_step(ctx.draws.step);
+  }
+  // Until all that this step began is done.
+  void end_step() { finish_step(); }
+  void finish_step() {
+    while (!world_.meetings_.move(compute()) || !world_.channels_.over() || !world_.meetings_.over()) nap();
+    world_.goes_on();
+    world_.on().finish();
+    world_.goes_on();
+  }
+
+  // Memory that messages leave from, or come to, on all ranks alike; NCCL is told while what is returned
+  // lives.
+  std::vector<std::shared_ptr<void>> keep(bool leaving, const void* data, index bytes) {
+    std::vector<std::shared_ptr<void>> kept;
+    world_.channels_.each_way(
+        leaving, [&](const communicator& by) { kept.push_back(world_.memory_.keep(by, data, bytes)); });
+    return kept;
+  }
+
+  void send(std::int32_t tag, std::int32_t, const std::byte* from, index bytes) {
+    if (world_.channels_.ask(tag, const_cast<std::byte*>(from), bytes, compute(), marks_)) ++moved_;
+  }
+  // Whether it is under way; what comes on this rank's stream waits until it is over.
+  bool sent(std::int32_t tag) {
+    if (!world_.channels_.begun(tag)) return false;
+    hold(tag);
+    return true;
+  }
+  bool receive(std::int32_t tag, std::int32_t, std::byte* to, index bytes) {
+    if (!world_.channels_.ask(tag, to, bytes, compute(), marks_)) return false;
+    hold(tag);
+    return ++moved_ > 0;
+  }
+  // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be
+  // read.
+  bool receive_ahead(std::int32_t tag, std::int32_t, std::byte* to, index bytes) {
+    place& own = places_[to];
+    if (!world_.channels_.ask(tag, to, bytes, compute(), marks_, &own.free)) return false;
+    own.message = tag;
+    return ++moved_ > 0;
+  }
+  void await(const void* at) {
+    const auto found = places_.find(at);
+    if (found != places_.end() && found->second.message >= 0) hold(std::exchange(found->second.message, -1));
+  }
+  void freed(const void* at) { places_[at].free.mark(compute()); }
+
+  // Numbers of the host.
+  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, index bytes, std::byte* all) {
+    return world_.meetings_.gather(meeting, member, own, bytes, all);
+  }
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
+                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
+    const bool there = world_.meetings_.exchange(meeting, member, own, out, all, in, compute());
+    marks_.begin_again(compute());
+    return there;
+  }
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
+             std::int32_t from, std::byte* to, index bytes) {
+    return world_.meetings_.fetch(meeting, member, own, out, from, to, bytes, compute());
+  }
+
+  std::uint32_t observe() {
+    world_.meetings_.move(compute());
+    return moved_;
+  }
+  // Things become true by the GPU, which rings no bell: so this looks again soon.
+  void pause(std::uint32_t) {
+    nap();
+    ++moved_;
+  }
+
+ private:
+  struct place {
+    cuda::event free;  // nothing here reads it any more
+    std::int32_t message = -1;
+  };
+  cudaStream_t compute() const { return world_.engine_.stream(); }
+  // What is computed from now on comes after the message.
+  void hold(std::int32_t tag) {
+    world_.channels_.hold(tag, compute());
+    marks_.begin_again(compute());
+  }
+  void nap() {
+    world_.look();
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  world& world_;
+  std::unordered_map<const void*, place> places_;  // where rows come
+  std::uint32_t moved_ = 0;
+};
+
+static_assert(transport<endpoint>, "motet: an end of an NCCL program is a transport");
+
+}  // namespace motet::nccl

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/transport/core/call.hpp>
+#include <motet/backend/transport/nccl/nccl.hpp>
+
+namespace motet::nccl {
+
+// Groups of ranks, each with a communicator of its own.
+class group_set {
+ public:
+  group_set(world& all, std::span<const std::vector<std::int32_t>> groups, group_options options = {})
+      : world_(all),
+        in_flight_(options.in_flight),
+        members_(groups.begin(), groups.end()),
+        made_(all.session_.split(members_)) {
+    for (std::size_t g = 0; g < made_.size(); ++g)
+      if (made_[g]) world_.open_groups_.push_back({&made_[g], &members_[g]});
+  }
+  group_set(const group_set&) = delete;
+  group_set& operator=(const group_set&) = delete;
+  ~group_set() {
+    std::erase_if(world_.open_groups_, [&](const auto& each) {
+      return each.by >= made_.data() && each.by < made_.data() + made_.size();
+    });
+  }
+
+ private:
+  friend class group;
+  world& world_;
+  std::int32_t in_flight_;
+  std::vector<std::vector<std::int32_t>> members_;
+  std::vector<communicator> made_;
+};
+
+// One member's end; all that it is given lies on the GPU. Sums are as NCCL takes them: the same bits on all
+// members, in an order of NCCL's own.
+class group : public transports::group_calls<group> {
+ public:
+  group(group_set& set, std::int32_t number, endpoint& own)
+      : world_(set.world_), by_(set.made_[static_cast<std::size_t>(number)]), own_(own), nothing_(1) {
+    calls_.before.resize(static_cast<std::size_t>(set.in_flight_));
+    calls_.done.resize(static_cast<std::size_t>(set.in_flight_));
+    const auto& members = set.members_[static_cast<std::size_t>(number)];
+    size_ = static_cast<std::int32_t>(members.size());
+    for (std::size_t m = 0; m < members.size(); ++m)
+      if (members[m] == own.rank()) member_ = static_cast<std::int32_t>(m);
+    if (member_ < 0)
+      fail(group_disagrees,
+           "rank " + std::to_string(own.rank()) + " is no member of group " + std::to_string(number));
+    tell_world(&calls_);
+  }
+  group(const group&) = delete;
+  group& operator=(const group&) = delete;
+  ~group() { tell_world(nullptr); }
+
+  std::int32_t size() const { return size_; }
+  std::int32_t member() const { return member_; }
+  endpoint& end() { return own_; }
+  // Memory that calls use, on all members alike; NCCL is told while what is returned lives.
+  std::shared_ptr<void> keep(const void* data, index bytes) { return world_.memory_.keep(by_, data, bytes); }
+
+  ticket start(const transports::call& it) {
+    by_.after(world_.on().stream(), calls_.before[next_ % calls_.before.size()]);
+    by_.grouped(world_.session_.patience(), [&](ncclComm_t handle) { begin(it, handle); });
+    place(next_).mark(by_.stream());
+    return next_++;
+  }
+  // Whether the GPU is through.
+  bool test(ticket which) { return place(which).is_past(); }
+  // What this rank's stream does from now on comes after it; the host does not wait.
+  void wait(ticket which) { place(which).hold(world_.on().stream()); }
+
+ private:
+  void tell_world(const group_moments* calls) const {
+    for (auto& each : world_.open_groups_)
+      if (each.by == &by_) each.calls = calls;
+  }
+  // Of several calls in one place the last one is asked, which ends after the others.
+  cuda::event& place(ticket which) { return calls_.done[which % calls_.done.size()]; }
+  static ncclDataType_t type_of(const transports::call& it) {
+    if (it.sum == transports::sum_parts<float>) return ncclFloat32;
+    if (it.sum == transports::sum_parts<double>) return ncclFloat64;
+    if (it.sum == transports::sum_parts<bf16>) return ncclBfloat16;
+    return ncclUint8;
+  }
+  static bool even(std::span<const index> parts) {
+    return std::all_of(parts.begin(), parts.end(), [&](index each) { return each == parts.front(); });
+  }
+  void begin(const transports::call& it, ncclComm_t handle) {
+    const ncclDataType_t type = type_of(it);
+    const cudaStream_t stream = by_.stream();
+    const auto me = static_cast<std::size_t>(member_);
+    switch (it.what) {
+      case transports::call_kind::barrier:
+        return check(ncclAllReduce(nothing_.data(), nothing_.data(), 1, ncclUint8, ncclMax, handle, stream),
+                     "ncclAllReduce");
+      case transports::call_kind::all_reduce:
+        if (it.count == 0) return;
+        return check(
+            ncclAllReduce(it.from, it.to, static_cast<std::size_t>(it.count), type, ncclSum, handle, stream),
+            "ncclAllReduce");
+      case transports::call_kind::reduce_scatter:
+        if (even(it.from_parts)) {
+          const auto each = static_cast<std::size_t>(it.from_parts[0]);
+          if (each > 0)
+            check(ncclReduceScatter(it.from, it.to, each, type, ncclSum, handle, stream),
+                  "ncclReduceScatter");
+          return;
+        }
+        return each_part(it.from_parts, it.element, [&](int m, index offset, std::size_t count) {
+          check(ncclReduce(it.from + offset, it.to, count, type, ncclSum, m, handle, stream), "ncclReduce");
+        });
+      case transports::call_kind::all_gather:
+        if (even(it.to_parts)) {
+          const auto each = static_cast<std::size_t>(it.to_parts[0]);
+          if (each > 0)
+            check(ncclAllGather(it.from, it.to, each, ncclUint8, handle, stream), "ncclAllGather");
+          return;
+        }
+        return each_part(it.to_parts, 1, [&](int m, index offset, std::size_t count) {
+          check(ncclBroadcast(it.from, it.to + offset, count, ncclUint8, m, handle, stream), "ncclBroadcast");
+        });
+      case transports::call_kind::all_to_all:
+        each_part(it.from_parts, 1, [&](int m, index offset, std::size_t count) {
+          if (static_cast<std::size_t>(m) != me)
+            check(ncclSend(it.from + offset, count, ncclUint8, m, handle, stream), "ncclSend");
+        });
+        each_part(it.to_parts, 1, [&](int m, index offset, std::size_t count) {
+          if (static_cast<std::size_t>(m) != me)
+            check(ncclRecv(it.to + offset, count, ncclUint8, m, handle, stream), "ncclRecv");
+        });
+        return copy_own(it);
+      case transports::call_kind::broadcast:
+        if (it.count == 0) return;
+        return check(ncclBroadcast(it.from, it.to, static_cast<std::size_t>(it.count), ncclUint8, it.root,
+                                   handle, stream),
+                     "ncclBroadcast");
+    }
+  }
+  // part(member, offset in bytes, elements), of those that are not empty.
+  template <class Part>
+  static void each_part(std::span<const index> counts, index element, Part&& part) {
+    index offset = 0;
+    for (std::size_t m = 0; m < counts.size(); offset += counts[m++] * element)
+      if (counts[m] > 0) part(static_cast<int>(m), offset, static_cast<std::size_t>(counts[m]));
+  }
+  void copy_own(const transports::call& it) const {
+    index from = 0, to = 0;
+    const auto me = static_cast<std::size_t>(member_);
+    for (std::size_t m = 0; m < me; ++m) {
+      from += it.from_parts[m];
+      to += it.to_parts[m];
+    }
+    if (it.from_parts[me] > 0)
+      cuda::check(cudaMemcpyAsync(it.to + to, it.from + from, static_cast<std::size_t>(it.from_parts[me]),
+                                  cudaMemcpyDeviceToDevice, by_.stream()),
+                  "cudaMemcpyAsync");
+  }
+
+  world& world_;
+  communicator& by_;
+  endpoint& own_;
+  std::int32_t size_ = 0, member_ = -1;
+  group_moments calls_;
+  ticket next_ = 0;
+  cuda::buffer<std::uint8_t> nothing_;
+};
+
+static_assert(collective_group<group>, "motet: a group of NCCL ranks offers all collectives");
+
+}  // namespace motet::nccl

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/device/kernel_loading.hpp>
+#include <motet/backend/transport/meet/meeting_place.hpp>
+#include <motet/backend/transport/nccl/nccl_communicator.hpp>
+
+#include <fstream>
+
+namespace motet::nccl {
+
+struct session_options {
+  std::int32_t local_rank = 0;  // among the ranks on this machine, as the launcher counts them
+  waiting patience{};
+};
+
+// NCCL from here to the end of the scope: this rank's GPU, and the communicator of all ranks, of which others
+// are split. Made by all ranks at once, on the thread that then makes worlds.
+class session {
+ public:
+  session(meeting_place at, session_options wanted)
+      : place_(std::move(at)), patience_(std::move(wanted.patience)) {
+    load_kernels_first();
+    const int gpus = cuda::require_gpus();
+    cuda::warn_of_late_kernels();
+    if (wanted.local_rank >= gpus)
+      fail(gpu_taken_twice, "rank " + std::to_string(place_.rank()) + " is number " +
+                                std::to_string(wanted.local_rank) + " on this machine, where " +
+                                std::to_string(gpus) + (gpus == 1 ? " GPU is" : " GPUs are") + " visible");
+    cuda::check(cudaSetDevice(wanted.local_rank), "cudaSetDevice");
+    compare_with_others(wanted.local_rank);
+    ncclUniqueId id{};
+    std::string text;
+    if (place_.rank() == 0) {
+      check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+      text.assign(id.internal, sizeof id.internal);
+    }
+    text = place_.all_gather(text).front();
+    std::memcpy(id.internal, text.data(), std::min(text.size(), sizeof id.internal));
+    all_ = communicator(id, place_.rank(), place_.ranks(), patience_);
+    current() = this;
+  }
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+  ~session() {
+    if (current() == this) current() = nullptr;
+  }
+
+  const meeting_place& place() const { return place_; }
+  const communicator& all() const { return all_; }
+  const waiting& patience() const { return patience_; }
+  // Of each of these sets of ranks a communicator, empty where this rank is no member. All ranks make the
+  // call.
+  std::vector<communicator> split(const std::vector<std::vector<std::int32_t>>& sets,
+                                  int channels = 0) const {
+    return split_off(all_, place_.rank(), sets, channels, patience_);
+  }
+
+  // The one of this thread.
+  static session& here() {
+    if (current() == nullptr)
+      fail(meeting_refused, "no nccl::session is alive on this thread; make one first");
+    return *current();
+  }
+
+ private:
+  static session*& current() {
+    thread_local session* one = nullptr;
+    return one;
+  }
+  // Two ranks on one GPU would wait for each other for ever, and NCCL's versions do not mix.
+  void compare_with_others(int gpu) const {
+    char bus[64] = "";
+    cuda::check(cudaDeviceGetPCIBusId(bus, sizeof bus, gpu), "cudaDeviceGetPCIBusId");
+    std::string machine;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> machine;
+    const std::vector<std::string> seats = place_.all_gather(machine + " " + bus);
+    for (std::size_t a = 0; a < seats.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b)
+        if (seats[a] == seats[b])
+          fail(gpu_taken_twice, "ranks " + std::to_string(b) + " and " + std::to_string(a) +
+                                    " both have the GPU at " + seats[a].substr(seats[a].find(' ') + 1) +
+                                    " of one machine");
+    const std::string own = version_text(version());
+    const std::vector<std::string> versions = place_.all_gather(own);
+    for (std::size_t r = 0; r < versions.size(); ++r)
+      if (versions[r] != versions[0])
+        fail(gpu_library_versions_differ,
+             "NCCL is " + versions[0] + " on rank 0 and " + versions[r] + " on rank " + std::to_string(r));
+  }
+
+  meeting_place place_;
+  waiting patience_;
+  communicator all_;
+};
+
+}  // namespace motet::nccl

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cuda/device/context.hpp>
+#include <motet/backend/cuda/device/kernel_loading.hpp>
+#include <motet/backend/cuda/device/sm_share.hpp>
+#include <motet/backend/cuda/device/time_marks.hpp>
+#include <motet/backend/transport/local/local.hpp>
+
+#include <mutex>
+#include <unordered_map>
+
+namespace motet::shared_gpu {
+
+// Of shared_gpu_group.hpp.
+class group;
+class group_set;
+
+// Ranks of one process that share one GPU, each with streams of its own. They meet as ranks of the local
+// world do, but who finds that something is there only begins to copy it: streams wait for each other's
+// points, and the host runs ahead.
+class world : public local::world {
+ public:
+  using group = shared_gpu::group;
+  using group_set = shared_gpu::group_set;
+
+  world(std::int32_t ranks, std::int32_t messages, std::span<const std::vector<std::int32_t>> meetings)
+      : local::world(ranks, messages, meetings),
+        sent_(static_cast<std::size_t>(messages)),
+        taken_(static_cast<std::size_t>(messages)) {
+    for (const auto& members : meetings) shown_.emplace_back(members.size());
+    if (ranks > 1) load_kernels_first();
+  }
+  ~world() {
+    if (clock_ != nullptr) cudaStreamDestroy(clock_);
+  }
+
+  // Each rank computes on so many multiprocessors of its own; 0: all ranks on all of them. Before anybody
+  // computes.
+  void share(int processors) {
+    wanted_.assign(processors > 0 ? static_cast<std::size_t>(ranks()) : 0, processors);
+  }
+  // The same with a number for each rank; one alone is for all.
+  void share(std::vector<int> processors) {
+    if (processors.size() == 1) return share(processors.front());
+    if (!processors.empty() && processors.size() != static_cast<std::size_t>(ranks()))
+      fail(gpu_share_refused, std::to_string(processors.size()) + " shares were given, there are " +
+                                  std::to_string(ranks()) + " ranks");
+    wanted_ = std::move(processors);
+  }
+  // For records: where the seconds of a step begin. Called on the host while no rank runs.
+  void mark_zero() {
+    if (clock_ == nullptr) check_clock();
+    zero_.mark(clock_);
+    zero_.finish();
+  }
+
+ private:
+  friend class endpoint;
+  void check_clock() {
+    cuda::require_gpus();
+    cuda::check(cudaStreamCreateWithFlags(&clock_, cudaStreamNonBlocking), "cudaStreamCreate");
+  }
+  // Those of all ranks, made when the first one computes.
+  std::shared_ptr<cuda::sm_shares> shares() {
+    const std::lock_guard lock(mutex_);
+    if (!wanted_.empty() && !shares_) shares_ = std::make_shared<cuda::sm_shares>(wanted_);
+    return shares_;
+  }
+
+  std::vector<cuda::event> sent_, taken_;        // of each message
+  std::vector<std::vector<cuda::event>> shown_;  // of each meeting and member
+  std::vector<int> wanted_;                      // multiprocessors of each rank; none: all ranks on all
+  std::mutex mutex_;
+  std::shared_ptr<cuda::sm_shares> shares_;
+  cudaStream_t clock_ = nullptr;
+  cuda::event zero_ = cuda::event::timed();
+};
+
+// One rank's end; a transport for memory of the GPU. A gather alone is of the host's memory.
+class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
+ public:
+  endpoint(world& all, std::int32_t rank) : local::endpoint(all, rank), world_(all) {}
+  ~endpoint() {
+    for (const cudaStream_t each : {copies_, beside_})
+      if (each != nullptr) cudaStreamSynchronize(each);
+    engine_.reset();
+    if (computes_ != nullptr) cudaStreamDestroy(computes_);
+    for (const cudaStream_t each : {copies_, beside_})
+      if (each != nullptr) cudaStreamDestroy(each);
+  }
+
+  // What this rank has of the GPU, made when first asked for.
+  cuda::engine& on() {
+    if (!engine_) {
+      shares_ = world_.shares();
+      if (shares_) {
+        computes_ = shares_->make_stream(rank());
+        copies_ = shares_->make_stream(rank());
+        engine_ = std::make_unique<cuda::engine>(computes_);
+        engine_->set_processors(shares_->processors(rank()));
+      } else {
+        engine_ = std::make_unique<cuda::engine>();
+        cuda::check(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "cudaStreamCreate");
+      }
+      if (ranks() > 1) cuda::warn_of_late_kernels();
+    }
+    return *engine_;
+  }
+  // The point that times are told from.
+  const cuda::event& zero() const { return world_.zero_; }
+  void prepare(cuda::context& ctx) { ctx.on = &on(); }
+  // On the rank's own thread, before a step of these draws.
+  void begin(cuda::context& ctx) {
+    cuda::check(cudaSetDevice(on().gpu()), "cudaSetDevice");
+    on().forget_copies();
+    on().set_step(ctx.draws.step);
+  }
+  void begin_step() {
+    local::endpoint::begin_step();
+    marks_.begin_step();
+  }
+  void end_step() {
+    on().finish();
+    for (const cudaStream_t each : {copies_, beside_})
+      if (each != nullptr) cuda::check(cudaStreamSynchronize(each), "cudaStreamSynchronize");
+  }
+  // For what goes on beside what is computed, such as sums of gradients; made when first asked for.
+  cudaStream_t beside() {
+    on();
+    if (beside_ == nullptr && shares_) beside_ = shares_->make_stream(rank());
+    else if (beside_ == nullptr)
+      cuda::check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
+    return beside_;
+  }
+
+  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, index bytes) {
+    world_.sent_[static_cast<std::size_t>(tag)].mark(on().stream());
+    local::endpoint::send(tag, peer, from, bytes);
+  }
+  // What is computed from now on may write where it was.
+  bool sent(std::int32_t tag) {
+    if (!local::endpoint::sent(tag)) return false;
+    world_.taken_[static_cast<std::size_t>(tag)].hold(on().stream());
+    begin_again();
+    return true;
+  }
+  // What is computed from now on sees it.
+  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
+    if (!is_there(tag)) return false;
+    world_.sent_[static_cast<std::size_t>(tag)].hold(on().stream());
+    begin_again();
+    copy(rows_of(tag), to, bytes, on().stream());
+    world_.taken_[static_cast<std::size_t>(tag)].mark(on().stream());
+    take(tag, peer);
+    return true;
+  }
+  // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be
+  // read.
+  bool receive_ahead(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
+    if (!is_there(tag)) return false;
+    place& own = places_[to];
+    on();
+    world_.sent_[static_cast<std::size_t>(tag)].hold(copies_);
+    own.free.hold(copies_);
+    cuda::timed_stretch* const when = marks_.elsewhere();
+    if (when != nullptr) when->begin.mark(copies_);
+    copy(rows_of(tag), to, bytes, copies_);
+    if (when != nullptr) when->end.mark(copies_);
+    cuda::event& taken = world_.taken_[static_cast<std::size_t>(tag)];
+    taken.mark(copies_);
+    own.here = &taken;
+    take(tag, peer);
+    return true;
+  }
+  void await(const void* at) {
+    const auto found = places_.find(at);
+    if (found == places_.end() || found->second.here == nullptr) return;
+    std::exchange(found->second.here, nullptr)->hold(on().stream());
+    begin_again();
+  }
+  void freed(const void* at) { places_[at].free.mark(on().stream()); }
+
+  bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
+                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
+    if (!show(meeting, member, own, out)) return false;
+    for (std::size_t m = 0; m < members_of(meeting); ++m) bring(meeting, m, member, all + in[m].offset);
+    begin_again();
+    return true;
+  }
+  bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
+             std::int32_t from, std::byte* to, index bytes) {
+    const bool all = show(meeting, member, own, out);
+    if (from == member || bytes == 0) return true;
+    if (!all) return false;
+    bring(meeting, static_cast<std::size_t>(from), member, to);
+    return true;
+  }
+
+ private:
+  struct place {
+    cuda::event free;             // nothing here reads it any more
+    cuda::event* here = nullptr;  // what came is there
+  };
+
+  static void copy(const std::byte* from, std::byte* to, index bytes, cudaStream_t stream) {
+    if (bytes > 0)
+      cuda::check(
+          cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream),
+          "cudaMemcpyAsync");
+  }
+  bool show(std::int32_t meeting, std::int32_t member, const std::byte* own,
+            std::span<const byte_range> out) {
+    if (!has_shown(meeting, member))
+      world_.shown_[static_cast<std::size_t>(meeting)][static_cast<std::size_t>(member)].mark(on().stream());
+    return meet(meeting, member, own, out.data());
+  }
+  void bring(std::int32_t meeting, std::size_t from, std::int32_t member, std::byte* to) {
+    const std::span<const std::byte> what = shown(meeting, from, member);
+    if (what.empty()) return;
+    world_.shown_[static_cast<std::size_t>(meeting)][from].hold(on().stream());
+    copy(what.data(), to, static_cast<index>(what.size()), on().stream());
+  }
+  void begin_again() { marks_.begin_again(on().stream()); }
+
+  world& world_;
+  std::shared_ptr<cuda::sm_shares> shares_;
+  std::unique_ptr<cuda::engine> engine_;
+  cudaStream_t computes_ = nullptr, copies_ = nullptr;  // the first one only of a share
+  cudaStream_t beside_ = nullptr;
+  std::unordered_map<const void*, place> places_;  // where rows come
+};
+
+static_assert(transport<endpoint>, "motet: an end of a shared GPU is a transport");
+
+}  // namespace motet::shared_gpu

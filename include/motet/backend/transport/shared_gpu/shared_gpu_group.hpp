@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/transport/core/posted_group.hpp>
+#include <motet/backend/transport/shared_gpu/shared_gpu.hpp>
+
+namespace motet::shared_gpu {
+
+namespace detail {
+
+// Begins to add numbers [at.begin, at.end) of the parts, in their order, and to write the sum to each of
+// `outs`.
+using sum_launch = void (*)(cudaStream_t, const std::byte* const* parts, index part_count,
+                            std::byte* const* outs, index out_count, interval at);
+
+// An out may be a part: whoever reads an element of all parts then writes it. Moves each byte once; 16 at a
+// time.
+template <class T>
+struct sum_members {
+  static constexpr index most = 32;
+  using accumulator = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
+  const T* parts[most];
+  T* outs[most];
+  int part_count, out_count;
+  interval at;
+  bool packs;  // everything lies at multiples of 16 bytes
+
+  template <class Thread>
+  MOTET_HOST_DEVICE void operator()(Thread& self) const {
+    constexpr index size = cuda::pack<T>::size;
+    const index count = at.end - at.begin, whole = packs ? count / size : 0;
+    for (index i = self.number(); i < whole; i += self.all()) {
+      const index from = at.begin + i * size;
+      accumulator sum[size];
+      {
+        const cuda::pack<T> first = cuda::load_pack(parts[0] + from);
+        MOTET_UNROLLED
+        for (int e = 0; e < size; ++e) sum[e] = static_cast<accumulator>(first.of[e]);
+      }
+      for (int p = 1; p < part_count; ++p) {
+        const cuda::pack<T> next = cuda::load_pack(parts[p] + from);
+        MOTET_UNROLLED
+        for (int e = 0; e < size; ++e) sum[e] += static_cast<accumulator>(next.of[e]);
+      }
+      cuda::pack<T> result;
+      MOTET_UNROLLED
+      for (int e = 0; e < size; ++e) result.of[e] = T(sum[e]);
+      for (int o = 0; o < out_count; ++o) cuda::store_pack(outs[o] + from, result);
+    }
+    for (index i = at.begin + whole * size + self.number(); i < at.end; i += self.all()) {
+      auto sum = static_cast<accumulator>(parts[0][i]);
+      for (int p = 1; p < part_count; ++p) sum += static_cast<accumulator>(parts[p][i]);
+      for (int o = 0; o < out_count; ++o) outs[o][i] = T(sum);
+    }
+  }
+};
+template <class T>
+void begin_sum(cudaStream_t stream, const std::byte* const* parts, index part_count, std::byte* const* outs,
+               index out_count, interval at) {
+  if (at.size() <= 0) return;
+  if (part_count > sum_members<T>::most)
+    fail(group_disagrees, std::to_string(part_count) + " members share a GPU, sums are of " +
+                              std::to_string(sum_members<T>::most) + " at most");
+  sum_members<T> all{};
+  all.part_count = static_cast<int>(part_count);
+  all.out_count = static_cast<int>(out_count);
+  all.at = at;
+  all.packs = true;
+  const auto lies_well = [&](const T* data) {
+    all.packs = all.packs && reinterpret_cast<std::uintptr_t>(data + at.begin) % 16 == 0;
+  };
+  for (index p = 0; p < part_count; ++p) lies_well(all.parts[p] = reinterpret_cast<const T*>(parts[p]));
+  for (index o = 0; o < out_count; ++o) lies_well(all.outs[o] = reinterpret_cast<T*>(outs[o]));
+  cuda::launch(stream, {cuda::blocks_for(at.size(), 256 * cuda::pack<T>::size), 256, 0}, all);
+}
+
+// A call, and points in the work of its member: what it brings is there; its part is done.
+struct post : transports::call {
+  sum_launch begin_sum = nullptr;
+  cuda::event ready, done;
+};
+
+}  // namespace detail
+
+class group_set : public transports::posted_groups<group, world, detail::post> {
+ public:
+  using posted_groups::posted_groups;
+};
+
+// One member's end. A call is done when every member's part was given to its stream, and then what this
+// member computes next sees it; the host waits for nothing else. Of a group that went beside, what is
+// computed sees it after see(), and does not wait before.
+class group : public transports::posted_group<group, world, endpoint, detail::post> {
+  using base = transports::posted_group<group, world, endpoint, detail::post>;
+
+ public:
+  group(group_set& set, std::int32_t number, endpoint& own) : base(set, number, own) {}
+  ~group() { end_calls(); }
+
+  // From the first call on, a stream of its own does this member's part.
+  void go_beside() { beside_ = true; }
+  // What is computed from now on comes after all calls that are done.
+  void see() {
+    if (!std::exchange(unseen_, false)) return;
+    through_.mark(stream());
+    through_.hold(end().on().stream());
+  }
+
+  template <class T>
+  ticket all_reduce_sum(T* numbers, index count) {
+    begin_sum_ = &detail::begin_sum<T>;
+    return base::all_reduce_sum(numbers, count);
+  }
+  template <class T>
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const index> counts) {
+    begin_sum_ = &detail::begin_sum<T>;
+    return base::reduce_scatter_sum(from, to, counts);
+  }
+
+ private:
+  friend base;
+  using post = detail::post;
+
+  cudaStream_t stream() { return beside_ ? end().beside() : end().on().stream(); }
+  void posts(post& own) {
+    own.begin_sum = begin_sum_;
+    own.ready.mark(end().on().stream());
+  }
+  void perform(const std::vector<post>& posts) {
+    const auto me = static_cast<std::size_t>(member());
+    const post& own = posts[me];
+    for (std::size_t m = 0; m < posts.size(); ++m)
+      if (m != me || beside_) posts[m].ready.hold(stream());
+    switch (own.what) {
+      case transports::call_kind::barrier: break;
+      case transports::call_kind::all_reduce:
+      case transports::call_kind::reduce_scatter:
+        the_sum(posts, [&](const std::byte* const* parts, std::byte* const* outs, index count, interval at) {
+          own.begin_sum(stream(), parts, size(), outs, count, at);
+        });
+        break;
+      default:
+        each_copy(posts, [&](std::byte* to, const std::byte* from, index bytes) {
+          if (bytes > 0 && to != from)
+            cuda::check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
+                                        stream()),
+                        "cudaMemcpyAsync");
+        });
+    }
+  }
+  void performed(post& own) { own.done.mark(stream()); }
+  void completes(const std::vector<post>& posts) {
+    const auto me = static_cast<std::size_t>(member());
+    for (std::size_t m = 0; m < posts.size(); ++m)
+      if (m != me) posts[m].done.hold(stream());
+    unseen_ = beside_;
+  }
+  void leaves(const std::vector<post>& posts) {
+    for (const post& each : posts) each.done.finish();
+  }
+
+  detail::sum_launch begin_sum_ = nullptr;
+  bool beside_ = false, unseen_ = false;
+  cuda::event through_;
+};
+
+static_assert(collective_group<group>, "motet: ranks that share a GPU offer every collective");
+
+}  // namespace motet::shared_gpu

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/backend/exchange/rows_exchange.hpp>
+#include <motet/backend/exchange/spread_rows.hpp>
+#include <motet/tensor/arena.hpp>
+
+#include <doctest/doctest.h>
+
+#include <deque>
+
+namespace motet {
+namespace {
+
+TEST_CASE("what a member sends is what the other one expects, and all of it moves") {
+  const std::vector<index> offsets = {0, 3, 3, 4, 16, 23, 23, 24, 24};
+  const sequences whole{8, 1, offsets.data()};
+  for (index members = 1; members <= 5; ++members)
+    for (const bool balanced : {false, true}) {
+      CAPTURE(members);
+      CAPTURE(balanced);
+      const auto count = static_cast<std::size_t>(members);
+      std::deque<spread_rows> rows;
+      std::vector<spread> all(count);
+      std::vector<std::vector<index>> room(count, std::vector<index>(2 * count));
+      std::vector<detail::exchange_counts> counts;
+      for (std::size_t m = 0; m < count; ++m) {
+        rows.emplace_back(spread_place{1, 0, members, static_cast<index>(m), balanced}, whole.samples);
+        all[m].context = any_group(static_cast<std::int32_t>(members), static_cast<std::int32_t>(m));
+        rows.back().fill(whole, all[m]);
+        counts.emplace_back(all[m], 6, room[m]);
+      }
+      for (std::size_t a = 0; a < count; ++a) {
+        index samples = 0, parts = 0;
+        for (std::size_t b = 0; b < count; ++b) {
+          CHECK(counts[a].by_part[b] == counts[b].by_owner[a]);
+          samples += counts[a].by_part[b];
+          parts += counts[a].by_owner[b];
+        }
+        CHECK(samples == 6 * all[a].mine.rows());
+        CHECK(parts == 6 * all[a].own.rows());
+      }
+    }
+}
+
+// A back end that does nothing but say what it was asked.
+struct told {
+  arena memory, scratch;
+  const spread* shared = nullptr;
+  int thread = 0, orders = 0, copies = 0, open = 0;
+  double bytes = 0;
+  bool measuring() const { return memory.measuring(); }
+  void note(const char*, double, double more) { bytes += more; }
+};
+struct told_order {
+  template <class X, class Y>
+  void to_parts(told& ctx, matrix<X>, matrix<Y>) const {
+    ++ctx.copies;
+  }
+  template <class X, class Y>
+  void to_samples(told& ctx, matrix<X>, matrix<Y>) const {
+    ++ctx.copies;
+  }
+};
+struct told_section {
+  int* open;
+  ~told_section() { --*open; }
+};
+told_section enter(told& ctx, const char*) { return {&++ctx.open}; }
+void synchronize(told&) {}
+void release(told& ctx, index mark) { ctx.memory.release(mark); }
+std::vector<index> host_numbers(told&, index count) {
+  return std::vector<index>(static_cast<std::size_t>(count));
+}
+told_order order_of_parts(told& ctx, const sequences&) {
+  ++ctx.orders;
+  ctx.scratch.take<char>(100);
+  return {};
+}
+
+TEST_CASE("a dry run takes the memory, notes the work and moves nothing") {
+  const std::vector<index> offsets = {0, 6, 12};
+  spread_rows rows({1, 0, 2, 0, false}, 2);
+  spread is;
+  is.context = any_group(2, 0);
+  rows.fill({2, 1, offsets.data()}, is);
+  told ctx;
+  ctx.shared = &is;
+  const matrix<float> here{reinterpret_cast<float*>(64), 6, 4, 4};
+  rows_to_parts(ctx, here, here);
+  rows_to_samples(ctx, here, here);
+  CHECK(ctx.orders == 2);
+  CHECK(ctx.copies == 0);
+  CHECK(ctx.open == 0);
+  CHECK(ctx.bytes == 2 * 2 * 6 * 4 * 4);
+  CHECK(ctx.memory.mark() == 0);
+  CHECK(ctx.memory.peak() == round_up(6 * 4 * 4, arena::alignment));
+  CHECK(ctx.scratch.mark() == 0);
+  CHECK(ctx.scratch.peak() == round_up(100, arena::alignment));
+}
+
+}  // namespace
+}  // namespace motet

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/backend/transport/meet/rendezvous.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <functional>
+
+#include "laws/free_port.hpp"
+
+namespace {
+
+using motet::rendezvous;
+using motet::rendezvous_options;
+using motet::laws::free_port;
+
+void on_threads(std::int32_t ranks, const std::function<void(std::int32_t)>& body) {
+  std::vector<std::thread> all;
+  for (std::int32_t r = 0; r < ranks; ++r) all.emplace_back(body, r);
+  for (auto& each : all) each.join();
+}
+// What a call says when it refuses; empty: it does not.
+template <class Call>
+std::string refusal(Call&& call) {
+  try {
+    call();
+  } catch (const motet::error& problem) {
+    return problem.what();
+  }
+  return {};
+}
+rendezvous_options place(std::int32_t rank, std::int32_t ranks, std::uint16_t port) {
+  return {.rank = rank, .ranks = ranks, .port = port, .token = "only we know this one", .seconds = 20};
+}
+
+}  // namespace
+
+TEST_CASE("ranks meet, and each hears what all bring, in their order") {
+  const std::uint16_t port = free_port();
+  std::atomic<int> right{0};
+  on_threads(5, [&](std::int32_t rank) {
+    rendezvous here(place(rank, 5, port));
+    for (int round = 0; round < 20; ++round) {
+      const auto text = [&](std::int32_t r) {
+        return std::string(static_cast<std::size_t>((r * 7919 + round * 104729) % 20011),
+                           static_cast<char>('a' + r));
+      };
+      const std::vector<std::string> all = here.all_gather(text(rank));
+      bool same = all.size() == 5;
+      for (std::int32_t r = 0; r < 5; ++r) same = same && all[static_cast<std::size_t>(r)] == text(r);
+      right += same;
+    }
+    here.barrier();
+  });
+  CHECK(right == 100);
+}
+
+TEST_CASE("one rank meets itself") {
+  rendezvous here({.rank = 0, .ranks = 1});
+  CHECK(here.all_gather("alone") == std::vector<std::string>{"alone"});
+}
+
+TEST_CASE("who has another token is not let in, and keeps nobody else out") {
+  const std::uint16_t port = free_port();
+  std::string refused;
+  std::atomic<int> in{0};
+  on_threads(3, [&](std::int32_t r) {
+    rendezvous_options own = place(r, 2, port);
+    if (r == 2) {
+      own.rank = 1;
+      own.token = "another";
+      refused = refusal([&] { rendezvous here(own); });
+      return;
+    }
+    // The stranger comes first.
+    if (r == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    rendezvous here(own);
+    in += here.all_gather("x").size() == 2;
+  });
+  CHECK(in == 2);
+  CHECK(refused.find("did not let rank 1 of 2 in (another token, or another run)") != std::string::npos);
+}
+
+TEST_CASE("who speaks nonsense is sent away") {
+  const std::uint16_t port = free_port();
+  std::atomic<int> in{0};
+  on_threads(3, [&](std::int32_t r) {
+    if (r == 2) {
+      const motet::tcp::deadline until(5);
+      const auto guest = motet::tcp::connect("127.0.0.1", port, until);
+      guest.receive(until, "host");
+      guest.send(std::string(100, '\xff'), until, "host");
+      return;
+    }
+    if (r == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    rendezvous here(place(r, 2, port));
+    in += here.all_gather("x").size() == 2;
+  });
+  CHECK(in == 2);
+}
+
+TEST_CASE("when a rank goes away, all others are told which") {
+  const std::uint16_t port = free_port();
+  std::string told[4];
+  on_threads(4, [&](std::int32_t r) {
+    rendezvous here(place(r, 4, port));
+    here.barrier();
+    if (r != 2) told[r] = refusal([&] { here.all_gather("still here"); });
+  });
+  CHECK(told[0].find("rank 2 at 127.0.0.1") != std::string::npos);
+  for (const int r : {1, 3}) CHECK(told[r].find("heard nothing from rank 2.") != std::string::npos);
+}
+
+TEST_CASE("when rank 0 goes away, the others say so") {
+  const std::uint16_t port = free_port();
+  std::string told[3];
+  on_threads(3, [&](std::int32_t r) {
+    rendezvous here(place(r, 3, port));
+    here.barrier();
+    if (r != 0) told[r] = refusal([&] { here.all_gather("still here"); });
+  });
+  for (const int r : {1, 2}) CHECK(told[r].find("rank 0 at 127.0.0.1") != std::string::npos);
+}
+
+TEST_CASE("what cannot be is refused, with who is missing") {
+  const auto refused = [](rendezvous_options options) { return refusal([&] { rendezvous here(options); }); };
+  rendezvous_options lonely = place(0, 3, free_port());
+  lonely.seconds = 0.2;
+  const std::string text = refused(lonely);
+  CHECK(text.find("these ranks did not come: 1 2, in 0.2") != std::string::npos);
+  CHECK(text.find("[MT-B18]") != std::string::npos);
+  rendezvous_options early = place(1, 2, free_port());
+  early.seconds = 0.2;
+  CHECK(refused(early).find("nobody listens at 127.0.0.1") != std::string::npos);
+  rendezvous_options open = place(0, 2, free_port());
+  open.address = "192.0.2.1";
+  open.token = "short";
+  CHECK(refused(open).find("a token of at least 16 characters is wanted, got 5") != std::string::npos);
+  CHECK(refused(place(2, 2, 1)).find("rank 2 of 2") != std::string::npos);
+  rendezvous_options nowhere = place(0, 2, free_port());
+  nowhere.address = "no such place";
+  CHECK(refused(nowhere).find("neither an address nor an interface") != std::string::npos);
+}
