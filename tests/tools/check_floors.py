@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the shape of the tree: who includes whom and brings what it says, that each header has its unit test, how long headers are, and that
+"""Checks the shape of the tree: who includes whom and brings what it says, that a room's details are its own, that each header has its unit test, how long headers are, and that
 kernels' instructions for one kind of memory stand where the emulation of a GPU is asked.
 
     check_floors.py [--docs=notice|error] REPOSITORY
 
 Prints one line for each finding and ends with status 1 if one of them is an error.
 """
+import functools
 import pathlib
 import re
 import sys
@@ -49,6 +50,16 @@ NAMES_MEMORY = re.compile(r'\basm\b[^;]*?"[^"]*\[ *%[^"]*"|\b__ld(?:g|ca|cg|cs|l
                           r"|\b__is(?:Global|Shared|Local|Constant)\b|\b__cvta_generic_to_(?:global|local|constant)\b")
 ASKS_EMULATION = "must_lie_in<"
 
+# A namespace, and what is declared at the beginning of a line in it.
+NAMESPACE = re.compile(r"^(?:inline )?namespace ([\w:]+) \{$")
+DECLARES = re.compile(r"^(?:template\b.*>\s*)?(?:(?:struct|class|enum class|enum|concept)\s+(?:alignas\(.*\)\s*)?(\w+)|using\s+(\w+)\s*="
+                      r"|(?!return\b|template\b|using\b|namespace\b|struct\b|class\b|enum\b|concept\b|static_assert|friend\b|extern\b|typedef\b)"
+                      r"[\w:<>,&*\s\[\].()]*?[\w>&*\]]\s+[&*]*(\w+)\s*[(={;\[])")
+SAYS_PRIVATE = re.compile(r"\bdetail::(?:\w+::)*?(\w+)")
+CALLS = re.compile(r"(?<![\w.:>])(\w+)(?=\s*[(<{]|::)")
+# What a line declares inside of functions and classes: a word that follows a type.
+HIDES = re.compile(r"(?<!\breturn)(?<!\belse)(?<=[\w>&*\]])\s+[&*]*(\w+)\s*(?=[({=;,)])")
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -87,6 +98,48 @@ def includes_of(root, header, text):
         else:
             others.append(name)
     return ours, others
+
+
+def in_namespaces(text):
+    """Number, namespaces (outermost first) and text of each line that stands in some; comments and strings are left out."""
+    text = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', re.sub(r"//[^\n]*", "", text))
+    open_ones, depth = [], 0
+    for number, line in enumerate(text.split("\n"), 1):
+        opened = NAMESPACE.match(line)
+        if opened:
+            open_ones.append((depth, opened.group(1).split("::")))
+        elif open_ones:
+            yield number, tuple(name for _, names in open_ones for name in names), line
+        depth += line.count("{") - line.count("}")
+        while open_ones and depth <= open_ones[-1][0]:
+            open_ones.pop()
+
+
+@functools.cache
+def private_names(text):
+    """Names that a header declares in a namespace `detail`, each with its namespaces."""
+    found = ((spaces, DECLARES.match(line)) for _, spaces, line in in_namespaces(text) if "detail" in spaces and line[:1] not in " #}")
+    return {(next(filter(None, said.groups())), spaces) for spaces, said in found if said}
+
+
+def used_from_others(header, graph, texts):
+    """Line, name and header of each name of a `detail` that this header uses and that only headers of other rooms declare."""
+    bodies = {at for at in texts if header.endswith(".inc") and f"<motet/{header}>" in texts[at]}  # whose body it is
+    rooms = {at.rpartition("/")[0] for at in {header} | bodies}
+    theirs, ours = {}, set()
+    for at in set().union(*(reached_from(graph, each) for each in {header} | bodies)):
+        for name, spaces in private_names(texts.get(at, "")):
+            if at.rpartition("/")[0] in rooms:
+                ours.add(name)
+            else:
+                theirs.setdefault(name, {})[spaces] = at
+    hidden = ours | set(HIDES.findall(texts[header]))
+    for number, spaces, line in in_namespaces(texts[header]):
+        for name in SAYS_PRIVATE.findall(line):
+            if name in theirs and name not in ours:
+                yield number, name, min(theirs[name].values())
+        for name in CALLS.findall(line) if "detail" in spaces else []:
+            yield from ((number, name, at) for there, at in theirs.get(name, {}).items() if there == spaces[:len(there)] and name not in hidden)
 
 
 def functions_of(text):
@@ -206,16 +259,23 @@ def check(repository, docs="notice"):
             errors.append(f"{header}: has no unit test tests/unit/{stem}.cpp")
         if not NO_UNIT_TEST.search(header) and not any(pages.rglob(stem.split("/")[-1] + ".md")) and docs != "off":
             (errors if docs == "error" else notices).append(f"{header}: has no page {pages.name}/**/{stem.split('/')[-1]}.md")
+    everywhere = set().union(*map(private_names, texts.values()))
+    for program in (path for at in ("examples", "bench") for path in sorted((root.parents[1] / at).rglob("*.[ch]*")) if path.is_file()):
+        text = program.read_text(encoding="utf-8")
+        own = {name for name, _ in private_names(text)}
+        for name in sorted({name for name, _ in everywhere} & set(SAYS_PRIVATE.findall(text)) - own):
+            errors.append(f"{program.relative_to(root.parents[1]).as_posix()}: uses {name}, which is a detail of the library")
     for unit in sorted(units.rglob("*.cpp")) if units.exists() else []:
         stem = unit.relative_to(units).with_suffix("").as_posix()
         if not (root / (stem + ".hpp")).exists() and not (root / (stem + ".cuh")).exists() and folder(stem) in FLOORS:
             notices.append(f"tests/unit/{stem}.cpp: tests no header of that name")
     for header in graph:
-        if header.endswith(".inc"):
-            continue  # the body of a header, which includes for it
         brought = set().union(*(standard.get(each, ()) for each in reached_from(graph, header)))
-        for name, wanted in std_includes.missing(texts[header], brought):
+        # The body of a header includes nothing: that does it for it.
+        for name, wanted in std_includes.missing(texts[header], brought) if not header.endswith(".inc") else []:
             errors.append(f"{header}: says {name}, and brings no <{wanted}>")
+        for number, name, at in used_from_others(header, graph, texts):
+            errors.append(f"{header}:{number}: uses {name}, which is a detail of {at.rpartition('/')[0]}/ ({at}); a name that others need has its place outside of detail")
     cycle = find_cycle(graph)
     if cycle:
         errors.append("include cycle: " + " -> ".join(cycle))

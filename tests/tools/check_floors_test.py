@@ -22,8 +22,10 @@ GOOD = {
 
 
 class Floors(unittest.TestCase):
-    def findings(self, changes=(), without_tests=(), lines=0, forgotten=None):
+    def findings(self, changes=(), without_tests=(), lines=0, forgotten=None, program=""):
         with tempfile.TemporaryDirectory() as scratch:
+            pathlib.Path(scratch, "examples").mkdir()
+            pathlib.Path(scratch, "examples", "train.cpp").write_text(program)
             tree = {**GOOD, **dict(changes)}
             tree["motet.hpp"] = "".join(f"#include <motet/{name}>\n" for name in tree if name not in ("motet.hpp", forgotten))
             for header, body in tree.items():
@@ -74,6 +76,41 @@ class Floors(unittest.TestCase):
     def test_rooms(self):
         self.fails("whose room comes later", {"schedule/core/score.hpp": "#include <motet/schedule/check/play.hpp>\n", "schedule/check/play.hpp": ""})
         self.assertEqual(self.findings({"schedule/check/play.hpp": "#include <motet/schedule/core/score.hpp>\n", "schedule/core/score.hpp": ""}), ([], []))
+
+    def test_details_are_their_rooms_own(self):
+        low = """namespace motet {
+namespace detail {
+template <class T>
+struct alignas(2 * sizeof(T)) part {};
+inline int depth_of(int x) { return x; }
+}  // namespace detail
+}  // namespace motet
+"""
+        user = "#include <motet/schedule/core/low.hpp>\nnamespace motet {\n%s\n}  // namespace motet\n"
+        refused = "inline int f(int x) { return detail::depth_of(x); }", "inline detail::part<int> f();", \
+            "namespace detail {\ninline int f(int x) { return depth_of(x); }\n}  // namespace detail"
+        for body in refused:
+            name = "part" if "part" in body else "depth_of"
+            self.fails(f"uses {name}, which is a detail of schedule/core/ (schedule/core/low.hpp)",
+                       {"schedule/core/low.hpp": low, "schedule/check/play.hpp": user % body})
+            self.fails("schedule/check/play.hpp:", {"schedule/core/low.hpp": low, "schedule/check/play.hpp": user % body})
+        self.assertEqual(self.findings({"schedule/core/low.hpp": low}, program="int three() { return motet::detail::depth_of(3); }\n")[0],
+                         ["examples/train.cpp: uses depth_of, which is a detail of the library"])
+        same_room = {"schedule/core/low.hpp": low, "schedule/core/play.hpp": user % refused[0]}
+        self.assertEqual(self.findings(same_room), ([], []))
+        for body in ("namespace detail {\ninline int depth_of(long x);\ninline int f(int x) { return depth_of(x); }\n}  // namespace detail",
+                     "namespace detail {\ninline int f(int part) { return part (2); }\n}  // namespace detail",
+                     "inline int depth_of(int x);  // not detail::depth_of"):
+            self.assertEqual(self.findings({"schedule/core/low.hpp": low, "schedule/check/play.hpp": user % body}), ([], []), body)
+
+    def test_a_body_belongs_to_the_header_that_includes_it(self):
+        tree = {"schedule/core/body.inc": "inline int f(int x) { return detail::depth_of(x); }\n".join(("namespace motet {\n", "}  // namespace motet\n"))}
+        low = "%snamespace motet {\nnamespace detail {\ninline int depth_of(int x) { return x; }\n}  // namespace detail\n}  // namespace motet\n"
+        named = low % "#define BODY <motet/schedule/core/body.inc>\n"
+        self.assertEqual(self.findings({**tree, "schedule/check/play.hpp": named})[0], [])
+        self.fails("schedule/core/body.inc:4: uses depth_of, which is a detail of schedule/check/", {
+            **tree, "schedule/check/play.hpp": low % "", "schedule/simulate/run.hpp":
+            "#define BODY <motet/schedule/core/body.inc>\n#include <motet/schedule/check/play.hpp>\n"})
 
     def test_rooms_of_a_back_end(self):
         self.fails("whose room comes later", {"backend/cpu/rows/norm.hpp": "#include <motet/backend/cpu/products/linear.hpp>\n",

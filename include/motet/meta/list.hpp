@@ -97,4 +97,19 @@ class list {
   index capacity_ = 0;
 };
 
+// Sorts in place by merging, stable; for compilers too.
+template <class T, class Before>
+constexpr void sort_stably(list<T>& all, Before before) {
+  list<T> other(all.size(), T{});
+  for (index width = 1; width < all.size(); width *= 2) {
+    for (index low = 0; low < all.size(); low += 2 * width) {
+      const index middle = low + width < all.size() ? low + width : all.size(),
+                  high = low + 2 * width < all.size() ? low + 2 * width : all.size();
+      for (index a = low, b = middle, to = low; to < high; ++to)
+        other[to] = b < high && (a == middle || before(all[b], all[a])) ? all[b++] : all[a++];
+    }
+    std::swap(all, other);
+  }
+}
+
 }  // namespace motet

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+
 using namespace motet;
 
 // As constant expressions these also show that nothing leaks and nothing is read before it is written.
@@ -88,4 +90,13 @@ TEST_CASE("a list that was moved from is empty and can be used again") {
   from.push(4);
   CHECK(from == list<int>{4});
   CHECK(to == list<int>{1, 2, 3});
+}
+
+TEST_CASE("equal ones keep their order when sorted") {
+  list<std::pair<int, int>> all;
+  for (int i = 0; i < 100; ++i) all.push({i * i * 5 % 7, i});
+  sort_stably(all, [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (motet::index i = 1; i < all.size(); ++i)
+    CHECK((all[i - 1].first < all[i].first ||
+           (all[i - 1].first == all[i].first && all[i - 1].second < all[i].second)));
 }

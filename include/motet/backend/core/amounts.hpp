@@ -6,12 +6,18 @@
 
 #include <type_traits>
 
-namespace motet::detail {
+namespace motet {
 
 // The type that arithmetic on elements of these types happens in: double where one of them is double, float
 // otherwise.
 template <class... T>
 using arithmetic = std::conditional_t<(std::is_same_v<std::remove_const_t<T>, double> || ...), double, float>;
+
+// How products are taken: double where an operand is double, as for bf16 where one is bf16, else float.
+template <class... T>
+using product_number = std::conditional_t<
+    (std::is_same_v<std::remove_const_t<T>, double> || ...), double,
+    std::conditional_t<(std::is_same_v<std::remove_const_t<T>, bf16> || ...), bf16, float>>;
 
 template <class T>
 inline constexpr double bytes_of = static_cast<double>(sizeof(T));
@@ -26,4 +32,4 @@ double elements_in(const matrix<T>& x) {
   return static_cast<double>(x.rows) * static_cast<double>(x.width);
 }
 
-}  // namespace motet::detail
+}  // namespace motet

@@ -33,9 +33,9 @@
   KEYWORD template void unpack_add<T>(index, index, const T*, index, T*, index);                             \
   KEYWORD template void scale_rows<T>(index, index, const T*, T*, index);                                    \
   KEYWORD template void times_vector<T>(index, index, const T*, index, const T*, T*, index);                 \
-  KEYWORD template void softmax<T>(index, index, cpu::detail::visible_columns, T, T*, index, T*, T*, T*);    \
-  KEYWORD template void softmax_backward<T>(index, index, cpu::detail::visible_columns, T, T, const T*,      \
-                                            const T*, T*, T*, index);                                        \
+  KEYWORD template void softmax<T>(index, index, cpu::visible_columns, T, T*, index, T*, T*, T*);            \
+  KEYWORD template void softmax_backward<T>(index, index, cpu::visible_columns, T, T, const T*, const T*,    \
+                                            T*, T*, index);                                                  \
   MOTET_KERNELS_CONVERT(KEYWORD, T, T)
 
 // Norms over rows of X, with statistics and weights of T and results of Y.

@@ -13,7 +13,6 @@
 //   heads_from_wire(ctx, wire, y)   the way back; y is the sum over the members that have a head
 
 namespace motet {
-namespace detail {
 
 // The memory of an exchange between (rows of the part, all heads) and (all rows, heads of a member).
 template <class T>
@@ -31,6 +30,8 @@ struct heads_transfer {
     whole = {ctx.memory.template take<T>(is.whole.rows() * width), is.whole.rows(), width, width};
   }
 };
+
+namespace detail {
 
 // The bytes of it, by member.
 struct heads_counts {

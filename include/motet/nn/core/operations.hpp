@@ -4,6 +4,8 @@
 #include <motet/tensor/sequences.hpp>
 #include <motet/tensor/view.hpp>
 
+#include <type_traits>
+
 // What nets ask of a context. Nets call these functions unqualified, so argument-dependent lookup finds the
 // overloads of the backend that the context belongs to; nn/ names no backend. A backend is a folder that
 // offers them all (see backend/cpu).
@@ -230,6 +232,19 @@ enum class activation : std::uint8_t { none, gelu, gelu_tanh, quick_gelu, relu, 
 enum class norm_kind : std::uint8_t { layer, rms };
 enum class mask_kind : std::uint8_t { full, causal };
 enum class pick : std::uint8_t { first, last };
+
+// Calls run with the kind as a type, so that what it does holds no switch.
+template <class Run>
+MOTET_HOST_DEVICE void for_activation(activation kind, Run&& run) {
+  switch (kind) {
+    case activation::none: return run(std::integral_constant<activation, activation::none>{});
+    case activation::gelu: return run(std::integral_constant<activation, activation::gelu>{});
+    case activation::gelu_tanh: return run(std::integral_constant<activation, activation::gelu_tanh>{});
+    case activation::quick_gelu: return run(std::integral_constant<activation, activation::quick_gelu>{});
+    case activation::relu: return run(std::integral_constant<activation, activation::relu>{});
+    case activation::silu: return run(std::integral_constant<activation, activation::silu>{});
+  }
+}
 
 // What backward of a norm makes besides dx, in the same pass where the backend can. What is empty is not
 // wanted.

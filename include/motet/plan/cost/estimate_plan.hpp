@@ -70,8 +70,8 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
   const auto played = [&](const cost_table& costs, timeline& when) {
     const index all = made.instructions.size();
     when = {};
-    detail::virtual_clock clock(made, graph, costs, when);
-    return all > 0 && detail::player<detail::virtual_clock>(made, graph, clock).run();
+    virtual_clock clock(made, graph, costs, when);
+    return all > 0 && program_player<virtual_clock>(made, graph, clock).run();
   };
   timeline when, free;
   if (!played(priced.costs, when)) return {reason::deadlock, 0, 0, 0};

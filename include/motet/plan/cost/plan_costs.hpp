@@ -31,8 +31,6 @@ struct stage_seconds {
   constexpr double backward() const { return backward_input() + compute.backward_weight; }
 };
 
-namespace detail {
-
 // that are summed in one call, about: the last one begins when backward is over
 constexpr double bucket_bytes = 1 << 20;
 
@@ -43,6 +41,8 @@ constexpr interval layers_of_stage(const module_plan& own, index layers, index s
   for (index k = 0; k < s; ++k) first += own.layers[k];
   return {first, first + own.layers[s]};
 }
+
+namespace detail {
 
 // The largest microbatch of a module, and whether all are alike. Shares are as even as can be, the first ones
 // larger.
@@ -117,7 +117,7 @@ class plan_pricer {
   }
 
   part_work work(index k, index stage) const {
-    const interval layers = detail::layers_of_stage(of_.modules[k], model_.towers[k].layers, stage);
+    const interval layers = layers_of_stage(of_.modules[k], model_.towers[k].layers, stage);
     return work_of_layers(model_.towers[k], layers.begin, layers.end, of_.modules[k].on.split());
   }
   // Stage `stage` of module k, on the pipeline's device `device` of a replica; its rows go to device `next`
@@ -128,7 +128,7 @@ class plan_pricer {
     const degrees& split = own.on.split();
     const tower_outline& net = model_.towers[k];
     const double samples = largest_microbatch(k);
-    const interval layers = detail::layers_of_stage(own, net.layers, stage);
+    const interval layers = layers_of_stage(own, net.layers, stage);
     stage_seconds out;
     if (net.cached) {
       out.compute.forward =
@@ -196,7 +196,7 @@ class plan_pricer {
     };
     out.sum = of_bytes(bytes);
     out.sum_left = options_.sums_overlap
-                       ? std::max(out.sum - out.backward(), of_bytes(std::min(bytes, detail::bucket_bytes)))
+                       ? std::max(out.sum - out.backward(), of_bytes(std::min(bytes, bucket_bytes)))
                        : out.sum;
     if (own.zero > 0) out.gather = all_gather_seconds(parameters * bytes_.weight, group, on_);
   }

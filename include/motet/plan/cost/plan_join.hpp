@@ -27,6 +27,8 @@ inline list<std::int32_t> homes_of(const plan& of, index k) {
   return out;
 }
 
+}  // namespace detail
+
 // What a join sends of each sample of a module: its feature, and with a softmax one more number; or the
 // feature's gradient as well.
 constexpr double bytes_of_sample(const model_shape& model, index k, const training_bytes& bytes,
@@ -35,8 +37,6 @@ constexpr double bytes_of_sample(const model_shape& model, index k, const traini
   if (options.exchange_gradients) return 2 * feature;
   return model.join.view() == "sigmoid" ? feature : feature + bytes.feature;
 }
-
-}  // namespace detail
 
 // Every member compares the rows of its own samples with those of all other modules. Rows come into each node
 // once, a part to each of its ranks, and go round inside: what a hierarchical gather does.
@@ -55,7 +55,7 @@ inline join_cost join_of(const plan& of, const model_shape& model, const cluster
   list<double> rows;  // bytes of each module's
   for (index k = 0; k < modules; ++k) {
     homes.push(detail::homes_of(of, k));
-    rows.push(group * detail::bytes_of_sample(model, k, bytes, options));
+    rows.push(group * bytes_of_sample(model, k, bytes, options));
     for (const std::int32_t rank : homes[k]) {
       ++seats[rank].modules;
       seats[rank].last = static_cast<std::int32_t>(k);

@@ -27,9 +27,9 @@ struct module_layout {
   }
 };
 
-namespace detail {
-
 constexpr std::int32_t divided_up(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
+
+namespace detail {
 
 // Counts on the nodes of a cluster.
 class node_counts {

@@ -9,7 +9,7 @@ namespace motet {
 inline double kept_numbers(const plan_pricer& by, index k, index stage) {
   const double uncut = by.bytes().uncut, own = by.work(k, stage).kept;
   if (uncut <= 0) return by.bytes().kept * own;
-  const interval layers = detail::layers_of_stage(by.whole().modules[k], by.model().towers[k].layers, stage);
+  const interval layers = layers_of_stage(by.whole().modules[k], by.model().towers[k].layers, stage);
   return by.bytes().kept *
          ((1 - uncut) * own + uncut * work_of_layers(by.model().towers[k], layers.begin, layers.end).kept);
 }

@@ -48,8 +48,6 @@ constexpr void add_point(module_profile& to, const profile_point& made) {
   for (index k = to.points.size() - 1; k > at; --k) std::swap(to.points[k], to.points[k - 1]);
 }
 
-namespace detail {
-
 // What tells parts apart, with what is left out filled in.
 constexpr tower_outline parts_alone(tower_outline of) {
   of.name = {};
@@ -61,16 +59,13 @@ constexpr tower_outline parts_alone(tower_outline of) {
   return of;
 }
 
-}  // namespace detail
-
 // What was measured of a tower with such parts; null: nothing was. Where the measured one was frozen it tells
 // nothing of one that learns.
 constexpr const module_profile* find_measured(const machine_profile& in, const tower_outline& like,
                                               const training_bytes& bytes) {
   if (in.activation_bytes != bytes.activation) return nullptr;
   for (const module_profile& each : in.modules)
-    if (!each.points.empty() && detail::parts_alone(each.of) == detail::parts_alone(like) &&
-        (like.frozen || !each.of.frozen))
+    if (!each.points.empty() && parts_alone(each.of) == parts_alone(like) && (like.frozen || !each.of.frozen))
       return &each;
   return nullptr;
 }

@@ -84,7 +84,7 @@ inline machine_profile read_profile(const json& from) {
   fields.each("modules", [&](const json& item, const std::string& path) {
     const module_profile made = detail::read_module_profile(item, path);
     for (const module_profile& other : out.modules)
-      if (detail::parts_alone(other.of) == detail::parts_alone(made.of))
+      if (parts_alone(other.of) == parts_alone(made.of))
         fail(profile_misfit, path + ".tower has the parts of " + std::string(other.of.name.view()));
     out.modules.push(made);
   });

@@ -60,7 +60,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
                              bool together = false) {
   verdict found;
   score seats;
-  const bool known = detail::all_schedules::visit(from.schedule.view(), [&]<class Schedule>(Schedule) {
+  const bool known = all_schedules::visit(from.schedule.view(), [&]<class Schedule>(Schedule) {
     found = detail::write_seats<Schedule>(from, facts, seats);
   });
   if (!known) return {reason::unknown_schedule, 0, 0, 0};

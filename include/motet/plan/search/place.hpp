@@ -58,8 +58,7 @@ inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_fac
     ways *= both[k] != 0 ? 4 : 2;
   }
   if (alike) ways = 1;
-  detail::sort_stably(turns,
-                      [&](index a, index b) { return towers[a].split.tensor > towers[b].split.tensor; });
+  sort_stably(turns, [&](index a, index b) { return towers[a].split.tensor > towers[b].split.tensor; });
   list<seat_plan> out;
   list<list<std::int32_t>> patterns;
   const auto offer = [&](const seat_plan& made) {
@@ -94,7 +93,7 @@ inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_fac
     });
   }
   const auto lighter = [](const seat_plan& a, const seat_plan& b) { return a.node_bytes < b.node_bytes; };
-  detail::sort_stably(out, lighter);
+  sort_stably(out, lighter);
   constexpr index most_bettered = 2;
   const list<seat_plan> first = out;
   for (index i = 0; i < std::min(first.size(), most_bettered); ++i) {
@@ -102,7 +101,7 @@ inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_fac
     detail::seat_exchange(towers, on, bettered).run();
     if (bettered.node_bytes < first[0].node_bytes) offer(bettered);
   }
-  detail::sort_stably(out, lighter);
+  sort_stably(out, lighter);
   return out;
 }
 

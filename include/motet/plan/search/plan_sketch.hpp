@@ -52,7 +52,7 @@ inline list<seating> seatings_of(const plan_sketch& of, const model_shape& model
                                  index samples, const estimate_options& play) {
   list<seating> out;
   for (index k = 0; k < of.points.size(); ++k) {
-    const double features = static_cast<double>(samples) * detail::bytes_of_sample(model, k, bytes, play);
+    const double features = static_cast<double>(samples) * bytes_of_sample(model, k, bytes, play);
     out.push({of.points[k].split, of.points[k].boundary_bytes, of.points[k].gradient_bytes, of.hosts[k],
               features});
   }

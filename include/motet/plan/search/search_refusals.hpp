@@ -14,14 +14,14 @@
 
 namespace motet {
 
-namespace detail {
-
 inline std::string in_words(double bytes) {
   char text[64];
   if (bytes >= 1e9) std::snprintf(text, sizeof text, "%.0f bytes (%.2f GB)", bytes, bytes / 1e9);
   else std::snprintf(text, sizeof text, "%.0f bytes", bytes);
   return text;
 }
+
+namespace detail {
 
 // The two multiples of `step` next to `samples`.
 inline std::string nearest_batches(index samples, index step) {
@@ -180,7 +180,7 @@ struct tower_need {
                                        std::to_string(on.devices_per_node) + " devices";
   const double memory = on.device.memory_bytes;
   const std::string devices = std::to_string(on.devices()) + (on.devices() == 1 ? " device" : " devices");
-  const std::string has = " of " + detail::in_words(memory) + " on each of " + devices;
+  const std::string has = " of " + in_words(memory) + " on each of " + devices;
   index worst = 0;
   double all = 0;
   for (index k = 0; k < needs.size(); ++k) {
@@ -193,7 +193,7 @@ struct tower_need {
   }
   if (const double over = needs[worst].bytes - memory; over > 0)
     fail(model_fits_nowhere,
-         named(worst) + " is " + detail::in_words(over) + " short" + has + ", however it is cut; " + remedy);
+         named(worst) + " is " + in_words(over) + " short" + has + ", however it is cut; " + remedy);
   std::string wanted;
   for (index k = 0; k < needs.size(); ++k)
     wanted += (k == 0                 ? ""
@@ -203,8 +203,8 @@ struct tower_need {
   wanted += " of their own, got " + devices;
   if (!options.together) fail(no_plan_left, wanted + "; " + remedy);
   if (all > memory)
-    wanted += ", and " + named(worst) + " with the others on the same ones is " +
-              detail::in_words(all - memory) + " short" + has;
+    wanted += ", and " + named(worst) + " with the others on the same ones is " + in_words(all - memory) +
+              " short" + has;
   fail(model_fits_nowhere, wanted + "; " + remedy);
 }
 

@@ -205,9 +205,7 @@ class tower_point_finder {
     const plan_pricer by(one, model, asked_.on, asked_.bytes, samples, asked_.play);
     const double layer = work_of_part(asked_.net, tower_part::block, split).parameters;
     list<stage_price> out;
-    const auto layers = [&](std::int32_t s) {
-      return detail::layers_of_stage(own, asked_.net.layers, s).size();
-    };
+    const auto layers = [&](std::int32_t s) { return layers_of_stage(own, asked_.net.layers, s).size(); };
     for (std::int32_t s = 0; s < split.stages; ++s) {
       // Stages between the first and the last differ in their number of layers alone, by one at most.
       std::int32_t like = s;
@@ -285,16 +283,15 @@ class tower_point_finder {
                             asked_.on.device.bytes_per_second;
     if (summing < 2) return out;
     const auto wide = static_cast<std::int32_t>(summing) * of.split.tensor;
-    const std::int32_t nodes = detail::divided_up(wide, asked_.on.devices_per_node);
-    const group_layout group{nodes, detail::divided_up(static_cast<std::int32_t>(summing), nodes),
+    const std::int32_t nodes = divided_up(wide, asked_.on.devices_per_node);
+    const group_layout group{nodes, divided_up(static_cast<std::int32_t>(summing), nodes),
                              nodes > 1 ? of.split.tensor : 1};
     const auto sum = [&](double some) {
       return of.zero > 0 ? reduce_scatter_seconds(some, group, asked_.on)
                          : all_reduce_seconds(some, group, asked_.on);
     };
     double left = sum(bytes);
-    if (asked_.play.sums_overlap)
-      left = std::max(left - stage.backward, sum(std::min(bytes, detail::bucket_bytes)));
+    if (asked_.play.sums_overlap) left = std::max(left - stage.backward, sum(std::min(bytes, bucket_bytes)));
     (of.zero > 1 ? out.each : out.last) += left;
     if (of.zero > 0) out.last += all_gather_seconds(stage.parameters * asked_.bytes.weight, group, asked_.on);
     return out;

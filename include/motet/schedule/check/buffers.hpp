@@ -39,7 +39,7 @@ class buffer_counter {
       const bool whole = rings(found, all, ring);
       const program_graph bounded = with(all);
       no_clock clock;
-      player<no_clock> plays(of_, bounded, clock);
+      program_player<no_clock> plays(of_, bounded, clock);
       if (plays.run()) return {};
       if (whole) return {reason::deadlock, 0, -1, -1, ring, 0};
     }

@@ -19,11 +19,11 @@ struct check_result {
   constexpr verdict brief() const { return {found.why, found.rank, found.at, found.other}; }
 };
 
-namespace detail {
-
 constexpr finding deadlock_of(const program& of, const list<stuck_lane>& stuck) {
   return {reason::deadlock, of.rank_of(stuck[0].at), stuck[0].at, stuck[0].waits_for, stuck.size(), 0};
 }
+
+namespace detail {
 
 // Each stuck lane waits for an instruction of another, whose head waits in turn: following this from anywhere
 // ends in a cycle.
@@ -66,11 +66,11 @@ constexpr check_result check(const program& of, delivery how = delivery::rendezv
   check_result result{build_graph(of, how, graph), {}};
   if (!result.ok()) return result;
   no_clock clock;
-  detail::player<no_clock> player(of, graph, clock);
+  program_player<no_clock> player(of, graph, clock);
   if (player.run()) return result;
   const list<stuck_lane> stuck = player.stuck();
   result.cycle = detail::find_cycle(of, graph, stuck);
-  result.found = detail::deadlock_of(of, stuck);
+  result.found = deadlock_of(of, stuck);
   return result;
 }
 

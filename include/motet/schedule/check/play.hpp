@@ -21,15 +21,13 @@ struct stuck_lane {
   std::int32_t waits_for = -1;  // one that it waits for; -1: for the other members of its meeting
 };
 
-namespace detail {
-
 // Plays a program: every lane in its order, an instruction as soon as all that it waits for is done. What
 // shares a link is served in the order of time; for the rest the order of discovery does not matter, so no
 // queue is kept.
 template <class Clock>
-class player {
+class program_player {
  public:
-  constexpr player(const program& of, const program_graph& graph, Clock& clock)
+  constexpr program_player(const program& of, const program_graph& graph, Clock& clock)
       : of_(of), graph_(graph), clock_(clock), lanes_(static_cast<std::int32_t>(graph.lane_ranks.size())) {}
 
   // False when some lanes are stuck.
@@ -169,5 +167,4 @@ class player {
   list<request> queue_;
 };
 
-}  // namespace detail
 }  // namespace motet

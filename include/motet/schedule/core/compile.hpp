@@ -133,6 +133,8 @@ class message_writer {
   std::uint8_t next_lane_ = lane::first_channel;
 };
 
+}  // namespace detail
+
 constexpr void put_updates(program& made, std::int32_t rank, const list<std::int32_t>& replicas,
                            const compile_config& config) {
   for (index v = 0; v < made.voices.size(); ++v) {
@@ -147,8 +149,6 @@ constexpr void put_updates(program& made, std::int32_t rank, const list<std::int
     }
   }
 }
-
-}  // namespace detail
 
 // A score that prove() passes, with its messages, its updates, and the slots that it needs.
 constexpr program compile(const score& from, compile_config config = {}) {
@@ -177,7 +177,7 @@ constexpr program compile(const score& from, compile_config config = {}) {
       for (std::int32_t c = i; c <= last; ++c) carrier.after(from[c], rank);
       i = last + 1;
     }
-    detail::put_updates(made, rank, replicas, config);
+    put_updates(made, rank, replicas, config);
     made.starts.push(static_cast<std::int32_t>(made.instructions.size()));
   }
   made.slots = live_of_stages(made);

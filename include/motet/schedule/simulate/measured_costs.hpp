@@ -5,29 +5,12 @@
 
 namespace motet {
 
-namespace detail {
-
 constexpr double median(list<double> values) {
   const index size = values.size();
   if (size == 0) return 0;
-  // A heap sort by hand: <algorithm> would be the largest part of this header.
-  double* const at = values.data();
-  const auto sink = [at](index from, index end) {
-    for (index child = 2 * from + 1; child < end; from = child, child = 2 * from + 1) {
-      if (child + 1 < end && at[child] < at[child + 1]) ++child;
-      if (at[from] >= at[child]) return;
-      std::swap(at[from], at[child]);
-    }
-  };
-  for (index i = size / 2; i-- > 0;) sink(i, size);
-  for (index end = size; end-- > 1;) {
-    std::swap(at[0], at[end]);
-    sink(0, end);
-  }
-  return (at[size / 2] + at[(size - 1) / 2]) / 2;
+  sort_stably(values, [](double left, double right) { return left < right; });
+  return (values[size / 2] + values[(size - 1) / 2]) / 2;
 }
-
-}  // namespace detail
 
 // What the instructions of a program took in real runs of it: the median of each operation at each stage,
 // over microbatches and steps. With it simulate() foretells the time of such a step, and of others with the
@@ -81,19 +64,19 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
 
   cost_table made;
   for (index place = 0; place < of.places.size(); ++place) {
-    stage_cost own{detail::median(spent[forward][place]), detail::median(spent[backward_input][place]),
-                   detail::median(spent[backward_weight][place])};
+    stage_cost own{median(spent[forward][place]), median(spent[backward_input][place]),
+                   median(spent[backward_weight][place])};
     // What ran as one is divided evenly; simulate() adds the halves up again.
     if (spent[backward_input][place].empty())
-      own.backward_input = own.backward_weight = detail::median(spent[backward][place]) / 2;
+      own.backward_input = own.backward_weight = median(spent[backward][place]) / 2;
     made.stages.push(own);
-    made.updates.push(detail::median(spent[update][place]));
+    made.updates.push(median(spent[update][place]));
   }
-  for (const list<double>& each : meetings) made.joins.push(detail::median(each));
-  made.reduction = detail::median(reductions);
-  made.gather = detail::median(gathers);
-  made.load = detail::median(loads);
-  made.copy = detail::median(copies);
+  for (const list<double>& each : meetings) made.joins.push(median(each));
+  made.reduction = median(reductions);
+  made.gather = median(gathers);
+  made.load = median(loads);
+  made.copy = median(copies);
   // What found its rank busy was received later than the wire made it, so the shortest way counts.
   for (index i = 0; i < arrivals.size(); ++i)
     if (i == 0 || arrivals[i] < made.wires.inside.latency) made.wires.inside.latency = arrivals[i];

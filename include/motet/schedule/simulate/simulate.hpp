@@ -14,8 +14,6 @@ struct timeline {
   double makespan = 0;
 };
 
-namespace detail {
-
 class virtual_clock {
  public:
   constexpr virtual_clock(const program& of, const program_graph& graph, const cost_table& costs,
@@ -121,8 +119,6 @@ class virtual_clock {
   list<link> leaves_, enters_;  // of each node
 };
 
-}  // namespace detail
-
 // Plays a program in virtual time. A program that check() refuses is refused here too, and the timeline is
 // then empty.
 constexpr finding simulate(const program& of, const cost_table& costs, timeline& out,
@@ -130,11 +126,11 @@ constexpr finding simulate(const program& of, const cost_table& costs, timeline&
   out = {};
   program_graph graph;
   if (const finding found = build_graph(of, how, graph); !found.ok()) return found;
-  detail::virtual_clock clock(of, graph, costs, out);
-  detail::player<detail::virtual_clock> player(of, graph, clock);
+  virtual_clock clock(of, graph, costs, out);
+  program_player<virtual_clock> player(of, graph, clock);
   if (player.run()) return {};
   out = {};
-  return detail::deadlock_of(of, player.stuck());
+  return deadlock_of(of, player.stuck());
 }
 
 }  // namespace motet

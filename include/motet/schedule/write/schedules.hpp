@@ -42,8 +42,6 @@ struct schedule_options {
   }
 };
 
-namespace detail {
-
 template <class... Schedules>
 struct schedule_list {
   // Calls visit(schedule) for the one with this name; false if there is none.
@@ -58,6 +56,8 @@ struct schedule_list {
 };
 using all_schedules = schedule_list<gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, zb_v, v_half, v_min,
                                     zb_auto, dualpipe_v, batch_sync>;
+
+namespace detail {
 
 constexpr batch_sync::shape towers_of(const schedule_options& from) {
   batch_sync::shape out;
@@ -99,12 +99,12 @@ constexpr int most_kept(const score& of) {
 // "gpipe, 1f1b, ...".
 inline std::string schedule_names() {
   std::string out;
-  detail::all_schedules::each([&](auto each) { out += (out.empty() ? "" : ", ") + std::string(each.name); });
+  all_schedules::each([&](auto each) { out += (out.empty() ? "" : ", ") + std::string(each.name); });
   return out;
 }
 
 constexpr bool is_schedule(std::string_view name) {
-  return detail::all_schedules::visit(name, [](auto) {});
+  return all_schedules::visit(name, [](auto) {});
 }
 
 // A number that was given and that the schedule does not have; empty if there is none.
@@ -121,7 +121,7 @@ constexpr std::string_view option_without_use(std::string_view name, const sched
 // for every schedule: one that cannot keep to it is refused.
 inline verdict write_schedule(std::string_view name, const schedule_options& from, score& out) {
   verdict found;
-  const bool known = detail::all_schedules::visit(name, [&]<class Schedule>(Schedule) {
+  const bool known = all_schedules::visit(name, [&]<class Schedule>(Schedule) {
     found = detail::check_numbers<Schedule>(from);
     if (found.ok()) out = detail::write_numbers<Schedule>(from);
   });

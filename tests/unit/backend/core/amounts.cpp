@@ -7,16 +7,16 @@
 
 namespace motet {
 
-static_assert(std::is_same_v<detail::arithmetic<float, bf16>, float>);
-static_assert(std::is_same_v<detail::arithmetic<const bf16>, float>);
-static_assert(std::is_same_v<detail::arithmetic<float, const double>, double>);
+static_assert(std::is_same_v<arithmetic<float, bf16>, float>);
+static_assert(std::is_same_v<arithmetic<const bf16>, float>);
+static_assert(std::is_same_v<arithmetic<float, const double>, double>);
 
 TEST_CASE("what a matrix holds and what moves when it is touched once") {
   double one = 0;
-  CHECK(detail::bytes_in(matrix<double>{&one, 3, 5, 9}) == 120);
-  CHECK(detail::elements_in(matrix<double>{&one, 3, 5, 9}) == 15);
-  CHECK(detail::bytes_in(matrix<const bf16>{nullptr, 3, 5, 9}) == 0);
-  CHECK(detail::bytes_of<bf16> == 2);
+  CHECK(bytes_in(matrix<double>{&one, 3, 5, 9}) == 120);
+  CHECK(elements_in(matrix<double>{&one, 3, 5, 9}) == 15);
+  CHECK(bytes_in(matrix<const bf16>{nullptr, 3, 5, 9}) == 0);
+  CHECK(bytes_of<bf16> == 2);
 }
 
 }  // namespace motet

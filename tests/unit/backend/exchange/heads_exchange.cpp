@@ -29,7 +29,7 @@ TEST_CASE("what a member sends is what the other one expects, and all of it move
         std::deque<spread_rows> rows;
         std::vector<spread> all(count);
         std::vector<std::vector<index>> room(count, std::vector<index>(2 * count));
-        std::vector<detail::heads_transfer<bf16>> wires;
+        std::vector<heads_transfer<bf16>> wires;
         std::vector<detail::heads_counts> counts;
         for (std::size_t m = 0; m < count; ++m) {
           rows.emplace_back(spread_place{1, 0, members, static_cast<index>(m), true}, whole.samples);

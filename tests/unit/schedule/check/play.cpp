@@ -31,7 +31,7 @@ played play(const program& of, delivery how, std::map<std::int32_t, double> want
   program_graph graph;
   REQUIRE(build_graph(of, how, graph).ok());
   notes clock{{}, std::move(wanted)};
-  detail::player<notes> player(of, graph, clock);
+  program_player<notes> player(of, graph, clock);
   const bool whole = player.run();
   for (std::int32_t i = 0; whole && i < of.instructions.size(); ++i) CHECK(player.done(i));
   return {whole, clock, player.stuck()};

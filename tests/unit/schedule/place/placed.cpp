@@ -265,16 +265,6 @@ TEST_CASE("compilers can place too") {
   CHECK(proven().ok());
 }
 
-TEST_CASE("equal times keep their order when sorted") {
-  list<std::pair<int, int>> all;
-  laws::dice roll(3);
-  for (int i = 0; i < 100; ++i) all.push({roll.below(7), i});
-  detail::sort_stably(all, [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (motet::index i = 1; i < all.size(); ++i)
-    CHECK((all[i - 1].first < all[i].first ||
-           (all[i - 1].first == all[i].first && all[i - 1].second < all[i].second)));
-}
-
 TEST_CASE("one rank that stands for a group plays the group's order") {
   // Two towers on the same device, the loss of one beside the computation: alone it copies the list, for a
   // group it follows the order of time.

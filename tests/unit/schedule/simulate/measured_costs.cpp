@@ -31,11 +31,11 @@ cost_table uneven(const program& of, double join = 0) {
 
 }  // namespace
 
-static_assert(detail::median({}) == 0);
-static_assert(detail::median({3}) == 3);
-static_assert(detail::median({4, 1}) == 2.5);
-static_assert(detail::median({9, 1, 5, 3, 7}) == 5);
-static_assert(detail::median({2, 2, 1, 8, 1, 9, 0, 5}) == 2);
+static_assert(median({}) == 0);
+static_assert(median({3}) == 3);
+static_assert(median({4, 1}) == 2.5);
+static_assert(median({9, 1, 5, 3, 7}) == 5);
+static_assert(median({2, 2, 1, 8, 1, 9, 0, 5}) == 2);
 
 TEST_CASE("a simulated run gives back the costs that it was made with") {
   list<program> all;

@@ -58,14 +58,14 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
           const index reach = detail::attention_reach(shape.mask, q_rows, kv_rows, i + m);
           detail::pack_head(q, q_begin + i, m, head * plan.width, plan, queries);
           for (index r = 0; r < m; ++r) {
-            peak[r] = detail::no_peak<number>;
+            peak[r] = no_peak<number>;
             sum[r] = 0;
           }
           for (index j = 0; j < reach; j += plan.key_tile) {
             const index n = reach - j < plan.key_tile ? reach - j : plan.key_tile;
             detail::multiply_by_head(m, n, queries, transposed, past, j, kv_rows, plan, scores);
             tiles::softmax(m, n, detail::attention_visible(shape.mask, q_rows, kv_rows, i, j),
-                           scale * detail::log2_e<number>, scores, plan.tile_row, peak, sum, fade);
+                           scale * log2_e<number>, scores, plan.tile_row, peak, sum, fade);
             if (j > 0) tiles::scale_rows(m, plan.padded, fade, out, plan.padded);
             tiles::multiply(m, plan.padded, n, scores, plan.tile_row, 1, values + j * plan.padded,
                             plan.padded, out, plan.padded, j > 0);
@@ -74,7 +74,7 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
           for (index r = 0; r < m; ++r) {
             const bool blind = sum[r] == 0;
             lse.row(q_begin + i + r)[head] =
-                blind ? L(0) : static_cast<L>((peak[r] + std::log2(sum[r])) / detail::log2_e<number>);
+                blind ? L(0) : static_cast<L>((peak[r] + std::log2(sum[r])) / log2_e<number>);
             sum[r] = blind ? number(0) : 1 / sum[r];
           }
           detail::unpack_head(out, m, sum, plan, y, q_begin + i, head * plan.width);
@@ -147,7 +147,7 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
           detail::pack_head(dy, q_begin + i, m, head * plan.width, plan, douts);
           tiles::dot_rows(m, plan.width, douts, row, y.row(q_begin + i) + head * plan.width, y.stride, delta);
           for (index r = 0; r < m; ++r)
-            logs[r] = static_cast<number>(lse.row(q_begin + i + r)[head]) * detail::log2_e<number>;
+            logs[r] = static_cast<number>(lse.row(q_begin + i + r)[head]) * log2_e<number>;
           if (reach == 0) std::fill_n(dqueries, m * row, number(0));
           for (index j = 0; j < reach; j += plan.key_tile) {
             const index n = reach - j < plan.key_tile ? reach - j : plan.key_tile, tile_row = plan.tile_row;
@@ -155,7 +155,7 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
                                      plan, scores);
             detail::multiply_by_head(m, n, douts, values_across, past_values, j, kv_rows, plan, dscores);
             const auto visible = detail::attention_visible(shape.mask, q_rows, kv_rows, i, j);
-            tiles::softmax_backward(m, n, visible, scale * detail::log2_e<number>, scale, logs, delta, scores,
+            tiles::softmax_backward(m, n, visible, scale * log2_e<number>, scale, logs, delta, scores,
                                     dscores, tile_row);
             tiles::multiply(n, row, m, scores, 1, tile_row, douts, row, dvalues + j * row, row, add);
             tiles::multiply(n, row, m, dscores, 1, tile_row, queries, row, dkeys + j * row, row, add);

@@ -6,7 +6,7 @@
 // The softmax of attention on a tile of scores (query rows x keys), one step of it for each tile of keys, and
 // its gradient.
 
-namespace motet::cpu::detail {
+namespace motet::cpu {
 
 // Which columns of a tile a row may see: row i the first `first + i * step`, at most all.
 struct visible_columns {
@@ -18,7 +18,7 @@ struct visible_columns {
   }
 };
 
-}  // namespace motet::cpu::detail
+}  // namespace motet::cpu
 
 #define MOTET_SIMD_BODY <motet/backend/cpu/kernels/attention_softmax.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
@@ -28,7 +28,7 @@ namespace motet::cpu::tiles {
 // s becomes 2^(scale s - peak), zero where a row may not see; peak and sum move on; what was summed before
 // this tile must be multiplied by fade.
 template <class T>
-void softmax(index m, index n, detail::visible_columns visible, T scale, T* s, index s_row, T* peak, T* sum,
+void softmax(index m, index n, visible_columns visible, T scale, T* s, index s_row, T* peak, T* sum,
              T* fade) {
   MOTET_SIMD_DISPATCH(return, tiles::softmax(m, n, visible, scale, s, s_row, peak, sum, fade));
 }
@@ -36,7 +36,7 @@ void softmax(index m, index n, detail::visible_columns visible, T scale, T* s, i
 // s becomes p = 2^(scale s - log); ds, which holds the gradient of p, becomes the gradient of the score
 // before its scale, p (ds - delta) factor.
 template <class T>
-void softmax_backward(index m, index n, detail::visible_columns visible, T scale, T factor, const T* log,
+void softmax_backward(index m, index n, visible_columns visible, T scale, T factor, const T* log,
                       const T* delta, T* s, T* ds, index s_row) {
   MOTET_SIMD_DISPATCH(return,
                             tiles::softmax_backward(m, n, visible, scale, factor, log, delta, s, ds, s_row));

@@ -15,7 +15,7 @@ namespace detail {
 
 // Where columns of piece p of a row of all heads are on the wire, for a member that has them.
 template <class T>
-matrix<T> on_wire(const motet::detail::heads_transfer<T>& wire, index member, index p, interval columns) {
+matrix<T> on_wire(const heads_transfer<T>& wire, index member, index p, interval columns) {
   const head_columns& cut = wire.cut;
   const index rows = wire.is.part.rows();
   index before = 0, first = columns.begin - cut.piece(member, p).begin;
@@ -26,14 +26,14 @@ matrix<T> on_wire(const motet::detail::heads_transfer<T>& wire, index member, in
 
 // y = the sum over the members that have these columns, of which this is the first; sums are taken in `row`.
 template <class T>
-void sum_of_members(const motet::detail::heads_transfer<T>& wire, index p, interval columns, index first,
-                    interval rows, arithmetic<T>* row, matrix<T> y) {
-  const matrix<T> to = part(y, rows).columns(columns.begin, columns.size());
+void sum_of_members(const heads_transfer<T>& wire, index p, interval columns, index first, interval rows,
+                    arithmetic<T>* row, matrix<T> y) {
+  const matrix<T> to = part_of(y, rows).columns(columns.begin, columns.size());
   const auto has = [&](index m) {
     return m < wire.cut.members && wire.cut.piece(m, p).size() > 0 &&
            wire.cut.piece(m, p).begin <= columns.begin;
   };
-  if (!has(first + 1)) return convert_rows(part(on_wire(wire, first, p, columns), rows), to);
+  if (!has(first + 1)) return convert_rows(part_of(on_wire(wire, first, p, columns), rows), to);
   for (index r = 0; r < to.rows; ++r) {
     std::fill_n(row, to.width, arithmetic<T>(0));
     for (index m = first; has(m); ++m) {
@@ -48,19 +48,19 @@ void sum_of_members(const motet::detail::heads_transfer<T>& wire, index p, inter
 
 // Each thread copies its rows.
 template <class X, class T>
-void heads_to_wire(const context& ctx, const motet::detail::heads_transfer<T>& wire, matrix<X> x) {
+void heads_to_wire(const context& ctx, const heads_transfer<T>& wire, matrix<X> x) {
   if (ctx.measuring()) return;
   const interval own = ctx.own(wire.is.part);
   for (index m = 0; m < wire.cut.members; ++m)
     for (index p = 0; p < wire.cut.pieces(); ++p) {
       const interval columns = wire.cut.piece(m, p);
-      detail::convert_rows(detail::part(x, own).columns(columns.begin, columns.size()),
-                           detail::part(detail::on_wire(wire, m, p, columns), own));
+      convert_rows(part_of(x, own).columns(columns.begin, columns.size()),
+                   part_of(detail::on_wire(wire, m, p, columns), own));
     }
 }
 template <class T>
-void heads_from_wire(context& ctx, const motet::detail::heads_transfer<T>& wire, matrix<T> y) {
-  using number = detail::arithmetic<T>;
+void heads_from_wire(context& ctx, const heads_transfer<T>& wire, matrix<T> y) {
+  using number = arithmetic<T>;
   const head_columns& cut = wire.cut;
   number* const sums = ctx.scratch.take<number>(cut.head_width);
   if (ctx.measuring()) return;

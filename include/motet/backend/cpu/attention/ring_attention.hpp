@@ -19,8 +19,7 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   const detail::ring_plan<number> ring(ctx, shape);
   const auto& plan = ring.plan;
   ctx.note("ring_attention_forward", 4 * static_cast<double>(q.width) * ring.pairs(),
-           2 * (detail::bytes_in(q) + static_cast<double>(ring.members) * detail::bytes_in(k)),
-           flops_of::products);
+           2 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
   const index rows = ring.rows, heads = ring.groups.heads;
   detail::key_ring<std::remove_const_t<T>> around(ctx, ring);
   // (heads, rows, padded), not yet divided by the sums
@@ -39,7 +38,7 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   const interval own = ctx.own(ring.is.part);
   for (index head = 0; head < heads; ++head) {
     std::fill_n(outs + (head * rows + own.begin) * plan.padded, own.size() * plan.padded, number(0));
-    std::fill_n(peaks + head * rows + own.begin, own.size(), detail::no_peak<number>);
+    std::fill_n(peaks + head * rows + own.begin, own.size(), no_peak<number>);
     std::fill_n(sums + head * rows + own.begin, own.size(), number(0));
   }
   around.fill(ctx, k, v);
@@ -59,9 +58,8 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
             for (index j = 0; j < tile.reach; j += plan.key_tile) {
               const index n = tile.reach - j < plan.key_tile ? tile.reach - j : plan.key_tile;
               detail::multiply_by_head(m, n, queries, transposed, past, j, keys.size(), plan, scores);
-              tiles::softmax(m, n, {tile.visible.first - j, tile.visible.step},
-                             ring.scale * detail::log2_e<number>, scores, plan.tile_row, peaks + at,
-                             sums + at, fade);
+              tiles::softmax(m, n, {tile.visible.first - j, tile.visible.step}, ring.scale * log2_e<number>,
+                             scores, plan.tile_row, peaks + at, sums + at, fade);
               tiles::scale_rows(m, plan.padded, fade, out, plan.padded);
               tiles::multiply(m, plan.padded, n, scores, plan.tile_row, 1, values + j * plan.padded,
                               plan.padded, out, plan.padded, true);
@@ -78,8 +76,7 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   for (index head = 0; head < heads; ++head) {
     number* const sum = sums + head * rows;
     for (index r = own.begin; r < own.end; ++r) {
-      lse.row(r)[head] =
-          static_cast<L>((peaks[head * rows + r] + std::log2(sum[r])) / detail::log2_e<number>);
+      lse.row(r)[head] = static_cast<L>((peaks[head * rows + r] + std::log2(sum[r])) / log2_e<number>);
       sum[r] = 1 / sum[r];
     }
     detail::unpack_head(outs + (head * rows + own.begin) * plan.padded, own.size(), sum + own.begin, plan, y,
@@ -100,8 +97,7 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   const detail::ring_plan<number> ring(ctx, shape);
   const auto& plan = ring.plan;
   ctx.note("ring_attention_backward", 10 * static_cast<double>(q.width) * ring.pairs(),
-           4 * (detail::bytes_in(q) + static_cast<double>(ring.members) * detail::bytes_in(k)),
-           flops_of::products);
+           4 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
   const index rows = ring.rows, heads = ring.groups.heads, kv_heads = ring.groups.kv_heads, row = plan.padded;
   detail::key_ring<std::remove_const_t<T>> around(ctx, ring);
   const index most = 2 * kv_heads * ring.most_rows() * row;
@@ -155,7 +151,7 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
             detail::pack_head(dy, tile.row, m, head * plan.width, plan, douts);
             tiles::dot_rows(m, plan.width, douts, row, y.row(tile.row) + head * plan.width, y.stride, delta);
             for (index r = 0; r < m; ++r)
-              logs[r] = static_cast<number>(lse.row(tile.row + r)[head]) * detail::log2_e<number>;
+              logs[r] = static_cast<number>(lse.row(tile.row + r)[head]) * log2_e<number>;
             for (index j = 0; j < tile.reach; j += plan.key_tile) {
               const index n = tile.reach - j < plan.key_tile ? tile.reach - j : plan.key_tile;
               detail::multiply_by_head(m, n, queries, keys_across, keys_straight + (keys.size() - past) * row,
@@ -163,8 +159,8 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
               detail::multiply_by_head(m, n, douts, values_across, past_values, j, keys.size(), plan,
                                        dscores);
               tiles::softmax_backward(m, n, {tile.visible.first - j, tile.visible.step},
-                                      ring.scale * detail::log2_e<number>, ring.scale, logs, delta, scores,
-                                      dscores, tile_row);
+                                      ring.scale * log2_e<number>, ring.scale, logs, delta, scores, dscores,
+                                      tile_row);
               tiles::multiply(n, row, m, scores, 1, tile_row, douts, row, dv_here + j * row, row, true);
               tiles::multiply(n, row, m, dscores, 1, tile_row, queries, row, dk_here + j * row, row, true);
               tiles::multiply(m, row, n, dscores, tile_row, 1, keys_straight + j * row, row, dq_here, row,

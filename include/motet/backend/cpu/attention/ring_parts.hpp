@@ -102,8 +102,8 @@ class key_ring {
   void fill(context& ctx, matrix<K> k, matrix<K> v) {
     const interval own = ctx.own(ctx.shared->part);
     const matrix<T> to{here_, k.rows, 2 * width_, 2 * width_};
-    convert_rows(part(k, own), part(to, own).columns(0, width_));
-    convert_rows(part(v, own), part(to, own).columns(width_, width_));
+    convert_rows(part_of(k, own), part_of(to, own).columns(0, width_));
+    convert_rows(part_of(v, own), part_of(to, own).columns(width_, width_));
     synchronize(ctx);
   }
   template <class C>

@@ -60,7 +60,7 @@ class rotary_turns {
 // back with direction -1.
 template <class X>
 void rotary(context& ctx, const sequences& seq, index head_width, double base, int direction, matrix<X> x) {
-  ctx.note("rotary", 3 * detail::elements_in(x), 2 * detail::bytes_in(x));
+  ctx.note("rotary", 3 * elements_in(x), 2 * bytes_in(x));
   const scratch_scope scope(ctx);
   detail::rotary_turns<X> turns(ctx, head_width, base, direction);
   if (ctx.measuring()) return;

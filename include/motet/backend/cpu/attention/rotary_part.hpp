@@ -10,7 +10,7 @@ namespace motet::cpu {
 // sample.
 template <class X>
 void rotary_of_part(context& ctx, index head_width, double base, int direction, matrix<X> x) {
-  ctx.note("rotary_of_part", 3 * detail::elements_in(x), 2 * detail::bytes_in(x));
+  ctx.note("rotary_of_part", 3 * elements_in(x), 2 * bytes_in(x));
   const scratch_scope scope(ctx);
   detail::rotary_turns<X> turns(ctx, head_width, base, direction);
   if (ctx.measuring()) return;

@@ -4,7 +4,7 @@
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/groups/spread.hpp>
 
-namespace motet::cpu::detail {
+namespace motet::cpu {
 
 // The pieces that the rows of a sample are cut into, in the order of rows, and which of them this rank has.
 struct sample_pieces {
@@ -30,4 +30,4 @@ struct sample_pieces {
   }
 };
 
-}  // namespace motet::cpu::detail
+}  // namespace motet::cpu

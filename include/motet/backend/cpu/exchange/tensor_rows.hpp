@@ -52,7 +52,7 @@ inline const sequences& rows_of_all(const context& ctx) {
 template <class X, class Y>
 void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
   const section_scope section(ctx, "gather rows");
-  ctx.note("gather_rows", 0, detail::bytes_in(x) + detail::bytes_in(all));
+  ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all));
   const scratch_scope scope(ctx);
   const auto parts = detail::parts_of_members(ctx, all.width, static_cast<index>(sizeof(Y)));
   if (ctx.measuring()) return;
@@ -70,8 +70,7 @@ void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
 template <class P, class R, class Y>
 void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matrix<Y> y) {
   const section_scope section(ctx, "sum rows");
-  ctx.note("scatter_sum_rows", detail::elements_in(partial),
-           detail::bytes_in(partial) + detail::bytes_in(residual) + detail::bytes_in(y));
+  ctx.note("scatter_sum_rows", elements_in(partial), bytes_in(partial) + bytes_in(residual) + bytes_in(y));
   const scratch_scope scope(ctx);
   const auto parts = detail::parts_of_members(ctx, partial.width, 1);
   if (ctx.measuring()) return;
@@ -80,8 +79,8 @@ void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matri
     const auto own = partial.slice(parts.first_row, y.rows);
     ctx.shared->tensor.reduce_scatter_sum(static_cast<const P*>(partial.data), own.data,
                                           std::span<const index>(parts.elements));
-    if (residual) detail::sum_rows(own, residual, y);
-    else detail::convert_rows(own, y);
+    if (residual) sum_rows(own, residual, y);
+    else convert_rows(own, y);
   }
   synchronize(ctx);
 }

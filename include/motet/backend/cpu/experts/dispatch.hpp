@@ -88,8 +88,7 @@ template <class Real>
 void dispatch(context& ctx, const sequences& seq, const router_shape& shape, matrix<choice<Real>> chosen,
               dispatched<Real>& to) {
   to.came = 0;
-  ctx.note("dispatch", 0,
-           2 * static_cast<double>(chosen.rows * chosen.width) * detail::bytes_of<choice<Real>>);
+  ctx.note("dispatch", 0, 2 * static_cast<double>(chosen.rows * chosen.width) * bytes_of<choice<Real>>);
   const index keys = to.placed.keys > to.ranks ? to.placed.keys : to.ranks;
   {
     const scratch_scope scope(ctx);  // what sorting takes

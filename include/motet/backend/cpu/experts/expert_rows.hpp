@@ -15,7 +15,7 @@ matrix<T> take_arrived(context& ctx, const dispatched<Real>& to, index width) {
 // The places of this thread get their rows, of x or of what came.
 template <class Real, class X, class A, class Y>
 void place_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> arrived, matrix<Y> placed) {
-  ctx.note("place_rows", 0, 2 * detail::bytes_in(placed));
+  ctx.note("place_rows", 0, 2 * bytes_in(placed));
   if (ctx.measuring()) return;
   const interval own = ctx.own(to.placed.each());
   if (to.alone()) detail::spread_rows_to(to.placed, own, x, placed);
@@ -34,7 +34,7 @@ void to_experts(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A>
 template <class Real, class X, class R, class Y>
 void from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, matrix<X> placed,
                   bool weighed, matrix<R> residual, matrix<Y> y) {
-  ctx.note("from_experts", 2 * detail::elements_in(placed), detail::bytes_in(placed) + detail::bytes_in(y));
+  ctx.note("from_experts", 2 * elements_in(placed), bytes_in(placed) + bytes_in(y));
   const choice<Real>* const gates = weighed ? to.arrived.data : nullptr;
   {
     const scratch_scope scope(ctx);  // what collecting takes
@@ -62,7 +62,7 @@ void from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to
 template <class Real>
 void gates_from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, const Real* placed,
                         matrix<Real> d_gate) {
-  ctx.note("gates_from_experts", 0, 2 * detail::bytes_in(d_gate));
+  ctx.note("gates_from_experts", 0, 2 * bytes_in(d_gate));
   const auto pick = [&](index r, Real* out) {
     for (index j = 0; j < to.top_k; ++j)
       out[j] = to.placed.place.row(r)[j] >= 0 ? placed[to.placed.place.row(r)[j]] : Real(0);

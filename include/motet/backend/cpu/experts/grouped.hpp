@@ -29,13 +29,13 @@ matrix<W> weights_of(matrix<W> weight, index key, index rows) {
 // Of each place, y = x weight^T with the weights of its key: weight is (keys x out, in).
 template <class X, class W, class Y>
 void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, matrix<Y> y) {
-  detail::note_product(ctx, "grouped_linear_forward", x, detail::weights_of(weight, 0, y.width), y);
+  note_product(ctx, "grouped_linear_forward", x, detail::weights_of(weight, 0, y.width), y);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
   detail::for_own_places(ctx, by, [&](interval rows, index key) {
-    detail::multiply_rows(ctx, rows, x, detail::weights_of(weight, key, y.width), true, y,
-                          gemm_epilogue<std::remove_const_t<W>>{}, scratch);
+    multiply_rows(ctx, rows, x, detail::weights_of(weight, key, y.width), true, y,
+                  gemm_epilogue<std::remove_const_t<W>>{}, scratch);
   });
 }
 
@@ -43,16 +43,16 @@ void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matri
 template <class X, class W, class P, class Y>
 void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, activation kind,
                             matrix<P> pre, matrix<Y> y) {
-  detail::note_product(ctx, "grouped_linear_forward", x, detail::weights_of(weight, 0, y.width), y);
+  note_product(ctx, "grouped_linear_forward", x, detail::weights_of(weight, 0, y.width), y);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
   detail::for_own_places(ctx, by, [&](interval rows, index key) {
-    const auto before = detail::part(pre, rows);
-    detail::multiply_rows(ctx, rows, x, detail::weights_of(weight, key, y.width), true, y,
-                          gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{
-                              .kind = kind, .pre = before.data, .pre_stride = before.stride},
-                          scratch);
+    const auto before = part_of(pre, rows);
+    multiply_rows(ctx, rows, x, detail::weights_of(weight, key, y.width), true, y,
+                  gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{
+                      .kind = kind, .pre = before.data, .pre_stride = before.stride},
+                  scratch);
   });
 }
 
@@ -60,13 +60,13 @@ void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matri
 template <class Dy, class W, class Dx>
 void grouped_linear_backward_input(context& ctx, const grouping& by, matrix<Dy> dy, matrix<W> weight,
                                    matrix<Dx> dx) {
-  detail::note_product(ctx, "grouped_linear_backward_input", dy, detail::weights_of(weight, 0, dy.width), dx);
+  note_product(ctx, "grouped_linear_backward_input", dy, detail::weights_of(weight, 0, dy.width), dx);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
   detail::for_own_places(ctx, by, [&](interval rows, index key) {
-    detail::multiply_rows(ctx, rows, dy, detail::weights_of(weight, key, dy.width), false, dx,
-                          gemm_epilogue<std::remove_const_t<W>>{}, scratch);
+    multiply_rows(ctx, rows, dy, detail::weights_of(weight, key, dy.width), false, dx,
+                  gemm_epilogue<std::remove_const_t<W>>{}, scratch);
   });
 }
 
@@ -78,7 +78,7 @@ void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> 
     return linear_backward_weight(ctx, x, dy, detail::weights_of(dweight, 0, dy.width), nullptr);
   for (index key = 0; key < by.keys; ++key) {
     const interval rows{by.starts[key], by.starts[key + 1]};
-    linear_backward_weight(ctx, detail::part(x, rows), detail::part(dy, rows),
+    linear_backward_weight(ctx, part_of(x, rows), part_of(dy, rows),
                            detail::weights_of(dweight, key, dy.width), nullptr);
   }
 }
@@ -88,15 +88,15 @@ void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> 
 template <class Real, class T>
 void gate_backward(context& ctx, const grouping& by, matrix<choice<Real>> chosen, matrix<T> h, matrix<T> t,
                    Real* d_gate) {
-  ctx.note("gate_backward", 4 * detail::elements_in(h), 2 * detail::bytes_in(h) + 2 * detail::bytes_in(t));
+  ctx.note("gate_backward", 4 * elements_in(h), 2 * bytes_in(h) + 2 * bytes_in(t));
   if (ctx.measuring()) return;
   const interval own = ctx.own(by.each());
   for (index p = own.begin; p < own.end; ++p) {
-    using number = detail::arithmetic<T, Real>;
+    using number = arithmetic<T, Real>;
     MOTET_SIMD_DISPATCH(d_gate[p] =, product_of_rows<number>(h.row(p), t.row(p), h.width));
     const auto gate = static_cast<double>(chosen.data[by.source[p]].gate);
-    detail::convert_rows(h.slice(p, 1), h.slice(p, 1), gate);
-    detail::convert_rows(t.slice(p, 1), t.slice(p, 1), gate);
+    convert_rows(h.slice(p, 1), h.slice(p, 1), gate);
+    convert_rows(t.slice(p, 1), t.slice(p, 1), gate);
   }
 }
 

@@ -39,14 +39,14 @@ void choose_experts(const Real* logits, const router_shape& shape, choice<Real>*
 // logits = x weight^T, multiplied in the type of the weights: a rounded logit is another expert.
 template <class X, class W, class Y>
 void router_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, matrix<Y> logits) {
-  detail::note_product(ctx, "router_forward", x, weight, logits);
+  note_product(ctx, "router_forward", x, weight, logits);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
-  gemm<detail::arithmetic<X, W, Y>>(own.size(), logits.width, x.width, detail::operand(detail::part(x, own)),
-                                    detail::operand(weight, true), logits.row(own.begin), logits.stride,
-                                    gemm_epilogue<std::remove_const_t<W>>{}, scratch);
+  gemm<arithmetic<X, W, Y>>(own.size(), logits.width, x.width, as_operand(part_of(x, own)),
+                            as_operand(weight, true), logits.row(own.begin), logits.stride,
+                            gemm_epilogue<std::remove_const_t<W>>{}, scratch);
 }
 
 // From logits to probabilities, in their place, and to the experts of each row. Counts are kept as numbers of
@@ -55,8 +55,8 @@ template <class Real>
 void route_forward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> probability,
                    matrix<Real> lse, matrix<choice<Real>> chosen, matrix<Real> fraction,
                    matrix<Real> losses) {
-  ctx.note("route_forward", 8 * detail::elements_in(probability), 2 * detail::bytes_in(probability));
-  const detail::sample_pieces pieces(ctx);
+  ctx.note("route_forward", 8 * elements_in(probability), 2 * bytes_in(probability));
+  const sample_pieces pieces(ctx);
   const index mark = ctx.memory.mark(), experts = shape.experts;
   // How often each piece of each sample chose each expert.
   const matrix<Real> chose{ctx.memory.take<Real>(seq.samples * pieces.all() * experts), seq.samples,
@@ -129,12 +129,12 @@ template <class Real>
 void route_backward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> fraction,
                     matrix<Real> lse, matrix<choice<Real>> chosen, matrix<Real> d_gate,
                     matrix<Real> probability) {
-  ctx.note("route_backward", 8 * detail::elements_in(probability), 2 * detail::bytes_in(probability));
+  ctx.note("route_backward", 8 * elements_in(probability), 2 * bytes_in(probability));
   const scratch_scope scope(ctx);
   const index experts = shape.experts;
   Real* const d = ctx.scratch.take<Real>(experts);
   if (ctx.measuring()) return;
-  const detail::sample_pieces pieces(ctx);
+  const sample_pieces pieces(ctx);
   const interval samples = ctx.own_samples(seq);
   for (index s = samples.begin; s < samples.end; ++s) {
     const double share =

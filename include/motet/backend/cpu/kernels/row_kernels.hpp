@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/device/arithmetic.hpp>
+#include <motet/backend/core/amounts.hpp>
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/kernels/simd.hpp>
 
 #include <cmath>
 #include <cstring>
 
-namespace motet::cpu::detail {
+namespace motet::cpu {
 
 // Sums of up to eight rows at a time are taken in registers, so that the place they are added to is read and
 // written an eighth as often.
 inline constexpr int summed_rows = 8;
 
-}  // namespace motet::cpu::detail
+}  // namespace motet::cpu
 
 // Short loops over rows that most operations are made of. Matrices come cut to the rows, or columns, that the
 // calling thread owns.
 #define MOTET_SIMD_BODY <motet/backend/cpu/kernels/row_kernels.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
-namespace motet::cpu::detail {
+namespace motet::cpu {
 
 // The part of a matrix that an interval of its rows makes.
 template <class T>
-matrix<T> part(matrix<T> x, interval rows) {
+matrix<T> part_of(matrix<T> x, interval rows) {
   return x.data == nullptr ? x : x.slice(rows.begin, rows.size());
 }
 
@@ -60,7 +60,7 @@ void sum_rows(matrix<A> a, matrix<B> b, matrix<Y> y) {
 
 // sums[j] += the sum of from[i][j] over i < count
 template <class X, class T>
-void gather_rows(const X* const* from, int count, index width, T* sums) {
+void sum_listed_rows(const X* const* from, int count, index width, T* sums) {
   MOTET_SIMD_DISPATCH(, sum_of_many<X, T>(from, count, width, sums));
 }
 
@@ -71,8 +71,8 @@ void sum_columns(matrix<X> x, T* sums) {
   for (index r = 0; r < x.rows; r += summed_rows) {
     const int count = static_cast<int>(x.rows - r < summed_rows ? x.rows - r : summed_rows);
     for (int i = 0; i < count; ++i) rows[i] = x.row(r + i);
-    gather_rows(rows, count, x.width, sums);
+    sum_listed_rows(rows, count, x.width, sums);
   }
 }
 
-}  // namespace motet::cpu::detail
+}  // namespace motet::cpu

@@ -11,7 +11,7 @@
 // over all pairs are made of. A packed tile is row-major in float or double; where its columns are run over
 // by whole vectors, they are padded to a multiple of tile_lanes.
 
-namespace motet::cpu::detail {
+namespace motet::cpu {
 
 template <class T>
 inline constexpr index tile_lanes = 64 / static_cast<index>(sizeof(T));
@@ -25,7 +25,7 @@ inline constexpr T log2_e = static_cast<T>(1.44269504088896340736);
 template <class T>
 inline constexpr T no_peak = -std::numeric_limits<T>::max();
 
-}  // namespace motet::cpu::detail
+}  // namespace motet::cpu
 
 #define MOTET_SIMD_BODY <motet/backend/cpu/kernels/tile_kernels.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>

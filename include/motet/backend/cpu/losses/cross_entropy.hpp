@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/amounts.hpp>
 #include <motet/backend/core/messages.hpp>
-#include <motet/backend/cpu/device/arithmetic.hpp>
 #include <motet/backend/cpu/losses/pair_tiles.hpp>
 #include <motet/backend/groups/spread.hpp>
 #include <motet/nn/core/operations.hpp>
@@ -56,14 +56,14 @@ class_sums<N> joined(const class_sums<N>& a, const class_sums<N>& b) {
 template <class L, class D>
 real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L> logits,
                         const std::int32_t* targets, matrix<D> dlogits) {
-  using number = detail::arithmetic<L>;
+  using number = arithmetic<L>;
   const index rows = logits.rows, classes = shape.classes > 0 ? shape.classes : logits.width;
   const bool cut = classes > logits.width;
   if (cut && ctx.shared == nullptr)
     fail(cut_but_alone,
          "logits have " + std::to_string(logits.width) + " of " + std::to_string(classes) + " classes");
-  ctx.note("cross_entropy_loss", (dlogits ? 7 : 4) * detail::elements_in(logits),
-           detail::bytes_in(logits) + detail::bytes_in(dlogits));
+  ctx.note("cross_entropy_loss", (dlogits ? 7 : 4) * elements_in(logits),
+           bytes_in(logits) + bytes_in(dlogits));
   const index mark = ctx.memory.mark();
   const index members = cut ? ctx.shared->tensor.size() : 1;
   auto* const all = ctx.memory.template take<detail::class_sums<number>>(members * rows);  // (members, rows)

@@ -71,11 +71,10 @@ double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
   }
 
   using tile_type = detail::pair_tile<S>;
-  constexpr double ln_2 = 1 / detail::log2_e<double>;
+  constexpr double ln_2 = 1 / log2_e<double>;
   const double exact_scale = std::exp(static_cast<double>(*log_scale)),
                part = share / (2 * static_cast<double>(samples));
-  const S scale = static_cast<S>(exact_scale * detail::log2_e<double>),
-          factor = static_cast<S>(part * exact_scale);
+  const S scale = static_cast<S>(exact_scale * log2_e<double>), factor = static_cast<S>(part * exact_scale);
   const interval own = walk.own();
   rows.clear(own);
   columns.clear(own);

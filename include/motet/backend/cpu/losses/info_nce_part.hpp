@@ -36,12 +36,12 @@ double info_nce_sums(context& ctx, const pair_part<S>& of, const M* log_scale, d
     ctx.memory.release(mark);
     return 0;
   }
-  constexpr double ln_2 = 1 / detail::log2_e<double>;
+  constexpr double ln_2 = 1 / log2_e<double>;
   const double part = share / (2 * static_cast<double>(of.samples));
-  const S scale = static_cast<S>(std::exp(static_cast<double>(*log_scale)) * detail::log2_e<double>);
+  const S scale = static_cast<S>(std::exp(static_cast<double>(*log_scale)) * log2_e<double>);
   const interval own = walk.own();
   for (index i = own.begin; i < own.end; ++i) {
-    peaks[i] = detail::no_peak<S>;
+    peaks[i] = no_peak<S>;
     sums[i] = turns[i] = 0;
   }
   synchronize(ctx);  // features are in place
@@ -83,8 +83,7 @@ void info_nce_gradients(context& ctx, const pair_part<S>& of, const M* log_scale
   if (ctx.measuring() || of.rows.rows == 0) return;
   const double exact_scale = std::exp(static_cast<double>(*log_scale)),
                part = share / (2 * static_cast<double>(of.samples));
-  const S scale = static_cast<S>(exact_scale * detail::log2_e<double>),
-          factor = static_cast<S>(part * exact_scale);
+  const S scale = static_cast<S>(exact_scale * log2_e<double>), factor = static_cast<S>(part * exact_scale);
   synchronize(ctx);  // all sums are in place
   walk.run(d_rows, [&](const detail::pair_tile<S>& tile) {
     MOTET_SIMD_DISPATCH(

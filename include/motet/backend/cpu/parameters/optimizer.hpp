@@ -17,7 +17,7 @@ namespace motet::cpu {
 
 template <class T>
 void zero(context& ctx, T* data, index count) {
-  ctx.note("zero", 0, static_cast<double>(count) * detail::bytes_of<T>);
+  ctx.note("zero", 0, static_cast<double>(count) * bytes_of<T>);
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(count);
@@ -29,8 +29,7 @@ void zero(context& ctx, T* data, index count) {
 // The same number on every thread; it depends on the number of threads only by rounding in double.
 template <class T>
 double sum_of_squares(context& ctx, const T* data, index count) {
-  ctx.note("sum_of_squares", 2 * static_cast<double>(count),
-           static_cast<double>(count) * detail::bytes_of<T>);
+  ctx.note("sum_of_squares", 2 * static_cast<double>(count), static_cast<double>(count) * bytes_of<T>);
   if (ctx.measuring()) return 0;
   synchronize(ctx);
   const interval own = ctx.own(count);
@@ -72,7 +71,7 @@ template <class T>
 void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const adamw_step& step,
            bool clear) {
   ctx.note("adamw", 12 * static_cast<double>(count),
-           (clear ? 8 : 7) * static_cast<double>(count) * detail::bytes_of<T>);
+           (clear ? 8 : 7) * static_cast<double>(count) * bytes_of<T>);
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(count);

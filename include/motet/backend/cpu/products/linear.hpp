@@ -8,16 +8,9 @@
 #include <type_traits>
 
 namespace motet::cpu {
-namespace detail {
-
-// How products are taken: double where an operand is double, as for bf16 where one is bf16, else float.
-template <class... T>
-using product_number = std::conditional_t<
-    (std::is_same_v<std::remove_const_t<T>, double> || ...), double,
-    std::conditional_t<(std::is_same_v<std::remove_const_t<T>, bf16> || ...), bf16, float>>;
 
 template <class T>
-gemm_operand<std::remove_const_t<T>> operand(matrix<T> x, bool transposed = false) {
+gemm_operand<std::remove_const_t<T>> as_operand(matrix<T> x, bool transposed = false) {
   return {x.data, x.stride, transposed};
 }
 
@@ -33,9 +26,12 @@ template <class X, class W, class Y, class Epilogue>
 void multiply_rows(context& ctx, interval own, matrix<X> x, matrix<W> weight, bool transposed, matrix<Y> y,
                    const Epilogue& epilogue, std::byte* scratch) {
   static_cast<void>(ctx);
-  gemm<product_number<X, W, Y>>(own.size(), y.width, x.width, operand(part(x, own)),
-                                operand(weight, transposed), y.row(own.begin), y.stride, epilogue, scratch);
+  gemm<product_number<X, W, Y>>(own.size(), y.width, x.width, as_operand(part_of(x, own)),
+                                as_operand(weight, transposed), y.row(own.begin), y.stride, epilogue,
+                                scratch);
 }
+
+namespace detail {
 
 // On this thread's columns.
 template <class Dy, class M>
@@ -52,16 +48,16 @@ void add_column_sums(context& ctx, matrix<Dy> dy, M* sums, M* to) {
 template <class X, class W, class R, class Y>
 void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight,
                     const std::remove_const_t<W>* bias, matrix<R> residual, matrix<Y> y) {
-  detail::note_product(ctx, "linear_forward", x, weight, y);
+  note_product(ctx, "linear_forward", x, weight, y);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
-  const auto beside = detail::part(residual, own);
-  detail::multiply_rows(ctx, own, x, weight, true, y,
-                        gemm_epilogue<std::remove_const_t<W>, std::remove_const_t<R>, std::remove_const_t<R>>{
-                            .bias = bias, .residual = beside.data, .residual_stride = beside.stride},
-                        scratch);
+  const auto beside = part_of(residual, own);
+  multiply_rows(ctx, own, x, weight, true, y,
+                gemm_epilogue<std::remove_const_t<W>, std::remove_const_t<R>, std::remove_const_t<R>>{
+                    .bias = bias, .residual = beside.data, .residual_stride = beside.stride},
+                scratch);
 }
 
 template <class X, class W, class Y>
@@ -74,32 +70,32 @@ void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> w
 template <class X, class W, class P, class Y>
 void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight,
                     const std::remove_const_t<W>* bias, activation kind, matrix<P> pre, matrix<Y> y) {
-  detail::note_product(ctx, "linear_forward", x, weight, y);
+  note_product(ctx, "linear_forward", x, weight, y);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
-  const auto before = detail::part(pre, own);
-  detail::multiply_rows(ctx, own, x, weight, true, y,
-                        gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{
-                            .bias = bias, .kind = kind, .pre = before.data, .pre_stride = before.stride},
-                        scratch);
+  const auto before = part_of(pre, own);
+  multiply_rows(ctx, own, x, weight, true, y,
+                gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{
+                    .bias = bias, .kind = kind, .pre = before.data, .pre_stride = before.stride},
+                scratch);
 }
 
 // dx = residual + dy weight; the residual may be empty, or dx itself.
 template <class Dy, class W, class R, class Dx>
 void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight,
                            matrix<R> residual, matrix<Dx> dx) {
-  detail::note_product(ctx, "linear_backward_input", dy, weight, dx);
+  note_product(ctx, "linear_backward_input", dy, weight, dx);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
-  const auto beside = detail::part(residual, own);
-  detail::multiply_rows(ctx, own, dy, weight, false, dx,
-                        gemm_epilogue<std::remove_const_t<W>, std::remove_const_t<R>, std::remove_const_t<R>>{
-                            .residual = beside.data, .residual_stride = beside.stride},
-                        scratch);
+  const auto beside = part_of(residual, own);
+  multiply_rows(ctx, own, dy, weight, false, dx,
+                gemm_epilogue<std::remove_const_t<W>, std::remove_const_t<R>, std::remove_const_t<R>>{
+                    .residual = beside.data, .residual_stride = beside.stride},
+                scratch);
 }
 
 template <class Dy, class W, class Dx>
@@ -115,15 +111,15 @@ void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, ma
                            activation kind, matrix<P> pre, matrix<Q> replayed, matrix<Dx> dx) {
   static_assert(std::is_same_v<std::remove_const_t<P>, Q>,
                 "motet: what is replayed is kept in the type of what was saved");
-  detail::note_product(ctx, "linear_backward_input", dy, weight, dx);
+  note_product(ctx, "linear_backward_input", dy, weight, dx);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
-  const auto before = detail::part(pre, own);
-  const auto after = detail::part(replayed, own);
+  const auto before = part_of(pre, own);
+  const auto after = part_of(replayed, own);
   // Backward, the epilogue only reads pre.
-  detail::multiply_rows(
+  multiply_rows(
       ctx, own, dy, weight, false, dx,
       gemm_epilogue<std::remove_const_t<W>, Q, Q, epilogue_mode::backward>{.kind = kind,
                                                                            .pre = const_cast<Q*>(before.data),
@@ -137,7 +133,7 @@ void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, ma
 template <class X, class Dy, class M>
 void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> dweight,
                             std::type_identity_t<M>* dbias) {
-  detail::note_product(ctx, "linear_backward_weight", x, dweight, dy);
+  note_product(ctx, "linear_backward_weight", x, dweight, dy);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   M* sums = ctx.scratch.take<M>(dbias ? dy.width : 0);
@@ -147,9 +143,9 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   const interval in =
       by_columns ? ctx.own(x.width, x.width >= 96 * ctx.threads ? 48 : 16) : interval{0, x.width};
   const interval out = by_columns ? interval{0, dy.width} : ctx.own(dy.width);
-  gemm<detail::product_number<X, Dy, M>>(
-      out.size(), in.size(), x.rows, detail::operand(dy.columns(out.begin, out.size()), true),
-      detail::operand(x.columns(in.begin, in.size())), dweight.row(out.begin) + in.begin, dweight.stride,
+  gemm<product_number<X, Dy, M>>(
+      out.size(), in.size(), x.rows, as_operand(dy.columns(out.begin, out.size()), true),
+      as_operand(x.columns(in.begin, in.size())), dweight.row(out.begin) + in.begin, dweight.stride,
       gemm_epilogue<M>{.accumulate = true}, scratch);
   if (dbias != nullptr) detail::add_column_sums(ctx, dy, sums, dbias);
 }
@@ -158,7 +154,7 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
 template <class Dy, class M>
 void linear_backward_bias(context& ctx, matrix<Dy> dy, M* dbias) {
   if (dbias == nullptr) return;
-  ctx.note("linear_backward_bias", detail::elements_in(dy), detail::bytes_in(dy));
+  ctx.note("linear_backward_bias", elements_in(dy), bytes_in(dy));
   const scratch_scope scope(ctx);
   M* sums = ctx.scratch.take<M>(dy.width);
   if (!ctx.measuring()) detail::add_column_sums(ctx, dy, sums, dbias);

@@ -11,33 +11,16 @@
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu {
-namespace detail {
-
-// Calls run with the kind as a type, so that loops hold no switch.
-template <class Run>
-void for_activation(activation kind, Run&& run) {
-  switch (kind) {
-    case activation::none: return run(std::integral_constant<activation, activation::none>{});
-    case activation::gelu: return run(std::integral_constant<activation, activation::gelu>{});
-    case activation::gelu_tanh: return run(std::integral_constant<activation, activation::gelu_tanh>{});
-    case activation::quick_gelu: return run(std::integral_constant<activation, activation::quick_gelu>{});
-    case activation::relu: return run(std::integral_constant<activation, activation::relu>{});
-    case activation::silu: return run(std::integral_constant<activation, activation::silu>{});
-  }
-}
-
-}  // namespace detail
-
 // y may be the memory of x.
 template <class X, class Y>
 void activation_forward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Y> y) {
-  ctx.note("activation_forward", 8 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
+  ctx.note("activation_forward", 8 * elements_in(x), bytes_in(x) + bytes_in(y));
   if (ctx.measuring()) return;
-  using number = detail::arithmetic<X, Y>;
+  using number = arithmetic<X, Y>;
   const interval own = ctx.own(seq);
-  detail::for_activation(kind, [&](auto which) {
+  for_activation(kind, [&](auto which) {
     constexpr activation chosen = decltype(which)::value;
-    MOTET_SIMD_DISPATCH(, activation_rows<chosen, number>(detail::part(x, own), detail::part(y, own)));
+    MOTET_SIMD_DISPATCH(, activation_rows<chosen, number>(part_of(x, own), part_of(y, own)));
   });
 }
 
@@ -45,15 +28,14 @@ void activation_forward(context& ctx, const sequences& seq, activation kind, mat
 template <class X, class Dy, class Dx>
 void activation_backward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Dy> dy,
                          matrix<Dx> dx) {
-  ctx.note("activation_backward", 14 * detail::elements_in(x),
-           detail::bytes_in(x) + detail::bytes_in(dy) + detail::bytes_in(dx));
+  ctx.note("activation_backward", 14 * elements_in(x), bytes_in(x) + bytes_in(dy) + bytes_in(dx));
   if (ctx.measuring()) return;
-  using number = detail::arithmetic<X, Dy, Dx>;
+  using number = arithmetic<X, Dy, Dx>;
   const interval own = ctx.own(seq);
-  detail::for_activation(kind, [&](auto which) {
+  for_activation(kind, [&](auto which) {
     constexpr activation chosen = decltype(which)::value;
-    MOTET_SIMD_DISPATCH(, activation_rows_backward<chosen, number>(
-                              detail::part(x, own), detail::part(dy, own), detail::part(dx, own)));
+    MOTET_SIMD_DISPATCH(
+        , activation_rows_backward<chosen, number>(part_of(x, own), part_of(dy, own), part_of(dx, own)));
   });
 }
 

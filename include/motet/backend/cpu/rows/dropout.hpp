@@ -14,10 +14,10 @@ namespace motet::cpu {
 template <class X, class Y>
 void dropout_apply(context& ctx, const sequences& seq, double rate, std::uint64_t key, matrix<X> x,
                    matrix<Y> y) {
-  ctx.note("dropout_apply", detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
+  ctx.note("dropout_apply", elements_in(x), bytes_in(x) + bytes_in(y));
   if (ctx.measuring()) return;
   if (!ctx.draws.dropout) rate = 0;
-  using number = detail::arithmetic<X, Y>;
+  using number = arithmetic<X, Y>;
   const double words = rate * 0x1p32;
   const std::uint64_t dropped = words <= 0        ? 0
                                 : words >= 0x1p32 ? std::uint64_t{1} << 32
@@ -25,8 +25,8 @@ void dropout_apply(context& ctx, const sequences& seq, double rate, std::uint64_
   const random_stream draw(ctx.draws.seed, key ^ (ctx.draws.step + 1) * 0x9e3779b97f4a7c15ull);
   const interval own = ctx.own(seq);
   MOTET_SIMD_DISPATCH(, drop_rows(draw, ctx.draws.first_row + own.begin, dropped,
-                                  rate < 1 ? number(1 / (1 - rate)) : number(0), detail::part(x, own),
-                                  detail::part(y, own)));
+                                  rate < 1 ? number(1 / (1 - rate)) : number(0), part_of(x, own),
+                                  part_of(y, own)));
 }
 
 }  // namespace motet::cpu

@@ -7,26 +7,26 @@ namespace motet::cpu {
 
 template <class Y>
 void zero(context& ctx, const sequences& seq, matrix<Y> y) {
-  ctx.note("zero", 0, detail::bytes_in(y));
+  ctx.note("zero", 0, bytes_in(y));
   if (ctx.measuring()) return;
-  detail::clear_rows(detail::part(y, ctx.own(seq)));
+  clear_rows(part_of(y, ctx.own(seq)));
 }
 
 // y may be the memory of a or b.
 template <class A, class B, class Y>
 void add(context& ctx, const sequences& seq, matrix<A> a, matrix<B> b, matrix<Y> y) {
-  ctx.note("add", detail::elements_in(y), detail::bytes_in(a) + detail::bytes_in(b) + detail::bytes_in(y));
+  ctx.note("add", elements_in(y), bytes_in(a) + bytes_in(b) + bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
-  detail::sum_rows(detail::part(a, own), detail::part(b, own), detail::part(y, own));
+  sum_rows(part_of(a, own), part_of(b, own), part_of(y, own));
 }
 
 template <class X, class Y>
 void copy(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
-  ctx.note("copy", 0, detail::bytes_in(x) + detail::bytes_in(y));
+  ctx.note("copy", 0, bytes_in(x) + bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
-  detail::convert_rows(detail::part(x, own), detail::part(y, own));
+  convert_rows(part_of(x, own), part_of(y, own));
 }
 
 }  // namespace motet::cpu

@@ -11,12 +11,12 @@ namespace motet::cpu {
 template <class M, class Y>
 void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, matrix<M> table,
                    matrix<Y> y) {
-  ctx.note("token_forward", 0, 2 * detail::bytes_in(y));
+  ctx.note("token_forward", 0, 2 * bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
   for (index r = own.begin; r < own.end; ++r) {
     assert(ids[r] >= 0 && ids[r] < table.rows);
-    detail::convert_rows(table.slice(ids[r], 1), y.slice(r, 1));
+    convert_rows(table.slice(ids[r], 1), y.slice(r, 1));
   }
 }
 
@@ -25,13 +25,13 @@ void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, 
 template <class M, class Y>
 void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, index first, matrix<M> table,
                    matrix<Y> y) {
-  ctx.note("token_forward", 0, 2 * detail::bytes_in(y));
+  ctx.note("token_forward", 0, 2 * bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
   for (index r = own.begin; r < own.end; ++r) {
     const index at = ids[r] - first;
-    if (at >= 0 && at < table.rows) detail::convert_rows(table.slice(at, 1), y.slice(r, 1));
-    else detail::clear_rows(y.slice(r, 1));
+    if (at >= 0 && at < table.rows) convert_rows(table.slice(at, 1), y.slice(r, 1));
+    else clear_rows(y.slice(r, 1));
   }
 }
 
@@ -39,56 +39,54 @@ void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, 
 // is that of the rows.
 template <class Dy, class M>
 void token_backward_weight(context& ctx, const std::int32_t* ids, matrix<Dy> dy, matrix<M> dtable) {
-  ctx.note("token_backward_weight", detail::elements_in(dy),
-           detail::bytes_in(dy) + 2 * detail::elements_in(dy) * detail::bytes_of<M>);
+  ctx.note("token_backward_weight", elements_in(dy), bytes_in(dy) + 2 * elements_in(dy) * bytes_of<M>);
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
   for (index r = 0; r < dy.rows; ++r) {
     assert(ids[r] >= 0 && ids[r] < dtable.rows);
     const std::remove_const_t<Dy>* from = dy.row(r) + own.begin;
-    detail::gather_rows(&from, 1, own.size(), dtable.row(ids[r]) + own.begin);
+    sum_listed_rows(&from, 1, own.size(), dtable.row(ids[r]) + own.begin);
   }
 }
 
 template <class Dy, class M>
 void token_backward_weight(context& ctx, const std::int32_t* ids, index first, matrix<Dy> dy,
                            matrix<M> dtable) {
-  ctx.note("token_backward_weight", detail::elements_in(dy),
-           detail::bytes_in(dy) + 2 * detail::elements_in(dy) * detail::bytes_of<M>);
+  ctx.note("token_backward_weight", elements_in(dy), bytes_in(dy) + 2 * elements_in(dy) * bytes_of<M>);
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
   for (index r = 0; r < dy.rows; ++r) {
     const index at = ids[r] - first;
     if (at < 0 || at >= dtable.rows) continue;
     const std::remove_const_t<Dy>* from = dy.row(r) + own.begin;
-    detail::gather_rows(&from, 1, own.size(), dtable.row(at) + own.begin);
+    sum_listed_rows(&from, 1, own.size(), dtable.row(at) + own.begin);
   }
 }
 
 // The first row of each sample = token.
 template <class M, class X>
 void class_token_forward(context& ctx, const sequences& seq, const M* token, matrix<X> x) {
-  ctx.note("class_token_forward", 0, static_cast<double>(seq.samples * x.width) * detail::bytes_of<X>);
+  ctx.note("class_token_forward", 0, static_cast<double>(seq.samples * x.width) * bytes_of<X>);
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) {
     if (seq.rows_of(s) > 0)
-      detail::convert_rows(matrix<const M>{token, 1, x.width, x.width}, x.slice(seq.begin(s), 1));
+      convert_rows(matrix<const M>{token, 1, x.width, x.width}, x.slice(seq.begin(s), 1));
   }
 }
 
 template <class Dy, class M>
 void class_token_backward_weight(context& ctx, const sequences& seq, matrix<Dy> dy, M* dtoken) {
   ctx.note("class_token_backward_weight", static_cast<double>(seq.samples * dy.width),
-           static_cast<double>(seq.samples * dy.width) * detail::bytes_of<Dy>);
+           static_cast<double>(seq.samples * dy.width) * bytes_of<Dy>);
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
-  const std::remove_const_t<Dy>* rows[detail::summed_rows];
+  const std::remove_const_t<Dy>* rows[summed_rows];
   int count = 0;
   for (index s = 0; s < seq.samples; ++s) {
     if (seq.rows_of(s) > 0) rows[count++] = dy.row(seq.begin(s)) + own.begin;
-    if (count < detail::summed_rows && s + 1 < seq.samples) continue;
-    detail::gather_rows(rows, count, own.size(), dtoken + own.begin);
+    if (count < summed_rows && s + 1 < seq.samples) continue;
+    sum_listed_rows(rows, count, own.size(), dtoken + own.begin);
     count = 0;
   }
 }
@@ -96,15 +94,15 @@ void class_token_backward_weight(context& ctx, const sequences& seq, matrix<Dy> 
 // dbias += all rows but the first of each sample: a class token replaces what the bias was added to.
 template <class Dy, class M>
 void class_token_backward_bias(context& ctx, const sequences& seq, matrix<Dy> dy, M* dbias) {
-  ctx.note("class_token_backward_bias", detail::elements_in(dy), detail::bytes_in(dy));
+  ctx.note("class_token_backward_bias", elements_in(dy), bytes_in(dy));
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
-  const std::remove_const_t<Dy>* rows[detail::summed_rows];
+  const std::remove_const_t<Dy>* rows[summed_rows];
   for (index s = 0; s < seq.samples; ++s)
     for (index r = seq.begin(s) + 1; r < seq.end(s);) {
       int count = 0;
-      for (; r < seq.end(s) && count < detail::summed_rows; ++r) rows[count++] = dy.row(r) + own.begin;
-      detail::gather_rows(rows, count, own.size(), dbias + own.begin);
+      for (; r < seq.end(s) && count < summed_rows; ++r) rows[count++] = dy.row(r) + own.begin;
+      sum_listed_rows(rows, count, own.size(), dbias + own.begin);
     }
 }
 

@@ -16,49 +16,47 @@ namespace motet::cpu {
 template <class X, class M, class Y, class S>
 void norm_forward(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain,
                   const std::type_identity_t<M>* bias, double epsilon, matrix<Y> y, matrix<S> stats) {
-  ctx.note("norm_forward", 8 * detail::elements_in(x),
-           detail::bytes_in(x) + detail::bytes_in(y) + detail::bytes_in(stats));
+  ctx.note("norm_forward", 8 * elements_in(x), bytes_in(x) + bytes_in(y) + bytes_in(stats));
   if (ctx.measuring()) return;
-  using number = detail::arithmetic<X, M, Y>;
+  using number = arithmetic<X, M, Y>;
   const interval own = ctx.own(seq);
-  MOTET_SIMD_DISPATCH(, norm_rows<number>(kind == norm_kind::layer, detail::part(x, own), gain, bias,
-                                          static_cast<number>(epsilon), detail::part(y, own),
-                                          detail::part(stats, own)));
+  MOTET_SIMD_DISPATCH(,
+                      norm_rows<number>(kind == norm_kind::layer, part_of(x, own), gain, bias,
+                                        static_cast<number>(epsilon), part_of(y, own), part_of(stats, own)));
 }
 
 template <class X, class M, class S, class Y>
 void norm_replay(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain,
                  const std::type_identity_t<M>* bias, matrix<S> stats, matrix<Y> y) {
   static_cast<void>(kind);  // the mean of a root-mean-square norm was saved as 0
-  ctx.note("norm_replay", 4 * detail::elements_in(x),
-           detail::bytes_in(x) + detail::bytes_in(y) + detail::bytes_in(stats));
+  ctx.note("norm_replay", 4 * elements_in(x), bytes_in(x) + bytes_in(y) + bytes_in(stats));
   if (ctx.measuring()) return;
-  using number = detail::arithmetic<X, M, Y>;
+  using number = arithmetic<X, M, Y>;
   const interval own = ctx.own(seq);
-  MOTET_SIMD_DISPATCH(, norm_rows_again<number>(detail::part(x, own), gain, bias, detail::part(stats, own),
-                                                detail::part(y, own)));
+  MOTET_SIMD_DISPATCH(
+      , norm_rows_again<number>(part_of(x, own), gain, bias, part_of(stats, own), part_of(y, own)));
 }
 
 // dx may be the memory of dy or of the residual, which may be empty.
 template <class X, class M, class S, class Dy, class R, class Dx>
 void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain,
                          matrix<S> stats, matrix<Dy> dy, matrix<R> residual, matrix<Dx> dx) {
-  ctx.note("norm_backward_input", 11 * detail::elements_in(x),
-           detail::bytes_in(x) + detail::bytes_in(dy) + detail::bytes_in(residual) + detail::bytes_in(dx));
+  ctx.note("norm_backward_input", 11 * elements_in(x),
+           bytes_in(x) + bytes_in(dy) + bytes_in(residual) + bytes_in(dx));
   if (ctx.measuring()) return;
-  using number = detail::arithmetic<X, M, Dy, Dx>;
+  using number = arithmetic<X, M, Dy, Dx>;
   const interval own = ctx.own(seq);
-  MOTET_SIMD_DISPATCH(, norm_rows_backward<number>(kind == norm_kind::layer, detail::part(x, own), gain,
-                                                   detail::part(stats, own), detail::part(dy, own),
-                                                   detail::part(residual, own), detail::part(dx, own)));
+  MOTET_SIMD_DISPATCH(, norm_rows_backward<number>(kind == norm_kind::layer, part_of(x, own), gain,
+                                                   part_of(stats, own), part_of(dy, own),
+                                                   part_of(residual, own), part_of(dx, own)));
 }
 
 template <class X, class S, class Dy, class M>
 void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> stats, matrix<Dy> dy, M* dgain,
                           std::type_identity_t<M>* dbias) {
   static_cast<void>(kind);
-  ctx.note("norm_backward_weight", 4 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(dy));
-  using number = detail::arithmetic<X, M, Dy>;
+  ctx.note("norm_backward_weight", 4 * elements_in(x), bytes_in(x) + bytes_in(dy));
+  using number = arithmetic<X, M, Dy>;
   const scratch_scope scope(ctx);
   number* gains = ctx.scratch.take<number>(x.width);
   number* biases = ctx.scratch.take<number>(x.width);

@@ -12,25 +12,23 @@ namespace motet::cpu {
 // no gradient passes.
 template <class X, class Y, class L>
 void normalize_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y, matrix<L> lengths) {
-  ctx.note("normalize_forward", 3 * detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
+  ctx.note("normalize_forward", 3 * elements_in(x), bytes_in(x) + bytes_in(y));
   if (ctx.measuring()) return;
-  using number = detail::arithmetic<X, Y, L>;
+  using number = arithmetic<X, Y, L>;
   const interval own = ctx.own(seq);
-  MOTET_SIMD_DISPATCH(
-      , normalize_rows<number>(detail::part(x, own), detail::part(y, own), detail::part(lengths, own)));
+  MOTET_SIMD_DISPATCH(, normalize_rows<number>(part_of(x, own), part_of(y, own), part_of(lengths, own)));
 }
 
 // dx = (dy - y (y . dy)) / length; may be the memory of dy.
 template <class Y, class L, class Dy, class Dx>
 void normalize_backward(context& ctx, const sequences& seq, matrix<Y> y, matrix<L> lengths, matrix<Dy> dy,
                         matrix<Dx> dx) {
-  ctx.note("normalize_backward", 5 * detail::elements_in(y),
-           detail::bytes_in(y) + detail::bytes_in(dy) + detail::bytes_in(dx));
+  ctx.note("normalize_backward", 5 * elements_in(y), bytes_in(y) + bytes_in(dy) + bytes_in(dx));
   if (ctx.measuring()) return;
-  using number = detail::arithmetic<Y, L, Dy, Dx>;
+  using number = arithmetic<Y, L, Dy, Dx>;
   const interval own = ctx.own(seq);
-  MOTET_SIMD_DISPATCH(, normalize_rows_backward<number>(detail::part(y, own), detail::part(lengths, own),
-                                                        detail::part(dy, own), detail::part(dx, own)));
+  MOTET_SIMD_DISPATCH(, normalize_rows_backward<number>(part_of(y, own), part_of(lengths, own),
+                                                        part_of(dy, own), part_of(dx, own)));
 }
 
 }  // namespace motet::cpu

@@ -52,7 +52,7 @@ void resized_row(const packed_pictures& from, index sample, const patch_geometry
 template <class P, class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<P> pixels,
              matrix<Y> y) {
-  ctx.note("patches", 0, detail::bytes_in(pixels) + detail::bytes_in(y));
+  ctx.note("patches", 0, bytes_in(pixels) + bytes_in(y));
   if (ctx.measuring()) return;
   const index side = geometry.side, patch = geometry.patch, across = side / patch;
   const interval own = ctx.own_samples(seq);
@@ -60,13 +60,13 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
     if (seq.rows_of(s) == 0) continue;
     assert(seq.rows_of(s) == geometry.lead + across * across);
     index r = seq.begin(s) + geometry.lead;
-    detail::clear_rows(y.slice(seq.begin(s), geometry.lead));
+    clear_rows(y.slice(seq.begin(s), geometry.lead));
     for (index down = 0; down < across; ++down)
       for (index right = 0; right < across; ++right, ++r)
         for (index channel = 0; channel < geometry.channels; ++channel) {
           const matrix<P> corner{pixels.row(s) + (channel * side + down * patch) * side + right * patch,
                                  patch, patch, side};
-          detail::convert_rows(corner, matrix<Y>{y.row(r) + channel * patch * patch, patch, patch, patch});
+          convert_rows(corner, matrix<Y>{y.row(r) + channel * patch * patch, patch, patch, patch});
         }
   }
 }
@@ -79,14 +79,14 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
   const index side = geometry.side, patch = geometry.patch, across = side / patch,
               channels = geometry.channels;
   const double count = static_cast<double>(seq.samples * channels * side * side);
-  ctx.note("patches", 2 * count, count + detail::bytes_in(y));
+  ctx.note("patches", 2 * count, count + bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) {
     if (seq.rows_of(s) == 0) continue;
     assert(seq.rows_of(s) == geometry.lead + across * across);
     const index first = seq.begin(s) + geometry.lead;
-    detail::clear_rows(y.slice(seq.begin(s), geometry.lead));
+    clear_rows(y.slice(seq.begin(s), geometry.lead));
     for (index down = 0; down < side; ++down) {
       Y* const line = y.row(first + down / patch * across) + down % patch * patch;
       const auto put = [&](std::int32_t right, const float* numbers) {

@@ -9,54 +9,52 @@ namespace motet::cpu {
 // One row for each sample: its first or last; zeros for a sample without rows.
 template <class X, class Y>
 void pick_forward(context& ctx, const sequences& seq, pick which, matrix<X> x, matrix<Y> y) {
-  ctx.note("pick_forward", 0, 2 * detail::bytes_in(y));
+  ctx.note("pick_forward", 0, 2 * bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) {
-    if (seq.rows_of(s) == 0) detail::clear_rows(y.slice(s, 1));
-    else
-      detail::convert_rows(x.slice(which == pick::first ? seq.begin(s) : seq.end(s) - 1, 1), y.slice(s, 1));
+    if (seq.rows_of(s) == 0) clear_rows(y.slice(s, 1));
+    else convert_rows(x.slice(which == pick::first ? seq.begin(s) : seq.end(s) - 1, 1), y.slice(s, 1));
   }
 }
 
 // Adds, as the rows that were not picked have their own gradient or were set to zero before.
 template <class Dy, class Dx>
 void pick_backward(context& ctx, const sequences& seq, pick which, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note("pick_backward", detail::elements_in(dy), 3 * detail::bytes_in(dy));
+  ctx.note("pick_backward", elements_in(dy), 3 * bytes_in(dy));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) {
     if (seq.rows_of(s) == 0) continue;
     const matrix<Dx> row = dx.slice(which == pick::first ? seq.begin(s) : seq.end(s) - 1, 1);
-    detail::sum_rows(row, dy.slice(s, 1), row);
+    sum_rows(row, dy.slice(s, 1), row);
   }
 }
 
 template <class X, class Y>
 void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
-  ctx.note("mean_forward", detail::elements_in(x), detail::bytes_in(x) + detail::bytes_in(y));
-  using number = detail::arithmetic<X, Y>;
+  ctx.note("mean_forward", elements_in(x), bytes_in(x) + bytes_in(y));
+  using number = arithmetic<X, Y>;
   const scratch_scope scope(ctx);
   const matrix<number> sums{ctx.scratch.take<number>(x.width), 1, x.width, x.width};
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) {
-    detail::clear_rows(sums);
-    detail::sum_columns(x.slice(seq.begin(s), seq.rows_of(s)), sums.data);
-    detail::convert_rows(sums, y.slice(s, 1),
-                         seq.rows_of(s) == 0 ? 0.0 : 1 / static_cast<double>(seq.rows_of(s)));
+    clear_rows(sums);
+    sum_columns(x.slice(seq.begin(s), seq.rows_of(s)), sums.data);
+    convert_rows(sums, y.slice(s, 1), seq.rows_of(s) == 0 ? 0.0 : 1 / static_cast<double>(seq.rows_of(s)));
   }
 }
 
 // Overwrites every row of dx.
 template <class Dy, class Dx>
 void mean_backward(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note("mean_backward", detail::elements_in(dx), detail::bytes_in(dy) + detail::bytes_in(dx));
+  ctx.note("mean_backward", elements_in(dx), bytes_in(dy) + bytes_in(dx));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s)
     for (index r = seq.begin(s); r < seq.end(s); ++r)
-      detail::convert_rows(dy.slice(s, 1), dx.slice(r, 1), 1 / static_cast<double>(seq.rows_of(s)));
+      convert_rows(dy.slice(s, 1), dx.slice(r, 1), 1 / static_cast<double>(seq.rows_of(s)));
 }
 
 }  // namespace motet::cpu

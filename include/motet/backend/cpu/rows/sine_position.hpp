@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/device/arithmetic.hpp>
+#include <motet/backend/core/amounts.hpp>
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/nn/core/operations.hpp>
 
@@ -14,8 +14,8 @@ namespace motet::cpu {
 // al., CVPR'22). Rows before the patches stay as they are.
 template <class X>
 void sine_position_forward(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<X> x) {
-  ctx.note("sine_position_forward", detail::elements_in(x), 2 * detail::bytes_in(x));
-  using sum = detail::arithmetic<X>;
+  ctx.note("sine_position_forward", elements_in(x), 2 * bytes_in(x));
+  using sum = arithmetic<X>;
   const index across = geometry.side / geometry.patch, quarter = x.width / 4;
   const scratch_scope scope(ctx);
   sum* const table = ctx.scratch.take<sum>(across * 2 * quarter);  // (places, sin | cos)

@@ -54,7 +54,7 @@ bool heads_in_packs(index head_width, const matrix<T>&... of) {
 
 template <class T>
 void note_copied_gradient(context& ctx, index elements) {
-  ctx.note("copy", 0, 2 * static_cast<double>(elements) * motet::detail::bytes_of<T>);
+  ctx.note("copy", 0, 2 * static_cast<double>(elements) * bytes_of<T>);
 }
 template <class T>
 void copy_gradient(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
@@ -77,8 +77,7 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
   const double of_queries = heads * static_cast<double>(q_seq.rows()),
                of_keys = kv_heads * static_cast<double>(kv_seq.rows());
   ctx.note("attention_forward", 4 * heads * width * pairs,
-           motet::detail::bytes_of<Q> * width * (2 * of_queries + 2 * of_keys) +
-               motet::detail::bytes_of<L> * of_queries,
+           bytes_of<Q> * width * (2 * of_queries + 2 * of_keys) + bytes_of<L> * of_queries,
            flops_of::products);
   detail::note_lengths<T>(ctx, q_seq, kv_seq, shape);
   const scratch_scope scope(ctx);
@@ -133,8 +132,7 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
                of_keys = kv_heads * static_cast<double>(kv_seq.rows());
   // Sums of y dy of each row are made first, and read with the logs.
   ctx.note("attention_backward", 10 * heads * width * pairs,
-           motet::detail::bytes_of<Q> * width * (5 * of_queries + 4 * of_keys) +
-               motet::detail::bytes_of<number> * 3 * of_queries +
+           bytes_of<Q> * width * (5 * of_queries + 4 * of_keys) + bytes_of<number> * 3 * of_queries +
                detail::bytes_of_added_queries<T>(q_seq, shape),
            flops_of::products);
   detail::note_lengths<T>(ctx, q_seq, kv_seq, shape);

@@ -72,7 +72,7 @@ struct head_moves_kernel {
         } else if (count == 1) {
           convert_each<Each>(wire + places[0] + r * strides[0] + i * Each, here);
         } else {
-          using number = motet::detail::arithmetic<T>;
+          using number = arithmetic<T>;
           number sum[Each] = {};
           for (index m = 0; m < count; ++m) {
             T in[Each];
@@ -91,7 +91,7 @@ struct head_moves_kernel {
 
 // Between rows of all heads and the wire.
 template <bool ToWire, class X, class T>
-void move_heads(context& ctx, const motet::detail::heads_transfer<T>& wire, matrix<X> x) {
+void move_heads(context& ctx, const heads_transfer<T>& wire, matrix<X> x) {
   using element = std::remove_const_t<X>;
   const head_columns& cut = wire.cut;
   T* const at = wire.part.data;
@@ -114,11 +114,11 @@ void move_heads(context& ctx, const motet::detail::heads_transfer<T>& wire, matr
 }  // namespace detail
 
 template <class X, class T>
-void heads_to_wire(context& ctx, const motet::detail::heads_transfer<T>& wire, matrix<X> x) {
+void heads_to_wire(context& ctx, const heads_transfer<T>& wire, matrix<X> x) {
   detail::move_heads<true>(ctx, wire, x);
 }
 template <class T>
-void heads_from_wire(context& ctx, const motet::detail::heads_transfer<T>& wire, matrix<T> y) {
+void heads_from_wire(context& ctx, const heads_transfer<T>& wire, matrix<T> y) {
   detail::move_heads<false>(ctx, wire, y);
 }
 

@@ -51,8 +51,7 @@ void note_lengths([[maybe_unused]] context& ctx, [[maybe_unused]] const sequence
   const bool ragged = q_seq.offsets != nullptr || kv_seq.offsets != nullptr,
              ends_meet = shape.mask == mask_kind::causal && !rows.alike;
   if (rows.usable && rows.samples > 0 && tells_lengths(ragged, ends_meet))
-    ctx.note("attention_lengths", 0,
-             2 * static_cast<double>(rows.samples) * motet::detail::bytes_of<std::int32_t>);
+    ctx.note("attention_lengths", 0, 2 * static_cast<double>(rows.samples) * bytes_of<std::int32_t>);
 #endif
 }
 // What backward moves besides, by the library's default of any order of sums: gradients of queries in fp32,
@@ -62,7 +61,7 @@ double bytes_of_added_queries([[maybe_unused]] const sequences& q_seq,
                               [[maybe_unused]] const attention_shape& shape) {
 #if MOTET_CUDNN_ATTENTION
   if (std::is_same_v<T, bf16>)
-    return 4 * motet::detail::bytes_of<float> * static_cast<double>(shape.heads * shape.head_width) *
+    return 4 * bytes_of<float> * static_cast<double>(shape.heads * shape.head_width) *
            static_cast<double>(q_seq.rows());
 #endif
   return 0;

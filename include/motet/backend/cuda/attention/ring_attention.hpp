@@ -15,13 +15,12 @@ template <class T, class Y, class L>
 void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T> q, matrix<T> k, matrix<T> v,
                             matrix<Y> y, matrix<L> lse) {
   using value = std::remove_const_t<T>;
-  using number = motet::detail::arithmetic<value>;
+  using number = arithmetic<value>;
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   detail::ring_plan ring(ctx, shape);
   ctx.note("ring_attention_forward", 4 * static_cast<double>(q.width) * ring.pairs(),
-           2 * (motet::detail::bytes_in(q) + static_cast<double>(ring.members) * motet::detail::bytes_in(k)),
-           flops_of::products);
+           2 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
   const detail::unnoted_scope unnoted(ctx);
   const index rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, most = ring.most_rows();
   value* here = ctx.memory.take<value>(most * 2 * key_width);            // (rows of a part, keys | values)
@@ -41,8 +40,8 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   const std::int32_t* second = nullptr;
   if (runs) {
     const matrix<value> own{here, rows, 2 * key_width, 2 * key_width};
-    detail::convert_rows(ctx, k, own.columns(0, key_width));
-    detail::convert_rows(ctx, v, own.columns(key_width, key_width));
+    convert_rows(ctx, k, own.columns(0, key_width));
+    convert_rows(ctx, v, own.columns(key_width, key_width));
     if (ring.is.cut.balanced) {
       second = detail::find_piece_rows(ring, ring.me, detail::ring_rows::second, query_room);
       const index count = ring.rows(ring.me, detail::ring_rows::second).rows();
@@ -75,7 +74,7 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
                         all.columns(key_width, key_width), out, out_lse);
       if (runs) {
         const std::int32_t* const places = some ? second : nullptr;
-        const detail::row_walk walk(count * heads, shape.head_width);
+        const row_walk walk(count * heads, shape.head_width);
         launch(ctx.stream(), {blocks_for(count * heads, 256), 256, 0},
                detail::ring_weights_kernel<number>{ring.on_gpu(queries), ring.on_gpu(keys), places, count,
                                                    heads, step == 0, found_lse, sum_lse, weights,
@@ -90,8 +89,8 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
     std::swap(here, next);
   }
   if (runs) {
-    detail::convert_rows(ctx, matrix<const number>{sum, rows, q.width, q.width}, y);
-    detail::convert_rows(ctx, matrix<const number>{sum_lse, rows, heads, heads}, lse);
+    convert_rows(ctx, matrix<const number>{sum, rows, q.width, q.width}, y);
+    convert_rows(ctx, matrix<const number>{sum_lse, rows, heads, heads}, lse);
   }
   release(ctx, mark);
 }
@@ -103,13 +102,12 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
                              matrix<T> v, matrix<Y> y, matrix<L> lse, matrix<G> dy, matrix<D> dq,
                              matrix<D> dk, matrix<D> dv) {
   using value = std::remove_const_t<T>;
-  using number = motet::detail::arithmetic<value>;
+  using number = arithmetic<value>;
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   detail::ring_plan ring(ctx, shape);
   ctx.note("ring_attention_backward", 10 * static_cast<double>(q.width) * ring.pairs(),
-           4 * (motet::detail::bytes_in(q) + static_cast<double>(ring.members) * motet::detail::bytes_in(k)),
-           flops_of::products);
+           4 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
   const detail::unnoted_scope unnoted(ctx);
   const index rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, both = 2 * key_width,
               most = ring.most_rows();
@@ -140,8 +138,8 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   const std::int32_t* second = nullptr;
   if (runs) {
     const matrix<value> own{here, rows, both, both};
-    detail::convert_rows(ctx, k, own.columns(0, key_width));
-    detail::convert_rows(ctx, v, own.columns(key_width, key_width));
+    convert_rows(ctx, k, own.columns(0, key_width));
+    convert_rows(ctx, v, own.columns(key_width, key_width));
     clear(dqueries, rows * q.width);
     if (ring.is.cut.balanced) {
       second = detail::find_piece_rows(ring, ring.me, detail::ring_rows::second, query_room);
@@ -202,9 +200,9 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   sums.finish();
   if (runs) {
     const matrix<const number> home{arriving, rows, both, both};
-    detail::convert_rows(ctx, matrix<const number>{dqueries, rows, q.width, q.width}, dq);
-    detail::convert_rows(ctx, home.columns(0, key_width), dk);
-    detail::convert_rows(ctx, home.columns(key_width, key_width), dv);
+    convert_rows(ctx, matrix<const number>{dqueries, rows, q.width, q.width}, dq);
+    convert_rows(ctx, home.columns(0, key_width), dk);
+    convert_rows(ctx, home.columns(key_width, key_width), dv);
   }
   release(ctx, mark);
 }

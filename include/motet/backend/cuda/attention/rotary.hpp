@@ -35,7 +35,7 @@ MOTET_HOST_DEVICE inline void sine_and_cosine(double angle, double& sine, double
 template <class X, int Size, bool Parts>
 struct turn_rows {
   static constexpr int most_threads = 256, together = 4;
-  using number = motet::detail::arithmetic<X>;
+  using number = arithmetic<X>;
   struct alignas(Size * sizeof(X)) piece {
     X of[Size];
   };
@@ -143,7 +143,7 @@ void turn_heads(context& ctx, const sequences& seq, const sequences& whole, cons
 // back with direction -1.
 template <class X>
 void rotary(context& ctx, const sequences& seq, index head_width, double base, int direction, matrix<X> x) {
-  ctx.note("rotary", 3 * motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
+  ctx.note("rotary", 3 * elements_in(x), 2 * bytes_in(x));
   if (!ctx.measuring())
     detail::turn_heads<false>(ctx, seq, seq, row_parts{}, 0, head_width, base, direction, x);
 }

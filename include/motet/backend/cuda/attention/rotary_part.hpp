@@ -10,7 +10,7 @@ namespace motet::cuda {
 // sample.
 template <class X>
 void rotary_of_part(context& ctx, index head_width, double base, int direction, matrix<X> x) {
-  ctx.note("rotary_of_part", 3 * motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
+  ctx.note("rotary_of_part", 3 * elements_in(x), 2 * bytes_in(x));
   if (ctx.measuring()) return;
   const spread& is = *ctx.shared;
   detail::turn_heads<true>(ctx, is.part, is.whole, is.cut, is.context.member(), head_width, base, direction,

@@ -158,8 +158,7 @@ class engine {
   std::vector<std::pair<const void*, std::shared_ptr<void>>> parts_;
 };
 
-namespace detail {
-struct add_number {
+struct number_sum {
   double* to;
   const double* from;
   template <class Thread>
@@ -167,14 +166,13 @@ struct add_number {
     if (self.number() == 0) *to += *from;
   }
 };
-}  // namespace detail
 
 // The place of the left one keeps the sum.
 template <class Other>
 real& real::operator+=(const Other& other) {
   if (other.at_ == nullptr) return *this;
   if (at_ == nullptr) return *this = other;
-  launch(on_->stream(), {1, warp_size, 0}, detail::add_number{at_, other.at_});
+  launch(on_->stream(), {1, warp_size, 0}, number_sum{at_, other.at_});
   return *this;
 }
 

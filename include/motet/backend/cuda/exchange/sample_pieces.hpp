@@ -4,7 +4,7 @@
 #include <motet/backend/cuda/device/context.hpp>
 #include <motet/backend/groups/spread.hpp>
 
-namespace motet::cuda::detail {
+namespace motet::cuda {
 
 // The sample that a row belongs to; those without rows have none.
 MOTET_HOST_DEVICE inline index sample_of(const sequences& seq, index row) {
@@ -56,4 +56,4 @@ struct sample_pieces {
   }
 };
 
-}  // namespace motet::cuda::detail
+}  // namespace motet::cuda

@@ -41,10 +41,10 @@ inline const sequences& rows_of_all(const context& ctx) {
 template <class X, class Y>
 void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
   const section_scope section(ctx, "gather rows");
-  ctx.note("gather_rows", 0, motet::detail::bytes_in(x) + motet::detail::bytes_in(all));
+  ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all));
   if (ctx.measuring()) return;
   const auto parts = detail::parts_of_members(ctx, all.width, static_cast<index>(sizeof(Y)));
-  detail::convert_rows(ctx, x, all.slice(parts.first_row, x.rows));
+  convert_rows(ctx, x, all.slice(parts.first_row, x.rows));
   ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(all.row(parts.first_row)),
                                 reinterpret_cast<std::byte*>(all.data), parts.elements);
 }
@@ -54,15 +54,14 @@ void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
 template <class P, class R, class Y>
 void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matrix<Y> y) {
   const section_scope section(ctx, "sum rows");
-  ctx.note("scatter_sum_rows", motet::detail::elements_in(partial),
-           motet::detail::bytes_in(partial) + motet::detail::bytes_in(residual) + motet::detail::bytes_in(y));
+  ctx.note("scatter_sum_rows", elements_in(partial), bytes_in(partial) + bytes_in(residual) + bytes_in(y));
   if (ctx.measuring()) return;
   const auto parts = detail::parts_of_members(ctx, partial.width, 1);
   const auto own = partial.slice(parts.first_row, y.rows);
   ctx.shared->tensor.reduce_scatter_sum(static_cast<const P*>(partial.data), own.data,
                                         std::span<const index>(parts.elements));
-  if (residual) detail::sum_rows(ctx, own, residual, y);
-  else detail::convert_rows(ctx, own, y);
+  if (residual) sum_rows(ctx, own, residual, y);
+  else convert_rows(ctx, own, y);
 }
 
 }  // namespace motet::cuda

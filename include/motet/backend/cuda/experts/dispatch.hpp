@@ -91,8 +91,7 @@ void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& sh
 template <class Real>
 void dispatch(context& ctx, const sequences&, const router_shape&, matrix<choice<Real>> chosen,
               dispatched<Real>& to) {
-  ctx.note("dispatch", 0,
-           2 * static_cast<double>(chosen.rows * chosen.width) * motet::detail::bytes_of<choice<Real>>);
+  ctx.note("dispatch", 0, 2 * static_cast<double>(chosen.rows * chosen.width) * bytes_of<choice<Real>>);
   to.came = to.alone() ? chosen.rows : to.most_arrived;
   if (to.alone()) {
     to.arrived = chosen;

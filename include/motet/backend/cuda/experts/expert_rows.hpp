@@ -15,7 +15,7 @@ matrix<T> take_arrived(context& ctx, const dispatched<Real>& to, index width) {
 // The places get their rows, of x or of what came; those that no choice has stay as they are.
 template <class Real, class X, class A, class Y>
 void place_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> arrived, matrix<Y> placed) {
-  ctx.note("place_rows", 0, 2 * motet::detail::bytes_in(placed));
+  ctx.note("place_rows", 0, 2 * bytes_in(placed));
   if (ctx.measuring()) return;
   if (to.alone()) detail::spread_rows_to(ctx, to.placed, x, placed);
   else detail::spread_rows_to(ctx, to.placed, arrived, placed);
@@ -32,8 +32,7 @@ void to_experts(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A>
 template <class Real, class X, class R, class Y>
 void from_experts(context& ctx, const sequences&, const dispatched<Real>& to, matrix<X> placed, bool weighed,
                   matrix<R> residual, matrix<Y> y) {
-  ctx.note("from_experts", 2 * motet::detail::elements_in(placed),
-           motet::detail::bytes_in(placed) + motet::detail::bytes_in(y));
+  ctx.note("from_experts", 2 * elements_in(placed), bytes_in(placed) + bytes_in(y));
   const choice<Real>* const gates = weighed ? to.arrived.data : nullptr;
   if (to.alone()) {
     if (!ctx.measuring())
@@ -58,7 +57,7 @@ void from_experts(context& ctx, const sequences&, const dispatched<Real>& to, ma
 template <class Real>
 void gates_from_experts(context& ctx, const sequences&, const dispatched<Real>& to, const Real* placed,
                         matrix<Real> d_gate) {
-  ctx.note("gates_from_experts", 0, 2 * motet::detail::bytes_in(d_gate));
+  ctx.note("gates_from_experts", 0, 2 * bytes_in(d_gate));
   // A choice is a row of one number that has one place.
   const auto pick = [&](matrix<Real> out) {
     const matrix<const Real> from{placed, to.placed.most, 1, 1};

@@ -23,7 +23,7 @@ void multiply_grouped(context& ctx, const grouping& by, matrix<X> x, matrix<W> w
   note_product<compute>(ctx, transposed ? "grouped_linear_forward" : "grouped_linear_backward_input", x,
                         matrix<W>{weight.data, out, weight.width, weight.stride}, y);
   const scratch_scope scope(ctx);
-  const auto left = source<compute>(ctx, x, x.rows);
+  const auto left = product_source<compute>(ctx, x, x.rows);
   const auto right = weight_source<compute>(ctx, weight, transposed, weight.width);
   if (ctx.measuring() || x.rows == 0 || y.width == 0 || by.keys == 0) return;
   const grouped_rows rows{by.starts, by.keys, x.rows, x.width};
@@ -76,29 +76,26 @@ void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> 
                                     matrix<M> dweight) {
   using x_number = std::remove_const_t<X>;
   using dy_number = std::remove_const_t<Dy>;
-  using compute = detail::product_number<X, Dy, M>;
-  detail::note_weight_product<compute>(ctx, "grouped_linear_backward_weight", x, dy,
-                                       matrix<M>{dweight.data, dy.width, dweight.width, dweight.stride});
+  using compute = product_number<X, Dy, M>;
+  note_weight_product<compute>(ctx, "grouped_linear_backward_weight", x, dy,
+                               matrix<M>{dweight.data, dy.width, dweight.width, dweight.stride});
   const scratch_scope scope(ctx);
-  const auto left = detail::source<compute>(ctx, dy, x.rows, true);
-  const auto right = detail::source<compute>(ctx, x, x.rows);
+  const auto left = product_source<compute>(ctx, dy, x.rows, true);
+  const auto right = product_source<compute>(ctx, x, x.rows);
   if (ctx.measuring() || x.rows == 0 || dy.width == 0 || x.width == 0 || by.keys == 0) return;
-  const detail::grouped_sums rows{by.starts, by.keys, dy.width};
+  const grouped_sums rows{by.starts, by.keys, dy.width};
   const gemm_epilogue<M> add{.accumulate = true};
   const index step = dy.width * dweight.stride;
   if constexpr (std::is_same_v<compute, bf16>) {
-    const detail::library_operand a = detail::for_library<bf16>(ctx, left),
-                                  b = detail::for_library<bf16>(ctx, right);
+    const library_operand a = for_library<bf16>(ctx, left), b = for_library<bf16>(ctx, right);
     const gemm_operand<bf16> narrow_a{static_cast<const bf16*>(a.data), a.stride, true},
         narrow_b{static_cast<const bf16*>(b.data), b.stride, false};
-    if (detail::fits_matrix_tiles(narrow_a, narrow_b, dy.width, x.width, 0, dweight.data, dweight.stride,
-                                  add))
-      return detail::multiply_matrix_tiled<true, false>(ctx.stream(), rows, x.width, narrow_a, narrow_b, 0,
-                                                        dweight.data, dweight.stride, step, add);
+    if (fits_matrix_tiles(narrow_a, narrow_b, dy.width, x.width, 0, dweight.data, dweight.stride, add))
+      return multiply_matrix_tiled<true, false>(ctx.stream(), rows, x.width, narrow_a, narrow_b, 0,
+                                                dweight.data, dweight.stride, step, add);
   }
-  detail::multiply_tiled(ctx.stream(), rows, x.width, gemm_operand<dy_number>{dy.data, dy.stride, true},
-                         gemm_operand<x_number>{x.data, x.stride, false}, 0, dweight.data, dweight.stride,
-                         step, add);
+  multiply_tiled(ctx.stream(), rows, x.width, gemm_operand<dy_number>{dy.data, dy.stride, true},
+                 gemm_operand<x_number>{x.data, x.stride, false}, 0, dweight.data, dweight.stride, step, add);
 }
 
 namespace detail {
@@ -143,7 +140,7 @@ struct gate_backward_kernel {
 template <class Real, class T>
 void gate_backward(context& ctx, const grouping& by, matrix<choice<Real>> chosen, matrix<T> h, matrix<T> t,
                    Real* d_gate) {
-  ctx.note("gate_backward", 4 * detail::elements_in(h), 2 * detail::bytes_in(h) + 2 * detail::bytes_in(t));
+  ctx.note("gate_backward", 4 * elements_in(h), 2 * bytes_in(h) + 2 * bytes_in(t));
   if (ctx.measuring() || h.rows == 0) return;
   const auto run = [&]<bool Packed>() {
     launch(

@@ -196,7 +196,7 @@ struct collect_rows_kernel {
   index from_stride, residual_stride, y_stride;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    using number = motet::detail::arithmetic<X, R, Y, Real>;
+    using number = arithmetic<X, R, Y, Real>;
     for (index r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift)
       for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps;
            i += index{1} << walk.shift) {

@@ -298,13 +298,13 @@ struct route_backward_kernel {
 // logits = x weight^T, multiplied in the type of the weights: a rounded logit is another expert.
 template <class X, class W, class Y>
 void router_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, matrix<Y> logits) {
-  using number = motet::detail::arithmetic<X, W, Y>;
+  using number = arithmetic<X, W, Y>;
   if constexpr (std::is_same_v<std::remove_const_t<X>, number>) {
     linear_forward(ctx, seq, x, weight, nullptr, logits);
   } else {
     const scratch_scope scope(ctx);
     const matrix<number> wide{ctx.scratch.take<number>(x.rows * x.width), x.rows, x.width, x.width};
-    if (!ctx.measuring()) detail::convert_rows(ctx, x, wide);
+    if (!ctx.measuring()) convert_rows(ctx, x, wide);
     linear_forward(ctx, seq, wide, weight, nullptr, logits);
   }
 }
@@ -315,9 +315,8 @@ template <class Real>
 void route_forward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> probability,
                    matrix<Real> lse, matrix<choice<Real>> chosen, matrix<Real> fraction,
                    matrix<Real> losses) {
-  ctx.note("route_forward", 8 * motet::detail::elements_in(probability),
-           2 * motet::detail::bytes_in(probability));
-  const detail::sample_pieces pieces(ctx, seq);
+  ctx.note("route_forward", 8 * elements_in(probability), 2 * bytes_in(probability));
+  const sample_pieces pieces(ctx, seq);
   const index mark = ctx.memory.mark(), experts = shape.experts, width = pieces.all() * experts,
               blocks = seq.samples * pieces.own();
   const matrix<Real> chose{ctx.memory.take<Real>(seq.samples * width), seq.samples, width, width};
@@ -349,13 +348,12 @@ template <class Real>
 void route_backward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> fraction,
                     matrix<Real> lse, matrix<choice<Real>> chosen, matrix<Real> d_gate,
                     matrix<Real> probability) {
-  ctx.note("route_backward", 8 * motet::detail::elements_in(probability),
-           2 * motet::detail::bytes_in(probability));
+  ctx.note("route_backward", 8 * elements_in(probability), 2 * bytes_in(probability));
   if (ctx.measuring()) return;
   launch(ctx.stream(), {blocks_for(probability.rows, 8), 256, 0},
-         detail::route_backward_kernel<Real>{
-             detail::sample_pieces(ctx, seq).on(*ctx.on), fraction, lse, chosen, d_gate, probability,
-             shape.gates == gate_kind::normalised, shape.balance, shape.z, ctx.sample_share});
+         detail::route_backward_kernel<Real>{sample_pieces(ctx, seq).on(*ctx.on), fraction, lse, chosen,
+                                             d_gate, probability, shape.gates == gate_kind::normalised,
+                                             shape.balance, shape.z, ctx.sample_share});
 }
 
 }  // namespace motet::cuda

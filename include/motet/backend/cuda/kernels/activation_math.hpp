@@ -13,6 +13,7 @@ namespace motet::cuda {
 // compiles one of them only.
 
 namespace detail {
+
 // 2^x for x <= 0, and 1 / x for x >= 1: one instruction of the special function unit each, wrong by 2 units
 // in the last place at most. What would be denormal is 0.
 inline MOTET_HOST_DEVICE float exp2_of_negative(float x) {
@@ -76,6 +77,7 @@ struct normal_tail {
     return sum * t + 0.139839689863f;
   }
 };
+
 }  // namespace detail
 
 template <class T>
@@ -121,20 +123,5 @@ MOTET_HOST_DEVICE T derivative(activation kind, T x, T& value) {
   value = x;
   return T(1);
 }
-
-namespace detail {
-// Calls run with the kind as a type, so that what it does holds no switch.
-template <class Run>
-MOTET_HOST_DEVICE void for_activation(activation kind, Run&& run) {
-  switch (kind) {
-    case activation::none: return run(std::integral_constant<activation, activation::none>{});
-    case activation::gelu: return run(std::integral_constant<activation, activation::gelu>{});
-    case activation::gelu_tanh: return run(std::integral_constant<activation, activation::gelu_tanh>{});
-    case activation::quick_gelu: return run(std::integral_constant<activation, activation::quick_gelu>{});
-    case activation::relu: return run(std::integral_constant<activation, activation::relu>{});
-    case activation::silu: return run(std::integral_constant<activation, activation::silu>{});
-  }
-}
-}  // namespace detail
 
 }  // namespace motet::cuda

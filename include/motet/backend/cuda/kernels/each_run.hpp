@@ -59,6 +59,8 @@ struct each_run {
   }
 };
 
+}  // namespace detail
+
 inline constexpr index most_runs = index{1} << 30;
 
 template <int N, class Operation>
@@ -67,7 +69,7 @@ void launch_each_run(context& ctx, const Operation& operation, index rows, index
   for (index first = 0; first < rows && runs > 0; first += at_once) {
     const index count = rows - first < at_once ? rows - first : at_once;
     launch(ctx.stream(), {blocks_for(count * runs, 256 * 4), 256, 0},
-           each_run<N, Operation>{operation, first, count, divisor(runs)});
+           detail::each_run<N, Operation>{operation, first, count, divisor(runs)});
   }
 }
 
@@ -78,13 +80,11 @@ void join_rows(matrix<X>&... x) {
   ((x = {x.data, 1, x.rows * x.width, x.rows * x.width}), ...);
 }
 
-}  // namespace detail
-
 // In runs of Size where `packed` says that all that is touched may be, one by one otherwise.
 template <int Size, class Operation>
 void for_each_run(context& ctx, const Operation& operation, index rows, index width, bool packed) {
-  if (packed) detail::launch_each_run<Size>(ctx, operation, rows, width);
-  else detail::launch_each_run<1>(ctx, operation, rows, width);
+  if (packed) launch_each_run<Size>(ctx, operation, rows, width);
+  else launch_each_run<1>(ctx, operation, rows, width);
 }
 
 namespace detail {
@@ -142,9 +142,9 @@ template <class X, class Y, class Operation>
 void map_numbers(context& ctx, matrix<X> x, matrix<Y> y, const Operation& operation) {
   using element = std::remove_const_t<X>;
   constexpr int size = run_size<element, Y>;
-  detail::join_rows(x, y);
-  using number = std::conditional_t<detail::keeps_type<Operation> && std::is_same_v<element, Y>, Y,
-                                    motet::detail::arithmetic<X, Y>>;
+  join_rows(x, y);
+  using number =
+      std::conditional_t<detail::keeps_type<Operation> && std::is_same_v<element, Y>, Y, arithmetic<X, Y>>;
   for_each_run<size>(ctx, detail::mapped<number, element, Y, Operation>{x, y, operation}, y.rows, y.width,
                      in_runs<size>(x) && in_runs<size>(y));
 }
@@ -154,8 +154,8 @@ void map_numbers(context& ctx, matrix<A> a, matrix<B> b, matrix<Y> y, const Oper
   using left = std::remove_const_t<A>;
   using right = std::remove_const_t<B>;
   constexpr int size = run_size<left, right, Y>;
-  detail::join_rows(a, b, y);
-  using number = motet::detail::arithmetic<A, B, Y>;
+  join_rows(a, b, y);
+  using number = arithmetic<A, B, Y>;
   for_each_run<size>(ctx, detail::mapped_pairs<number, left, right, Y, Operation>{a, b, y, operation}, y.rows,
                      y.width, in_runs<size>(a) && in_runs<size>(b) && in_runs<size>(y));
 }

@@ -9,7 +9,7 @@
 // Many runs of flat buffers as one launch works on them: in chunks of equal size, so that many small ones and
 // a large one keep a GPU equally busy.
 
-namespace motet::cuda::detail {
+namespace motet::cuda {
 
 // What of a run may be moved in packs: all but the elements before the first multiple of 16 bytes, and those
 // after the last; these are loose.
@@ -18,7 +18,7 @@ struct flat_span {
 };
 // Of buffers that are walked together. Where they do not begin alike, all is loose.
 template <class T, class... More>
-flat_span span_of(index count, const T* data, const More*... more) {
+flat_span flat_span_of(index count, const T* data, const More*... more) {
   const auto phase = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16; };
   constexpr auto size = static_cast<std::uintptr_t>(sizeof(T));
   if (((phase(data) != phase(more)) || ...) || phase(data) % size != 0) return {count, 0, 0};
@@ -104,4 +104,4 @@ class chunk_table {
   buffer<int> run_of_;
 };
 
-}  // namespace motet::cuda::detail
+}  // namespace motet::cuda

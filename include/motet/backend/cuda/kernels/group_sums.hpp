@@ -12,10 +12,9 @@
 // once, and what lies between the stages is small beside it.
 
 namespace motet::cuda {
-namespace detail {
 
 // Rows come in groups, each of which has its own sums. One group of all rows:
-struct all_rows {
+struct one_group {
   index rows;
   MOTET_HOST_DEVICE index count(index) const { return rows; }
   MOTET_HOST_DEVICE index row(index, index item) const { return item; }  // or -1 where there is none
@@ -53,6 +52,8 @@ struct add_sums {
     if (to != nullptr) to[group * stride + column] += static_cast<M>(value);
   }
 };
+
+namespace detail {
 
 template <int N, class Values, class Rows, class To>
 struct sum_chunks {
@@ -156,14 +157,18 @@ inline index chunks_of_sums(index strips, index groups, index longest) {
   return std::max<index>(1, std::min(by_blocks, by_rows));
 }
 
+}  // namespace detail
+
 // What chunks came to, in the order of the chunks.
 template <class T, class Rows, class To>
 void add_chunks(context& ctx, const T* pieces, const Rows& rows, const To& to, index width, index chunks,
                 index groups, int sums) {
   const index strips = (width + warp_size - 1) / warp_size;
   launch(ctx.stream(), {blocks_for(groups * sums * strips, 1), 512, 512 * static_cast<index>(sizeof(T))},
-         sum_of_chunks<T, Rows, To>{rows, to, pieces, width, chunks, groups, sums});
+         detail::sum_of_chunks<T, Rows, To>{rows, to, pieces, width, chunks, groups, sums});
 }
+
+namespace detail {
 
 template <int N, class Values, class Rows, class To>
 void launch_sums(context& ctx, const Values& values, const Rows& rows, const To& to,
@@ -192,9 +197,8 @@ void sum_groups(context& ctx, const Values& values, const Rows& rows, const To& 
   const index chunks = width == 0 || groups == 0 ? 0 : detail::chunks_of_sums(strips, groups, longest);
   // A chunk's sums are written by one kernel and read by the other.
   if (chunks > 1)
-    ctx.note(
-        "sum_of_chunks", 0,
-        2 * static_cast<double>(groups * chunks * Values::sums * width) * motet::detail::bytes_of<number>);
+    ctx.note("sum_of_chunks", 0,
+             2 * static_cast<double>(groups * chunks * Values::sums * width) * bytes_of<number>);
   if (ctx.measuring() || width == 0 || groups == 0) return;
   if (packed) detail::launch_sums<Size>(ctx, values, rows, to, pieces, width, groups, longest);
   else detail::launch_sums<1>(ctx, values, rows, to, pieces, width, groups, longest);
@@ -205,9 +209,8 @@ template <class X, class M>
 void sum_columns(context& ctx, matrix<X> x, M* to) {
   using element = std::remove_const_t<X>;
   constexpr int size = run_size<element>;
-  sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<X, M>, element>{x},
-                   detail::all_rows{x.rows}, detail::add_sums<M>{to, nullptr, 0}, x.width,
-                   x.rows == 0 ? 0 : 1, x.rows, in_runs<size>(x));
+  sum_groups<size>(ctx, plain_values<arithmetic<X, M>, element>{x}, one_group{x.rows},
+                   add_sums<M>{to, nullptr, 0}, x.width, x.rows == 0 ? 0 : 1, x.rows, in_runs<size>(x));
 }
 
 }  // namespace motet::cuda

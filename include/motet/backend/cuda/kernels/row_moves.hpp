@@ -7,7 +7,7 @@
 // Rows that are copied, converted or added on their way between ranks. What moves is memory's bandwidth: a
 // row of n bytes is read once and written once, in pieces of 16 bytes, which neighbouring threads take.
 
-namespace motet::cuda::detail {
+namespace motet::cuda {
 
 // Rows are dealt to teams of 2^shift threads, each of which walks over `steps` pieces of a row.
 struct row_walk {
@@ -60,7 +60,7 @@ MOTET_HOST_DEVICE void store_each(T* to, const T* from) {
 template <class Y, class X>
 MOTET_HOST_DEVICE Y converted(X value) {
   if constexpr (std::is_same_v<X, Y>) return value;
-  else return static_cast<Y>(static_cast<motet::detail::arithmetic<X, Y>>(value));
+  else return static_cast<Y>(static_cast<arithmetic<X, Y>>(value));
 }
 template <int Each, class X, class Y>
 MOTET_HOST_DEVICE void convert_each(const X* from, Y* to) {
@@ -71,6 +71,8 @@ MOTET_HOST_DEVICE void convert_each(const X* from, Y* to) {
   for (int i = 0; i < Each; ++i) out[i] = converted<Y>(in[i]);
   store_each<Each>(to, out);
 }
+
+namespace detail {
 
 template <int Each, class X, class Y>
 struct convert_rows_kernel {
@@ -97,7 +99,7 @@ struct sum_rows_kernel {
   row_walk walk;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    using number = motet::detail::arithmetic<A, B, Y>;
+    using number = arithmetic<A, B, Y>;
     for (index r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift)
       for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps;
            i += index{1} << walk.shift) {
@@ -143,6 +145,8 @@ struct map_rows_kernel {
   }
 };
 
+}  // namespace detail
+
 // Whether rows may be moved in pieces of Each elements.
 template <int Each, class T>
 bool in_pieces(const T* data, index width, index stride) {
@@ -161,7 +165,7 @@ void convert_rows(context& ctx, matrix<X> x, matrix<Y> y) {
   const auto run = [&]<int Each>() {
     const row_walk walk(y.rows, y.width / Each);
     launch(ctx.stream(), walk.shape(),
-           convert_rows_kernel<Each, from, Y>{x.data, y.data, x.stride, y.stride, walk});
+           detail::convert_rows_kernel<Each, from, Y>{x.data, y.data, x.stride, y.stride, walk});
   };
   if (in_pieces<each>(x.data, y.width, x.stride) && in_pieces<each>(y.data, y.width, y.stride))
     run.template operator()<each>();
@@ -178,7 +182,8 @@ void sum_rows(context& ctx, matrix<A> a, matrix<B> b, matrix<Y> y) {
   const auto run = [&]<int Each>() {
     const row_walk walk(y.rows, y.width / Each);
     launch(ctx.stream(), walk.shape(),
-           sum_rows_kernel<Each, left, right, Y>{a.data, b.data, y.data, a.stride, b.stride, y.stride, walk});
+           detail::sum_rows_kernel<Each, left, right, Y>{a.data, b.data, y.data, a.stride, b.stride, y.stride,
+                                                         walk});
   };
   if (in_pieces<each>(a.data, y.width, a.stride) && in_pieces<each>(b.data, y.width, b.stride) &&
       in_pieces<each>(y.data, y.width, y.stride))
@@ -197,12 +202,12 @@ void map_rows(context& ctx, bool scatters, index rows, const std::int32_t* place
   const auto run = [&]<int Each>() {
     const row_walk walk(rows, y.width / Each);
     launch(ctx.stream(), walk.shape(),
-           map_rows_kernel<Each, from, Y>{x.data, y.data, x.stride, y.stride, walk, places, divisor, count,
-                                          scatters});
+           detail::map_rows_kernel<Each, from, Y>{x.data, y.data, x.stride, y.stride, walk, places, divisor,
+                                                  count, scatters});
   };
   if (in_pieces<each>(x.data, y.width, x.stride) && in_pieces<each>(y.data, y.width, y.stride))
     run.template operator()<each>();
   else run.template operator()<1>();
 }
 
-}  // namespace motet::cuda::detail
+}  // namespace motet::cuda

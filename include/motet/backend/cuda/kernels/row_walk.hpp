@@ -80,8 +80,6 @@ MOTET_HOST_DEVICE void row_sums(Thread& self, T (&values)[Count], T* scratch) {
   }
 }
 
-namespace detail {
-
 template <int N, int Runs, bool Block>
 struct row_shape {
   static constexpr int size = N, runs = Runs;
@@ -108,7 +106,5 @@ void for_row_shape(index rows, index width, bool packed, int sums, Run&& run) {
   if (packed) return run(row_shape<Size, 0, true>{{blocks_for(rows, 1), 512, shared}});
   run(row_shape<1, 0, true>{{blocks_for(rows, 1), std::min(256, block_of(1)), shared}});
 }
-
-}  // namespace detail
 
 }  // namespace motet::cuda

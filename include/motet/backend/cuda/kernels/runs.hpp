@@ -27,14 +27,17 @@ inline constexpr int run_size = [] {
 }();
 
 namespace detail {
+
 template <class X, int Count>
 struct alignas(Count* static_cast<int>(sizeof(X))) piece {
   X of[Count];
 };
+
+}  // namespace detail
+
 // Elements that one access moves, of runs of N.
 template <class X, int N>
 inline constexpr int piece_size = N * static_cast<int>(sizeof(X)) > 16 ? 16 / static_cast<int>(sizeof(X)) : N;
-}  // namespace detail
 
 template <class Y, class T>
 MOTET_HOST_DEVICE Y stored_as(T value) {
@@ -55,7 +58,7 @@ MOTET_HOST_DEVICE Y stored_as(T value) {
 
 template <class T, int N, class X>
 MOTET_HOST_DEVICE run<T, N> load_run(const X* at) {
-  constexpr int each = detail::piece_size<X, N>;
+  constexpr int each = piece_size<X, N>;
   is_loaded(at, N * static_cast<int>(sizeof(X)));
   run<T, N> made;
   MOTET_UNROLLED
@@ -68,7 +71,7 @@ MOTET_HOST_DEVICE run<T, N> load_run(const X* at) {
 }
 template <class Y, class T, int N>
 MOTET_HOST_DEVICE void store_run(Y* at, const run<T, N>& values) {
-  constexpr int each = detail::piece_size<Y, N>;
+  constexpr int each = piece_size<Y, N>;
   MOTET_UNROLLED
   for (int p = 0; p < N / each; ++p) {
     detail::piece<Y, each> made;
@@ -81,7 +84,7 @@ MOTET_HOST_DEVICE void store_run(Y* at, const run<T, N>& values) {
 // Whether all rows of x may be moved in runs of N. A matrix without memory asks for nothing.
 template <int N, class X>
 bool in_runs(const matrix<X>& x) {
-  constexpr auto bytes = sizeof(X) * static_cast<std::size_t>(detail::piece_size<std::remove_const_t<X>, N>);
+  constexpr auto bytes = sizeof(X) * static_cast<std::size_t>(piece_size<std::remove_const_t<X>, N>);
   return x.data == nullptr ||
          (reinterpret_cast<std::uintptr_t>(x.data) % bytes == 0 && x.width % N == 0 && x.stride % N == 0);
 }

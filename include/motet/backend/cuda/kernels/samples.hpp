@@ -6,7 +6,7 @@
 
 // Samples as kernels see them.
 
-namespace motet::cuda::detail {
+namespace motet::cuda {
 
 // The samples with their offsets on the GPU.
 inline sequences samples_on_gpu(context& ctx, const sequences& seq) {
@@ -43,7 +43,7 @@ struct padded_rows {
   }
 };
 
-inline padded_rows pad(context& ctx, const sequences& seq, index skipped = 0) {
+inline padded_rows padded(context& ctx, const sequences& seq, index skipped = 0) {
   return {samples_on_gpu(ctx, seq), divisor(std::max<index>(1, longest_of(seq) - skipped)), skipped};
 }
 // How many numbers that counts.
@@ -51,4 +51,4 @@ inline index padded_count(const sequences& seq, index skipped = 0) {
   return seq.samples * std::max<index>(0, longest_of(seq) - skipped);
 }
 
-}  // namespace motet::cuda::detail
+}  // namespace motet::cuda

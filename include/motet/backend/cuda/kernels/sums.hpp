@@ -6,7 +6,7 @@
 // Sums over all that an operation touches: each block adds up its part, in double, and one block the parts,
 // in their order. Nothing is added by atomics, so the same work gives the same bits.
 
-namespace motet::cuda::detail {
+namespace motet::cuda {
 
 // Room for a sum of each block. It lasts, so that sums over flat buffers need no plan; the next one begins
 // when this one is done, as streams do.
@@ -55,4 +55,4 @@ void add_up(auto& ctx, const double* parts, index count, double by, const real& 
   settle(ctx, settle_sums<double, 1>{parts, count, by, to.at(), {nullptr}});
 }
 
-}  // namespace motet::cuda::detail
+}  // namespace motet::cuda

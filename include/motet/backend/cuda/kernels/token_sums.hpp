@@ -11,7 +11,8 @@
 // however many there are (the token that ends each text may have thousands). How many tokens there are, only
 // the GPU knows.
 
-namespace motet::cuda::detail {
+namespace motet::cuda {
+namespace detail {
 
 inline constexpr index token_chunk = warp_size;
 
@@ -165,36 +166,39 @@ void launch_token_sums(context& ctx, const pairs& sorted, matrix<const Dy> dy, m
          sum_token_parts<N, T, M>{sorted, count, strips, dy.width, parts, dtable});
 }
 
+}  // namespace detail
+
 // dtable row (ids[r] - first) += dy row r, where there is such a row. Floor: dy is read once, rows of the
 // table that are named are read and written once.
 template <class X, class M>
 void add_by_token(context& ctx, const std::int32_t* ids, index first, matrix<X> dy, matrix<M> dtable) {
   using slope = std::remove_const_t<X>;
-  using number = motet::detail::arithmetic<X, M>;
+  using number = arithmetic<X, M>;
   constexpr int size = run_size<slope, M>;
   const scratch_scope scope(ctx);
-  const index count = dy.rows, chunks = (count + token_chunk - 1) / token_chunk;
+  const index count = dy.rows, chunks = (count + detail::token_chunk - 1) / detail::token_chunk;
   const auto take = [&] {
     return pairs{ctx.scratch.take<std::uint32_t>(count), ctx.scratch.take<std::uint32_t>(count)};
   };
   const pairs plain = take(), other = take();
-  number* const parts = ctx.scratch.take<number>(chunks * token_parts * dy.width);
+  number* const parts = ctx.scratch.take<number>(chunks * detail::token_parts * dy.width);
   int bits = 0;
   while ((index{1} << bits) <= dtable.rows) ++bits;
   if (count > 0) {
     const double pairs = static_cast<double>(count),
-                 edges = static_cast<double>((chunks - 1) * token_parts * dy.width);
+                 edges = static_cast<double>((chunks - 1) * detail::token_parts * dy.width);
     ctx.note("token_keys", 0, 3 * 4 * pairs);
     ctx.note("sort_pairs", 0, 2 * 2 * 8 * pairs);  // a pass for each eight bits
-    if (chunks > 1) ctx.note("sum_token_parts", 0, 2 * edges * motet::detail::bytes_of<number>);
+    if (chunks > 1) ctx.note("sum_token_parts", 0, 2 * edges * bytes_of<number>);
   }
   if (!ctx.measuring() && count > 0)
-    launch(ctx.stream(), {blocks_for(count, 256), 256, 0}, token_keys{ids, first, dtable.rows, count, plain});
+    launch(ctx.stream(), {blocks_for(count, 256), 256, 0},
+           detail::token_keys{ids, first, dtable.rows, count, plain});
   const pairs sorted = sort_pairs(ctx, plain, other, count, bits);
   if (ctx.measuring() || count == 0 || dy.width == 0) return;
   if (in_runs<size>(dy) && in_runs<size>(dtable))
-    launch_token_sums<size, number, slope>(ctx, sorted, dy, dtable, parts);
-  else launch_token_sums<1, number, slope>(ctx, sorted, dy, dtable, parts);
+    detail::launch_token_sums<size, number, slope>(ctx, sorted, dy, dtable, parts);
+  else detail::launch_token_sums<1, number, slope>(ctx, sorted, dy, dtable, parts);
 }
 
-}  // namespace motet::cuda::detail
+}  // namespace motet::cuda

@@ -30,7 +30,7 @@ void accumulate(context& ctx, const T* from, T* to, index count) {
   if (ctx.measuring()) return;
   for (index at = 0, here = 0; at < count; at += here) {
     // What is no whole run comes by itself.
-    here = count - at < detail::most_runs ? count - at : detail::most_runs;
+    here = count - at < most_runs ? count - at : most_runs;
     if (here > run_size<T>) here -= here % run_size<T>;
     map_numbers(ctx, matrix<const T>{to + at, 1, here, here}, matrix<const T>{from + at, 1, here, here},
                 matrix<T>{to + at, 1, here, here}, plus{});
@@ -49,7 +49,7 @@ void copy(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
 template <class Real = real>
 void add_number(context& ctx, const Real& found, double* to) {
   if (!ctx.measuring() && found.at() != nullptr)
-    launch(ctx.stream(), {1, warp_size, 0}, detail::add_number{to, found.at()});
+    launch(ctx.stream(), {1, warp_size, 0}, number_sum{to, found.at()});
 }
 // From the host's memory, which may change afterwards; into it, where it is when this returns.
 template <class T>

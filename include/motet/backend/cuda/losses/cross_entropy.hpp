@@ -26,7 +26,7 @@ struct alignas(4 * sizeof(T)) class_sums {
 // The rows of logits as blocks see them.
 template <class L, int N>
 struct class_rows {
-  using number = motet::detail::arithmetic<L>;
+  using number = arithmetic<L>;
   static constexpr int threads = 512, at_once = sizeof(number) == 8 ? 2 : 4;
   static constexpr number lowest = number(-3e38f);
   const L* logits;
@@ -73,7 +73,7 @@ struct class_rows {
 // Where members have different classes, first each finds its sums.
 template <class L, int N>
 struct find_class_sums {
-  using number = motet::detail::arithmetic<L>;
+  using number = arithmetic<L>;
   static constexpr int most_threads = class_rows<L, N>::threads;
   class_rows<L, N> of;
   class_sums<number>* to;
@@ -93,7 +93,7 @@ struct find_class_sums {
 // each gradient once: the floor.
 template <class L, class D, int N, bool Cut>
 struct class_slopes {
-  using number = motet::detail::arithmetic<L>;
+  using number = arithmetic<L>;
   static constexpr int most_threads = class_rows<L, N>::threads;
   class_rows<L, N> of;
   const class_sums<number>* sums;  // (members, rows); unless the classes are cut, none
@@ -168,14 +168,14 @@ template <class L, class D>
 real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L> logits,
                         const std::int32_t* targets, matrix<D> dlogits) {
   using X = std::remove_const_t<L>;
-  using number = motet::detail::arithmetic<X>;
+  using number = arithmetic<X>;
   const index rows = logits.rows, classes = shape.classes > 0 ? shape.classes : logits.width;
   const bool cut = classes > logits.width;
   if (cut && ctx.shared == nullptr)
     fail(cut_but_alone,
          "logits have " + std::to_string(logits.width) + " of " + std::to_string(classes) + " classes");
-  ctx.note("cross_entropy_loss", (dlogits ? 7 : 4) * motet::detail::elements_in(logits),
-           motet::detail::bytes_in(logits) + motet::detail::bytes_in(dlogits));
+  ctx.note("cross_entropy_loss", (dlogits ? 7 : 4) * elements_in(logits),
+           bytes_in(logits) + bytes_in(dlogits));
   const scratch_scope scope(ctx);
   const index blocks = blocks_for(rows, 1);
   const index members = cut ? ctx.shared->tensor.size() : 1;
@@ -210,7 +210,7 @@ real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L
   constexpr int longest = run_size<X, D>;
   if (in_runs<longest>(logits) && in_runs<longest>(dlogits)) start(std::integral_constant<int, longest>{});
   else start(std::integral_constant<int, 1>{});
-  detail::add_up(ctx, parts, blocks, shape.share, found);
+  add_up(ctx, parts, blocks, shape.share, found);
   return found;
 }
 

@@ -323,8 +323,8 @@ real info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale, d
     walk.complete(ctx, rows, samples, nullptr, false);
     const index parts = walk.complete(ctx, columns, samples, nullptr, true);
     found = ctx.on->take_real();
-    detail::settle(ctx, detail::settle_sums<M, 2>{
-                            walk.missed, parts, part * detail::ln_2, found.at(), {nullptr, dlog_scale}});
+    settle(ctx,
+           settle_sums<M, 2>{walk.missed, parts, part * detail::ln_2, found.at(), {nullptr, dlog_scale}});
   }
   if (!da && !db) return found;
   ctx.scratch.release(mark);

@@ -29,8 +29,7 @@ real info_nce_sums(context& ctx, const pair_part<S>& of, const M* log_scale, dou
   const index parts = walk.complete(ctx, rows, count, row_sums, false);
   const real found = ctx.on->take_real();
   const double part = share / (2 * static_cast<double>(of.samples));
-  detail::settle(ctx, detail::settle_sums<M, 2>{
-                          walk.missed, parts, part * detail::ln_2, found.at(), {nullptr, dlog_scale}});
+  settle(ctx, settle_sums<M, 2>{walk.missed, parts, part * detail::ln_2, found.at(), {nullptr, dlog_scale}});
   return found;
 }
 

@@ -77,8 +77,7 @@ struct squares_of_chunks {
 
 template <class T>
 void note_squares(context& ctx, index count) {
-  ctx.note("sum_of_squares", 2 * static_cast<double>(count),
-           static_cast<double>(count) * motet::detail::bytes_of<T>);
+  ctx.note("sum_of_squares", 2 * static_cast<double>(count), static_cast<double>(count) * bytes_of<T>);
   note_settled(ctx);
 }
 template <class T>
@@ -127,10 +126,10 @@ adamw_record<T> record_of(const adamw_run<T>& run, bf16* copy) {
   if (run.only_clears)
     return {nullptr, run.gradient,
             nullptr, nullptr,
-            nullptr, span_of(run.count, static_cast<const T*>(run.gradient)),
+            nullptr, flat_span_of(run.count, static_cast<const T*>(run.gradient)),
             0,       0,
             1};
-  auto span = span_of(run.count, static_cast<const T*>(run.weight), run.gradient, run.first, run.second);
+  auto span = flat_span_of(run.count, static_cast<const T*>(run.weight), run.gradient, run.first, run.second);
   constexpr auto narrow = sizeof(bf16) * static_cast<std::size_t>(pack<T>::size);
   if (copy != nullptr && reinterpret_cast<std::uintptr_t>(copy + span.head) % narrow != 0)
     span = {run.count, 0, 0};
@@ -245,15 +244,14 @@ void clamp(context& ctx, T* at, T most, const guarding_sums& guard) {
 
 template <class T>
 double bytes_of_update(index count, bool clear, bool copied) {
-  return ((clear ? 8 : 7) * motet::detail::bytes_of<T> + (copied ? motet::detail::bytes_of<bf16> : 0)) *
-         static_cast<double>(count);
+  return ((clear ? 8 : 7) * bytes_of<T> + (copied ? bytes_of<bf16> : 0)) * static_cast<double>(count);
 }
 
 }  // namespace detail
 
 template <class T>
 void zero(context& ctx, T* data, index count) {
-  ctx.note("zero", 0, static_cast<double>(count) * motet::detail::bytes_of<T>);
+  ctx.note("zero", 0, static_cast<double>(count) * bytes_of<T>);
   if (ctx.measuring() || count == 0) return;
   check(
       cudaMemsetAsync(static_cast<void*>(data), 0, static_cast<std::size_t>(count) * sizeof(T), ctx.stream()),
@@ -265,8 +263,8 @@ template <class T>
 real sum_of_squares(context& ctx, const T* data, index count) {
   detail::note_squares<T>(ctx, count);
   if (ctx.measuring()) return {};
-  return detail::squares_of(
-      ctx, detail::chunked_runs<detail::squares_record<T>>({data, detail::span_of(count, data), 0}));
+  return detail::squares_of(ctx,
+                            chunked_runs<detail::squares_record<T>>({data, flat_span_of(count, data), 0}));
 }
 
 // Runs whose squares are added up together.
@@ -278,11 +276,11 @@ class flat_list {
   const std::vector<flat_run<T>>& all() const { return all_; }
   // Takes memory of the GPU; else the first use does.
   void prepare(context& ctx) const { runs(ctx); }
-  detail::chunked_runs<detail::squares_record<T>> runs(context& ctx) const {
+  chunked_runs<detail::squares_record<T>> runs(context& ctx) const {
     if (!made_ && !ctx.measuring()) {
       std::vector<detail::squares_record<T>> records;
       for (const flat_run<T>& each : all_)
-        records.push_back({each.data, detail::span_of(each.count, each.data), 0});
+        records.push_back({each.data, flat_span_of(each.count, each.data), 0});
       table_.put(ctx, std::move(records));
       made_ = true;
     }
@@ -291,7 +289,7 @@ class flat_list {
 
  private:
   std::vector<flat_run<T>> all_;
-  mutable detail::chunk_table<detail::squares_record<T>> table_;
+  mutable chunk_table<detail::squares_record<T>> table_;
   mutable bool made_ = false;
 };
 template <class T>
@@ -315,7 +313,7 @@ void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index coun
   if (ctx.measuring() || count == 0) return;
   auto& copies = ctx.on->part<weight_copies>();
   if (copy == nullptr || copy != copies.copy_of(weight)) copies.changed(weight, count);
-  const detail::chunked_runs<detail::adamw_record<T>> runs(
+  const chunked_runs<detail::adamw_record<T>> runs(
       detail::record_of<T>({weight, gradient, first, second, count, true, false}, copy));
   if (clear) detail::update<true>(ctx, runs, step);
   else detail::update<false>(ctx, runs, step);
@@ -332,7 +330,7 @@ class adamw_list {
   // Takes memory of the GPU; else the first use does.
   void prepare(context& ctx) const { runs(ctx); }
   // For an update that is about to begin. Made again where other copies are kept than before.
-  detail::chunked_runs<detail::adamw_record<T>> runs(context& ctx) const {
+  chunked_runs<detail::adamw_record<T>> runs(context& ctx) const {
     if (ctx.measuring()) return {};
     auto& copies = ctx.on->template part<weight_copies>();
     if (made_ != copies.version()) {
@@ -356,15 +354,15 @@ class adamw_list {
     for (const adamw_run<T>& each : all_) {
       const auto count = static_cast<double>(each.count);
       flops += each.only_clears ? 0 : 12 * count;
-      bytes += each.only_clears ? count * motet::detail::bytes_of<T>
-                                : detail::bytes_of_update<T>(each.count, true, each.copied);
+      bytes +=
+          each.only_clears ? count * bytes_of<T> : detail::bytes_of_update<T>(each.count, true, each.copied);
     }
     ctx.note("adamw", flops, bytes);
   }
 
  private:
   std::vector<adamw_run<T>> all_;
-  mutable detail::chunk_table<detail::adamw_record<T>> table_;
+  mutable chunk_table<detail::adamw_record<T>> table_;
   mutable std::vector<adamw_run<T>> beside_;  // with a copy of a part only
   mutable std::uint64_t made_ = 0;            // the version of copies that the table was made for
 };
@@ -386,13 +384,13 @@ void adamw(context& ctx, const adamw_list<T>& list, const adamw_step& step, cons
 // The number there is no larger than this afterwards.
 template <class T>
 void clamp_to(context& ctx, T* at, std::type_identity_t<T> most) {
-  ctx.note("clamp_to", 0, 2 * motet::detail::bytes_of<T>);
+  ctx.note("clamp_to", 0, 2 * bytes_of<T>);
   if (!ctx.measuring()) detail::clamp(ctx, at, most, {});
 }
 // Where the sums allow an update.
 template <class T>
 void clamp_to(context& ctx, T* at, std::type_identity_t<T> most, const real& loss, const real& squares) {
-  ctx.note("clamp_to", 0, 2 * motet::detail::bytes_of<T>);
+  ctx.note("clamp_to", 0, 2 * bytes_of<T>);
   if (!ctx.measuring()) detail::clamp(ctx, at, most, {loss, squares, 0});
 }
 

@@ -254,7 +254,7 @@ class fp8_weights {
       own.listed = false;
       const auto source = own.source(base, *found);
       detail::round_tensors(static_cast<Engine&>(on_).stream(), detail::fp8_kind::e4m3,
-                            detail::chunked_runs<detail::fp8_source<float>>(source), source.scale, 1);
+                            chunked_runs<detail::fp8_source<float>>(source), source.scale, 1);
     }
     if (found->second.rows != w.rows || found->second.width != w.width) return {.why = detail::other_shape};
     return {own.straight.data() + at, own.turned.data() + at, &own.scales.data()[found->second.slot].inverse};
@@ -286,7 +286,7 @@ class fp8_weights {
     buffer<std::uint8_t> straight, turned;
     buffer<detail::fp8_scale> scales;
     std::map<index, matrix_of> met;  // by where they begin
-    detail::chunk_table<detail::fp8_source<float>> list;
+    chunk_table<detail::fp8_source<float>> list;
     bool listed = false;
     detail::fp8_source<float> source(const float* base, const std::pair<const index, matrix_of>& of) const {
       const auto& [at, w] = of;

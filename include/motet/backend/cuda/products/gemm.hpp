@@ -38,6 +38,8 @@ void note_cast(context& ctx, const matrix<T>& x, index rows) {
                   });
 }
 
+}  // namespace detail
+
 // An operand in a type that the library multiplies.
 struct library_operand {
   const void* data = nullptr;
@@ -53,8 +55,8 @@ library_operand for_library(context& ctx, const gemm_source<T>& from) {
     return {from.x.data, dtype_of<L>, from.x.stride, from.transposed, nullptr};
   } else {
     if (from.copy != nullptr) return {from.copy, dtype_of<L>, from.x.stride, from.transposed, nullptr};
-    const index stride = copy_stride(from.x.width);
-    convert(ctx.stream(), from.x.rows, from.x.width, from.x.data, from.x.stride, from.room, stride);
+    const index stride = detail::copy_stride(from.x.width);
+    detail::convert(ctx.stream(), from.x.rows, from.x.width, from.x.data, from.x.stride, from.room, stride);
     if (from.padded > from.x.width)
       check(cudaMemset2DAsync(from.room + from.x.width, static_cast<std::size_t>(stride) * sizeof(bf16), 0,
                               static_cast<std::size_t>(from.padded - from.x.width) * sizeof(bf16),
@@ -63,6 +65,8 @@ library_operand for_library(context& ctx, const gemm_source<T>& from) {
     return {from.room, dtype_of<L>, stride, from.transposed, nullptr};
   }
 }
+
+namespace detail {
 
 // The bias in the type that the library adds it in, at 16 bytes.
 template <class D, class Sum>
@@ -345,8 +349,8 @@ void gemm(context& ctx, index m, index n, index k, const gemm_source<A>& a, cons
   if constexpr (!std::is_void_v<number> && !std::is_same_v<Out, double>) {
     why = detail::without_library(k);
     if (k > 0 && ctx.on->part<product_settings>().library) {
-      detail::library_product by(ctx, m, n, b.padded > 0 ? b.padded : k, detail::for_library<number>(ctx, a),
-                                 detail::for_library<number>(ctx, b));
+      detail::library_product by(ctx, m, n, b.padded > 0 ? b.padded : k, for_library<number>(ctx, a),
+                                 for_library<number>(ctx, b));
       if (by.into(out, out_stride, epilogue, room.beside)) return;
       why = by.why().with(product_off_library);
     }

@@ -41,10 +41,6 @@ struct gemm_epilogue {
   MOTET_HOST_DEVICE void apply(index i, index j, Sum (&v)[Count]) const;
 };
 
-namespace detail {
-
-using motet::detail::arithmetic, motet::detail::bytes_in, motet::detail::bytes_of, motet::detail::elements_in;
-
 // Count neighbours as numbers of N. In packs: a multiple of 16 bytes of each type, at such an address.
 template <int Count, bool Packed, class N, class T>
 MOTET_HOST_DEVICE void load_values(const T* at, N (&to)[Count]) {
@@ -80,29 +76,27 @@ MOTET_HOST_DEVICE void store_values(const N (&from)[Count], T* at) {
   }
 }
 
-}  // namespace detail
-
 template <class Sum, class Residual, class Pre, epilogue_mode Mode>
 template <int Count, bool Packed>
 MOTET_HOST_DEVICE void gemm_epilogue<Sum, Residual, Pre, Mode>::apply(index i, index j,
                                                                       Sum (&v)[Count]) const {
   if (bias != nullptr) {
     Sum beside[Count];
-    detail::load_values<Count, Packed>(bias + j, beside);
+    load_values<Count, Packed>(bias + j, beside);
     MOTET_UNROLLED
     for (int c = 0; c < Count; ++c) v[c] += beside[c];
   }
   if constexpr (Mode == epilogue_mode::forward) {
-    if (pre != nullptr) detail::store_values<Count, Packed>(v, pre + i * pre_stride + j);
-    detail::for_activation(kind, [&](auto which) {
+    if (pre != nullptr) store_values<Count, Packed>(v, pre + i * pre_stride + j);
+    for_activation(kind, [&](auto which) {
       constexpr activation one = decltype(which)::value;
       MOTET_UNROLLED
       for (int c = 0; c < Count; ++c) v[c] = activate(one, v[c]);
     });
   } else if constexpr (Mode == epilogue_mode::backward) {
     Sum before[Count];
-    detail::load_values<Count, Packed>(pre + i * pre_stride + j, before);
-    detail::for_activation(kind, [&](auto which) {
+    load_values<Count, Packed>(pre + i * pre_stride + j, before);
+    for_activation(kind, [&](auto which) {
       constexpr activation one = decltype(which)::value;
       MOTET_UNROLLED
       for (int c = 0; c < Count; ++c) {
@@ -111,11 +105,11 @@ MOTET_HOST_DEVICE void gemm_epilogue<Sum, Residual, Pre, Mode>::apply(index i, i
         before[c] = value;
       }
     });
-    if (replayed != nullptr) detail::store_values<Count, Packed>(before, replayed + i * replayed_stride + j);
+    if (replayed != nullptr) store_values<Count, Packed>(before, replayed + i * replayed_stride + j);
   }
   if (residual != nullptr) {
     Sum beside[Count];
-    detail::load_values<Count, Packed>(residual + i * residual_stride + j, beside);
+    load_values<Count, Packed>(residual + i * residual_stride + j, beside);
     MOTET_UNROLLED
     for (int c = 0; c < Count; ++c) v[c] += beside[c];
   }

@@ -34,13 +34,16 @@ struct whole_product {
     return true;
   }
 };
+
+}  // namespace detail
+
 // Of rows in groups that lie one below the other, each with its own b: rows [starts[g], starts[g + 1]), as
 // only the GPU knows. There are `most` rows.
 struct grouped_rows {
   const index* starts;
   index groups, most, k;
   index row_tiles(int side) const { return most / side + groups; }
-  MOTET_HOST_DEVICE bool find(index tile, int side, tile_share& found) const {
+  MOTET_HOST_DEVICE bool find(index tile, int side, detail::tile_share& found) const {
     index begin = starts[0];
     for (index g = 0; g < groups; ++g) {
       const index end = starts[g + 1], tiles = (end - begin + side - 1) / side;
@@ -60,13 +63,15 @@ struct grouped_sums {
   const index* starts;
   index groups, m;
   index row_tiles(int side) const { return groups * ((m + side - 1) / side); }
-  MOTET_HOST_DEVICE bool find(index tile, int side, tile_share& found) const {
+  MOTET_HOST_DEVICE bool find(index tile, int side, detail::tile_share& found) const {
     const index tiles = (m + side - 1) / side, g = tile / tiles, begin = tile % tiles * side,
                 end = begin + side;
     found = {begin, end < m ? end : m, starts[g], starts[g + 1], g};
     return true;
   }
 };
+
+namespace detail {
 
 // out[m, n] = epilogue(a[m, k] b[k, n]), or b by its columns when b.transposed. For every type, stride and
 // address: what runs where the library does not. Tiles of 64 x 64 from shared memory, sums in registers: n, m
@@ -140,15 +145,20 @@ struct multiply_tiles {
   }
 };
 
+}  // namespace detail
+
 template <class A, class B, class Out, class Epilogue, class Rows>
 void multiply_tiled(cudaStream_t stream, const Rows& rows, index n, gemm_operand<A> a, gemm_operand<B> b,
                     index b_step, Out* out, index out_stride, index out_step, const Epilogue& epilogue) {
-  using kernel = multiply_tiles<A, B, Out, Epilogue, Rows>;
+  using kernel = detail::multiply_tiles<A, B, Out, Epilogue, Rows>;
   const index blocks = rows.row_tiles(kernel::side) * ((n + kernel::side - 1) / kernel::side);
   const index shared =
       2 * kernel::depth * (kernel::side + kernel::gap) * static_cast<index>(sizeof(typename kernel::sum));
   launch(stream, {blocks, 256, shared}, kernel{rows, n, a, b, b_step, out, out_stride, out_step, epilogue});
 }
+
+namespace detail {
+
 template <class A, class B, class Out, class Epilogue>
 void multiply_own(cudaStream_t stream, index m, index n, index k, gemm_operand<A> a, gemm_operand<B> b,
                   Out* out, index out_stride, const Epilogue& epilogue) {

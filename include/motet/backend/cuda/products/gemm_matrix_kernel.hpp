@@ -4,7 +4,8 @@
 #include <motet/backend/cuda/kernels/warp_matrix.hpp>
 #include <motet/backend/cuda/products/gemm_kernel.hpp>
 
-namespace motet::cuda::detail {
+namespace motet::cuda {
+namespace detail {
 
 // Products of bf16 by the tensor cores, for what the library does not do: groups of rows whose sizes only the
 // GPU knows. A block makes 128 x 128 of the output with eight warps of 64 x 32; k comes in steps of 32, two
@@ -150,10 +151,13 @@ struct multiply_matrix_tiles {
   }
 };
 
+}  // namespace detail
+
 // What the kernel above asks of addresses and widths; `k` does not count where both operands lie across it.
 template <class Out, class Epilogue>
 bool fits_matrix_tiles(const gemm_operand<bf16>& a, const gemm_operand<bf16>& b, index m, index n, index k,
                        const Out* out, index out_stride, const Epilogue& e) {
+  using detail::in_eights;
   return in_eights(a.data, a.transposed ? m : k, a.stride) &&
          in_eights(b.data, b.transposed ? k : n, b.stride) && in_eights(out, n, out_stride) &&
          in_eights(e.bias, n, 0) && in_eights(e.residual, n, e.residual_stride) &&
@@ -164,11 +168,11 @@ template <bool ATransposed, bool BTransposed, class Out, class Epilogue, class R
 void multiply_matrix_tiled(cudaStream_t stream, const Rows& rows, index n, const gemm_operand<bf16>& a,
                            const gemm_operand<bf16>& b, index b_step, Out* out, index out_stride,
                            index out_step, const Epilogue& epilogue) {
-  using kernel = multiply_matrix_tiles<ATransposed, BTransposed, Out, Epilogue, Rows>;
+  using kernel = detail::multiply_matrix_tiles<ATransposed, BTransposed, Out, Epilogue, Rows>;
   launch(stream,
          {rows.row_tiles(kernel::side) * ((n + kernel::side - 1) / kernel::side), kernel::most_threads,
           kernel::shared_bytes},
          kernel{rows, n, a.data, a.stride, b.data, b.stride, b_step, out, out_stride, out_step, epilogue});
 }
 
-}  // namespace motet::cuda::detail
+}  // namespace motet::cuda

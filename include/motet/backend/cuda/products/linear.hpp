@@ -7,35 +7,12 @@
 #include <motet/nn/core/operations.hpp>
 
 namespace motet::cuda {
-namespace detail {
 
-// How products are taken: double where an operand is double, as for bf16 where one is bf16, else float.
-template <class... T>
-using product_number = std::conditional_t<
-    (std::is_same_v<std::remove_const_t<T>, double> || ...), double,
-    std::conditional_t<(std::is_same_v<std::remove_const_t<T>, bf16> || ...), bf16, float>>;
+namespace detail {
 
 // What an operand's element is multiplied as: of floats in a product of bf16 there are copies.
 template <class Compute, class T>
 inline constexpr double bytes_of_operand = std::is_same_v<Compute, bf16> ? bytes_of<bf16> : bytes_of<T>;
-
-// A product's operands are read once, its result is written once; `beside` is read as well.
-template <class Compute, class X, class W, class Y>
-void note_product(context& ctx, const char* name, matrix<X> x, matrix<W> weight, matrix<Y> y,
-                  double beside = 0) {
-  ctx.note(name, 2 * static_cast<double>(x.rows) * elements_in(weight),
-           elements_in(x) * bytes_of_operand<Compute, X> +
-               elements_in(weight) * bytes_of_operand<Compute, W> + elements_in(y) * bytes_of<Y> + beside,
-           flops_of::products);
-}
-// The same where the result is added to the gradient of a weight.
-template <class Compute, class X, class Dy, class M>
-void note_weight_product(context& ctx, const char* name, matrix<X> x, matrix<Dy> dy, matrix<M> dweight) {
-  ctx.note(name, 2 * static_cast<double>(x.rows) * elements_in(dweight),
-           elements_in(x) * bytes_of_operand<Compute, X> + elements_in(dy) * bytes_of_operand<Compute, Dy> +
-               2 * elements_in(dweight) * bytes_of<M>,
-           flops_of::products);
-}
 
 // An operand of a product, of its first `rows` rows, with the scratch memory that it might need: in every run
 // the same, whoever keeps copies.
@@ -46,20 +23,45 @@ gemm_source<std::remove_const_t<T>> room_for_source(context& ctx, matrix<T> x, i
     made.room = ctx.scratch.take<bf16>(rows * copy_stride(x.width));
   return made;
 }
+
+}  // namespace detail
+
+// A product's operands are read once, its result is written once; `beside` is read as well.
+template <class Compute, class X, class W, class Y>
+void note_product(context& ctx, const char* name, matrix<X> x, matrix<W> weight, matrix<Y> y,
+                  double beside = 0) {
+  ctx.note(name, 2 * static_cast<double>(x.rows) * elements_in(weight),
+           elements_in(x) * detail::bytes_of_operand<Compute, X> +
+               elements_in(weight) * detail::bytes_of_operand<Compute, W> + elements_in(y) * bytes_of<Y> +
+               beside,
+           flops_of::products);
+}
+// The same where the result is added to the gradient of a weight.
+template <class Compute, class X, class Dy, class M>
+void note_weight_product(context& ctx, const char* name, matrix<X> x, matrix<Dy> dy, matrix<M> dweight) {
+  ctx.note(name, 2 * static_cast<double>(x.rows) * elements_in(dweight),
+           elements_in(x) * detail::bytes_of_operand<Compute, X> +
+               elements_in(dy) * detail::bytes_of_operand<Compute, Dy> +
+               2 * elements_in(dweight) * bytes_of<M>,
+           flops_of::products);
+}
+
 template <class Compute, class T>
-gemm_source<std::remove_const_t<T>> source(context& ctx, matrix<T> x, index rows, bool transposed = false) {
+gemm_source<std::remove_const_t<T>> product_source(context& ctx, matrix<T> x, index rows,
+                                                   bool transposed = false) {
   if constexpr (std::is_same_v<Compute, bf16> && !std::is_same_v<std::remove_const_t<T>, bf16>)
-    note_cast(ctx, x, rows);
-  return room_for_source<Compute>(ctx, x, rows, transposed);
+    detail::note_cast(ctx, x, rows);
+  return detail::room_for_source<Compute>(ctx, x, rows, transposed);
 }
 // The same of a weight, which trainers keep in bf16. Where what it meets has more columns, which are zero, it
 // gets zeros there, too: both then begin each row at 16 bytes, and have whole sixteens of them.
 template <class Compute, class T>
 gemm_source<std::remove_const_t<T>> weight_source(context& ctx, matrix<T> weight, bool transposed,
                                                   index columns) {
-  auto made = room_for_source<Compute>(ctx, weight, weight.rows, transposed);
+  auto made = detail::room_for_source<Compute>(ctx, weight, weight.rows, transposed);
   if constexpr (std::is_same_v<Compute, bf16> && !std::is_same_v<std::remove_const_t<T>, bf16>) {
-    if (transposed && columns > weight.width) note_cast(ctx, weight, weight.rows), made.padded = columns;
+    if (transposed && columns > weight.width)
+      detail::note_cast(ctx, weight, weight.rows), made.padded = columns;
     else if (!ctx.measuring()) made.copy = ctx.on->part<weight_copies>().copy_of(weight.data);
   }
   return made;
@@ -74,34 +76,33 @@ void multiply_rows(context& ctx, const char* name, index rows, matrix<X> x, matr
       ctx, name, x, weight, y,
       epilogue.residual != nullptr && std::is_same_v<residual, Y> ? elements_in(y) * bytes_of<residual> : 0);
   const scratch_scope scope(ctx);
-  const auto left = source<Compute>(ctx, x, rows);
+  const auto left = product_source<Compute>(ctx, x, rows);
   const auto right = weight_source<Compute>(ctx, weight, transposed, x.width);
   const gemm_room room{ctx.scratch.take<std::byte>(gemm_room::bytes(y.width))};
-  if constexpr (!std::is_void_v<library_number<Compute, std::remove_const_t<X>, std::remove_const_t<W>>> &&
+  if constexpr (!std::is_void_v<
+                    detail::library_number<Compute, std::remove_const_t<X>, std::remove_const_t<W>>> &&
                 !std::is_same_v<Y, double>)
-    note_passes<Y>(ctx, rows, y.width, epilogue);
+    detail::note_passes<Y>(ctx, rows, y.width, epilogue);
   if constexpr (std::is_same_v<Compute, bf16> && std::is_same_v<std::remove_const_t<W>, float>) {
     const bool narrow =
-        x.width == (transposed ? weight.width : weight.rows) && wants_fp8(ctx, x.width, y.width);
-    const fp8_room of_x = narrow ? take_fp8_room<X>(ctx, rows, x.width) : fp8_room{};
+        x.width == (transposed ? weight.width : weight.rows) && detail::wants_fp8(ctx, x.width, y.width);
+    const detail::fp8_room of_x = narrow ? detail::take_fp8_room<X>(ctx, rows, x.width) : detail::fp8_room{};
     if (ctx.measuring()) return;
-    if (narrow &&
-        fp8_product(ctx, rows, x, matrix<const float>(weight), transposed, y, epilogue, of_x, room.beside))
+    if (narrow && detail::fp8_product(ctx, rows, x, matrix<const float>(weight), transposed, y, epilogue,
+                                      of_x, room.beside))
       return;
-    if (ctx.fp8 && !narrow) no_fp8(ctx, unfit);
+    if (ctx.fp8 && !narrow) detail::no_fp8(ctx, detail::unfit);
   }
   if (ctx.measuring()) return;
   gemm<Compute>(ctx, rows, y.width, transposed ? weight.width : weight.rows, left, right, y.data, y.stride,
                 epilogue, room);
 }
 
-}  // namespace detail
-
 // logits = x weight^T and the like: in the precision that is asked for.
 template <class Compute, class X, class W, class Y>
 void multiply(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight, matrix<Y> y) {
-  detail::multiply_rows<Compute>(ctx, "multiply", seq.rows(), x, weight, true, y,
-                                 gemm_epilogue<std::remove_const_t<W>>{});
+  multiply_rows<Compute>(ctx, "multiply", seq.rows(), x, weight, true, y,
+                         gemm_epilogue<std::remove_const_t<W>>{});
 }
 
 // y = residual + x weight^T + bias; the residual may be empty, or y itself.
@@ -109,7 +110,7 @@ template <class X, class W, class R, class Y>
 void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight,
                     const std::remove_const_t<W>* bias, matrix<R> residual, matrix<Y> y) {
   using residual_number = std::remove_const_t<R>;
-  detail::multiply_rows<detail::product_number<X, W, Y>>(
+  multiply_rows<product_number<X, W, Y>>(
       ctx, "linear_forward", seq.rows(), x, weight, true, y,
       gemm_epilogue<std::remove_const_t<W>, residual_number, residual_number>{
           .bias = bias, .residual = residual.data, .residual_stride = residual.stride});
@@ -125,7 +126,7 @@ void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> w
 template <class X, class W, class P, class Y>
 void linear_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> weight,
                     const std::remove_const_t<W>* bias, activation kind, matrix<P> pre, matrix<Y> y) {
-  detail::multiply_rows<detail::product_number<X, W, Y>>(
+  multiply_rows<product_number<X, W, Y>>(
       ctx, "linear_forward", seq.rows(), x, weight, true, y,
       gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{
           .bias = bias, .kind = kind, .pre = pre.data, .pre_stride = pre.stride});
@@ -136,7 +137,7 @@ template <class Dy, class W, class R, class Dx>
 void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<W> weight,
                            matrix<R> residual, matrix<Dx> dx) {
   using residual_number = std::remove_const_t<R>;
-  detail::multiply_rows<detail::product_number<Dy, W, Dx>>(
+  multiply_rows<product_number<Dy, W, Dx>>(
       ctx, "linear_backward_input", seq.rows(), dy, weight, false, dx,
       gemm_epilogue<std::remove_const_t<W>, residual_number, residual_number>{
           .residual = residual.data, .residual_stride = residual.stride});
@@ -156,7 +157,7 @@ void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, ma
   static_assert(std::is_same_v<std::remove_const_t<P>, Q>,
                 "motet: what is replayed is kept in the type of what was saved");
   // Backward, the epilogue only reads pre.
-  detail::multiply_rows<detail::product_number<Dy, W, Dx>>(
+  multiply_rows<product_number<Dy, W, Dx>>(
       ctx, "linear_backward_input", seq.rows(), dy, weight, false, dx,
       gemm_epilogue<std::remove_const_t<W>, Q, Q, epilogue_mode::backward>{
           .kind = kind,
@@ -170,21 +171,21 @@ void linear_backward_input(context& ctx, const sequences& seq, matrix<Dy> dy, ma
 template <class X, class Dy, class M>
 void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> dweight,
                             std::type_identity_t<M>* dbias) {
-  using compute = detail::product_number<X, Dy, M>;
+  using compute = product_number<X, Dy, M>;
   using x_number = std::remove_const_t<X>;
   using dy_number = std::remove_const_t<Dy>;
   using number = detail::library_number<compute, dy_number, x_number>;
-  detail::note_weight_product<compute>(ctx, "linear_backward_weight", x, dy, dweight);
+  note_weight_product<compute>(ctx, "linear_backward_weight", x, dy, dweight);
   const scratch_scope scope(ctx);
-  const auto left = detail::source<compute>(ctx, dy, x.rows, true);
-  const auto right = detail::source<compute>(ctx, x, x.rows);
+  const auto left = product_source<compute>(ctx, dy, x.rows, true);
+  const auto right = product_source<compute>(ctx, x, x.rows);
   const gemm_room room{ctx.scratch.take<std::byte>(gemm_room::bytes(dy.width))};
   // Of rows that are padded the library makes a gradient as wide as they are; what belongs to the weight is
   // added.
   const bool padded = x.width > dweight.width;
   [[maybe_unused]] float* const whole = padded ? ctx.scratch.take<float>(dweight.rows * x.width) : nullptr;
   // the product's count has the other two
-  if (padded) ctx.note("accumulate", 0, 2 * detail::elements_in(dweight) * detail::bytes_of<M>);
+  if (padded) ctx.note("accumulate", 0, 2 * elements_in(dweight) * bytes_of<M>);
   constexpr bool may_be_narrow = std::is_same_v<compute, bf16> && std::is_same_v<M, float>;
   const bool narrow = may_be_narrow && !padded && detail::wants_fp8(ctx, x.width, dy.width);
   const auto of_dy = narrow ? detail::take_fp8_room<Dy>(ctx, x.rows, dy.width) : detail::fp8_room{};
@@ -197,7 +198,7 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   const bool finds_sums = !std::is_void_v<number> && std::is_same_v<M, float> && !narrow;
   if (dbias != nullptr)
     ctx.note("linear_backward_bias", 0,
-             finds_sums ? 3 * static_cast<double>(dy.width) * detail::bytes_of<M> : detail::bytes_in(dy));
+             finds_sums ? 3 * static_cast<double>(dy.width) * bytes_of<M> : bytes_in(dy));
   if (ctx.measuring() || x.rows == 0 || dy.width == 0) return sum_bias(finds_sums ? dy.slice(0, 0) : dy);
   int done = 0;  // 1: the product, 2: the sums as well
   detour why{"cuBLASLt is asked for products of one type, fp32 or bf16, alone"};
@@ -209,8 +210,8 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
       if (ctx.fp8 && !narrow) detail::no_fp8(ctx, detail::unfit);
     }
     if (done == 0 && x.width > 0 && how.library) {
-      detail::library_product by(ctx, dy.width, x.width, x.rows, detail::for_library<number>(ctx, left),
-                                 detail::for_library<number>(ctx, right));
+      detail::library_product by(ctx, dy.width, x.width, x.rows, for_library<number>(ctx, left),
+                                 for_library<number>(ctx, right));
       if (!padded) {
         done = by.with_sums(dweight.data, dweight.stride, dbias, room.beside);
       } else if (by.into(whole, x.width, gemm_epilogue<float>{}, room.beside)) {
@@ -233,7 +234,7 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
 template <class Dy, class M>
 void linear_backward_bias(context& ctx, matrix<Dy> dy, M* dbias) {
   if (dbias == nullptr) return;
-  ctx.note("linear_backward_bias", detail::elements_in(dy), detail::bytes_in(dy));
+  ctx.note("linear_backward_bias", elements_in(dy), bytes_in(dy));
   sum_columns(ctx, dy, dbias);
 }
 

@@ -29,12 +29,10 @@ struct activation_slope {
 // y may be the memory of x. Floor: x is read once, y is written once.
 template <class X, class Y>
 void activation_forward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Y> y) {
-  ctx.note("activation_forward", 8 * motet::detail::elements_in(x),
-           motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("activation_forward", 8 * elements_in(x), bytes_in(x) + bytes_in(y));
   if (ctx.measuring()) return;
-  detail::for_activation(kind, [&](auto which) {
-    map_numbers(ctx, detail::rows_of(seq, x), detail::rows_of(seq, y),
-                detail::activated<decltype(which)::value>{});
+  for_activation(kind, [&](auto which) {
+    map_numbers(ctx, rows_of(seq, x), rows_of(seq, y), detail::activated<decltype(which)::value>{});
   });
 }
 
@@ -42,11 +40,10 @@ void activation_forward(context& ctx, const sequences& seq, activation kind, mat
 template <class X, class Dy, class Dx>
 void activation_backward(context& ctx, const sequences& seq, activation kind, matrix<X> x, matrix<Dy> dy,
                          matrix<Dx> dx) {
-  ctx.note("activation_backward", 14 * motet::detail::elements_in(x),
-           motet::detail::bytes_in(x) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
+  ctx.note("activation_backward", 14 * elements_in(x), bytes_in(x) + bytes_in(dy) + bytes_in(dx));
   if (ctx.measuring()) return;
-  detail::for_activation(kind, [&](auto which) {
-    map_numbers(ctx, detail::rows_of(seq, x), detail::rows_of(seq, dy), detail::rows_of(seq, dx),
+  for_activation(kind, [&](auto which) {
+    map_numbers(ctx, rows_of(seq, x), rows_of(seq, dy), rows_of(seq, dx),
                 detail::activation_slope<decltype(which)::value>{});
   });
 }

@@ -59,12 +59,11 @@ struct dropped {
 template <class X, class Y>
 void dropout_apply(context& ctx, const sequences& seq, double rate, std::uint64_t key, matrix<X> x,
                    matrix<Y> y) {
-  ctx.note("dropout_apply", motet::detail::elements_in(x),
-           motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("dropout_apply", elements_in(x), bytes_in(x) + bytes_in(y));
   if (ctx.measuring()) return;
   if (!ctx.draws.dropout) rate = 0;
   using element = std::remove_const_t<X>;
-  using number = motet::detail::arithmetic<X, Y>;
+  using number = arithmetic<X, Y>;
   constexpr int size = run_size<element, Y>;
   const double words = rate * 0x1p32;
   const std::uint64_t below = words <= 0        ? 0

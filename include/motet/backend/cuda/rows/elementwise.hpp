@@ -5,7 +5,6 @@
 #include <motet/backend/cuda/kernels/samples.hpp>
 
 namespace motet::cuda {
-
 namespace detail {
 
 template <class Y>
@@ -24,6 +23,8 @@ struct cleared {
   }
 };
 
+}  // namespace detail
+
 struct unchanged {
   static constexpr bool keeps_type = true;
   template <class T>
@@ -32,34 +33,31 @@ struct unchanged {
   }
 };
 
-}  // namespace detail
-
 // Floor: y is written once.
 template <class Y>
 void zero(context& ctx, const sequences& seq, matrix<Y> y) {
-  ctx.note("zero", 0, motet::detail::bytes_in(y));
+  ctx.note("zero", 0, bytes_in(y));
   if (ctx.measuring()) return;
-  y = detail::rows_of(seq, y);
+  y = rows_of(seq, y);
   constexpr int size = run_size<Y>;
-  detail::join_rows(y);
+  join_rows(y);
   for_each_run<size>(ctx, detail::cleared<Y>{y}, y.rows, y.width, in_runs<size>(y));
 }
 
 // y may be the memory of a or b. Floor: a and b are read once, y is written once.
 template <class A, class B, class Y>
 void add(context& ctx, const sequences& seq, matrix<A> a, matrix<B> b, matrix<Y> y) {
-  ctx.note("add", motet::detail::elements_in(y),
-           motet::detail::bytes_in(a) + motet::detail::bytes_in(b) + motet::detail::bytes_in(y));
+  ctx.note("add", elements_in(y), bytes_in(a) + bytes_in(b) + bytes_in(y));
   if (ctx.measuring()) return;
-  map_numbers(ctx, detail::rows_of(seq, a), detail::rows_of(seq, b), detail::rows_of(seq, y), plus{});
+  map_numbers(ctx, rows_of(seq, a), rows_of(seq, b), rows_of(seq, y), plus{});
 }
 
 // Floor: x is read once, y is written once.
 template <class X, class Y>
 void copy(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
-  ctx.note("copy", 0, motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("copy", 0, bytes_in(x) + bytes_in(y));
   if (ctx.measuring()) return;
-  map_numbers(ctx, detail::rows_of(seq, x), detail::rows_of(seq, y), detail::unchanged{});
+  map_numbers(ctx, rows_of(seq, x), rows_of(seq, y), unchanged{});
 }
 
 }  // namespace motet::cuda

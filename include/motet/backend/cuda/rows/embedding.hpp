@@ -75,12 +75,12 @@ struct later_rows {
 template <class M, class Y>
 void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, index first, matrix<M> table,
                    matrix<Y> y) {
-  ctx.note("token_forward", 0, 2 * motet::detail::bytes_in(y));
+  ctx.note("token_forward", 0, 2 * bytes_in(y));
   if (ctx.measuring()) return;
   using master = std::remove_const_t<M>;
   constexpr int size = run_size<master, Y>;
-  for_each_run<size>(ctx, detail::looked_up<motet::detail::arithmetic<M, Y>, master, Y>{ids, first, table, y},
-                     seq.rows(), y.width, in_runs<size>(table) && in_runs<size>(y));
+  for_each_run<size>(ctx, detail::looked_up<arithmetic<M, Y>, master, Y>{ids, first, table, y}, seq.rows(),
+                     y.width, in_runs<size>(table) && in_runs<size>(y));
 }
 // Row r of y = row ids[r] of the table. Who reads the ids from outside checks that they lie in the table.
 template <class M, class Y>
@@ -93,9 +93,8 @@ void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, 
 template <class Dy, class M>
 void token_backward_weight(context& ctx, const std::int32_t* ids, index first, matrix<Dy> dy,
                            matrix<M> dtable) {
-  ctx.note("token_backward_weight", motet::detail::elements_in(dy),
-           motet::detail::bytes_in(dy) + 2 * motet::detail::elements_in(dy) * motet::detail::bytes_of<M>);
-  detail::add_by_token(ctx, ids, first, dy, dtable);
+  ctx.note("token_backward_weight", elements_in(dy), bytes_in(dy) + 2 * elements_in(dy) * bytes_of<M>);
+  add_by_token(ctx, ids, first, dy, dtable);
 }
 template <class Dy, class M>
 void token_backward_weight(context& ctx, const std::int32_t* ids, matrix<Dy> dy, matrix<M> dtable) {
@@ -105,12 +104,10 @@ void token_backward_weight(context& ctx, const std::int32_t* ids, matrix<Dy> dy,
 // The first row of each sample = token. Floor: one row of each sample is written.
 template <class M, class X>
 void class_token_forward(context& ctx, const sequences& seq, const M* token, matrix<X> x) {
-  ctx.note("class_token_forward", 0, static_cast<double>(seq.samples * x.width) * motet::detail::bytes_of<X>);
+  ctx.note("class_token_forward", 0, static_cast<double>(seq.samples * x.width) * bytes_of<X>);
   if (ctx.measuring()) return;
   constexpr int size = run_size<M, X>;
-  for_each_run<size>(ctx,
-                     detail::class_token_put<motet::detail::arithmetic<M, X>, M, X>{
-                         detail::samples_on_gpu(ctx, seq), token, x},
+  for_each_run<size>(ctx, detail::class_token_put<arithmetic<M, X>, M, X>{samples_on_gpu(ctx, seq), token, x},
                      seq.samples, x.width, in_runs<size>(token, x.width) && in_runs<size>(x));
 }
 
@@ -118,29 +115,27 @@ void class_token_forward(context& ctx, const sequences& seq, const M* token, mat
 template <class Dy, class M>
 void class_token_backward_weight(context& ctx, const sequences& seq, matrix<Dy> dy, M* dtoken) {
   ctx.note("class_token_backward_weight", static_cast<double>(seq.samples * dy.width),
-           static_cast<double>(seq.samples * dy.width) * motet::detail::bytes_of<Dy>);
+           static_cast<double>(seq.samples * dy.width) * bytes_of<Dy>);
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope>;
-  const detail::first_rows rows{ctx.measuring() ? sequences{} : detail::samples_on_gpu(ctx, seq)};
-  sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<Dy, M>, slope>{dy}, rows,
-                   detail::add_sums<M>{dtoken, nullptr, 0}, dy.width, seq.samples == 0 ? 0 : 1, seq.samples,
-                   in_runs<size>(dy));
+  const detail::first_rows rows{ctx.measuring() ? sequences{} : samples_on_gpu(ctx, seq)};
+  sum_groups<size>(ctx, plain_values<arithmetic<Dy, M>, slope>{dy}, rows, add_sums<M>{dtoken, nullptr, 0},
+                   dy.width, seq.samples == 0 ? 0 : 1, seq.samples, in_runs<size>(dy));
 }
 
 // dbias += all rows but the first of each sample: a class token replaces what the bias was added to. Floor:
 // these rows are read once.
 template <class Dy, class M>
 void class_token_backward_bias(context& ctx, const sequences& seq, matrix<Dy> dy, M* dbias) {
-  ctx.note("class_token_backward_bias", motet::detail::elements_in(dy), motet::detail::bytes_in(dy));
+  ctx.note("class_token_backward_bias", elements_in(dy), bytes_in(dy));
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope>;
   const bool dry = ctx.measuring();
-  const index count = detail::padded_count(seq, 1);
+  const index count = padded_count(seq, 1);
   detail::later_rows rows{};
-  if (!dry) rows = {detail::pad(ctx, seq, 1), count};
-  sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<Dy, M>, slope>{dy}, rows,
-                   detail::add_sums<M>{dbias, nullptr, 0}, dy.width, count == 0 ? 0 : 1, count,
-                   in_runs<size>(dy));
+  if (!dry) rows = {padded(ctx, seq, 1), count};
+  sum_groups<size>(ctx, plain_values<arithmetic<Dy, M>, slope>{dy}, rows, add_sums<M>{dbias, nullptr, 0},
+                   dy.width, count == 0 ? 0 : 1, count, in_runs<size>(dy));
 }
 
 }  // namespace motet::cuda

@@ -198,16 +198,15 @@ struct norm_backward_shape {
 template <class X, class M, class Y, class S>
 void norm_forward(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain,
                   const std::type_identity_t<M>* bias, double epsilon, matrix<Y> y, matrix<S> stats) {
-  ctx.note("norm_forward", 8 * motet::detail::elements_in(x),
-           motet::detail::bytes_in(x) + motet::detail::bytes_in(y) + motet::detail::bytes_in(stats));
+  ctx.note("norm_forward", 8 * elements_in(x), bytes_in(x) + bytes_in(y) + bytes_in(stats));
   if (ctx.measuring()) return;
   using element = std::remove_const_t<X>;
-  using number = motet::detail::arithmetic<X, M, Y>;
+  using number = arithmetic<X, M, Y>;
   constexpr int size = run_size<element, M, Y>;
-  const matrix<X> own = detail::rows_of(seq, x);
+  const matrix<X> own = rows_of(seq, x);
   const bool packed =
       in_runs<size>(x) && in_runs<size>(y) && in_runs<size>(gain, x.width) && in_runs<size>(bias, x.width);
-  detail::for_row_shape<size, number>(own.rows, own.width, packed, 1, [&](auto shape) {
+  for_row_shape<size, number>(own.rows, own.width, packed, 1, [&](auto shape) {
     using s = decltype(shape);
     launch(ctx.stream(), shape.over,
            detail::norm_rows<number, s::size, s::runs, s::block, element, M, Y, S>{
@@ -228,18 +227,17 @@ template <class X, class M, class S, class Dy, class R, class Dx, class V = std:
 void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, matrix<X> x, const M* gain,
                          matrix<S> stats, matrix<Dy> dy, matrix<R> residual, matrix<Dx> dx,
                          const norm_also<V, M>& also = {}) {
-  using motet::detail::bytes_in, motet::detail::elements_in;
   ctx.note("norm_backward_input",
            11 * elements_in(x) + 3 * elements_in(also.normed) + (also.sums ? 3 * elements_in(x) : 0),
            bytes_in(x) + bytes_in(stats) + bytes_in(dy) + bytes_in(residual) + bytes_in(dx) +
                bytes_in(also.normed) + bytes_in(also.rounded) + bytes_in(also.sums));
-  const matrix<X> own = detail::rows_of(seq, x);
+  const matrix<X> own = rows_of(seq, x);
   if (ctx.measuring() || own.rows == 0 || own.width == 0) return;
   using from = std::remove_const_t<X>;
   using slope = std::remove_const_t<Dy>;
   using beside = std::remove_const_t<R>;
-  using number = motet::detail::arithmetic<X, M, Dy, Dx>;
-  static_assert(std::is_same_v<number, motet::detail::arithmetic<M>>,
+  using number = arithmetic<X, M, Dy, Dx>;
+  static_assert(std::is_same_v<number, arithmetic<M>>,
                 "motet: sums of gradients have the type of the weights");
   constexpr int size = run_size<from, M, slope, beside, Dx, V>;
   const bool packed = in_runs<size>(x) && in_runs<size>(dy) && in_runs<size>(residual) && in_runs<size>(dx) &&
@@ -262,10 +260,9 @@ void norm_backward_input(context& ctx, const sequences& seq, norm_kind kind, mat
 template <class X, class S, class Dy, class M>
 void norm_backward_weight(context& ctx, norm_kind, matrix<X> x, matrix<S>, matrix<Dy>, matrix<M> sums,
                           M* dgain, std::type_identity_t<M>* dbias) {
-  ctx.note("norm_backward_weight", motet::detail::elements_in(sums), motet::detail::bytes_in(sums));
+  ctx.note("norm_backward_weight", elements_in(sums), bytes_in(sums));
   if (ctx.measuring() || sums.rows == 0 || x.width == 0) return;
-  detail::add_chunks(ctx, sums.data, detail::all_rows{x.rows}, detail::add_sums<M>{dgain, dbias, 0}, x.width,
-                     sums.rows, 1, 2);
+  add_chunks(ctx, sums.data, one_group{x.rows}, add_sums<M>{dgain, dbias, 0}, x.width, sums.rows, 1, 2);
 }
 
 }  // namespace motet::cuda

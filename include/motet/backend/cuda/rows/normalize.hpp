@@ -79,19 +79,17 @@ struct normalize_rows_backward {
 // no gradient passes. Floor: x is read once, y is written once.
 template <class X, class Y, class L>
 void normalize_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y, matrix<L> lengths) {
-  ctx.note("normalize_forward", 3 * motet::detail::elements_in(x),
-           motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("normalize_forward", 3 * elements_in(x), bytes_in(x) + bytes_in(y));
   if (ctx.measuring()) return;
   using element = std::remove_const_t<X>;
-  using number = motet::detail::arithmetic<X, Y, L>;
+  using number = arithmetic<X, Y, L>;
   constexpr int size = run_size<element, Y>;
-  const matrix<X> own = detail::rows_of(seq, x);
-  detail::for_row_shape<size, number>(
-      own.rows, own.width, in_runs<size>(x) && in_runs<size>(y), 1, [&](auto shape) {
-        using s = decltype(shape);
-        launch(ctx.stream(), shape.over,
-               detail::normalize_rows<number, s::size, s::runs, s::block, element, Y, L>{own, y, lengths});
-      });
+  const matrix<X> own = rows_of(seq, x);
+  for_row_shape<size, number>(own.rows, own.width, in_runs<size>(x) && in_runs<size>(y), 1, [&](auto shape) {
+    using s = decltype(shape);
+    launch(ctx.stream(), shape.over,
+           detail::normalize_rows<number, s::size, s::runs, s::block, element, Y, L>{own, y, lengths});
+  });
 }
 
 // dx = (dy - y (y . dy)) / length; may be the memory of dy. Floor: y and dy are read once, dx is written
@@ -99,15 +97,14 @@ void normalize_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y
 template <class Y, class L, class Dy, class Dx>
 void normalize_backward(context& ctx, const sequences& seq, matrix<Y> y, matrix<L> lengths, matrix<Dy> dy,
                         matrix<Dx> dx) {
-  ctx.note("normalize_backward", 5 * motet::detail::elements_in(y),
-           motet::detail::bytes_in(y) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
+  ctx.note("normalize_backward", 5 * elements_in(y), bytes_in(y) + bytes_in(dy) + bytes_in(dx));
   if (ctx.measuring()) return;
   using unit = std::remove_const_t<Y>;
   using slope = std::remove_const_t<Dy>;
-  using number = motet::detail::arithmetic<Y, L, Dy, Dx>;
+  using number = arithmetic<Y, L, Dy, Dx>;
   constexpr int size = run_size<unit, slope, Dx>;
-  const matrix<Y> own = detail::rows_of(seq, y);
-  detail::for_row_shape<size, number>(
+  const matrix<Y> own = rows_of(seq, y);
+  for_row_shape<size, number>(
       own.rows, own.width, in_runs<size>(y) && in_runs<size>(dy) && in_runs<size>(dx), 1, [&](auto shape) {
         using s = decltype(shape);
         launch(ctx.stream(), shape.over,

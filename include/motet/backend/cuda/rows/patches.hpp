@@ -66,12 +66,12 @@ struct cut_to_patches {
 template <int Size, class Pictures, class Y>
 void launch_patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
                     const Pictures& pictures, matrix<Y> y) {
-  using number = motet::detail::arithmetic<Y>;
+  using number = arithmetic<Y>;
   const index patch = geometry.patch, pixels = geometry.channels * patch * patch;
   const cut_to_patches<number, Pictures, Y> operation{
-      pad(ctx, seq), {divisor(geometry.side / patch), divisor(patch * patch), divisor(patch)},
-      geometry.lead, pixels,
-      pictures,      y};
+      padded(ctx, seq), {divisor(geometry.side / patch), divisor(patch * patch), divisor(patch)},
+      geometry.lead,    pixels,
+      pictures,         y};
   launch_each_run<Size>(ctx, operation, padded_count(seq), y.width);
 }
 
@@ -98,13 +98,12 @@ template <class P, class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<P> pixels,
              matrix<Y> y) {
   // While the dry run of a step is made, there are no pixels yet.
-  ctx.note("patches", 0,
-           motet::detail::elements_in(pixels) * motet::detail::bytes_of<P> + motet::detail::bytes_in(y));
+  ctx.note("patches", 0, elements_in(pixels) * bytes_of<P> + bytes_in(y));
   if (ctx.measuring()) return;
   using element = std::remove_const_t<P>;
   const auto fits = [&](auto size) {
     constexpr auto bytes =
-        sizeof(element) * static_cast<std::size_t>(detail::piece_size<element, decltype(size)::value>);
+        sizeof(element) * static_cast<std::size_t>(piece_size<element, decltype(size)::value>);
     return reinterpret_cast<std::uintptr_t>(pixels.data) % bytes == 0 &&
            pixels.stride % decltype(size)::value == 0;
   };
@@ -117,13 +116,13 @@ template <class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from,
              matrix<Y> y) {
   const double numbers = static_cast<double>(seq.samples * geometry.channels * geometry.side * geometry.side);
-  ctx.note("patches", 2 * numbers, numbers + motet::detail::bytes_in(y));
+  ctx.note("patches", 2 * numbers, numbers + bytes_in(y));
   if (ctx.measuring()) return;
   using kernel = detail::packed_to_patches<Y>;
   const index across = geometry.side / geometry.patch,
               lanes = std::min<index>(kernel::most_threads, round_up(geometry.side, warp_size));
   const auto small = [](index value) { return static_cast<std::int32_t>(value); };
-  const kernel operation{detail::samples_on_gpu(ctx, seq),
+  const kernel operation{samples_on_gpu(ctx, seq),
                          from,
                          small(geometry.side),
                          small(geometry.channels),

@@ -108,53 +108,50 @@ struct mean_slope {
 // is read, one written.
 template <class X, class Y>
 void pick_forward(context& ctx, const sequences& seq, pick which, matrix<X> x, matrix<Y> y) {
-  ctx.note("pick_forward", 0, 2 * motet::detail::bytes_in(y));
+  ctx.note("pick_forward", 0, 2 * bytes_in(y));
   if (ctx.measuring()) return;
   using element = std::remove_const_t<X>;
   constexpr int size = run_size<element, Y>;
-  for_each_run<size>(ctx,
-                     detail::picked<motet::detail::arithmetic<X, Y>, element, Y>{
-                         {detail::samples_on_gpu(ctx, seq), which == pick::last}, x, y},
-                     seq.samples, y.width, in_runs<size>(x) && in_runs<size>(y));
+  for_each_run<size>(
+      ctx,
+      detail::picked<arithmetic<X, Y>, element, Y>{{samples_on_gpu(ctx, seq), which == pick::last}, x, y},
+      seq.samples, y.width, in_runs<size>(x) && in_runs<size>(y));
 }
 
 // Adds, as the rows that were not picked have their own gradient or were set to zero before. Floor: two rows
 // of each sample are read, one is written.
 template <class Dy, class Dx>
 void pick_backward(context& ctx, const sequences& seq, pick which, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note("pick_backward", motet::detail::elements_in(dy), 3 * motet::detail::bytes_in(dy));
+  ctx.note("pick_backward", elements_in(dy), 3 * bytes_in(dy));
   if (ctx.measuring()) return;
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope, Dx>;
   for_each_run<size>(ctx,
-                     detail::picked_slope<motet::detail::arithmetic<Dy, Dx>, slope, Dx>{
-                         {detail::samples_on_gpu(ctx, seq), which == pick::last}, dy, dx},
+                     detail::picked_slope<arithmetic<Dy, Dx>, slope, Dx>{
+                         {samples_on_gpu(ctx, seq), which == pick::last}, dy, dx},
                      seq.samples, dy.width, in_runs<size>(dy) && in_runs<size>(dx));
 }
 
 // Floor: x is read once, y is written once.
 template <class X, class Y>
 void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
-  ctx.note("mean_forward", motet::detail::elements_in(x),
-           motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("mean_forward", elements_in(x), bytes_in(x) + bytes_in(y));
   using element = std::remove_const_t<X>;
   constexpr int size = run_size<element>;
-  sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<X, Y>, element>{x},
-                   detail::rows_of_sample{ctx.measuring() ? sequences{} : detail::samples_on_gpu(ctx, seq)},
-                   detail::put_means<Y>{y}, x.width, seq.samples, detail::longest_of(seq), in_runs<size>(x));
+  sum_groups<size>(ctx, plain_values<arithmetic<X, Y>, element>{x},
+                   detail::rows_of_sample{ctx.measuring() ? sequences{} : samples_on_gpu(ctx, seq)},
+                   detail::put_means<Y>{y}, x.width, seq.samples, longest_of(seq), in_runs<size>(x));
 }
 
 // Overwrites every row of dx. Floor: dx is written once, dy is small.
 template <class Dy, class Dx>
 void mean_backward(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note("mean_backward", motet::detail::elements_in(dx),
-           motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
+  ctx.note("mean_backward", elements_in(dx), bytes_in(dy) + bytes_in(dx));
   if (ctx.measuring()) return;
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope, Dx>;
-  for_each_run<size>(
-      ctx, detail::mean_slope<motet::detail::arithmetic<Dy, Dx>, slope, Dx>{detail::pad(ctx, seq), dy, dx},
-      detail::padded_count(seq), dx.width, in_runs<size>(dy) && in_runs<size>(dx));
+  for_each_run<size>(ctx, detail::mean_slope<arithmetic<Dy, Dx>, slope, Dx>{padded(ctx, seq), dy, dx},
+                     padded_count(seq), dx.width, in_runs<size>(dy) && in_runs<size>(dx));
 }
 
 }  // namespace motet::cuda

@@ -49,25 +49,24 @@ struct rows_at_position {
 // table stays in the cache.
 template <class M, class X>
 void position_forward(context& ctx, const sequences& seq, matrix<M> table, matrix<X> x) {
-  ctx.note("position_forward", motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
+  ctx.note("position_forward", elements_in(x), 2 * bytes_in(x));
   if (ctx.measuring()) return;
   using master = std::remove_const_t<M>;
   constexpr int size = run_size<master, X>;
-  for_each_run<size>(
-      ctx, detail::positioned<motet::detail::arithmetic<M, X>, master, X>{detail::pad(ctx, seq), table, x},
-      detail::padded_count(seq), x.width, in_runs<size>(table) && in_runs<size>(x));
+  for_each_run<size>(ctx, detail::positioned<arithmetic<M, X>, master, X>{padded(ctx, seq), table, x},
+                     padded_count(seq), x.width, in_runs<size>(table) && in_runs<size>(x));
 }
 
 // Position by position the rows of all samples. Floor: dy is read once.
 template <class Dy, class M>
 void position_backward_weight(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<M> dtable) {
-  ctx.note("position_backward_weight", motet::detail::elements_in(dy), motet::detail::bytes_in(dy));
+  ctx.note("position_backward_weight", elements_in(dy), bytes_in(dy));
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope>;
-  sum_groups<size>(ctx, detail::plain_values<motet::detail::arithmetic<Dy, M>, slope>{dy},
-                   detail::rows_at_position{ctx.measuring() ? sequences{} : detail::samples_on_gpu(ctx, seq)},
-                   detail::add_sums<M>{dtable.data, nullptr, dtable.stride}, dy.width,
-                   seq.samples == 0 ? 0 : detail::longest_of(seq), seq.samples, in_runs<size>(dy));
+  sum_groups<size>(ctx, plain_values<arithmetic<Dy, M>, slope>{dy},
+                   detail::rows_at_position{ctx.measuring() ? sequences{} : samples_on_gpu(ctx, seq)},
+                   add_sums<M>{dtable.data, nullptr, dtable.stride}, dy.width,
+                   seq.samples == 0 ? 0 : longest_of(seq), seq.samples, in_runs<size>(dy));
 }
 
 }  // namespace motet::cuda

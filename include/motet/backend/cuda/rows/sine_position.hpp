@@ -65,8 +65,8 @@ struct sine_positioned {
 // Floor: x is read and written once; the table stays in the cache.
 template <class X>
 void sine_position_forward(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<X> x) {
-  ctx.note("sine_position_forward", motet::detail::elements_in(x), 2 * motet::detail::bytes_in(x));
-  using sum = motet::detail::arithmetic<X>;
+  ctx.note("sine_position_forward", elements_in(x), 2 * bytes_in(x));
+  using sum = arithmetic<X>;
   constexpr int size = run_size<X>;
   const index across = geometry.side / geometry.patch, quarter = x.width / 4;
   const scratch_scope scope(ctx);
@@ -75,9 +75,9 @@ void sine_position_forward(context& ctx, const sequences& seq, const patch_geome
   launch(ctx.stream(), {blocks_for(across * quarter, 128), 128, 0},
          detail::make_sine_table<sum>{table, across, quarter});
   for_each_run<size>(ctx,
-                     detail::sine_positioned<sum, X>{detail::pad(ctx, seq, geometry.lead), divisor(across),
-                                                     table, 2 * quarter, x},
-                     detail::padded_count(seq, geometry.lead), 4 * quarter,
+                     detail::sine_positioned<sum, X>{padded(ctx, seq, geometry.lead), divisor(across), table,
+                                                     2 * quarter, x},
+                     padded_count(seq, geometry.lead), 4 * quarter,
                      in_runs<size>(x) && 2 * quarter % size == 0);
 }
 

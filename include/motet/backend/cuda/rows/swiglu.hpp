@@ -47,25 +47,23 @@ struct swiglu_slopes {
 // Transformer). Floor: x is read once, y is written once.
 template <class X, class Y>
 void swiglu_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
-  ctx.note("swiglu_forward", 6 * motet::detail::elements_in(y),
-           motet::detail::bytes_in(x) + motet::detail::bytes_in(y));
+  ctx.note("swiglu_forward", 6 * elements_in(y), bytes_in(x) + bytes_in(y));
   if (ctx.measuring()) return;
-  x = detail::rows_of(seq, x);
-  map_numbers(ctx, x.columns(0, y.width), x.columns(y.width, y.width), detail::rows_of(seq, y),
-              detail::silu_gate<motet::detail::arithmetic<X, Y>>{});
+  x = rows_of(seq, x);
+  map_numbers(ctx, x.columns(0, y.width), x.columns(y.width, y.width), rows_of(seq, y),
+              detail::silu_gate<arithmetic<X, Y>>{});
 }
 
 // dx may be the memory of x. Floor: x and dy are read once, dx is written once.
 template <class X, class Dy, class Dx>
 void swiglu_backward(context& ctx, const sequences& seq, matrix<X> x, matrix<Dy> dy, matrix<Dx> dx) {
-  ctx.note("swiglu_backward", 12 * motet::detail::elements_in(dy),
-           motet::detail::bytes_in(x) + motet::detail::bytes_in(dy) + motet::detail::bytes_in(dx));
+  ctx.note("swiglu_backward", 12 * elements_in(dy), bytes_in(x) + bytes_in(dy) + bytes_in(dx));
   if (ctx.measuring()) return;
   using from = std::remove_const_t<X>;
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<from, slope, Dx>;
   const index w = dy.width;
-  const detail::swiglu_slopes<motet::detail::arithmetic<X, Dy, Dx>, from, slope, Dx> operation{
+  const detail::swiglu_slopes<arithmetic<X, Dy, Dx>, from, slope, Dx> operation{
       x.columns(0, w), x.columns(w, w), dy, dx.columns(0, w), dx.columns(w, w)};
   const bool packed = in_runs<size>(operation.gate) && in_runs<size>(operation.up) && in_runs<size>(dy) &&
                       in_runs<size>(operation.dgate) && in_runs<size>(operation.dup);

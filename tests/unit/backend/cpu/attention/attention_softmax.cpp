@@ -10,9 +10,9 @@ namespace {
 
 using motet::index;
 
-static_assert(motet::cpu::detail::visible_columns{3, 1}.of(0, 10) == 3);
-static_assert(motet::cpu::detail::visible_columns{-2, 1}.of(1, 10) == 0);
-static_assert(motet::cpu::detail::visible_columns{3, 1}.of(20, 10) == 10);
+static_assert(motet::cpu::visible_columns{3, 1}.of(0, 10) == 3);
+static_assert(motet::cpu::visible_columns{-2, 1}.of(1, 10) == 0);
+static_assert(motet::cpu::visible_columns{3, 1}.of(20, 10) == 10);
 
 TEST_CASE("softmax over tiles is the softmax over the whole row") {
   const index m = 3, n = 24, stride = 32;

@@ -13,7 +13,7 @@ TEST_CASE("a rank alone has each sample in one piece") {
   const std::vector<index> offsets{0, 4, 4, 9};
   const sequences seq{3, 1, offsets.data()};
   const cpu::context ctx;
-  const cpu::detail::sample_pieces pieces(ctx);
+  const cpu::sample_pieces pieces(ctx);
   CHECK(pieces.all() == 1);
   CHECK(pieces.own() == 1);
   CHECK(pieces.number(0) == 0);
@@ -35,7 +35,7 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
       CHECK(laws::run_shards(1, context, balanced, whole, [&](spread& is, const spread_place& place) {
               cpu::context ctx;
               ctx.shared = &is;
-              const cpu::detail::sample_pieces pieces(ctx);
+              const cpu::sample_pieces pieces(ctx);
               const std::lock_guard lock(mutex);
               CHECK(pieces.all() == context * (balanced ? 2 : 1));
               for (index s = 0; s < whole.samples; ++s) {

@@ -9,7 +9,7 @@ namespace {
 
 using motet::index;
 using motet::matrix;
-namespace detail = motet::cpu::detail;
+using namespace motet::cpu;
 
 std::vector<float> numbers(index count, float first) {
   std::vector<float> out(static_cast<std::size_t>(count));
@@ -23,7 +23,7 @@ TEST_CASE("column sums add over any number of rows, strided, for every tail of a
       auto data = numbers(rows * (width + 2) + 1, 1);
       const matrix<float> x{data.data(), rows, width, width + 2};
       std::vector<float> sums(static_cast<std::size_t>(width), 2.0f);
-      detail::sum_columns(x, sums.data());
+      sum_columns(x, sums.data());
       for (index j = 0; j < width; ++j) {
         double want = 2;
         for (index r = 0; r < rows; ++r) want += static_cast<double>(x.row(r)[j]);
@@ -38,10 +38,10 @@ TEST_CASE("rows are converted, summed and cleared, and gaps between them stay") 
   std::vector<motet::bf16> half(static_cast<std::size_t>(rows * stride), motet::bf16(7.0f));
   const matrix<float> x{from.data(), rows, width, stride};
   const matrix<motet::bf16> y{half.data(), rows, width, stride};
-  detail::convert_rows(x, y, 2.0);
+  convert_rows(x, y, 2.0);
   std::vector<float> total(static_cast<std::size_t>(rows * stride), 9.0f);
   const matrix<float> z{total.data(), rows, width, stride};
-  detail::sum_rows(x, y, z);
+  sum_rows(x, y, z);
   for (index r = 0; r < rows; ++r) {
     for (index c = 0; c < width; ++c) {
       CHECK(float(y.row(r)[c]) == float(motet::bf16(2 * x.row(r)[c])));
@@ -50,7 +50,7 @@ TEST_CASE("rows are converted, summed and cleared, and gaps between them stay") 
     CHECK(float(y.row(r)[width]) == 7.0f);
     CHECK(z.row(r)[width] == 9.0f);
   }
-  detail::clear_rows(detail::part(z, {1, 2}));
+  clear_rows(part_of(z, {1, 2}));
   CHECK(z.row(0)[0] != 0);
   CHECK(z.row(1)[width - 1] == 0);
   CHECK(z.row(1)[width] == 9.0f);

@@ -16,7 +16,7 @@ using laws::with_each_kernel;
 
 template <class T>
 void check_product(index m, index n, index k, bool transposed, bool add, double tolerance) {
-  constexpr index lanes = cpu::detail::tile_lanes<T>;
+  constexpr index lanes = cpu::tile_lanes<T>;
   laws::grid<T> a(transposed ? k : m, transposed ? m : k, 3), b(k, round_up(n, lanes)),
       c(m, round_up(n, lanes), 5);
   a.random(1), b.random(2), c.random(3);
@@ -38,7 +38,7 @@ void check_product(index m, index n, index k, bool transposed, bool add, double 
 
 template <class From, class To>
 void check_packing(index rows, index width) {
-  constexpr index lanes = cpu::detail::tile_lanes<To>;
+  constexpr index lanes = cpu::tile_lanes<To>;
   laws::grid<From> from(rows, width, 2);
   from.random(4);
   laws::grid<To> straight(rows, round_up(width, lanes)), across(width, round_up(rows, lanes), 7);
@@ -116,7 +116,7 @@ TEST_CASE("softmax of a tile: powers, zeros where a row may not see, and an onli
     first.random(5, 90), second.random(6, 90);  // far apart: most of it underflows
     const auto old_first = first, old_second = second;
     float peak[4], sum[4] = {}, fade[4];
-    for (float& p : peak) p = cpu::detail::no_peak<float>;
+    for (float& p : peak) p = cpu::no_peak<float>;
     const double scale = -1.5;  // a negative scale turns the order round
     cpu::tiles::softmax<float>(4, 29, {26, 1}, -1.5f, first.data.data(), first.stride, peak, sum, fade);
     float first_peak[4];

@@ -15,7 +15,7 @@ namespace motet {
 TEST_CASE("a rank alone has each sample in one piece") {
   const std::vector<index> offsets{0, 4, 4, 9};
   const motet::cuda::context ctx;
-  const motet::cuda::detail::sample_pieces pieces(ctx, {3, 1, offsets.data()});
+  const motet::cuda::sample_pieces pieces(ctx, {3, 1, offsets.data()});
   CHECK(pieces.all() == 1);
   CHECK(pieces.own() == 1);
   CHECK(pieces.number(0) == 0);
@@ -40,7 +40,7 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
         rows.fill(whole, is);
         motet::cuda::context ctx;
         ctx.shared = &is;
-        const motet::cuda::detail::sample_pieces pieces(ctx, is.own);
+        const motet::cuda::sample_pieces pieces(ctx, is.own);
         CHECK(pieces.all() == context * (balanced ? 2 : 1));
         for (index s = 0; s < whole.samples; ++s) {
           CHECK(pieces.rows(s) == whole.rows_of(s));
@@ -75,10 +75,9 @@ TEST_CASE("each row tells its sample") {
   const std::vector<index> offsets{0, 0, 3, 3, 3, 4, 9, 9};
   const sequences ragged{7, 1, offsets.data()};
   for (index s = 0; s < ragged.samples; ++s)
-    for (index r = ragged.begin(s); r < ragged.end(s); ++r)
-      CHECK(motet::cuda::detail::sample_of(ragged, r) == s);
+    for (index r = ragged.begin(s); r < ragged.end(s); ++r) CHECK(motet::cuda::sample_of(ragged, r) == s);
   const sequences even{4, 3, nullptr};
-  for (index r = 0; r < 12; ++r) CHECK(motet::cuda::detail::sample_of(even, r) == r / 3);
+  for (index r = 0; r < 12; ++r) CHECK(motet::cuda::sample_of(even, r) == r / 3);
 }
 
 }  // namespace motet

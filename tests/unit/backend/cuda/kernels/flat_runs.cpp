@@ -8,7 +8,7 @@
 #include <cuda_run.hpp>
 
 namespace motet {
-using motet::cuda::detail::flat_chunk, motet::cuda::detail::flat_span, motet::cuda::detail::span_of;
+using motet::cuda::flat_chunk, motet::cuda::flat_span, motet::cuda::flat_span_of;
 
 TEST_CASE_TEMPLATE("chunks have each element once, and packs lie at 16 bytes", T, float, double) {
   constexpr index size = motet::cuda::pack<T>::size;
@@ -16,7 +16,7 @@ TEST_CASE_TEMPLATE("chunks have each element once, and packs lie at 16 bytes", T
   for (const index count : {0, 1, 2, 3, 4, 5, 17, 1023, 4096, 4099, 8193, 20000})
     for (index first = 0; first < 4; ++first)
       for (const bool alike : {true, false}) {
-        const flat_span span = span_of(count, from + first, from + first + (alike ? 0 : 1));
+        const flat_span span = flat_span_of(count, from + first, from + first + (alike ? 0 : 1));
         CHECK(span.count == count);
         if (!alike) CHECK(span.packs == 0);
         std::vector<int> met(static_cast<std::size_t>(count));
@@ -49,7 +49,7 @@ struct numbered {
 };
 // Writes the number of each element's run, and of its chunk in the run.
 struct write_numbers {
-  motet::cuda::detail::chunked_runs<numbered> runs;
+  motet::cuda::chunked_runs<numbered> runs;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index c = self.block(); c < runs.chunks; c += self.blocks()) {
@@ -74,7 +74,7 @@ TEST_CASE("a table of many runs, some without elements, as a kernel reads it; an
   for (const index count : counts) {
     const index at = static_cast<index>(want.size());
     records.push_back(
-        {on.data() + at, span_of(count, static_cast<const float*>(on.data() + at)), 0, ++number});
+        {on.data() + at, flat_span_of(count, static_cast<const float*>(on.data() + at)), 0, ++number});
     const auto span = records.back().span;
     for (index i = 0; i < count; ++i) {
       const index packed = i - span.head;
@@ -85,7 +85,7 @@ TEST_CASE("a table of many runs, some without elements, as a kernel reads it; an
   const auto start = [](motet::cuda::context& ctx, const auto& runs) {
     motet::cuda::launch(ctx.stream(), {motet::cuda::blocks_for(runs.chunks, 2), 64, 0}, write_numbers{runs});
   };
-  motet::cuda::detail::chunk_table<numbered> table;
+  motet::cuda::chunk_table<numbered> table;
   laws::gpu_run_planned([&](motet::cuda::context& ctx) {
     if (ctx.measuring()) return;
     table.put(ctx, {});
@@ -101,7 +101,7 @@ TEST_CASE("a table of many runs, some without elements, as a kernel reads it; an
   numbered alone = records[2];
   alone.number = 77;
   laws::gpu_run_planned([&](motet::cuda::context& ctx) {
-    if (!ctx.measuring()) start(ctx, motet::cuda::detail::chunked_runs<numbered>(alone));
+    if (!ctx.measuring()) start(ctx, motet::cuda::chunked_runs<numbered>(alone));
   });
   CHECK(on.back()[5] == 7700);
   CHECK(on.back()[9004] >= 7700);

@@ -35,12 +35,11 @@ void check_moves() {
     const laws::on_gpu<Y> gathered(blank), scattered(blank);
     laws::gpu_run_planned([&](motet::cuda::context& ctx) {
       if (ctx.measuring()) return;
-      motet::cuda::detail::convert_rows(ctx, matrix<const X>(from.all()), to.all());
-      motet::cuda::detail::sum_rows(ctx, matrix<const X>(from.all()), other.all(), sum.all());
-      motet::cuda::detail::map_rows(ctx, false, s.rows, places_there.data(), 2, nullptr, from.all(),
-                                    gathered.all());
-      motet::cuda::detail::map_rows(ctx, true, s.rows, places_there.data(), 2, few_there.data(), from.all(),
-                                    scattered.all());
+      motet::cuda::convert_rows(ctx, matrix<const X>(from.all()), to.all());
+      motet::cuda::sum_rows(ctx, matrix<const X>(from.all()), other.all(), sum.all());
+      motet::cuda::map_rows(ctx, false, s.rows, places_there.data(), 2, nullptr, from.all(), gathered.all());
+      motet::cuda::map_rows(ctx, true, s.rows, places_there.data(), 2, few_there.data(), from.all(),
+                            scattered.all());
     });
     const auto found = to.back(), sums = sum.back(), picked = gathered.back(), put = scattered.back();
     CHECK(
@@ -74,8 +73,8 @@ TEST_CASE("in place") {
   const laws::on_gpu<float> a(x), b(y);
   laws::gpu_run_planned([&](motet::cuda::context& ctx) {
     if (ctx.measuring()) return;
-    motet::cuda::detail::sum_rows(ctx, a.all(), b.all(), a.all());
-    motet::cuda::detail::convert_rows(ctx, a.all(), a.all());
+    motet::cuda::sum_rows(ctx, a.all(), b.all(), a.all());
+    motet::cuda::convert_rows(ctx, a.all(), a.all());
   });
   auto want = x;
   for (index r = 0; r < 9; ++r)

@@ -45,7 +45,7 @@ void centred(index rows, index width, index gap, std::uint64_t seed) {
   const laws::on_gpu<X> there(x);
   const laws::on_gpu<float> sums(rows, 2);
   constexpr int size = motet::cuda::run_size<X>;
-  motet::cuda::detail::for_row_shape<size, float>(
+  motet::cuda::for_row_shape<size, float>(
       rows, width, motet::cuda::in_runs<size>(there.all()), 2, [&](auto shape) {
         using s = decltype(shape);
         motet::cuda::launch(laws::gpu().stream(), shape.over,

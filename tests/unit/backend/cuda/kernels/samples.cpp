@@ -14,7 +14,7 @@ namespace {
 
 // Marks each row that counting finds: 1000 x sample + position.
 struct mark_rows {
-  motet::cuda::detail::padded_rows rows;
+  motet::cuda::padded_rows rows;
   index count;
   float* to;
   template <class Thread>
@@ -34,9 +34,9 @@ TEST_CASE("counting as if all samples were as long as the longest finds every ro
       const laws::on_gpu<float> marks(laws::grid<float>(1, seq.rows()).fill(-1));
       laws::gpu_run_planned([&](motet::cuda::context& ctx) {
         if (ctx.measuring()) return;
-        const index count = motet::cuda::detail::padded_count(seq, skipped);
+        const index count = motet::cuda::padded_count(seq, skipped);
         motet::cuda::launch(ctx.stream(), {count == 0 ? 0 : 1, 64, 0},
-                            mark_rows{motet::cuda::detail::pad(ctx, seq, skipped), count, marks.data()});
+                            mark_rows{motet::cuda::padded(ctx, seq, skipped), count, marks.data()});
       });
       const auto found = marks.back();
       for (index s = 0; s < seq.samples; ++s)

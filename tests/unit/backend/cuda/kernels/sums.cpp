@@ -21,10 +21,9 @@ TEST_CASE_TEMPLATE("what blocks found becomes a loss and is added to gradients",
     gpu_run_planned([&](motet::cuda::context& ctx) {
       if (ctx.measuring()) return;
       const motet::cuda::real one = ctx.on->take_real(), two = ctx.on->take_real();
-      motet::cuda::detail::settle(ctx,
-                                  motet::cuda::detail::settle_sums<M, 3>{
-                                      parts.data(), count, 2, one.at(), {nullptr, nullptr, gradient.data()}});
-      motet::cuda::detail::add_up(ctx, parts.data(), 3 * count, 2, two);
+      motet::cuda::settle(ctx, motet::cuda::settle_sums<M, 3>{
+                                   parts.data(), count, 2, one.at(), {nullptr, nullptr, gradient.data()}});
+      motet::cuda::add_up(ctx, parts.data(), 3 * count, 2, two);
       got = number_of(ctx, one);
       alone = number_of(ctx, two);
     });

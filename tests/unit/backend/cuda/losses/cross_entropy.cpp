@@ -116,7 +116,7 @@ TEST_CASE_TEMPLATE("cross-entropy on a GPU is that of the CPU, in place and asid
     grid<double> slopes(p.rows, p.classes);
     const double want = wanted_of<T>(p, slopes);
     const on_gpu<T> logits(p.logits<T>()), aside(p.rows, p.classes, p.classes + p.gap);
-    const on_gpu<motet::detail::arithmetic<T>> wide(p.rows, p.classes, p.classes + p.gap);
+    const on_gpu<motet::arithmetic<T>> wide(p.rows, p.classes, p.classes + p.gap);
     const laws::flat_on_gpu<std::int32_t> targets(p.targets());
     double got[4] = {NAN, NAN, NAN, NAN};
     const auto noted = gpu_run_planned([&](motet::cuda::context& ctx) {

@@ -58,7 +58,7 @@ TEST_CASE("our own product takes every type, stride and direction") {
 TEST_CASE("tiles of groups cover each row of each group once") {
   const std::vector<index> starts{0, 3, 3, 70, 71, 71, 200};
   for (const int side : {64, 128}) {
-    const motet::cuda::detail::grouped_rows rows{starts.data(), 6, 230, 8};
+    const motet::cuda::grouped_rows rows{starts.data(), 6, 230, 8};
     std::vector<int> met(230);
     for (index tile = 0; tile < rows.row_tiles(side); ++tile) {
       motet::cuda::detail::tile_share own;

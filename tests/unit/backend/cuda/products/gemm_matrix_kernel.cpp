@@ -25,8 +25,8 @@ void check_product(index m, index n, index k, index gap) {
   const motet::cuda::gemm_operand<bf16> left{a_.data(), a.stride, ATransposed},
       right{b_.data(), b.stride, BTransposed};
   const motet::cuda::gemm_epilogue<float> epilogue{.bias = bias_.data(), .accumulate = true};
-  REQUIRE(motet::cuda::detail::fits_matrix_tiles(left, right, m, n, k, out_.data(), before.stride, epilogue));
-  motet::cuda::detail::multiply_matrix_tiled<ATransposed, BTransposed>(
+  REQUIRE(motet::cuda::fits_matrix_tiles(left, right, m, n, k, out_.data(), before.stride, epilogue));
+  motet::cuda::multiply_matrix_tiled<ATransposed, BTransposed>(
       laws::gpu().stream(), motet::cuda::detail::whole_product{m, k}, n, left, right, 0, out_.data(),
       before.stride, 0, epilogue);
   grid<double> want(m, n);
@@ -56,7 +56,7 @@ TEST_CASE("what does not lie in packs is refused") {
   const motet::cuda::gemm_epilogue<float> none{};
   const auto fits = [&](motet::cuda::gemm_operand<bf16> left, motet::cuda::gemm_operand<bf16> right, index m,
                         index n, index k, const float* to) {
-    return motet::cuda::detail::fits_matrix_tiles(left, right, m, n, k, to, 16, none);
+    return motet::cuda::fits_matrix_tiles(left, right, m, n, k, to, 16, none);
   };
   CHECK(fits({a.data(), 16, false}, {b.data(), 16, true}, 3, 8, 16, out.data()));
   CHECK(!fits({a.data(), 16, false}, {b.data(), 16, true}, 3, 8, 12, out.data()));
