@@ -18,10 +18,9 @@ struct augment_config {
 inline void check(const augment_config& config) {
   if (!(config.smallest > 0 && config.smallest <= config.largest && config.largest <= 1 &&
         config.aspect >= 1 && config.aspect <= 100))
-    fail(bad_data_option, "crops from " + std::to_string(config.smallest) + " to " +
-                              std::to_string(config.largest) + " of the area, aspect " +
-                              std::to_string(config.aspect) +
-                              "; wanted 0 < smallest <= largest <= 1 <= aspect <= 100");
+    fail(bad_data_option,
+         sentence({"crops from ", config.smallest, " to ", config.largest, " of the area, aspect ",
+                   config.aspect, "; wanted 0 < smallest <= largest <= 1 <= aspect <= 100"}));
 }
 
 // A mirrored picture makes a lie of a caption that says left, right or clockwise.

@@ -32,14 +32,13 @@ struct picture_limits {
 inline void check_limits(index width, index height, const picture_limits& limits) {
   if (width <= 0 || height <= 0 || width > limits.side || height > limits.side ||
       width * height > limits.pixels)
-    fail(damaged_picture, std::to_string(width) + " x " + std::to_string(height) + " pixels, at most " +
-                              std::to_string(limits.side) + " a side and " + std::to_string(limits.pixels) +
-                              " in all");
+    fail(damaged_picture, sentence({width, " x ", height, " pixels, at most ", limits.side, " a side and ",
+                                    limits.pixels, " in all"}));
 }
 
 // Binary PPM (P6, 8 bits): needs no library, so every build can make and read pictures.
 inline std::string encode_ppm(const bitmap& from) {
-  std::string out = "P6\n" + std::to_string(from.width) + " " + std::to_string(from.height) + "\n255\n";
+  std::string out = sentence({"P6\n", from.width, " ", from.height, "\n255\n"});
   out.append(reinterpret_cast<const char*>(from.pixels.data()), from.pixels.size());
   return out;
 }
@@ -69,8 +68,7 @@ inline void decode_ppm(std::span<const std::uint8_t> bytes, bitmap& into, const 
   check_limits(numbers[0], numbers[1], limits);
   const auto wanted = static_cast<std::size_t>(numbers[0] * numbers[1] * bitmap::channels);
   if (static_cast<std::size_t>(end - at) < wanted)
-    fail(damaged_picture,
-         "the PPM holds " + std::to_string(end - at) + " bytes of pixels, wanted " + std::to_string(wanted));
+    fail(damaged_picture, sentence({"the PPM holds ", end - at, " bytes of pixels, wanted ", wanted}));
   into.width = numbers[0];
   into.height = numbers[1];
   into.pixels.resize(wanted);

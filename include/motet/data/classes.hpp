@@ -36,8 +36,8 @@ inline class_list parse_classes(std::string_view text, const std::string& origin
     for (const json::member row : file.at("samples").members()) {
       const std::int64_t which = row.value.integer();
       if (which < 0 || which >= made.size())
-        fail(bad_classes, origin + " (sample " + row.name + " is of class " + std::to_string(which) + " of " +
-                              std::to_string(made.size()) + ")");
+        fail(bad_classes,
+             sentence({origin, " (sample ", row.name, " is of class ", which, " of ", made.size(), ")"}));
       made.of_sample.emplace(row.name, static_cast<index>(which));
     }
   } catch (const error& problem) {

@@ -15,8 +15,7 @@ inline void decode_picture(std::span<const std::uint8_t> bytes, bitmap& into,
   if (starts("\x89PNG")) return decode_png(bytes, into, limits);
   if (starts("\xff\xd8")) return decode_jpeg(bytes, into, limits);
   if (starts("P6")) return decode_ppm(bytes, into, limits);
-  fail(damaged_picture,
-       "its " + std::to_string(bytes.size()) + " bytes begin like neither PNG, JPEG nor PPM");
+  fail(damaged_picture, sentence({"its ", bytes.size(), " bytes begin like neither PNG, JPEG nor PPM"}));
 }
 
 inline bool is_picture_field(std::string_view field) {

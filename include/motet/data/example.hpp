@@ -66,9 +66,9 @@ inline void check(const example_config& config) {
   bool good = config.image > 0 && config.image <= 16384 && config.context >= 2;
   for (const float each : config.colours.deviation) good = good && each > 0;
   if (!good)
-    fail(bad_data_option, "picture side " + std::to_string(config.image) + ", context " +
-                              std::to_string(config.context) +
-                              "; wanted a positive side, a context of at least 2 and positive deviations");
+    fail(bad_data_option,
+         sentence({"picture side ", config.image, ", context ", config.context,
+                   "; wanted a positive side, a context of at least 2 and positive deviations"}));
 }
 
 // Reads, decodes and tokenizes; one for each thread, so that its memory is reused.

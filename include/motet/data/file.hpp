@@ -64,7 +64,7 @@ class input_file {
 // The whole of a small file.
 inline std::string read_text(const std::string& path, index limit = index{1} << 28) {
   const input_file file(path);
-  if (file.size() > limit) fail(data_unreadable, path + " (larger than " + std::to_string(limit) + " bytes)");
+  if (file.size() > limit) fail(data_unreadable, sentence({path, " (larger than ", limit, " bytes)"}));
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   const index got = file.read(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
   if (got != file.size()) fail(data_unreadable, path + " (cut short while reading)");

@@ -72,13 +72,11 @@ class pair_loader {
         start_(start),
         bad_(static_cast<std::size_t>(source.size())) {
     if (config.batch < 1 || config.threads < 1 || config.ready < 1)
-      fail(bad_data_option, "batch " + std::to_string(config.batch) + ", threads " +
-                                std::to_string(config.threads) + ", batches ahead " +
-                                std::to_string(config.ready) + "; wanted at least one of each");
+      fail(bad_data_option, sentence({"batch ", config.batch, ", threads ", config.threads,
+                                      ", batches ahead ", config.ready, "; wanted at least one of each"}));
     if (config.batch > source.size())
-      fail(batch_too_large, "batch " + std::to_string(config.batch) + ", data set of " +
-                                std::to_string(source.size()) + " samples");
-    if (start < 0) fail(bad_data_state, "place " + std::to_string(start) + " in the data");
+      fail(batch_too_large, sentence({"batch ", config.batch, ", data set of ", source.size(), " samples"}));
+    if (start < 0) fail(bad_data_state, sentence({"place ", start, " in the data"}));
     if (config.augment) check(*config.augment);
     check(config.example);
     const index each = config.batch * packed_room(config.example.image);
@@ -187,12 +185,11 @@ class pair_loader {
 
   static index checked(const pair_source& source, const loader_config& config, const data_position& from) {
     if (from.samples != source.size() || from.fingerprint != source.fingerprint())
-      fail(bad_data_state, "saved with a data set of " + std::to_string(from.samples) +
-                               " samples, this one has " + std::to_string(source.size()) +
-                               (from.samples == source.size() ? " of other names" : ""));
-    if (from.seed != config.seed)
       fail(bad_data_state,
-           "saved with seed " + std::to_string(from.seed) + ", now " + std::to_string(config.seed));
+           sentence({"saved with a data set of ", from.samples, " samples, this one has ", source.size(),
+                     (from.samples == source.size() ? " of other names" : "")}));
+    if (from.seed != config.seed)
+      fail(bad_data_state, sentence({"saved with seed ", from.seed, ", now ", config.seed}));
     return from.next;
   }
 
@@ -334,8 +331,8 @@ class pair_loader {
       chosen[static_cast<std::size_t>(at)] = sample;
       return;
     }
-    fail(no_samples, "too few whole samples for a batch of " + std::to_string(config_.batch) +
-                         "; skipped: " + source_.skips().summary());
+    fail(no_samples, sentence({"too few whole samples for a batch of ", config_.batch,
+                               "; skipped: ", source_.skips().summary()}));
   }
 
   const pair_source& source_;

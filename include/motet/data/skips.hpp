@@ -55,7 +55,7 @@ class skip_log {
     std::string out;
     for (std::size_t i = 0; i < skip_kinds; ++i) {
       if (counts_[i] == 0) continue;
-      out += (out.empty() ? "" : ", ") + std::to_string(counts_[i]) + " " + words[i] + " (";
+      out += sentence({(out.empty() ? "" : ", "), counts_[i], " ", words[i], " ("});
       for (std::size_t k = 0; k < names_[i].size(); ++k) out += (k == 0 ? "" : ", ") + names_[i][k];
       out += counts_[i] > static_cast<index>(names_[i].size()) ? ", ...)" : ")";
     }

@@ -21,8 +21,8 @@ class pair_source {
     for (std::size_t s = 0; s < paths_.size(); ++s) scan(s);
     if (samples_.empty()) {
       const std::string left_out = skips_.summary();
-      fail(no_samples, std::to_string(paths_.size()) + " shards from " + paths_.front() +
-                           (left_out.empty() ? "" : "; skipped: " + left_out));
+      fail(no_samples, sentence({paths_.size(), " shards from ", paths_.front(),
+                                 (left_out.empty() ? "" : "; skipped: " + left_out)}));
     }
     fingerprint_ = random_stream::hash(keys_) + static_cast<std::uint64_t>(size());
   }

@@ -58,8 +58,7 @@ class tar_reader {
       // Links, devices and folders have no bytes, whatever their size field says.
       if (kind >= '1' && kind <= '6') size = 0;
       if (size > source_.size() - at_ - 512) {
-        if (!recover("has a member of " + std::to_string(size) + " bytes that goes beyond the end"))
-          return false;
+        if (!recover(sentence({"has a member of ", size, " bytes that goes beyond the end"}))) return false;
         continue;
       }
       const index body = at_ + 512;
@@ -94,7 +93,7 @@ class tar_reader {
     return false;
   }
   void report(const std::string& why) {
-    if (++damaged_places_ <= 8) damage_.push_back(why + " at byte " + std::to_string(at_));
+    if (++damaged_places_ <= 8) damage_.push_back(sentence({why, " at byte ", at_}));
   }
 
   bool load(index offset) {
@@ -164,8 +163,7 @@ class tar_reader {
   }
 
   void extend(char kind, index body, index size) {
-    if (size > longest_extension)
-      return report("has an extended header of " + std::to_string(size) + " bytes");
+    if (size > longest_extension) return report(sentence({"has an extended header of ", size, " bytes"}));
     std::string text(static_cast<std::size_t>(size), '\0');
     if (source_.read(body, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}) != size)
       return report("ends inside an extended header");

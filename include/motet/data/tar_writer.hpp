@@ -40,7 +40,7 @@ class tar_writer {
     const std::size_t rest = key.size() + value.size() + 3;
     std::size_t length = rest + std::to_string(rest).size();
     if (rest + std::to_string(length).size() != length) ++length;
-    return std::to_string(length) + " " + std::string(key) + "=" + std::string(value) + "\n";
+    return sentence({length, " ", key, "=", value, "\n"});
   }
   void put_member(std::string_view name, char kind, std::string_view bytes) {
     std::array<char, 512> header{};

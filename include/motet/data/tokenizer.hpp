@@ -48,13 +48,12 @@ class tokenizer {
   explicit tokenizer(parts from) : parts_(std::move(from)) {
     const auto count = parts_.texts.size();
     if (count < 258)
-      fail(bad_vocabulary,
-           "it has " + std::to_string(count) + " tokens, but the bytes, begin and end need 258");
+      fail(bad_vocabulary, sentence({"it has ", count, " tokens, but the bytes, begin and end need 258"}));
     if (parts_.ends_word.empty()) parts_.ends_word.assign(count, false);
     single_.fill(-1);
     last_.fill(-1);
     for (std::size_t i = 0; i + 2 < count; ++i) {
-      if (parts_.texts[i].empty()) fail(bad_vocabulary, "token " + std::to_string(i) + " is empty");
+      if (parts_.texts[i].empty()) fail(bad_vocabulary, sentence({"token ", i, " is empty"}));
       if (parts_.texts[i].size() == 1)
         (parts_.ends_word[i] ? last_ : single_)[static_cast<unsigned char>(parts_.texts[i][0])] =
             static_cast<token>(i);
@@ -69,7 +68,7 @@ class tokenizer {
       const merge& own = parts_.merges[rank];
       const auto valid = [&](token t) { return t >= 0 && static_cast<std::size_t>(t) + 2 < count; };
       if (!valid(own.from.first) || !valid(own.from.second) || !valid(own.to))
-        fail(bad_vocabulary, "merge " + std::to_string(rank) + " names no token");
+        fail(bad_vocabulary, sentence({"merge ", rank, " names no token"}));
       ranks_.emplace(key(own.from), static_cast<index>(rank));
     }
   }
@@ -94,7 +93,7 @@ class tokenizer {
   index encode(std::string_view text, index context, std::vector<token>& out, scratch& work) const {
     if (context < 2)
       fail(bad_data_option,
-           "a context of " + std::to_string(context) + " cannot hold the begin and the end of a caption");
+           sentence({"a context of ", context, " cannot hold the begin and the end of a caption"}));
     const auto from = static_cast<index>(out.size());
     out.push_back(begin_token());
     // A token covers at most its own bytes, so far longer texts need not be merged to their end.
@@ -115,8 +114,7 @@ class tokenizer {
   std::string decode(std::span<const token> tokens) const {
     std::string out;
     for (const token t : tokens) {
-      if (t < 0 || t >= size())
-        fail(bad_vocabulary, "token " + std::to_string(t) + " of a vocabulary of " + std::to_string(size()));
+      if (t < 0 || t >= size()) fail(bad_vocabulary, sentence({"token ", t, " of a vocabulary of ", size()}));
       if (t >= begin_token()) continue;
       out += parts_.texts[static_cast<std::size_t>(t)];
       if (parts_.ends_word[static_cast<std::size_t>(t)]) out += ' ';

@@ -106,8 +106,8 @@ inline tokenizer tokenizer_of(const json& file) {
   for (const json::member entry : entries) {
     const std::uint64_t id = entry.value.unsigned_integer();
     if (id >= count || seen[id])
-      fail(bad_vocabulary, "the number " + std::to_string(id) + " of \"" + entry.name +
-                               "\" is beyond the end or given twice");
+      fail(bad_vocabulary,
+           sentence({"the number ", id, " of \"", entry.name, "\" is beyond the end or given twice"}));
     seen[id] = true;
     if (id + 2 >= count) {
       if (entry.name != (id + 1 == count ? "<|endoftext|>" : "<|startoftext|>"))
@@ -133,7 +133,7 @@ inline tokenizer tokenizer_of(const json& file) {
     std::string left, right;
     if (line.is_array()) {
       if (line.items().size() != 2)
-        fail(bad_vocabulary, "a merge has " + std::to_string(line.items().size()) + " parts");
+        fail(bad_vocabulary, sentence({"a merge has ", line.items().size(), " parts"}));
       left = line.items()[0].string();
       right = line.items()[1].string();
     } else {

@@ -33,8 +33,7 @@ inline std::filesystem::path folder_of(const std::filesystem::path& path) {
 // Unlike any other name of this process, beside the target so that a rename does not cross file systems.
 inline std::filesystem::path temporary_beside(const std::filesystem::path& target) {
   static std::atomic<unsigned> count{0};
-  return folder_of(target) / ("." + target.filename().string() + ".tmp-" + std::to_string(::getpid()) + "-" +
-                              std::to_string(count++));
+  return folder_of(target) / (sentence({".", target.filename().string(), ".tmp-", ::getpid(), "-", count++}));
 }
 
 // A rename is on the disk only when the folder is.

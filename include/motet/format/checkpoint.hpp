@@ -121,9 +121,8 @@ class checkpoint {
     const json whole = read_json(text.text(), name);
     const std::int64_t version = whole.at("version").integer();
     if (version < 1 || version > checkpoint_version) {
-      fail(checkpoint_of_another_version, path_.string() + " has version " + std::to_string(version) +
-                                              ", this program reads 1 to " +
-                                              std::to_string(checkpoint_version));
+      fail(checkpoint_of_another_version, sentence({path_.string(), " has version ", version,
+                                                    ", this program reads 1 to ", checkpoint_version}));
     }
     if (!detail::seal_holds(whole))
       fail(checkpoint_damaged, name + " does not have the contents that were written");
@@ -137,8 +136,8 @@ class checkpoint {
         const auto size = std::filesystem::file_size(file, missing);
         if (missing) fail(checkpoint_damaged, file.string() + " is missing");
         if (size != *wanted) {
-          fail(checkpoint_damaged, file.string() + " has " + std::to_string(size) + " bytes, " +
-                                       std::to_string(*wanted) + " were written");
+          fail(checkpoint_damaged,
+               sentence({file.string(), " has ", size, " bytes, ", *wanted, " were written"}));
         }
         if (version == 1) list_whole_tensors(use, file);
       }

@@ -53,7 +53,7 @@ inline checkpoint_index read_part_record(const std::filesystem::path& folder,
   };
   std::error_code failed;
   if (!std::filesystem::exists(path, failed))
-    refuse("is missing; wanted part " + std::to_string(part + 1) + " of " + std::to_string(wanted.parts));
+    refuse(sentence({"is missing; wanted part ", part + 1, " of ", wanted.parts}));
   checkpoint_index out;
   try {
     const mapped_file text(path);
@@ -65,10 +65,8 @@ inline checkpoint_index read_part_record(const std::filesystem::path& folder,
     if (std::string_view(cause.code()) == checkpoint_part_absent.code) throw;
     refuse(std::string("cannot be read (") + cause.what() + ")");
   }
-  if (out.parts != wanted.parts)
-    refuse("is of " + std::to_string(out.parts) + " parts, wanted " + std::to_string(wanted.parts));
-  if (out.step != wanted.step)
-    refuse("is of step " + std::to_string(out.step) + ", wanted " + std::to_string(wanted.step));
+  if (out.parts != wanted.parts) refuse(sentence({"is of ", out.parts, " parts, wanted ", wanted.parts}));
+  if (out.step != wanted.step) refuse(sentence({"is of step ", out.step, ", wanted ", wanted.step}));
   if (out.model != wanted.model) refuse("is of model " + out.model + ", wanted " + wanted.model);
   for (const tensor_use use : tensor_uses) {
     const auto bytes = out.of(use).files[static_cast<std::size_t>(part)];
@@ -76,16 +74,14 @@ inline checkpoint_index read_part_record(const std::filesystem::path& folder,
     if (!bytes) continue;
     const auto size = std::filesystem::file_size(folder / name, failed);
     if (failed || size != *bytes)
-      refuse("names " + name + " of " + std::to_string(*bytes) +
-             " bytes, which is missing or of another size");
+      refuse(sentence({"names ", name, " of ", *bytes, " bytes, which is missing or of another size"}));
   }
   return out;
 }
 
 // The parts' tensors together. Every fault is named in one error.
 inline checkpoint_index join_parts(const std::filesystem::path& folder, const checkpoint_summary& wanted) {
-  if (wanted.parts < 1)
-    fail(checkpoint_parts_differ, "a checkpoint of " + std::to_string(wanted.parts) + " parts");
+  if (wanted.parts < 1) fail(checkpoint_parts_differ, sentence({"a checkpoint of ", wanted.parts, " parts"}));
   checkpoint_index out;
   std::string faults;
   std::unordered_map<std::string, std::size_t> known[2];
@@ -104,8 +100,8 @@ inline checkpoint_index join_parts(const std::filesystem::path& folder, const ch
         }
         checkpoint_tensor& joined = all.tensors[found->second];
         if (joined.shape != tensor.shape) {
-          faults += "\n  \"" + tensor.name + "\" is " + shape_text(tensor.shape) + " in part " +
-                    std::to_string(part + 1) + ", " + shape_text(joined.shape) + " in one before";
+          faults += sentence({"\n  \"", tensor.name, "\" is ", shape_text(tensor.shape), " in part ",
+                              part + 1, ", ", shape_text(joined.shape), " in one before"});
           continue;
         }
         std::ranges::move(tensor.pieces, std::back_inserter(joined.pieces));

@@ -69,9 +69,7 @@ constexpr std::string_view use_name(tensor_use use) {
   return use == tensor_use::weights ? "weights" : "optimizer";
 }
 
-inline std::string interval_text(interval of) {
-  return std::to_string(of.begin) + ":" + std::to_string(of.end);
-}
+inline std::string interval_text(interval of) { return sentence({of.begin, ":", of.end}); }
 inline std::string place_text(std::span<const index> shape, rectangle place) {
   return "[" + (shape.size() < 2 ? "" : interval_text(place.rows) + ", ") + interval_text(place.columns) +
          "]";
@@ -95,7 +93,7 @@ inline std::vector<index> piece_shape(const std::vector<index>& shape, rectangle
 inline std::vector<std::pair<std::string, std::string>> origin_of(const checkpoint_index& of, index part) {
   return {{"model", of.model},
           {"step", std::to_string(of.step)},
-          {"part", std::to_string(part + 1) + " of " + std::to_string(of.parts)}};
+          {"part", sentence({part + 1, " of ", of.parts})}};
 }
 
 // Calls visit(block, bytes) for the blocks of a piece that hold any of its bytes [begin, end).
@@ -125,17 +123,16 @@ inline std::string tiling_fault(const checkpoint_tensor& tensor) {
     for (const checkpoint_piece* above : open) {
       const rectangle both = intersection(above->place, piece->place);
       if (both.empty()) continue;
-      return "\"" + tensor.name + "\" " + shape_text(tensor.shape) + ": " + place_text(tensor.shape, both) +
-             " is held by part " + std::to_string(above->part + 1) + " and by part " +
-             std::to_string(piece->part + 1);
+      return sentence({"\"", tensor.name, "\" ", shape_text(tensor.shape), ": ",
+                       place_text(tensor.shape, both), " is held by part ", above->part + 1, " and by part ",
+                       piece->part + 1});
     }
     open.push_back(piece);
     held += piece->place.size();
   }
   if (held == tensor.elements()) return {};
-  return "\"" + tensor.name + "\" " + shape_text(tensor.shape) + ": " +
-         std::to_string(tensor.elements() - held) + " of " + std::to_string(tensor.elements()) +
-         " elements are held by no part";
+  return sentence({"\"", tensor.name, "\" ", shape_text(tensor.shape), ": ", tensor.elements() - held, " of ",
+                   tensor.elements(), " elements are held by no part"});
 }
 
 }  // namespace detail

@@ -55,15 +55,14 @@ inline bool seal_holds(const json& whole) {
 inline index read_count(const json& value, index most, const char* what) {
   const std::int64_t count = value.integer();
   if (count < 0 || count > most)
-    fail(json_wrong_kind,
-         std::string(what) + " is " + std::to_string(count) + ", wanted 0 to " + std::to_string(most));
+    fail(json_wrong_kind, sentence({what, " is ", count, ", wanted 0 to ", most}));
   return static_cast<index>(count);
 }
 inline interval read_interval(const json& value, index most, const char* what) {
   if (value.items().size() != 2) fail(json_wrong_kind, std::string(what) + " are not [begin, end]");
   const interval read{read_count(value.items()[0], most, what), read_count(value.items()[1], most, what)};
   if (read.begin >= read.end)
-    fail(json_wrong_kind, std::string(what) + " end at " + std::to_string(read.end) + ", before they begin");
+    fail(json_wrong_kind, sentence({what, " end at ", read.end, ", before they begin"}));
   return read;
 }
 
@@ -84,8 +83,7 @@ inline checkpoint_tensor read_tensor_pieces(const std::string& name, const json&
     const index bytes = 4 * piece.place.size(),
                 wanted = of.block == 0 ? 1 : bytes / of.block + (bytes % of.block != 0 ? 1 : 0);
     if (std::ssize(piece.checksums) != wanted)
-      fail(json_wrong_kind, std::to_string(piece.checksums.size()) + " checksums of a piece, wanted " +
-                                std::to_string(wanted));
+      fail(json_wrong_kind, sentence({piece.checksums.size(), " checksums of a piece, wanted ", wanted}));
     out.pieces.push_back(std::move(piece));
   }
   return out;

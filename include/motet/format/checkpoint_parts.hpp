@@ -40,8 +40,8 @@ inline std::vector<checkpoint_tensor> tensors_of(std::span<const saved_slice> sl
     const rectangle all = matrix_of(slice.shape), &own = slice.place;
     const auto refuse = [&](const std::string& why) {
       fail(checkpoint_parts_differ,
-           "part " + std::to_string(part + 1) + " holds rows " + interval_text(own.rows) + " and columns " +
-               interval_text(own.columns) + " of \"" + slice.name + "\" " + shape_text(slice.shape) + why);
+           sentence({"part ", part + 1, " holds rows ", interval_text(own.rows), " and columns ",
+                     interval_text(own.columns), " of \"", slice.name, "\" ", shape_text(slice.shape), why}));
     };
     if (out[found->second].shape != slice.shape)
       refuse(", elsewhere " + shape_text(out[found->second].shape));
@@ -93,8 +93,7 @@ inline void write_part_file(const std::filesystem::path& folder, tensor_use use,
 // A part by itself that holds whole tensors only is written as one program alone writes it: version 1.
 inline checkpoint_index write_part_files(const std::filesystem::path& folder, const checkpoint_part& part) {
   if (part.parts < 1 || part.parts > most_parts || part.part < 0 || part.part >= part.parts)
-    fail(checkpoint_parts_differ,
-         "part " + std::to_string(part.part + 1) + " of " + std::to_string(part.parts));
+    fail(checkpoint_parts_differ, sentence({"part ", part.part + 1, " of ", part.parts}));
   std::unordered_set<std::string_view> names;
   for (const saved_slice& each : part.weights) names.insert(each.name);
   for (const saved_slice& each : part.optimizer) {

@@ -66,7 +66,7 @@ template <std::integral To>
 void copy_elements(const stored_tensor& from, To* to) {
   const auto fitting = [&](auto value) {
     if (!std::in_range<To>(value))
-      fail(tensor_mismatch, "\"" + from.name + "\" holds " + std::to_string(value) + ", which does not fit");
+      fail(tensor_mismatch, sentence({"\"", from.name, "\" holds ", value, ", which does not fit"}));
     return value;
   };
   switch (from.kind) {

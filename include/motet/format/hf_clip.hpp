@@ -106,9 +106,8 @@ inline hf_tower read_hf_tower(const hf_fields& fields, index width, index hidden
   tower.epsilon = fields.real("layer_norm_eps", 1e-5);
   if (!(tower.epsilon >= 0) || tower.epsilon > 1) fields.refuse("layer_norm_eps", "is not between 0 and 1");
   if (tower.width % tower.heads != 0) {
-    fields.refuse("num_attention_heads", "is " + std::to_string(tower.heads) +
-                                             ", which does not divide hidden_size " +
-                                             std::to_string(tower.width));
+    fields.refuse("num_attention_heads",
+                  sentence({"is ", tower.heads, ", which does not divide hidden_size ", tower.width}));
   }
   return tower;
 }

@@ -37,11 +37,10 @@ constexpr bool is_identifier(std::string_view name) {
 // config.json alone.
 inline std::string hf_clip_header(const hf_clip_config& config, std::string_view name) {
   const auto tower = [](const hf_tower& t, index projection) {
-    return "    .width = " + std::to_string(t.width) + ",\n    .layers = " + std::to_string(t.layers) +
-           ",\n    .heads = " + std::to_string(t.heads) + ",\n    .hidden = " + std::to_string(t.hidden) +
-           ",\n    .embedding = " + std::to_string(projection) +
-           ",\n    .act = motet::activation::" + t.activation +
-           ",\n    .epsilon = " + detail::float_literal(t.epsilon) + ",\n";
+    return sentence({"    .width = ", t.width, ",\n    .layers = ", t.layers, ",\n    .heads = ", t.heads,
+                     ",\n    .hidden = ", t.hidden, ",\n    .embedding = ", projection,
+                     ",\n    .act = motet::activation::", t.activation,
+                     ",\n    .epsilon = ", detail::float_literal(t.epsilon), ",\n"});
   };
   std::string out =
       "// A CLIP model in C++, made from its Hugging Face configuration by import_hf.\n#pragma "
@@ -51,12 +50,12 @@ inline std::string hf_clip_header(const hf_clip_config& config, std::string_view
     out += "    // Pictures have " + std::to_string(config.image) +
            " pixels a side; whole patches cover these.\n";
   }
-  out += "    .image = " + std::to_string(config.covered()) +
-         ",\n    .patch = " + std::to_string(config.patch) +
-         ",\n    .channels = " + std::to_string(config.channels) + ",\n";
+  out += sentence({"    .image = ", config.covered(), ",\n    .patch = ", config.patch,
+                   ",\n    .channels = ", config.channels, ",\n"});
   out += tower(config.vision, config.projection) + "    .pre_norm = true,\n};\n";
-  out += "inline constexpr motet::text_config caption_config{\n    .vocabulary = " +
-         std::to_string(config.vocabulary) + ",\n    .context = " + std::to_string(config.context) + ",\n";
+  out +=
+      sentence({"inline constexpr motet::text_config caption_config{\n    .vocabulary = ", config.vocabulary,
+                ",\n    .context = ", config.context, ",\n"});
   out += tower(config.text, config.projection) + "};\n\n";
   out +=
       "using picture = motet::module<\"picture\", motet::vit<picture_config>>;\nusing caption = "

@@ -36,8 +36,8 @@ inline std::vector<hf_tensor> hf_clip_tensors(const hf_clip_config& config,
   };
   const auto tower = [&](const std::string& ours, const std::string& theirs, const hf_tower& t) {
     for (index i = 0; i < t.layers; ++i) {
-      const std::string block = ours + ".blocks." + std::to_string(i),
-                        layer = theirs + ".encoder.layers." + std::to_string(i);
+      const std::string block = sentence({ours, ".blocks.", i}),
+                        layer = sentence({theirs, ".encoder.layers.", i});
       weight_and_bias(block + ".attention.norm", layer + ".layer_norm1", {t.width});
       for (const char* part : {".weight", ".bias"}) {
         std::vector<std::string> fused;
@@ -98,8 +98,8 @@ inline void load_hf_clip(const tensor_set& from, const std::vector<hf_tensor>& m
     }
     const hf_tensor& row = *found->second;
     if (row.elements() != elements) {
-      differences += "\n  differs     " + tensor.name + " " + shape_text(tensor.shape) + " is not made of " +
-                     std::to_string(row.theirs.size()) + " x " + shape_text(row.shape);
+      differences += sentence({"\n  differs     ", tensor.name, " ", shape_text(tensor.shape),
+                               " is not made of ", row.theirs.size(), " x ", shape_text(row.shape)});
     }
     for (const std::string& name : row.theirs) {
       const stored_tensor* stored = from.find(name);

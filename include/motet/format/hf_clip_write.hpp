@@ -62,8 +62,8 @@ inline void save_hf_clip(const std::filesystem::path& folder, const hf_clip_conf
     } else {
       for (const index extent : found->second->shape) elements *= extent;
       if (elements != row.elements()) {
-        differences += "\n  differs     " + row.ours + " is " + shape_text(found->second->shape) +
-                       ", wanted " + std::to_string(row.theirs.size()) + " x " + shape_text(row.shape);
+        differences += sentence({"\n  differs     ", row.ours, " is ", shape_text(found->second->shape),
+                                 ", wanted ", row.theirs.size(), " x ", shape_text(row.shape)});
       }
       by_name.erase(found);
     }

@@ -33,8 +33,7 @@ class json_reader {
     for (std::size_t i = 0; i < at_ && i < text_.size(); ++i) {
       if (text_[i] == '\n') ++line, start = i + 1;
     }
-    fail(json_malformed, std::string(origin_) + " line " + std::to_string(line) + " column " +
-                             std::to_string(at_ - start + 1) + ": " + why);
+    fail(json_malformed, sentence({origin_, " line ", line, " column ", at_ - start + 1, ": ", why}));
   }
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   void skip_space() {

@@ -12,8 +12,7 @@ namespace motet {
 
 inline void append_json_string(std::string& out, std::string_view text) {
   if (const std::size_t bad = utf8_first_bad(text); bad != std::string_view::npos) {
-    fail(json_not_text,
-         "byte " + std::to_string(bad) + " of \"" + std::string(text.substr(0, bad)) + "\"...");
+    fail(json_not_text, sentence({"byte ", bad, " of \"", std::string(text.substr(0, bad)), "\"..."}));
   }
   constexpr char digits[] = "0123456789abcdef";
   out += '"';

@@ -109,8 +109,8 @@ inline placed_tensor read_tensor_entry(const std::string& name, const json& entr
   const std::string described = std::string(row->name) + " " + shape_text(placed.tensor.shape);
   if (!bytes) refuse("has a size beyond 64 bits: " + described);
   if (placed.begin > placed.end || placed.end - placed.begin != *bytes) {
-    refuse("takes bytes " + std::to_string(placed.begin) + " to " + std::to_string(placed.end) + ", but " +
-           described + " needs " + std::to_string(*bytes));
+    refuse(
+        sentence({"takes bytes ", placed.begin, " to ", placed.end, ", but ", described, " needs ", *bytes}));
   }
   return placed;
 }
@@ -123,17 +123,17 @@ inline placed_tensor read_tensor_entry(const std::string& name, const json& entr
 inline safetensors_contents read_safetensors(std::span<const std::byte> file, const std::string& where) {
   if (file.size() < 8)
     fail(safetensors_cut,
-         where + ": " + std::to_string(file.size()) + " bytes, wanted at least 8 for the header's length");
+         sentence({where, ": ", file.size(), " bytes, wanted at least 8 for the header's length"}));
   std::uint64_t header_bytes = 0;
   for (std::size_t i = 8; i-- > 0;)
     header_bytes = (header_bytes << 8) | std::to_integer<std::uint64_t>(file[i]);
   if (header_bytes > detail::safetensors_header_limit) {
     fail(safetensors_malformed,
-         where + ": a header of " + std::to_string(header_bytes) + " bytes; at most 100000000 are allowed");
+         sentence({where, ": a header of ", header_bytes, " bytes; at most 100000000 are allowed"}));
   }
   if (header_bytes > file.size() - 8) {
-    fail(safetensors_cut, where + ": the header takes " + std::to_string(header_bytes) + " bytes, " +
-                              std::to_string(header_bytes - (file.size() - 8)) + " of them are missing");
+    fail(safetensors_cut, sentence({where, ": the header takes ", header_bytes, " bytes, ",
+                                    header_bytes - (file.size() - 8), " of them are missing"}));
   }
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8,
                               static_cast<std::size_t>(header_bytes));
@@ -162,24 +162,22 @@ inline safetensors_contents read_safetensors(std::span<const std::byte> file, co
   std::uint64_t at = 0;
   for (auto& [tensor, begin, end] : placed) {
     if (begin != at) {
-      fail(safetensors_malformed, where + ": tensor \"" + tensor.name + "\" begins at byte " +
-                                      std::to_string(begin) + " of the data, " +
-                                      (begin > at ? "after a gap of " : "overlapping the one before by ") +
-                                      std::to_string(begin > at ? begin - at : at - begin) + " bytes");
+      fail(safetensors_malformed,
+           sentence({where, ": tensor \"", tensor.name, "\" begins at byte ", begin, " of the data, ",
+                     (begin > at ? "after a gap of " : "overlapping the one before by "),
+                     begin > at ? begin - at : at - begin, " bytes"}));
     }
     if (end > data.size()) {
-      fail(safetensors_cut, where + ": tensor \"" + tensor.name + "\" ends at byte " + std::to_string(end) +
-                                " of the data, of which there are " + std::to_string(data.size()) + "; " +
-                                std::to_string(placed.back().end - data.size()) +
-                                " bytes are missing from the file");
+      fail(safetensors_cut, sentence({where, ": tensor \"", tensor.name, "\" ends at byte ", end,
+                                      " of the data, of which there are ", data.size(), "; ",
+                                      placed.back().end - data.size(), " bytes are missing from the file"}));
     }
     tensor.bytes = data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
     at = end;
     contents.tensors.push_back(std::move(tensor));
   }
   if (at != data.size())
-    fail(safetensors_malformed,
-         where + ": " + std::to_string(data.size() - at) + " bytes follow the last tensor");
+    fail(safetensors_malformed, sentence({where, ": ", data.size() - at, " bytes follow the last tensor"}));
   return contents;
 }
 

@@ -54,7 +54,7 @@ class safetensors_writer {
     text.append((8 - text.size() % 8) % 8, ' ');
     if (text.size() > detail::safetensors_header_limit)
       fail(safetensors_misuse,
-           "a header of " + std::to_string(text.size()) + " bytes; at most 100000000 are allowed");
+           sentence({"a header of ", text.size(), " bytes; at most 100000000 are allowed"}));
     std::string length(8, '\0');
     for (std::size_t i = 0; i < 8; ++i)
       length[i] = static_cast<char>(static_cast<unsigned char>(text.size() >> (8 * i)));
@@ -67,10 +67,10 @@ class safetensors_writer {
     if (found == by_name_.end()) fail(safetensors_misuse, "\"" + std::string(name) + "\" was not declared");
     place& where = places_[found->second];
     if (where.written || where.bytes != bytes.size()) {
-      fail(safetensors_misuse, "\"" + std::string(name) + "\" " +
-                                   (where.written ? "is written twice"
-                                                  : "takes " + std::to_string(where.bytes) + " bytes, got " +
-                                                        std::to_string(bytes.size())));
+      fail(safetensors_misuse,
+           "\"" + std::string(name) + "\" " +
+               (where.written ? "is written twice"
+                              : sentence({"takes ", where.bytes, " bytes, got ", bytes.size()})));
     }
     file_.write_at(data_begin_ + static_cast<std::size_t>(where.begin), bytes);
     where.written = true;

@@ -1,10 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace motet {
+
+// A part of a sentence: text, a letter or a number. Conversions are wanted, so that numbers stand
+// between words as they are.
+struct sentence_part {
+  std::string is;
+  sentence_part(std::string_view text) : is(text) {}
+  sentence_part(const std::string& text) : is(text) {}
+  sentence_part(const char* text) : is(text) {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  sentence_part(T number) {
+    if constexpr (std::is_same_v<T, char>) is = number;
+    else is = std::to_string(number);
+  }
+};
+
+// sentence({"rank ", 2, " of ", ranks}): one function for all costs a compiler less than sums of strings.
+inline std::string sentence(std::initializer_list<sentence_part> parts) {
+  std::string out;
+  for (const sentence_part& each : parts) out += each.is;
+  return out;
+}
 
 // One row of a message table: docs/errors.md is generated from these rows, and errors carry their codes.
 struct message {

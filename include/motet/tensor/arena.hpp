@@ -29,8 +29,7 @@ class arena {
     peak_ = used_ > peak_ ? used_ : peak_;
     // While measuring, addresses are made up but distinct and never read.
     if (base_ == nullptr) return reinterpret_cast<T*>(static_cast<std::uintptr_t>(4096 + at));
-    if (used_ > capacity_)
-      fail(arena_full, "wanted " + std::to_string(used_) + " bytes, has " + std::to_string(capacity_));
+    if (used_ > capacity_) fail(arena_full, sentence({"wanted ", used_, " bytes, has ", capacity_}));
     return reinterpret_cast<T*>(base_ + at);
   }
   template <class T, index Width>

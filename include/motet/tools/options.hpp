@@ -195,9 +195,8 @@ class options {
     } else if (auto* const whole = std::get_if<index*>(&which.value)) {
       const index got = number<index>(which, value, "a whole number");
       if (static_cast<double>(got) < which.least)
-        fail(bad_option_value, which.name + " wants at least " +
-                                   std::to_string(static_cast<index>(which.least)) + ", got " +
-                                   std::to_string(got));
+        fail(bad_option_value,
+             sentence({which.name, " wants at least ", static_cast<index>(which.least), ", got ", got}));
       **whole = got;
     } else if (auto* const word = std::get_if<std::uint64_t*>(&which.value)) {
       **word = number<std::uint64_t>(which, value, "a whole number that is not negative");

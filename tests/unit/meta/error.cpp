@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+
 #include <string>
 
 namespace {
@@ -42,4 +44,14 @@ TEST_CASE("a place can be added to an error, which stays what it was") {
           "motet: the kettle is empty: kettle 3. fill the kettle [MT-Z99] at table 7");
     CHECK(std::string(found.code()) == "MT-Z99");
   }
+}
+
+TEST_CASE("words and numbers of any type follow each other") {
+  const std::string name = "picture";
+  const std::string_view part = "stage";
+  CHECK(motet::sentence({name, ", ", part, ' ', -3, " of ", std::size_t{4}}) == "picture, stage -3 of 4");
+  CHECK(motet::sentence({UINT64_MAX, "/", INT64_MIN, " ", std::uint8_t{65}}) ==
+        "18446744073709551615/-9223372036854775808 65");
+  CHECK(motet::sentence({"after ", 0.5, " s"}) == "after 0.500000 s");
+  CHECK(motet::sentence({}).empty());
 }

@@ -155,7 +155,7 @@ class device {
 
   // "Intel(R) Xeon(R) ...: avx2 avx512, L2 2048 KiB, kernels avx512; 2 threads".
   std::string describe() const {
-    return describe_cpu() + "; " + std::to_string(threads()) + (threads() == 1 ? " thread" : " threads");
+    return sentence({describe_cpu(), "; ", threads(), (threads() == 1 ? " thread" : " threads")});
   }
 
  private:

@@ -95,9 +95,9 @@ class device {
       if (std::string_view(problem.code()) != gpu_memory_full.code) throw;
       std::size_t left = 0, all = 0;
       check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
-      std::string text = std::string(what) + " of " + std::to_string(count * static_cast<index>(sizeof(T))) +
-                         " bytes; " + std::to_string(left) + " of " + std::to_string(all) + " are free";
-      if (foretold_ > 0) text += ", the plan foretold " + std::to_string(foretold_) + " for the whole run";
+      std::string text = sentence(
+          {what, " of ", count * static_cast<index>(sizeof(T)), " bytes; ", left, " of ", all, " are free"});
+      if (foretold_ > 0) text += sentence({", the plan foretold ", foretold_, " for the whole run"});
       fail(gpu_memory_full, text);
     }
   }
@@ -216,13 +216,10 @@ class device {
     int driver = 0, runtime = 0;
     check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
     check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-    const auto version = [](int number) {
-      return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
-    };
-    return std::string(found.name) + ", sm_" + std::to_string(found.major) + std::to_string(found.minor) +
-           ", " + std::to_string(found.multiProcessorCount) + " multiprocessors, " +
-           std::to_string(found.totalGlobalMem >> 30) + " GiB, driver " + version(driver) + ", runtime " +
-           version(runtime) + ", " + libraries() + products() + ways();
+    const auto version = [](int number) { return sentence({number / 1000, ".", number % 1000 / 10}); };
+    return sentence({found.name, ", sm_", found.major, found.minor, ", ", found.multiProcessorCount,
+                     " multiprocessors, ", found.totalGlobalMem >> 30, " GiB, driver ", version(driver),
+                     ", runtime ", version(runtime), ", ", libraries(), products(), ways()});
   }
 
  private:
@@ -264,8 +261,7 @@ class device {
   // What was built in.
   static std::string libraries() {
     [[maybe_unused]] const auto version = [](std::size_t number) {
-      return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
-             std::to_string(number % 100);
+      return sentence({number / 10000, ".", number / 100 % 100, ".", number % 100});
     };
     std::string text = "own products (no cuBLASLt)";
 #if MOTET_CUBLASLT

@@ -65,8 +65,7 @@ inline constexpr std::int64_t most_devices = 1 << 20;
 inline void require_size(const cluster_facts& of, std::string_view what) {
   const std::int64_t devices = std::int64_t{of.nodes} * of.devices_per_node;
   if (devices > most_devices)
-    fail(cluster_of_no_size, std::string(what) + " are " + std::to_string(devices) +
-                                 " devices, wanted at most " + std::to_string(most_devices));
+    fail(cluster_of_no_size, sentence({what, " are ", devices, " devices, wanted at most ", most_devices}));
 }
 
 // Null when there is none of that name.

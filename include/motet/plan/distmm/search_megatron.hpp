@@ -74,18 +74,17 @@ inline index offer_all_monoliths(plan_ranking<>& ranking, const published_questi
     all += parameters_of(towers[k]) * bytes_of_parameter(towers[k], asked.options.bytes);
     if (parameters_of(towers[k]) > parameters_of(towers[biggest])) biggest = k;
   }
-  std::string text = std::string(towers[biggest].name.view()) + " and the others hold " + in_words(all) +
-                     " whatever is computed, got " + in_words(on.device.memory_bytes) + " on each of " +
-                     std::to_string(on.devices()) + " devices; ";
+  std::string text = sentence({towers[biggest].name.view(), " and the others hold ", in_words(all),
+                               " whatever is computed, got ", in_words(on.device.memory_bytes),
+                               " on each of ", on.devices(), " devices; "});
   constexpr std::int32_t most_nodes = 64;
   for (cluster_facts wide = on; wide.nodes < most_nodes;) {
     ++wide.nodes;
     plan_ranking there(asked.model, wide, samples, asked.options);
     offer_all_monoliths(there, asked, wide, samples);
     if (there.empty()) continue;
-    fail(model_fits_nowhere, text + "the smallest cluster of this kind that would do has " +
-                                 std::to_string(wide.nodes) + " nodes of " +
-                                 std::to_string(wide.devices_per_node) + " devices");
+    fail(model_fits_nowhere, sentence({text, "the smallest cluster of this kind that would do has ",
+                                       wide.nodes, " nodes of ", wide.devices_per_node, " devices"}));
   }
   fail(model_fits_nowhere,
        text + "no number of such devices would do, as no tensor group is larger than the heads are many");

@@ -104,9 +104,8 @@ inline void project_alike(list<tower_outline>& towers) {
   for (index k = 0; k < towers.size(); ++k) {
     const index own = towers[k].embedding;
     if (own > 0 && common > 0 && own != common)
-      fail(tower_does_not_fit, "towers[" + std::to_string(k) + "].embedding is " + std::to_string(own) +
-                                   ", but features of " + std::to_string(common) +
-                                   " numbers cannot meet those");
+      fail(tower_does_not_fit, sentence({"towers[", k, "].embedding is ", own, ", but features of ", common,
+                                         " numbers cannot meet those"}));
     if (own > 0) common = own;
     if (towers[k].width < narrowest) narrowest = towers[k].width;
   }
@@ -213,7 +212,7 @@ class joins_reader {
     if (!from.is_array()) fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted an array");
     std::size_t i = 0;
     for (const json& item : from.items()) {
-      const std::string at = path + "[" + std::to_string(i++) + "]", name = read_text(item, at);
+      const std::string at = sentence({path, "[", i++, "]"}), name = read_text(item, at);
       const index tower = find(name);
       if (tower < 0) unknown(name, at);
       meet(tower, loss, at, true);
@@ -254,12 +253,11 @@ inline model_shape read_model(const json& from) {
     const tower_outline made = detail::read_tower(item, path);
     for (index k = 0; k < out.towers.size(); ++k)
       if (out.towers[k].name == made.name)
-        fail(tower_names_differ, path + " is called " + std::string(made.name.view()) + " as towers[" +
-                                     std::to_string(k) + "] is");
+        fail(tower_names_differ, sentence({path, " is called ", made.name.view(), " as towers[", k, "] is"}));
     out.towers.push(made);
     if (out.towers.size() > batch_sync::most_towers)
       fail(plan_out_of_range,
-           path + " is one more than there may be, wanted 1 to " + std::to_string(batch_sync::most_towers));
+           sentence({path, " is one more than there may be, wanted 1 to ", batch_sync::most_towers}));
   });
   if (out.towers.empty())
     fail(plan_out_of_range, "towers is empty, wanted 1 to " + std::to_string(batch_sync::most_towers));

@@ -68,13 +68,13 @@ class plan_fields {
     if (!found->is_array())
       fail(plan_wrong_kind, path_of(name) + " is " + found->kind() + ", wanted an array");
     std::size_t i = 0;
-    for (const json& item : found->items()) push(item, path_of(name) + "[" + std::to_string(i++) + "]");
+    for (const json& item : found->items()) push(item, sentence({path_of(name), "[", i++, "]"}));
   }
 
   static std::int64_t number(const json& from, const std::string& path, std::int64_t least, std::int64_t most,
                              const message& row = plan_out_of_range) {
     if (!from.is_integer()) fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted an integer");
-    const std::string range = "wanted " + std::to_string(least) + " to " + std::to_string(most);
+    const std::string range = sentence({"wanted ", least, " to ", most});
     // What 64 bits with a sign do not hold is out of every range.
     std::int64_t value = std::numeric_limits<std::int64_t>::max();
     from.visit([&](const auto& held) {
@@ -100,8 +100,8 @@ class plan_fields {
   // A plan keeps the first 15 letters of a name.
   static label name(const std::string& text, const std::string& path) {
     if (text.empty() || text.size() >= sizeof label::text || text.find('\0') != std::string::npos)
-      fail(plan_wrong_kind, path + " has a name of " + std::to_string(text.size()) +
-                                " letters, wanted 1 to 15, none of them zero");
+      fail(plan_wrong_kind,
+           sentence({path, " has a name of ", text.size(), " letters, wanted 1 to 15, none of them zero"}));
     return label(text);
   }
 

@@ -79,7 +79,7 @@ std::string cpp_list(const list<T>& of, const std::string& indent) {
 inline std::string cpp_degrees(const degrees& of) {
   std::string out;
   const auto put = [&](const char* name, std::int32_t ways) {
-    if (ways != 1) out += (out.empty() ? "." : ", .") + std::string(name) + " = " + std::to_string(ways);
+    if (ways != 1) out += sentence({(out.empty() ? "." : ", ."), name, " = ", ways});
   };
   put("stages", of.stages);
   put("data", of.data);
@@ -92,13 +92,13 @@ inline std::string cpp_module(const module_plan& from, index number) {
   const degrees& split = from.on.split();
   const list<std::int32_t>& ranks = from.on.ranks();
   const bool in_a_row = !ranks.empty() && from.on == mesh::from(ranks[0], split);
-  std::string out = "  of.modules.push(motet::on_ranks(" + cpp_string(from.name.view()) + ", " +
-                    std::to_string(in_a_row ? ranks[0] : 0) + ", " +
-                    cpp_degrees(in_a_row ? split : degrees{}) +
-                    (from.microbatches != 1 ? ", " + std::to_string(from.microbatches) : "") + "));\n";
+  std::string out =
+      sentence({"  of.modules.push(motet::on_ranks(", cpp_string(from.name.view()), ", ",
+                in_a_row ? ranks[0] : 0, ", ", cpp_degrees(in_a_row ? split : degrees{}),
+                (from.microbatches != 1 ? ", " + std::to_string(from.microbatches) : ""), "));\n"});
   const module_plan usual;
   const auto set = [&](const char* field, const std::string& value) {
-    out += "  of.modules[" + std::to_string(number) + "]." + field + " = " + value + ";\n";
+    out += sentence({"  of.modules[", number, "].", field, " = ", value, ";\n"});
   };
   const auto put = [&](const char* field, int value, int otherwise) {
     if (value != otherwise) set(field, std::to_string(value));
@@ -148,9 +148,9 @@ inline std::string plan_header(const plan& from, const header_words& words = {})
          ("static_assert(motet::require<motet::prove_plan<my_model, " + words.name + ", " + batch + ">()>);");
   out += "\n#pragma once\n\n#include <motet/plan/describe/plan.hpp>\n\n";
   if (words.samples > 0)
-    out += "inline constexpr motet::index " + batch + " = " + std::to_string(words.samples) + ";\n\n";
-  out += "constexpr motet::plan " + words.name +
-         "() {\n  motet::plan of;\n  of.cluster = {.ranks = " + std::to_string(from.cluster.ranks);
+    out += sentence({"inline constexpr motet::index ", batch, " = ", words.samples, ";\n\n"});
+  out += sentence({"constexpr motet::plan ", words.name,
+                   "() {\n  motet::plan of;\n  of.cluster = {.ranks = ", from.cluster.ranks});
   if (from.cluster.ranks_per_node != 0)
     out += ", .ranks_per_node = " + std::to_string(from.cluster.ranks_per_node);
   if (from.cluster.tensor_may_cross_nodes) out += ", .tensor_may_cross_nodes = true";

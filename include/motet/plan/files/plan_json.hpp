@@ -26,7 +26,7 @@ inline mesh read_mesh(const plan_fields& from) {
       product *= into;
       if (product > most_of_plan)
         fail(plan_out_of_range,
-             from.path_of("degrees") + " multiply to more than " + std::to_string(most_of_plan) + " ranks");
+             sentence({from.path_of("degrees"), " multiply to more than ", most_of_plan, " ranks"}));
     };
     read("stages", split.stages);
     read("data", split.data);

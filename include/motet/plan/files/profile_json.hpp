@@ -19,7 +19,7 @@ inline part_times read_times(const plan_fields& point, std::string_view name) {
   double times[3];
   std::size_t i = 0;
   for (const json& each : from.items()) {
-    times[i] = plan_fields::real(each, path + "[" + std::to_string(i) + "]", 0, 1e6, profile_out_of_range);
+    times[i] = plan_fields::real(each, sentence({path, "[", i, "]"}), 0, 1e6, profile_out_of_range);
     ++i;
   }
   return {times[0], times[1], times[2]};

@@ -12,14 +12,13 @@ namespace motet {
 namespace detail {
 
 inline std::string counted(index count, const char* what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+  return sentence({count, " ", what, (count == 1 ? "" : "s")});
 }
 
 // "2 stages x 3 data x 1 context x 1 tensor = 6".
 inline std::string product_of(const degrees& split) {
-  return std::to_string(split.stages) + " stages x " + std::to_string(split.data) + " data x " +
-         std::to_string(split.context) + " context x " + std::to_string(split.tensor) +
-         " tensor = " + std::to_string(split.size());
+  return sentence({split.stages, " stages x ", split.data, " data x ", split.context, " context x ",
+                   split.tensor, " tensor = ", split.size()});
 }
 
 // What broke a rule of one module, in numbers that its writer knows.
@@ -35,8 +34,7 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
     case reason::rank_outside: return pair("rank " + got, "ranks below " + wanted);
     case reason::rank_twice: return "rank " + got;
     case reason::tensor_crosses_nodes:
-      return "a group of " + std::to_string(own.on.split().tensor) + " lies on the nodes " + wanted +
-             " and " + got;
+      return sentence({"a group of ", own.on.split().tensor, " lies on the nodes ", wanted, " and ", got});
     case reason::no_ranks: {
       std::string names;
       for (const module_plan& each : of.modules)
@@ -67,7 +65,7 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
       return pair(got + (found.got == 1 ? " loss" : " losses"),
                   wanted + " as " + std::string(of.modules[0].name.view()) + " has");
     case reason::groups_do_not_divide_batch:
-      return "a batch of " + std::to_string(samples) + " in " + counted(found.wanted, "group");
+      return sentence({"a batch of ", samples, " in ", counted(found.wanted, "group")});
     case reason::too_few_samples:
       return "a batch of " + counted(found.got, "sample") + " in " + counted(found.wanted, "part");
     default: return pair(got, wanted);
@@ -112,8 +110,7 @@ inline std::string explain_plan(const plan& given, const list<module_facts>& fac
     const check_result better = check(all);
     const std::string schedule = "schedule " + std::string(of.schedule.view()) + ": ";
     if (better.ok())
-      return say(found, schedule + "rank " + std::to_string(found.where) + ", computation " +
-                            std::to_string(found.got));
+      return say(found, sentence({schedule, "rank ", found.where, ", computation ", found.got}));
     return say(better.brief(), schedule + detail_of(all, better.found) + cycle_of(all, better));
   }
   if (made != nullptr) *made = {of, std::move(order)};

@@ -26,8 +26,8 @@ namespace detail {
 // The two multiples of `step` next to `samples`.
 inline std::string nearest_batches(index samples, index step) {
   const index below = samples / step * step;
-  if (below == 0) return std::to_string(step) + " or " + std::to_string(2 * step);
-  return std::to_string(below) + " or " + std::to_string(below + step);
+  if (below == 0) return sentence({step, " or ", 2 * step});
+  return sentence({below, " or ", below + step});
 }
 
 // Pins of a tower as one; two that say different things are refused.
@@ -41,8 +41,7 @@ inline tower_pin merged_pin(const model_shape& model, index k, const search_opti
     const auto merge = [&](const char* field, auto& into, auto value, auto usual) {
       if (value == usual) return;
       if (into != usual && into != value)
-        fail(pins_contradict,
-             who + ": " + field + "=" + std::to_string(into) + " and " + field + "=" + std::to_string(value));
+        fail(pins_contradict, sentence({who, ": ", field, "=", into, " and ", field, "=", value}));
       into = value;
     };
     merge("stages", out.stages, each.stages, nothing.stages);
@@ -60,9 +59,7 @@ inline tower_pin merged_pin(const model_shape& model, index k, const search_opti
 
 inline void require_pin(const tower_outline& net, const tower_pin& pin, const cluster_facts& on,
                         index samples, index joins) {
-  const auto number = [](const char* field, auto value) {
-    return std::string(field) + "=" + std::to_string(value);
-  };
+  const auto number = [](const char* field, auto value) { return sentence({field, "=", value}); };
   const auto refuse = [&](const std::string& one, const std::string& other) {
     fail(pins_contradict, std::string(net.name.view()) + ": " + one + " and " + other);
   };
@@ -113,10 +110,9 @@ inline void require_pin(const tower_outline& net, const tower_pin& pin, const cl
     refuse(number("zero", pin.zero), number("data", pin.data));
   const index parts = index{std::max(pin.data, 1)} * std::max<index>(pin.microbatches / joins, 1);
   if (samples % parts != 0)
-    fail(batch_does_not_divide, std::string(net.name.view()) + ": " + std::to_string(samples * joins) +
-                                    " samples over " + std::to_string(parts * joins) +
-                                    " microbatches of all replicas; the nearest are " +
-                                    nearest_batches(samples * joins, parts * joins));
+    fail(batch_does_not_divide, sentence({net.name.view(), ": ", samples * joins, " samples over ",
+                                          parts * joins, " microbatches of all replicas; the nearest are ",
+                                          nearest_batches(samples * joins, parts * joins)}));
 }
 
 }  // namespace detail
@@ -125,15 +121,14 @@ inline void require_pin(const tower_outline& net, const tower_pin& pin, const cl
 inline void require_question(const model_shape& model, const cluster_facts& on, index samples,
                              const search_options& options) {
   if (on.nodes < 1 || on.devices_per_node < 1)
-    fail(no_devices,
-         std::to_string(on.nodes) + " nodes of " + std::to_string(on.devices_per_node) + " devices");
+    fail(no_devices, sentence({on.nodes, " nodes of ", on.devices_per_node, " devices"}));
   if (model.towers.empty()) fail(no_devices, "no towers");
   const index contrastive = options.contrastive_batch > 0 ? options.contrastive_batch : samples;
   if (samples < 1) fail(batch_does_not_divide, std::to_string(samples) + " samples; the nearest are 1 or 2");
   if (samples % contrastive != 0)
-    fail(batch_does_not_divide, std::to_string(samples) + " samples of a step, " +
-                                    std::to_string(contrastive) + " of each loss; the nearest are " +
-                                    detail::nearest_batches(samples, contrastive));
+    fail(batch_does_not_divide,
+         sentence({samples, " samples of a step, ", contrastive, " of each loss; the nearest are ",
+                   detail::nearest_batches(samples, contrastive)}));
   if (!options.together && !options.apart)
     fail(pins_contradict, "towers may neither share ranks nor have their own");
   for (const tower_pin& each : options.pins) {
@@ -154,12 +149,11 @@ inline void require_question(const model_shape& model, const cluster_facts& on, 
     size = std::max<index>(size, pin.ranks);
     wanted += size;
     if (size > 1)
-      which += (which.empty() ? "" : " and ") + std::string(model.towers[k].name.view()) + " on " +
-               std::to_string(size);
+      which += sentence({(which.empty() ? "" : " and "), model.towers[k].name.view(), " on ", size});
   }
   if (!options.together && wanted > on.devices())
-    fail(no_plan_left, which + " ranks of their own, got " + std::to_string(on.devices()) +
-                           " devices, wanted " + std::to_string(wanted));
+    fail(no_plan_left,
+         sentence({which, " ranks of their own, got ", on.devices(), " devices, wanted ", wanted}));
 }
 
 // What a tower would need to have ranks of its own.
@@ -173,11 +167,10 @@ struct tower_need {
                                       const list<tower_need>& needs, std::int32_t nodes,
                                       const search_options& options) {
   const auto named = [&](index k) { return std::string(model.towers[k].name.view()); };
-  const std::string remedy = nodes == 0
-                                 ? "no number of such devices would do"
-                                 : "the smallest cluster of this kind that would do has " +
-                                       std::to_string(nodes) + (nodes == 1 ? " node of " : " nodes of ") +
-                                       std::to_string(on.devices_per_node) + " devices";
+  const std::string remedy =
+      nodes == 0 ? "no number of such devices would do"
+                 : sentence({"the smallest cluster of this kind that would do has ", nodes,
+                             (nodes == 1 ? " node of " : " nodes of "), on.devices_per_node, " devices"});
   const double memory = on.device.memory_bytes;
   const std::string devices = std::to_string(on.devices()) + (on.devices() == 1 ? " device" : " devices");
   const std::string has = " of " + in_words(memory) + " on each of " + devices;
@@ -196,10 +189,10 @@ struct tower_need {
          named(worst) + " is " + in_words(over) + " short" + has + ", however it is cut; " + remedy);
   std::string wanted;
   for (index k = 0; k < needs.size(); ++k)
-    wanted += (k == 0                 ? ""
-               : k + 1 < needs.size() ? ", "
-                                      : " and ") +
-              named(k) + " wants " + std::to_string(needs[k].ranks);
+    wanted += sentence({(k == 0                 ? ""
+                         : k + 1 < needs.size() ? ", "
+                                                : " and "),
+                        named(k), " wants ", needs[k].ranks});
   wanted += " of their own, got " + devices;
   if (!options.together) fail(no_plan_left, wanted + "; " + remedy);
   if (all > memory)

@@ -22,9 +22,9 @@ class bridge_receiver {
         beside_(beside),
         states_(seat.parcels().size()) {
     if (seat.seated() && (tensor.size() != seat.tensor() || tensor.member() != seat.tensor_member()))
-      fail(bridge_misfit, "tensor member " + std::to_string(seat.tensor_member()) + " of " +
-                              std::to_string(seat.tensor()) + " was given a group in which it is member " +
-                              std::to_string(tensor.member()) + " of " + std::to_string(tensor.size()));
+      fail(bridge_misfit,
+           sentence({"tensor member ", seat.tensor_member(), " of ", seat.tensor(),
+                     " was given a group in which it is member ", tensor.member(), " of ", tensor.size()}));
     // Both seats have their messages in the order of numbers.
     const auto& leaving = beside.seat().parcels();
     std::size_t o = 0;
@@ -64,7 +64,7 @@ class bridge_receiver {
   void gather(index m, matrix<T> to) {  // (rows of the part, width)
     auto& here = slots_.of(m);
     if (here.holds != m)
-      fail(bridge_misfit, "microbatch " + std::to_string(m) + " is gathered, but was not received");
+      fail(bridge_misfit, sentence({"microbatch ", m, " is gathered, but was not received"}));
     here.holds = -1;
     if (tensor_.alone()) return;
     const bridge_seat& seat = slots_.seat();

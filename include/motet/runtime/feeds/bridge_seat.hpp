@@ -39,15 +39,13 @@ struct bridge_edge {
     for (const bridge_module* each : {&from, &to}) {
       const degrees& by = each->ranks.split();
       if (by.size() != each->ranks.ranks().size() || each->stage < 0 || each->stage >= by.stages)
-        fail(bridge_misfit, "stage " + std::to_string(each->stage) + " of " + std::to_string(by.stages) +
-                                ", on " + std::to_string(each->ranks.ranks().size()) + " ranks where " +
-                                std::to_string(by.size()) + " are needed");
-      if (each->groups < 1 || each->microbatches < 1)
-        fail(bridge_misfit, std::to_string(each->groups) + " groups of " +
-                                std::to_string(each->microbatches) + " microbatches");
-      if (!each->weights.empty() && each->weights.size() != by.data)
         fail(bridge_misfit,
-             std::to_string(each->weights.size()) + " weights for " + std::to_string(by.data) + " replicas");
+             sentence({"stage ", each->stage, " of ", by.stages, ", on ", each->ranks.ranks().size(),
+                       " ranks where ", by.size(), " are needed"}));
+      if (each->groups < 1 || each->microbatches < 1)
+        fail(bridge_misfit, sentence({each->groups, " groups of ", each->microbatches, " microbatches"}));
+      if (!each->weights.empty() && each->weights.size() != by.data)
+        fail(bridge_misfit, sentence({each->weights.size(), " weights for ", by.data, " replicas"}));
       for (const index weight : each->weights)
         if (weight < 0) fail(bridge_misfit, "a replica of weight " + std::to_string(weight));
     }

@@ -52,27 +52,26 @@ class bridge_slots {
   }
   void begin_step(const sequences& all) {
     if (all.samples != seat_.samples())
-      fail(bridge_misfit, "a step has " + std::to_string(all.samples) + " samples, the bridge was made for " +
-                              std::to_string(seat_.samples()));
+      fail(bridge_misfit,
+           sentence({"a step has ", all.samples, " samples, the bridge was made for ", seat_.samples()}));
     if (const index rows = most_rows(all); rows > most_rows_)
-      fail(bridge_misfit, "a microbatch has " + std::to_string(rows) + " rows here, planned were up to " +
-                              std::to_string(most_rows_));
+      fail(bridge_misfit,
+           sentence({"a microbatch has ", rows, " rows here, planned were up to ", most_rows_}));
     all_ = all;
     for (slot& each : slots_) each.holds = -1;
   }
 
   slot& of(index m) {
     if (m < 0 || m >= seat_.microbatches() || slots_.empty())
-      fail(bridge_misfit, "microbatch " + std::to_string(m) + " of " + std::to_string(seat_.microbatches()) +
-                              " on a rank with " + std::to_string(slots_.size()) + " slots");
+      fail(bridge_misfit, sentence({"microbatch ", m, " of ", seat_.microbatches(), " on a rank with ",
+                                    slots_.size(), " slots"}));
     return slots_[static_cast<std::size_t>(m) % slots_.size()];
   }
   void open(slot& here, index m, index rows, index width) const {
     seat_.starts(m, all_, here.starts);
     if (rows != here.starts.back() || width != seat_.width())
-      fail(bridge_misfit, "microbatch " + std::to_string(m) + " is given as " + std::to_string(rows) + " x " +
-                              std::to_string(width) + ", not " + std::to_string(here.starts.back()) + " x " +
-                              std::to_string(seat_.width()));
+      fail(bridge_misfit, sentence({"microbatch ", m, " is given as ", rows, " x ", width, ", not ",
+                                    here.starts.back(), " x ", seat_.width()}));
     here.holds = m;
   }
 

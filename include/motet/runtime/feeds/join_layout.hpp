@@ -51,8 +51,7 @@ class join_layout {
           put(own, s, next[static_cast<std::size_t>(own.module)]++);
     for (std::size_t k = 0; k < next.size(); ++k)
       if (next[k] != samples)
-        fail(join_misfit, "of module " + std::to_string(k) + " come " + std::to_string(next[k]) + " of " +
-                              std::to_string(samples) + " samples");
+        fail(join_misfit, sentence({"of module ", k, " come ", next[k], " of ", samples, " samples"}));
   }
   // To count memory by: who brings how many samples of each microbatch at most, when shares change. Which
   // ones they are it does not say.
@@ -126,12 +125,9 @@ class join_layout {
   }
   void put(const join_part& own, index sample, index column) {
     if (sample < 0 || sample >= samples_)
-      fail(join_misfit, "module " + std::to_string(own.module) + " brings sample " + std::to_string(sample) +
-                            " of " + std::to_string(samples_));
+      fail(join_misfit, sentence({"module ", own.module, " brings sample ", sample, " of ", samples_}));
     index& at = columns_[static_cast<std::size_t>(own.module)][static_cast<std::size_t>(sample)];
-    if (at >= 0)
-      fail(join_misfit,
-           "module " + std::to_string(own.module) + " brings sample " + std::to_string(sample) + " twice");
+    if (at >= 0) fail(join_misfit, sentence({"module ", own.module, " brings sample ", sample, " twice"}));
     at = column;
   }
 

@@ -21,8 +21,7 @@ class join_shares {
   join_shares(const join_layout& layout, std::span<const bool> frozen, sizes bytes)
       : layout_(layout), frozen_(frozen), bytes_(bytes) {
     if (layout.modules() != static_cast<index>(frozen.size()))
-      fail(join_misfit, "seats of " + std::to_string(layout.modules()) + " modules, the model has " +
-                            std::to_string(frozen.size()));
+      fail(join_misfit, sentence({"seats of ", layout.modules(), " modules, the model has ", frozen.size()}));
     for (std::size_t k = frozen.size(); k-- > 0;)
       if (!frozen[k]) owning_ = k;
     for (const bool fixed : {false, true})

@@ -184,7 +184,7 @@ class meeting_point {
     return {reinterpret_cast<master*>(data), samples, model_.embedding, model_.embedding};
   }
   static std::int32_t member_of(const join_layout& layout, std::int32_t rank) {
-    if (layout.member(rank) < 0) fail(join_misfit, "rank " + std::to_string(rank) + " has no seat");
+    if (layout.member(rank) < 0) fail(join_misfit, sentence({"rank ", rank, " has no seat"}));
     return layout.member(rank);
   }
   index rows(std::size_t k) const { return layout_.rows(me_, k); }
@@ -206,9 +206,8 @@ class meeting_point {
     for (const join_part& each : layout_[me_].parts)
       if (each.module == static_cast<index>(module) && each.voice == voice && each.microbatch == microbatch)
         return each;
-    fail(join_misfit, "voice " + std::to_string(voice) + " brings no microbatch " +
-                          std::to_string(microbatch) + " of module " + std::to_string(module) + " to rank " +
-                          std::to_string(home_.rank));
+    fail(join_misfit, sentence({"voice ", voice, " brings no microbatch ", microbatch, " of module ", module,
+                                " to rank ", home_.rank}));
   }
   std::byte* own_numbers(const places& at) const {
     return features_.at(at.own, nullptr, me_, join_shares::numbers_section);

@@ -94,8 +94,8 @@ class gradient_ownership {
         if (calls == calls_.end()) continue;
         if (first == nullptr) first = &calls->second;
         if (calls->second != *first)
-          return {ownership::order_differs, "ranks " + std::to_string(groups_[g][0]) + " and " +
-                                                std::to_string(rank) + " of group " + text(groups_[g])};
+          return {ownership::order_differs,
+                  sentence({"ranks ", groups_[g][0], " and ", rank, " of group ", text(groups_[g])})};
       }
     }
     return {};
@@ -127,17 +127,14 @@ class gradient_ownership {
 
   static held& of(const local_slice& to) { return to.tensor->second.blocks.at(to.key)[to.number]; }
   static std::string text(const block& b) {
-    return "[" + std::to_string(b[0]) + ", " + std::to_string(b[1]) + ") x [" + std::to_string(b[2]) + ", " +
-           std::to_string(b[3]) + ")";
+    return sentence({"[", b[0], ", ", b[1], ") x [", b[2], ", ", b[3], ")"});
   }
   static std::string text(const std::vector<std::int32_t>& ranks) {
     std::string all;
     for (const std::int32_t each : ranks) all += (all.empty() ? "{" : " ") + std::to_string(each);
     return all + "}";
   }
-  static std::string text(interval of) {
-    return "elements " + std::to_string(of.begin) + " to " + std::to_string(of.end);
-  }
+  static std::string text(interval of) { return sentence({"elements ", of.begin, " to ", of.end}); }
 
   // The blocks of a tensor lie apart and make the whole.
   static ownership_finding check_blocks(const std::string& name, const tensor_state& tensor) {
@@ -148,14 +145,14 @@ class gradient_ownership {
       for (auto other = std::next(one); other != tensor.blocks.end(); ++other) {
         const block& b = other->first;
         if (a[0] < b[1] && b[0] < a[1] && a[2] < b[3] && b[2] < a[3])
-          return {ownership::cut_differently, name + ": rank " + std::to_string(one->second[0].rank) +
-                                                  " holds " + text(a) + ", rank " +
-                                                  std::to_string(other->second[0].rank) + " " + text(b)};
+          return {ownership::cut_differently,
+                  sentence({name, ": rank ", one->second[0].rank, " holds ", text(a), ", rank ",
+                            other->second[0].rank, " ", text(b)})};
       }
     }
     if (covered == tensor.rows * tensor.width) return {};
-    return {ownership::never_held, name + ": " + std::to_string(covered) + " of " +
-                                       std::to_string(tensor.rows * tensor.width) + " elements are held"};
+    return {ownership::never_held,
+            sentence({name, ": ", covered, " of ", tensor.rows * tensor.width, " elements are held"})};
   }
   // What comes first and is not [at, ...) where intervals should follow each other up to size; empty when
   // they do.
@@ -182,13 +179,13 @@ class gradient_ownership {
     }
     std::sort(ranks.begin(), ranks.end());
     if (const auto twice = std::adjacent_find(ranks.begin(), ranks.end()); twice != ranks.end())
-      return {ownership::held_twice, name + " on rank " + std::to_string(*twice)};
+      return {ownership::held_twice, sentence({name, " on rank ", *twice})};
     if (const auto found = gap_or_overlap(counted, size))
       return {found->first ? ownership::never_counted : ownership::counted_twice,
               name + ": " + text(found->second)};
     for (const held& each : holders) {
       if (ranks.size() == 1 && each.sums.empty()) continue;
-      const std::string where = name + " on rank " + std::to_string(each.rank) + ": ";
+      const std::string where = sentence({name, " on rank ", each.rank, ": "});
       if (const auto found = gap_or_overlap(each.sums, size))
         return {found->first ? ownership::never_summed : ownership::summed_twice,
                 where + text(found->second) + ", held by ranks " + text(ranks)};
@@ -204,8 +201,8 @@ class gradient_ownership {
     // Two groups of the same ranks would still be two sums.
     for (const held& each : holders)
       if (each.sums != holders[0].sums)
-        return {ownership::order_differs, name + ": ranks " + std::to_string(holders[0].rank) + " and " +
-                                              std::to_string(each.rank) + " sum it in different calls"};
+        return {ownership::order_differs, sentence({name, ": ranks ", holders[0].rank, " and ", each.rank,
+                                                    " sum it in different calls"})};
     return {};
   }
 

@@ -18,9 +18,8 @@ template <class Group>
 void check_group(group_place planned, const Group* got) {
   const std::int32_t members = got != nullptr ? got->size() : 1, member = got != nullptr ? got->member() : 0;
   if (members != planned.members || member != planned.member)
-    fail(reduction_misused, "planned for member " + std::to_string(planned.member) + " of " +
-                                std::to_string(planned.members) + ", got member " + std::to_string(member) +
-                                " of " + std::to_string(members));
+    fail(reduction_misused, sentence({"planned for member ", planned.member, " of ", planned.members,
+                                      ", got member ", member, " of ", members}));
 }
 
 // Sums the gradients of a stage over the ranks that hold it, bucket by bucket while backward still runs: a
@@ -79,7 +78,7 @@ class gradient_reduction {
   void begin_step() {
     for (lane& own : lanes_) {
       if (const index left = own.turns.under_way(); left > 0)
-        fail(reduction_misused, "a step began while " + std::to_string(left) + " calls were under way");
+        fail(reduction_misused, sentence({"a step began while ", left, " calls were under way"}));
       own.turns.restart();
       for (call& each : own.calls) each.missing = each.bucket->size;
     }
@@ -94,8 +93,7 @@ class gradient_reduction {
         for (const interval part : each.bucket->parts)
           each.missing -= intersection(part, {begin, end}).size();
         if (each.missing < 0)
-          fail(reduction_misused,
-               "elements " + std::to_string(begin) + " to " + std::to_string(end) + " were ready before");
+          fail(reduction_misused, sentence({"elements ", begin, " to ", end, " were ready before"}));
       }
     progress();
   }

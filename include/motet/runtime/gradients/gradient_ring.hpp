@@ -168,8 +168,8 @@ class gradient_ring {
       layer.calls.push_back(std::move(one));
       return;
     }
-    fail(reduction_misused, "elements " + std::to_string(at.begin) + " to " + std::to_string(at.end) +
-                                " of a bucket lie in no layer");
+    fail(reduction_misused,
+         sentence({"elements ", at.begin, " to ", at.end, " of a bucket lie in no layer"}));
   }
 
   Master* place(const void* data, index count) {
@@ -183,8 +183,8 @@ class gradient_ring {
     const auto found = std::find_if(layers_.begin(), layers_.end(),
                                     [&](const layer_sums& each) { return each.at.begin == begin; });
     if (open_ != nullptr || found == layers_.end() || found->at.size() != count)
-      fail(reduction_misused, "elements " + std::to_string(begin) + " to " + std::to_string(begin + count) +
-                                  " are no layer, or another is not ready");
+      fail(reduction_misused,
+           sentence({"elements ", begin, " to ", begin + count, " are no layer, or another is not ready"}));
     open_ = &*found;
     zero(*ctx_, own.memory.data(), count);
     return own.memory.data();
@@ -192,8 +192,8 @@ class gradient_ring {
   void ready(const void* data, index count) {
     const index begin = static_cast<const Master*>(data) - base_;
     if (open_ == nullptr || open_->at.begin != begin || open_->at.size() != count)
-      fail(reduction_misused, "elements " + std::to_string(begin) + " to " + std::to_string(begin + count) +
-                                  " were ready before, or have no memory");
+      fail(reduction_misused,
+           sentence({"elements ", begin, " to ", begin + count, " were ready before, or have no memory"}));
     slot& own = slots_[turn_++ % slots_.size()];
     own.layer = std::exchange(open_, nullptr);
     for (const kept_part& each : own.layer->kept) add(own, each.at, each.to);

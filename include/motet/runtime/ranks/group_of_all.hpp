@@ -19,9 +19,11 @@ inline void require_in_order(const score_sheet& sheet) {
     if (!is_receive(it.what)) continue;
     const auto [at, is_first] = last.try_emplace({it.peer, sheet.of.rank_of(i)}, sheet.tags[i]);
     if (!is_first && sheet.tags[i] < at->second)
-      fail(program_does_not_fit,
-           locate(sheet.of, i) + " wants a message that rank " + std::to_string(it.peer) +
-               " sends before one that was wanted earlier; this transport matches messages by their order");
+      fail(
+          program_does_not_fit,
+          sentence(
+              {locate(sheet.of, i), " wants a message that rank ", it.peer,
+               " sends before one that was wanted earlier; this transport matches messages by their order"}));
     at->second = sheet.tags[i];
   }
 }

@@ -176,8 +176,8 @@ inline launched find_launch(const environment& of, const launch_wishes& wishes =
   } else if (it.by == launcher::none && (wishes.processes || wishes.ranks > 1)) {
     fail(launcher_missing, it.why);
   } else if (wishes.ranks > 0 && wishes.ranks != it.ranks) {
-    fail(launchers_disagree, std::string(name_of(it.by)) + " says " + it.why +
-                                 "; the command line says --ranks " + std::to_string(wishes.ranks));
+    fail(launchers_disagree,
+         sentence({name_of(it.by), " says ", it.why, "; the command line says --ranks ", wishes.ranks}));
   }
   if (it.ranks > it.threads && !wishes.can_connect)
     fail(launch_without_mpi, std::string(name_of(it.by)) + " says " + it.why);
@@ -188,9 +188,9 @@ inline launched find_launch(const environment& of, const launch_wishes& wishes =
 inline std::string describe(const launched& it) {
   std::string text = std::string(name_of(it.by)) + ": ";
   if (it.threads > 1) text += std::to_string(it.threads) + " ranks as threads of one process";
-  else text += "rank " + std::to_string(it.rank) + " of " + std::to_string(it.ranks);
+  else text += sentence({"rank ", it.rank, " of ", it.ranks});
   if (it.ranks > it.threads) {
-    text += ", number " + std::to_string(it.local_rank) + " on its machine";
+    text += sentence({", number ", it.local_rank, " on its machine"});
     if (it.nodes > 0) text += " of " + std::to_string(it.nodes);
   }
   return text + " (" + it.why + ")";

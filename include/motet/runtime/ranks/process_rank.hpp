@@ -152,9 +152,7 @@ class process_rank {
     return parts;
   }
   void here(std::int32_t which) const {
-    if (which != rank())
-      fail(rank_elsewhere,
-           "rank " + std::to_string(which) + " was asked for on rank " + std::to_string(rank()));
+    if (which != rank()) fail(rank_elsewhere, sentence({"rank ", which, " was asked for on rank ", rank()}));
   }
   // What each rank knows of its own instructions.
   void share(double* of_all) {
@@ -203,8 +201,7 @@ class process_rank {
     options.identity.add_build();
     compare(options.identity);
     if (const std::int32_t there = World::size_of(); of.ranks() != there)
-      fail(mpi_ranks_differ, "the program has " + std::to_string(of.ranks()) + " ranks, " +
-                                 std::to_string(there) + " were started");
+      fail(mpi_ranks_differ, sentence({"the program has ", of.ranks(), " ranks, ", there, " were started"}));
     return options;
   }
   void open_roll() {

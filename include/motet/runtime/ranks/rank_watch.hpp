@@ -48,9 +48,9 @@ class rank_watch {
     if (verdict_ || (!late && seconds < bound_ / 10)) return;
     const ranks_type lacking = world_.lacking();
     if (late)
-      return give_up(error(ranks_too_late, "step " + std::to_string(step_) + " takes more than " +
-                                               std::to_string(deadline_) + " s; " + place(lacking, {}) +
-                                               "; all that this rank waits for:" + report()));
+      return give_up(
+          error(ranks_too_late, sentence({"step ", step_, " takes more than ", deadline_, " s; ",
+                                          place(lacking, {}), "; all that this rank waits for:", report()})));
     if (world_.ranks() == 1) return;
     if (const auto found = roll_.look(seconds, lacking); found.hopeless)
       give_up(error(rank_waits_in_vain, describe_wait(seconds, lacking, found)));
@@ -84,7 +84,7 @@ class rank_watch {
     std::snprintf(words, sizeof words, " for %.1f s, since %02d:%02d:%02d", seconds, parts.tm_hour,
                   parts.tm_min, parts.tm_sec);
     std::string text = place(lacking, found.silent) + words;
-    text += ", in step " + std::to_string(step_) + "; ";
+    text += sentence({", in step ", step_, "; "});
     if (found.silent.empty()) text += "all that it waits for wait as well";
     else if (roll_.can_ask())
       text += list(found.silent) + (found.silent.size() == 1 ? " does not answer" : " do not answer");
@@ -96,7 +96,7 @@ class rank_watch {
     for (const ranks_type* each : {&silent, &lacking})
       if (std::string text = lane_that_waits(*each); !text.empty()) return text;
     const std::int32_t at = player_.current();
-    return (at < 0 ? "rank " + std::to_string(world_.rank()) + ", outside of instructions,"
+    return (at < 0 ? sentence({"rank ", world_.rank(), ", outside of instructions,"})
                    : locate(sheet_.of, at)) +
            (lacking.empty() ? " waits, though nothing is to come," : " waits for " + list(lacking));
   }

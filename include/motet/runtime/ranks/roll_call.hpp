@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/meta/config.hpp>
+#include <motet/meta/error.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -64,7 +65,7 @@ class roll_call {
   // Where this rank can be asked: machine, port, its addresses.
   std::string address() const {
     if (socket_ < 0) return {};
-    std::string text = machine() + " " + std::to_string(port_);
+    std::string text = sentence({machine(), " ", port_});
     ifaddrs* all = nullptr;
     if (::getifaddrs(&all) != 0) return text;
     for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {

@@ -83,8 +83,8 @@ class run_identity {
       std::size_t last = i;
       while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
       if (last == i + 1) last = i;  // two are no row
-      text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]) +
-              (last > i ? " to " + std::to_string(ranks[last]) : "");
+      text +=
+          sentence({(i == 0 ? "" : ", "), ranks[i], (last > i ? " to " + std::to_string(ranks[last]) : "")});
       i = last + 1;
     }
     return text;

@@ -138,13 +138,12 @@ class thread_ranks {
       const double look = patience_ > 0 && (deadline_ <= 0 || patience_ / 4 < left) ? patience_ / 4 : left;
       if (all_end(lock, look)) return;
       if (deadline_ > 0 && since() >= deadline_)
-        return stop_ranks(lock,
-                          error(ranks_too_late, "after " + std::to_string(deadline_) + " s" + report()));
+        return stop_ranks(lock, error(ranks_too_late, sentence({"after ", deadline_, " s", report()})));
       if (patience_ > 0 && nobody_comes())
-        return stop_ranks(
-            lock, error(rank_waits_in_vain, "all ranks wait for more than " + std::to_string(patience_) +
-                                                " s; last checkpoint: " +
-                                                (checkpoint_.empty() ? "none" : checkpoint_) + report()));
+        return stop_ranks(lock,
+                          error(rank_waits_in_vain,
+                                sentence({"all ranks wait for more than ", patience_, " s; last checkpoint: ",
+                                          (checkpoint_.empty() ? "none" : checkpoint_), report()})));
     }
   }
   // Whether every rank that has not ended sleeps, and has for long: each computes no more, and only another

@@ -23,8 +23,7 @@ void all_or_none(Host& ranks, const char* what, Body&& body, Clear&& clear) {
   if (failed > 0 && ranks.local_ranks().front() == 0) clear();
   if (problem) std::rethrow_exception(problem);
   if (failed > 0)
-    fail(checkpoint_failed_elsewhere,
-         std::string(what) + " on " + std::to_string(static_cast<int>(failed)) + " other ranks");
+    fail(checkpoint_failed_elsewhere, sentence({what, " on ", static_cast<int>(failed), " other ranks"}));
 }
 
 }  // namespace detail

@@ -18,20 +18,17 @@ inline std::vector<index> split_layers(std::string_view module, index layers, in
   };
   if (layers < stages)
     wrong(reason_messages[static_cast<int>(reason::more_stages_than_layers)],
-          std::to_string(layers) + " layers, the program " + std::to_string(stages) + " stages");
+          sentence({layers, " layers, the program ", stages, " stages"}));
   if (given.empty())
     for (index s = 0; s < stages; ++s) given.push_back(layers * (s + 1) / stages - layers * s / stages);
   if (static_cast<index>(given.size()) != stages)
-    wrong(program_does_not_fit,
-          std::to_string(stages) + " stages in the program, and layers for " + std::to_string(given.size()));
+    wrong(program_does_not_fit, sentence({stages, " stages in the program, and layers for ", given.size()}));
   index sum = 0;
   for (const index each : given) {
-    if (each < 1) wrong(program_does_not_fit, "a stage of " + std::to_string(each) + " layers");
+    if (each < 1) wrong(program_does_not_fit, sentence({"a stage of ", each, " layers"}));
     sum += each;
   }
-  if (sum != layers)
-    wrong(program_does_not_fit,
-          std::to_string(layers) + " layers, and its stages hold " + std::to_string(sum));
+  if (sum != layers) wrong(program_does_not_fit, sentence({layers, " layers, and its stages hold ", sum}));
   return given;
 }
 

@@ -74,8 +74,7 @@ struct input_traits<Net, pictures> {
                         (last.pitch > 0 ? static_cast<index>(last.pitch) * last.height
                                         : pixels * static_cast<index>(sizeof(float)));
     if (count > staged_bytes(all) - packed_list(all.samples))
-      fail(step_too_large,
-           std::to_string(all.samples) + " packed pictures of " + std::to_string(count) + " bytes");
+      fail(step_too_large, sentence({all.samples, " packed pictures of ", count, " bytes"}));
     bring(from.each, each, all.samples);
     bring(from.of(0), bytes, count);
     return there;
@@ -159,20 +158,18 @@ class batch_parts {
 
   batch_parts(index samples, index parts) : samples_(samples), parts_(static_cast<std::size_t>(parts)) {
     if (samples < 1 || parts < 1 || parts > samples)
-      fail(bad_training_option,
-           "a batch of " + std::to_string(samples) + " samples in " + std::to_string(parts) + " parts");
+      fail(bad_training_option, sentence({"a batch of ", samples, " samples in ", parts, " parts"}));
     const index most = (samples + parts - 1) / parts;
     for (index p = 0; p < parts; ++p) rooms_.push_back(rooms(most, all{}));
   }
 
   // Throws unless cut() takes it.
   void require(const batch& whole) const {
-    if (!fits(whole, all{})) fail(step_too_large, "planned for " + std::to_string(samples_) + " samples");
+    if (!fits(whole, all{})) fail(step_too_large, sentence({"planned for ", samples_, " samples"}));
     const index count = input_traits<net<0>>::samples(std::get<0>(whole));
     const auto parts = static_cast<index>(parts_.size());
     if (parts > 1 && count < parts)
-      fail(bad_training_option,
-           "a batch of " + std::to_string(count) + " samples in " + std::to_string(parts) + " parts");
+      fail(bad_training_option, sentence({"a batch of ", count, " samples in ", parts, " parts"}));
   }
   std::span<const batch> cut(const batch& whole) {
     require(whole);

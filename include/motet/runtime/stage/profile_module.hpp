@@ -213,8 +213,7 @@ module_profile profile_module(const tower_outline& of, const profile_options& ho
       const index most = net::config.tower().attention.shape().kv_heads;
       if (degree < 1 || degree > most)
         fail(reason_messages[static_cast<int>(reason::too_many_tensor_parts)],
-             std::string(Module::name) + " over " + std::to_string(degree) + " ranks, wanted 1 to " +
-                 std::to_string(most));
+             sentence({Module::name, " over ", degree, " ranks, wanted 1 to ", most}));
     }
     const spread_place place{degree, 0};
     silent_group others(degree, 0);

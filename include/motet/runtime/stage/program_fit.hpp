@@ -23,10 +23,9 @@ inline void check_replays(const score& order) {
     for (std::int32_t s = 1; s < each.stages; ++s)
       for (std::int32_t m = 0; m < each.microbatches; ++m)
         if (replays[each.cell(s, m)] != replays[each.cell(s - 1, m)])
-          fail(program_does_not_fit, "microbatch " + std::to_string(m) + " of module " +
-                                         std::to_string(each.module) + " runs forward again on stage " +
-                                         std::to_string(replays[each.cell(s, m)] > 0 ? s : s - 1) +
-                                         " and not on its neighbour");
+          fail(program_does_not_fit,
+               sentence({"microbatch ", m, " of module ", each.module, " runs forward again on stage ",
+                         replays[each.cell(s, m)] > 0 ? s : s - 1, " and not on its neighbour"}));
 }
 
 }  // namespace detail
@@ -41,8 +40,7 @@ inline program program_for(const model_outline& model, const score& order, bool 
   bool learns = false;
   for (const voice& each : order.voices()) {
     if (each.module < 0 || each.module >= size)
-      wrong("the program has a module " + std::to_string(each.module) + ", the model " +
-            std::to_string(size));
+      wrong(sentence({"the program has a module ", each.module, ", the model ", size}));
     const auto module = static_cast<std::size_t>(each.module);
     const std::string name(model.names[module]);
     ++voices[each.module];

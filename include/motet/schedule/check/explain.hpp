@@ -10,15 +10,13 @@ namespace motet {
 // "forward of picture, stage 2, microbatch 7".
 inline std::string describe(const program& of, const instruction& it) {
   std::string text = name_of(it.what);
-  if (it.what == op::join)
-    return text + " " + std::to_string(it.voice) + ", group " + std::to_string(it.microbatch);
-  if (it.voice < 0 || it.voice >= of.voices.size()) return text + " of module " + std::to_string(it.voice);
+  if (it.what == op::join) return sentence({text, " ", it.voice, ", group ", it.microbatch});
+  if (it.voice < 0 || it.voice >= of.voices.size()) return sentence({text, " of module ", it.voice});
   const voice& sings = of.voices[it.voice];
   text += " of ";
   text += sings.name.view().empty() ? "module " + std::to_string(it.voice) : std::string(sings.name.view());
-  if (sings.replica > 0) text += " (replica " + std::to_string(sings.replica) + ")";
-  if (sings.shards > 1)
-    text += " (shard " + std::to_string(sings.shard) + " of " + std::to_string(sings.shards) + ")";
+  if (sings.replica > 0) text += sentence({" (replica ", sings.replica, ")"});
+  if (sings.shards > 1) text += sentence({" (shard ", sings.shard, " of ", sings.shards, ")"});
   text += ", stage " + std::to_string(it.stage);
   if (it.microbatch >= 0) text += ", microbatch " + std::to_string(it.microbatch);
   return text;
@@ -26,8 +24,8 @@ inline std::string describe(const program& of, const instruction& it) {
 // "rank 1, instruction 17 (receive_forward of picture, stage 2, microbatch 4)".
 inline std::string locate(const program& of, std::int32_t i) {
   const std::int32_t rank = of.rank_of(i);
-  return "rank " + std::to_string(rank) + ", instruction " + std::to_string(i - of.starts[rank]) + " (" +
-         describe(of, of.instructions[i]) + ")";
+  return sentence(
+      {"rank ", rank, ", instruction ", i - of.starts[rank], " (", describe(of, of.instructions[i]), ")"});
 }
 
 // Where a finding lies and what it counted: "rank 1, instruction 17 (...) (got 3, wanted 4)".
@@ -36,14 +34,12 @@ inline std::string detail_of(const program& of, const finding& found) {
   if (found.at >= 0) text = locate(of, found.at);
   else if (found.rank >= 0) text = "rank " + std::to_string(found.rank);
   if (found.why == reason::left_out && found.at < 0) {
-    text += found.wanted < 0
-                ? ", the update of stage " + std::to_string(found.got)
-                : ", stage " + std::to_string(found.got) + ", microbatch " + std::to_string(found.wanted);
+    text += found.wanted < 0 ? ", the update of stage " + std::to_string(found.got)
+                             : sentence({", stage ", found.got, ", microbatch ", found.wanted});
   } else if (found.why == reason::deadlock) {
-    text += ", one of " + std::to_string(found.got) + " lanes that are stuck";
+    text += sentence({", one of ", found.got, " lanes that are stuck"});
   } else if (found.got != 0 || found.wanted != 0) {
-    text += std::string(text.empty() ? "" : " ") + "(got " + std::to_string(found.got) + ", wanted " +
-            std::to_string(found.wanted) + ")";
+    text += sentence({text.empty() ? "" : " ", "(got ", found.got, ", wanted ", found.wanted, ")"});
   }
   if (found.why != reason::deadlock && found.other >= 0) text += "; see " + locate(of, found.other);
   return text;

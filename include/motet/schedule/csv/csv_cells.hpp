@@ -144,8 +144,7 @@ class csv_lexer {
   }
   [[noreturn]] static void refuse_at(const message& why, std::int32_t row, std::int32_t column,
                                      std::string_view cell, const std::string& wanted) {
-    fail(why, "row " + std::to_string(row) + ", column " + std::to_string(column) + ": got " +
-                  csv_shown(cell) + ", wanted " + wanted);
+    fail(why, sentence({"row ", row, ", column ", column, ": got ", csv_shown(cell), ", wanted ", wanted}));
   }
 
   static std::string_view trimmed(std::string_view text) {

@@ -39,16 +39,14 @@ class csv_reader {
     for (const csv_action& each : sheet_.actions) {
       const instruction& it = each.it;
       if (it.what == op::join) {
-        if (it.voice >= joins)
-          each.refuse(csv_too_large, "join " + std::to_string(it.voice) + " has no member");
+        if (it.voice >= joins) each.refuse(csv_too_large, sentence({"join ", it.voice, " has no member"}));
         continue;
       }
       const voice& of = sheet_.voices[static_cast<std::size_t>(it.voice)];
       if (it.stage >= of.stages)
-        each.refuse(csv_too_large, "stage " + std::to_string(it.stage) + " of " + std::to_string(of.stages));
+        each.refuse(csv_too_large, sentence({"stage ", it.stage, " of ", of.stages}));
       if (it.microbatch >= of.microbatches)
-        each.refuse(csv_too_large,
-                    "microbatch " + std::to_string(it.microbatch) + " of " + std::to_string(of.microbatches));
+        each.refuse(csv_too_large, sentence({"microbatch ", it.microbatch, " of ", of.microbatches}));
     }
   }
   // Nothing is left out. Also keeps a misspelt number from asking for gigabytes: tables are never larger than
@@ -97,10 +95,10 @@ class csv_reader {
     for (const csv_action& each : sheet_.actions)
       if (where.empty() && each.it.what != op::join && each.it.voice == next.voice &&
           each.it.stage == next.stage)
-        where = "row " + std::to_string(each.row) + ": ";
-    if (voices > 1) where += "voice " + std::to_string(next.voice) + ", ";
-    fail(csv_incomplete, where + "stage " + std::to_string(next.stage) + " has no " + name +
-                             " of microbatch " + std::to_string(next.microbatch));
+        where = sentence({"row ", each.row, ": "});
+    if (voices > 1) where += sentence({"voice ", next.voice, ", "});
+    fail(csv_incomplete,
+         sentence({where, "stage ", next.stage, " has no ", name, " of microbatch ", next.microbatch}));
   }
 
   void place_stages() {
@@ -113,16 +111,15 @@ class csv_reader {
           seen[static_cast<std::size_t>(each.it.voice)][static_cast<std::size_t>(each.it.stage)];
       if (first == nullptr) first = &each;
       if (first->row != each.row)
-        each.refuse(csv_stage_twice, "stage " + std::to_string(each.it.stage) + " lies in row " +
-                                         std::to_string(first->row) + ", column " +
-                                         std::to_string(first->column));
+        each.refuse(csv_stage_twice, sentence({"stage ", each.it.stage, " lies in row ", first->row,
+                                               ", column ", first->column}));
     }
     for (std::size_t v = 0; v < sheet_.voices.size(); ++v) {
       list<std::int32_t> held(sheet_.headed ? 0 : static_cast<index>(sheet_.starts.size()), 0);
       voice& made = sheet_.voices[v];
       for (const csv_action* const& first : seen[v]) {
         if (first == nullptr)
-          fail(csv_incomplete, "stage " + std::to_string(&first - seen[v].data()) + " is in no row");
+          fail(csv_incomplete, sentence({"stage ", &first - seen[v].data(), " is in no row"}));
         if (!sheet_.headed) made.chunks = std::max(made.chunks, ++held[first->row - sheet_.first_row]);
       }
       score_.add(

@@ -16,7 +16,7 @@ struct csv_action {
   std::int32_t row = 0, column = 0;
 
   [[noreturn]] void refuse(const message& why, const std::string& text) const {
-    fail(why, "row " + std::to_string(row) + ", column " + std::to_string(column) + ": " + text);
+    fail(why, sentence({"row ", row, ", column ", column, ": ", text}));
   }
 };
 
@@ -52,7 +52,7 @@ class csv_sheet_reader {
       if (lexer_.column() > 0) read_cell();
       while (lexer_.next_cell()) read_cell();
       if (sheet_.actions.size() == sheet_.starts.back() && !sheet_.headed)
-        fail(csv_empty, "row " + std::to_string(lexer_.row()) + " has no cell with something to do");
+        fail(csv_empty, sentence({"row ", lexer_.row(), " has no cell with something to do"}));
     } while (lexer_.next_row());
     return std::move(sheet_);
   }
@@ -89,7 +89,7 @@ class csv_sheet_reader {
     if (with_voice) {
       made.it.voice = first;
       if (first >= static_cast<std::int32_t>(sheet_.voices.size()))
-        lexer_.refuse(csv_too_large, "one of " + std::to_string(sheet_.voices.size()) + " voices");
+        lexer_.refuse(csv_too_large, sentence({"one of ", sheet_.voices.size(), " voices"}));
       left.remove_prefix(1);
       start = left.size();
       first = number(left, most_stages - 1);
@@ -138,7 +138,7 @@ class csv_sheet_reader {
     index value = 0;
     while (!left.empty() && left.front() >= '0' && left.front() <= '9') {
       value = 10 * value + (left.front() - '0');
-      if (value > most) lexer_.refuse(csv_too_large, "numbers up to " + std::to_string(most) + " there");
+      if (value > most) lexer_.refuse(csv_too_large, sentence({"numbers up to ", most, " there"}));
       left.remove_prefix(1);
     }
     return static_cast<std::int32_t>(value);
@@ -190,7 +190,7 @@ class csv_sheet_reader {
                       "one of name, module, replica, shard, shards, stages, chunks, microbatches, join, "
                       "group, slots, frozen, sums_each");
     }
-    const std::string row = "row " + std::to_string(lexer_.row()) + ": ";
+    const std::string row = sentence({"row ", lexer_.row(), ": "});
     if (made.stages < 1 || made.microbatches < 1)
       fail(csv_bad_header, row + "a voice needs stages and microbatches");
     if (made.microbatches % made.group != 0)

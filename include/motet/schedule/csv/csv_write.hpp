@@ -79,7 +79,7 @@ class csv_writer {
     const bool slots = !slots_follow();
     for (const voice& each : of_.voices) {
       const auto field = [&](const char* key, std::int32_t value, std::int32_t usual) {
-        if (value != usual) out_ += "," + std::string(key) + "=" + std::to_string(value);
+        if (value != usual) out_ += sentence({",", key, "=", value});
       };
       out_ += "voice";
       if (!each.name.view().empty()) out_ += "," + quoted("name=" + std::string(each.name.view()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/error.hpp>
 #include <motet/schedule/core/program.hpp>
 
 #include <charconv>
@@ -157,8 +158,7 @@ class drawn_names {
     constexpr std::int32_t most_listed = 4;
     if (before == 0) {
       const std::string name = module(voice);
-      head +=
-          (head.empty() ? "" : "; ") + name + (name.empty() ? "stage " : " stage ") + std::to_string(stage);
+      head += sentence({(head.empty() ? "" : "; "), name, (name.empty() ? "stage " : " stage "), stage});
     } else if (before <= most_listed) {
       head += before < most_listed ? "," + std::to_string(stage) : "..";
     }

@@ -49,7 +49,7 @@ class text_picture {
 
  private:
   std::string head(std::int32_t rank) const {
-    return "rank " + std::to_string(rank) + (names_.head(rank).empty() ? "" : " " + names_.head(rank));
+    return sentence({"rank ", rank, (names_.head(rank).empty() ? "" : " " + names_.head(rank))});
   }
   std::string label(const bar& of) const {
     std::string text = names_.label(of_.instructions[of.first]);
@@ -173,7 +173,7 @@ inline std::string draw_list(const program& of, int first = 1) {
   const detail::drawn_names names(of, first);
   std::string out;
   for (std::int32_t r = 0; r < of.ranks(); ++r) {
-    out += "rank " + std::to_string(r) + (names.head(r).empty() ? "" : " " + names.head(r)) + ":";
+    out += sentence({"rank ", r, (names.head(r).empty() ? "" : " " + names.head(r)), ":"});
     bool joined = false;
     for (const instruction& each : of.role(r)) {
       if (!is_compute(each.what)) continue;

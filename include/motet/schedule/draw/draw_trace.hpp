@@ -87,8 +87,8 @@ class trace_writer {
   }
   void put_sort(const char* kind, std::int64_t process, std::int64_t thread, std::int64_t position) {
     begin("M", process, thread);
-    out_ += std::string(", \"name\": \"") + kind +
-            "\", \"args\": {\"sort_index\": " + std::to_string(position) + "}}";
+    out_ +=
+        sentence({std::string(", \"name\": \""), kind, "\", \"args\": {\"sort_index\": ", position, "}}"});
   }
 
   // "out: forward to rank 2"; a lane that carries several things: "messages".
@@ -103,7 +103,7 @@ class trace_writer {
                                             : "rows";
     if (!names_.mark(first).empty() && names_.place(first) == names_.place(last))
       text += " of stage " + std::to_string(first.stage);
-    return text + (sends ? " to rank " : " from rank ") + std::to_string(first.peer);
+    return sentence({text, (sends ? " to rank " : " from rank "), first.peer});
   }
   static const char* category(op what) {
     return is_compute(what) ? "compute" : is_transfer(what) ? "message" : "other";
@@ -128,7 +128,7 @@ class trace_writer {
              (it.microbatch >= 0 ? " " + std::to_string(it.microbatch) : ""));
     out_ += ", \"args\": {";
     if (it.what == op::join) {
-      out_ += "\"join\": " + std::to_string(it.voice) + ", \"group\": " + std::to_string(it.microbatch);
+      out_ += sentence({"\"join\": ", it.voice, ", \"group\": ", it.microbatch});
     } else {
       out_ += "\"module\": ";
       put_text(module);
@@ -177,8 +177,8 @@ class trace_writer {
     begin(phase, process, it.lane);
     out_ += ", \"ts\": ";
     put_number(when);
-    out_ += ", \"id\": " + std::to_string(flows_) + ", \"cat\": \"message\", \"name\": \"message\"" +
-            (*phase == 'f' ? ", \"bp\": \"e\"}" : "}");
+    out_ += sentence({", \"id\": ", flows_, ", \"cat\": \"message\", \"name\": \"message\"",
+                      (*phase == 'f' ? ", \"bp\": \"e\"}" : "}")});
   }
 
   const program& of_;

@@ -96,8 +96,7 @@ inline std::string describe_cpu() {
   if (f.avx512) line += " avx512";
   if (f.avx512_bf16) line += " avx512_bf16";
   if (f.amx_bf16) line += " amx_bf16";
-  return line + ", L2 " + std::to_string(f.l2_bytes / 1024) + " KiB, kernels " +
-         kernel_name(current_kernel());
+  return sentence({line, ", L2 ", f.l2_bytes / 1024, " KiB, kernels ", kernel_name(current_kernel())});
 }
 
 }  // namespace motet::cpu

@@ -60,8 +60,7 @@ real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L
   const index rows = logits.rows, classes = shape.classes > 0 ? shape.classes : logits.width;
   const bool cut = classes > logits.width;
   if (cut && ctx.shared == nullptr)
-    fail(cut_but_alone,
-         "logits have " + std::to_string(logits.width) + " of " + std::to_string(classes) + " classes");
+    fail(cut_but_alone, sentence({"logits have ", logits.width, " of ", classes, " classes"}));
   ctx.note("cross_entropy_loss", (dlogits ? 7 : 4) * elements_in(logits),
            bytes_in(logits) + bytes_in(dlogits));
   const index mark = ctx.memory.mark();

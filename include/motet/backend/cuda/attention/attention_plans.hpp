@@ -223,9 +223,8 @@ class attention_plans {
     if (library_ == nullptr) return "attention by own kernels: " + absent_.sentence();
     if (!on_.part<attention_settings>().library) return "attention by own kernels";
     const auto version = cudnnGetVersion();
-    return "attention by cuDNN " + std::to_string(version / 10000) + '.' +
-           std::to_string(version / 100 % 100) + '.' + std::to_string(version % 100) +
-           " where it takes the shape, else by own kernels";
+    return sentence({"attention by cuDNN ", version / 10000, '.', version / 100 % 100, '.', version % 100,
+                     " where it takes the shape, else by own kernels"});
   }
   // How often the library was asked.
   index runs() const { return runs_; }

@@ -19,8 +19,7 @@ struct on_gpu {
       cudaGetLastError();
       std::size_t left = 0, all = 0;
       check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
-      fail(gpu_memory_full, "a buffer of " + std::to_string(bytes) + " bytes; " + std::to_string(left) +
-                                " of " + std::to_string(all) + " are free");
+      fail(gpu_memory_full, sentence({"a buffer of ", bytes, " bytes; ", left, " of ", all, " are free"}));
     }
     check(status, "cudaMalloc");
     return found;

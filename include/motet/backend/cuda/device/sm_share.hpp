@@ -27,8 +27,7 @@ Function* driver_function(const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 inline void check_driver(CUresult status, const char* call) {
-  if (status != CUDA_SUCCESS)
-    fail(cuda_failed, std::string(call) + ": CUresult " + std::to_string(static_cast<int>(status)));
+  if (status != CUDA_SUCCESS) fail(cuda_failed, sentence({call, ": CUresult ", static_cast<int>(status)}));
 }
 
 }  // namespace detail
@@ -111,9 +110,9 @@ class sm_shares {
       sum += size, common = std::gcd(common, size);
     }
     const std::string wanted =
-        equal && whole ? std::to_string(sizes_.size()) + " shares of " + std::to_string(sizes_.front()) +
-                             " multiprocessors were wanted"
-                       : "shares of " + (list.empty() ? "no" : list) + " multiprocessors were wanted";
+        equal && whole
+            ? sentence({sizes_.size(), " shares of ", sizes_.front(), " multiprocessors were wanted"})
+            : "shares of " + (list.empty() ? "no" : list) + " multiprocessors were wanted";
     if (!whole) fail(gpu_share_refused, wanted);
     least = smallest(by_count, all, most);
     std::string got;
@@ -130,14 +129,13 @@ class sm_shares {
         good = groups[g].sm.smCount == static_cast<unsigned>(step);
       if (good) return groups;
       if (!got.empty()) continue;
-      if (!equal) got = ", as " + std::to_string(count) + " steps of " + std::to_string(step);
-      got += status != CUDA_SUCCESS || found == 0 ? ", none can be had"
-                                                  : ", " + std::to_string(found) + " of " +
-                                                        std::to_string(groups[0].sm.smCount) + " can be had";
+      if (!equal) got = sentence({", as ", count, " steps of ", step});
+      got += status != CUDA_SUCCESS || found == 0
+                 ? ", none can be had"
+                 : sentence({", ", found, " of ", groups[0].sm.smCount, " can be had"});
     }
-    fail(gpu_share_refused, wanted + got + "; this GPU has " + std::to_string(processors) +
-                                ", in multiples of " + std::to_string(least) + ", " + std::to_string(most) +
-                                " shares at most");
+    fail(gpu_share_refused, sentence({wanted, got, "; this GPU has ", processors, ", in multiples of ", least,
+                                      ", ", most, " shares at most"}));
   }
   // The smallest share of this chip, and how many of them there are.
   template <class Split>
@@ -167,8 +165,9 @@ inline std::string advise_connections(int streams) {
   const char* const set = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   const int queues = set != nullptr ? std::atoi(set) : 8;
   if (streams <= queues || queues >= 32) return {};
-  return std::to_string(streams) + " streams share " + std::to_string(queues) +
-         " queues of the GPU, where one may wait behind another: set CUDA_DEVICE_MAX_CONNECTIONS=32";
+  return sentence(
+      {streams, " streams share ", queues,
+       " queues of the GPU, where one may wait behind another: set CUDA_DEVICE_MAX_CONNECTIONS=32"});
 }
 
 }  // namespace motet::cuda

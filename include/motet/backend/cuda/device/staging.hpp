@@ -93,7 +93,7 @@ class pinned_memory {
     at_ = nullptr;
     if (status == cudaErrorHostMemoryAlreadyRegistered) return;  // somebody else did
     warnings::of_process().say(input_not_pinned, cudaGetErrorName(status),
-                               std::to_string(bytes) + " bytes: " + cudaGetErrorString(status));
+                               sentence({bytes, " bytes: ", cudaGetErrorString(status)}));
   }
   pinned_memory(const pinned_memory&) = delete;
   pinned_memory& operator=(const pinned_memory&) = delete;

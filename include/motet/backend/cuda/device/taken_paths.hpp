@@ -47,8 +47,8 @@ struct taken_path {
 
   // "picture: attention by cuDNN, 48 times".
   std::string sentence() const {
-    return (where.empty() ? "" : where + ": ") + operation + " by " + way + ", " + std::to_string(count) +
-           (count == 1 ? " time" : " times") + (why.empty() ? "" : ": " + why);
+    return motet::sentence({(where.empty() ? "" : where + ": "), operation, " by ", way, ", ", count,
+                            (count == 1 ? " time" : " times"), (why.empty() ? "" : ": " + why)});
   }
 };
 inline void add_path(std::vector<taken_path>& to, const taken_path& more) {
@@ -125,8 +125,7 @@ class taken_paths {
     for (const taken_path& each : list()) add_path(found, {"", each.operation, each.way, "", each.count});
     std::string out;
     for (const taken_path& each : found)
-      out +=
-          (out.empty() ? "" : ", ") + each.operation + " by " + each.way + " " + std::to_string(each.count);
+      out += sentence({(out.empty() ? "" : ", "), each.operation, " by ", each.way, " ", each.count});
     return out;
   }
   void forget() {

@@ -57,8 +57,7 @@ pairs sort_pairs(Context& ctx, const pairs& from, const pairs& other, index coun
   check(cub::DeviceRadixSort::SortPairs(nullptr, wanted, keys, values, static_cast<int>(count), 0, bits,
                                         ctx.stream()),
         "cub::DeviceRadixSort");
-  if (wanted > room)
-    fail(cuda_failed, "a sort wants " + std::to_string(wanted) + " bytes, has " + std::to_string(room));
+  if (wanted > room) fail(cuda_failed, sentence({"a sort wants ", wanted, " bytes, has ", room}));
   check(cub::DeviceRadixSort::SortPairs(work, room, keys, values, static_cast<int>(count), 0, bits,
                                         ctx.stream()),
         "cub::DeviceRadixSort");

@@ -192,8 +192,8 @@ inline bool no_fp8(context& ctx, const char* why) {
 inline void require_fp8(int major, int minor) {
   if (!MOTET_CUBLASLT) fail(gpu_library_missing, "cuBLASLt, which multiplies fp8; without it take bf16");
   if (major * 10 + minor < 89)
-    fail(gpu_precision_refused, "fp8 on a chip of sm_" + std::to_string(major) + std::to_string(minor) +
-                                    "; sm_89 and newer multiply it");
+    fail(gpu_precision_refused,
+         sentence({"fp8 on a chip of sm_", major, minor, "; sm_89 and newer multiply it"}));
 }
 
 // Copies in fp8 of flat buffers of weights that weight_copies keeps too: a part of the engine. They follow

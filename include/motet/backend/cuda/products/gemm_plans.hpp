@@ -324,9 +324,8 @@ class gemm_plans {
       int driver = 0;
       check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
       cache_.emplace(on_.part<product_settings>().cache,
-                     std::string(gpu.name) + ", sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor) +
-                         ", " + std::to_string(gpu.multiProcessorCount) + " multiprocessors, driver " +
-                         std::to_string(driver) + ", cuBLASLt " + std::to_string(cublasLtGetVersion()));
+                     sentence({gpu.name, ", sm_", gpu.major, gpu.minor, ", ", gpu.multiProcessorCount,
+                               " multiprocessors, driver ", driver, ", cuBLASLt ", cublasLtGetVersion()}));
     }
     return *cache_;
   }

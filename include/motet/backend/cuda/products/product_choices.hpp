@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/meta/config.hpp>
+#include <motet/meta/error.hpp>
 
 #include <array>
 #include <cstdint>
@@ -38,14 +39,14 @@ inline std::string format_product_choices(const product_choices& choices) {
     }
     text += '\n';
   }
-  return text + "end " + std::to_string(choices.of.size()) + '\n';
+  return sentence({text, "end ", choices.of.size(), '\n'});
 }
 
 // All of a file's text into `found`, or what is wrong with it and in which line; then `found` is as it was.
 // Shapes are only compared; what an algorithm means, the library knows.
 inline std::string parse_product_choices(std::string_view text, product_choices& found) {
   index line = 0;
-  const auto wrong = [&](const std::string& what) { return "line " + std::to_string(line) + ": " + what; };
+  const auto wrong = [&](const std::string& what) { return sentence({"line ", line, ": ", what}); };
   std::string_view own;
   const auto next = [&] {
     ++line;

@@ -75,8 +75,7 @@ class group_calls {
   }
   ticket broadcast(std::byte* data, index bytes, std::int32_t root) {
     if (root < 0 || root >= self().size())
-      fail(group_disagrees, "broadcast from member " + std::to_string(root) + " of a group of " +
-                                std::to_string(self().size()));
+      fail(group_disagrees, sentence({"broadcast from member ", root, " of a group of ", self().size()}));
     return self().start(
         {.what = call_kind::broadcast, .from = data, .to = data, .count = bytes, .root = root});
   }
@@ -108,8 +107,7 @@ class group_calls {
   }
   index total(std::span<const index> parts) {
     if (parts.size() != static_cast<std::size_t>(self().size()))
-      fail(group_disagrees,
-           std::to_string(parts.size()) + " counts for a group of " + std::to_string(self().size()));
+      fail(group_disagrees, sentence({parts.size(), " counts for a group of ", self().size()}));
     index sum = 0;
     for (const index each : parts) {
       if (each < 0) fail(group_disagrees, "a count is " + std::to_string(each));

@@ -66,8 +66,7 @@ class posted_group : public group_calls<Group> {
     for (std::size_t m = 0; m < row_.members.size(); ++m)
       if (row_.members[m] == own.rank()) member_ = static_cast<std::int32_t>(m);
     if (member_ < 0)
-      fail(group_disagrees,
-           "rank " + std::to_string(own.rank()) + " is no member of group " + std::to_string(number));
+      fail(group_disagrees, sentence({"rank ", own.rank(), " is no member of group ", number}));
     parts_.resize(row_.members.size());
     outs_.resize(row_.members.size());
     siblings_.push_back(static_cast<Group*>(this));
@@ -137,8 +136,8 @@ class posted_group : public group_calls<Group> {
       for (std::size_t p = 0; same && own.what != call_kind::all_to_all && p < own.to_parts.size(); ++p)
         same = own.to_parts[p] == theirs.to_parts[p];
       if (!same)
-        fail(group_disagrees, "member " + std::to_string(member_) + " calls " + describe(own) + ", member " +
-                                  std::to_string(m) + " calls " + describe(theirs));
+        fail(group_disagrees, sentence({"member ", member_, " calls ", describe(own), ", member ", m,
+                                        " calls ", describe(theirs)}));
     }
   }
   // The copies of a call that moves bytes: copy(to, from, bytes).

@@ -81,8 +81,8 @@ class meeting_group {
  private:
   static void require(index got, index wanted, std::size_t member) {
     if (got != wanted)
-      fail(group_disagrees, "member " + std::to_string(member) + " brings " + std::to_string(got) +
-                                " bytes, " + std::to_string(wanted) + " were wanted");
+      fail(group_disagrees,
+           sentence({"member ", member, " brings ", got, " bytes, ", wanted, " were wanted"}));
   }
   // Of each member `wanted` bytes, where that is not negative.
   std::vector<std::string> meet(const void* own, index bytes, index wanted) const {

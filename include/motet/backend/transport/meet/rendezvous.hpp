@@ -18,13 +18,12 @@ class rendezvous {
  public:
   explicit rendezvous(rendezvous_options options) : options_(std::move(options)) {
     if (options_.ranks < 1 || options_.rank < 0 || options_.rank >= options_.ranks)
-      fail(meeting_refused,
-           "rank " + std::to_string(options_.rank) + " of " + std::to_string(options_.ranks));
+      fail(meeting_refused, sentence({"rank ", options_.rank, " of ", options_.ranks}));
     if (options_.ranks == 1) return;
     if (!tcp::is_loopback(options_.address, options_.port) && options_.token.size() < 16)
       fail(meeting_refused,
-           where() + " is no loopback address, so a token of at least 16 characters is wanted, got " +
-               std::to_string(options_.token.size()) + " (MOTET_TOKEN)");
+           sentence({where(), " is no loopback address, so a token of at least 16 characters is wanted, got ",
+                     options_.token.size(), " (MOTET_TOKEN)"}));
     const tcp::deadline until(options_.seconds);
     if (options_.rank == 0) welcome_all(until);
     else join(until);
@@ -40,13 +39,13 @@ class rendezvous {
     all[static_cast<std::size_t>(rank())] = own;
     if (ranks() == 1) return all;
     const tcp::deadline until(options_.seconds);
-    const auto who = [this](std::size_t r) { return "rank " + std::to_string(r) + " at " + where(); };
+    const auto who = [this](std::size_t r) { return sentence({"rank ", r, " at ", where()}); };
     if (rank() == 0) {
       for (std::size_t r = 1; r < all.size(); ++r) try {
           all[r] = peers_[r].receive(until, who(r));
         } catch (const error&) {
-          tell_others(std::string(1, failed) + "rank 0 at " + where() + " heard nothing from rank " +
-                      std::to_string(r));
+          tell_others(
+              sentence({std::string(1, failed), "rank 0 at ", where(), " heard nothing from rank ", r}));
           throw;
         }
       std::string together(1, heard);
@@ -80,7 +79,7 @@ class rendezvous {
   static constexpr std::size_t nonce_size = 32;
   static constexpr char heard = 'a', failed = 'f';  // how rank 0's answers begin
 
-  std::string where() const { return options_.address + ":" + std::to_string(options_.port); }
+  std::string where() const { return sentence({options_.address, ":", options_.port}); }
   static std::string fresh() {
     std::random_device source;
     std::string bytes(nonce_size, '\0');
@@ -89,7 +88,7 @@ class rendezvous {
   }
   // That `role` knows the token, for these two numbers, which nobody can have seen before.
   std::string proof(const std::string& role, const std::string& asked, const std::string& own) const {
-    const std::string text = "motet " + role + " of " + std::to_string(options_.ranks) + '\n' + asked + own;
+    const std::string text = sentence({"motet ", role, " of ", options_.ranks, '\n', asked, own});
     const digest made =
         keyed_digest(options_.token, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
     return {reinterpret_cast<const char*>(made.data()), made.size()};
@@ -142,12 +141,12 @@ class rendezvous {
     try {
       answer = peers_[0].receive(until, where(), 256);
     } catch (const error& problem) {
-      fail(meeting_refused, where() + " did not let rank " + name + " of " + std::to_string(options_.ranks) +
-                                " in (another token, or another run): " + problem.what());
+      fail(meeting_refused, sentence({where(), " did not let rank ", name, " of ", options_.ranks,
+                                      " in (another token, or another run): ", problem.what()}));
     }
     if (answer == "taken")
       fail(meeting_refused,
-           "there are two ranks " + name + " of " + std::to_string(options_.ranks) + " at " + where());
+           sentence({"there are two ranks ", name, " of ", options_.ranks, " at ", where()}));
     if (!matches(answer, proof("host", own, asked)))
       fail(meeting_refused, where() + " does not know the token of this run");
   }
@@ -164,7 +163,7 @@ class rendezvous {
     int named = 0;
     for (std::size_t r = 1; r < peers_.size(); ++r)
       if (!peers_[r] && named++ < 8) text += ' ' + std::to_string(r);
-    return text + (named > 8 ? " and " + std::to_string(named - 8) + " more" : "");
+    return text + (named > 8 ? sentence({" and ", named - 8, " more"}) : "");
   }
   static std::size_t number(const std::string& digits) {
     std::size_t value = 0;

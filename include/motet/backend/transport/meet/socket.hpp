@@ -100,8 +100,7 @@ class connection {
     std::uint64_t size = 0;
     move(reinterpret_cast<char*>(&size), sizeof size, POLLIN, until, from);
     if (size > most)
-      fail(meeting_refused, from + " sends " + std::to_string(size) + " bytes, at most " +
-                                std::to_string(most) + " are taken");
+      fail(meeting_refused, sentence({from, " sends ", size, " bytes, at most ", most, " are taken"}));
     std::string text(static_cast<std::size_t>(size), '\0');
     move(text.data(), text.size(), POLLIN, until, from);
     return text;
@@ -143,7 +142,7 @@ class listener {
       return;
     const std::string why = std::strerror(errno);
     ::close(socket_);
-    fail(meeting_refused, "rank 0 cannot listen at " + name + ":" + std::to_string(port) + ": " + why);
+    fail(meeting_refused, sentence({"rank 0 cannot listen at ", name, ":", port, ": ", why}));
   }
   listener(const listener&) = delete;
   listener& operator=(const listener&) = delete;
@@ -185,8 +184,8 @@ inline connection connect(const std::string& name, std::uint16_t port, const dea
     if (reached && !meets_itself(socket)) return connection(socket);
     ::close(socket);
     if (until.over())
-      fail(meeting_refused, "nobody listens at " + name + ":" + std::to_string(port) + " for " +
-                                until.describe() + ": " + why);
+      fail(meeting_refused,
+           sentence({"nobody listens at ", name, ":", port, " for ", until.describe(), ": ", why}));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }

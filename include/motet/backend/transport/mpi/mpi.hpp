@@ -30,8 +30,7 @@ class world {
     ranks_ = size_of(among);
     MPI_Comm_rank(among, &rank_);
     if (ranks_ != ranks)
-      fail(mpi_ranks_differ,
-           "the program has " + std::to_string(ranks) + " ranks, MPI started " + std::to_string(ranks_));
+      fail(mpi_ranks_differ, sentence({"the program has ", ranks, " ranks, MPI started ", ranks_}));
     for (MPI_Comm* each : {&rows_, &groups_, &control_}) {
       check(MPI_Comm_dup(among, each), "MPI_Comm_dup");
       MPI_Comm_set_errhandler(*each, MPI_ERRORS_RETURN);
@@ -87,7 +86,7 @@ class world {
   // Ends the waits of all ranks. Asked for by another thread than the one that uses MPI, it takes effect when
   // that one next waits.
   void stop(const std::string& reason = "of an error that it tells itself") {
-    note("rank " + std::to_string(rank_) + " stopped because " + reason);
+    note(sentence({"rank ", rank_, " stopped because ", reason}));
     if (user_.load() == std::this_thread::get_id()) tell();
   }
 
@@ -126,8 +125,7 @@ class world {
     int known = 0;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &known);
     if (known != 0 && wanted > *static_cast<int*>(most))
-      fail(mpi_not_ready,
-           std::to_string(wanted) + " tags are needed, MPI has " + std::to_string(*static_cast<int*>(most)));
+      fail(mpi_not_ready, sentence({wanted, " tags are needed, MPI has ", *static_cast<int*>(most)}));
   }
   void progress() {
     try {
@@ -227,8 +225,7 @@ class endpoint {
         visits_(all.members_.size()) {
     for (const auto& members : all.members_) fetches_.emplace_back(members.size());
     if (rank != all.rank_)
-      fail(mpi_ranks_differ,
-           "this process is rank " + std::to_string(all.rank_) + ", not " + std::to_string(rank));
+      fail(mpi_ranks_differ, sentence({"this process is rank ", all.rank_, ", not ", rank}));
   }
   endpoint(const endpoint&) = delete;
   endpoint& operator=(const endpoint&) = delete;

@@ -45,8 +45,7 @@ class group : public transports::group_calls<group> {
     for (std::size_t m = 0; m < members_.size(); ++m)
       if (members_[m] == own.rank()) member_ = static_cast<std::int32_t>(m);
     if (member_ < 0)
-      fail(group_disagrees,
-           "rank " + std::to_string(own.rank()) + " is no member of group " + std::to_string(number));
+      fail(group_disagrees, sentence({"rank ", own.rank(), " is no member of group ", number}));
     first_tag_ = set.first_tag_ + 2 * number * set.options_.in_flight;
     parts_.resize(members_.size());
     world_.under_way_.reserve(2 * size() * set.options_.in_flight);

@@ -96,8 +96,7 @@ class requests {
         check(status.MPI_ERROR, own.bytes < 0 ? "a request" : describe(own, status).c_str());
       MPI_Count got = own.bytes;
       if (own.bytes >= 0) MPI_Get_elements_x(&status, MPI_BYTE, &got);
-      if (got != own.bytes)
-        fail(mpi_failed, describe(own, status) + ", but " + std::to_string(got) + " came");
+      if (got != own.bytes) fail(mpi_failed, sentence({describe(own, status), ", but ", got, " came"}));
     }
     // From the back, as the last takes the place of one that is done.
     std::sort(ready_.begin(), ready_.begin() + done);
@@ -164,8 +163,8 @@ class requests {
     owners_.pop_back();
   }
   static std::string describe(const owner& own, const MPI_Status& status) {
-    return "a message from rank " + std::to_string(status.MPI_SOURCE) + " with tag " +
-           std::to_string(status.MPI_TAG) + " should have " + std::to_string(own.bytes) + " bytes";
+    return sentence({"a message from rank ", status.MPI_SOURCE, " with tag ", status.MPI_TAG, " should have ",
+                     own.bytes, " bytes"});
   }
 
   std::size_t room_ = 0;

@@ -76,19 +76,17 @@ class session {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    const auto said = [&] {
-      return "MPI says rank " + std::to_string(rank_) + " of " + std::to_string(ranks_);
-    };
+    const auto said = [&] { return sentence({"MPI says rank ", rank_, " of ", ranks_}); };
     std::string wrong;
     if (wanted.ranks >= 0 && wanted.ranks != ranks_)
-      wrong = said() + ", the launcher said " + std::to_string(wanted.ranks) + " ranks";
+      wrong = sentence({said(), ", the launcher said ", wanted.ranks, " ranks"});
     if (wanted.rank >= 0 && wanted.rank != rank_)
-      wrong = said() + ", the launcher said rank " + std::to_string(wanted.rank);
+      wrong = sentence({said(), ", the launcher said rank ", wanted.rank});
     if (support < MPI_THREAD_FUNNELED || !wrong.empty()) {
       // No destructor runs for what was not made. All ranks come here, or MPI is told to end them.
       if (began_ && ranks_ == 1) MPI_Finalize();
       if (!wrong.empty()) fail(mpi_ranks_differ, wrong);
-      fail(mpi_not_ready, "this MPI does not work beside threads (level " + std::to_string(support) + ")");
+      fail(mpi_not_ready, sentence({"this MPI does not work beside threads (level ", support, ")"}));
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &farewell_);
     has_failed() = false;

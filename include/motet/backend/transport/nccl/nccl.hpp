@@ -48,8 +48,8 @@ class world {
         channels_(session_, messages),
         meetings_(session_, meetings) {
     if (ranks != session_.place().ranks())
-      fail(meeting_refused, "the program has " + std::to_string(ranks) + " ranks, " +
-                                std::to_string(session_.place().ranks()) + " met");
+      fail(meeting_refused,
+           sentence({"the program has ", ranks, " ranks, ", session_.place().ranks(), " met"}));
     engine_.watch_waits([this] { look(); });
   }
   world(const world&) = delete;
@@ -97,7 +97,7 @@ class world {
     {
       const std::lock_guard lock(mutex_);
       if (stopped_.load(std::memory_order_relaxed)) return;
-      why_ = "rank " + std::to_string(rank()) + " stopped because " + reason;
+      why_ = sentence({"rank ", rank(), " stopped because ", reason});
       stopped_.store(true, std::memory_order_release);
     }
     channels_.abort();
@@ -165,8 +165,7 @@ class endpoint : public cuda::timed_end<endpoint> {
 
   endpoint(world& all, std::int32_t rank) : world_(all) {
     if (rank != all.rank())
-      fail(meeting_refused,
-           "this process is rank " + std::to_string(all.rank()) + ", not " + std::to_string(rank));
+      fail(meeting_refused, sentence({"this process is rank ", all.rank(), ", not ", rank}));
   }
   endpoint(const endpoint&) = delete;
   endpoint& operator=(const endpoint&) = delete;

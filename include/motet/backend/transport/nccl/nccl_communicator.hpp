@@ -26,8 +26,7 @@ inline void check(ncclResult_t status, const char* call) {
 }
 // "2.28.9".
 inline std::string version_text(int number) {
-  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
-         std::to_string(number % 100);
+  return sentence({number / 10000, ".", number / 100 % 100, ".", number % 100});
 }
 inline int version() {
   int number = 0;
@@ -151,8 +150,8 @@ class communicator {
       if (found == ncclSuccess) return;
       if (patience.meanwhile) patience.meanwhile();
       if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > patience.seconds)
-        fail(gpu_library_failed, std::string("NCCL's ") + call + " is not done after " +
-                                     std::to_string(patience.seconds) + " s; a rank is missing");
+        fail(gpu_library_failed,
+             sentence({"NCCL's ", call, " is not done after ", patience.seconds, " s; a rank is missing"}));
       if (turn > 100) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }

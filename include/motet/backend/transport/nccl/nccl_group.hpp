@@ -46,8 +46,7 @@ class group : public transports::group_calls<group> {
     for (std::size_t m = 0; m < members.size(); ++m)
       if (members[m] == own.rank()) member_ = static_cast<std::int32_t>(m);
     if (member_ < 0)
-      fail(group_disagrees,
-           "rank " + std::to_string(own.rank()) + " is no member of group " + std::to_string(number));
+      fail(group_disagrees, sentence({"rank ", own.rank(), " is no member of group ", number}));
     tell_world(&calls_);
   }
   group(const group&) = delete;

@@ -73,8 +73,8 @@ class meetings {
     if (it.now != doing::rows) return false;
     const byte_range& there = it.in[static_cast<std::size_t>(from)];
     if (there.bytes != bytes)
-      fail(group_disagrees, "member " + std::to_string(from) + " brings " + std::to_string(there.bytes) +
-                                " bytes, " + std::to_string(bytes) + " were wanted");
+      fail(group_disagrees,
+           sentence({"member ", from, " brings ", there.bytes, " bytes, ", bytes, " were wanted"}));
     cuda::check(cudaMemcpyAsync(to, it.rows.data() + there.offset, static_cast<std::size_t>(bytes),
                                 cudaMemcpyDeviceToDevice, compute),
                 "cudaMemcpyAsync");

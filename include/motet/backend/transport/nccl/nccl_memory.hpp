@@ -31,7 +31,7 @@ class kept_memory {
       ++refused_;
       why_ = status == ncclSuccess ? "turned off by NCCL_LOCAL_REGISTER" : ncclGetErrorString(status);
       if (status != ncclSuccess)
-        warnings::of_process().say(memory_not_registered, why_, std::to_string(bytes) + " bytes: " + why_);
+        warnings::of_process().say(memory_not_registered, why_, sentence({bytes, " bytes: ", why_}));
       return nullptr;
     }
     return std::make_shared<entry>(*this, by, handle, bytes);
@@ -47,8 +47,7 @@ class kept_memory {
       return "no memory is registered with NCCL: " + (why_.empty() ? "another rank could not" : why_);
     index bytes = 0;
     for (const entry* each : all_) bytes += each->bytes;
-    return std::to_string(all_.size()) + " buffers of " + std::to_string(bytes) +
-           " bytes are registered with NCCL";
+    return sentence({all_.size(), " buffers of ", bytes, " bytes are registered with NCCL"});
   }
 
  private:

@@ -24,9 +24,9 @@ class session {
     const int gpus = cuda::require_gpus();
     cuda::warn_of_late_kernels();
     if (wanted.local_rank >= gpus)
-      fail(gpu_taken_twice, "rank " + std::to_string(place_.rank()) + " is number " +
-                                std::to_string(wanted.local_rank) + " on this machine, where " +
-                                std::to_string(gpus) + (gpus == 1 ? " GPU is" : " GPUs are") + " visible");
+      fail(gpu_taken_twice,
+           sentence({"rank ", place_.rank(), " is number ", wanted.local_rank, " on this machine, where ",
+                     gpus, (gpus == 1 ? " GPU is" : " GPUs are"), " visible"}));
     cuda::check(cudaSetDevice(wanted.local_rank), "cudaSetDevice");
     compare_with_others(wanted.local_rank);
     ncclUniqueId id{};
@@ -78,15 +78,14 @@ class session {
     for (std::size_t a = 0; a < seats.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
         if (seats[a] == seats[b])
-          fail(gpu_taken_twice, "ranks " + std::to_string(b) + " and " + std::to_string(a) +
-                                    " both have the GPU at " + seats[a].substr(seats[a].find(' ') + 1) +
-                                    " of one machine");
+          fail(gpu_taken_twice, sentence({"ranks ", b, " and ", a, " both have the GPU at ",
+                                          seats[a].substr(seats[a].find(' ') + 1), " of one machine"}));
     const std::string own = version_text(version());
     const std::vector<std::string> versions = place_.all_gather(own);
     for (std::size_t r = 0; r < versions.size(); ++r)
       if (versions[r] != versions[0])
         fail(gpu_library_versions_differ,
-             "NCCL is " + versions[0] + " on rank 0 and " + versions[r] + " on rank " + std::to_string(r));
+             sentence({"NCCL is ", versions[0], " on rank 0 and ", versions[r], " on rank ", r}));
   }
 
   meeting_place place_;

@@ -44,8 +44,8 @@ class world : public local::world {
   void share(std::vector<int> processors) {
     if (processors.size() == 1) return share(processors.front());
     if (!processors.empty() && processors.size() != static_cast<std::size_t>(ranks()))
-      fail(gpu_share_refused, std::to_string(processors.size()) + " shares were given, there are " +
-                                  std::to_string(ranks()) + " ranks");
+      fail(gpu_share_refused,
+           sentence({processors.size(), " shares were given, there are ", ranks(), " ranks"}));
     wanted_ = std::move(processors);
   }
   // For records: where the seconds of a step begin. Called on the host while no rank runs.

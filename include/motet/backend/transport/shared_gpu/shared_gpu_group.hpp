@@ -59,8 +59,8 @@ void begin_sum(cudaStream_t stream, const std::byte* const* parts, index part_co
                index out_count, interval at) {
   if (at.size() <= 0) return;
   if (part_count > sum_members<T>::most)
-    fail(group_disagrees, std::to_string(part_count) + " members share a GPU, sums are of " +
-                              std::to_string(sum_members<T>::most) + " at most");
+    fail(group_disagrees,
+         sentence({part_count, " members share a GPU, sums are of ", sum_members<T>::most, " at most"}));
   sum_members<T> all{};
   all.part_count = static_cast<int>(part_count);
   all.out_count = static_cast<int>(out_count);
