@@ -66,8 +66,8 @@ inline void decode_ppm(std::span<const std::uint8_t> bytes, bitmap& into, const 
     fail(damaged_picture, "only PPM pictures with 255 levels are read");
   ++at;
   check_limits(numbers[0], numbers[1], limits);
-  const auto wanted = static_cast<std::size_t>(numbers[0] * numbers[1] * bitmap::channels);
-  if (static_cast<std::size_t>(end - at) < wanted)
+  const auto wanted = as_size(numbers[0] * numbers[1] * bitmap::channels);
+  if (as_size(end - at) < wanted)
     fail(damaged_picture, sentence({"the PPM holds ", end - at, " bytes of pixels, wanted ", wanted}));
   into.width = numbers[0];
   into.height = numbers[1];

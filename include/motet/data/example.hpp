@@ -21,8 +21,7 @@ struct pair_example {
 // throwing out would only cost. Any thread may use it.
 class example_cache {
  public:
-  example_cache(index samples, index budget)
-      : slots_(budget > 0 ? static_cast<std::size_t>(samples) : 0), left_(budget) {}
+  example_cache(index samples, index budget) : slots_(budget > 0 ? as_size(samples) : 0), left_(budget) {}
   example_cache(const example_cache&) = delete;
   example_cache& operator=(const example_cache&) = delete;
   ~example_cache() {
@@ -30,7 +29,7 @@ class example_cache {
   }
 
   const pair_example* find(index i) const {
-    return slots_.empty() ? nullptr : slots_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
+    return slots_.empty() ? nullptr : slots_[as_size(i)].load(std::memory_order_acquire);
   }
   void keep(index i, const pair_example& made) {
     if (slots_.empty()) return;
@@ -42,8 +41,7 @@ class example_cache {
     }
     const pair_example* expected = nullptr;
     auto copy = std::make_unique<const pair_example>(made);
-    if (slots_[static_cast<std::size_t>(i)].compare_exchange_strong(expected, copy.get(),
-                                                                    std::memory_order_release)) {
+    if (slots_[as_size(i)].compare_exchange_strong(expected, copy.get(), std::memory_order_release)) {
       static_cast<void>(copy.release());  // the slot has it
     } else {
       left_.fetch_add(bytes);

@@ -47,7 +47,7 @@ class input_file {
   index read(index offset, std::span<std::uint8_t> into) const {
     index done = 0;
     while (done < static_cast<index>(into.size())) {
-      const auto got = ::pread(handle_, into.data() + done, into.size() - static_cast<std::size_t>(done),
+      const auto got = ::pread(handle_, into.data() + done, into.size() - as_size(done),
                                static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) break;
@@ -65,7 +65,7 @@ class input_file {
 inline std::string read_text(const std::string& path, index limit = index{1} << 28) {
   const input_file file(path);
   if (file.size() > limit) fail(data_unreadable, sentence({path, " (larger than ", limit, " bytes)"}));
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  std::string text(as_size(file.size()), '\0');
   const index got = file.read(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
   if (got != file.size()) fail(data_unreadable, path + " (cut short while reading)");
   return text;

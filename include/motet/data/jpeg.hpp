@@ -80,10 +80,10 @@ inline void decode_jpeg(std::span<const std::uint8_t> bytes, bitmap& into,
   check_limits(static_cast<index>(info.image_width), static_cast<index>(info.image_height), limits);
   into.width = static_cast<index>(info.image_width);
   into.height = static_cast<index>(info.image_height);
-  const auto row = static_cast<std::size_t>(into.width * bitmap::channels);
-  into.pixels.resize(row * static_cast<std::size_t>(into.height));
+  const auto row = as_size(into.width * bitmap::channels);
+  into.pixels.resize(row * as_size(into.height));
   // Four components need a longer line than three; it is turned into RGB in place.
-  std::vector<std::uint8_t> wide(static_cast<std::size_t>(into.width) * 4);
+  std::vector<std::uint8_t> wide(as_size(into.width) * 4);
 
   struct rows {
     std::uint8_t* out;
@@ -145,7 +145,7 @@ inline std::string encode_jpeg(const bitmap& from, int quality = 92) {
         jpeg_start_compress(&inner, TRUE);
         while (inner.next_scanline < inner.image_height) {
           JSAMPROW line = const_cast<std::uint8_t*>(target.from.pixels.data()) +
-                          inner.next_scanline * static_cast<std::size_t>(inner.image_width) * 3;
+                          inner.next_scanline * as_size(inner.image_width) * 3;
           jpeg_write_scanlines(&inner, &line, 1);
         }
         jpeg_finish_compress(&inner);

@@ -70,7 +70,7 @@ class pair_loader {
         config_(config),
         cache_(source.size(), config.cache_bytes),
         start_(start),
-        bad_(static_cast<std::size_t>(source.size())) {
+        bad_(as_size(source.size())) {
     if (config.batch < 1 || config.threads < 1 || config.ready < 1)
       fail(bad_data_option, sentence({"batch ", config.batch, ", threads ", config.threads,
                                       ", batches ahead ", config.ready, "; wanted at least one of each"}));
@@ -81,7 +81,7 @@ class pair_loader {
     check(config.example);
     const index each = config.batch * packed_room(config.example.image);
     memory_ = buffer<std::byte>((config.ready + 1) * each);
-    slots_ = std::vector<slot>(static_cast<std::size_t>(config.ready + 1));
+    slots_ = std::vector<slot>(as_size(config.ready + 1));
     for (std::size_t s = 0; s < slots_.size(); ++s)
       slots_[s].prepare(config, memory_.data() + static_cast<index>(s) * each);
     for (int t = 0; t < config.threads; ++t) threads_.emplace_back([this] { work(); });
@@ -108,12 +108,12 @@ class pair_loader {
   const pair_batch& next() {
     std::unique_lock hold(guard_);
     if (holding_) {
-      slots_[static_cast<std::size_t>(delivered_ % slot_count())].state = slot::free;
+      slots_[as_size(delivered_ % slot_count())].state = slot::free;
       ++delivered_;
       holding_ = false;
       to_do_.notify_all();
     }
-    slot& own = slots_[static_cast<std::size_t>(delivered_ % slot_count())];
+    slot& own = slots_[as_size(delivered_ % slot_count())];
     if (own.state != slot::ready) {
       const auto from = std::chrono::steady_clock::now();
       done_.wait(hold, [&] { return own.state == slot::ready; });
@@ -129,7 +129,7 @@ class pair_loader {
   // The one that next() will give, if it is made already, as valid as that one will be; else null.
   const pair_batch* ahead() const {
     const std::lock_guard hold(guard_);
-    const slot& own = slots_[static_cast<std::size_t>((delivered_ + (holding_ ? 1 : 0)) % slot_count())];
+    const slot& own = slots_[as_size((delivered_ + (holding_ ? 1 : 0)) % slot_count())];
     return own.state == slot::ready && !own.problem ? &own.batch : nullptr;
   }
 
@@ -160,8 +160,7 @@ class pair_loader {
     std::exception_ptr problem;
 
     void prepare(const loader_config& config, std::byte* memory) {
-      const auto count = static_cast<std::size_t>(config.batch),
-                 context = static_cast<std::size_t>(config.example.context);
+      const auto count = as_size(config.batch), context = as_size(config.example.context);
       const index width = 3 * config.example.image * config.example.image;
       pictures = memory;
       batch.count = config.batch;
@@ -203,7 +202,7 @@ class pair_loader {
       to_do_.wait(hold, [&] { return stopping_ || (!failed_ && claimed_ < delivered_ + slot_count()); });
       if (stopping_) return;
       const index number = claimed_, part = claimed_chunk_;
-      slot& own = slots_[static_cast<std::size_t>(number % slot_count())];
+      slot& own = slots_[as_size(number % slot_count())];
       if (part == 0) {
         own.state = slot::filling;
         own.chunks_open = chunks();
@@ -259,19 +258,19 @@ class pair_loader {
         }
         sample = (*order)(sample);
       }
-      own.batch.samples[static_cast<std::size_t>(at)] = sample;
+      own.batch.samples[as_size(at)] = sample;
       put(reader, own, at, sample);
     }
   }
 
   // False, and a length of -1, when the sample is damaged.
   bool put(example_reader& reader, slot& own, index at, index sample) {
-    index& length = own.lengths[static_cast<std::size_t>(at)];
+    index& length = own.lengths[as_size(at)];
     length = -1;
-    if (bad_[static_cast<std::size_t>(sample)].load(std::memory_order_relaxed)) return false;
+    if (bad_[as_size(sample)].load(std::memory_order_relaxed)) return false;
     const pair_example* const found = reader.get(sample);
     if (found == nullptr) {
-      bad_[static_cast<std::size_t>(sample)].store(true, std::memory_order_relaxed);
+      bad_[as_size(sample)].store(true, std::memory_order_relaxed);
       return false;
     }
     const random_stream draws(config_.seed,
@@ -281,7 +280,7 @@ class pair_loader {
     if (config_.form == picture_form::floats) {
       reader.pixels(*found, augment, draws, own.batch.pixels.row(at));
     } else {
-      packed_picture& made = own.packed[static_cast<std::size_t>(at)];
+      packed_picture& made = own.packed[as_size(at)];
       made.at = reader.pack(*found, augment, draws, own.room(at, config_.example.image), made);
     }
     length = static_cast<index>(found->tokens.size());
@@ -294,20 +293,20 @@ class pair_loader {
   void complete(example_reader& reader, slot& own) {
     pair_batch& batch = own.batch;
     for (index at = 0; at < config_.batch; ++at) {
-      if (own.lengths[static_cast<std::size_t>(at)] < 0) replace(reader, own, at);
+      if (own.lengths[as_size(at)] < 0) replace(reader, own, at);
     }
     batch.tokens.clear();
     batch.offsets[0] = 0;
     for (index at = 0; at < config_.batch; ++at) {
       const auto from = own.tokens.begin() + at * config_.example.context;
-      batch.tokens.insert(batch.tokens.end(), from, from + own.lengths[static_cast<std::size_t>(at)]);
-      batch.offsets[static_cast<std::size_t>(at) + 1] = static_cast<index>(batch.tokens.size());
+      batch.tokens.insert(batch.tokens.end(), from, from + own.lengths[as_size(at)]);
+      batch.offsets[as_size(at) + 1] = static_cast<index>(batch.tokens.size());
     }
     index end = 0;
     for (std::size_t at = 0; at < own.packed.size(); ++at) {
       const index size = own.packed[at].at;
       std::memmove(own.pictures + end, own.room(static_cast<index>(at), config_.example.image),
-                   static_cast<std::size_t>(size));
+                   as_size(size));
       own.packed[at].at = end;
       end += size;
     }
@@ -328,7 +327,7 @@ class pair_loader {
                                : (start + tried) % count;
       if (std::find(chosen.begin(), chosen.end(), sample) != chosen.end()) continue;
       if (!put(reader, own, at, sample)) continue;
-      chosen[static_cast<std::size_t>(at)] = sample;
+      chosen[as_size(at)] = sample;
       return;
     }
     fail(no_samples, sentence({"too few whole samples for a batch of ", config_.batch,

@@ -30,8 +30,8 @@ inline index pack_picture(const bitmap& from, const crop_box& box, index side,
   made.pitch = static_cast<std::int32_t>(pitch);
   for (index y = 0; y < box.height; ++y, to += pitch) {
     std::memcpy(to, from.pixels.data() + ((box.y + y) * from.width + box.x) * bitmap::channels,
-                static_cast<std::size_t>(length));
-    std::memset(to + length, 0, static_cast<std::size_t>(pitch - length));
+                as_size(length));
+    std::memset(to + length, 0, as_size(pitch - length));
   }
   return pitch * box.height;
 }

@@ -27,7 +27,7 @@ class resampler {
   void operator()(const bitmap& from, const crop_box& box, index side, const colours& scale, float* out) {
     plan(box.height, side, rows_);
     plan(box.width, side, columns_);
-    line_.resize(static_cast<std::size_t>(box.width * 3));
+    line_.resize(as_size(box.width * 3));
     float factor[3], shift[3];
     for (int c = 0; c < 3; ++c) {
       factor[c] = 1 / (255 * scale.deviation[c]);
@@ -36,9 +36,9 @@ class resampler {
     const index plane = side * side, length = box.width * 3;
     float* const line = line_.data();
     for (index y = 0; y < side; ++y) {
-      const taps& down = rows_.of[static_cast<std::size_t>(y)];
+      const taps& down = rows_.of[as_size(y)];
       for (index t = 0; t < down.count; ++t) {
-        const float weight = rows_.weights[static_cast<std::size_t>(down.weights + t)];
+        const float weight = rows_.weights[as_size(down.weights + t)];
         const std::uint8_t* const source =
             from.pixels.data() + ((box.y + down.first + t) * from.width + box.x) * 3;
         if (t == 0) {
@@ -48,7 +48,7 @@ class resampler {
         }
       }
       for (index x = 0; x < side; ++x) {
-        const taps& across = columns_.of[static_cast<std::size_t>(x)];
+        const taps& across = columns_.of[as_size(x)];
         const float* const weights = columns_.weights.data() + across.weights;
         const float* pixel = line + across.first * 3;
         float red = 0, green = 0, blue = 0;

@@ -62,7 +62,7 @@ inline std::vector<std::string> expand_range(std::string_view pattern, std::stri
     return value;
   };
   const index low = whole(first), high = whole(last);
-  if (static_cast<std::size_t>(high > low ? high - low : low - high) >= most_shards)
+  if (as_size(high > low ? high - low : low - high) >= most_shards)
     refuse_pattern(pattern, "more than a million shards");
   const bool padded = (first.size() > 1 && first[0] == '0') || (last.size() > 1 && last[0] == '0');
   const std::size_t width = padded ? std::max(first.size(), last.size()) : 0;

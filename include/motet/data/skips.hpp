@@ -22,7 +22,7 @@ class skip_log {
   explicit skip_log(bool strict = false) : strict_(strict) {}
 
   void report(skip why, const std::string& name, const std::string& detail = {}) {
-    const auto which = static_cast<std::size_t>(why);
+    const auto which = as_size(why);
     if (strict_) fail(row(why), name + (detail.empty() ? "" : " (" + detail + ")"));
     const std::lock_guard hold(guard_);
     // Two threads, or two epochs, may meet the same sample; a shard may be damaged in several places.
@@ -35,7 +35,7 @@ class skip_log {
   bool strict() const { return strict_; }
   index count(skip why) const {
     const std::lock_guard hold(guard_);
-    return counts_[static_cast<std::size_t>(why)];
+    return counts_[as_size(why)];
   }
   index count() const {
     const std::lock_guard hold(guard_);
@@ -45,7 +45,7 @@ class skip_log {
   }
   std::vector<std::string> names(skip why) const {
     const std::lock_guard hold(guard_);
-    return names_[static_cast<std::size_t>(why)];
+    return names_[as_size(why)];
   }
   // "2 damaged pictures (a, b), 1 sample without caption (c)", or nothing.
   std::string summary() const {

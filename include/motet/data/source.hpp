@@ -54,7 +54,7 @@ class pair_source {
     std::size_t shard = 0, key = 0, key_size = 0;
     extent picture, caption;
   };
-  const sample& at(index i) const { return samples_[static_cast<std::size_t>(i)]; }
+  const sample& at(index i) const { return samples_[as_size(i)]; }
 
   void scan(std::size_t shard) {
     input_file file(paths_[shard]);
@@ -105,7 +105,7 @@ class pair_source {
   }
 
   bool read(const sample& from, const extent& part, std::vector<std::uint8_t>& into) const {
-    into.resize(static_cast<std::size_t>(part.size));
+    into.resize(as_size(part.size));
     if (!open_.empty()) return open_[from.shard].read(part.offset, into) == part.size;
     return input_file(paths_[from.shard]).read(part.offset, into) == part.size;
   }

@@ -21,8 +21,7 @@ struct memory_file {
   index size() const { return static_cast<index>(bytes.size()); }
   index read(index offset, std::span<std::uint8_t> into) const {
     if (offset < 0 || offset >= size()) return 0;
-    return static_cast<index>(
-        bytes.copy(reinterpret_cast<char*>(into.data()), into.size(), static_cast<std::size_t>(offset)));
+    return static_cast<index>(bytes.copy(reinterpret_cast<char*>(into.data()), into.size(), as_size(offset)));
   }
 };
 
@@ -99,8 +98,8 @@ class tar_reader {
   bool load(index offset) {
     if (offset < 0 || offset > source_.size() - 512) return false;
     if (offset < window_at_ || offset + 512 > window_at_ + static_cast<index>(window_.size())) {
-      window_.resize(static_cast<std::size_t>(std::min(window_bytes, source_.size() - offset)));
-      window_.resize(static_cast<std::size_t>(source_.read(offset, window_)));
+      window_.resize(as_size(std::min(window_bytes, source_.size() - offset)));
+      window_.resize(as_size(source_.read(offset, window_)));
       window_at_ = offset;
       if (window_.size() < 512) return false;
     }
@@ -164,7 +163,7 @@ class tar_reader {
 
   void extend(char kind, index body, index size) {
     if (size > longest_extension) return report(sentence({"has an extended header of ", size, " bytes"}));
-    std::string text(static_cast<std::size_t>(size), '\0');
+    std::string text(as_size(size), '\0');
     if (source_.read(body, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}) != size)
       return report("ends inside an extended header");
     if (kind == 'L') {
@@ -176,7 +175,7 @@ class tar_reader {
     while (!rest.empty() && rest[0] != '\0') {
       std::size_t length = 0, digits = 0;
       while (digits < rest.size() && digits < 8 && rest[digits] >= '0' && rest[digits] <= '9')
-        length = length * 10 + static_cast<std::size_t>(rest[digits++] - '0');
+        length = length * 10 + as_size(rest[digits++] - '0');
       if (digits == 0 || digits >= rest.size() || rest[digits] != ' ' || length <= digits + 1 ||
           length > rest.size() || rest[length - 1] != '\n')
         return report("has a damaged extended header");

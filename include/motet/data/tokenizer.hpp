@@ -60,13 +60,13 @@ class tokenizer {
     }
     if (parts_.rule == piece_rule::spaced) last_ = single_;
     for (int byte = 0; byte < 256; ++byte) {
-      if (single_[static_cast<std::size_t>(byte)] < 0 || last_[static_cast<std::size_t>(byte)] < 0)
+      if (single_[as_size(byte)] < 0 || last_[as_size(byte)] < 0)
         fail(bad_vocabulary, "it has no token for byte " + std::to_string(byte));
     }
     ranks_.reserve(parts_.merges.size());
     for (std::size_t rank = 0; rank < parts_.merges.size(); ++rank) {
       const merge& own = parts_.merges[rank];
-      const auto valid = [&](token t) { return t >= 0 && static_cast<std::size_t>(t) + 2 < count; };
+      const auto valid = [&](token t) { return t >= 0 && as_size(t) + 2 < count; };
       if (!valid(own.from.first) || !valid(own.from.second) || !valid(own.to))
         fail(bad_vocabulary, sentence({"merge ", rank, " names no token"}));
       ranks_.emplace(key(own.from), static_cast<index>(rank));
@@ -98,8 +98,7 @@ class tokenizer {
     out.push_back(begin_token());
     // A token covers at most its own bytes, so far longer texts need not be merged to their end.
     encode_text(clipped(text, context), out, work);
-    if (static_cast<index>(out.size()) > from + context - 1)
-      out.resize(static_cast<std::size_t>(from + context - 1));
+    if (static_cast<index>(out.size()) > from + context - 1) out.resize(as_size(from + context - 1));
     out.push_back(end_token());
     return static_cast<index>(out.size()) - from;
   }
@@ -116,8 +115,8 @@ class tokenizer {
     for (const token t : tokens) {
       if (t < 0 || t >= size()) fail(bad_vocabulary, sentence({"token ", t, " of a vocabulary of ", size()}));
       if (t >= begin_token()) continue;
-      out += parts_.texts[static_cast<std::size_t>(t)];
-      if (parts_.ends_word[static_cast<std::size_t>(t)]) out += ' ';
+      out += parts_.texts[as_size(t)];
+      if (parts_.ends_word[as_size(t)]) out += ' ';
     }
     if (parts_.rule == piece_rule::clip && !out.empty() && out.back() == ' ') out.pop_back();
     return out;
@@ -132,7 +131,7 @@ class tokenizer {
   std::string_view clipped(std::string_view text, index context) const {
     // Tokens are at most this long; a factor of two leaves room for white space that rule `clip` drops.
     constexpr std::size_t longest = 256;
-    const std::size_t enough = static_cast<std::size_t>(context) * longest * 2;
+    const std::size_t enough = as_size(context) * longest * 2;
     return text.size() > enough ? text.substr(0, enough) : text;
   }
 
@@ -146,7 +145,7 @@ class tokenizer {
     before.resize(piece.size());
     heap.clear();
     for (index i = 0; i < count; ++i) {
-      const auto at = static_cast<std::size_t>(i);
+      const auto at = as_size(i);
       symbols[at] = (i + 1 == count ? last_ : single_)[static_cast<unsigned char>(piece[at])];
       next[at] = i + 1;
       before[at] = i - 1;
@@ -155,13 +154,12 @@ class tokenizer {
     // makes, which shows whether it is still true.
     const auto offer = [&](index left) {
       if (left < 0) return;
-      const index right = next[static_cast<std::size_t>(left)];
+      const index right = next[as_size(left)];
       if (right >= count) return;
-      const auto found = ranks_.find(
-          key({symbols[static_cast<std::size_t>(left)], symbols[static_cast<std::size_t>(right)]}));
+      const auto found = ranks_.find(key({symbols[as_size(left)], symbols[as_size(right)]}));
       if (found == ranks_.end()) return;
       heap.emplace_back((static_cast<std::int64_t>(found->second) << 32) | left,
-                        parts_.merges[static_cast<std::size_t>(found->second)].to);
+                        parts_.merges[as_size(found->second)].to);
       std::push_heap(heap.begin(), heap.end(), std::greater<>{});
     };
     for (index i = 0; i + 1 < count; ++i) offer(i);
@@ -169,20 +167,19 @@ class tokenizer {
       std::pop_heap(heap.begin(), heap.end(), std::greater<>{});
       const auto [order, made] = heap.back();
       heap.pop_back();
-      const auto left = static_cast<std::size_t>(order & 0xffffffff);
-      const pair wanted = parts_.merges[static_cast<std::size_t>(order >> 32)].from;
+      const auto left = as_size(order & 0xffffffff);
+      const pair wanted = parts_.merges[as_size(order >> 32)].from;
       if (symbols[left] != wanted.first || next[left] >= count) continue;
-      const auto right = static_cast<std::size_t>(next[left]);
+      const auto right = as_size(next[left]);
       if (symbols[right] != wanted.second) continue;
       symbols[left] = made;
       symbols[right] = -1;
       next[left] = next[right];
-      if (next[left] < count) before[static_cast<std::size_t>(next[left])] = static_cast<index>(left);
+      if (next[left] < count) before[as_size(next[left])] = static_cast<index>(left);
       offer(before[left]);
       offer(static_cast<index>(left));
     }
-    for (index i = 0; i < count; i = next[static_cast<std::size_t>(i)])
-      out.push_back(symbols[static_cast<std::size_t>(i)]);
+    for (index i = 0; i < count; i = next[as_size(i)]) out.push_back(symbols[as_size(i)]);
   }
 
   parts parts_;

@@ -173,17 +173,11 @@ inline std::string format_tokenizer(const tokenizer& from) {
   for (std::size_t id = 0; id < own.texts.size(); ++id) vocabulary.insert(name(id), json(id));
   json merges(json::array{});
   for (const tokenizer::merge& each : own.merges)
-    merges.push_back(json(json::array{name(static_cast<std::size_t>(each.from.first)),
-                                      name(static_cast<std::size_t>(each.from.second))}));
+    merges.push_back(json(json::array{name(as_size(each.from.first)), name(as_size(each.from.second))}));
 
   const auto special = [&](tokenizer::token id) {
-    return json{{"id", id},
-                {"content", name(static_cast<std::size_t>(id))},
-                {"single_word", false},
-                {"lstrip", false},
-                {"rstrip", false},
-                {"normalized", false},
-                {"special", true}};
+    return json{{"id", id},        {"content", name(as_size(id))}, {"single_word", false}, {"lstrip", false},
+                {"rstrip", false}, {"normalized", false},          {"special", true}};
   };
   json normalizers(json::array{});
   if (clip) {
@@ -198,11 +192,11 @@ inline std::string format_tokenizer(const tokenizer& from) {
   const json byte_level{
       {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
   const auto piece = [&](tokenizer::token id) {
-    return json{{"SpecialToken", {{"id", name(static_cast<std::size_t>(id))}, {"type_id", 0}}}};
+    return json{{"SpecialToken", {{"id", name(as_size(id))}, {"type_id", 0}}}};
   };
   const auto whole = [](const char* which) { return json{{"Sequence", {{"id", which}, {"type_id", 0}}}}; };
   const auto entry = [&](tokenizer::token id) {
-    const std::string text = name(static_cast<std::size_t>(id));
+    const std::string text = name(as_size(id));
     return std::pair<std::string, json>{
         text,
         json{{"id", text}, {"ids", json(json::array{json(id)})}, {"tokens", json(json::array{json(text)})}}};

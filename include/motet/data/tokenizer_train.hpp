@@ -42,7 +42,7 @@ class tokenizer_trainer {
     std::map<pair, index> totals;
     std::map<pair, std::set<index>> places;
     const auto account = [&](index which, index sign) {
-      const word& own = words[static_cast<std::size_t>(which)];
+      const word& own = words[as_size(which)];
       for (std::size_t i = 0; i + 1 < own.symbols.size(); ++i) {
         const pair both{own.symbols[i], own.symbols[i + 1]};
         totals[both] += sign * own.count;
@@ -72,14 +72,13 @@ class tokenizer_trainer {
       if (totals[both] != count) continue;
       if (count < 2) break;
       const auto joined = static_cast<token>(made.texts.size());
-      made.texts.push_back(made.texts[static_cast<std::size_t>(both.first)] +
-                           made.texts[static_cast<std::size_t>(both.second)]);
+      made.texts.push_back(made.texts[as_size(both.first)] + made.texts[as_size(both.second)]);
       made.merges.push_back({both, joined});
       const std::set<index> here = std::move(places[both]);
       std::set<pair> changed;
       for (const index which : here) {
         account(which, -1);
-        auto& symbols = words[static_cast<std::size_t>(which)].symbols;
+        auto& symbols = words[as_size(which)].symbols;
         for (std::size_t i = 0; i + 1 < symbols.size(); ++i) changed.insert({symbols[i], symbols[i + 1]});
         std::size_t kept = 0;
         for (std::size_t i = 0; i < symbols.size(); ++i, ++kept) {

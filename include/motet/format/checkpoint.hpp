@@ -129,7 +129,7 @@ class checkpoint {
     index_ = read_checkpoint_index(whole);
     for (const tensor_use use : tensor_uses) {
       for (index part = 0; part < index_.parts; ++part) {
-        const auto wanted = index_.of(use).files[static_cast<std::size_t>(part)];
+        const auto wanted = index_.of(use).files[as_size(part)];
         if (!wanted) continue;
         const std::filesystem::path file = path_ / detail::part_file(use, part, index_.parts);
         std::error_code missing;
@@ -144,7 +144,7 @@ class checkpoint {
       for (const checkpoint_tensor& tensor : index_.of(use).tensors) {
         if (const std::string fault = detail::tiling_fault(tensor); !fault.empty())
           fail(checkpoint_damaged, name + ": tensor " + fault);
-        by_name_[static_cast<std::size_t>(use)].emplace(tensor.name, &tensor);
+        by_name_[as_size(use)].emplace(tensor.name, &tensor);
       }
     }
   }
@@ -161,7 +161,7 @@ class checkpoint {
   }
 
   const checkpoint_tensor* find(tensor_use use, std::string_view name) const {
-    const auto& names = by_name_[static_cast<std::size_t>(use)];
+    const auto& names = by_name_[as_size(use)];
     const auto found = names.find(name);
     return found == names.end() ? nullptr : found->second;
   }

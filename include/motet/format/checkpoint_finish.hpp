@@ -69,7 +69,7 @@ inline checkpoint_index read_part_record(const std::filesystem::path& folder,
   if (out.step != wanted.step) refuse(sentence({"is of step ", out.step, ", wanted ", wanted.step}));
   if (out.model != wanted.model) refuse("is of model " + out.model + ", wanted " + wanted.model);
   for (const tensor_use use : tensor_uses) {
-    const auto bytes = out.of(use).files[static_cast<std::size_t>(part)];
+    const auto bytes = out.of(use).files[as_size(part)];
     const std::string name = part_file(use, part, out.parts);
     if (!bytes) continue;
     const auto size = std::filesystem::file_size(folder / name, failed);
@@ -90,10 +90,9 @@ inline checkpoint_index join_parts(const std::filesystem::path& folder, const ch
     if (part == 0) out.step = own.step, out.model = own.model, out.parts = own.parts, out.block = own.block;
     for (const tensor_use use : tensor_uses) {
       auto& all = out.of(use);
-      all.files.push_back(own.of(use).files[static_cast<std::size_t>(part)]);
+      all.files.push_back(own.of(use).files[as_size(part)]);
       for (checkpoint_tensor& tensor : own.of(use).tensors) {
-        const auto [found, added] =
-            known[static_cast<std::size_t>(use)].emplace(tensor.name, all.tensors.size());
+        const auto [found, added] = known[as_size(use)].emplace(tensor.name, all.tensors.size());
         if (added) {
           all.tensors.push_back(std::move(tensor));
           continue;
@@ -155,8 +154,7 @@ inline std::filesystem::path finish_checkpoint(const std::filesystem::path& run,
   std::unordered_set<std::string> wanted;
   for (const tensor_use use : tensor_uses) {
     for (index part = 0; part < whole.parts; ++part) {
-      if (whole.of(use).files[static_cast<std::size_t>(part)])
-        wanted.insert(detail::part_file(use, part, whole.parts));
+      if (whole.of(use).files[as_size(part)]) wanted.insert(detail::part_file(use, part, whole.parts));
     }
   }
   for (const auto& path : detail::entries_of(folder.path())) {

@@ -48,8 +48,8 @@ struct checkpoint_index {
   std::array<contents, 2> uses;
   json checksums;  // version 1 only: of each tensor
 
-  contents& of(tensor_use use) { return uses[static_cast<std::size_t>(use)]; }
-  const contents& of(tensor_use use) const { return uses[static_cast<std::size_t>(use)]; }
+  contents& of(tensor_use use) { return uses[as_size(use)]; }
+  const contents& of(tensor_use use) const { return uses[as_size(use)]; }
 };
 
 namespace detail {
@@ -102,9 +102,7 @@ void each_block(std::span<const std::byte> piece, index block, index begin, inde
   const auto size = static_cast<index>(piece.size());
   if (block == 0) block = std::max<index>(size, 1);
   for (index k = begin / block; k * block < end; ++k) {
-    visit(static_cast<std::size_t>(k),
-          piece.subspan(static_cast<std::size_t>(k * block),
-                        static_cast<std::size_t>(std::min(block, size - k * block))));
+    visit(as_size(k), piece.subspan(as_size(k * block), as_size(std::min(block, size - k * block))));
   }
 }
 

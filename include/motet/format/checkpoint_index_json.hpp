@@ -123,16 +123,16 @@ inline std::optional<std::pair<tensor_use, index>> owner_of_file(std::string_vie
 
 // Every file named must be one that a checkpoint of so many parts can have.
 inline void read_files(const json& files, checkpoint_index& out) {
-  for (auto& use : out.uses) use.files.resize(static_cast<std::size_t>(out.parts));
+  for (auto& use : out.uses) use.files.resize(as_size(out.parts));
   for (const auto& [name, bytes] : files.members()) {
     const auto found = owner_of_file(name, out.parts);
     if (!found) fail(checkpoint_damaged, "the index names the unknown file " + name);
-    out.of(found->first).files[static_cast<std::size_t>(found->second)] = bytes.unsigned_integer();
+    out.of(found->first).files[as_size(found->second)] = bytes.unsigned_integer();
   }
   for (const tensor_use use : tensor_uses) {
     for (const checkpoint_tensor& tensor : out.of(use).tensors) {
       for (const checkpoint_piece& piece : tensor.pieces) {
-        if (!out.of(use).files[static_cast<std::size_t>(piece.part)])
+        if (!out.of(use).files[as_size(piece.part)])
           fail(checkpoint_damaged, "tensor \"" + tensor.name + "\" is in " +
                                        part_file(use, piece.part, out.parts) +
                                        ", which the index does not name");

@@ -57,7 +57,7 @@ inline std::vector<checkpoint_tensor> tensors_of(std::span<const saved_slice> sl
 inline void write_part_file(const std::filesystem::path& folder, tensor_use use,
                             std::span<const saved_slice> slices, index part, checkpoint_index& out) {
   auto& own = out.of(use);
-  own.files.resize(static_cast<std::size_t>(out.parts));
+  own.files.resize(as_size(out.parts));
   own.tensors = tensors_of(slices, part);
   if (slices.empty() && (use == tensor_use::optimizer || out.block != 0)) return;
   std::vector<declared_tensor> declared;
@@ -80,14 +80,13 @@ inline void write_part_file(const std::filesystem::path& folder, tensor_use use,
   for (const saved_slice& slice : slices) {
     if (slice.place.empty()) continue;
     checkpoint_piece& piece = by_name.at(slice.name)->pieces[next[slice.name]++];
-    const std::span bytes(reinterpret_cast<const std::byte*>(slice.data),
-                          static_cast<std::size_t>(4 * slice.place.size()));
+    const std::span bytes(reinterpret_cast<const std::byte*>(slice.data), as_size(4 * slice.place.size()));
     each_block(bytes, out.block, 0, std::ssize(bytes),
                [&](std::size_t, auto block) { piece.checksums.push_back(checksum_text(checksum(block))); });
     writer.write(piece_name(slice.name, slice.shape, slice.place), bytes);
   }
   writer.commit();
-  own.files[static_cast<std::size_t>(part)] = std::filesystem::file_size(path);
+  own.files[as_size(part)] = std::filesystem::file_size(path);
 }
 
 // A part by itself that holds whole tensors only is written as one program alone writes it: version 1.

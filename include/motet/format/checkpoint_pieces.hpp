@@ -37,8 +37,7 @@ class piece_reader {
       const std::byte* const from = bytes_of(use, tensor, piece).data();
       for (index row = both.rows.begin; row < both.rows.end; ++row) {
         std::memcpy(slice.data + at(slice.place, row, both.columns.begin),
-                    from + 4 * at(piece.place, row, both.columns.begin),
-                    static_cast<std::size_t>(4 * both.columns.size()));
+                    from + 4 * at(piece.place, row, both.columns.begin), as_size(4 * both.columns.size()));
       }
     });
   }

@@ -135,12 +135,11 @@ inline safetensors_contents read_safetensors(std::span<const std::byte> file, co
     fail(safetensors_cut, sentence({where, ": the header takes ", header_bytes, " bytes, ",
                                     header_bytes - (file.size() - 8), " of them are missing"}));
   }
-  const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8,
-                              static_cast<std::size_t>(header_bytes));
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, as_size(header_bytes));
   if (text.empty() || text.front() != '{')
     fail(safetensors_malformed, where + ": the header does not begin with {");
   const json header = read_json(text, where + " (header)");
-  const std::span<const std::byte> data = file.subspan(8 + static_cast<std::size_t>(header_bytes));
+  const std::span<const std::byte> data = file.subspan(8 + as_size(header_bytes));
 
   safetensors_contents contents;
   std::vector<detail::placed_tensor> placed;
@@ -172,7 +171,7 @@ inline safetensors_contents read_safetensors(std::span<const std::byte> file, co
                                       " of the data, of which there are ", data.size(), "; ",
                                       placed.back().end - data.size(), " bytes are missing from the file"}));
     }
-    tensor.bytes = data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+    tensor.bytes = data.subspan(as_size(begin), as_size(end - begin));
     at = end;
     contents.tensors.push_back(std::move(tensor));
   }

@@ -42,7 +42,7 @@ class safetensors_writer {
         fail(safetensors_misuse, "\"" + tensor.name + "\" " + shape_text(tensor.shape) + " cannot be stored");
       if (!by_name_.emplace(tensor.name, i).second)
         fail(safetensors_misuse, "\"" + tensor.name + "\" is declared twice");
-      places_[i] = {at, static_cast<std::size_t>(*bytes), false};
+      places_[i] = {at, as_size(*bytes), false};
       at += *bytes;
       json shape{json::array{}};
       for (const index extent : tensor.shape) shape.push_back(extent);
@@ -72,7 +72,7 @@ class safetensors_writer {
                (where.written ? "is written twice"
                               : sentence({"takes ", where.bytes, " bytes, got ", bytes.size()})));
     }
-    file_.write_at(data_begin_ + static_cast<std::size_t>(where.begin), bytes);
+    file_.write_at(data_begin_ + as_size(where.begin), bytes);
     where.written = true;
   }
   // From elements of the declared type.

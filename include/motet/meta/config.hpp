@@ -28,6 +28,12 @@ namespace motet {
 // Counts and positions: signed, so that differences and downward loops are plain arithmetic.
 using index = std::ptrdiff_t;
 
+// A count or position as the standard library has them.
+template <class T>
+MOTET_HOST_DEVICE constexpr std::size_t as_size(T value) {
+  return static_cast<std::size_t>(value);
+}
+
 MOTET_HOST_DEVICE constexpr index round_up(index value, index multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }

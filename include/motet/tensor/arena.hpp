@@ -65,7 +65,7 @@ class buffer {
   struct free_aligned {
     void operator()(T* p) const { ::operator delete(p, std::align_val_t{4096}); }
   };
-  static std::size_t bytes_of(index count) { return static_cast<std::size_t>(count) * sizeof(T); }
+  static std::size_t bytes_of(index count) { return as_size(count) * sizeof(T); }
   std::unique_ptr<T, free_aligned> data_;
   index size_ = 0;
 };

@@ -66,8 +66,8 @@ inline chart_points smoothed(const chart_points& from) {
   for (std::ptrdiff_t i = 0; i < std::ssize(from); ++i) {
     const auto own = std::min({reach, i, std::ssize(from) - 1 - i});
     double sum = 0;
-    for (std::ptrdiff_t k = i - own; k <= i + own; ++k) sum += from[static_cast<std::size_t>(k)].second;
-    out.emplace_back(from[static_cast<std::size_t>(i)].first, sum / static_cast<double>(2 * own + 1));
+    for (std::ptrdiff_t k = i - own; k <= i + own; ++k) sum += from[as_size(k)].second;
+    out.emplace_back(from[as_size(i)].first, sum / static_cast<double>(2 * own + 1));
   }
   return out;
 }

@@ -48,7 +48,7 @@ inline std::string encode_bmp(const bitmap& from) {
   // Rows from the bottom, blue green red.
   for (std::uint32_t row = height; row-- > 0;) {
     for (std::uint32_t column = 0; column < width; ++column) {
-      const std::uint8_t* at = from.pixels.data() + (static_cast<std::size_t>(row) * width + column) * 3;
+      const std::uint8_t* at = from.pixels.data() + (as_size(row) * width + column) * 3;
       for (int c = 2; c >= 0; --c) out += static_cast<char>(at[c]);
     }
     out.append(stride - width * 3, '\0');

@@ -121,7 +121,7 @@ class progress {
       out += eighths[full % 8];
       ++drawn;
     }
-    out.append(static_cast<std::size_t>(cells - drawn), ' ');
+    out.append(as_size(cells - drawn), ' ');
     return out + "\u258f";
   }
   // The first `columns` letters of UTF-8 text.

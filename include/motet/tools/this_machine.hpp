@@ -18,11 +18,11 @@ namespace motet {
 inline double copy_rate() {
   const index size = index{8} << 20;
   buffer<std::byte> from(size), to(size);
-  std::memset(from.data(), 1, static_cast<std::size_t>(size));
+  std::memset(from.data(), 1, as_size(size));
   double best = 0;
   for (int i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    std::memcpy(to.data(), from.data(), static_cast<std::size_t>(size));
+    std::memcpy(to.data(), from.data(), as_size(size));
     best =
         std::max(best, static_cast<double>(size) /
                            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

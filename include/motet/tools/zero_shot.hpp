@@ -27,9 +27,9 @@ zero_shot_result zero_shot(matrix<const T> pictures, matrix<const T> captions,
                            const std::vector<index>& truth) {
   zero_shot_result out;
   out.pictures = pictures.rows;
-  out.guess.resize(static_cast<std::size_t>(pictures.rows));
-  out.of_class.resize(static_cast<std::size_t>(captions.rows));
-  out.right_class.resize(static_cast<std::size_t>(captions.rows));
+  out.guess.resize(as_size(pictures.rows));
+  out.of_class.resize(as_size(captions.rows));
+  out.right_class.resize(as_size(captions.rows));
   for (index p = 0; p < pictures.rows; ++p) {
     index best = 0;
     double nearest = -2;
@@ -42,8 +42,8 @@ zero_shot_result zero_shot(matrix<const T> pictures, matrix<const T> captions,
         best = c;
       }
     }
-    const auto at = static_cast<std::size_t>(p);
-    const auto wanted = static_cast<std::size_t>(truth[at]);
+    const auto at = as_size(p);
+    const auto wanted = as_size(truth[at]);
     out.guess[at] = best;
     ++out.of_class[wanted];
     if (best == truth[at]) {

@@ -99,7 +99,7 @@ class device {
       ctx.threads = team_.size();
       // An arena without memory would measure; an empty one must refuse.
       ctx.memory = memory_.size() > 0 ? arena(memory_.data(), memory_.size()) : arena(&nothing_, 0);
-      const auto own = static_cast<std::size_t>(t);
+      const auto own = as_size(t);
       ctx.scratch = own < scratch_.size() && scratch_[own].size() > 0
                         ? arena(scratch_[own].data(), scratch_[own].size())
                         : arena(&nothing_, 0);

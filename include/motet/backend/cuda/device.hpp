@@ -293,12 +293,12 @@ class device {
   template <class T>
   void draw(const buffer<T>& into, std::uint64_t seed) {
     constexpr index pattern = 65537;  // a prime, so rows differ
-    std::vector<T> some(static_cast<std::size_t>(pattern));
+    std::vector<T> some(as_size(pattern));
     const random_stream draws(seed, "peak");
     for (index i = 0; i < pattern; ++i)
-      some[static_cast<std::size_t>(i)] = T(static_cast<float>(draws.normal(static_cast<std::uint64_t>(i))));
+      some[as_size(i)] = T(static_cast<float>(draws.normal(static_cast<std::uint64_t>(i))));
     for (index at = 0; at < into.size(); at += pattern) {
-      const auto bytes = static_cast<std::size_t>(std::min(pattern, into.size() - at)) * sizeof(T);
+      const auto bytes = as_size(std::min(pattern, into.size() - at)) * sizeof(T);
       check(cudaMemcpy(into.data() + at, some.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
     }
   }

@@ -49,8 +49,7 @@ class ring_shift {
   template <class T>
   void begin(const Context& ctx, const T* from, index count, T* to, index to_count) {
     if (ctx.thread != 0) return;
-    const auto members = static_cast<std::size_t>(group_.size()),
-               me = static_cast<std::size_t>(group_.member());
+    const auto members = as_size(group_.size()), me = as_size(group_.member());
     const std::span<index> sent = std::span<index>(room_).first(members),
                            got = std::span<index>(room_).subspan(members);
     std::fill(sent.begin(), sent.end(), index(0));

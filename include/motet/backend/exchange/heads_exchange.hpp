@@ -39,7 +39,7 @@ struct heads_counts {
   // `room` is for two numbers of each member.
   template <class T>
   heads_counts(const heads_transfer<T>& wire, std::span<index> room)
-      : part(room.first(static_cast<std::size_t>(wire.cut.members))), whole(room.subspan(part.size())) {
+      : part(room.first(as_size(wire.cut.members))), whole(room.subspan(part.size())) {
     const spread& is = wire.is;
     for (std::size_t m = 0; m < part.size(); ++m) {
       part[m] = is.part.rows() * wire.cut.width(static_cast<index>(m)) * static_cast<index>(sizeof(T));

@@ -28,8 +28,7 @@ struct exchange_counts {
   std::span<index> by_part, by_owner;
   // `room` is for two numbers of each member.
   exchange_counts(const spread& is, index row_bytes, std::span<index> room)
-      : by_part(room.first(static_cast<std::size_t>(is.context.size()))),
-        by_owner(room.subspan(by_part.size())) {
+      : by_part(room.first(as_size(is.context.size()))), by_owner(room.subspan(by_part.size())) {
     for (std::size_t m = 0; m < by_part.size(); ++m) {
       const interval theirs = share(is.own.samples, is.context.size(), static_cast<index>(m));
       by_part[m] = is.cut.rows_of(is.mine, static_cast<index>(m)) * row_bytes;

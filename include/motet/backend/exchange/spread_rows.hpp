@@ -24,9 +24,9 @@ class spread_rows {
   void prepare(const spread_place& at, index most_samples) {
     at_ = at;
     most_ = most_samples;
-    for (auto& each : offsets_) each.reserve(static_cast<std::size_t>(most_samples + 1));
-    ends_.tensor_rows.reserve(static_cast<std::size_t>(at.tensor));
-    ends_.tensor_samples.reserve(static_cast<std::size_t>(at.tensor));
+    for (auto& each : offsets_) each.reserve(as_size(most_samples + 1));
+    ends_.tensor_rows.reserve(as_size(at.tensor));
+    ends_.tensor_samples.reserve(as_size(at.tensor));
   }
   index most_samples() const { return most_; }
 

@@ -33,24 +33,24 @@ class silent_group {
     const index mine = bytes[place()], at = before(bytes, member_);
     if (all + at != own) std::copy_n(own, mine, all + at);
     for (std::int32_t m = 0; m < size_; ++m)
-      if (m != member_) repeat(own, mine, all + before(bytes, m), bytes[static_cast<std::size_t>(m)]);
+      if (m != member_) repeat(own, mine, all + before(bytes, m), bytes[as_size(m)]);
     return 0;
   }
   ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
                     std::span<const index> to_bytes) const {
     const std::byte* const own = from + before(from_bytes, member_);
     for (std::int32_t m = 0; m < size_; ++m)
-      repeat(own, from_bytes[place()], to + before(to_bytes, m), to_bytes[static_cast<std::size_t>(m)]);
+      repeat(own, from_bytes[place()], to + before(to_bytes, m), to_bytes[as_size(m)]);
     return 0;
   }
   ticket broadcast(std::byte*, index, std::int32_t) const { return 0; }
   ticket barrier() const { return 0; }
 
  private:
-  std::size_t place() const { return static_cast<std::size_t>(member_); }
+  std::size_t place() const { return as_size(member_); }
   static index before(std::span<const index> counts, std::int32_t member) {
     index sum = 0;
-    for (std::int32_t m = 0; m < member; ++m) sum += counts[static_cast<std::size_t>(m)];
+    for (std::int32_t m = 0; m < member; ++m) sum += counts[as_size(m)];
     return sum;
   }
   // Fills `to` from the beginning of `from`, again and again; zeros when there is nothing.

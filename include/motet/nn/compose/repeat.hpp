@@ -32,11 +32,11 @@ struct repeat {
   using gradient = rounded_rows<T, typename N::value, in>;
   template <class N>
   struct saved {
-    std::array<typename L::template saved<N>, static_cast<std::size_t>(Count)> layers;
+    std::array<typename L::template saved<N>, as_size(Count)> layers;
     // x[i] goes into layer i; that of part.begin is the caller's
-    std::array<view<typename N::stream, in>, static_cast<std::size_t>(Count)> x;
+    std::array<view<typename N::stream, in>, as_size(Count)> x;
     // gradient of layer i's output, while the parts are split
-    std::array<gradient<N>, static_cast<std::size_t>(Count)> d_y;
+    std::array<gradient<N>, as_size(Count)> d_y;
   };
   template <class N, class C>
   static void reserve(C& ctx, interval part, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
@@ -152,7 +152,7 @@ struct repeat {
   }
 
  private:
-  static constexpr std::size_t at(index i) { return static_cast<std::size_t>(i); }
+  static constexpr std::size_t at(index i) { return as_size(i); }
   // Weights or gradients of the layer after `before` others.
   template <class W>
   static constexpr W of_layer(W w, index before) {

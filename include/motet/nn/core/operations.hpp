@@ -214,8 +214,8 @@
 //       [all]
 //   clamp_to(ctx, pointer, most)
 //       [all] the number there is no larger afterwards
-//   Of many runs at once (backend/core/flat_runs.hpp), in lists that C::adamw_list and C::flat_list keep where
-//   operations read them:
+//   Of many runs at once (backend/core/flat_runs.hpp), in lists that C::adamw_list and C::flat_list keep
+//   where operations read them:
 //   sum_of_squares(ctx, list)
 //       -> double [all] of all runs
 //   adamw(ctx, list, numbers), adamw(ctx, list, numbers, loss, squares, clip)

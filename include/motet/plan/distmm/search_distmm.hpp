@@ -170,7 +170,7 @@ inline index offer_balanced(plan_ranking<>& ranking, const published_question& a
   for (index i = 0; i < answers.size() && (i < most_answers || ranking.empty()); ++i) {
     list<module_plan> modules;
     for (index k = 0; k < cuts.size(); ++k)
-      modules.push(ways[static_cast<std::size_t>(k)][static_cast<std::size_t>(answers[i].choices[k])].how);
+      modules.push(ways[as_size(k)][as_size(answers[i].choices[k])].how);
     plan made;
     if (seated(modules, asked, on, samples, made)) ranking.offer(made);
   }

@@ -36,7 +36,7 @@ class every_plan {
     const index so_far = contest_.played();
     for (const leaf& each : leaves_) {
       plan_sketch made{{}, hosts_[each.hosts], {}};
-      for (index k = 0; k < towers_; ++k) made.points.push(*each.points[static_cast<std::size_t>(k)]);
+      for (index k = 0; k < towers_; ++k) made.points.push(*each.points[as_size(k)]);
       if (contest_.hopeless(each.seconds, made.ranks())) continue;
       if (contest_.played() - so_far > most_played) break;
       made.seconds = each.phases;
@@ -72,13 +72,13 @@ class every_plan {
       each_host(groups, g + 1, hosts);
     }
   }
-  static const tower_point& at(const chosen& of, index k) { return *of[static_cast<std::size_t>(k)]; }
+  static const tower_point& at(const chosen& of, index k) { return *of[as_size(k)]; }
 
   void combine(const list<index>& hosts, index k, chosen made) {
     if (k >= hosts.size() || k >= static_cast<index>(made.size())) return close(hosts, made);
-    for (const tower_point* const each : all_[static_cast<std::size_t>(k)]) {
+    for (const tower_point* const each : all_[as_size(k)]) {
       if (contest_.hopeless(least_of(*each), 0) || ++combinations_ > most_combinations) return;
-      made[static_cast<std::size_t>(k)] = each;
+      made[as_size(k)] = each;
       if (possible(hosts, k, made)) combine(hosts, k + 1, made);
     }
   }

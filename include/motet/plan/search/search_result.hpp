@@ -67,7 +67,7 @@ struct search_result {
 constexpr std::string_view name_of(setback cause) {
   constexpr std::string_view names[] = {"none",       "work",     "bubbles", "uneven towers",
                                         "reductions", "exchange", "memory",  "more ranks"};
-  return names[static_cast<std::size_t>(cause)];
+  return names[as_size(cause)];
 }
 
 }  // namespace motet

@@ -25,9 +25,8 @@ class tower_library {
   const list<tower_point>& points(index k, index ranks) {
     const auto key = std::pair(k, ranks);
     const auto known = points_.find(key);
-    return known != points_.end()
-               ? known->second
-               : points_.emplace(key, finders_[static_cast<std::size_t>(k)].on(ranks)).first->second;
+    return known != points_.end() ? known->second
+                                  : points_.emplace(key, finders_[as_size(k)].on(ranks)).first->second;
   }
   const list<tower_point>& best(index k, index ranks, bool shared) {
     const auto key = std::tuple(k, ranks, shared);

@@ -37,7 +37,7 @@ class bridge_receiver {
 
   void prepare(Context& ctx, const sequences& largest, index slots) {
     slots_.prepare(ctx, largest, slots, tensor_.alone() ? 0 : slots_.seat().width());
-    share_bytes_.resize(static_cast<std::size_t>(tensor_.size()));
+    share_bytes_.resize(as_size(tensor_.size()));
   }
   void begin_step(const sequences& all) { slots_.begin_step(all); }
 
@@ -53,7 +53,7 @@ class bridge_receiver {
     bool all = true;
     const interval own = slots_.seat().parcels_of(m);
     for (index p = own.begin; p < own.end; ++p) {
-      state& now = states_[static_cast<std::size_t>(p)];
+      state& now = states_[as_size(p)];
       if (!now.arrived) now.arrived = now.twin >= 0 ? take_own(here, p, to) : take(here, p, to);
       all = all && now.arrived;
     }
@@ -69,8 +69,7 @@ class bridge_receiver {
     if (tensor_.alone()) return;
     const bridge_seat& seat = slots_.seat();
     for (index t = 0; t < tensor_.size(); ++t)
-      share_bytes_[static_cast<std::size_t>(t)] =
-          to.rows * seat.columns(t).size() * static_cast<index>(sizeof(T));
+      share_bytes_[as_size(t)] = to.rows * seat.columns(t).size() * static_cast<index>(sizeof(T));
     tensor_.all_gather(reinterpret_cast<const std::byte*>(share_of(here, to).data), here.memory.data(),
                        share_bytes_);
     for (index t = 0; t < tensor_.size(); ++t) {
@@ -88,9 +87,7 @@ class bridge_receiver {
     bool arrived = false;
     index twin = -1;  // of a message to itself: its place among those of the sender
   };
-  const bridge_seat::parcel& parcel(index p) const {
-    return slots_.seat().parcels()[static_cast<std::size_t>(p)];
-  }
+  const bridge_seat::parcel& parcel(index p) const { return slots_.seat().parcels()[as_size(p)]; }
   interval columns() const { return slots_.seat().columns(slots_.seat().tensor_member()); }
 
   // What each member has of all rows lies one behind the other.
@@ -109,7 +106,7 @@ class bridge_receiver {
     for (index p = own.begin; p < own.end; ++p) {
       const index width = parcel(p).what.columns.size();
       const auto at = slots_.place(here, parcel(p));
-      state& now = states_[static_cast<std::size_t>(p)];
+      state& now = states_[as_size(p)];
       now.arrived = false;
       now.bytes = at.rows * width * static_cast<index>(sizeof(T));
       now.packed = !at.in_one || width != share.stride;
@@ -119,14 +116,14 @@ class bridge_receiver {
   }
   bool take(const slot& here, index p, matrix<T> to) {
     const bridge_seat::parcel& it = parcel(p);
-    const state& now = states_[static_cast<std::size_t>(p)];
+    const state& now = states_[as_size(p)];
     if (!by_.receive(first_tag_ + it.number, it.peer, reinterpret_cast<std::byte*>(now.to), now.bytes))
       return false;
     if (now.packed) slots_.unpack(here, it, now.to, share_of(here, to), columns().begin);
     return true;
   }
   bool take_own(const slot& here, index p, matrix<T> to) {
-    const index twin = states_[static_cast<std::size_t>(p)].twin;
+    const index twin = states_[as_size(p)].twin;
     if (!beside_.waits(twin)) return false;
     slots_.unpack(here, parcel(p), beside_.packed(twin), share_of(here, to), columns().begin);
     beside_.taken(twin);

@@ -86,10 +86,10 @@ class bridge_seat {
       const bridge_end& end = sender ? each.from : each.to;
       if (end.replica != at_.replica || end.context != at_.context || end.tensor != at_.tensor) continue;
       // Of the other microbatches before this one nothing is in the list any more.
-      firsts_.resize(static_cast<std::size_t>(number(end) + 1), static_cast<index>(parcels_.size()));
+      firsts_.resize(as_size(number(end) + 1), static_cast<index>(parcels_.size()));
       parcels_.push_back({each, i, sender ? edge.to.rank(each.to) : edge.from.rank(each.from)});
     }
-    firsts_.resize(static_cast<std::size_t>(microbatches() + 1), static_cast<index>(parcels_.size()));
+    firsts_.resize(as_size(microbatches() + 1), static_cast<index>(parcels_.size()));
   }
 
   // A rank without a seat has no microbatches.
@@ -103,9 +103,7 @@ class bridge_seat {
 
   const std::vector<parcel>& parcels() const { return parcels_; }
   // Of microbatch m of this rank's replica, counted through all groups: their places in parcels().
-  interval parcels_of(index m) const {
-    return {firsts_[static_cast<std::size_t>(m)], firsts_[static_cast<std::size_t>(m + 1)]};
-  }
+  interval parcels_of(index m) const { return {firsts_[as_size(m)], firsts_[as_size(m + 1)]}; }
   interval samples_of(index m) const {
     const sample_split& split = side().split;
     return split.of(m / split.microbatches, at_.replica, m % split.microbatches);
@@ -134,8 +132,7 @@ class bridge_seat {
     for (index s = it.what.samples.begin; s < it.what.samples.end; ++s) {
       const interval rows = motet::rows_of(it.what, from_, to_, all.rows_of(s));
       if (rows.size() == 0) continue;
-      const index begin =
-          starts[static_cast<std::size_t>(s - first)] + rows.begin - part_of(all.rows_of(s)).begin;
+      const index begin = starts[as_size(s - first)] + rows.begin - part_of(all.rows_of(s)).begin;
       if (begin != run.end || run.size() == 0) {
         if (run.size() > 0) each(run.begin, run.size());
         run.begin = begin;

@@ -33,7 +33,7 @@ class bridge_sender {
     const interval own = seat().parcels_of(m);
     for (index p = own.begin; p < own.end; ++p) {
       const bridge_seat::parcel& it = parcel(p);
-      state& now = states_[static_cast<std::size_t>(p)];
+      state& now = states_[as_size(p)];
       const auto at = slots_.place(here, it);
       const index columns = it.what.columns.size(), bytes = at.rows * columns * static_cast<index>(sizeof(T));
       if (at.in_one && columns == rows.stride) {
@@ -57,18 +57,16 @@ class bridge_sender {
     const interval own = seat().parcels_of(m);
     for (index p = own.begin; p < own.end; ++p) {
       const bridge_seat::parcel& it = parcel(p);
-      if (it.peer == by_.rank() ? states_[static_cast<std::size_t>(p)].waits
-                                : !by_.sent(first_tag_ + it.number))
-        return false;
+      if (it.peer == by_.rank() ? states_[as_size(p)].waits : !by_.sent(first_tag_ + it.number)) return false;
     }
     return true;
   }
 
   // For a receiver on the same rank: whether message p of this seat waits for it, and its rows, packed.
-  bool waits(index p) const { return states_[static_cast<std::size_t>(p)].waits; }
-  const T* packed(index p) const { return states_[static_cast<std::size_t>(p)].from; }
+  bool waits(index p) const { return states_[as_size(p)].waits; }
+  const T* packed(index p) const { return states_[as_size(p)].from; }
   void taken(index p) {
-    states_[static_cast<std::size_t>(p)].waits = false;
+    states_[as_size(p)].waits = false;
     // Who waits for the slot can go on now, though nothing came: a message of no bytes to itself keeps the
     // rank awake.
     by_.send(first_tag_ + parcel(p).number, by_.rank(), nullptr, 0);
@@ -85,7 +83,7 @@ class bridge_sender {
     const T* from = nullptr;
     bool waits = false;  // for this rank to take it
   };
-  const bridge_seat::parcel& parcel(index p) const { return seat().parcels()[static_cast<std::size_t>(p)]; }
+  const bridge_seat::parcel& parcel(index p) const { return seat().parcels()[as_size(p)]; }
 
   bridge_slots<T, Context> slots_;
   Transport& by_;

@@ -42,12 +42,11 @@ class bridge_slots {
       samples = std::max(samples, seat_.samples_of(m).size());
     }
     const index packed = most_rows_ * seat_.columns(seat_.tensor_member()).size();
-    slots_ = std::vector<slot>(
-        static_cast<std::size_t>(std::min(std::max(count, index{1}), seat_.microbatches())));
+    slots_ = std::vector<slot>(as_size(std::min(std::max(count, index{1}), seat_.microbatches())));
     for (slot& each : slots_) {
       each.memory = buffer_for<Context, std::byte>(bytes_of(most_rows_ * gathered) + bytes_of(packed) +
                                                    messages * arena::alignment);
-      each.starts.reserve(static_cast<std::size_t>(samples + 1));
+      each.starts.reserve(as_size(samples + 1));
     }
   }
   void begin_step(const sequences& all) {
@@ -65,7 +64,7 @@ class bridge_slots {
     if (m < 0 || m >= seat_.microbatches() || slots_.empty())
       fail(bridge_misfit, sentence({"microbatch ", m, " of ", seat_.microbatches(), " on a rank with ",
                                     slots_.size(), " slots"}));
-    return slots_[static_cast<std::size_t>(m) % slots_.size()];
+    return slots_[as_size(m) % slots_.size()];
   }
   void open(slot& here, index m, index rows, index width) const {
     seat_.starts(m, all_, here.starts);

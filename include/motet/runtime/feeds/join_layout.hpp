@@ -47,8 +47,7 @@ class join_layout {
     std::vector<index> next(columns_.size(), 0);
     for (join_member& each : members_)
       for (join_part& own : each.parts)
-        for (index s = own.samples.begin; s < own.samples.end; ++s)
-          put(own, s, next[static_cast<std::size_t>(own.module)]++);
+        for (index s = own.samples.begin; s < own.samples.end; ++s) put(own, s, next[as_size(own.module)]++);
     for (std::size_t k = 0; k < next.size(); ++k)
       if (next[k] != samples)
         fail(join_misfit, sentence({"of module ", k, " come ", next[k], " of ", samples, " samples"}));
@@ -64,7 +63,7 @@ class join_layout {
   index samples() const { return samples_; }
   index modules() const { return modules_; }
   index size() const { return static_cast<index>(members_.size()); }
-  const join_member& operator[](index member) const { return members_[static_cast<std::size_t>(member)]; }
+  const join_member& operator[](index member) const { return members_[as_size(member)]; }
   // The number of a rank among the members; -1: it brings nothing.
   std::int32_t member(std::int32_t rank) const {
     for (std::size_t m = 0; m < members_.size(); ++m)
@@ -91,7 +90,7 @@ class join_layout {
     for (const join_part& each : (*this)[member].parts)
       for (index s = each.samples.begin; each.module == static_cast<index>(module) && s < each.samples.end;
            ++s)
-        found.push_back(columns_[other][static_cast<std::size_t>(s)]);
+        found.push_back(columns_[other][as_size(s)]);
     return found;
   }
 
@@ -100,22 +99,22 @@ class join_layout {
     std::stable_sort(seats.begin(), seats.end(),
                      [](const join_seat& a, const join_seat& b) { return a.rank < b.rank; });
     for (const join_seat& each : seats) modules_ = std::max(modules_, each.module + 1);
-    const auto modules = static_cast<std::size_t>(modules_);
+    const auto modules = as_size(modules_);
     for (const join_seat& each : seats) {
       if (members_.empty() || members_.back().rank != each.rank)
         members_.push_back(
             {each.rank, {}, std::vector<index>(modules, 0), std::vector<std::uint8_t>(modules, 0)});
-      members_.back().holds[static_cast<std::size_t>(each.module)] = 1;
+      members_.back().holds[as_size(each.module)] = 1;
       for (std::size_t m = 0; m < each.samples.size(); ++m)
         members_.back().parts.push_back({each.module, each.voice, static_cast<index>(m), each.samples[m], 0});
     }
-    columns_.resize(modules, std::vector<index>(static_cast<std::size_t>(samples), -1));
+    columns_.resize(modules, std::vector<index>(as_size(samples), -1));
     for (join_member& each : members_) {
       std::stable_sort(each.parts.begin(), each.parts.end(), [](const join_part& a, const join_part& b) {
         return a.module != b.module ? a.module < b.module : a.samples.begin < b.samples.begin;
       });
       for (join_part& own : each.parts) {
-        const auto k = static_cast<std::size_t>(own.module);
+        const auto k = as_size(own.module);
         own.row = each.rows[k];
         each.rows[k] += own.samples.size();
       }
@@ -126,7 +125,7 @@ class join_layout {
   void put(const join_part& own, index sample, index column) {
     if (sample < 0 || sample >= samples_)
       fail(join_misfit, sentence({"module ", own.module, " brings sample ", sample, " of ", samples_}));
-    index& at = columns_[static_cast<std::size_t>(own.module)][static_cast<std::size_t>(sample)];
+    index& at = columns_[as_size(own.module)][as_size(sample)];
     if (at >= 0) fail(join_misfit, sentence({"module ", own.module, " brings sample ", sample, " twice"}));
     at = column;
   }

@@ -72,8 +72,8 @@ class join_shares {
   }
   section_exchange features(std::int32_t me) const {
     std::vector<std::size_t> modules(frozen_.size() + 1);
-    for (std::size_t k = 0; k < frozen_.size(); ++k) modules[static_cast<std::size_t>(section(k))] = k;
-    const auto module_of = [&](index s) { return modules[static_cast<std::size_t>(s)]; };
+    for (std::size_t k = 0; k < frozen_.size(); ++k) modules[as_size(section(k))] = k;
+    const auto module_of = [&](index s) { return modules[as_size(s)]; };
     return {layout_.size(), me, static_cast<index>(modules.size()),
             [&](index m, index s) {
               if (s == numbers_section) return m == owner_ ? bytes_.numbers : 0;
@@ -89,13 +89,13 @@ class join_shares {
   static constexpr index handed_section = 0, handed_numbers = arena::alignment;
   index told_section(std::size_t of, std::size_t target) const {
     index place = 0;
-    while (targets_[static_cast<std::size_t>(place)] != target) ++place;
+    while (targets_[as_size(place)] != target) ++place;
     return 1 + place * static_cast<index>(frozen_.size()) + static_cast<index>(of);
   }
   section_exchange told(std::int32_t me) const {
     const std::size_t modules = frozen_.size();
-    const auto of = [&](index s) { return static_cast<std::size_t>(s - 1) % modules; };
-    const auto target = [&](index s) { return targets_[static_cast<std::size_t>(s - 1) / modules]; };
+    const auto of = [&](index s) { return as_size(s - 1) % modules; };
+    const auto target = [&](index s) { return targets_[as_size(s - 1) / modules]; };
     return {layout_.size(), me, static_cast<index>(1 + modules * modules),
             [&](index m, index s) {
               if (s == handed_section) return hands_over(m) ? handed_numbers + bytes_.numbers : 0;

@@ -40,7 +40,7 @@ class meeting_point {
         gradient_at_(modules()),
         matches_(modules(), std::vector<std::vector<index>>(modules())),
         pieces_(modules()) {
-    for (auto& each : pieces_) each.reserve(static_cast<std::size_t>(layout.size()));
+    for (auto& each : pieces_) each.reserve(as_size(layout.size()));
     lay_out();
   }
   meeting_point(const meeting_point&) = delete;
@@ -63,7 +63,7 @@ class meeting_point {
     sources_.clear();
     for (std::int32_t step = 0; step < size; ++step) {
       const std::int32_t from = step == 0 ? shares_.owner() : (me_ + step) % size;
-      if ((step == 0 || from != shares_.owner()) && features_.in()[static_cast<std::size_t>(from)].bytes > 0)
+      if ((step == 0 || from != shares_.owner()) && features_.in()[as_size(from)].bytes > 0)
         sources_.push_back(from);
     }
   }
@@ -316,8 +316,7 @@ class meeting_point {
   }
   // Room for two members' rows: while those of one are compared, the next ones come. Or for all.
   std::byte* room(std::size_t which) const {
-    if constexpr (brings_all)
-      return received_.data() + features_.in()[static_cast<std::size_t>(sources_[which])].offset;
+    if constexpr (brings_all) return received_.data() + features_.in()[as_size(sources_[which])].offset;
     else return received_.data() + static_cast<index>(which % 2) * features_.largest();
   }
   bool fetch(const places& at, std::int32_t tag, std::size_t which) {
@@ -326,7 +325,7 @@ class meeting_point {
     bool& here = here_[which % 2];
     if (!here)
       here = home_.end->fetch(tag, me_, at.own, features_.out(), from, room(which),
-                              features_.in()[static_cast<std::size_t>(from)].bytes);
+                              features_.in()[as_size(from)].bytes);
     return here;
   }
   bool all_pass(const places& at, std::int32_t tag) {

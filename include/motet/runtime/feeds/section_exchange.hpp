@@ -16,11 +16,7 @@ class section_exchange {
   // bytes(member, section); needs(who, member, section).
   template <class Bytes, class Needs>
   section_exchange(index members, std::int32_t me, index sections, Bytes bytes, Needs needs)
-      : me_(me),
-        sections_(sections),
-        out_(static_cast<std::size_t>(members)),
-        in_(out_.size()),
-        firsts_(out_.size()) {
+      : me_(me), sections_(sections), out_(as_size(members)), in_(out_.size()), firsts_(out_.size()) {
     for (index m = 0; m < members; ++m) {
       index at = 0;
       for (index s = 0; s < sections; ++s) {
@@ -43,7 +39,7 @@ class section_exchange {
     };
     for (index m = 0; m < members; ++m) {
       if (m == me) continue;
-      const auto at = static_cast<std::size_t>(m);
+      const auto at = as_size(m);
       out_[at] = range(m, me);
       const byte_range theirs = range(me, m);
       firsts_[at] = theirs.offset;
@@ -57,13 +53,13 @@ class section_exchange {
   index received_bytes() const { return received_; }
   // Where a section lies, in the own block or in what came.
   std::byte* at(std::byte* own, std::byte* received, index member, index section) const {
-    const auto m = static_cast<std::size_t>(member);
+    const auto m = as_size(member);
     return member == me_ ? own + start(me_, section)
                          : received + in_[m].offset + start(member, section) - firsts_[m];
   }
   // The same within one range that came.
   std::byte* in_range(std::byte* range, index member, index section) const {
-    return range + start(member, section) - firsts_[static_cast<std::size_t>(member)];
+    return range + start(member, section) - firsts_[as_size(member)];
   }
   // The largest range that comes from one member.
   index largest() const {
@@ -76,7 +72,7 @@ class section_exchange {
 
  private:
   index start(index member, index section) const {
-    return starts_[static_cast<std::size_t>(member * (sections_ + 1) + section)];
+    return starts_[as_size(member * (sections_ + 1) + section)];
   }
 
   std::int32_t me_;

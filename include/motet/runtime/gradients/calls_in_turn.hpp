@@ -21,8 +21,7 @@ class calls_in_turn {
   static constexpr ticket no_call = ~ticket{0};  // of a turn in which there is nothing to call
 
   calls_in_turn() = default;
-  calls_in_turn(Group* group, std::int32_t in_flight)
-      : group_(group), tickets_(static_cast<std::size_t>(in_flight)) {}
+  calls_in_turn(Group* group, std::int32_t in_flight) : group_(group), tickets_(as_size(in_flight)) {}
 
   Group& group() const { return *group_; }
   void restart() { next_ = open_ = 0; }
@@ -45,7 +44,7 @@ class calls_in_turn {
   }
 
  private:
-  ticket& ticket_of(index call) { return tickets_[static_cast<std::size_t>(call) % tickets_.size()]; }
+  ticket& ticket_of(index call) { return tickets_[as_size(call) % tickets_.size()]; }
 
   Group* group_ = nullptr;
   std::vector<ticket> tickets_;

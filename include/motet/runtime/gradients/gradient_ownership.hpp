@@ -190,9 +190,8 @@ class gradient_ownership {
         return {found->first ? ownership::never_summed : ownership::summed_twice,
                 where + text(found->second) + ", held by ranks " + text(ranks)};
       for (const sum& one : each.sums) {
-        const std::vector<std::int32_t> members = one.group < 0
-                                                      ? std::vector<std::int32_t>{each.rank}
-                                                      : groups_[static_cast<std::size_t>(one.group)];
+        const std::vector<std::int32_t> members =
+            one.group < 0 ? std::vector<std::int32_t>{each.rank} : groups_[as_size(one.group)];
         if (members != ranks)
           return {ownership::wrong_ranks,
                   where + "summed over ranks " + text(members) + ", held by " + text(ranks)};

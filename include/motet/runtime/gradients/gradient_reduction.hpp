@@ -166,7 +166,7 @@ class gradient_reduction {
     if (plan_.shards) keep(weights_ + all.begin, all.size());
   }
   bool move(lane& own) {
-    const auto of = [&](index turn) -> const call& { return own.calls[static_cast<std::size_t>(turn)]; };
+    const auto of = [&](index turn) -> const call& { return own.calls[as_size(turn)]; };
     return own.turns.move(
         static_cast<index>(own.calls.size()), [&](index turn) { return of(turn).missing == 0; },
         [&](index turn) { return start(own.turns.group(), of(turn)); }, [](index) {});

@@ -20,7 +20,7 @@ class gradient_ring {
   // layers whose gradients exist at a time.
   gradient_ring(reduction_plan plan, std::span<const interval> layers, Group* cut, Group* shared,
                 std::int32_t slots = 2, std::int32_t in_flight = 4)
-      : plan_(std::move(plan)), slots_(static_cast<std::size_t>(slots)) {
+      : plan_(std::move(plan)), slots_(as_size(slots)) {
     if (!plan_.shards) fail(reduction_misused, "gradients that are not kept need a plan with shards");
     for (const interval each : layers) {
       layers_.push_back({each, {}, {}});
@@ -224,7 +224,7 @@ class gradient_ring {
   }
   bool sum_packed(lane& own) {
     const auto each_part = [&](index turn, auto&& move) {
-      const packed_sum& of = own.packed[static_cast<std::size_t>(turn)];
+      const packed_sum& of = own.packed[as_size(turn)];
       Master* at = packing_.data() + of.packing;
       for (const interval part : of.bucket->parts) {
         move(at, sums_.data() + sum_at(part.begin), part.size());
@@ -236,7 +236,7 @@ class gradient_ring {
         [&](index turn) {
           each_part(turn,
                     [&](Master* packed, const Master* sums, index size) { copy(*ctx_, sums, packed, size); });
-          const packed_sum& of = own.packed[static_cast<std::size_t>(turn)];
+          const packed_sum& of = own.packed[as_size(turn)];
           return own.turns.group().all_reduce_sum(packing_.data() + of.packing, of.bucket->size);
         },
         [&](index turn) {
@@ -249,7 +249,7 @@ class gradient_ring {
     return own.turns.move(
         static_cast<index>(own.in_place.size()), [](index) { return true; },
         [&](index turn) {
-          const sum& of = *own.in_place[static_cast<std::size_t>(turn)];
+          const sum& of = *own.in_place[as_size(turn)];
           auto* const all = reinterpret_cast<std::byte*>(weights_ + of.at.begin);
           return own.turns.group().all_gather(
               all + (of.own.begin - of.at.begin) * static_cast<index>(sizeof(Master)), all, of.bytes);

@@ -16,7 +16,7 @@ inline reduction_plan plan_stage(std::span<const parameter> parameters, index si
                                  std::span<const interval> layers = {}) {
   const auto seat = [&](std::int32_t group) {
     if (group < 0) return group_place{};
-    const std::vector<std::int32_t>& members = groups.reduce()[static_cast<std::size_t>(group)];
+    const std::vector<std::int32_t>& members = groups.reduce()[as_size(group)];
     const auto own = std::find(members.begin(), members.end(), rank) - members.begin();
     return group_place{static_cast<std::int32_t>(members.size()), static_cast<std::int32_t>(own)};
   };
@@ -35,7 +35,7 @@ inline gradient_ownership ownership_of(const model_outline& model, const program
   for (const auto& members : groups.reduce()) all.add_group(members);
   for (const voice& sings : of.voices) {
     if (!sings.learns) continue;
-    const auto module = static_cast<std::size_t>(sings.module);
+    const auto module = as_size(sings.module);
     const net_outline& net = *model.nets[module];
     const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
     const tensor_cut cut{groups.tensor_of(sings), groups.tensor_member(sings)};
@@ -43,7 +43,7 @@ inline gradient_ownership ownership_of(const model_outline& model, const program
         split_layers(model.names[module], net.layers, sings.stages, choice.layers);
     stage_range range;
     for (std::int32_t s = 0; s < sings.stages; ++s) {
-      range = {range.last, range.last + layers[static_cast<std::size_t>(s)]};
+      range = {range.last, range.last + layers[as_size(s)]};
       const std::vector<parameter> own = net.parameters_of(model.names[module], range, cut);
       const index size = net.span_of(range, cut).size();
       bucket_options options;

@@ -29,10 +29,10 @@ class rank_update {
         settings_(settings),
         meeting_(meeting),
         member_(member),
-        told_(static_cast<std::size_t>(2 + loss_numbers)),
-        heard_(told_.size() * static_cast<std::size_t>(members)),
+        told_(as_size(2 + loss_numbers)),
+        heard_(told_.size() * as_size(members)),
         sum_(told_.size()),
-        of_loss_(static_cast<std::size_t>(loss_numbers)) {}
+        of_loss_(as_size(loss_numbers)) {}
 
   void hold(parameter_piece<master> piece) { pieces_.emplace_back(std::move(piece), false); }
   // One whose gradients are summed over several ranks, which may share its update. Keeps the address of `by`.

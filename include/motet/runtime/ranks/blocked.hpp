@@ -18,21 +18,20 @@ struct blocked_lane {
 template <class EachLane>
 std::vector<blocked_lane> blocked_lanes(const score_sheet& sheet, EachLane&& each_lane) {
   const program& of = sheet.of;
-  std::vector<bool> done(static_cast<std::size_t>(of.instructions.size()), false), reached = done;
+  std::vector<bool> done(as_size(of.instructions.size()), false), reached = done;
   each_lane([&](std::int32_t begin, std::int32_t at, std::int32_t end) {
-    for (std::int32_t p = begin; p < at; ++p) done[static_cast<std::size_t>(sheet.graph.order[p])] = true;
-    if (at < end) reached[static_cast<std::size_t>(sheet.graph.order[at])] = true;
+    for (std::int32_t p = begin; p < at; ++p) done[as_size(sheet.graph.order[p])] = true;
+    if (at < end) reached[as_size(sheet.graph.order[at])] = true;
   });
   std::vector<blocked_lane> found;
   each_lane([&](std::int32_t, std::int32_t at, std::int32_t end) {
     if (at == end) return;
     blocked_lane own{sheet.graph.order[at], {}};
     for (const std::int32_t each : sheet.graph.waits_of(own.head))
-      if (each >= 0 && !done[static_cast<std::size_t>(each)]) own.on.push_back(each);
+      if (each >= 0 && !done[as_size(each)]) own.on.push_back(each);
     const std::int32_t meeting = sheet.graph.meetings[own.head];
     for (std::int32_t i = 0; meeting >= 0 && i < of.instructions.size(); ++i)
-      if (sheet.graph.meetings[i] == meeting && !done[static_cast<std::size_t>(i)] &&
-          !reached[static_cast<std::size_t>(i)])
+      if (sheet.graph.meetings[i] == meeting && !done[as_size(i)] && !reached[as_size(i)])
         own.on.push_back(i);
     found.push_back(std::move(own));
   });

@@ -59,7 +59,7 @@ class rank_player {
   rank_player(const score_sheet& sheet, std::int32_t rank, Transport& by)
       : sheet_(sheet), by_(by), first_(sheet.of.starts[rank]) {
     const program& of = sheet.of;
-    const auto size = static_cast<std::size_t>(of.starts[rank + 1] - first_);
+    const auto size = as_size(of.starts[rank + 1] - first_);
     steps_.resize(size);
     done_.resize(size, 0);
     for (index l = 0; l < sheet.graph.lane_ranks.size(); ++l) {
@@ -84,9 +84,7 @@ class rank_player {
           names_.push_back(describe(of, of.instructions[i]));
   }
 
-  void set(std::int32_t number, action what) {
-    steps_[static_cast<std::size_t>(number - first_)].what = what;
-  }
+  void set(std::int32_t number, action what) { steps_[as_size(number - first_)].what = what; }
   // Fills start and finish of this rank's instructions, in seconds from `zero`.
   void record(timeline* into, std::chrono::steady_clock::time_point zero) {
     record_ = into;
@@ -164,7 +162,7 @@ class rank_player {
     std::int32_t at = 0;
   };
 
-  std::size_t place_of(std::int32_t number) const { return static_cast<std::size_t>(number - first_); }
+  std::size_t place_of(std::int32_t number) const { return as_size(number - first_); }
   void publish(std::size_t l) { heads_[l].store(lanes_[l].at, std::memory_order_relaxed); }
   bool begin(const step& now, const instruction& it, std::int32_t number) {
     if constexpr (shows)
@@ -176,9 +174,9 @@ class rank_player {
   }
   bool perform(lane_state& own) {
     const std::int32_t number = sheet_.graph.order[own.at], mine = number - first_;
-    const step& now = steps_[static_cast<std::size_t>(mine)];
+    const step& now = steps_[as_size(mine)];
     for (std::int32_t w = now.first_wait; w < now.last_wait; ++w)
-      if (done_[static_cast<std::size_t>(waits_[static_cast<std::size_t>(w)])] != step_) return false;
+      if (done_[as_size(waits_[as_size(w)])] != step_) return false;
     current_ = number;
     const instruction& it = sheet_.of.instructions[number];
     const bool computes = is_forward(it.what) || is_backward(it.what);
@@ -200,7 +198,7 @@ class rank_player {
         clock_[sheet_.of.voices[it.voice].first_place + it.stage] +=
             std::chrono::duration<double>(through - tried).count();
     }
-    done_[static_cast<std::size_t>(mine)] = step_;
+    done_[as_size(mine)] = step_;
     ++own.at;
     return true;
   }

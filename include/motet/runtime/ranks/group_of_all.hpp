@@ -34,10 +34,10 @@ World make_world(const score_sheet& sheet, const meeting_members& members) {
   if constexpr (std::is_constructible_v<World, std::int32_t, std::span<const message_ends>,
                                         std::span<const std::vector<std::int32_t>>>) {
     require_in_order(sheet);
-    std::vector<message_ends> ends(static_cast<std::size_t>(sheet.messages));
+    std::vector<message_ends> ends(as_size(sheet.messages));
     for (std::int32_t i = 0; i < sheet.of.instructions.size(); ++i)
       if (is_send(sheet.of.instructions[i].what))
-        ends[static_cast<std::size_t>(sheet.tags[i])] = {sheet.of.rank_of(i), sheet.of.instructions[i].peer};
+        ends[as_size(sheet.tags[i])] = {sheet.of.rank_of(i), sheet.of.instructions[i].peer};
     return World(sheet.of.ranks(), ends, members.all());
   } else {
     return World(sheet.of.ranks(), sheet.messages, members.all());
@@ -55,7 +55,7 @@ class group_of_all {
 
  private:
   static std::vector<std::vector<std::int32_t>> everyone(std::int32_t ranks) {
-    std::vector<std::vector<std::int32_t>> all(1, std::vector<std::int32_t>(static_cast<std::size_t>(ranks)));
+    std::vector<std::vector<std::int32_t>> all(1, std::vector<std::int32_t>(as_size(ranks)));
     std::iota(all[0].begin(), all[0].end(), 0);
     return all;
   }

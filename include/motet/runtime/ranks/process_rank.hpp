@@ -137,14 +137,13 @@ class process_rank {
   auto& all() { return all_of_.group(); }
   template <class Group>
   static std::vector<std::vector<std::byte>> gather(Group& among, std::span<const std::byte> own) {
-    const auto ranks = static_cast<std::size_t>(among.size());
+    const auto ranks = as_size(among.size());
     std::vector<index> sizes(ranks);
     const auto mine = static_cast<index>(own.size());
     const std::vector<index> of_sizes(ranks, sizeof(index));
     among.wait(among.all_gather(reinterpret_cast<const std::byte*>(&mine),
                                 reinterpret_cast<std::byte*>(sizes.data()), of_sizes));
-    std::vector<std::byte> bytes(
-        static_cast<std::size_t>(std::accumulate(sizes.begin(), sizes.end(), index{0})));
+    std::vector<std::byte> bytes(as_size(std::accumulate(sizes.begin(), sizes.end(), index{0})));
     among.wait(among.all_gather(own.data(), bytes.data(), sizes));
     std::vector<std::vector<std::byte>> parts(ranks);
     auto from = bytes.begin();
@@ -157,7 +156,7 @@ class process_rank {
   // What each rank knows of its own instructions.
   void share(double* of_all) {
     std::vector<index> bytes;
-    bytes.reserve(static_cast<std::size_t>(sheet_.of.ranks()));
+    bytes.reserve(as_size(sheet_.of.ranks()));
     for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
       bytes.push_back(static_cast<index>(sizeof(double)) * (sheet_.of.starts[r + 1] - sheet_.of.starts[r]));
     const auto* const own = reinterpret_cast<const std::byte*>(of_all + sheet_.of.starts[rank()]);

@@ -194,9 +194,7 @@ class roll_call {
       }
     }
     for (const std::int32_t each : further) {
-      if (each == rank_ || each < 0 || static_cast<std::size_t>(each) >= peers_.size() ||
-          asked_.contains(each))
-        continue;
+      if (each == rank_ || each < 0 || as_size(each) >= peers_.size() || asked_.contains(each)) continue;
       asked_[each];
       open = true;
     }
@@ -237,7 +235,7 @@ class roll_call {
     out.what = what;
     out.round = round_;
     out.from = rank_;
-    for (const sockaddr_in& each : peers_[static_cast<std::size_t>(to)]) post(out, each);
+    for (const sockaddr_in& each : peers_[as_size(to)]) post(out, each);
   }
   void post(const letter& out, const sockaddr_in& to) const {
     ::sendto(socket_, &out, sizeof out, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to),

@@ -119,7 +119,7 @@ class stand_in {
                                   : is_send(what)    ? &send
                                   : is_receive(what) ? &receive
                                                      : &compute,
-                                  &states_[static_cast<std::size_t>(rank)]});
+                                  &states_[as_size(rank)]});
     }
   }
 
@@ -132,7 +132,7 @@ class stand_in {
           // wake at the nanosecond that was asked for, as far as it goes
           ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 #endif
-          states_[static_cast<std::size_t>(rank)].free = clock::now();
+          states_[as_size(rank)].free = clock::now();
         },
         &out.when);
     out.seconds = out.when.makespan;

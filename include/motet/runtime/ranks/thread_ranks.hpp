@@ -29,7 +29,7 @@ class thread_ranks {
         grace_(grace),
         patience_(patience),
         members_(sheet_),
-        ended_ranks_(static_cast<std::size_t>(sheet_.of.ranks())),
+        ended_ranks_(as_size(sheet_.of.ranks())),
         world_(sheet_.of.ranks(), sheet_.messages, members_.all()) {
     for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r) {
       ends_.push_back(std::make_unique<Endpoint>(world_, r));
@@ -52,8 +52,8 @@ class thread_ranks {
   // The ranks that live in this process: all.
   const std::vector<std::int32_t>& local_ranks() const { return local_; }
   World& world() { return world_; }
-  Endpoint& end(std::int32_t rank) { return *ends_[static_cast<std::size_t>(rank)]; }
-  rank_player<Endpoint>& player(std::int32_t rank) { return *players_[static_cast<std::size_t>(rank)]; }
+  Endpoint& end(std::int32_t rank) { return *ends_[as_size(rank)]; }
+  rank_player<Endpoint>& player(std::int32_t rank) { return *players_[as_size(rank)]; }
   std::int32_t member(std::int32_t meeting, std::int32_t rank) const {
     return members_.member(meeting, rank);
   }
@@ -151,7 +151,7 @@ class thread_ranks {
   bool nobody_comes() const {
     if constexpr (!requires { world_.sleeps(0); }) return false;
     for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
-      if (!ended_ranks_[static_cast<std::size_t>(r)] && world_.sleeps(r) < patience_) return false;
+      if (!ended_ranks_[as_size(r)] && world_.sleeps(r) < patience_) return false;
     return true;
   }
   void stop_ranks(std::unique_lock<std::mutex>& lock, const error& why) {
@@ -177,17 +177,17 @@ class thread_ranks {
       }
       try {
         job_(argument_, rank);
-        players_[static_cast<std::size_t>(rank)]->run();
+        players_[as_size(rank)]->run();
       } catch (const typename World::stopped&) {
       } catch (const error& problem) {
-        const std::int32_t at = players_[static_cast<std::size_t>(rank)]->current();
+        const std::int32_t at = players_[as_size(rank)]->current();
         fails(at < 0 ? std::current_exception()
                      : std::make_exception_ptr(error(problem, locate(sheet_.of, at))));
       } catch (...) {
         fails(std::current_exception());
       }
       const std::lock_guard lock(mutex_);
-      ended_ranks_[static_cast<std::size_t>(rank)] = true;
+      ended_ranks_[as_size(rank)] = true;
       if (--running_ == 0) ended_.notify_all();
     }
   }

@@ -44,13 +44,13 @@ class any_microbatches {
   interval mine(index m) const { return mine_of(of(m), at_); }
   // How it is shared; null: this rank has it alone.
   const spread* shared(index m) const {
-    return alone() ? nullptr : m == largest ? &shared_.back() : &shared_[static_cast<std::size_t>(m)];
+    return alone() ? nullptr : m == largest ? &shared_.back() : &shared_[as_size(m)];
   }
   // The rows of its samples, and those that this rank's blocks work on.
   virtual sequences whole_rows(index m) const = 0;
   sequences rows(index m) const { return alone() ? whole_rows(m) : shared(m)->own; }
   // The number of its first row within the step, by which random numbers are drawn.
-  index first_row(index m) const { return first_rows_[static_cast<std::size_t>(m)]; }
+  index first_row(index m) const { return first_rows_[as_size(m)]; }
 
   // `whole`: the step's input of the module.
   virtual void cut(const void* whole) = 0;
@@ -70,7 +70,7 @@ class any_microbatches {
         most_((most + split.microbatches - 1) / split.microbatches),
         at_(at) {
     for (index m = 0; m < count(); ++m) most_ = std::max(most_, of(m).size());
-    first_rows_.resize(static_cast<std::size_t>(count()), 0);
+    first_rows_.resize(as_size(count()), 0);
   }
   any_microbatches(any_microbatches&&) = default;
 
@@ -78,7 +78,7 @@ class any_microbatches {
   // Room for what ranks share of each, the last one for dry runs. `rows`: those of as many samples as there
   // are at most.
   void share_rows(const any_group& tensor, const any_group& context, const sequences& rows) {
-    shared_.resize(static_cast<std::size_t>(count()) + 1);
+    shared_.resize(as_size(count()) + 1);
     for (spread& each : shared_) {
       each.tensor = tensor;
       each.context = context;
@@ -89,12 +89,9 @@ class any_microbatches {
   // Of a step: all its rows, and those of a microbatch, where ranks share them.
   void place_rows(index m, const sequences& step) {
     const interval all = of(m);
-    first_rows_[static_cast<std::size_t>(m)] =
-        step.begin(all.begin + share(all.size(), at_.tensor, at_.tensor_member).begin);
+    first_rows_[as_size(m)] = step.begin(all.begin + share(all.size(), at_.tensor, at_.tensor_member).begin);
   }
-  void fill_shared(index m, const sequences& whole) {
-    rows_[static_cast<std::size_t>(m)]->fill(whole, shared_[static_cast<std::size_t>(m)]);
-  }
+  void fill_shared(index m, const sequences& whole) { rows_[as_size(m)]->fill(whole, shared_[as_size(m)]); }
 
   sample_split split_;
   index replica_ = 0, most_ = 0;  // most_: samples of a microbatch

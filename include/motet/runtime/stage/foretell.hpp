@@ -52,7 +52,7 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
   program_work found;
   const list<std::int32_t> copies = replicas_of_modules(of.voices);
   for (const voice& sings : of.voices) {
-    const auto module = static_cast<std::size_t>(sings.module);
+    const auto module = as_size(sings.module);
     const net_outline& net = *model.of->nets[module];
     const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
     const spread_place place{choice.tensor, sings.shard % choice.tensor, sings.shards / choice.tensor,
@@ -68,8 +68,8 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
     at.learns = sings.learns;
     at.cut = {choice.tensor, sings.shard % choice.tensor};
     for (std::int32_t s = 0; s < sings.stages; ++s) {
-      at.range = {at.range.last, at.range.last + layers[static_cast<std::size_t>(s)]};
-      at.remade = !choice.remade.empty() && choice.remade[static_cast<std::size_t>(s)] != 0;
+      at.range = {at.range.last, at.range.last + layers[as_size(s)]};
+      at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;
       found.places.push_back(work_of_stage(*model.nets[module], at, *parts, place));
       found.parameters.push_back(net.span_of(at.range, at.cut).size());
     }

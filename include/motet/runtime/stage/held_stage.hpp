@@ -18,7 +18,7 @@ class held_stage {
   using net_type = net_table<Context, Numbers>;
 
   held_stage(home_type& home, const net_type& net, const stage_position& at, const any_microbatches& parts)
-      : home_(home), net_(net), at_(at), parts_(parts), state_of_(static_cast<std::size_t>(parts.count())) {}
+      : home_(home), net_(net), at_(at), parts_(parts), state_of_(as_size(parts.count())) {}
   held_stage(const held_stage&) = delete;
   held_stage& operator=(const held_stage&) = delete;
 
@@ -65,7 +65,7 @@ class held_stage {
       gradients_ = buffer_type(at_.sums_each ? 0 : at_.parameters);
       for (buffer_type* each : {&first_, &second_}) *each = buffer_type(at_.moments);
       for (buffer_type* each : {&gradients_, &first_, &second_}) zero(home_.ctx, each->data(), each->size());
-      slots_.resize(static_cast<std::size_t>(at_.remade ? 0 : at_.slots));
+      slots_.resize(as_size(at_.remade ? 0 : at_.slots));
       for (slot& each : slots_) {
         each.memory = buffer_for<Context, std::byte>(measured.slot);
         each.kept = views();
@@ -156,13 +156,13 @@ class held_stage {
         kept_.push_back(std::move(each));
   }
 
-  all_views views() const { return all_views(static_cast<std::size_t>(home_.threads), net_.views()); }
+  all_views views() const { return all_views(as_size(home_.threads), net_.views()); }
   matrix<master> rows_of_features(Context& ctx, index samples) const {
     return {ctx.memory.template take<master>(samples * net_.of->embedding), samples, net_.of->embedding,
             net_.of->embedding};
   }
-  microbatch_state& state(std::int32_t m) { return state_of_[static_cast<std::size_t>(m)]; }
-  slot& slot_of(std::int32_t m) { return slots_[static_cast<std::size_t>(state(m).slot)]; }
+  microbatch_state& state(std::int32_t m) { return state_of_[as_size(m)]; }
+  slot& slot_of(std::int32_t m) { return slots_[as_size(state(m).slot)]; }
   index rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
   index bytes_of(std::int32_t m) const {
     return rows_of(m) * net_.of->width * static_cast<index>(sizeof(stream));
@@ -203,11 +203,11 @@ class held_stage {
   bool forward_ends(int kind, std::int32_t m, ends_type& ends) {
     if (!is_first()) ends.x = incoming(kind, m);
     if (!is_last()) return outgoing(kind, m, ends.y);
-    ends.features = features_[static_cast<std::size_t>(m)];
+    ends.features = features_[as_size(m)];
     return true;
   }
   bool backward_ends(std::int32_t m, ends_type& ends) {
-    if (is_last()) ends.d_features = d_features_[static_cast<std::size_t>(m)];
+    if (is_last()) ends.d_features = d_features_[as_size(m)];
     else ends.dy = incoming(2, m);
     if (is_first()) return true;
     ends.x = incoming(state(m).kind, m);

@@ -106,7 +106,7 @@ struct input_traits<Net, pictures> {
 template <class Net>
 struct input_traits<Net, tokens> {
   using storage = std::vector<index>;  // rebased offsets
-  static storage room(index samples) { return storage(static_cast<std::size_t>(samples) + 1); }
+  static storage room(index samples) { return storage(as_size(samples) + 1); }
   static index samples(const tokens& all) { return all.seq.samples; }
   static index longest() { return Net::config.context; }
   static tokens largest(index samples) { return {nullptr, {samples, Net::config.context, nullptr}}; }
@@ -119,8 +119,7 @@ struct input_traits<Net, tokens> {
   static tokens slice(const tokens& all, index first, index count, storage& offsets) {
     const index start = all.seq.begin(first);
     if (all.seq.offsets == nullptr) return {all.ids + start, {count, all.seq.length, nullptr}};
-    for (index s = 0; s <= count; ++s)
-      offsets[static_cast<std::size_t>(s)] = all.seq.begin(first + s) - start;
+    for (index s = 0; s <= count; ++s) offsets[as_size(s)] = all.seq.begin(first + s) - start;
     return {all.ids + start, {count, 0, offsets.data()}};
   }
   static index staged_bytes(const tokens& all) {
@@ -156,7 +155,7 @@ class batch_parts {
  public:
   using batch = typename Model::batch;
 
-  batch_parts(index samples, index parts) : samples_(samples), parts_(static_cast<std::size_t>(parts)) {
+  batch_parts(index samples, index parts) : samples_(samples), parts_(as_size(parts)) {
     if (samples < 1 || parts < 1 || parts > samples)
       fail(bad_training_option, sentence({"a batch of ", samples, " samples in ", parts, " parts"}));
     const index most = (samples + parts - 1) / parts;
@@ -187,8 +186,7 @@ class batch_parts {
   std::span<const batch> largest() {
     const auto parts = static_cast<index>(parts_.size());
     for (index p = 0; p < parts; ++p)
-      parts_[static_cast<std::size_t>(p)] =
-          largest_of(samples_ * (p + 1) / parts - samples_ * p / parts, all{});
+      parts_[as_size(p)] = largest_of(samples_ * (p + 1) / parts - samples_ * p / parts, all{});
     return parts_;
   }
   static batch largest_batch(index samples) { return largest_of(samples, all{}); }
@@ -219,7 +217,7 @@ class batch_parts {
   }
   template <std::size_t... I>
   void cut_one(const batch& whole, index part, index first, index last, std::index_sequence<I...>) {
-    const auto at = static_cast<std::size_t>(part);
+    const auto at = as_size(part);
     parts_[at] = batch(
         input_traits<net<I>>::slice(std::get<I>(whole), first, last - first, std::get<I>(rooms_[at]))...);
   }

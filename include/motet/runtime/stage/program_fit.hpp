@@ -41,7 +41,7 @@ inline program program_for(const model_outline& model, const score& order, bool 
   for (const voice& each : order.voices()) {
     if (each.module < 0 || each.module >= size)
       wrong(sentence({"the program has a module ", each.module, ", the model ", size}));
-    const auto module = static_cast<std::size_t>(each.module);
+    const auto module = as_size(each.module);
     const std::string name(model.names[module]);
     ++voices[each.module];
     if (each.join != 0) wrong(name + " does not meet the others in join 0");

@@ -68,8 +68,7 @@ struct rank_state {
   // The same of work that may be recorded, which leaves views for each thread: body(ctx, views).
   template <class Shape, class Body>
   void together(Shape&& shape, std::vector<kept_views>& kept, Body&& body) {
-    if (threads > 1)
-      return together([&](Context& on, int t) { body(on, kept[static_cast<std::size_t>(t)]); });
+    if (threads > 1) return together([&](Context& on, int t) { body(on, kept[as_size(t)]); });
     begin_sections();
     run_recorded(
         ctx, shape, [&](Context& on) { body(on, kept[0]); }, kept[0]);

@@ -22,24 +22,22 @@ class replica_microbatches final : public any_microbatches {
       : any_microbatches(split, replica, at, most) {
     const index mine = mine_of({0, most_}, at_).size();
     largest_ = traits::largest(mine);
-    inputs_.resize(static_cast<std::size_t>(count()), largest_);
+    inputs_.resize(as_size(count()), largest_);
     for (index m = 0; m < count(); ++m) rooms_.push_back(traits::room(mine));
     if (alone()) return;
     share_rows(tensor, context, Net::rows(traits::largest(most_)));
     for (index m = 0; m < count(); ++m) wholes_.push_back(traits::room(most_));
   }
 
-  const input& operator[](index m) const {
-    return m == largest ? largest_ : inputs_[static_cast<std::size_t>(m)];
-  }
+  const input& operator[](index m) const { return m == largest ? largest_ : inputs_[as_size(m)]; }
   // The same with its data elsewhere, until the next cut().
-  void move(index m, const input& to) { inputs_[static_cast<std::size_t>(m)] = to; }
+  void move(index m, const input& to) { inputs_[as_size(m)] = to; }
   sequences whole_rows(index m) const override { return Net::rows((*this)[m]); }
 
   void cut(const input& whole) {
     const sequences rows = Net::rows(whole);
     for (index m = 0; m < count(); ++m) {
-      const auto at = static_cast<std::size_t>(m);
+      const auto at = as_size(m);
       const interval all = of(m), own = mine(m);
       inputs_[at] = traits::slice(whole, own.begin, own.size(), rooms_[at]);
       place_rows(m, rows);

@@ -22,7 +22,7 @@ class stage_groups {
 
   // tensor_degrees: of each module, over how many ranks a layer's columns are cut.
   stage_groups(const program& of, std::vector<std::int32_t> tensor_degrees)
-      : tensor_(std::move(tensor_degrees)), of_places_(static_cast<std::size_t>(of.places.size())) {
+      : tensor_(std::move(tensor_degrees)), of_places_(as_size(of.places.size())) {
     std::map<group_key, std::int32_t> known;
     // Ranks that compute together do so in one order, whatever the stage, so equal groups are one. Sums may
     // come in any order and have one each.
@@ -36,7 +36,7 @@ class stage_groups {
           const auto [at, made] =
               known.try_emplace(key_of(each, s, kind), static_cast<std::int32_t>(members.size()));
           if (made) members.emplace_back();
-          members[static_cast<std::size_t>(at->second)].push_back(of.place(each, s));
+          members[as_size(at->second)].push_back(of.place(each, s));
         }
       }
     }
@@ -46,8 +46,8 @@ class stage_groups {
         for (int kind = 0; kind < 4; ++kind) {
           const auto found = known.find(key_of(each, s, kind));
           if (found == known.end()) continue;
-          std::int32_t& number = numbers[static_cast<std::size_t>(found->second)];
-          if (number == -2) number = settle(members[static_cast<std::size_t>(found->second)], kind, equal);
+          std::int32_t& number = numbers[as_size(found->second)];
+          if (number == -2) number = settle(members[as_size(found->second)], kind, equal);
           slot(each, s, kind) = number;
         }
       }
@@ -57,10 +57,10 @@ class stage_groups {
   const std::vector<std::vector<std::int32_t>>& compute() const { return compute_; }
   const std::vector<std::vector<std::int32_t>>& reduce() const { return reduce_; }
   const places& of(const voice& sings, std::int32_t stage) const {
-    return of_places_[static_cast<std::size_t>(sings.first_place + stage)];
+    return of_places_[as_size(sings.first_place + stage)];
   }
 
-  std::int32_t tensor_of(const voice& sings) const { return tensor_[static_cast<std::size_t>(sings.module)]; }
+  std::int32_t tensor_of(const voice& sings) const { return tensor_[as_size(sings.module)]; }
   std::int32_t context_of(const voice& sings) const { return sings.shards / tensor_of(sings); }
   // Where a voice stands among the shards of its replica.
   std::int32_t tensor_member(const voice& sings) const { return sings.shard % tensor_of(sings); }
@@ -81,7 +81,7 @@ class stage_groups {
     }
   }
   std::int32_t& slot(const voice& each, std::int32_t stage, int kind) {
-    places& own = of_places_[static_cast<std::size_t>(each.first_place + stage)];
+    places& own = of_places_[as_size(each.first_place + stage)];
     return kind == tensor ? own.tensor : kind == context ? own.context : kind == cut ? own.cut : own.shared;
   }
   std::int32_t settle(const std::vector<std::int32_t>& members, int kind,

@@ -23,9 +23,9 @@ class boundary_pool {
   void prepare(index count, index rows, index width, index microbatches) {
     stride_ = boundary_bytes<T>(rows, width) / static_cast<index>(sizeof(T));
     memory_ = Buffer(count * stride_);
-    holder_.assign(static_cast<std::size_t>(count), -1);
+    holder_.assign(as_size(count), -1);
     freed_.assign(holder_.size(), 0);
-    buffer_of_.assign(static_cast<std::size_t>(microbatches), -1);
+    buffer_of_.assign(as_size(microbatches), -1);
   }
   // Between steps all are free.
   void begin_step() {
@@ -36,20 +36,19 @@ class boundary_pool {
   const Buffer& memory() const { return memory_; }
   // The buffer of microbatch m; null when none is free.
   T* take(std::int32_t m) {
-    int& own = buffer_of_[static_cast<std::size_t>(m)];
+    int& own = buffer_of_[as_size(m)];
     if (own >= 0) return of(m);
     for (std::size_t i = 0; i < holder_.size(); ++i)
-      if (holder_[i] < 0 && (own < 0 || freed_[i] < freed_[static_cast<std::size_t>(own)]))
-        own = static_cast<int>(i);
+      if (holder_[i] < 0 && (own < 0 || freed_[i] < freed_[as_size(own)])) own = static_cast<int>(i);
     if (own < 0) return nullptr;
-    holder_[static_cast<std::size_t>(own)] = m;
+    holder_[as_size(own)] = m;
     return of(m);
   }
-  T* of(std::int32_t m) const { return memory_.data() + buffer_of_[static_cast<std::size_t>(m)] * stride_; }
+  T* of(std::int32_t m) const { return memory_.data() + buffer_of_[as_size(m)] * stride_; }
   void give(std::int32_t m) {
-    int& own = buffer_of_[static_cast<std::size_t>(m)];
-    holder_[static_cast<std::size_t>(own)] = -1;
-    freed_[static_cast<std::size_t>(own)] = ++gives_;
+    int& own = buffer_of_[as_size(m)];
+    holder_[as_size(own)] = -1;
+    freed_[as_size(own)] = ++gives_;
     own = -1;
   }
 
@@ -69,7 +68,7 @@ class boundary_ring {
   void prepare(index count, index rows, index width) {
     stride_ = boundary_bytes<T>(rows, width) / static_cast<index>(sizeof(T));
     memory_ = Buffer(count * stride_);
-    entries_.assign(static_cast<std::size_t>(count), {});
+    entries_.assign(as_size(count), {});
   }
   // All of it.
   const Buffer& memory() const { return memory_; }

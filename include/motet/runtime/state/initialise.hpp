@@ -81,7 +81,7 @@ void initialise(Context& ctx, std::span<const parameter> parameters, std::uint64
       continue;
     }
     each_run(each, [&](index at, index element, index count) {
-      made.resize(static_cast<std::size_t>(count));
+      made.resize(as_size(count));
       detail::start(each, draws, element, count, made.data());
       upload(ctx, static_cast<const Master*>(made.data()), data + at, count);
     });

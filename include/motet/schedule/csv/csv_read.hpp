@@ -42,7 +42,7 @@ class csv_reader {
         if (it.voice >= joins) each.refuse(csv_too_large, sentence({"join ", it.voice, " has no member"}));
         continue;
       }
-      const voice& of = sheet_.voices[static_cast<std::size_t>(it.voice)];
+      const voice& of = sheet_.voices[as_size(it.voice)];
       if (it.stage >= of.stages)
         each.refuse(csv_too_large, sentence({"stage ", it.stage, " of ", of.stages}));
       if (it.microbatch >= of.microbatches)
@@ -63,15 +63,12 @@ class csv_reader {
       std::int32_t voice, stage, microbatch;
       auto operator<=>(const place&) const = default;
     };
-    const auto concerns = [&](std::int32_t v) {
-      return !of_learners || sheet_.voices[static_cast<std::size_t>(v)].learns;
-    };
+    const auto concerns = [&](std::int32_t v) { return !of_learners || sheet_.voices[as_size(v)].learns; };
     const auto voices = static_cast<std::int32_t>(sheet_.voices.size());
     index wanted = 0;
     for (std::int32_t v = 0; v < voices; ++v)
       if (concerns(v))
-        wanted += index{sheet_.voices[static_cast<std::size_t>(v)].stages} *
-                  sheet_.voices[static_cast<std::size_t>(v)].microbatches;
+        wanted += index{sheet_.voices[as_size(v)].stages} * sheet_.voices[as_size(v)].microbatches;
     std::vector<place> found;
     for (const csv_action& each : sheet_.actions)
       if (is(each.it.what) && concerns(each.it.voice))
@@ -86,7 +83,7 @@ class csv_reader {
     skip();
     for (const place& each : found) {
       if (each != next) break;
-      const voice& of = sheet_.voices[static_cast<std::size_t>(next.voice)];
+      const voice& of = sheet_.voices[as_size(next.voice)];
       if (++next.microbatch < of.microbatches) continue;
       next.microbatch = 0;
       if (++next.stage == of.stages) next = {next.voice + 1, 0, 0}, skip();
@@ -104,11 +101,10 @@ class csv_reader {
   void place_stages() {
     std::vector<std::vector<const csv_action*>> seen(sheet_.voices.size());
     for (std::size_t v = 0; v < sheet_.voices.size(); ++v)
-      seen[v].resize(static_cast<std::size_t>(sheet_.voices[v].stages), nullptr);
+      seen[v].resize(as_size(sheet_.voices[v].stages), nullptr);
     for (const csv_action& each : sheet_.actions) {
       if (each.it.what == op::join) continue;
-      const csv_action*& first =
-          seen[static_cast<std::size_t>(each.it.voice)][static_cast<std::size_t>(each.it.stage)];
+      const csv_action*& first = seen[as_size(each.it.voice)][as_size(each.it.stage)];
       if (first == nullptr) first = &each;
       if (first->row != each.row)
         each.refuse(csv_stage_twice, sentence({"stage ", each.it.stage, " lies in row ", first->row,
@@ -122,8 +118,7 @@ class csv_reader {
           fail(csv_incomplete, sentence({"stage ", &first - seen[v].data(), " is in no row"}));
         if (!sheet_.headed) made.chunks = std::max(made.chunks, ++held[first->row - sheet_.first_row]);
       }
-      score_.add(
-          made, [&](std::int32_t s) { return seen[v][static_cast<std::size_t>(s)]->row - sheet_.first_row; });
+      score_.add(made, [&](std::int32_t s) { return seen[v][as_size(s)]->row - sheet_.first_row; });
     }
   }
 

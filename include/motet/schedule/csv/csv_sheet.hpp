@@ -155,7 +155,7 @@ class csv_sheet_reader {
     if (lexer_.next_cell()) lexer_.refuse(csv_bad_header, "the end of the row");
     while ((in_rows_ = lexer_.next_row())) {
       if (!lexer_.next_cell() || lexer_.cell() != "voice") break;
-      if (sheet_.voices.size() == static_cast<std::size_t>(most_voices))
+      if (sheet_.voices.size() == as_size(most_voices))
         lexer_.refuse(csv_bad_header, std::to_string(most_voices) + " voices at most");
       read_voice();
     }
@@ -195,7 +195,7 @@ class csv_sheet_reader {
       fail(csv_bad_header, row + "a voice needs stages and microbatches");
     if (made.microbatches % made.group != 0)
       fail(csv_bad_header, row + "the group must divide the microbatches");
-    if (!slots.empty() && slots.size() != static_cast<std::size_t>(made.stages))
+    if (!slots.empty() && slots.size() != as_size(made.stages))
       fail(csv_bad_header, row + "slots need a number for each stage");
     sheet_.voices.push_back(made);
     sheet_.slots.push_back(std::move(slots));

@@ -49,10 +49,10 @@ class csv_writer {
     inferred.stages = only.stages;
     inferred.microbatches = only.microbatches;
     inferred.learns = false;
-    std::vector<std::int32_t> held(static_cast<std::size_t>(of_.ranks()), 0);
+    std::vector<std::int32_t> held(as_size(of_.ranks()), 0);
     bool crosses = false;
     for (std::int32_t s = 0; s < only.stages; ++s) {
-      inferred.chunks = std::max(inferred.chunks, ++held[static_cast<std::size_t>(of_.place(only, s))]);
+      inferred.chunks = std::max(inferred.chunks, ++held[as_size(of_.place(only, s))]);
       crosses = crosses || of_.place(only, s) != of_.place(only, 0);
     }
     bool has_messages = false, has_others = false;
@@ -149,7 +149,7 @@ class csv_writer {
       const std::int32_t position = sent_[cell(*backward)];
       if (position == 0) continue;
       begin_cell();
-      put(*std::exchange(unwaited_[static_cast<std::size_t>(position - 1)], nullptr), true);
+      put(*std::exchange(unwaited_[as_size(position - 1)], nullptr), true);
       sent_[cell(*backward)] = 0;
     }
     due_.clear();

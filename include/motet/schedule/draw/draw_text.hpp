@@ -96,14 +96,14 @@ class text_picture {
 
   void put_row(std::string& out, const std::string& head, const list<bar>& lane, char nothing) {
     out += head;
-    out.append(static_cast<std::size_t>(head_ + 1 - letters_in(head)), ' ');
+    out.append(as_size(head_ + 1 - letters_in(head)), ' ');
     share_columns(
         lane, span_.low, unit_, columns_, op_count,
         [&](const bar& of) { return static_cast<index>(of_.instructions[of.first].what); }, shown_);
     for (index c = 0; c < columns_;) {
       index end = c + 1;
       while (end < columns_ && shown_[end] == shown_[c]) ++end;
-      const auto wide = static_cast<std::size_t>(end - c);
+      const auto wide = as_size(end - c);
       if (shown_[c] < 0) out.append(wide, nothing);
       else put_cell(out, lane[shown_[c]], wide);
       c = end;
@@ -126,10 +126,9 @@ class text_picture {
   std::string axis() const {
     if (columns_ == 0) return {};
     const double step = round_step(8 * unit_);
-    std::string line(static_cast<std::size_t>(head_ + 1), ' ');
+    std::string line(as_size(head_ + 1), ' ');
     for (double k = std::ceil(span_.low / step - 1e-9); k * step < span_.high; ++k) {
-      const auto column = static_cast<std::size_t>(head_ + 1) +
-                          static_cast<std::size_t>(std::llround((k * step - span_.low) / unit_));
+      const auto column = as_size(head_ + 1) + as_size(std::llround((k * step - span_.low) / unit_));
       if (column > line.size()) line.append(column - line.size(), ' ');
       line += short_number(k * step) + " ";
     }

@@ -76,7 +76,7 @@ class team {
   }
 
   // A word for each thread, for small reductions: write own, barrier, read all, barrier.
-  double& slot(int thread) { return slots_[static_cast<std::size_t>(thread)].value; }
+  double& slot(int thread) { return slots_[as_size(thread)].value; }
 
  private:
   struct alignas(64) padded {
@@ -131,7 +131,7 @@ class team {
   std::atomic<unsigned> generation_{0};
   bool stop_ = false;
   std::exception_ptr failure_;
-  std::vector<padded> slots_ = std::vector<padded>(static_cast<std::size_t>(size_));
+  std::vector<padded> slots_ = std::vector<padded>(as_size(size_));
   std::vector<std::thread> workers_;  // last: they start using the rest at once
 };
 

@@ -67,7 +67,7 @@ inline detail::part_order order_of_parts(const context& ctx, const sequences& wh
   return {*ctx.shared, whole};
 }
 inline std::span<index> host_numbers(context& ctx, index count) {
-  return {ctx.scratch.take<index>(count), static_cast<std::size_t>(count)};
+  return {ctx.scratch.take<index>(count), as_size(count)};
 }
 
 }  // namespace motet::cpu

@@ -28,8 +28,8 @@ void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T
       bytes[m] = (back ? to.arrived_rows : to.sent_rows)[m] * row_bytes;
       bytes[to.ranks + m] = (back ? to.sent_rows : to.arrived_rows)[m] * row_bytes;
     }
-    const std::span<const index> all(bytes, static_cast<std::size_t>(2 * to.ranks));
-    const auto ranks = static_cast<std::size_t>(to.ranks);
+    const std::span<const index> all(bytes, as_size(2 * to.ranks));
+    const auto ranks = as_size(to.ranks);
     ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(from.data), all.first(ranks),
                                   reinterpret_cast<std::byte*>(into.data), all.last(ranks));
   }
@@ -123,7 +123,7 @@ void dispatch(context& ctx, const sequences& seq, const router_shape& shape, mat
       const scratch_scope scope(ctx);
       index* const bytes = ctx.scratch.take<index>(to.ranks);
       for (index m = 0; m < to.ranks; ++m) bytes[m] = static_cast<index>(sizeof(index));
-      const std::span<const index> each(bytes, static_cast<std::size_t>(to.ranks));
+      const std::span<const index> each(bytes, as_size(to.ranks));
       ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(to.sent_rows), each,
                                     reinterpret_cast<std::byte*>(to.arrived_rows), each);
     }

@@ -60,7 +60,7 @@ void spread_rows_to(const grouping& by, interval places, matrix<X> x, matrix<Y> 
   for (index p = places.begin; p < places.end; ++p) {
     const auto from = x.slice(by.source[p] / by.place.width, 1);
     if constexpr (std::is_same_v<std::remove_const_t<X>, Y>)
-      std::memcpy(static_cast<void*>(y.row(p)), from.data, static_cast<std::size_t>(y.width) * sizeof(Y));
+      std::memcpy(static_cast<void*>(y.row(p)), from.data, as_size(y.width) * sizeof(Y));
     else convert_rows(from, y.slice(p, 1));
   }
 }

@@ -33,7 +33,7 @@ matrix<T> part_of(matrix<T> x, interval rows) {
 template <class Y>
 void clear_rows(matrix<Y> y) {
   for (index r = 0; r < y.rows; ++r)
-    std::memset(static_cast<void*>(y.row(r)), 0, static_cast<std::size_t>(y.width) * sizeof(Y));
+    std::memset(static_cast<void*>(y.row(r)), 0, as_size(y.width) * sizeof(Y));
 }
 
 // y = x * scale, converting
@@ -43,7 +43,7 @@ void convert_rows(matrix<X> x, matrix<Y> y, double scale = 1) {
   if constexpr (std::is_same_v<std::remove_const_t<X>, Y>) {
     if (scale == 1) {
       for (index r = 0; r < y.rows; ++r)
-        std::memmove(static_cast<void*>(y.row(r)), x.row(r), static_cast<std::size_t>(y.width) * sizeof(Y));
+        std::memmove(static_cast<void*>(y.row(r)), x.row(r), as_size(y.width) * sizeof(Y));
       return;
     }
   }

@@ -18,7 +18,7 @@ void copy(context& ctx, const T* from, T* to, index count) {
   const interval own = ctx.own(count, 64);
   if (own.size() > 0 && from != to)
     std::memmove(static_cast<void*>(to + own.begin), static_cast<const void*>(from + own.begin),
-                 static_cast<std::size_t>(own.size()) * sizeof(T));
+                 as_size(own.size()) * sizeof(T));
   synchronize(ctx);
 }
 // to += from. [all]
@@ -36,7 +36,7 @@ void copy(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(from.rows, 1);
-  const auto bytes = static_cast<std::size_t>(from.width) * sizeof(T);
+  const auto bytes = as_size(from.width) * sizeof(T);
   for (index r = own.begin; bytes > 0 && r < own.end; ++r) std::memcpy(to.row(r), from.row(r), bytes);
   synchronize(ctx);
 }

@@ -78,8 +78,7 @@ real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L
   if (cut) {
     synchronize(ctx);
     if (ctx.thread == 0) {
-      const std::vector<index> bytes(static_cast<std::size_t>(members),
-                                     rows * static_cast<index>(sizeof(*all)));
+      const std::vector<index> bytes(as_size(members), rows * static_cast<index>(sizeof(*all)));
       ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(mine),
                                     reinterpret_cast<std::byte*>(all), bytes);
     }

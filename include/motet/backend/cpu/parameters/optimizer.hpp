@@ -21,8 +21,7 @@ void zero(context& ctx, T* data, index count) {
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(count);
-  if (own.size() > 0)
-    std::memset(static_cast<void*>(data + own.begin), 0, static_cast<std::size_t>(own.size()) * sizeof(T));
+  if (own.size() > 0) std::memset(static_cast<void*>(data + own.begin), 0, as_size(own.size()) * sizeof(T));
   synchronize(ctx);
 }
 

@@ -114,7 +114,7 @@ class cudnn_attention_plan {
                                                        CUDNN_TYPE_BACKEND_DESCRIPTOR, count, raw.data());
     said_ = (found == 0 ? "no engine is offered" : "no engine repeats its sums") + last_words();
     for (std::int64_t i = 0; i < found && plan_ == nullptr; ++i) {
-      cudnn_object& configuration = *configurations[static_cast<std::size_t>(i)];
+      cudnn_object& configuration = *configurations[as_size(i)];
       if (problem.deterministic && !repeats(configuration)) continue;
       cudnn_object& plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       on.tell(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);

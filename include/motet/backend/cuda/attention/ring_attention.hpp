@@ -130,8 +130,7 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   const bool runs = !ctx.measuring() && heads > 0;
   const auto clear = [&](number* at, index count) {
     if (count > 0)
-      check(cudaMemsetAsync(at, 0, static_cast<std::size_t>(count) * sizeof(number), ctx.stream()),
-            "cudaMemsetAsync");
+      check(cudaMemsetAsync(at, 0, as_size(count) * sizeof(number), ctx.stream()), "cudaMemsetAsync");
   };
 
   ring_shift shift(ctx, ring.is), sums(ctx, ring.is);

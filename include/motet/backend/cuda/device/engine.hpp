@@ -106,7 +106,7 @@ class engine {
   // The same of any array of the host, which does not change until forget_copies().
   template <class T>
   const T* copied(const T* from, index count) {
-    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
+    const std::size_t bytes = as_size(count) * sizeof(T);
     return static_cast<const T*>(recorded_ != nullptr ? recorded_->copy_of(from, bytes, recorded_by_)
                                                       : copies_[now_].copy_of(from, bytes, stream_));
   }

@@ -55,7 +55,7 @@ void launch(cudaStream_t stream, const grid& shape, const Kernel& kernel) {
                                static_cast<int>(shape.shared)),
           "cudaFuncSetAttribute");
   detail::run_kernel<Kernel><<<static_cast<unsigned>(shape.blocks), static_cast<unsigned>(shape.threads),
-                               static_cast<std::size_t>(shape.shared), stream>>>(kernel);
+                               as_size(shape.shared), stream>>>(kernel);
   check(cudaGetLastError(), "launch");
 }
 

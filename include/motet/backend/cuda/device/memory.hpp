@@ -41,7 +41,7 @@ class owned {
  public:
   owned() = default;
   explicit owned(index count) : size_(count) {
-    if (count > 0) data_ = static_cast<T*>(Place::take(static_cast<std::size_t>(count) * sizeof(T)));
+    if (count > 0) data_ = static_cast<T*>(Place::take(as_size(count) * sizeof(T)));
   }
   owned(owned&& from) noexcept
       : data_(std::exchange(from.data_, nullptr)), size_(std::exchange(from.size_, 0)) {}

@@ -113,7 +113,7 @@ class pinned_memory {
 template <class T>
 void bring(context& ctx, const T* from, T* to, index count) {
   ctx.note("bring", 0, static_cast<double>(count) * static_cast<double>(sizeof(T)));
-  if (!ctx.measuring()) ctx.on->part<staging>().bring(from, to, static_cast<std::size_t>(count) * sizeof(T));
+  if (!ctx.measuring()) ctx.on->part<staging>().bring(from, to, as_size(count) * sizeof(T));
 }
 // What the context's stream is given from here on sees all that was brought.
 inline void brought(context& ctx) {

@@ -149,7 +149,7 @@ class taken_paths {
              why.text == other.why.text && why.number == other.why.number && why.said == other.why.said;
     }
     std::size_t hash() const {
-      std::size_t all = static_cast<std::size_t>(why.number);
+      std::size_t all = as_size(why.number);
       for (const char* each : {where, operation, way, why.text, why.said})
         all = (all ^ reinterpret_cast<std::uintptr_t>(each)) * 0x9e3779b97f4a7c15ull;
       return all >> 32;

@@ -102,7 +102,7 @@ class part_order {
 
 inline detail::part_order order_of_parts(context& ctx, const sequences& whole) { return {ctx, whole}; }
 inline std::vector<index> host_numbers(const context&, index count) {
-  return std::vector<index>(static_cast<std::size_t>(count));
+  return std::vector<index>(as_size(count));
 }
 
 }  // namespace motet::cuda

@@ -47,8 +47,7 @@ template <class T>
 void return_rows(context& ctx, bool of_samples, matrix<T> arrived, matrix<T> returned) {
   const shared_rows rows(ctx, of_samples);
   const index row_bytes = arrived.width * static_cast<index>(sizeof(T));
-  const std::vector<index> to(rows.of.size(),
-                              rows.of[static_cast<std::size_t>(ctx.shared->tensor.member())] * row_bytes);
+  const std::vector<index> to(rows.of.size(), rows.of[as_size(ctx.shared->tensor.member())] * row_bytes);
   ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(arrived.data), rows.bytes(row_bytes),
                                 reinterpret_cast<std::byte*>(returned.data), to);
 }

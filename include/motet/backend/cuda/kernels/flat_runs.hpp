@@ -83,7 +83,7 @@ class chunk_table {
     std::vector<int> run_of;
     for (std::size_t r = 0; r < records.size(); ++r) {
       records[r].first_chunk = static_cast<index>(run_of.size());
-      run_of.resize(run_of.size() + static_cast<std::size_t>(records[r].chunks()), static_cast<int>(r));
+      run_of.resize(run_of.size() + as_size(records[r].chunks()), static_cast<int>(r));
     }
     ctx.on->finish();  // kernels may still read the old ones
     records_ = buffer<Record>(static_cast<index>(records.size()));

@@ -84,7 +84,7 @@ MOTET_HOST_DEVICE void store_run(Y* at, const run<T, N>& values) {
 // Whether all rows of x may be moved in runs of N. A matrix without memory asks for nothing.
 template <int N, class X>
 bool in_runs(const matrix<X>& x) {
-  constexpr auto bytes = sizeof(X) * static_cast<std::size_t>(piece_size<std::remove_const_t<X>, N>);
+  constexpr auto bytes = sizeof(X) * as_size(piece_size<std::remove_const_t<X>, N>);
   return x.data == nullptr ||
          (reinterpret_cast<std::uintptr_t>(x.data) % bytes == 0 && x.width % N == 0 && x.stride % N == 0);
 }

@@ -48,7 +48,7 @@ pairs sort_pairs(Context& ctx, const pairs& from, const pairs& other, index coun
   const scratch_scope scope(ctx);
   // The library asks the GPU how much it needs, which a dry run cannot. Of its sort for such keys we know: 1
   // KB for each tile of at least 256 pairs, and some counters.
-  std::size_t room = 4 * static_cast<std::size_t>(count) + (std::size_t{1} << 17);
+  std::size_t room = 4 * as_size(count) + (std::size_t{1} << 17);
   void* const work = ctx.scratch.template take<std::byte>(static_cast<index>(room));
   if (ctx.measuring() || count == 0 || bits == 0) return from;
 #if defined(__CUDACC__)

@@ -21,7 +21,7 @@ template <class T>
 void copy(context& ctx, const T* from, T* to, index count) {
   ctx.note("copy", 0, 2 * static_cast<double>(count) * static_cast<double>(sizeof(T)));
   if (!ctx.measuring() && from != to)
-    detail::move_bytes(ctx, from, to, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToDevice);
+    detail::move_bytes(ctx, from, to, as_size(count) * sizeof(T), cudaMemcpyDeviceToDevice);
 }
 // to += from, both of the GPU.
 template <class T>
@@ -40,9 +40,9 @@ void accumulate(context& ctx, const T* from, T* to, index count) {
 template <class T>
 void copy(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
   if (ctx.measuring() || from.rows == 0 || from.width == 0) return;
-  const auto bytes = [](index count) { return static_cast<std::size_t>(count) * sizeof(T); };
+  const auto bytes = [](index count) { return as_size(count) * sizeof(T); };
   check(cudaMemcpy2DAsync(to.data, bytes(to.stride), from.data, bytes(from.stride), bytes(from.width),
-                          static_cast<std::size_t>(from.rows), cudaMemcpyDeviceToDevice, ctx.stream()),
+                          as_size(from.rows), cudaMemcpyDeviceToDevice, ctx.stream()),
         "cudaMemcpy2DAsync");
 }
 // to += what an operation found.
@@ -55,13 +55,13 @@ void add_number(context& ctx, const Real& found, double* to) {
 template <class T>
 void upload(context& ctx, const T* from, T* to, index count) {
   if (ctx.measuring()) return;
-  detail::move_bytes(ctx, from, to, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyHostToDevice);
+  detail::move_bytes(ctx, from, to, as_size(count) * sizeof(T), cudaMemcpyHostToDevice);
   ctx.on->finish();
 }
 template <class T>
 void download(context& ctx, const T* from, T* to, index count) {
   if (ctx.measuring()) return;
-  detail::move_bytes(ctx, from, to, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToHost);
+  detail::move_bytes(ctx, from, to, as_size(count) * sizeof(T), cudaMemcpyDeviceToHost);
   ctx.on->finish();
 }
 // All that was begun is done.

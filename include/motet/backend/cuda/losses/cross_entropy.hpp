@@ -193,8 +193,7 @@ real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L
     if (cut) {
       auto* const mine = sums + ctx.shared->tensor.member() * rows;
       launch(ctx.stream(), spread, detail::find_class_sums<X, n>{of, mine});
-      const std::vector<index> bytes(static_cast<std::size_t>(members),
-                                     rows * static_cast<index>(sizeof(*sums)));
+      const std::vector<index> bytes(as_size(members), rows * static_cast<index>(sizeof(*sums)));
       ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(mine),
                                     reinterpret_cast<std::byte*>(sums), bytes);
       launch(ctx.stream(), spread,

@@ -106,10 +106,10 @@ void draw_normals_noting(context& ctx, const random_stream& draws, index first, 
     }
     return;
   }
-  std::vector<T> row(static_cast<std::size_t>(to.width));
+  std::vector<T> row(as_size(to.width));
   for (index r = 0; r < to.rows; ++r) {
     const index columns = std::min(to.width, count - r * to.width);
-    for (index c = 0; c < columns; ++c) row[static_cast<std::size_t>(c)] = exact(r, c);
+    for (index c = 0; c < columns; ++c) row[as_size(c)] = exact(r, c);
     upload(ctx, static_cast<const T*>(row.data()), to.row(r), columns);
   }
 }

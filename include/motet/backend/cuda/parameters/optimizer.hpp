@@ -130,7 +130,7 @@ adamw_record<T> record_of(const adamw_run<T>& run, bf16* copy) {
             0,       0,
             1};
   auto span = flat_span_of(run.count, static_cast<const T*>(run.weight), run.gradient, run.first, run.second);
-  constexpr auto narrow = sizeof(bf16) * static_cast<std::size_t>(pack<T>::size);
+  constexpr auto narrow = sizeof(bf16) * as_size(pack<T>::size);
   if (copy != nullptr && reinterpret_cast<std::uintptr_t>(copy + span.head) % narrow != 0)
     span = {run.count, 0, 0};
   return {run.weight, run.gradient, run.first, run.second, copy, span, 0, run.decays ? 1 : 0, 0};
@@ -253,9 +253,8 @@ template <class T>
 void zero(context& ctx, T* data, index count) {
   ctx.note("zero", 0, static_cast<double>(count) * bytes_of<T>);
   if (ctx.measuring() || count == 0) return;
-  check(
-      cudaMemsetAsync(static_cast<void*>(data), 0, static_cast<std::size_t>(count) * sizeof(T), ctx.stream()),
-      "cudaMemsetAsync");
+  check(cudaMemsetAsync(static_cast<void*>(data), 0, as_size(count) * sizeof(T), ctx.stream()),
+        "cudaMemsetAsync");
 }
 
 // In double, as a gradient has many small elements; the same bits in every run.

@@ -58,9 +58,9 @@ library_operand for_library(context& ctx, const gemm_source<T>& from) {
     const index stride = detail::copy_stride(from.x.width);
     detail::convert(ctx.stream(), from.x.rows, from.x.width, from.x.data, from.x.stride, from.room, stride);
     if (from.padded > from.x.width)
-      check(cudaMemset2DAsync(from.room + from.x.width, static_cast<std::size_t>(stride) * sizeof(bf16), 0,
-                              static_cast<std::size_t>(from.padded - from.x.width) * sizeof(bf16),
-                              static_cast<std::size_t>(from.x.rows), ctx.stream()),
+      check(cudaMemset2DAsync(from.room + from.x.width, as_size(stride) * sizeof(bf16), 0,
+                              as_size(from.padded - from.x.width) * sizeof(bf16), as_size(from.x.rows),
+                              ctx.stream()),
             "cudaMemset2DAsync");
     return {from.room, dtype_of<L>, stride, from.transposed, nullptr};
   }

@@ -177,7 +177,7 @@ class product_plan {
     if (cublasLtMatmulAlgoCheck(library, what_, layouts_[0], layouts_[1], layouts_[2], layouts_[3], &asked,
                                 &result) != CUBLAS_STATUS_SUCCESS)
       return false;
-    if (result.workspaceSize > static_cast<std::size_t>(workspace)) return false;
+    if (result.workspaceSize > as_size(workspace)) return false;
     result.algo = asked;
     chosen = result;
     return usable = kept = true;
@@ -289,7 +289,7 @@ class gemm_plans {
           static_cast<int>(s.epilogue) << 24);
       mix(s.a_transposed | s.b_transposed << 1 | s.added << 2 | s.tf32 << 3);
       mix(s.a_at | s.b_at << 4 | s.c_at << 8 | s.d_at << 12);
-      return static_cast<std::size_t>(all);
+      return as_size(all);
     }
   };
 

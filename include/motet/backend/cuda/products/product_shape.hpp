@@ -51,7 +51,7 @@ inline std::string text_of(const product_shape& of) {
                      (of.b_transposed ? "^T " : " ") + type(of.d);
   text += of.added ? " added" : "";
   text += of.tf32 ? " tf32" : "";
-  text += std::string(" ") + epilogues[static_cast<std::size_t>(of.epilogue)];
+  text += std::string(" ") + epilogues[as_size(of.epilogue)];
   const auto list = [&](const char* name, auto... numbers) {
     text += name;
     ((text += ' ' + std::to_string(numbers)), ...);

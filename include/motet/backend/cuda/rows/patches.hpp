@@ -102,8 +102,7 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
   if (ctx.measuring()) return;
   using element = std::remove_const_t<P>;
   const auto fits = [&](auto size) {
-    constexpr auto bytes =
-        sizeof(element) * static_cast<std::size_t>(piece_size<element, decltype(size)::value>);
+    constexpr auto bytes = sizeof(element) * as_size(piece_size<element, decltype(size)::value>);
     return reinterpret_cast<std::uintptr_t>(pixels.data) % bytes == 0 &&
            pixels.stride % decltype(size)::value == 0;
   };

@@ -106,7 +106,7 @@ class group_calls {
             .sum = sum_parts<T>};
   }
   index total(std::span<const index> parts) {
-    if (parts.size() != static_cast<std::size_t>(self().size()))
+    if (parts.size() != as_size(self().size()))
       fail(group_disagrees, sentence({parts.size(), " counts for a group of ", self().size()}));
     index sum = 0;
     for (const index each : parts) {

@@ -18,11 +18,11 @@ template <class Group, class World, class Post>
 class posted_groups {
  public:
   posted_groups(World& all, std::span<const std::vector<std::int32_t>> groups, group_options options = {})
-      : world_(all), in_flight_(options.in_flight), groups_of_(static_cast<std::size_t>(all.ranks())) {
+      : world_(all), in_flight_(options.in_flight), groups_of_(as_size(all.ranks())) {
     for (const auto& members : groups) {
-      rows_.push_back({members, std::make_unique<board[]>(static_cast<std::size_t>(in_flight_))});
+      rows_.push_back({members, std::make_unique<board[]>(as_size(in_flight_))});
       for (std::int32_t b = 0; b < in_flight_; ++b)
-        rows_.back().boards[static_cast<std::size_t>(b)].posts.resize(members.size());
+        rows_.back().boards[as_size(b)].posts.resize(members.size());
     }
   }
 
@@ -58,10 +58,10 @@ class posted_group : public group_calls<Group> {
 
   posted_group(set_type& set, std::int32_t number, Endpoint& own)
       : world_(set.world_),
-        row_(set.rows_[static_cast<std::size_t>(number)]),
+        row_(set.rows_[as_size(number)]),
         own_(own),
-        siblings_(set.groups_of_[static_cast<std::size_t>(own.rank())]),
-        worked_(static_cast<std::size_t>(set.in_flight_)),
+        siblings_(set.groups_of_[as_size(own.rank())]),
+        worked_(as_size(set.in_flight_)),
         completed_(worked_.size()) {
     for (std::size_t m = 0; m < row_.members.size(); ++m)
       if (row_.members[m] == own.rank()) member_ = static_cast<std::int32_t>(m);
@@ -83,7 +83,7 @@ class posted_group : public group_calls<Group> {
     if (now - open_ >= in_flight) this->wait(open_);  // whose board is needed
     ++next_;
     auto& board = row_.boards[now % in_flight];
-    Post& own = board.posts[static_cast<std::size_t>(member_)];
+    Post& own = board.posts[as_size(member_)];
     static_cast<call&>(own) = it;
     self().posts(own);
     if (board.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 ==
@@ -120,12 +120,12 @@ class posted_group : public group_calls<Group> {
   }
   static index sum_of(std::span<const index> parts, index first) {
     index sum = 0;
-    for (index p = 0; p < first; ++p) sum += parts[static_cast<std::size_t>(p)];
+    for (index p = 0; p < first; ++p) sum += parts[as_size(p)];
     return sum;
   }
   // A mistake must not become a wrong number or a read beyond the end.
   void agree(const std::vector<Post>& posts) const {
-    const auto me = static_cast<std::size_t>(member_);
+    const auto me = as_size(member_);
     const call& own = posts[me];
     for (std::size_t m = 0; m < posts.size(); ++m) {
       const call& theirs = posts[m];
@@ -144,19 +144,18 @@ class posted_group : public group_calls<Group> {
   template <class Copy>
   void each_copy(const std::vector<Post>& posts, Copy&& copy) const {
     const index members = size(), me = member_;
-    const call& own = posts[static_cast<std::size_t>(me)];
-    if (own.what == call_kind::broadcast)
-      return copy(own.to, posts[static_cast<std::size_t>(own.root)].from, own.count);
-    for (index m = 0, at = 0; m < members; at += own.to_parts[static_cast<std::size_t>(m)], ++m) {
-      const call& theirs = posts[static_cast<std::size_t>(m)];
+    const call& own = posts[as_size(me)];
+    if (own.what == call_kind::broadcast) return copy(own.to, posts[as_size(own.root)].from, own.count);
+    for (index m = 0, at = 0; m < members; at += own.to_parts[as_size(m)], ++m) {
+      const call& theirs = posts[as_size(m)];
       const index before = own.what == call_kind::all_to_all ? sum_of(theirs.from_parts, me) : 0;
-      copy(own.to + at, theirs.from + before, own.to_parts[static_cast<std::size_t>(m)]);
+      copy(own.to + at, theirs.from + before, own.to_parts[as_size(m)]);
     }
   }
   // The sum of a call: sum(parts, outs, outs' count, interval).
   template <class Sum>
   void the_sum(const std::vector<Post>& posts, Sum&& sum) {
-    const call& own = posts[static_cast<std::size_t>(member_)];
+    const call& own = posts[as_size(member_)];
     const bool all = own.what == call_kind::all_reduce;
     const index before = all ? 0 : sum_of(own.from_parts, member_) * own.element;
     for (std::size_t m = 0; m < posts.size(); ++m) {
@@ -166,7 +165,7 @@ class posted_group : public group_calls<Group> {
     if (all)
       sum(parts_.data(), outs_.data(), static_cast<index>(size()),
           slice_of(own.count, own.element, size(), member_));
-    else sum(parts_.data(), &own.to, index{1}, interval{0, own.to_parts[static_cast<std::size_t>(member_)]});
+    else sum(parts_.data(), &own.to, index{1}, interval{0, own.to_parts[as_size(member_)]});
   }
 
  private:
@@ -190,7 +189,7 @@ class posted_group : public group_calls<Group> {
         if (arrived < goal(t)) continue;
         agree(board.posts);
         self().perform(board.posts);
-        self().performed(board.posts[static_cast<std::size_t>(member_)]);
+        self().performed(board.posts[as_size(member_)]);
         worked_[t % worked_.size()] = t + 1;
         if (board.finished.fetch_add(1, std::memory_order_acq_rel) + 1 == goal(t)) ring();
       }

@@ -52,7 +52,7 @@ MOTET_ALWAYS_INLINE void add_block(const std::byte* const* parts, index part_cou
   }
   const index bytes = size * static_cast<index>(sizeof(T));
   for (index o = 0; o < out_count; ++o)
-    std::memcpy(outs[o] + from * static_cast<index>(sizeof(T)), result, static_cast<std::size_t>(bytes));
+    std::memcpy(outs[o] + from * static_cast<index>(sizeof(T)), result, as_size(bytes));
 }
 template <class T>
 MOTET_ALWAYS_INLINE void add_parts(const std::byte* const* parts, index part_count, std::byte* const* outs,

@@ -29,9 +29,7 @@ class world {
 
   // meetings[m] are the ranks that take part in meeting m.
   world(std::int32_t ranks, std::int32_t messages, std::span<const std::vector<std::int32_t>> meetings)
-      : ranks_(ranks),
-        bells_(new bell[static_cast<std::size_t>(ranks)]),
-        boxes_(new mailbox[static_cast<std::size_t>(messages)]) {
+      : ranks_(ranks), bells_(new bell[as_size(ranks)]), boxes_(new mailbox[as_size(messages)]) {
     for (const auto& members : meetings) boards_.push_back(std::make_unique<board>(members));
     // With more ranks than processors, one that spins keeps another from what it waits for.
     spins_ = static_cast<unsigned>(ranks) <= std::thread::hardware_concurrency() ? 2000 : 0;
@@ -45,13 +43,13 @@ class world {
   std::int32_t ranks() const { return ranks_; }
   // Wakes a rank: something that it may wait for has happened.
   void ring(std::int32_t rank) {
-    bell& b = bells_[static_cast<std::size_t>(rank)];
+    bell& b = bells_[as_size(rank)];
     b.count.fetch_add(1, std::memory_order_seq_cst);
     if (b.asleep.load(std::memory_order_seq_cst)) b.count.notify_one();
   }
   // For how many seconds a rank has slept, waiting for others; 0: it does not.
   double sleeps(std::int32_t rank) const {
-    const std::int64_t since = bells_[static_cast<std::size_t>(rank)].since.load(std::memory_order_relaxed);
+    const std::int64_t since = bells_[as_size(rank)].since.load(std::memory_order_relaxed);
     return since == 0 ? 0 : static_cast<double>(now() - since) * 1e-9;
   }
 
@@ -110,7 +108,7 @@ class endpoint {
   }
   bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
     if (!is_there(tag)) return false;
-    if (bytes > 0) std::memcpy(to, rows_of(tag), static_cast<std::size_t>(bytes));
+    if (bytes > 0) std::memcpy(to, rows_of(tag), as_size(bytes));
     take(tag, peer);
     return true;
   }
@@ -118,8 +116,7 @@ class endpoint {
     world::board& board = board_of(meeting);
     if (!meet(board, member, own, nullptr)) return false;
     for (std::size_t m = 0; m < board.members.size(); ++m)
-      if (bytes > 0)
-        std::memcpy(all + static_cast<index>(m) * bytes, board.posts[m], static_cast<std::size_t>(bytes));
+      if (bytes > 0) std::memcpy(all + static_cast<index>(m) * bytes, board.posts[m], as_size(bytes));
     return true;
   }
   bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
@@ -128,8 +125,7 @@ class endpoint {
     if (!meet(board, member, own, out.data())) return false;
     for (std::size_t m = 0; m < board.members.size(); ++m) {
       const byte_range& from = board.ranges[m][member];
-      if (from.bytes > 0)
-        std::memcpy(all + in[m].offset, board.posts[m] + from.offset, static_cast<std::size_t>(from.bytes));
+      if (from.bytes > 0) std::memcpy(all + in[m].offset, board.posts[m] + from.offset, as_size(from.bytes));
     }
     return true;
   }
@@ -139,18 +135,18 @@ class endpoint {
     const bool all = meet(board, member, own, out.data());
     if (from == member || bytes == 0) return true;
     if (!all) return false;
-    const auto m = static_cast<std::size_t>(from);
-    std::memcpy(to, board.posts[m] + board.ranges[m][member].offset, static_cast<std::size_t>(bytes));
+    const auto m = as_size(from);
+    std::memcpy(to, board.posts[m] + board.ranges[m][member].offset, as_size(bytes));
     return true;
   }
 
   std::uint32_t observe() const {
-    return world_.bells_[static_cast<std::size_t>(rank_)].count.load(std::memory_order_acquire);
+    return world_.bells_[as_size(rank_)].count.load(std::memory_order_acquire);
   }
   void pause(std::uint32_t seen) {
     // Who saw the bell of the stop already will hear no other.
     if (world_.is_stopped()) throw world::stopped{};
-    auto& bell = world_.bells_[static_cast<std::size_t>(rank_)];
+    auto& bell = world_.bells_[as_size(rank_)];
     for (int spin = 0; spin < world_.spins_; ++spin) {
       if (bell.count.load(std::memory_order_acquire) != seen) break;
       if (spin % 64 == 63) std::this_thread::yield();
@@ -178,7 +174,7 @@ class endpoint {
   // Of a meeting: whether this member has shown what it brings; does so, and says whether all have; and then
   // what a member shows this one.
   bool has_shown(std::int32_t meeting, std::int32_t member) const {
-    return board_of(meeting).posted[static_cast<std::size_t>(member)] == step_;
+    return board_of(meeting).posted[as_size(member)] == step_;
   }
   bool meet(std::int32_t meeting, std::int32_t member, const std::byte* own, const byte_range* ranges) {
     return meet(board_of(meeting), member, own, ranges);
@@ -187,17 +183,15 @@ class endpoint {
   std::span<const std::byte> shown(std::int32_t meeting, std::size_t by, std::int32_t to) const {
     const world::board& board = board_of(meeting);
     const byte_range& range = board.ranges[by][to];
-    return {board.posts[by] + range.offset, static_cast<std::size_t>(range.bytes)};
+    return {board.posts[by] + range.offset, as_size(range.bytes)};
   }
 
  private:
-  world::mailbox& box_of(std::int32_t tag) const { return world_.boxes_[static_cast<std::size_t>(tag)]; }
-  world::board& board_of(std::int32_t meeting) const {
-    return *world_.boards_[static_cast<std::size_t>(meeting)];
-  }
+  world::mailbox& box_of(std::int32_t tag) const { return world_.boxes_[as_size(tag)]; }
+  world::board& board_of(std::int32_t meeting) const { return *world_.boards_[as_size(meeting)]; }
   // Shows what this member brings; whether all are there.
   bool meet(world::board& board, std::int32_t member, const std::byte* own, const byte_range* ranges) {
-    const auto me = static_cast<std::size_t>(member);
+    const auto me = as_size(member);
     const auto size = static_cast<std::uint32_t>(board.members.size());
     if (board.posted[me] != step_) {
       board.posted[me] = step_;

@@ -26,7 +26,7 @@ class group : public transports::posted_group<group, world, endpoint, transports
 
   void posts(call&) {}
   void perform(const std::vector<call>& posts) {
-    const call& own = posts[static_cast<std::size_t>(member())];
+    const call& own = posts[as_size(member())];
     switch (own.what) {
       case transports::call_kind::barrier: break;
       case transports::call_kind::all_reduce:
@@ -37,7 +37,7 @@ class group : public transports::posted_group<group, world, endpoint, transports
         break;
       default:
         each_copy(posts, [](std::byte* to, const std::byte* from, index bytes) {
-          if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+          if (bytes > 0 && to != from) std::memcpy(to, from, as_size(bytes));
         });
     }
   }

@@ -62,7 +62,7 @@ class meeting_group {
     return 0;
   }
   ticket all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) {
-    const std::vector<std::string> parts = meet(own, bytes[static_cast<std::size_t>(member())], -1);
+    const std::vector<std::string> parts = meet(own, bytes[as_size(member())], -1);
     for (std::size_t m = 0; m < parts.size(); ++m) {
       require(static_cast<index>(parts[m].size()), bytes[m], m);
       if (bytes[m] > 0) std::memcpy(all, parts[m].data(), parts[m].size());
@@ -72,8 +72,8 @@ class meeting_group {
   }
   ticket broadcast(std::byte* data, index bytes, std::int32_t root) {
     const std::vector<std::string> parts = meet(data, member() == root ? bytes : 0, -1);
-    const std::string& from = parts[static_cast<std::size_t>(root)];
-    require(static_cast<index>(from.size()), bytes, static_cast<std::size_t>(root));
+    const std::string& from = parts[as_size(root)];
+    require(static_cast<index>(from.size()), bytes, as_size(root));
     if (bytes > 0) std::memcpy(data, from.data(), from.size());
     return 0;
   }
@@ -86,9 +86,8 @@ class meeting_group {
   }
   // Of each member `wanted` bytes, where that is not negative.
   std::vector<std::string> meet(const void* own, index bytes, index wanted) const {
-    std::vector<std::string> all =
-        at_.all_gather(bytes > 0 ? std::string(static_cast<const char*>(own), static_cast<std::size_t>(bytes))
-                                 : std::string());
+    std::vector<std::string> all = at_.all_gather(
+        bytes > 0 ? std::string(static_cast<const char*>(own), as_size(bytes)) : std::string());
     for (std::size_t m = 0; m < all.size() && wanted >= 0; ++m)
       require(static_cast<index>(all[m].size()), wanted, m);
     return all;

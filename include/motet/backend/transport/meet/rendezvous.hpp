@@ -35,8 +35,8 @@ class rendezvous {
   // What each rank brings, in their order. All ranks come to the same meetings in the same order. When one
   // does not come, all are told which.
   std::vector<std::string> all_gather(const std::string& own) {
-    std::vector<std::string> all(static_cast<std::size_t>(ranks()));
-    all[static_cast<std::size_t>(rank())] = own;
+    std::vector<std::string> all(as_size(ranks()));
+    all[as_size(rank())] = own;
     if (ranks() == 1) return all;
     const tcp::deadline until(options_.seconds);
     const auto who = [this](std::size_t r) { return sentence({"rank ", r, " at ", where()}); };
@@ -102,7 +102,7 @@ class rendezvous {
   }
 
   void welcome_all(const tcp::deadline& until) {
-    peers_.resize(static_cast<std::size_t>(options_.ranks));
+    peers_.resize(as_size(options_.ranks));
     const tcp::listener door(options_.address, options_.port);
     for (std::int32_t missing = options_.ranks - 1; missing > 0;) {
       tcp::connection guest = door.accept(until, [&] { return missing_ranks(); });
@@ -170,7 +170,7 @@ class rendezvous {
     if (digits.empty() || digits.size() > 9) return 0;
     for (const char each : digits) {
       if (each < '0' || each > '9') return 0;
-      value = value * 10 + static_cast<std::size_t>(each - '0');
+      value = value * 10 + as_size(each - '0');
     }
     return value;
   }
@@ -186,8 +186,8 @@ class rendezvous {
     std::memcpy(&size, of.data() + at, sizeof size);
     at += sizeof size;
     if (of.size() - at < size) fail(meeting_refused, "a message ends too early");
-    at += static_cast<std::size_t>(size);
-    return of.substr(at - static_cast<std::size_t>(size), static_cast<std::size_t>(size));
+    at += as_size(size);
+    return of.substr(at - as_size(size), as_size(size));
   }
 
   rendezvous_options options_;

@@ -101,7 +101,7 @@ class connection {
     move(reinterpret_cast<char*>(&size), sizeof size, POLLIN, until, from);
     if (size > most)
       fail(meeting_refused, sentence({from, " sends ", size, " bytes, at most ", most, " are taken"}));
-    std::string text(static_cast<std::size_t>(size), '\0');
+    std::string text(as_size(size), '\0');
     move(text.data(), text.size(), POLLIN, until, from);
     return text;
   }
@@ -123,7 +123,7 @@ class connection {
         fail(meeting_refused, other + ": " + std::strerror(errno));
       if (moved < 0) continue;
       at += moved;
-      left -= static_cast<std::size_t>(moved);
+      left -= as_size(moved);
     }
   }
   int socket_ = -1;

@@ -152,11 +152,11 @@ class world {
   void tell() noexcept {
     if (std::exchange(told_others_, true)) return;
     const std::string words = why().substr(0, sizeof(text_) - 1);
-    std::vector<MPI_Request> letters(static_cast<std::size_t>(ranks_), MPI_REQUEST_NULL);
+    std::vector<MPI_Request> letters(as_size(ranks_), MPI_REQUEST_NULL);
     for (int r = 0; r < ranks_; ++r)
       if (r != rank_)
         MPI_Isend(words.c_str(), static_cast<int>(words.size()), MPI_BYTE, r, 0, control_,
-                  &letters[static_cast<std::size_t>(r)]);
+                  &letters[as_size(r)]);
     const auto begin = std::chrono::steady_clock::now();
     backoff wait(0);
     for (int done = 0; done == 0 && std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500);
@@ -219,10 +219,7 @@ class world {
 class endpoint {
  public:
   endpoint(world& all, std::int32_t rank)
-      : world_(all),
-        sends_(static_cast<std::size_t>(all.messages_)),
-        receives_(sends_.size()),
-        visits_(all.members_.size()) {
+      : world_(all), sends_(as_size(all.messages_)), receives_(sends_.size()), visits_(all.members_.size()) {
     for (const auto& members : all.members_) fetches_.emplace_back(members.size());
     if (rank != all.rank_)
       fail(mpi_ranks_differ, sentence({"this process is rank ", all.rank_, ", not ", rank}));
@@ -308,7 +305,7 @@ class endpoint {
     std::uint32_t step = 0;
     std::int32_t pending = 0;
   };
-  static std::size_t at(std::int32_t number) { return static_cast<std::size_t>(number); }
+  static std::size_t at(std::int32_t number) { return as_size(number); }
   int number(std::int32_t tag) const { return 2 * tag + static_cast<int>(step_ & 1); }
   template <class Out, class In>
   bool meet(std::int32_t meeting, std::int32_t member, const std::byte* own, Out out, std::byte* all, In in) {
@@ -323,8 +320,7 @@ class endpoint {
       }
       show(meeting, member, own, out, true);
       const byte_range mine = out(member);
-      if (mine.bytes > 0)
-        std::memcpy(all + in(member).offset, own + mine.offset, static_cast<std::size_t>(mine.bytes));
+      if (mine.bytes > 0) std::memcpy(all + in(member).offset, own + mine.offset, as_size(mine.bytes));
     }
     return is_done(visits_, meeting);
   }

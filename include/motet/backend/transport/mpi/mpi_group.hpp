@@ -40,8 +40,8 @@ class group : public transports::group_calls<group> {
       : world_(set.world_),
         own_(own),
         siblings_(set.world_.open_groups_),
-        members_(set.members_[static_cast<std::size_t>(number)]),
-        calls_(static_cast<std::size_t>(set.options_.in_flight)) {
+        members_(set.members_[as_size(number)]),
+        calls_(as_size(set.options_.in_flight)) {
     for (std::size_t m = 0; m < members_.size(); ++m)
       if (members_[m] == own.rank()) member_ = static_cast<std::int32_t>(m);
     if (member_ < 0)
@@ -49,7 +49,7 @@ class group : public transports::group_calls<group> {
     first_tag_ = set.first_tag_ + 2 * number * set.options_.in_flight;
     parts_.resize(members_.size());
     world_.under_way_.reserve(2 * size() * set.options_.in_flight);
-    for (call_state& each : calls_) each.others.reserve(static_cast<std::size_t>(set.options_.sum_bytes));
+    for (call_state& each : calls_) each.others.reserve(as_size(set.options_.sum_bytes));
     siblings_.push_back(this);
   }
   group(const group&) = delete;
@@ -124,7 +124,7 @@ class group : public transports::group_calls<group> {
       case call_kind::all_reduce:
       case call_kind::reduce_scatter: {
         const index size = own.size();
-        state.others.resize(static_cast<std::size_t>(size) * (members_.size() - 1));
+        state.others.resize(as_size(size) * (members_.size() - 1));
         index room = 0;
         each_other([&](std::int32_t m) { receive(state, m, state.others.data(), {room, (room += size)}); });
         each_other([&](std::int32_t m) { send(state, m, it.from, part(it, m)); });
@@ -159,11 +159,9 @@ class group : public transports::group_calls<group> {
     // Not before the others have it: what they read stays in the cache.
     if (it.what == call_kind::all_gather) copy(it.to + own.begin, it.from, own.size());
     if (it.sum != nullptr && own.size() > 0) {
-      parts_[static_cast<std::size_t>(member_)] = it.from + own.begin;
+      parts_[as_size(member_)] = it.from + own.begin;
       const std::byte* theirs = state.others.data();
-      each_other([&](std::int32_t m) {
-        parts_[static_cast<std::size_t>(m)] = std::exchange(theirs, theirs + own.size());
-      });
+      each_other([&](std::int32_t m) { parts_[as_size(m)] = std::exchange(theirs, theirs + own.size()); });
       std::byte* const to = it.what == call_kind::all_reduce ? it.to + own.begin : it.to;
       it.sum(parts_.data(), size(), &to, 1, {0, own.size() / it.element});
     }
@@ -188,7 +186,7 @@ class group : public transports::group_calls<group> {
   void send(call_state& state, std::int32_t to, const std::byte* from, interval bytes,
             bool though_empty = false) {
     if (bytes.size() == 0 && !though_empty) return;
-    const std::int32_t peer = members_[static_cast<std::size_t>(to)];
+    const std::int32_t peer = members_[as_size(to)];
     if (state.it.what == call_kind::broadcast)
       world_.under_way_.send(world_.groups_, peer, state.tag, from + bytes.begin, bytes.size(),
                              state.pending);
@@ -199,16 +197,16 @@ class group : public transports::group_calls<group> {
   void receive(call_state& state, std::int32_t from, std::byte* to, interval bytes,
                bool though_empty = false) {
     if (bytes.size() > 0 || though_empty)
-      world_.under_way_.receive(world_.groups_, members_[static_cast<std::size_t>(from)], state.tag,
-                                to + bytes.begin, bytes.size(), state.pending);
+      world_.under_way_.receive(world_.groups_, members_[as_size(from)], state.tag, to + bytes.begin,
+                                bytes.size(), state.pending);
   }
   static void copy(std::byte* to, const std::byte* from, index bytes) {
-    if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    if (bytes > 0 && to != from) std::memcpy(to, from, as_size(bytes));
   }
   static interval part_of(std::span<const index> parts, std::int32_t which, index element) {
     index begin = 0;
-    for (std::int32_t p = 0; p < which; ++p) begin += parts[static_cast<std::size_t>(p)];
-    return {begin * element, (begin + parts[static_cast<std::size_t>(which)]) * element};
+    for (std::int32_t p = 0; p < which; ++p) begin += parts[as_size(p)];
+    return {begin * element, (begin + parts[as_size(which)]) * element};
   }
   bool in_pieces(const call& it) const { return size() > 2 && it.count > 32768; }
   // The bytes that member m adds up, has, or passes on.

@@ -44,7 +44,7 @@ class requests {
  public:
   // Room for so many more at a time, so that nothing is allocated later.
   void reserve(index more) {
-    room_ += static_cast<std::size_t>(more);
+    room_ += as_size(more);
     under_way_.reserve(room_);
     owners_.reserve(room_);
     ready_.reserve(room_);
@@ -90,8 +90,8 @@ class requests {
       return;
     }
     for (int d = 0; d < done; ++d) {
-      const MPI_Status& status = statuses_[static_cast<std::size_t>(d)];
-      const owner& own = owners_[static_cast<std::size_t>(ready_[static_cast<std::size_t>(d)])];
+      const MPI_Status& status = statuses_[as_size(d)];
+      const owner& own = owners_[as_size(ready_[as_size(d)])];
       if (code == MPI_ERR_IN_STATUS)
         check(status.MPI_ERROR, own.bytes < 0 ? "a request" : describe(own, status).c_str());
       MPI_Count got = own.bytes;
@@ -100,7 +100,7 @@ class requests {
     }
     // From the back, as the last takes the place of one that is done.
     std::sort(ready_.begin(), ready_.begin() + done);
-    for (int d = done; d-- > 0;) remove(static_cast<std::size_t>(ready_[static_cast<std::size_t>(d)]));
+    for (int d = done; d-- > 0;) remove(as_size(ready_[as_size(d)]));
     done_ += static_cast<std::uint32_t>(done);
   }
   // Goes up with everything that is done.

@@ -48,7 +48,7 @@ class channels {
   // given. Says whether it is begun. Whoever keeps times gets those of the message.
   bool ask(std::int32_t tag, std::byte* data, index bytes, cudaStream_t compute, cuda::time_marks& marks,
            const cuda::event* free = nullptr) {
-    item& own = items_[static_cast<std::size_t>(tag)];
+    item& own = items_[as_size(tag)];
     if (!own.asked) {
       own.asked = true;
       own.data = data;
@@ -61,10 +61,10 @@ class channels {
   }
   // Once a message is begun: what `compute` begins from now on comes after it.
   void hold(std::int32_t tag, cudaStream_t compute) {
-    item& own = items_[static_cast<std::size_t>(tag)];
+    item& own = items_[as_size(tag)];
     if (!std::exchange(own.seen, true)) own.done.hold(compute);
   }
-  bool begun(std::int32_t tag) const { return items_[static_cast<std::size_t>(tag)].begun; }
+  bool begun(std::int32_t tag) const { return items_[as_size(tag)].begun; }
   // Whether all that was begun is over.
   bool over() const {
     for (const item& each : items_)
@@ -104,11 +104,11 @@ class channels {
   };
   void begin(channel& on, cudaStream_t compute) {
     for (; on.next < on.order.size(); ++on.next) {
-      item& own = items_[static_cast<std::size_t>(on.order[on.next])];
+      item& own = items_[as_size(on.order[on.next])];
       if (!own.asked) return;
       if (own.free != nullptr) own.free->hold(on.by.stream());
       else on.by.after(compute, own.before);
-      const auto size = static_cast<std::size_t>(own.bytes);
+      const auto size = as_size(own.bytes);
       if (own.when != nullptr) own.when->begin.mark(on.by.stream());
       if (size > 0) {
         // In a pair, the sender is rank 0.

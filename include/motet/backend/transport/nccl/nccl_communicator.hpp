@@ -208,7 +208,7 @@ inline std::vector<communicator> split_off(const communicator& from, std::int32_
         }
     }
     communicator one = from.split(mine, place, channels, patience);
-    if (mine >= 0) made[static_cast<std::size_t>(mine)] = std::move(one);
+    if (mine >= 0) made[as_size(mine)] = std::move(one);
   }
   return made;
 }

@@ -38,10 +38,10 @@ class group_set {
 class group : public transports::group_calls<group> {
  public:
   group(group_set& set, std::int32_t number, endpoint& own)
-      : world_(set.world_), by_(set.made_[static_cast<std::size_t>(number)]), own_(own), nothing_(1) {
-    calls_.before.resize(static_cast<std::size_t>(set.in_flight_));
-    calls_.done.resize(static_cast<std::size_t>(set.in_flight_));
-    const auto& members = set.members_[static_cast<std::size_t>(number)];
+      : world_(set.world_), by_(set.made_[as_size(number)]), own_(own), nothing_(1) {
+    calls_.before.resize(as_size(set.in_flight_));
+    calls_.done.resize(as_size(set.in_flight_));
+    const auto& members = set.members_[as_size(number)];
     size_ = static_cast<std::int32_t>(members.size());
     for (std::size_t m = 0; m < members.size(); ++m)
       if (members[m] == own.rank()) member_ = static_cast<std::int32_t>(m);
@@ -89,19 +89,18 @@ class group : public transports::group_calls<group> {
   void begin(const transports::call& it, ncclComm_t handle) {
     const ncclDataType_t type = type_of(it);
     const cudaStream_t stream = by_.stream();
-    const auto me = static_cast<std::size_t>(member_);
+    const auto me = as_size(member_);
     switch (it.what) {
       case transports::call_kind::barrier:
         return check(ncclAllReduce(nothing_.data(), nothing_.data(), 1, ncclUint8, ncclMax, handle, stream),
                      "ncclAllReduce");
       case transports::call_kind::all_reduce:
         if (it.count == 0) return;
-        return check(
-            ncclAllReduce(it.from, it.to, static_cast<std::size_t>(it.count), type, ncclSum, handle, stream),
-            "ncclAllReduce");
+        return check(ncclAllReduce(it.from, it.to, as_size(it.count), type, ncclSum, handle, stream),
+                     "ncclAllReduce");
       case transports::call_kind::reduce_scatter:
         if (even(it.from_parts)) {
-          const auto each = static_cast<std::size_t>(it.from_parts[0]);
+          const auto each = as_size(it.from_parts[0]);
           if (each > 0)
             check(ncclReduceScatter(it.from, it.to, each, type, ncclSum, handle, stream),
                   "ncclReduceScatter");
@@ -112,7 +111,7 @@ class group : public transports::group_calls<group> {
         });
       case transports::call_kind::all_gather:
         if (even(it.to_parts)) {
-          const auto each = static_cast<std::size_t>(it.to_parts[0]);
+          const auto each = as_size(it.to_parts[0]);
           if (each > 0)
             check(ncclAllGather(it.from, it.to, each, ncclUint8, handle, stream), "ncclAllGather");
           return;
@@ -122,18 +121,17 @@ class group : public transports::group_calls<group> {
         });
       case transports::call_kind::all_to_all:
         each_part(it.from_parts, 1, [&](int m, index offset, std::size_t count) {
-          if (static_cast<std::size_t>(m) != me)
+          if (as_size(m) != me)
             check(ncclSend(it.from + offset, count, ncclUint8, m, handle, stream), "ncclSend");
         });
         each_part(it.to_parts, 1, [&](int m, index offset, std::size_t count) {
-          if (static_cast<std::size_t>(m) != me)
+          if (as_size(m) != me)
             check(ncclRecv(it.to + offset, count, ncclUint8, m, handle, stream), "ncclRecv");
         });
         return copy_own(it);
       case transports::call_kind::broadcast:
         if (it.count == 0) return;
-        return check(ncclBroadcast(it.from, it.to, static_cast<std::size_t>(it.count), ncclUint8, it.root,
-                                   handle, stream),
+        return check(ncclBroadcast(it.from, it.to, as_size(it.count), ncclUint8, it.root, handle, stream),
                      "ncclBroadcast");
     }
   }
@@ -142,17 +140,17 @@ class group : public transports::group_calls<group> {
   static void each_part(std::span<const index> counts, index element, Part&& part) {
     index offset = 0;
     for (std::size_t m = 0; m < counts.size(); offset += counts[m++] * element)
-      if (counts[m] > 0) part(static_cast<int>(m), offset, static_cast<std::size_t>(counts[m]));
+      if (counts[m] > 0) part(static_cast<int>(m), offset, as_size(counts[m]));
   }
   void copy_own(const transports::call& it) const {
     index from = 0, to = 0;
-    const auto me = static_cast<std::size_t>(member_);
+    const auto me = as_size(member_);
     for (std::size_t m = 0; m < me; ++m) {
       from += it.from_parts[m];
       to += it.to_parts[m];
     }
     if (it.from_parts[me] > 0)
-      cuda::check(cudaMemcpyAsync(it.to + to, it.from + from, static_cast<std::size_t>(it.from_parts[me]),
+      cuda::check(cudaMemcpyAsync(it.to + to, it.from + from, as_size(it.from_parts[me]),
                                   cudaMemcpyDeviceToDevice, by_.stream()),
                   "cudaMemcpyAsync");
   }

@@ -31,7 +31,7 @@ class meetings {
     if (it.now == doing::nothing) {
       const index count = size_of(it);
       it.host.resize(bytes * count);
-      if (bytes > 0) std::memcpy(it.host.here.data() + member * bytes, own, static_cast<std::size_t>(bytes));
+      if (bytes > 0) std::memcpy(it.host.here.data() + member * bytes, own, as_size(bytes));
       if (count > 1) begin_gather(it, member, bytes);
       it.now = doing::sizes;
     }
@@ -39,7 +39,7 @@ class meetings {
       if (size_of(it) > 1 && !it.done.is_past()) return false;
       it.now = doing::rows;
     }
-    if (bytes > 0) std::memcpy(to, it.host.here.data(), static_cast<std::size_t>(bytes * size_of(it)));
+    if (bytes > 0) std::memcpy(to, it.host.here.data(), as_size(bytes * size_of(it)));
     return true;
   }
   bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
@@ -64,20 +64,20 @@ class meetings {
       const index count = size_of(it), row = count * static_cast<index>(sizeof(index));
       it.host.resize(row * count);
       auto* const mine = reinterpret_cast<index*>(it.host.here.data() + member * row);
-      for (index m = 0; m < count; ++m) mine[m] = out[static_cast<std::size_t>(m)].bytes;
+      for (index m = 0; m < count; ++m) mine[m] = out[as_size(m)].bytes;
       if (count > 1) begin_gather(it, member, row);
       it.now = doing::sizes;
     }
     move(it, compute);
     if (from == member || bytes == 0) return true;
     if (it.now != doing::rows) return false;
-    const byte_range& there = it.in[static_cast<std::size_t>(from)];
+    const byte_range& there = it.in[as_size(from)];
     if (there.bytes != bytes)
       fail(group_disagrees,
            sentence({"member ", from, " brings ", there.bytes, " bytes, ", bytes, " were wanted"}));
-    cuda::check(cudaMemcpyAsync(to, it.rows.data() + there.offset, static_cast<std::size_t>(bytes),
-                                cudaMemcpyDeviceToDevice, compute),
-                "cudaMemcpyAsync");
+    cuda::check(
+        cudaMemcpyAsync(to, it.rows.data() + there.offset, as_size(bytes), cudaMemcpyDeviceToDevice, compute),
+        "cudaMemcpyAsync");
     return true;
   }
   // Goes on with what nobody asks for any more. True: nothing waits for its turn.
@@ -133,15 +133,14 @@ class meetings {
     cuda::buffer<std::byte> rows;
   };
 
-  item& of(std::int32_t meeting) { return items_[static_cast<std::size_t>(meeting)]; }
+  item& of(std::int32_t meeting) { return items_[as_size(meeting)]; }
   static index size_of(const item& it) { return static_cast<index>(it.members.size()); }
   const communicator& by(const item& it) const { return sets_[it.set]; }
 
   void begin_gather(item& it, std::int32_t member, index bytes) {
     const communicator& one = by(it);
     it.before = {};
-    const auto size = static_cast<std::size_t>(bytes), all = size * it.members.size(),
-               mine = static_cast<std::size_t>(member) * size;
+    const auto size = as_size(bytes), all = size * it.members.size(), mine = as_size(member) * size;
     cuda::check(cudaMemcpyAsync(it.host.there.data() + mine, it.host.here.data() + mine, size,
                                 cudaMemcpyHostToDevice, one.stream()),
                 "cudaMemcpyAsync");
@@ -163,12 +162,12 @@ class meetings {
     index end = 0;
     for (index m = 0; m < count; ++m) {
       if (m == it.member) continue;
-      it.in[static_cast<std::size_t>(m)] = {end, sizes[m * count + it.member]};
+      it.in[as_size(m)] = {end, sizes[m * count + it.member]};
       end += round_up(sizes[m * count + it.member], 256);
     }
     if (it.rows.size() < end) it.rows = cuda::buffer<std::byte>(end);
     std::vector<byte_range> out(it.out.begin(), it.out.end());
-    out[static_cast<std::size_t>(it.member)] = {};
+    out[as_size(it.member)] = {};
     pass(it, it.member, it.own, out, it.rows.data(), it.in, compute);
     it.done.hold(compute);
     it.now = doing::rows;
@@ -176,13 +175,12 @@ class meetings {
   }
   void pass(item& it, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
             std::byte* to, std::span<const byte_range> in, cudaStream_t compute) {
-    const auto me = static_cast<std::size_t>(member);
+    const auto me = as_size(member);
     const auto copy = [&](cudaStream_t stream) {
       if (out[me].bytes > 0)
-        cuda::check(
-            cudaMemcpyAsync(to + in[me].offset, own + out[me].offset, static_cast<std::size_t>(out[me].bytes),
-                            cudaMemcpyDeviceToDevice, stream),
-            "cudaMemcpyAsync");
+        cuda::check(cudaMemcpyAsync(to + in[me].offset, own + out[me].offset, as_size(out[me].bytes),
+                                    cudaMemcpyDeviceToDevice, stream),
+                    "cudaMemcpyAsync");
     };
     if (size_of(it) < 2) {
       copy(compute);
@@ -196,12 +194,10 @@ class meetings {
         if (m == me) continue;
         const int peer = static_cast<int>(m);
         if (out[m].bytes > 0)
-          check(ncclSend(own + out[m].offset, static_cast<std::size_t>(out[m].bytes), ncclUint8, peer, handle,
-                         one.stream()),
+          check(ncclSend(own + out[m].offset, as_size(out[m].bytes), ncclUint8, peer, handle, one.stream()),
                 "ncclSend");
         if (in[m].bytes > 0)
-          check(ncclRecv(to + in[m].offset, static_cast<std::size_t>(in[m].bytes), ncclUint8, peer, handle,
-                         one.stream()),
+          check(ncclRecv(to + in[m].offset, as_size(in[m].bytes), ncclUint8, peer, handle, one.stream()),
                 "ncclRecv");
       }
     });

@@ -24,8 +24,7 @@ class kept_memory {
   std::shared_ptr<void> keep(const communicator& by, const void* data, index bytes) {
     if (is_off_ || bytes <= 0 || !by) return nullptr;
     void* handle = nullptr;
-    const ncclResult_t status =
-        ncclCommRegister(by.get(), const_cast<void*>(data), static_cast<std::size_t>(bytes), &handle);
+    const ncclResult_t status = ncclCommRegister(by.get(), const_cast<void*>(data), as_size(bytes), &handle);
     // It answers with success and no handle where a user turned this off.
     if (status != ncclSuccess || handle == nullptr) {
       ++refused_;

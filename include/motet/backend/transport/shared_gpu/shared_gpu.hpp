@@ -25,9 +25,7 @@ class world : public local::world {
   using group_set = shared_gpu::group_set;
 
   world(std::int32_t ranks, std::int32_t messages, std::span<const std::vector<std::int32_t>> meetings)
-      : local::world(ranks, messages, meetings),
-        sent_(static_cast<std::size_t>(messages)),
-        taken_(static_cast<std::size_t>(messages)) {
+      : local::world(ranks, messages, meetings), sent_(as_size(messages)), taken_(as_size(messages)) {
     for (const auto& members : meetings) shown_.emplace_back(members.size());
     if (ranks > 1) load_kernels_first();
   }
@@ -37,13 +35,11 @@ class world : public local::world {
 
   // Each rank computes on so many multiprocessors of its own; 0: all ranks on all of them. Before anybody
   // computes.
-  void share(int processors) {
-    wanted_.assign(processors > 0 ? static_cast<std::size_t>(ranks()) : 0, processors);
-  }
+  void share(int processors) { wanted_.assign(processors > 0 ? as_size(ranks()) : 0, processors); }
   // The same with a number for each rank; one alone is for all.
   void share(std::vector<int> processors) {
     if (processors.size() == 1) return share(processors.front());
-    if (!processors.empty() && processors.size() != static_cast<std::size_t>(ranks()))
+    if (!processors.empty() && processors.size() != as_size(ranks()))
       fail(gpu_share_refused,
            sentence({processors.size(), " shares were given, there are ", ranks(), " ranks"}));
     wanted_ = std::move(processors);
@@ -135,23 +131,23 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
   }
 
   void send(std::int32_t tag, std::int32_t peer, const std::byte* from, index bytes) {
-    world_.sent_[static_cast<std::size_t>(tag)].mark(on().stream());
+    world_.sent_[as_size(tag)].mark(on().stream());
     local::endpoint::send(tag, peer, from, bytes);
   }
   // What is computed from now on may write where it was.
   bool sent(std::int32_t tag) {
     if (!local::endpoint::sent(tag)) return false;
-    world_.taken_[static_cast<std::size_t>(tag)].hold(on().stream());
+    world_.taken_[as_size(tag)].hold(on().stream());
     begin_again();
     return true;
   }
   // What is computed from now on sees it.
   bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
     if (!is_there(tag)) return false;
-    world_.sent_[static_cast<std::size_t>(tag)].hold(on().stream());
+    world_.sent_[as_size(tag)].hold(on().stream());
     begin_again();
     copy(rows_of(tag), to, bytes, on().stream());
-    world_.taken_[static_cast<std::size_t>(tag)].mark(on().stream());
+    world_.taken_[as_size(tag)].mark(on().stream());
     take(tag, peer);
     return true;
   }
@@ -161,13 +157,13 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     if (!is_there(tag)) return false;
     place& own = places_[to];
     on();
-    world_.sent_[static_cast<std::size_t>(tag)].hold(copies_);
+    world_.sent_[as_size(tag)].hold(copies_);
     own.free.hold(copies_);
     cuda::timed_stretch* const when = marks_.elsewhere();
     if (when != nullptr) when->begin.mark(copies_);
     copy(rows_of(tag), to, bytes, copies_);
     if (when != nullptr) when->end.mark(copies_);
-    cuda::event& taken = world_.taken_[static_cast<std::size_t>(tag)];
+    cuda::event& taken = world_.taken_[as_size(tag)];
     taken.mark(copies_);
     own.here = &taken;
     take(tag, peer);
@@ -193,7 +189,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     const bool all = show(meeting, member, own, out);
     if (from == member || bytes == 0) return true;
     if (!all) return false;
-    bring(meeting, static_cast<std::size_t>(from), member, to);
+    bring(meeting, as_size(from), member, to);
     return true;
   }
 
@@ -205,20 +201,18 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
 
   static void copy(const std::byte* from, std::byte* to, index bytes, cudaStream_t stream) {
     if (bytes > 0)
-      cuda::check(
-          cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream),
-          "cudaMemcpyAsync");
+      cuda::check(cudaMemcpyAsync(to, from, as_size(bytes), cudaMemcpyDeviceToDevice, stream),
+                  "cudaMemcpyAsync");
   }
   bool show(std::int32_t meeting, std::int32_t member, const std::byte* own,
             std::span<const byte_range> out) {
-    if (!has_shown(meeting, member))
-      world_.shown_[static_cast<std::size_t>(meeting)][static_cast<std::size_t>(member)].mark(on().stream());
+    if (!has_shown(meeting, member)) world_.shown_[as_size(meeting)][as_size(member)].mark(on().stream());
     return meet(meeting, member, own, out.data());
   }
   void bring(std::int32_t meeting, std::size_t from, std::int32_t member, std::byte* to) {
     const std::span<const std::byte> what = shown(meeting, from, member);
     if (what.empty()) return;
-    world_.shown_[static_cast<std::size_t>(meeting)][from].hold(on().stream());
+    world_.shown_[as_size(meeting)][from].hold(on().stream());
     copy(what.data(), to, static_cast<index>(what.size()), on().stream());
   }
   void begin_again() { marks_.begin_again(on().stream()); }

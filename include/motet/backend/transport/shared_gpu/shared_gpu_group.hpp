@@ -127,7 +127,7 @@ class group : public transports::posted_group<group, world, endpoint, detail::po
     own.ready.mark(end().on().stream());
   }
   void perform(const std::vector<post>& posts) {
-    const auto me = static_cast<std::size_t>(member());
+    const auto me = as_size(member());
     const post& own = posts[me];
     for (std::size_t m = 0; m < posts.size(); ++m)
       if (m != me || beside_) posts[m].ready.hold(stream());
@@ -142,15 +142,14 @@ class group : public transports::posted_group<group, world, endpoint, detail::po
       default:
         each_copy(posts, [&](std::byte* to, const std::byte* from, index bytes) {
           if (bytes > 0 && to != from)
-            cuda::check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
-                                        stream()),
+            cuda::check(cudaMemcpyAsync(to, from, as_size(bytes), cudaMemcpyDeviceToDevice, stream()),
                         "cudaMemcpyAsync");
         });
     }
   }
   void performed(post& own) { own.done.mark(stream()); }
   void completes(const std::vector<post>& posts) {
-    const auto me = static_cast<std::size_t>(member());
+    const auto me = as_size(member());
     for (std::size_t m = 0; m < posts.size(); ++m)
       if (m != me) posts[m].done.hold(stream());
     unseen_ = beside_;
