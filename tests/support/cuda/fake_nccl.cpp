@@ -301,18 +301,6 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made
   comm->is_ready = false;
   return ncclInProgress;
 }
-ncclResult_t ncclCommShrink(ncclComm_t comm, int* failed, int count, ncclComm_t* made, ncclConfig_t*, int) {
-  const std::lock_guard lock(mutex);
-  std::string name = "shrunk " + std::to_string(reinterpret_cast<std::uintptr_t>(comm->of.get()));
-  int place = 0;
-  for (int r = 0; r < comm->rank; ++r) place += std::find(failed, failed + count, r) == failed + count;
-  auto& all = worlds()[name];
-  if (!all) all = std::make_shared<common>(comm->of->ranks - count);
-  ++all->joined;
-  *made = new ncclComm(all, place);
-  *comm->aborted = true;
-  return ncclInProgress;
-}
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* found) {
   const std::lock_guard lock(mutex);
   *found = ncclSuccess;

@@ -72,13 +72,6 @@ void check_tower(const char* name) {
   // Sums over a tensor group count as FLOPs there.
   for (const std::int32_t tensor : {2, 3})
     if (tensor <= of.keyed_heads()) check_range<Net>(of, {0, of.layers}, {.tensor = tensor}, 0.02, 0.02);
-  // An estimate.
-  const double working = samples * 4 * working_numbers(of),
-               measured = dry_run<Net, fp32>({0, of.layers}, {}).working_bytes;
-  CAPTURE(working);
-  CAPTURE(measured);
-  CHECK(working > 0.8 * measured);
-  CHECK(working < 1.4 * measured);
 }
 
 template <std::uint64_t... Seeds>

@@ -41,25 +41,5 @@ inline group_layout layout_of(const list<std::int32_t>& ranks, const cluster_fac
                     [&](std::int32_t, std::int32_t held) { ++nodes, most = std::max(most, held); });
   return {std::max(nodes, 1), most, 1};
 }
-// Of groups that work at the same time: each shares with as many as go out of the busiest of its nodes.
-inline list<group_layout> layouts_of(const list<list<std::int32_t>>& groups, const cluster_facts& on) {
-  list<group_layout> out;
-  list<std::int32_t> leaving;  // of each node, how many groups go out of it
-  for (const list<std::int32_t>& ranks : groups) {
-    out.push(layout_of(ranks, on));
-    if (out.back().nodes == 1) continue;
-    detail::each_node(ranks, on, [&](std::int32_t node, std::int32_t) {
-      if (node >= leaving.size()) leaving.resize(node + 1, 0);
-      ++leaving[node];
-    });
-  }
-  for (index k = 0; k < groups.size(); ++k) {
-    if (out[k].nodes == 1) continue;
-    detail::each_node(groups[k], on, [&](std::int32_t node, std::int32_t) {
-      out[k].sharers = std::max(out[k].sharers, leaving[node]);
-    });
-  }
-  return out;
-}
 
 }  // namespace motet

@@ -92,29 +92,6 @@ constexpr part_work work_of_part(const tower_outline& of, tower_part which, degr
   return out;
 }
 
-// About the numbers that one microbatch takes while it runs, on one rank for one sample: once, however many
-// are kept.
-constexpr double working_numbers(const tower_outline& of, degrees split = {}) {
-  if (of.cached) return 0;
-  const double rows = static_cast<double>(of.tokens) / split.context,
-               width = rows * static_cast<double>(of.width), own = width / split.tensor;
-  const auto cut = [&](index whole) {
-    return rows * static_cast<double>(share(whole, split.tensor, 0).size());
-  };
-  const double gathered = (split.tensor > 1 ? 2 * width : 0) + (split.context > 1 ? 6 * width : 0);
-  const auto larger = [](double a, double b) { return a > b ? a : b; };
-  // Hidden units or their gradients; for experts also the rows that they were given.
-  double hidden = cut(of.hidden_width()) * (of.gated ? 2 : 1);
-  if (of.experts > 0) hidden = static_cast<double>(of.chosen) * 2 * (hidden + width);
-  // Forward that keeps nothing: the stream at five places; or the patches of all pictures.
-  const double attended = 2 * (cut(of.query_width()) + cut(of.key_width()));
-  const double forward = larger(5 * own + gathered + larger(attended, hidden),
-                                rows * static_cast<double>(of.patch) / split.tensor + 4 * own);
-  if (of.frozen) return forward;
-  // Backward: gradients of the stream at six places, the normed rows and their gradient.
-  return larger(forward, 8 * own + gathered + larger(hidden, cut(of.query_width())));
-}
-
 constexpr tower_work work_of(const tower_outline& of) {
   return {work_of_part(of, tower_part::before), work_of_part(of, tower_part::block),
           work_of_part(of, tower_part::behind), of.whole_blocks(),

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <motet/plan/describe/cluster.hpp>
-#include <motet/schedule/place/placed.hpp>
 #include <motet/strategy/mesh.hpp>
 
 #include <algorithm>

@@ -44,7 +44,6 @@ class event {
   }
   // Whether all before it is done; true where none was marked.
   bool is_past() const { return event_ == nullptr || is_done(cudaEventQuery(event_), "cudaEventQuery"); }
-  bool is_marked() const { return event_ != nullptr; }
   // Between two that keep time and are past.
   double seconds_since(const event& before) const {
     float milliseconds = 0;

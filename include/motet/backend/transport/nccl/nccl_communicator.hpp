@@ -83,16 +83,6 @@ class communicator {
         handle_, mine >= 0);
     return made;
   }
-  // What is left when these ranks failed; what was under way is given up.
-  communicator shrunk(std::vector<int> failed, const waiting& patience) const {
-    ncclConfig_t config = options();
-    communicator made;
-    made.make("ncclCommShrink", patience, [&] {
-      return ncclCommShrink(handle_, failed.data(), static_cast<int>(failed.size()), &made.handle_, &config,
-                            NCCL_SHRINK_ABORT);
-    });
-    return made;
-  }
 
   explicit operator bool() const { return handle_ != nullptr; }
   ncclComm_t get() const { return handle_; }

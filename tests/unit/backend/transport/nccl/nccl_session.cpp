@@ -52,14 +52,6 @@ TEST_CASE("ranks with a GPU each meet, and split into pairs") {
   });
 }
 
-TEST_CASE("what is left after a failure goes on") {
-  laws::run_nccl_ranks(3, [](nccl::session& here) {
-    if (here.place().rank() == 1) return;
-    const nccl::communicator left = here.all().shrunk({1}, here.patience());
-    if (left.size() != 2) throw std::logic_error("two are left");
-  });
-}
-
 TEST_CASE("two ranks with one GPU, other versions and too few GPUs are refused") {
   const std::string twice =
       refusal(2, [](std::int32_t, nccl::session_options& options) { options.local_rank = 0; });
