@@ -4,8 +4,8 @@
 
     docs_compile.py --compiler C++ --include DIR [--definitions A;B] REPOSITORY
 
-Each block is one file. A block without a function `main` and without an include gets `#include <motet/motet.hpp>` in front. What it
-says of the standard library must come from headers that the standard says have it.
+Each block is one file. A block without an include of ours gets `#include <motet/motet.hpp>` in front. What it says of the standard library must come
+from headers that the standard says have it. Clang reads what the blocks include once, as modules; another compiler reads it again for each block.
 """
 import argparse
 import concurrent.futures
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+import headers_alone
 import std_includes
 
 FRONT = "#include <motet/motet.hpp>\n"
@@ -59,6 +60,19 @@ def main():
                 source.write_text(f'{front}#line {line} "{page}"\n{body}')
                 sources.append((f"{page}:{line}", source))
                 bare += [f"{page}:{line}: says {name}, and brings no <{header}>" for name, header in std_includes.missing(body, brought(front + body, include))]
+
+        if "clang" in os.path.basename(options.compiler):
+            named = set().union(*(INCLUDE.findall(source.read_text(encoding="utf-8")) for _, source in sources))
+            everything = "".join(f"#include <{name}>\n" for name in sorted(named))
+            command = [options.compiler, *(flag for flag in flags if flag != "-fsyntax-only")]
+            # What is read depends on what was found here, so the preprocessor tells it.
+            read = headers_alone.run([*command, "-M", "-x", "c++", "-"], everything)
+            ours = re.findall(rf"{re.escape(str(include))}/(motet/[\w/]+\.hpp)", read.stdout)
+            said, modules = headers_alone.read_as_modules(sorted(set(ours)), str(include), command, scratch, named)
+            if read.returncode or said:
+                print(f"what the blocks include does not compile\n{read.stderr}{said}")
+                return 1
+            flags += modules
 
         def compile_block(entry):
             return subprocess.run([options.compiler, *flags, str(entry[1])], capture_output=True, text=True, check=False)

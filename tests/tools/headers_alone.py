@@ -23,9 +23,8 @@ def run(command, text=None):
     return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
 
 
-def others(headers, include, command):
-    """The files of others that these headers include, where this compiler finds them."""
-    named = sorted(set().union(*(INCLUDE.findall(pathlib.Path(include, header).read_text(encoding="utf-8")) for header in headers)))
+def others(named, include, command):
+    """The files of others among those that are named, where this compiler finds them."""
     told = run([*command, "-E", "-v", "-x", "c++", "-"], "").stderr
     folders = [line.strip() for line in told.split("search starts here:")[-1].split("End of search list")[0].splitlines() if line.strip()]
     for name in named:
@@ -35,23 +34,24 @@ def others(headers, include, command):
         yield from list(found)[:1]
 
 
-def read_as_modules(headers, include, command, scratch):
-    """What clang says against them; nothing where all is well."""
+def read_as_modules(headers, include, command, scratch, named=()):
+    """What clang says against these headers, nothing where all is well, and the flags of a file that includes them and others that it names."""
+    named = sorted(set(named).union(*(INCLUDE.findall(pathlib.Path(include, header).read_text(encoding="utf-8")) for header in headers)))
     maps = {
-        "others": [f'header "{path}"' for path in others(headers, include, command)],
+        "others": [f'header "{path}"' for path in others(named, include, command)],
         "motet": [f'module {re.sub("[^a-z0-9]", "_", header)} {{ header "{include}/{header}" export * }}' for header in headers],
     }
-    command = [*command, "-x", "c++", "-c", "-ferror-limit=0", "-fmodules", "-fno-implicit-modules", "-fno-implicit-module-maps"]
-    command += ["-Xclang", "-fmodules-local-submodule-visibility", "-Xclang", "-emit-module"]
+    flags = ["-fmodules", "-fno-implicit-modules", "-fno-implicit-module-maps", "-Xclang", "-fmodules-local-submodule-visibility"]
     for module, lines in maps.items():
         path = os.path.join(scratch, module)
         system = " [system]" if module == "others" else ""
         pathlib.Path(f"{path}.modulemap").write_text(f"module {module}{system} {{\n" + "\n".join(lines) + "\nexport *\n}\n", encoding="utf-8")
-        made = run([*command, f"-fmodule-name={module}", f"{path}.modulemap", "-o", f"{path}.pcm"])
+        making = ["-x", "c++", "-c", "-ferror-limit=0", "-Xclang", "-emit-module", f"-fmodule-name={module}"]
+        made = run([*command, *flags, *making, f"{path}.modulemap", "-o", f"{path}.pcm"])
         if made.returncode:
-            return made.stderr
-        command += [f"-fmodule-map-file={path}.modulemap", f"-fmodule-file={path}.pcm"]
-    return ""
+            return made.stderr, []
+        flags += [f"-fmodule-map-file={path}.modulemap", f"-fmodule-file={path}.pcm"]
+    return "", flags
 
 
 def read_one_by_one(headers, command):
@@ -69,7 +69,10 @@ def main():
     headers = pathlib.Path(path).read_text(encoding="utf-8").split()
     command = [compiler, "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", f"-I{include}", *flags]
     with tempfile.TemporaryDirectory() as scratch:
-        said = read_as_modules(headers, include, command, scratch) if "clang" in os.path.basename(compiler) else read_one_by_one(headers, command)
+        if "clang" in os.path.basename(compiler):
+            said, _ = read_as_modules(headers, include, command, scratch)
+        else:
+            said = read_one_by_one(headers, command)
     print(said[:40000] + f"{len(headers)} headers, " + ("not all compile alone" if said else "all compile alone"))
     return 1 if said or not headers else 0
 
