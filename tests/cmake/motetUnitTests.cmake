@@ -97,7 +97,7 @@ function(motet_test_group name kind)
     target_compile_options(${name} PRIVATE -O0)
   elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
     # Instrumented kernels that are not optimised would take minutes.
-    target_compile_options(${name} PRIVATE -O1)
+    target_compile_options(${name} PRIVATE -O0)
   endif()
   if(NOT kind MATCHES "^plain" AND CMAKE_BUILD_TYPE STREQUAL "Debug" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Optimised and instrumented, they draw warnings of g++ that the plain build, where they are errors, does not.
