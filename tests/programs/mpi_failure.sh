@@ -7,7 +7,7 @@ set -u
 program=$1/tests/mpi_failure
 [ -x "$program" ] || { echo "built without MPI"; exit 77; }
 command -v mpirun >/dev/null 2>&1 || { echo "mpirun is missing (Debian: openmpi-bin)"; exit 77; }
-kills=${3:-6}
+kills=${3:-3}
 rm -rf "$2"
 mkdir -p "$2"
 cd "$2" || exit 1
@@ -135,9 +135,9 @@ rm -rf harmed
 mkdir harmed
 newest=0 done=0
 while [ $done -lt "$kills" ]; do
-  case $((done % 6)) in
-    1 | 4) harm stop ;;
-    5) harm alone ;;
+  case $((done % 3)) in
+    1) harm stop ;;
+    2) harm alone ;;
     *) harm kill ;;
   esac
   done=$((done + 1))
