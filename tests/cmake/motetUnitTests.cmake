@@ -28,9 +28,12 @@ function(motet_unit_kind source variable)
   elseif(source MATCHES "^backend/cpu/")
     set(kind cpu)
   endif()
+  if(CMAKE_CXX_FLAGS MATCHES "address" AND source MATCHES "^${motet_bare}\\.cpp$")
+    set(kind plain.bare)
+  endif()
   # Under the thread sanitizer runs what has threads. Kernels do only if they ask to, by their labels: on CPUs, all share their work in one way; and the
   # fakes of GPUs are not instrumented.
-  if(lines MATCHES "// labels: [^;]*threads" OR (kind STREQUAL "plain" AND lines MATCHES "threads|std::j?thread|std::atomic|team"))
+  if(lines MATCHES "// labels: [^;]*threads" OR (kind MATCHES "^plain" AND lines MATCHES "threads|std::j?thread|std::atomic|team"))
     string(APPEND kind .threads)
   endif()
   if(lines MATCHES "#include [<\"]([^;]*/)?mpi_ranks.hpp")
@@ -52,6 +55,10 @@ function(motet_unit_kind source variable)
   endif()
   set(${variable} ${kind} PARENT_SCOPE)
 endfunction()
+
+# Searches try thousands of plans, and their tests thousands more to find none that is better: they are optimised and run without the address sanitizer.
+# What a search is made of, and search_every, run with it.
+set(motet_bare "plan/(search/search|distmm/search_(distmm|megatron)|published_table|beyond_paper|cost/folded_plan)")
 
 # What the address sanitizer sees as well, or a processor of our kind does not mind, is looked for where bytes from outside are read, and not elsewhere:
 # of kernels, it is most of what clang takes.
@@ -93,10 +100,12 @@ function(motet_test_group name kind)
       target_link_options(${name} PRIVATE ${sanitizers})
       set_property(SOURCE ${made} APPEND PROPERTY COMPILE_OPTIONS -Wno-error)  # see below
     endif()
-  elseif(kind MATCHES "^plain")
-    target_compile_options(${name} PRIVATE -O0)
-  elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
-    # Instrumented kernels that are not optimised would take minutes.
+  elseif(kind MATCHES "\\.bare")
+    target_compile_options(${name} PRIVATE -O1 -fno-sanitize=all)
+  elseif(kind MATCHES "^kernels")
+    target_compile_options(${name} PRIVATE $<IF:$<CONFIG:Debug>,-O1,-O3>)
+  else()
+    # Kernels come compiled; what stands in the test files takes longer to compile than to run.
     target_compile_options(${name} PRIVATE -O0)
   endif()
   if(NOT kind MATCHES "^plain" AND CMAKE_BUILD_TYPE STREQUAL "Debug" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -189,6 +198,9 @@ function(motet_unit_tests)
     target_compile_options(motet_compiled_ranks PRIVATE -O0)
     motet_less_undefined(motet_compiled)
     motet_less_undefined(motet_compiled_ranks)
+  elseif(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MOTET_HAS_CUDA)
+    # As they ship, whatever is asked of programs.
+    target_compile_options(motet_compiled PRIVATE -O3)
   endif()
   add_custom_target(unit_tests)
   add_custom_target(emulated_tests)
@@ -224,6 +236,11 @@ function(motet_unit_tests)
     get_filename_component(folder ${source} DIRECTORY)
     # The rooms of nets, of the runtime, or of a back end, include much the same: more programs would cost more.
     string(REGEX REPLACE "^(nn|runtime|backend/[a-z]+)/.*" "\\1" folder ${folder})
+    # So do the rooms of other floors, and a whole run does not build only some of them.
+    if(MOTET_GROUP_SIZE GREATER_EQUAL 40)
+      string(REGEX REPLACE "^(plan|schedule)/.*" "\\1" folder ${folder})
+      string(REGEX REPLACE "^(meta|strategy|model|tools|support)(/.*)?$" "model" folder ${folder})
+    endif()
     string(REPLACE "/" "." group tests.${folder}.${kind})
     string(REGEX REPLACE "\\.plain$" "" group ${group})
     string(REPLACE ".plain." "." group ${group})
