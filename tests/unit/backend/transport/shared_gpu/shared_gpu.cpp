@@ -33,7 +33,7 @@ void change_late(shared_gpu::endpoint& end, const laws::flat_on_gpu<int>& number
     cuda::launch(end.on().stream(), {1, 32, 0}, add{numbers.data(), i % 2 == 0 ? 7 : -7});
   cuda::launch(end.on().stream(), {1, 32, 0}, add{numbers.data(), by});
 }
-const std::byte* bytes_of(const laws::flat_on_gpu<int>& of) {
+const std::byte* flat_bytes(const laws::flat_on_gpu<int>& of) {
   return reinterpret_cast<const std::byte*>(of.data());
 }
 std::byte* room_in(const laws::flat_on_gpu<int>& of) { return reinterpret_cast<std::byte*>(of.data()); }
@@ -52,7 +52,7 @@ TEST_CASE("what is shown while it is still computed arrives as it becomes") {
     const laws::flat_on_gpu<int> from_a({1, 2}), from_b({3, 4}), to_a({0, 0}), to_b({0, 0});
     change_late(late ? b : a, late ? from_b : from_a, 10);
     const auto meet = [&](shared_gpu::endpoint& end, std::int32_t member, const auto& from, const auto& to) {
-      return end.exchange(0, member, bytes_of(from), halves, room_in(to), halves);
+      return end.exchange(0, member, flat_bytes(from), halves, room_in(to), halves);
     };
     CHECK_FALSE(meet(a, 0, from_a, to_a));
     CHECK(meet(b, 1, from_b, to_b));
@@ -73,8 +73,8 @@ TEST_CASE("so does what is fetched from one of them") {
   const laws::flat_on_gpu<int> from_a({1, 2}), from_b({3, 4}), to_b({0, 0});
   change_late(a, from_a, 10);
   constexpr byte_range whole[2] = {{0, 8}, {0, 8}};
-  a.fetch(0, 0, bytes_of(from_a), whole, 0, nullptr, 0);
-  CHECK(b.fetch(0, 1, bytes_of(from_b), whole, 0, room_in(to_b), 8));
+  a.fetch(0, 0, flat_bytes(from_a), whole, 0, nullptr, 0);
+  CHECK(b.fetch(0, 1, flat_bytes(from_b), whole, 0, room_in(to_b), 8));
   b.end_step();
   CHECK(laws::off_by(to_b.back(), std::vector<int>{11, 12}) == 0);
   a.end_step();
