@@ -85,7 +85,7 @@ inline constexpr operation_kind operation_kinds[] = {
     {"norm_forward", family::norms, "norm_rows<"},
     {"norm_replay", family::norms, "normed_again<"},
     {"norm_backward_input", family::norms, "norm_rows_backward<"},
-    {"norm_backward_weight", family::norms, "sum_of_chunks<|all_rows"},
+    {"norm_backward_weight", family::norms, "sum_of_chunks<|one_group"},
     {"activation_forward", family::activations, "finish_product<|epilogue_mode)1"},
     {"activation_backward", family::activations, "finish_product<|epilogue_mode)2"},
     {"cast", family::copies, "finish_product<float|bf16|epilogue_mode)0"},

@@ -100,7 +100,7 @@ TEST_CASE(
   CHECK(found.launches() == 4);
   CHECK(found.gemm_flops() == 800);
 
-  CHECK(std::string(bench::kind_of_kernel("sum_of_chunks<float, all_rows, add_sums<float>>")->name) ==
+  CHECK(std::string(bench::kind_of_kernel("sum_of_chunks<float, one_group, add_sums<float>>")->name) ==
         "norm_backward_weight");
   CHECK(bench::kind_of_kernel("nvjet_hsh_128x256") == nullptr);
   costs.note(mlp, "fold", 1, 2);
