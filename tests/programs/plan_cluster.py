@@ -16,7 +16,8 @@ import xml.etree.ElementTree
 programs = pathlib.Path(sys.argv[1]).resolve()
 scratch = pathlib.Path(sys.argv[2]).resolve()
 source = pathlib.Path(os.environ["MOTET_SOURCE"])
-compiler = os.environ.get("MOTET_CXX", "c++")
+# What reads headers, clang where it is, proves the plan of one in half the time.
+compiler = os.environ.get("MOTET_READER", os.environ.get("MOTET_CXX", "c++"))
 shutil.rmtree(scratch, ignore_errors=True)
 scratch.mkdir(parents=True)
 failed = checks = 0
