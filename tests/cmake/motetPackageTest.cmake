@@ -1,16 +1,17 @@
 # The library as others use it: after an install by find_package, by add_subdirectory, and by a bare compiler. What trains is built by the first and the
-# last; as a subdirectory, what the build brings along is asked, by clang where it is found.
+# last; as a subdirectory, what the build brings along is asked. Projects that use CMake are built by clang where it is found, and by the bare compiler,
+# our own, what trains is built with all optional libraries missing.
 function(motet_package_tests)
   set(prefix ${CMAKE_CURRENT_BINARY_DIR}/prefix)
-  set(options --build-generator ${CMAKE_GENERATOR} --build-options "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}" -DMOTET_ONEDNN=${MOTET_ONEDNN} -DMOTET_SPNG=${MOTET_SPNG} -DMOTET_JPEG=${MOTET_JPEG} -DMOTET_MPI=${MOTET_MPI}
+  set(options --build-generator ${CMAKE_GENERATOR} --build-options -DCMAKE_CXX_COMPILER=${motet_reader}
+    "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}" -DMOTET_ONEDNN=${MOTET_ONEDNN} -DMOTET_SPNG=${MOTET_SPNG} -DMOTET_JPEG=${MOTET_JPEG} -DMOTET_MPI=${MOTET_MPI}
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
-  set(own_compiler -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER})
 
   add_test(NAME package.install COMMAND ${CMAKE_COMMAND} --install ${CMAKE_BINARY_DIR} --prefix ${prefix})
   set_tests_properties(package.install PROPERTIES FIXTURES_SETUP installed)
 
   add_test(NAME package.find COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/package ${CMAKE_CURRENT_BINARY_DIR}/package
-    ${options} ${own_compiler} -DCMAKE_PREFIX_PATH=${prefix} --test-command consumer)
+    ${options} -DCMAKE_PREFIX_PATH=${prefix} --test-command consumer)
   set_tests_properties(package.find PROPERTIES FIXTURES_REQUIRED installed)
 
   # What the installed package says must not depend on the machine that built it.
@@ -19,11 +20,11 @@ function(motet_package_tests)
   set_tests_properties(package.relocatable PROPERTIES FIXTURES_REQUIRED installed)
 
   add_test(NAME package.no_such_component COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/package
-    ${CMAKE_CURRENT_BINARY_DIR}/package_component ${options} ${own_compiler} -DCMAKE_PREFIX_PATH=${prefix} -DCONSUMER_COMPONENT=no_such --test-command consumer)
+    ${CMAKE_CURRENT_BINARY_DIR}/package_component ${options} -DCMAKE_PREFIX_PATH=${prefix} -DCONSUMER_COMPONENT=no_such --test-command consumer)
   set_tests_properties(package.no_such_component PROPERTIES FIXTURES_REQUIRED installed PASS_REGULAR_EXPRESSION "has no component no_such")
 
   add_test(NAME package.subdirectory COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/package_subdirectory
-    ${CMAKE_CURRENT_BINARY_DIR}/package_subdirectory ${options} -DCMAKE_CXX_COMPILER=${motet_reader} -DMOTET_SOURCE=${PROJECT_SOURCE_DIR}
+    ${CMAKE_CURRENT_BINARY_DIR}/package_subdirectory ${options} -DMOTET_SOURCE=${PROJECT_SOURCE_DIR}
     --test-command imported)
 
   # No definition, no optional library, no build system: the portable paths alone.
