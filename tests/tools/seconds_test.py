@@ -9,27 +9,44 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import seconds  # noqa: E402
 
-BUDGET = {f"release: file{i}.cpp": 10.0 for i in range(20)}
+BUDGET = {f"release: target file{i}.cpp": 10.0 for i in range(20)}
+TESTS = {f"release: test{i}": 5.0 for i in range(20)}
 
 
 class Seconds(unittest.TestCase):
     def test_a_slower_machine_is_no_growth(self):
-        whole, machine = seconds.growth({what: 3 * each for what, each in BUDGET.items()}, BUDGET)
+        whole, machine, _ = seconds.growth({what: 3 * each for what, each in BUDGET.items()}, BUDGET)
         self.assertAlmostEqual(whole, 1)
         self.assertAlmostEqual(machine, 3)
 
+    def test_a_machine_may_be_slower_at_one_kind_of_work(self):
+        found = {**BUDGET, **{what: 4 * each for what, each in TESTS.items()}}
+        whole, _, _ = seconds.growth(found, {**BUDGET, **TESTS})
+        self.assertAlmostEqual(whole, 1)
+
+    def test_weather_is_no_growth(self):
+        found = {what: each * (1.3 if i % 3 else 0.8) for i, (what, each) in enumerate(BUDGET.items())}
+        whole, _, _ = seconds.growth(found, BUDGET)
+        self.assertLess(abs(whole - 1), 0.06)
+
     def test_new_files_are_growth(self):
-        whole, _ = seconds.growth({**{what: 2 * each for what, each in BUDGET.items()}, "release: new.cpp": 60.0}, BUDGET)
+        whole, _, grown = seconds.growth({**{what: 2 * each for what, each in BUDGET.items()}, "release: new new.cpp": 60.0}, BUDGET)
         self.assertAlmostEqual(whole, 1.15)
         self.assertGreater(whole, seconds.ALLOWED)
+        self.assertEqual(max(grown, key=grown.get), "release: new new.cpp")
 
     def test_one_file_that_grew_is_growth(self):
-        whole, machine = seconds.growth({**BUDGET, "release: file3.cpp": 50.0}, BUDGET)
+        whole, machine, _ = seconds.growth({**BUDGET, "release: target file3.cpp": 50.0}, BUDGET)
         self.assertAlmostEqual(machine, 1)
-        self.assertAlmostEqual(whole, 1.2)
+        self.assertAlmostEqual(whole, 1 + (40 - 10 / 3) / 200)
+
+    def test_what_went_away_makes_room(self):
+        found = {what: each for what, each in BUDGET.items() if not what.endswith("file3.cpp")}
+        whole, _, _ = seconds.growth({**found, "release: new new.cpp": 6.0}, BUDGET)
+        self.assertLess(whole, 1)
 
     def test_nothing_measured(self):
-        self.assertEqual(seconds.growth({}, BUDGET), (None, None))
+        self.assertEqual(seconds.growth({}, BUDGET), (None, None, {}))
 
     def test_logs_and_results(self):
         with tempfile.TemporaryDirectory() as scratch:
