@@ -3,6 +3,8 @@
 
 // The model `small` of train_clip, and pairs of noise for it: every step costs the same.
 #include <motet/backend/cpu/device.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/runtime/train/pipeline_trainer.hpp>
 
 #include <vector>

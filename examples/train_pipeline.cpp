@@ -7,6 +7,8 @@
 
 #include <motet/format/atomic_file.hpp>
 #include <motet/front/trainer.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/schedule/core/compose.hpp>
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>

@@ -31,14 +31,14 @@ static_assert(motet::proven_by_compiler<motet::one_f_one_b, shape>);
 
 MODEL = """
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/model/contrastive_step.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
+#include <motet/runtime/stage/model_table.hpp>
 using namespace motet;
 using picture = module<"picture", vit<vit_config{{.image = 64, .patch = 8, .width = 192, .layers = {layers}, .heads = 3, .embedding = 128}}>>;
 using caption = module<"caption", text_tower<text_config{{.vocabulary = 1024, .context = 32, .width = 128, .layers = {layers}, .heads = 2, .embedding = 128}}>>;
 using clip = model<join<info_nce, picture, caption>>;
-template double contrastive_step<clip>::run<cpu::context, fp32>(cpu::context&, weights<fp32>, gradients<fp32>, std::span<const clip::batch>);
+const auto* const made = &table_of_model<clip, cpu::context, fp32>;
 """
 
 

@@ -67,7 +67,7 @@ class decoder {
            (6 * all * 12 * static_cast<double>(width * width) + 12 * squares * static_cast<double>(width));
   }
   void prepare() {
-    on_.prepare(plan_, predicted());
+    on_.prepare(plan_);
     weights_ = on_.take<float>("weights", size);
     gradients_ = on_.take<float>("gradients", size);
     first_ = on_.take<float>("first moments", size);
@@ -98,10 +98,15 @@ class decoder {
     using clock = std::chrono::steady_clock;
     const auto from = clock::now();
     on_.run([](cuda::context& ctx) { refresh_weights(ctx); });  // not recorded: it does what is needed now
-    on_.run_step([&](std::vector<index>& shape) { shape.push_back(seq_.samples); },
-                 [&](cuda::context& ctx) { return gradients_of(ctx); },
-                 [&](cuda::context& ctx, const cuda::real& found) { update(ctx, found); },
-                 {1, static_cast<std::uint64_t>(steps_), 0});
+    on_.run(
+        [&](cuda::context& ctx) {
+          cuda::real found;
+          run_recorded(
+              ctx, [&](std::vector<index>& shape) { shape.push_back(seq_.samples); },
+              [&](cuda::context& at) { found = gradients_of(at); }, found);
+          update(ctx, found);
+        },
+        {1, static_cast<std::uint64_t>(steps_), 0});
     on_.finish();
     return std::chrono::duration<double>(clock::now() - from).count();
   }

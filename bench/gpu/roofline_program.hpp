@@ -5,9 +5,9 @@
 
 #include "../../examples/train_clip/models.hpp"
 
-#include <motet/backend/cuda/device.hpp>
+#include <motet/backend/cuda/operations.hpp>
 #include <motet/model/model.hpp>
-#include <motet/runtime/train/device_trainer.hpp>
+#include <motet/runtime/stage/count_step.hpp>
 #include <motet/tools/options.hpp>
 
 #include <type_traits>
@@ -15,16 +15,11 @@
 // The table of a step, for a program with a command line. It needs no GPU, and no kernel.
 namespace motet::bench {
 
-// What the operations of a step say that they do: of the trainer that a GPU would run.
+// What the operations of a step say that they do, of one rank that has a GPU.
 template <vit_config Picture, text_config Caption, class Numbers>
 step_costs counted(index batch) {
   using net = model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
-  cuda::device on;
-  trainer_config config;
-  config.batch = batch;
-  config.ahead = true;  // as train_clip does
-  device_trainer<net, cuda::device, Numbers> trains(on, config);
-  return trains.dry_run().costs;
+  return count_step(table_of_model<net, cuda::context, Numbers>, batch, {}, true);  // ahead, as train_clip
 }
 
 struct roofline_request {

@@ -9,12 +9,6 @@
 //   of_peak
 //       model FLOPs (nothing counted twice) in that time, over the rate of a large product measured in the
 //       same run
-//   work_seconds, update_seconds
-//       the same work with nothing that waits for the host: forward and backward
-//   back to back, and AdamW back to back
-//   idle
-//       1 - (work_seconds + update_seconds) / seconds: what waits, launches and copies leave of the GPU
-//       unused
 //   graph_gain
 //       seconds without graphs over seconds with
 //   predicted_bytes, used_bytes
@@ -37,40 +31,14 @@
 
 #include "../../examples/train_clip/models.hpp"
 
+#include <motet/front/cuda_ranks.hpp>
 #include <motet/model/model.hpp>
-#include <motet/runtime/train/device_trainer.hpp>
 
 #include <chrono>
 
 namespace motet {
 
 namespace {
-
-// A device that can also tell how long the work of a step takes where nothing waits for the host.
-class probed_device : public cuda::device {
- public:
-  template <class Shape, class First, class Then>
-  void run_step(Shape&& shape, First&& first, Then&& then, const cuda::draw_key& draws = {}) {
-    if (times_ > 0) {
-      const cudaStream_t stream = on().stream();
-      watch_.start(stream);
-      // Gradients become so many times larger, which clipping takes back.
-      for (int k = 0; k < times_; ++k)
-        cuda::device::run_step(
-            shape, first, [](auto&, const auto&) {}, draws);
-      watch_.stop(stream);
-      found_ = watch_.seconds() / times_;
-    }
-    cuda::device::run_step(shape, first, then, draws);
-  }
-  void probe(int times) { times_ = times; }
-  double found() const { return found_; }
-
- private:
-  bench::stop_watch watch_;
-  int times_ = 0;
-  double found_ = 0;
-};
 
 // Pictures of noise and captions of full length.
 struct noise {
@@ -120,17 +88,16 @@ class training {
         data_(Picture, Caption, samples),
         batch_{pictures{data_.pixels.data(), samples},
                tokens{data_.ids.data(), {samples, Caption.context, nullptr}}},
-        pinned_(on_.pin(data_.pixels.data(), data_.pixels.size() * sizeof(float))),
         free_(free_bytes()),
-        trains_(on_, config_for(samples)) {}
+        trains_(alone(), options_for(samples)),
+        pinned_(trains_.device().pin(data_.pixels.data(), data_.pixels.size() * sizeof(float))) {}
 
   // False, with a line that says so, where the GPU has too little memory.
   bool prepare() {
-    const index predicted = trains_.plan().total();
-    if (static_cast<std::size_t>(predicted) > free_) {
+    if (static_cast<std::size_t>(predicted()) > free_) {
       bench::line(
           "{\"step\": \"%s\", \"batch\": %td, \"skipped\": \"%td bytes are predicted, %zu are free\"}", name_,
-          samples_, predicted, free_);
+          samples_, predicted(), free_);
       return false;
     }
     trains_.prepare();
@@ -140,7 +107,7 @@ class training {
   void measure(double peak, int turns) {
     // As in a run, where the host waits for loss and norm of each step, and for the last update at the end.
     const auto step = [&](bool graphs, int steps = 1) {
-      on_.set_graphs(graphs);
+      trains_.device().set_graphs(graphs);
       const auto from = std::chrono::steady_clock::now();
       take(steps);
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count() / steps;
@@ -155,41 +122,20 @@ class training {
       without.push_back(turn % 2 == 0 ? second : first);
       gain.push_back(without.back() / with.back());
     }
-    std::vector<double> work;
-    on_.probe(4);
-    for (int k = 0; k < std::max(turns / 4, 1); ++k) {
-      step(true);
-      work.push_back(on_.found());
-    }
-    on_.probe(0);
-    const bool recorded = on_.recorded() > 0;
-    // The same passes over the same memory; a rate of zero leaves the weights.
-    const auto update =
-        bench::compare({{&on_,
-                         [&](cuda::context& ctx, index) {
-                           adamw(ctx, trains_.weights(), trains_.gradients(), trains_.first(),
-                                 trains_.second(), net::trainable_size, cuda::adamw_step{.rate = 0}, true);
-                         }}},
-                       std::max(turns / 2, 1));
-    const index predicted = trains_.plan().total();
-    const double seconds = bench::median(with), rate = trains_.flops(batch_) / seconds,
-                 idle = 1 - (bench::median(work) + update.seconds[0]) / seconds;
+    const bool recorded = trains_.device().recorded() > 0;
+    const double seconds = bench::median(with), rate = trains_.flops(batch_) / seconds;
     bench::line(
         "{\"step\": \"%s\", \"precision\": \"bf16\", \"batch\": %td, \"seconds\": %.6f, "
         "\"samples_per_second\": %.1f, \"tflops\": %.2f, \"of_peak\": "
         "%.4f, "
-        "\"recorded\": %s, \"work_seconds\": %.6f, \"update_seconds\": %.6f, \"idle\": %.4f, "
-        "\"seconds_without_graphs\": %.6f, "
-        "\"graph_gain\": %.4f, \"predicted_bytes\": %td, \"used_bytes\": %zu}",
+        "\"recorded\": %s, \"seconds_without_graphs\": %.6f, \"graph_gain\": %.4f, \"predicted_bytes\": %td, "
+        "\"used_bytes\": %zu}",
         name_, samples_, seconds, static_cast<double>(samples_) / seconds, rate * 1e-12, rate / peak,
-        recorded ? "true" : "false", bench::median(work), update.seconds[0], idle, bench::median(without),
-        bench::median(gain), predicted, free_ - left);
+        recorded ? "true" : "false", bench::median(without), bench::median(gain), predicted(), free_ - left);
     bench::tell(
-        "step %-6s batch %5td: %8.1f samples/s, %5.1f %% of peak, idle %.1f %%, graphs %.3fx, %.1f of %.1f "
-        "GiB predicted",
-        name_, samples_, static_cast<double>(samples_) / seconds, 100 * rate / peak, 100 * idle,
-        bench::median(gain), static_cast<double>(free_ - left) / (1 << 30),
-        static_cast<double>(predicted) / (1 << 30));
+        "step %-6s batch %5td: %8.1f samples/s, %5.1f %% of peak, graphs %.3fx, %.1f of %.1f GiB predicted",
+        name_, samples_, static_cast<double>(samples_) / seconds, 100 * rate / peak, bench::median(gain),
+        static_cast<double>(free_ - left) / (1 << 30), static_cast<double>(predicted()) / (1 << 30));
   }
 
   // For a runner that alternates two programs.
@@ -206,7 +152,7 @@ class training {
         "%.6f, \"samples_per_second\": %.2f, "
         "\"tflops\": %.2f, \"peak_bytes\": %td, \"idle_bytes\": 0}",
         name_, samples_, seconds, seconds > 0 ? static_cast<double>(samples_) / seconds : 0,
-        seconds > 0 ? trains_.flops(batch_) / seconds * 1e-12 : 0, trains_.plan().total());
+        seconds > 0 ? trains_.flops(batch_) / seconds * 1e-12 : 0, predicted());
   }
 
   // One recorded step, piece by piece. Where CUPTI was once at work, later launches may be slower, so this
@@ -219,15 +165,15 @@ class training {
       return;
     }
     // Graphs that were made before are not seen kernel by kernel; the third step is recorded anew.
-    on_.set_graphs(true);
-    on_.on().part<cuda::recorder>().forget();
+    trains_.device().set_graphs(true);
+    trains_.device().on().template part<cuda::recorder>().forget();
     take(4);
     bench::activity::all().flush();
     take(1);
     const auto all = bench::activity::all().end();
     const double gaps = all.empty() ? -1 : bench::uncovered(all);
     bench::line("{\"step\": \"%s\", \"batch\": %td, \"recorded\": %s, \"gaps\": %.4f}", name_, samples_,
-                on_.recorded() > 0 ? "true" : "false", gaps);
+                trains_.device().recorded() > 0 ? "true" : "false", gaps);
     bench::tell("step %-6s batch %5td: %.2f %% of it without a kernel (goal 2)", name_, samples_, 100 * gaps);
     if (!kernels) return;
     const auto rows = bench::by_kernel(all);
@@ -252,28 +198,33 @@ class training {
     cuda::check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
     return left;
   }
-  static trainer_config config_for(index samples) {
-    trainer_config config;
-    config.batch = samples;
-    config.ahead = true;
-    return config;
+  static const launched_world& alone() {
+    static const char* const words[] = {"bench_gpu_step"};
+    static const launched_world world = launch(1, words);
+    return world;
   }
+  static trainer_options options_for(index samples) {
+    trainer_options how;
+    how.batch = samples;
+    how.ahead = true;
+    return how;
+  }
+  index predicted() const { return trains_.memory().front().total(); }
   void take(int steps) {
     for (int k = 0; k < steps; ++k) {
       trains_.expect(batch_);
       trains_.step(batch_, 1e-5);
     }
-    on_.finish();
+    trains_.device().finish();
   }
 
   const char* name_;
   index samples_;
   noise data_;
   typename net::batch batch_;
-  probed_device on_;
-  std::shared_ptr<void> pinned_;
   std::size_t free_;
-  device_trainer<net, probed_device, mixed_bf16> trains_;
+  trainer<net, mixed_bf16, cuda::device> trains_;
+  std::shared_ptr<void> pinned_;
 };
 
 template <vit_config Picture, text_config Caption>

@@ -3,6 +3,9 @@
 
 #include "quick_model.hpp"
 
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
+
 // The towers of every model by name. Each model is compiled in units of its own.
 namespace motet::train_clip {
 

@@ -22,7 +22,6 @@
 #include <motet/format/hf_clip_write.hpp>
 #include <motet/format/tensor_set.hpp>
 #include <motet/front/trainer.hpp>
-#include <motet/model/contrastive_step.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/nn/layers/activation.hpp>
 #include <motet/nn/layers/dropout.hpp>
@@ -57,7 +56,6 @@
 #include <motet/runtime/stage/foretell.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 #include <motet/runtime/stage/profile_module.hpp>
-#include <motet/runtime/train/device_trainer.hpp>
 #include <motet/runtime/train/pipeline_trainer.hpp>
 #include <motet/runtime/train/rate.hpp>
 #include <motet/schedule/check/proven.hpp>

@@ -4,6 +4,7 @@
 #include <transport_laws.hpp>
 
 #include <motet/backend/cpu/device.hpp>
+#include <motet/nn/towers/text.hpp>
 #include <motet/runtime/feeds/meeting_point.hpp>
 #include <motet/runtime/ranks/meeting_members.hpp>
 #include <motet/schedule/core/compile.hpp>

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/save/pipeline_checkpoint.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 
 #include "deviation.hpp"
+#include "pipeline_comparisons.hpp"
 #include "unit/plan/random_plans.hpp"
-#include "unit/runtime/single_rank.hpp"
 
 #include <cstdlib>
 #include <memory>
@@ -109,7 +111,7 @@ void compare(const plan& of) {
   pipeline_config config;
   config.batch = samples;
   config.modules = choices_of(of);
-  config.threads = threads_of(of);
+  config.each.threads = threads_of(of);
   config.deadline = 120;
   {
     single_rank<towers, fp32> one(samples, groups);

@@ -2,6 +2,7 @@
 // Trains two small towers by the plan of a header that plan_cluster made, small_layout.hpp, which the
 // compiler proves here. Ranks are threads, or the processes of MPI that started it; status 0 when losses and
 // features are those of one rank. Built by tests/programs/plan_cluster.py.
+#include <laws/single_rank.hpp>
 #include <small_layout.hpp>
 #include <unit/runtime/small_model.hpp>
 
@@ -19,11 +20,7 @@ int main(int count, char** words) {
   try {
     const auto world = launch(count, words);
     trainer<small_model> spread(world, small_layout(), {.batch = small_layout_batch});
-    cpu::device device(1);
-    trainer_config one;
-    one.batch = small_layout_batch;
-    small_trainer alone(device, one);
-    alone.prepare();
+    single_rank<small_model, fp32> alone(small_layout_batch, 1);
     int wrong = 0;
     const small_batch few(2);
     const auto compare = [&](const std::vector<float>& got, const std::vector<float>& wanted) {

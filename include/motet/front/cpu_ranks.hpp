@@ -26,19 +26,18 @@ struct ranks_on<cpu::device> {
   static std::unique_ptr<ranks_here<Numbers, cpu::device>> make(const launched_world& world,
                                                                 const score& order, pipeline_config config,
                                                                 const run_identity& same,
-                                                                const trainer_options& how, bool) {
+                                                                const trainer_options& how) {
     if (how.fp8) fail(bad_training_option, "fp8 on processors: GPUs from sm_89 on multiply it");
     const auto& model = table_of_model<Model, cpu::context, Numbers>;
-    config.threads = world.threads(world.is_one_of_many() ? 1 : order.ranks());
-    const int threads = config.threads;
+    config.each.threads = world.threads(world.is_one_of_many() ? 1 : order.ranks());
     if (!world.is_one_of_many())
       return std::make_unique<
           hosted_ranks<Numbers, cpu::device, thread_ranks<local::world, local::endpoint>>>(
-          model, order, std::move(config), threads, same);
+          model, order, std::move(config), same);
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
     if (world.has_mpi())
       return std::make_unique<hosted_ranks<Numbers, cpu::device, process_rank<mpi::world, mpi::endpoint>>>(
-          model, order, std::move(config), threads, same);
+          model, order, std::move(config), same);
 #endif
     fail(launch_without_mpi, describe(world.by()));
   }

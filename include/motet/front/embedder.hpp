@@ -9,7 +9,7 @@
 namespace motet {
 
 // Makes features of a module's samples on a device of this process, from weights that lie in the host's
-// memory, whole. Memory grows to the largest input.
+// memory, or where the device's operations read them, whole. Memory grows to the largest input.
 template <class Numbers, class Device>
 class embedder {
  public:
@@ -23,7 +23,8 @@ class embedder {
   ~embedder() { drop(); }
 
   // `input` is the module's own kind of input; `weights` its flat buffer; rows of length one go to `out`.
-  void embed(std::size_t module, const void* input, const master* weights, master* out) {
+  // there: the buffer lies where the device's operations read it, with all that it keeps of it.
+  void embed(std::size_t module, const void* input, const master* weights, master* out, bool there = false) {
     const auto& net = *model_.nets[module];
     const index samples = net.of->samples(input), width = net.of->embedding;
     if (samples == 0) return;
@@ -51,15 +52,19 @@ class embedder {
     } else {
       const index size = net.of->span_of(all, {}).size();
       drop();
-      weights_ = device_.template take<master>("weights to embed with", size);
-      device_.template keep_weights<typename Numbers::value>(weights_.data(), size);
+      if (!there) {
+        weights_ = device_.template take<master>("weights to embed with", size);
+        device_.template keep_weights<typename Numbers::value>(weights_.data(), size);
+      }
       features_ = device_.template take<master>("features", most * width);
       staged_.prepare(*parts);
       device_.run(
           [&](context& ctx) {
-            upload(ctx, weights, weights_.data(), size);
-            weights_changed(ctx, static_cast<const master*>(weights_.data()), size);
-            weights = weights_.data();
+            if (!there) {
+              upload(ctx, weights, weights_.data(), size);
+              weights_changed(ctx, static_cast<const master*>(weights_.data()), size);
+              weights = weights_.data();
+            }
             refresh_weights(ctx);
             staged_.stage(ctx, *parts);
             for (index m = 0; m < parts->count(); ++m) {
@@ -75,8 +80,11 @@ class embedder {
  private:
   static constexpr index at_once = 256;  // samples: enough for products of full speed
   void drop() {
-    if constexpr (!Device::shares_memory)
-      if (weights_.size() > 0) device_.drop_weights(static_cast<const master*>(weights_.data()));
+    if constexpr (!Device::shares_memory) {
+      if (weights_.size() == 0) return;
+      device_.drop_weights(static_cast<const master*>(weights_.data()));
+      weights_ = {};
+    }
   }
 
   const model_type& model_;

@@ -21,9 +21,9 @@ struct trainer_options {
   // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
   double deadline = 600;
   resplit_options resplit{};  // whether samples move between replicas by the time that they take, and how far
-  // Of GPUs: room for a second batch without a plan, see trainer::expect(); linear layers in fp8 where they
-  // would be in bf16, without a plan; and the multiprocessors that each rank of a plan computes on, one
-  // number for all or one for each (none, or 0: all ranks on all).
+  // Of GPUs: room for a second batch, see trainer::expect(); linear layers in fp8 where they would be in
+  // bf16; and the multiprocessors that each of several ranks computes on, one number for all or one for each
+  // (none, or 0: all ranks on all).
   bool ahead = false, fp8 = false;
   std::vector<int> processors{};
 };
@@ -42,20 +42,14 @@ class ranks_here {
 
   const model_type& model() const { return model_; }
   int threads() const { return threads_; }  // of each rank
-  // What tests and measures here beside the ranks, or is the only one of them.
-  Device& device() {
-    if (!device_) {
-      if constexpr (Device::shares_memory) device_.emplace(threads_);
-      else device_.emplace();
-    }
-    return *device_;
-  }
+  // What tests and measures here beside the ranks; of a GPU what the first rank here has of it.
+  virtual Device& device() = 0;
 
   virtual const program& of() const = 0;
   virtual std::vector<rank_memory> memory() = 0;
   virtual void prepare() = 0;
   // The batch of the step after the next one, where there is room for it.
-  virtual void expect(std::span<const void* const>) {}
+  virtual void expect(std::span<const void* const>) = 0;
   virtual step_result step(std::span<const void* const> inputs, double rate, timeline* record) = 0;
   virtual index updates() const = 0;
   // Brings weights together that embed() needs; called by all processes.
@@ -69,13 +63,12 @@ class ranks_here {
   virtual void load(const checkpoint& from, const std::string& name) = 0;
   virtual step_costs costs() = 0;
   virtual void clear_costs() = 0;
-  virtual double sum(double own) { return own; }
-  virtual void require_same(const run_identity&) {}
+  virtual double sum(double own) = 0;
+  virtual void require_same(const run_identity&) = 0;
 
  private:
   const model_type& model_;
   int threads_;
-  std::optional<Device> device_;
 };
 
 // Ranks that a host runs.
@@ -86,16 +79,26 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   using typename base::master;
   using typename base::model_type;
 
-  hosted_ranks(const model_type& model, const score& order, pipeline_config config, int threads,
-               const run_identity& same)
-      : base(model, threads), trained_(model, order, std::move(config)) {
+  hosted_ranks(const model_type& model, const score& order, pipeline_config config, const run_identity& same)
+      : base(model, config.each.threads), fp8_(config.each.fp8), trained_(model, order, std::move(config)) {
     trained_.ranks().require_same(same);
   }
   Host& host() { return trained_.ranks(); }
 
+  Device& device() override {
+    if (device_) return *device_;
+    if constexpr (Device::shares_memory) {
+      device_.emplace(this->threads());
+    } else {
+      device_.emplace([this]() -> auto& { return first_end().on(); });
+      device_->set_fp8(fp8_);
+    }
+    return *device_;
+  }
   const program& of() const override { return trained_.of(); }
   std::vector<rank_memory> memory() override { return trained_.plan(); }
   void prepare() override { trained_.prepare(); }
+  void expect(std::span<const void* const> next) override { trained_.expect(next); }
   step_result step(std::span<const void* const> inputs, double rate, timeline* record) override {
     gathered_.reset();
     return trained_.step(inputs, rate, record);
@@ -103,7 +106,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   index updates() const override { return trained_.updates(); }
   void gather() override {
     if (gathered_) return;
-    bool whole = Device::shares_memory;
+    bool whole = Device::shares_memory || is_alone();
     for (std::size_t k = 0; k < this->model().nets.size(); ++k)
       whole = whole && trained_.whole_module(k) != nullptr;
     if (!whole) gathered_ = trained_.weights();
@@ -113,7 +116,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     if (!embedder_) embedder_.emplace(this->model(), this->device());
     const master* const own =
         gathered_ ? gathered_->data() + trained_.offset_of(module) : trained_.whole_module(module);
-    embedder_->embed(module, input, own, out);
+    embedder_->embed(module, input, own, out, !gathered_ && !Device::shares_memory);
   }
   std::vector<master> weights() override { return trained_.weights(); }
   flat_state<master> state() override { return trained_.state(); }
@@ -141,7 +144,12 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   void require_same(const run_identity& identity) override { trained_.ranks().require_same(identity); }
 
  private:
+  bool is_alone() const { return trained_.of().ranks() == 1; }
+  auto& first_end() { return trained_.ranks().end(trained_.ranks().local_ranks().front()); }
+
+  bool fp8_;
   model_trainer<Device, Numbers, Host> trained_;
+  std::optional<Device> device_;
   std::optional<embedder<Numbers, Device>> embedder_;
   std::optional<std::vector<master>> gathered_;  // weights, until they change
 };

@@ -41,9 +41,34 @@ class trainer {
   using input = typename Model::template module_at<Model::template position<Name>()>::input;
 
   explicit trainer(const launched_world& world, const trainer_options& how = {})
-      : trainer(world, detail::plan_of_one(facts_of<Model>(), checked(how).parts), how, true) {}
+      : trainer(world, detail::plan_of_one(facts_of<Model>(), checked(how).parts), how) {}
   trainer(const launched_world& world, const plan& from, const trainer_options& how)
-      : trainer(world, from, how, false) {}
+      : main_(world.is_main()), batch_(how.batch) {
+    proven_plan proven = require_proven(from, facts_of<Model>(), how.batch);
+    plan_ = std::move(proven.value);
+    world.require_ranks(plan_.cluster.ranks);
+    run_identity same;
+    same.add("model", write_json(describe<Model>()));
+    same.add("plan", write_json(plan_json(plan_)));
+    same.add("batch", std::to_string(how.batch));
+    same.add("seed", std::to_string(how.seed));
+    const adamw_settings& moved = how.optimizer;
+    same.add("optimizer",
+             write_json(json(json::array{moved.beta1, moved.beta2, moved.epsilon, moved.decay, moved.clip})));
+    same.add("limit of the loss's number", how.clamp_scale ? "kept" : "none");
+    pipeline_config config;
+    config.batch = how.batch;
+    config.modules = choices_of(plan_);
+    config.seed = how.seed;
+    config.optimizer = how.optimizer;
+    config.clamp_scale = how.clamp_scale;
+    config.deadline = how.deadline;
+    config.resplit = how.resplit;
+    config.each.ahead = how.ahead;
+    config.each.fp8 = how.fp8;
+    here_ =
+        ranks_on<Device>::template make<Model, Numbers>(world, proven.order, std::move(config), same, how);
+  }
 
   // What is proven, and what each rank that lives here will hold, before anything is allocated.
   const plan& of() const { return plan_; }
@@ -127,31 +152,6 @@ class trainer {
   void require_same(const run_identity& identity) { here_->require_same(identity); }
 
  private:
-  trainer(const launched_world& world, const plan& from, const trainer_options& how, bool lone)
-      : main_(world.is_main()), batch_(how.batch) {
-    proven_plan proven = require_proven(from, facts_of<Model>(), how.batch);
-    plan_ = std::move(proven.value);
-    world.require_ranks(plan_.cluster.ranks);
-    run_identity same;
-    same.add("model", write_json(describe<Model>()));
-    same.add("plan", write_json(plan_json(plan_)));
-    same.add("batch", std::to_string(how.batch));
-    same.add("seed", std::to_string(how.seed));
-    const adamw_settings& moved = how.optimizer;
-    same.add("optimizer",
-             write_json(json(json::array{moved.beta1, moved.beta2, moved.epsilon, moved.decay, moved.clip})));
-    same.add("limit of the loss's number", how.clamp_scale ? "kept" : "none");
-    pipeline_config config;
-    config.batch = how.batch;
-    config.modules = choices_of(plan_);
-    config.seed = how.seed;
-    config.optimizer = how.optimizer;
-    config.clamp_scale = how.clamp_scale;
-    config.deadline = how.deadline;
-    config.resplit = how.resplit;
-    here_ = ranks_on<Device>::template make<Model, Numbers>(world, proven.order, std::move(config), same, how,
-                                                            lone);
-  }
   static const trainer_options& checked(const trainer_options& how) {
     if (how.batch < 1 || how.parts < 1 || how.parts > how.batch)
       fail(bad_training_option,

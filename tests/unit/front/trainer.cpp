@@ -5,6 +5,7 @@
 #include <motet/plan/prove/plan_for.hpp>
 
 #include "deviation.hpp"
+#include "single_rank.hpp"
 #include "unit/runtime/allocations.hpp"
 #include "unit/runtime/small_model.hpp"
 
@@ -24,15 +25,13 @@ launched_world alone() {
   const char* const words[] = {"program", "--threads", "2"};
   return launch(3, words);
 }
-// The same numbers from the trainer of one device.
+// The same numbers from the single rank that tests have.
 struct steps {
   std::vector<double> losses, norms;
   std::vector<float> weights, features = std::vector<float>(8 * 8);
 };
-steps wanted(motet::index parts = 1) {
-  cpu::device device(2);
-  small_trainer train(device, {.batch = 8, .parts = parts});
-  train.prepare();
+steps wanted() {
+  single_rank<small_model, fp32> train(8, 1);
   const small_batch data(8);
   steps out;
   for (int k = 0; k < 4; ++k) {
@@ -40,7 +39,7 @@ steps wanted(motet::index parts = 1) {
     out.losses.push_back(found.loss);
     out.norms.push_back(found.gradient_norm);
   }
-  out.weights.assign(train.weights(), train.weights() + small_model::parameter_size);
+  out.weights = train.weights;
   const small_batch few(2);
   train.embed<0>(std::get<0>(few.get()), out.features.data());
   return out;
@@ -57,6 +56,12 @@ void compare(trainer<small_model>& train, const steps& to, double tolerance) {
   train.embed<"picture">(std::get<0>(few.get()), features.data());
   CHECK(laws::off_by(features, to.features) <= 100 * tolerance);
 }
+// Where a parameter begins in the flat order.
+std::size_t at(std::string_view name) {
+  for (const parameter& each : small_model::parameters())
+    if (each.name == name) return static_cast<std::size_t>(each.offset);
+  throw std::runtime_error("no such parameter");
+}
 std::string refusal(const plan& how, const trainer_options& options = {.batch = 8}) {
   try {
     const launched_world world = alone();
@@ -69,15 +74,15 @@ std::string refusal(const plan& how, const trainer_options& options = {.batch = 
 
 }  // namespace
 
-TEST_CASE("one rank with two threads takes the steps of one device") {
+TEST_CASE("one rank with two threads takes the steps of one thread") {
   const launched_world world = alone();
   const steps to = wanted();
   trainer<small_model> train(world, {.batch = 8});
   CHECK(train.is_main());
   CHECK(train.threads() == 2);
   CHECK(train.of().cluster.ranks == 1);
-  compare(train, to, 1e-8);
-  CHECK(laws::off_by(train.weights(), to.weights) <= 1e-6);
+  compare(train, to, 1e-6);
+  CHECK(laws::off_by(train.weights(), to.weights) <= 1e-4);
 }
 
 TEST_CASE("a batch in parts has the same loss and gradients, in less memory") {
@@ -151,6 +156,41 @@ TEST_CASE("what is not finite is named, and the weights stay") {
   CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3), doctest::Contains("the input of \"picture\", sample 5"),
                        error);
   CHECK(train.weights() == before);
+  // A good batch goes on as if nothing had happened.
   data.pixels[5 * 3 * 64 + 1] = 0;
   CHECK(std::isfinite(train.step(data.get(), 1e-3).loss));
+  flat_state<float> spoilt = train.state();
+  spoilt.weights[at("caption.blocks.0.mlp.up.weight") + 3] = std::numeric_limits<float>::infinity();
+  train.set_state(spoilt);
+  CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3),
+                       doctest::Contains("weight caption.blocks.0.mlp.up.weight, element 3 is inf"), error);
+}
+
+TEST_CASE("the temperature stops at ln 100, and stays as it is when a step is refused") {
+  const launched_world world = alone();
+  trainer<small_model> train(world, {.batch = 4});
+  flat_state<float> hot = train.state();
+  hot.weights[at("join.log_scale")] = 10;
+  train.set_state(hot);
+  small_batch data(4);
+  data.pixels[5] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3), doctest::Contains("MT-R01"), error);
+  CHECK(train.state().weights[at("join.log_scale")] == 10);
+  data.pixels[5] = 0;
+  train.step(data.get(), 1e-3);
+  CHECK(train.state().weights[at("join.log_scale")] == doctest::Approx(4.6051702));
+}
+
+TEST_CASE("training lowers the loss of a batch that it sees again and again") {
+  const launched_world world = alone();
+  trainer<small_model> train(world, {.batch = 7});
+  const small_batch data(7);
+  const double first = train.step(data.get(), 3e-3).loss;
+  double last = first;
+  for (int i = 0; i < 30; ++i) last = train.step(data.get(), 3e-3).loss;
+  CHECK(first > 1.5);
+  CHECK(last < 0.5 * first);
+  CHECK(train.updates() == 31);
+  CHECK_THROWS_WITH_AS(train.step(small_batch(8).get(), 1e-3),
+                       doctest::Contains("has 8 samples, planned for exactly 7"), error);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/model/contrastive_step.hpp>
+#include "contrastive_step.hpp"
 
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>

@@ -3,12 +3,14 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/transport/nccl/nccl_group.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 
 #include "nccl_ranks.hpp"
-#include "unit/runtime/single_rank.hpp"
+#include "pipeline_comparisons.hpp"
 
 // One of three ranks, each with a GPU of its own, goes away in the middle of a run: NCCL alone would let the
 // others wait for ever.

@@ -3,6 +3,8 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/transport/nccl/nccl_group.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
@@ -11,7 +13,7 @@
 
 #include "hand_plans.hpp"
 #include "nccl_ranks.hpp"
-#include "unit/runtime/single_rank.hpp"
+#include "pipeline_comparisons.hpp"
 
 // Records of steps over several GPUs, and samples that move by what is measured there.
 namespace {

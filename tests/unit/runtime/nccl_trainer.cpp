@@ -3,13 +3,15 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/transport/nccl/nccl_group.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 
 #include "hand_plans.hpp"
 #include "nccl_ranks.hpp"
-#include "unit/runtime/single_rank.hpp"
+#include "pipeline_comparisons.hpp"
 
 // Plans of several ranks, each with a GPU of its own, train as one rank on the CPU does. Here they are
 // threads; what one finds is compared when all are through.

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cuda/emulate.hpp"
 
-#include <motet/backend/cuda/device.hpp>
-#include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
 #include <motet/data/loader.hpp>
+#include <motet/front/cuda_ranks.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/plan/prove/check_plan.hpp>
-#include <motet/runtime/save/checkpoint.hpp>
-#include <motet/runtime/save/pipeline_checkpoint.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 
 #include <unit/data/pairs.hpp>
 #include <unit/runtime/small_model.hpp>
 
-#include "unit/runtime/single_rank.hpp"
+#include "pipeline_comparisons.hpp"
 
 #include <doctest/doctest.h>
 
@@ -76,6 +75,11 @@ class pair_data {
   loader_config config_;
 };
 
+launched_world alone(int threads) {
+  const std::string count = std::to_string(threads);
+  const char* const words[] = {"program", "--threads", count.c_str()};
+  return launch(3, words);
+}
 // The worst distance between losses, and between gradients' norms in the first step.
 template <class Batch, class One, class Other>
 laws::deviation follow(One& one, Other& other, pair_data& data, int steps, idx& as_floats) {
@@ -99,11 +103,8 @@ laws::deviation follow(One& one, Other& other, pair_data& data, int steps, idx& 
 TEST_CASE("a trainer on the CPU, whole batches and in parts") {
   for (const idx parts : {1, 3}) {
     pair_data data(7);
-    cpu::device first(1), second(2);
-    device_trainer<small_model, cpu::device, fp32> one(first, {.batch = 7, .parts = parts}),
-        other(second, {.batch = 7, .parts = parts});
-    one.prepare();
-    other.prepare();
+    single_rank<small_model, fp32> one(7, 1);
+    trainer<small_model> other(alone(2), {.batch = 7, .parts = parts});
     idx as_floats = 0;
     CHECK(follow<small_model::batch>(one, other, data, 12, as_floats) < 2e-5);
     CHECK(as_floats > 0);
@@ -114,31 +115,23 @@ TEST_CASE("a trainer on the CPU, whole batches and in parts") {
 TEST_CASE("a trainer on a GPU, whose recorded steps find other pictures in the same place") {
   for (const idx parts : {1, 2}) {
     pair_data data(6);
-    cpu::device processors(1);
-    motet::cuda::device gpu;
-    device_trainer<small_model, cpu::device, fp32> one(processors, {.batch = 6, .parts = parts});
-    device_trainer<small_model, motet::cuda::device, fp32> other(gpu, {.batch = 6, .parts = parts});
-    one.prepare();
-    other.prepare();
+    single_rank<small_model, fp32> one(6, 1);
+    trainer<small_model, fp32, motet::cuda::device> other(alone(1), {.batch = 6, .parts = parts});
     idx as_floats = 0;
     CHECK(follow<small_model::batch>(one, other, data, 10, as_floats) < 2e-5);
     CHECK(as_floats > 0);
-    CHECK(gpu.replayed() > 4);
+    CHECK(other.device().replayed() > 4);
   }
 }
 
 TEST_CASE("features of packed pictures") {
   pair_data data(6);
-  cpu::device processors(1);
-  motet::cuda::device gpu;
-  device_trainer<small_model, cpu::device, fp32> one(processors, {.batch = 6});
-  device_trainer<small_model, motet::cuda::device, fp32> other(gpu, {.batch = 6});
-  one.prepare();
-  other.prepare();
+  single_rank<small_model, fp32> one(6, 1);
+  trainer<small_model, fp32, motet::cuda::device> other(alone(1), {.batch = 6});
   pair_data::feed floats = data.open(false), bytes = data.open(true);
   std::vector<float> want(6 * 8), found(6 * 8);
   one.embed<0>(std::get<0>(floats.next<small_model::batch>()), want.data());
-  other.embed<0>(std::get<0>(bytes.next<small_model::batch>()), found.data());
+  other.embed<"picture">(std::get<0>(bytes.next<small_model::batch>()), found.data());
   CHECK(laws::off_by(found, want) < 1e-5);
 }
 

@@ -3,9 +3,11 @@
 // pipeline_trainer in other precisions.
 #include <motet/runtime/train/pipeline_trainer.hpp>
 
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/schedule/write/schedules.hpp>
 
-#include "unit/runtime/single_rank.hpp"
+#include "pipeline_comparisons.hpp"
 
 namespace {
 

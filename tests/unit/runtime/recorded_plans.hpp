@@ -2,11 +2,13 @@
 #pragma once
 
 #include <motet/backend/cuda/device.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 
 #include "hand_plans.hpp"
-#include "unit/runtime/single_rank.hpp"
+#include "pipeline_comparisons.hpp"
 
 // Plans whose ranks replay what they compute, beside the same plans kernel by kernel.
 namespace {

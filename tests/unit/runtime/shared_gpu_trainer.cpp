@@ -3,12 +3,14 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/save/pipeline_checkpoint.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 
 #include "hand_plans.hpp"
-#include "unit/runtime/single_rank.hpp"
+#include "pipeline_comparisons.hpp"
 
 // Plans of several ranks that share a GPU train as one rank on the CPU does.
 namespace {

@@ -3,10 +3,12 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 
-#include "unit/runtime/single_rank.hpp"
+#include "pipeline_comparisons.hpp"
 
 // Products in bf16 on ranks: the copies of weights that they take follow the weights, also those that other
 // ranks update.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/device.hpp>
-#include <motet/runtime/train/device_trainer.hpp>
+#include <motet/model/model.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
+#include <motet/tensor/random.hpp>
 
 // Towers that train in milliseconds, and a batch for them with captions of unequal length.
 
@@ -37,5 +39,3 @@ struct small_batch {
     return {motet::pictures{pixels.data(), samples}, motet::tokens{ids.data(), {samples, 0, offsets.data()}}};
   }
 };
-
-using small_trainer = motet::device_trainer<small_model, motet::cpu::device, motet::fp32>;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tower_dry_runs.hpp"
 
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
+
 using namespace motet;
 using namespace motet::dry_runs;
 

@@ -2,6 +2,8 @@
 #include "tower_dry_runs.hpp"
 
 #include <motet/meta/mixed_bits.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 using namespace motet;
 using namespace motet::dry_runs;

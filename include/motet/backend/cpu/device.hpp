@@ -64,7 +64,7 @@ class device {
     return costs.flops();
   }
 
-  void prepare(const step_plan& plan, index = 0) {
+  void prepare(const step_plan& plan) {
     if (plan.memory > memory_.size()) memory_ = buffer<std::byte>(plan.memory);
     if (scratch_.empty() || plan.scratch > scratch_.front().size()) {
       scratch_.clear();
@@ -79,15 +79,6 @@ class device {
   }
   // Batches are read where they lie.
   std::shared_ptr<void> pin(const void*, std::size_t) { return nullptr; }
-  // Products read master weights as they are.
-  template <class Value, class Master>
-  static index weight_copy_bytes(index) {
-    return 0;
-  }
-  template <class Value, class Master>
-  void keep_weights(const Master*, index) {}
-  template <class Master>
-  void drop_weights(const Master*) {}
 
   // Calls function(ctx) on every thread of the team, each with its own context.
   template <class Function>
@@ -107,13 +98,6 @@ class device {
       ctx.draws = draws;
       function(ctx);
     });
-  }
-
-  // Calls then(ctx, first(ctx)) likewise. A device that records work replays first() where what shape() tells
-  // is as before.
-  template <class Shape, class First, class Then>
-  void run_step(Shape&&, First&& first, Then&& then, const draw_key& draws = {}) {
-    run([&](context& ctx) { then(ctx, first(ctx)); }, draws);
   }
 
   // Seconds by section since the last clear.

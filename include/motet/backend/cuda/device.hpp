@@ -7,6 +7,7 @@
 #include <motet/backend/cuda/products/weight_copies.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,8 @@ class device {
 
   // The GPU of this number; -1: the current one.
   explicit device(int gpu = -1) : gpu_(gpu) {}
+  // What somebody else, such as a rank, has of a GPU, and keeps for as long as this lives.
+  explicit device(std::function<engine&()> lent) : lent_(std::move(lent)) {}
   device(const device&) = delete;
   device& operator=(const device&) = delete;
 
@@ -39,11 +42,12 @@ class device {
 
   int threads() const { return 1; }
   engine& on() {
-    if (!engine_) {
+    if (engine_ == nullptr && lent_) engine_ = &lent_();
+    if (engine_ == nullptr) {
       require_gpus();
       if (gpu_ >= 0) check(cudaSetDevice(gpu_), "cudaSetDevice");
-      engine_ = std::make_unique<engine>();
-      engine_->part<recorder>().keep(most_records);
+      own_ = std::make_unique<engine>();
+      engine_ = own_.get();
     }
     return *engine_;
   }
@@ -66,26 +70,24 @@ class device {
     return plan(std::forward<Function>(function)).costs.flops();
   }
 
-  // Takes the memory of a step. `foretold`: bytes of the whole run by its plan, which an error names.
-  void prepare(const step_plan& plan, index foretold = 0) {
-    if (foretold > 0) foretold_ = foretold;
-    if (fp8_)
-      require_fp8(capability(cudaDevAttrComputeCapabilityMajor),
-                  capability(cudaDevAttrComputeCapabilityMinor));
-    // Records hold addresses of what is given back here or by the caller.
-    if (engine_) {
-      engine_->finish();
-      graphs_of_steps().forget();
-    }
+  // Takes the memory of a step.
+  void prepare(const step_plan& plan) {
+    const bool begun = engine_ != nullptr;
+    context ctx;
+    ctx.on = &on();
+    ctx.fp8 = fp8_;
+    require_fp8(ctx);
     const auto grow = [&](buffer<std::byte>& room, const char* what, index bytes) {
       if (bytes <= room.size()) return;
+      // Records hold addresses of what is given back.
+      if (begun && room.size() > 0) forget_recorded(ctx);
       room = {};
       room = take<std::byte>(what, bytes);
     };
     grow(memory_, "arena", plan.memory);
     grow(scratch_, "scratch", plan.scratch);
   }
-  // Memory of the GPU for `what`; where there is too little, the error says how much was foretold.
+  // Memory of the GPU for `what`, which the error names where there is too little.
   template <class T>
   buffer<T> take(const char* what, index count) {
     on();
@@ -95,10 +97,8 @@ class device {
       if (std::string_view(problem.code()) != gpu_memory_full.code) throw;
       std::size_t left = 0, all = 0;
       check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
-      std::string text = sentence(
-          {what, " of ", count * static_cast<index>(sizeof(T)), " bytes; ", left, " of ", all, " are free"});
-      if (foretold_ > 0) text += sentence({", the plan foretold ", foretold_, " for the whole run"});
-      fail(gpu_memory_full, text);
+      fail(gpu_memory_full, sentence({what, " of ", count * static_cast<index>(sizeof(T)), " bytes; ", left,
+                                      " of ", all, " are free"}));
     }
   }
 
@@ -113,15 +113,16 @@ class device {
   // them follow.
   template <class Value, class Master>
   index weight_copy_bytes(index count) const {
-    if (!std::is_same_v<Value, bf16> || !std::is_same_v<Master, float>) return 0;
-    return count * static_cast<index>(sizeof(bf16)) + (fp8_ ? fp8_weights::bytes(count) : 0);
+    context ctx;
+    ctx.fp8 = fp8_;
+    return cuda::weight_copy_bytes<Value, Master>(ctx, count);
   }
   template <class Value, class Master>
   void keep_weights(const Master* base, index count) {
-    if constexpr (std::is_same_v<Value, bf16> && std::is_same_v<Master, float>) {
-      on().template part<weight_copies>().keep(base, count);
-      if (fp8_) on().template part<fp8_weights>().keep(base, count);
-    }
+    context ctx;
+    ctx.on = &on();
+    ctx.fp8 = fp8_;
+    cuda::keep_weights<Value>(ctx, base, count);
   }
   template <class Master>
   void drop_weights(const Master* base) {
@@ -135,25 +136,13 @@ class device {
     context ctx = context_for(draws);
     function(ctx);
   }
-  // Calls then(ctx, first(ctx)). What first() gives the GPU depends on nothing but the numbers that
-  // shape(numbers) appends to a std::vector<index>, and on memory that draws, copies and the step are read
-  // from; so it is recorded as a graph when such a shape comes again, and replayed from then on.
-  template <class Shape, class First, class Then>
-  void run_step(Shape&& shape, First&& first, Then&& then, const draw_key& draws = {}) {
-    context ctx = context_for(draws);
-    decltype(first(ctx)) found{};
-    run_recorded(
-        ctx, shape, [&](context& at) { found = first(at); }, found);
-    then(ctx, found);
-  }
-
   // By MOTET_CUDA_GRAPHS at first.
-  bool graphs() { return graphs_of_steps().wanted(); }
-  void set_graphs(bool wanted) { graphs_of_steps().want(wanted); }
+  bool graphs() { return records().wanted(); }
+  void set_graphs(bool wanted) { records().want(wanted); }
   // Why graphs were given up; empty: they were not.
-  const std::string& not_recorded() { return graphs_of_steps().not_recorded(); }
-  std::size_t recorded() { return graphs_of_steps().recorded(); }
-  long replayed() { return graphs_of_steps().replayed(); }
+  const std::string& not_recorded() { return records().not_recorded(); }
+  std::size_t recorded() { return records().recorded(); }
+  long replayed() { return records().replayed(); }
 
   // The work of dry runs by section; time is not told by section, as nobody waits between them.
   const profile& costs() const { return costs_; }
@@ -199,7 +188,8 @@ class device {
 
   // Which way each operation took so far, and why.
   std::vector<taken_path> paths() const {
-    return engine_ ? engine_->part<taken_paths>().list() : std::vector<taken_path>();
+    engine* const own = in_use();
+    return own != nullptr ? own->part<taken_paths>().list() : std::vector<taken_path>();
   }
 
   // "NVIDIA H200, sm_90, 132 multiprocessors, 139 GiB, driver 13.0, runtime 13.0, ...".
@@ -223,10 +213,8 @@ class device {
   }
 
  private:
-  static constexpr std::size_t most_records = 8;  // of whole steps
-
   const char* products() const { return fp8_ ? ", linear layers in fp8" : ""; }
-  recorder& graphs_of_steps() { return on().part<recorder>(); }
+  recorder& records() { return on().part<recorder>(); }
 
   class stop_watch {
    public:
@@ -253,9 +241,16 @@ class device {
     cudaEvent_t from_ = nullptr, to_ = nullptr;
   };
 
+  // Null: nothing was begun here yet.
+  engine* in_use() const {
+    int gpus = 0;
+    if (engine_ != nullptr || !lent_) return engine_;
+    return cudaGetDeviceCount(&gpus) == cudaSuccess && gpus > 0 ? &lent_() : nullptr;
+  }
   // What was taken of it, once there was something to do.
   std::string ways() const {
-    const std::string found = engine_ ? engine_->part<taken_paths>().summary() : "";
+    engine* const own = in_use();
+    const std::string found = own != nullptr ? own->part<taken_paths>().summary() : "";
     return found.empty() ? "" : "; " + found;
   }
   // What was built in.
@@ -303,16 +298,11 @@ class device {
     }
   }
 
-  int capability(cudaDeviceAttr which) {
-    int found = 0;
-    check(cudaDeviceGetAttribute(&found, which, on().gpu()), "cudaDeviceGetAttribute");
-    return found;
-  }
-
-  int gpu_;
+  int gpu_ = -1;
+  std::function<engine&()> lent_;
   bool fp8_ = false;
-  index foretold_ = 0;
-  std::unique_ptr<engine> engine_;  // before all that lies on its GPU
+  std::unique_ptr<engine> own_;  // before all that lies on its GPU
+  engine* engine_ = nullptr;     // in use; null: none was asked for yet
   buffer<std::byte> memory_, scratch_;
   profile costs_;
   std::byte nothing_{};

@@ -72,7 +72,7 @@ class meeting_point {
   bool is_owner() const { return me_ == shares_.owner(); }
   // This rank's parts of the loss and of the gradients of its numbers; nothing where nothing learns. Both lie
   // where operations work.
-  const double* loss() const { return loss_.data(); }
+  double* loss() const { return loss_.data(); }
   master* gradients() const { return gradients_.data(); }
   // Only with the owner.
   master* weights() const { return weights_.data(); }
@@ -99,7 +99,7 @@ class meeting_point {
     all_pieces pieces = pieces_;
     find_pieces(at, pieces);
     for (int t = 0; t < home_.threads; ++t) {
-      Context ctx = dry_context<Context>(t, home_.threads);
+      Context ctx = dry_context<Context>(t, home_.threads, home_.fp8);
       if (loss_of_.tells) {
         compare(ctx, at, pieces, loss, nowhere<master>());
         differentiate(ctx, at, pieces);

@@ -14,7 +14,8 @@ namespace motet {
 
 // The end of a step on one rank. When its last stage is through, all ranks tell each other the squares of
 // their gradients, their part of the loss and of the gradients of the loss's numbers. So all clip by the norm
-// of the whole gradient and take one decision: update, or leave all as it is.
+// of the whole gradient and take one decision: update, or leave all as it is. A rank that is the only one of
+// its program asks nobody: the update reads both sums where operations left them, and nothing waits.
 template <class Home, class Step>
 class rank_update {
  public:
@@ -61,6 +62,9 @@ class rank_update {
         counted.push_back({each.piece.gradients + part.begin, part.size()});
     }
     loss_.list(moved);
+    alone_ = home_.end->ranks() == 1 && sums_.empty();
+    // Of several ranks the loss's numbers are counted when all parts are there.
+    if (alone_ && loss_.piece.size > 0) counted.push_back({loss_.piece.gradients, loss_.piece.size});
     moved_ = adamw_list(std::move(moved));
     counted_ = flat_list(std::move(counted));
     moved_.prepare(home_.ctx);
@@ -75,12 +79,16 @@ class rank_update {
     now_ = doing::sums;
     for (const reduction& each : sums_) each.begin_step(each.self);
   }
+  // Whether the stage that stage_ready() is called for next is the last one: all other work of the step was
+  // begun.
+  bool last_is_next() const { return ready_ + 1 >= static_cast<index>(pieces_.size()); }
   // Called for each stage that may be updated; the last one does the work. False: other ranks have not told
   // theirs yet, call again. loss: this rank's part; gradients: of the numbers of the loss, its part. Both lie
   // where operations work, or are null.
-  bool stage_ready(const double* loss, const master* gradients) {
+  bool stage_ready(double* loss, const master* gradients) {
     const auto stages = static_cast<index>(pieces_.size());
     if (ready_ < stages && ++ready_ < stages) return true;
+    if (alone_) return update_alone(loss), true;
     if (now_ == doing::sums) {
       if (!all_say(&reduction::finish)) return false;
       tell(loss, gradients);
@@ -96,8 +104,11 @@ class rank_update {
     }
     return all_say(&reduction::gather_weights);  // also when there was no update: data decides about no call
   }
+  // Of the step that ended, where no other rank has a part of it: waits until the loss is known.
+  bool is_alone() const { return alone_; }
+  double loss() { return known().loss; }
   // Before clipping; of the step that ended.
-  double norm() const { return norm_; }
+  double norm() { return alone_ ? known().norm() : norm_; }
 
  private:
   enum class doing : std::uint8_t { sums, meeting, weights };
@@ -156,6 +167,27 @@ class rank_update {
     for (const reduction& each : sums_) done = (each.*what)(each.self) && done;
     return done;
   }
+  Step step_for(double clip_scale) const {
+    return adamw_step_for<Step>(settings_, update_ + 1, rate_, clip_scale, true);
+  }
+  bool limits_loss() const { return loss_.piece.size > 0 && limit_.number >= 0; }
+  // Where the sums do not allow it, all stays as it is.
+  void update_alone(double* loss) {
+    home_.together([&](typename Home::context& ctx, int thread) {
+      const auto section = enter(ctx, "optimizer");
+      const auto squares = sum_of_squares(ctx, counted_);
+      const auto whole = real_at(ctx, loss);
+      const auto coming = begin_numbers(ctx, whole, squares);
+      adamw(ctx, moved_, step_for(1), whole, squares, settings_.clip);
+      if (limits_loss())
+        clamp_to(ctx, loss_.piece.weights + limit_.number, static_cast<master>(limit_.most), whole, squares);
+      if (thread == 0) coming_ = coming;
+    });
+  }
+  update_sums known() {
+    const auto numbers = numbers_of(home_.ctx, coming_);
+    return {numbers.first, numbers.second};
+  }
   void tell(const double* loss, const master* gradients) {
     home_.together([&](typename Home::context& ctx, int thread) {
       const auto section = enter(ctx, "optimizer");
@@ -181,14 +213,12 @@ class rank_update {
       upload(home_.ctx, static_cast<const master*>(of_loss_.data()), loss.gradients, loss.size);
     }
     // Leaves all gradients zero.
-    const Step step =
-        adamw_step_for<Step>(settings_, update_ + 1, rate_, clip_scale(norm_, settings_.clip), true);
+    const Step step = step_for(clip_scale(norm_, settings_.clip));
     home_.together([&](typename Home::context& ctx, int) {
       const auto section = enter(ctx, "optimizer");
       adamw(ctx, moved_, step);
     });
-    if (loss.size > 0 && limit_.number >= 0)
-      clamp_to(home_.ctx, loss.weights + limit_.number, static_cast<master>(limit_.most));
+    if (limits_loss()) clamp_to(home_.ctx, loss.weights + limit_.number, static_cast<master>(limit_.most));
     // Those of others come when weights are gathered.
     for (const held& each : pieces_)
       if (each.shared)
@@ -209,7 +239,9 @@ class rank_update {
   index update_ = 0, ready_ = 0;
   doing now_ = doing::sums;
   double rate_ = 0, norm_ = 0;
-  bool prepared_ = false;
+  decltype(begin_numbers(std::declval<typename Home::context&>(), typename Home::context::real{},
+                         typename Home::context::real{})) coming_{};
+  bool prepared_ = false, alone_ = false;  // alone_: no other rank has a part of the step
 };
 
 }  // namespace motet

@@ -56,10 +56,13 @@ class any_microbatches {
   virtual void cut(const void* whole) = 0;
   // All that decides what work a microbatch's input is.
   virtual void shape(index m, std::vector<index>& into) const = 0;
-  // Bytes of a microbatch's input where operations do not read the host's memory; and its way there, after
-  // cut().
+  // Whether another one, of the same net, was cut from the same input, by where that lies.
+  virtual bool same_input(const any_microbatches& other) const = 0;
+  // Bytes of a microbatch's input where operations do not read the host's memory; its way there, after cut();
+  // and from the same memory on, what operations read.
   virtual index staged_bytes() const = 0;
-  virtual void stage(index m, std::byte* to, const byte_mover& bring) = 0;
+  virtual void bring(index m, std::byte* to, const byte_mover& by) const = 0;
+  virtual void stage(index m, std::byte* to, const byte_mover& by) = 0;
 
  protected:
   // most: samples of a replica in a group that there is room for, when split() will change them; 0: as many

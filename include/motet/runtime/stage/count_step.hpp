@@ -11,13 +11,14 @@
 
 namespace motet {
 
-// FLOPs and bytes of a step of a model on one rank by section, nothing computed twice: forward and backward
-// of every module, the loss, and the update. Dry runs count them, over these inputs, module after module, or,
-// where there are none, over `samples` samples as long as any can be. It allocates a little, and no memory
-// for rows.
+// FLOPs and bytes of a step of a model on one rank by section, nothing computed twice: its inputs on the way
+// to memory of another kind than the host's, forward and backward of every module, the loss, and the update.
+// Dry runs count them, over these inputs, module after module, or, where there are none, over `samples`
+// samples as long as any can be. ahead: inputs come during the step before. It allocates a little, and no
+// memory for rows.
 template <class Context, class Numbers>
 auto count_step(const model_table<Context, Numbers>& model, index samples,
-                std::span<const void* const> inputs = {}) {
+                std::span<const void* const> inputs = {}, bool ahead = false) {
   using master = typename Numbers::master;
   using rows = matrix<master>;
   std::remove_pointer_t<decltype(Context{}.costs)> costs;
@@ -33,6 +34,17 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
     const auto parts = net.of->microbatches({samples, 1, 1, 1}, 0, {}, {}, {}, 0);
     const index m = inputs.empty() ? any_microbatches::largest : 0;
     if (m == 0) parts->cut(inputs[k]);
+    if constexpr (!works_on_host<Context>) {
+      const auto section = enter(ctx, "inputs");
+      constexpr auto brings = [](void* to, const std::byte* from, std::byte* at, index bytes) {
+        bring(*static_cast<Context*>(to), from, at, bytes);
+      };
+      constexpr auto moves = [](void* to, const std::byte* from, std::byte* at, index bytes) {
+        copy(*static_cast<Context*>(to), from, at, bytes);
+      };
+      parts->bring(m, nowhere<std::byte>(), {&ctx, brings});
+      if (ahead) parts->bring(m, nowhere<std::byte>(), {&ctx, moves});
+    }
     const auto section = enter(ctx, of.names[k].data());
     const stage_range all{0, net.of->layers};
     stage_ends<Numbers> ends;
@@ -49,17 +61,38 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
   }
   {
     const auto section = enter(ctx, "loss");
+    double* const loss = nowhere<double>();
+    zero(ctx, loss, 1);
+    zero(ctx, any, of.loss_numbers);
+    // Its numbers go to where features meet, and to where they are compared, if rows tell nothing before.
+    copy(ctx, any, any, of.loss_numbers);
+    if (!model.loss.tells) copy(ctx, any, any, of.loss_numbers);
+    for (std::size_t i = 0; i < of.size(); ++i)
+      if (!of.frozen[i]) zero(ctx, sequences{samples, 1, nullptr}, features());
     for (std::size_t i = 0; i < of.size(); ++i)
       for (std::size_t j = i + 1; j < of.size(); ++j)
-        model.loss.pair(ctx, any, any, features(), features(), of.share, of.frozen[i] ? rows{} : features(),
-                        of.frozen[j] ? rows{} : features());
+        add_number(ctx,
+                   model.loss.pair(ctx, any, any, features(), features(), of.share,
+                                   of.frozen[i] ? rows{} : features(), of.frozen[j] ? rows{} : features()),
+                   loss);
   }
   const auto section = enter(ctx, "optimizer");
+  bool copied = false;  // weights, in the precision of products
+  if constexpr (requires { weight_copy_bytes<typename Numbers::value, master>(ctx, index{1}); })
+    copied = weight_copy_bytes<typename Numbers::value, master>(ctx, index{1}) > 0;
   std::vector<adamw_run<master>> moved;
-  for (const parameter_run& each : decay_runs(of.parameters(), of.trainable_size))
-    moved.push_back({any, any, any, any, each.size, each.decay});
-  sum_of_squares(ctx, any, of.trainable_size);
-  adamw(ctx, typename Context::template adamw_list<master>(std::move(moved)), {});
+  // The loss's numbers are no weights of products.
+  const interval of_loss{of.loss_at, of.loss_at + of.loss_numbers};
+  for (const parameter_run& each : decay_runs(of.parameters(), of.trainable_size)) {
+    const index own = intersection({each.offset, each.offset + each.size}, of_loss).size();
+    for (const auto& [size, copies] : {std::pair(each.size - own, copied), std::pair(own, false)})
+      if (size > 0) moved.push_back({any, any, any, any, size, each.decay, false, copies});
+  }
+  const typename Context::real whole{};
+  const auto squares = sum_of_squares(ctx, any, of.trainable_size);
+  begin_numbers(ctx, whole, squares);
+  adamw(ctx, typename Context::template adamw_list<master>(std::move(moved)), {}, whole, squares, 0);
+  if (of.limit.number >= 0) clamp_to(ctx, any, master(1), whole, squares);
   return costs;
 }
 

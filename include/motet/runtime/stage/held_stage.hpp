@@ -46,7 +46,7 @@ class held_stage {
   master* first() const { return first_.data(); }
   master* second() const { return second_.data(); }
 
-  stage_needs measure() const { return measure_stage(net_, at_, parts_, home_.threads); }
+  stage_needs measure() const { return measure_stage(net_, at_, parts_, home_.threads, home_.fp8); }
   // Takes all memory; moments begin at zero.
   void prepare(const stage_needs& measured) {
     using value = typename Numbers::value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/runtime/stage/parts.hpp>
+#include <motet/runtime/stage/input_traits.hpp>
 #include <motet/tensor/arena.hpp>
 #include <motet/tensor/random.hpp>
 

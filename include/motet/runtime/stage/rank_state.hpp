@@ -19,6 +19,7 @@ struct rank_state {
   using master = typename Numbers::master;
   std::int32_t rank = 0;
   int threads = 1;
+  bool fp8 = false;  // linear layers in fp8 where they would be in bf16, if the context has that
   Endpoint* end = nullptr;
   const score_sheet* sheet = nullptr;
   Context ctx;  // of the rank's own thread; its memory is set for each instruction
@@ -34,6 +35,10 @@ struct rank_state {
     // The end knows on what this rank computes.
     if constexpr (requires { end->prepare(ctx); })
       if (end != nullptr) end->prepare(ctx);
+    if constexpr (requires { ctx.fp8; }) {
+      ctx.fp8 = fp8;
+      if (ctx.on != nullptr) require_fp8(ctx);
+    }
     forget_recorded(ctx);
     scratch_each_ = round_up(scratch_bytes, arena::alignment);
     work_memory = buffer_for<Context, std::byte>(work_bytes);

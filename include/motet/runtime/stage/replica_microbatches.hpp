@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/runtime/stage/any_microbatches.hpp>
-#include <motet/runtime/stage/parts.hpp>
+#include <motet/runtime/stage/input_traits.hpp>
 
 namespace motet {
 
@@ -35,6 +35,7 @@ class replica_microbatches final : public any_microbatches {
   sequences whole_rows(index m) const override { return Net::rows((*this)[m]); }
 
   void cut(const input& whole) {
+    whole_ = whole;
     const sequences rows = Net::rows(whole);
     for (index m = 0; m < count(); ++m) {
       const auto at = as_size(m);
@@ -46,17 +47,22 @@ class replica_microbatches final : public any_microbatches {
   }
   void cut(const void* whole) override { cut(*static_cast<const input*>(whole)); }
   void shape(index m, std::vector<index>& into) const override { traits::shape((*this)[m], into); }
-  index staged_bytes() const override { return traits::staged_bytes(largest_); }
-  void stage(index m, std::byte* to, const byte_mover& bring) override {
-    const auto by_bytes = [&]<class T>(const T* from, T* at, index count) {
-      bring(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(at),
-            count * static_cast<index>(sizeof(T)));
-    };
-    move(m, traits::stage((*this)[m], to, by_bytes));
+  bool same_input(const any_microbatches& other) const override {
+    return traits::same(whole_, static_cast<const replica_microbatches&>(other).whole_);
   }
+  index staged_bytes() const override { return traits::staged_bytes(largest_); }
+  void bring(index m, std::byte* to, const byte_mover& by) const override { staged(m, to, by); }
+  void stage(index m, std::byte* to, const byte_mover& by) override { move(m, staged(m, to, by)); }
 
  private:
-  input largest_;
+  input staged(index m, std::byte* to, const byte_mover& by) const {
+    return traits::stage((*this)[m], to, [&]<class T>(const T* from, T* at, index count) {
+      by(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(at),
+         count * static_cast<index>(sizeof(T)));
+    });
+  }
+
+  input largest_, whole_{};
   std::vector<input> inputs_;
   std::vector<typename traits::storage> rooms_, wholes_;
 };

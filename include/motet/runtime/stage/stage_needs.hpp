@@ -77,11 +77,11 @@ void remake(Context& ctx, const net_table<Context, Numbers>& net, stage_range ra
   net.forward(ctx, range, w, parts, m, ends, kept);
 }
 
-// Counted by dry runs of every operation over the largest microbatch, for each of so many threads: shares are
-// not always equal.
+// Counted by dry runs of every operation over the largest microbatch, for each of so many threads, as shares
+// are not always equal; with linear layers in fp8, where the context has that.
 template <class Context, class Numbers>
 stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_position& at,
-                          const any_microbatches& parts, int threads = 1) {
+                          const any_microbatches& parts, int threads = 1, bool fp8 = false) {
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
   constexpr index largest = any_microbatches::largest;
@@ -93,7 +93,7 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   const auto dry = [&](const arena& before, auto&& body) {
     arena left;
     for (int t = 0; t < threads; ++t) {
-      Context ctx = dry_context<Context>(t, threads);
+      Context ctx = dry_context<Context>(t, threads, fp8);
       ctx.memory = before;
       ctx.shared = parts.shared(largest);
       body(ctx);
@@ -107,11 +107,10 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   const index of_parameters = at.parameters * static_cast<index>(sizeof(master));
   found.own.weights = of_parameters;
   // Where products keep copies in their own precision, these are there too.
-  if constexpr (requires(Context& ctx, const master* w) {
-                  keep_weights<typename Numbers::value>(ctx, w, index{0});
-                })
-    if constexpr (sizeof(typename Numbers::value) < sizeof(master))
-      found.own.weights += at.parameters * static_cast<index>(sizeof(typename Numbers::value));
+  using value = typename Numbers::value;
+  if constexpr (requires(const Context& ctx) { weight_copy_bytes<value, master>(ctx, index{0}); })
+    found.own.weights +=
+        weight_copy_bytes<value, master>(dry_context<Context>(0, threads, fp8), at.parameters);
   const index rows = parts.rows(largest).rows();
   for (int kind = 0; kind < 3; ++kind)
     found.own.boundaries += (at.in[kind] + at.out[kind]) * boundary_bytes<stream>(rows, net.of->width);

@@ -22,10 +22,11 @@ template <class T>
 T* nowhere() {
   return reinterpret_cast<T*>(std::uintptr_t{4096});
 }
-// What one thread of a team sees in a dry run.
+// What one thread of a team sees in a dry run; fp8: see rank_state.
 template <class Context>
-Context dry_context(int thread, int threads) {
+Context dry_context(int thread, int threads, bool fp8 = false) {
   Context ctx;
+  if constexpr (requires { ctx.fp8; }) ctx.fp8 = fp8;
   if constexpr (requires { typename Context::team; }) {
     ctx.thread = thread;
     ctx.threads = threads;

@@ -25,7 +25,7 @@ struct pipeline_config {
   adamw_settings optimizer{};
   bool clamp_scale = true;  // keeps the loss's number at or below its limit, such as CLIP's scale below 100
   bool update = true;       // false: gradients are left for the caller
-  int threads = 1;          // of each rank that lives here
+  rank_options each{};      // rank that lives here
   // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
   double deadline = 600;
   resplit_options resplit{};  // whether samples move between replicas by the time that they take, and how far
@@ -52,7 +52,7 @@ class model_trainer {
             model, ranks_.sheet(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,
             [this](std::int32_t rank) -> endpoint& { return ranks_.end(rank); },
             [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); },
-            step_shares::checked(config_.resplit), config_.threads),
+            step_shares::checked(config_.resplit), config_.each),
         shares_(of(), placed_.splits(), model_.names, config_.resplit) {
     if (config_.resplit.most > 1) ranks_.require_same(step_shares::identity_of(config_.resplit));
     require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
@@ -78,7 +78,13 @@ class model_trainer {
   std::vector<rank_memory> plan() const { return placed_.plan(); }
   // Takes all memory, draws the weights and makes the threads.
   void prepare() {
-    placed_.prepare();
+    try {
+      placed_.prepare();
+    } catch (const error& problem) {
+      index foretold = 0;
+      for (const rank_memory& each : plan()) foretold += each.total();
+      throw error(problem, sentence({"the memory of the ranks here, foretold as ", foretold, " bytes"}));
+    }
     updates_.clear();
     updates_.resize(static_cast<std::size_t>(of().ranks()));
     draw_weights();
@@ -106,6 +112,9 @@ class model_trainer {
     prepared_ = true;
   }
 
+  // The inputs of the step after the next one, which stay as they are until it has returned: ranks that have
+  // room for them (rank_options) take them during the next one.
+  void expect(std::span<const void* const> inputs) { placed_.expect(inputs); }
   // One step, of inputs that lie there, module after module. The loss is the mean over the program's groups.
   // When a number is not finite: MT-R01, and the weights are as before.
   step_result step(std::span<const void* const> inputs, double rate, timeline* record = nullptr) {
@@ -115,10 +124,11 @@ class model_trainer {
     ranks_.run([&](std::int32_t rank) { begin(rank, rate); }, record);
     step_result result;
     result.rate = rate;
-    double told[2] = {placed_.loss(), 0};
+    double told[2] = {0, 0};  // loss and norm
     for (std::size_t r = 0; r < updates_.size(); ++r)
       if (updates_[r] && ranks_.member(ranks_.updaters(), static_cast<std::int32_t>(r)) == 0)
         told[1] = updates_[r]->norm();
+    told[0] = updates_.front() && updates_.front()->is_alone() ? updates_.front()->loss() : placed_.loss();
     ranks_.sum(told, 2);
     result.loss = told[0];
     result.gradient_norm = told[1];
@@ -247,8 +257,8 @@ class model_trainer {
 
   static pipeline_config checked(pipeline_config config) {
     const int most = works_on_host<typename Device::context> ? 4096 : 1;
-    if (config.threads < 1 || config.threads > most)
-      fail(bad_training_option, "ranks with " + std::to_string(config.threads) +
+    if (config.each.threads < 1 || config.each.threads > most)
+      fail(bad_training_option, "ranks with " + std::to_string(config.each.threads) +
                                     " threads each, wanted 1 to " + std::to_string(most));
     return config;
   }
@@ -293,7 +303,7 @@ class model_trainer {
       initialise(ctx, piece.parameters, config_.seed, piece.weights, piece.size);
       finish(ctx);
     };
-    if (config_.threads == 1)
+    if (config_.each.threads == 1)
       return in_parallel(static_cast<index>(all.size()), draw,
                          works_on_host<typename Device::context> ? 0 : 1);
     for (auto& [rank, piece] : all)
@@ -310,10 +320,11 @@ class model_trainer {
     else placed_.begin_sums(rank);
   }
   static bool update(void* self, const instruction& it, std::int32_t) {
-    const auto& all = *static_cast<const model_trainer*>(self);
+    auto& all = *static_cast<model_trainer*>(self);
     const std::int32_t rank = all.of().place(all.of().voices[it.voice], it.stage);
     const auto* const point = all.placed_.point(rank);
     auto& own = *all.updates_[static_cast<std::size_t>(rank)];
+    if (own.last_is_next()) all.placed_.bring_ahead(rank);
     return point != nullptr ? own.stage_ready(point->loss(), point->gradients())
                             : own.stage_ready(nullptr, nullptr);
   }

@@ -24,6 +24,14 @@ struct rank_memory {
   index total() const { return stages.total() + features + packing + inputs + work + scratch * threads; }
 };
 
+// How each rank computes.
+struct rank_options {
+  int threads = 1;  // where threads of the host compute
+  bool ahead =
+      false;         // room for the inputs of a second step, where operations do not reach the host's memory
+  bool fp8 = false;  // linear layers in fp8 where they would be in bf16, on GPUs that have it
+};
+
 // A model on some ranks of a program: every stage of every module that these hold, with the rows between
 // them, the join behind them, and the sums of gradients over ranks. Each instruction has its action here, but
 // updates.
@@ -50,12 +58,13 @@ class placed_model {
   placed_model(const model_type& model, const score_sheet& sheet, index samples,
                const std::vector<module_choice>& choices, std::span<const std::int32_t> ranks,
                const stage_groups& groups, End end, Groups group, const resplit_options& room = {},
-               int threads = 1)
+               const rank_options& each_rank = {})
       : model_(model),
         sheet_(sheet),
         samples_(samples),
         groups_(of().voices[0].joins()),
         stage_groups_(groups),
+        ahead_(each_rank.ahead),
         splits_(splits_of(of(), samples)),
         most_(most_of(splits_, room)) {
     for (const voice& each : of().voices) {
@@ -74,7 +83,8 @@ class placed_model {
       auto& own = homes_[static_cast<std::size_t>(r)];
       own = std::make_unique<home_type>();
       own->rank = r;
-      own->threads = threads;
+      own->threads = each_rank.threads;
+      own->fp8 = each_rank.fp8;
       own->end = &end(r);
       own->sheet = &sheet;
     }
@@ -105,7 +115,7 @@ class placed_model {
       own.packing += each.sums_bytes();
       cover(own, needs);
     });
-    each_staged([&](std::int32_t rank, const auto& parts, const auto& staged) {
+    each_staged([&](std::int32_t rank, std::int32_t, const auto& parts, const auto& staged) {
       found[static_cast<std::size_t>(rank)].inputs += staged.bytes(parts);
     });
     for (std::size_t r = 0; r < homes_.size(); ++r)
@@ -127,7 +137,7 @@ class placed_model {
       if (points_[r]) points_[r]->prepare(needs_of(static_cast<std::int32_t>(r)));
     }
     each_stage([&](auto& each) { each.prepare(home(each.stage->at().rank).ctx); });
-    each_staged([](std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
+    each_staged([](std::int32_t, std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
     connect();
   }
   // Of each module how its samples are cut.
@@ -137,6 +147,9 @@ class placed_model {
     splits_ = to;
     for (auto& each : voices_)
       for (auto& [rank, parts] : each.parts) parts->split(splits_[module_of(each)]);
+    each_staged([&](std::int32_t, std::int32_t v, const auto&, auto& staged) {
+      staged.split(splits_[of().voices[v].module]);
+    });
     layout_ = layout_of(of(), stage_groups_, splits_);
     for (auto& each : points_)
       if (each) each->lay_out();
@@ -195,6 +208,24 @@ class placed_model {
   // Before each step: cuts the batch, of which each module's input lies there, into the program's
   // microbatches.
   void cut(std::span<const void* const> inputs) {
+    require(inputs);
+    for (auto& each : voices_)
+      for (auto& [rank, parts] : each.parts) parts->cut(inputs[static_cast<std::size_t>(module_of(each))]);
+  }
+  // The batch of the next step, which ranks with room for it take while this one runs.
+  void expect(std::span<const void* const> inputs) {
+    require(inputs);
+    each_staged([&](std::int32_t, std::int32_t v, const auto&, auto& staged) {
+      staged.expect(inputs[static_cast<std::size_t>(of().voices[v].module)]);
+    });
+  }
+  void bring_ahead(std::int32_t rank) {
+    each_staged([&](std::int32_t r, std::int32_t, const auto&, auto& staged) {
+      if (r == rank) staged.bring_ahead(home(rank).ctx);
+    });
+  }
+  // Throws unless cut() takes them.
+  void require(std::span<const void* const> inputs) const {
     const auto refuse = [&](std::int32_t module, const std::string& what) {
       fail(step_too_large, std::string(model_.of->names[static_cast<std::size_t>(module)]) + " " + what);
     };
@@ -208,8 +239,6 @@ class placed_model {
       if (!net.fits(own, samples_))
         refuse(module, "has a sample longer than " + std::to_string(net.longest()));
     }
-    for (auto& each : voices_)
-      for (auto& [rank, parts] : each.parts) parts->cut(inputs[static_cast<std::size_t>(module_of(each))]);
   }
   // On the rank's own thread.
   template <class Draws>
@@ -217,7 +246,7 @@ class placed_model {
     home(rank).ctx.draws = draws;
     home(rank).ctx.sample_share = 1.0 / static_cast<double>(samples_);
     if constexpr (requires { home(rank).end->begin(home(rank).ctx); }) home(rank).end->begin(home(rank).ctx);
-    each_staged([&](std::int32_t r, auto& parts, auto& staged) {
+    each_staged([&](std::int32_t r, std::int32_t, auto& parts, auto& staged) {
       if (r == rank) staged.stage(home(rank).ctx, parts);
     });
     refresh_weights(home(rank).ctx);
@@ -253,12 +282,12 @@ class placed_model {
       for (auto& own : each.held)
         if (own.stage) visit(own);
   }
-  // visit(rank, microbatches, staged inputs)
+  // visit(rank, voice, microbatches, staged inputs)
   template <class Visit>
   void each_staged(Visit&& visit) const {
     if constexpr (!works_on_host<Context>)
       for (auto& each : voices_)
-        for (auto& [rank, staged] : each.staged) visit(rank, *each.parts.at(rank), staged);
+        for (auto& [rank, staged] : each.staged) visit(rank, each.voice, *each.parts.at(rank), staged);
   }
   typename point_type::needs needs_of(std::int32_t rank) const {
     if (roomy_.exact()) return point(rank)->measure();
@@ -306,13 +335,15 @@ class placed_model {
       to.join(net, stage_groups_, sings, s, choice, at, group);
       spread_place place = place_of(sings, stage_groups_);
       place.balanced = choice.balanced;
+      const auto make_parts = [&] {
+        return net.microbatches(splits_[sings.module], sings.replica, place, any_or_none(to.groups[0]),
+                                any_or_none(to.groups[1]), most_[sings.module]);
+      };
       auto& parts = own.parts[at.rank];
-      if (!parts)
-        parts = net.microbatches(splits_[sings.module], sings.replica, place, any_or_none(to.groups[0]),
-                                 any_or_none(to.groups[1]), most_[sings.module]);
+      if (!parts) parts = make_parts();
       to.stage = std::make_unique<held_stage<Context, Numbers, Endpoint>>(home(at.rank), *model_.nets[module],
                                                                           at, *parts);
-      if (s == 0 && !works_on_host<Context>) own.staged.try_emplace(at.rank);
+      if (s == 0 && !works_on_host<Context>) own.staged.try_emplace(at.rank, ahead_ ? make_parts() : nullptr);
     }
     for (std::size_t s = 0; s + 1 < own.held.size(); ++s) {
       auto &one = own.held[s].stage, &next = own.held[s + 1].stage;
@@ -341,6 +372,7 @@ class placed_model {
   const score_sheet& sheet_;
   index samples_, groups_;
   const stage_groups& stage_groups_;
+  bool ahead_;
   std::vector<std::unique_ptr<home_type>> homes_;    // of the ranks that live here
   std::vector<std::unique_ptr<point_type>> points_;  // of those with a last stage
   list<sample_split> splits_;                        // of each module

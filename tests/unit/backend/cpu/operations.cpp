@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/model/contrastive_step.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
+#include "contrastive_step.hpp"
 
 // The CPU backend offers every operation of the contract: a whole model is planned on it by unqualified calls
 // alone.

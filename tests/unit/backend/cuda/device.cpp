@@ -45,6 +45,20 @@ TEST_CASE("a plan counts memory and work, and needs no GPU") {
   CHECK(device.threads() == 1);
 }
 
+template <class Work>
+int run_step(motet::cuda::device& device, std::vector<idx> shape, Work&& work,
+             const motet::cuda::draw_key& draws = {}) {
+  int found = 0;
+  device.run(
+      [&](motet::cuda::context& ctx) {
+        run_recorded(
+            ctx, [&](std::vector<idx>& into) { into.insert(into.end(), shape.begin(), shape.end()); },
+            [&](motet::cuda::context& at) { found = work(at); }, found);
+      },
+      draws);
+  return found;
+}
+
 TEST_CASE("a step is recorded when its shape comes again") {
   motet::cuda::device device;
   device.set_graphs(true);
@@ -63,24 +77,20 @@ TEST_CASE("a step is recorded when its shape comes again") {
     CAPTURE(step);
     for (float& each : host) each += 1;
     device.run([&](motet::cuda::context& ctx) { upload(ctx, host.data(), from.data(), 64); });
-    int told = 0;
-    device.run_step([](std::vector<idx>& shape) { shape.push_back(3); }, first,
-                    [&](motet::cuda::context&, int found) { told = found; },
-                    {1, static_cast<std::uint64_t>(step)});
-    CHECK(told == 17);
+    CHECK(run_step(device, {3}, first, {1, static_cast<std::uint64_t>(step)}) == 17);
     CHECK(download_of(device, to.data())[63] == 2 * host[63] + static_cast<float>(step));
     CHECK(device.replayed() == step);
   }
   CHECK(device.recorded() == 1);
-  // Other random numbers are another record, and memory that is taken anew makes records void.
-  device.run_step([](std::vector<idx>& shape) { shape.push_back(3); }, first,
-                  [](motet::cuda::context&, int) {}, {2, 0});
+  // Other random numbers are another record, and memory that is given back makes records void.
+  run_step(device, {3}, first, {2, 0});
   CHECK(device.replayed() == 4);
   device.prepare({});
+  CHECK(device.recorded() == 1);
+  device.prepare(device.plan([&](motet::cuda::context& ctx) { ctx.memory.take<float>(128); }));
   CHECK(device.recorded() == 0);
   device.set_graphs(false);
-  for (int i = 0; i < 3; ++i)
-    device.run_step([](std::vector<idx>&) {}, first, [](motet::cuda::context&, int) {});
+  for (int i = 0; i < 3; ++i) run_step(device, {}, first);
   CHECK(device.replayed() == 4);
 }
 
@@ -94,14 +104,24 @@ TEST_CASE("a step that cannot be recorded runs as it is") {
     return calls;
   };
   for (int i = 0; i < 4; ++i) {
-    int found = 0;
-    device.run_step([](std::vector<idx>&) {}, first,
-                    [&](motet::cuda::context&, int which) { found = which; });
+    const int found = run_step(device, {}, first);
     CHECK(found == calls);
   }
   CHECK_FALSE(device.graphs());
   CHECK_FALSE(device.not_recorded().empty());
   CHECK(device.recorded() == 0);
+}
+
+TEST_CASE("a device that uses what somebody else has of the GPU") {
+  motet::cuda::engine own;
+  motet::cuda::device device([&]() -> motet::cuda::engine& { return own; });
+  CHECK(&device.on() == &own);
+  const auto numbers = device.take<float>("numbers", 8);
+  device.run([&](motet::cuda::context& ctx) {
+    CHECK(ctx.on == &own);
+    zero(ctx, numbers.data(), 8);
+  });
+  CHECK(download_of(device, numbers.data())[7] == 0);
 }
 
 TEST_CASE("memory beyond the plan is refused") {

@@ -264,7 +264,7 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
           std::fill_n(belong, layers[s][l].size(), 0.0f);
           sink.told(sink.self, belong, layers[s][l].size());
         }
-        const double loss = 0.5;
+        double loss = 0.5;
         laws::poll(end, [&] { return update.stage_ready(&loss, nullptr); });
       }
       if (rank == 0) result.norms.push_back(update.norm());
@@ -328,4 +328,61 @@ TEST_CASE("one number that is not finite keeps all from a step, and the next one
     CHECK(bad.norms[2] == good.norms[2]);
     CHECK(bad.weights[0] != good.weights[0]);
   }
+}
+
+TEST_CASE("a rank that is alone takes the same step, and knows loss and norm afterwards") {
+  adamw_settings settings;
+  settings.clip = 0.5;
+  static std::byte some[64];
+  local::world world{1, 0, std::vector<std::vector<std::int32_t>>{{0}}};
+  local::endpoint end{world, 0};
+  home_type home;
+  home.end = &end;
+  home.ctx.memory = arena(some, 64);
+  tensor a{40, 1}, b{16, 2}, loss{16, 4.59f};
+  update_type update(home, settings, 16, 0, 0, 1);
+  update.hold(a.piece({{0, 16, true}, {16, 24, false}}));
+  update.hold(b.piece());
+  update.hold_loss(loss.piece(), {3, 4.6});
+  update.prepare();
+  CHECK(update.is_alone());
+  tensor wanted_a = a, wanted_b = b, wanted_loss = loss;
+  double squares = 0;
+  for (const tensor* each : {&a, &b, &loss})
+    for (const float g : each->gradients) squares += static_cast<double>(g) * static_cast<double>(g);
+  const double norm = std::sqrt(squares);
+  cpu::context ctx;
+  ctx.memory = arena(some, 64);
+  const auto move = [&](tensor& of, motet::index at, motet::index size, bool decay) {
+    const auto step =
+        adamw_step_for<cpu::adamw_step>(settings, 1, 1e-2, clip_scale(norm, settings.clip), decay);
+    adamw(ctx, of.weights.data() + at, of.gradients.data() + at, of.first.data() + at, of.second.data() + at,
+          size, step, true);
+  };
+  move(wanted_a, 0, 16, true);
+  move(wanted_a, 16, 24, false);
+  move(wanted_b, 0, 16, false);
+  move(wanted_loss, 0, 16, false);
+  wanted_loss.weights[3] = std::min(wanted_loss.weights[3], 4.6f);
+  const auto step = [&](double of_loss) {
+    update.begin_step(0, 1e-2);
+    CHECK(!update.last_is_next());
+    CHECK(update.stage_ready(&of_loss, loss.gradients.data()));
+    CHECK(update.last_is_next());
+    CHECK(update.stage_ready(&of_loss, loss.gradients.data()));
+  };
+  // Refused first, with the gradients left where they are.
+  const tensor before = a;
+  step(std::numeric_limits<double>::infinity());
+  CHECK(!std::isfinite(update.loss()));
+  CHECK(a.weights == before.weights);
+  CHECK(a.gradients == before.gradients);
+  step(0.75);
+  CHECK(update.loss() == 0.75);
+  CHECK(update.norm() == doctest::Approx(norm));
+  CHECK(a.weights == wanted_a.weights);
+  CHECK(b.weights == wanted_b.weights);
+  CHECK(b.second == wanted_b.second);
+  CHECK(loss.weights == wanted_loss.weights);
+  CHECK(a.gradients == std::vector<float>(40, 0.0f));
 }

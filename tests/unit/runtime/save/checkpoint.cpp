@@ -1,103 +1,113 @@
 // SPDX-License-Identifier: Apache-2.0
+// labels: threads
 #include <motet/runtime/save/checkpoint.hpp>
 
-#include <motet/model/describe.hpp>
-
 #include <unit/format/scratch.hpp>
-#include <unit/runtime/small_model.hpp>
+#include <unit/runtime/spread_net.hpp>
 
 #include <doctest/doctest.h>
+
+#include <barrier>
+#include <thread>
 
 using namespace motet;
 
 namespace {
-std::vector<float> all_of(small_trainer& train) {
-  std::vector<float> out(train.weights(), train.weights() + small_model::parameter_size);
-  out.insert(out.end(), train.first(), train.first() + small_model::trainable_size);
-  out.insert(out.end(), train.second(), train.second() + small_model::trainable_size);
+
+constexpr spread_net::places layouts[] = {{1, 1}, {2, 1}, {1, 3, true}, {2, 2}, {3, 2, true}, {5, 1}};
+
+// All parameters of the model, as every rank knows them; what does not learn comes last.
+std::vector<parameter> whole_model(motet::index& trainable) {
+  std::vector<parameter> out = spread_net::held({}, trainable);
+  for (std::size_t i = 0; i < 6; ++i) {
+    out.push_back(out[i]);
+    out.back().name = "still." + out.back().name;
+    out.back().offset += trainable;
+  }
   return out;
 }
+
+void save_spread(const std::filesystem::path& run, spread_net::places of, motet::index updates) {
+  const motet::index ranks = of.ranks();
+  std::barrier<> all(ranks);
+  std::vector<std::thread> threads;
+  for (std::int32_t rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      spread_net net(of, rank);
+      net.fill();
+      const checkpoint_writer writer{run, "net", updates, rank, ranks};
+      save_part(writer, net.pieces());
+      all.arrive_and_wait();
+      if (rank == 0) finish(writer, json{{"epoch", 2}}, {});
+    });
+  }
+  for (std::thread& each : threads) each.join();
+}
+
 }  // namespace
 
-TEST_CASE("steps, a checkpoint and steps are bit by bit as many steps") {
-  const scratch folder;
-  cpu::device device(2);
-  const trainer_config config{.batch = 6};
-  const small_batch even(6, 1), odd(6, 2);
-  const auto steps = [&](small_trainer& train, int count) {
-    for (int i = 0; i < count; ++i)
-      train.step((train.updates() % 2 == 0 ? even : odd).get(),
-                 1e-3 / static_cast<double>(train.updates() + 1));
-  };
-  small_trainer straight(device, config);
-  straight.prepare();
-  steps(straight, 8);
-
-  small_trainer before(device, config);
-  before.prepare();
-  steps(before, 4);
-  json state;
-  state.set("note", "halfway");
-  save(before.state(), folder.path(), "small", state, describe<small_model>());
-
-  small_trainer after(device, {.batch = 6, .seed = 99});
-  after.prepare();
-  const checkpoint saved(folder.path());
-  CHECK(saved.state().at("note").string() == "halfway");
-  trained_state restored = after.state();
-  restored.updates = load(restored, saved, "small");
-  after.set_state(restored);
-  CHECK(after.updates() == 4);
-  CHECK(all_of(after) == all_of(before));
-  // The seed of the run is the program's to restore; nothing here draws numbers.
-  steps(after, 4);
-  CHECK(all_of(after) == all_of(straight));
-}
-
-TEST_CASE("all tensors that do not fit are named at once, and nothing changes") {
-  const scratch folder;
-  cpu::device device(1);
-  small_trainer train(device, {.batch = 2});
-  train.prepare();
-  save(train.state(), folder.path(), "small", {}, {});
-
-  using wider_picture = module<
-      "picture",
-      vit<vit_config{
-          .image = 8, .patch = 4, .width = 16, .layers = 2, .heads = 2, .hidden = 32, .embedding = 8}>>;
-  using wider = model<join<pairwise_sigmoid, wider_picture, small_caption>>;
-  device_trainer<wider, cpu::device, fp32> other(device, {.batch = 2});
-  other.prepare();
-  const std::vector<float> before(other.weights(), other.weights() + wider::parameter_size);
-  try {
-    load(other.state(), checkpoint(folder.path()), "wider");
-    FAIL("loaded");
-  } catch (const error& problem) {
-    const std::string text = problem.what();
-    CHECK(std::string_view(problem.code()) == "MT-R53");
-    CHECK(text.find("picture.blocks.0.mlp.up.weight") != std::string::npos);
-    CHECK(text.find("picture.blocks.0.mlp.down.weight") != std::string::npos);
-    CHECK(text.find("join.bias") != std::string::npos);
-    CHECK(text.find("picture.blocks.0.mlp.up.weight.m") != std::string::npos);
-    CHECK(text.find("caption.") == std::string::npos);
+TEST_CASE("a checkpoint of any layout loads under any other") {
+  motet::index trainable = 0;
+  const std::vector<parameter> model = whole_model(trainable);
+  for (const auto& from : layouts) {
+    const scratch folder;
+    save_spread(folder.path(), from, 12);
+    const checkpoint saved(folder.path());
+    CHECK(saved.state().at("epoch").integer() == 2);
+    for (const auto& to : layouts) {
+      for (std::int32_t rank = 0; rank < to.ranks(); ++rank) {
+        CAPTURE(from.tensor);
+        CAPTURE(from.replicas);
+        CAPTURE(to.tensor);
+        CAPTURE(to.replicas);
+        CAPTURE(rank);
+        spread_net net(to, rank);
+        CHECK(load(net.pieces(), model, trainable, saved, "net") == 12);
+        CHECK(net.wrong() == 0);
+      }
+    }
   }
-  CHECK(std::vector<float>(other.weights(), other.weights() + wider::parameter_size) == before);
 }
 
-TEST_CASE("frozen modules are in the file of the weights and have no moments") {
+TEST_CASE("what does not learn is in the file of the weights and has no moments") {
+  motet::index trainable = 0;
+  const std::vector<parameter> model = whole_model(trainable);
   const scratch folder;
-  cpu::device device(1);
-  using still = module<"picture", frozen<small_picture::net>>;
-  using net = model<join<info_nce, still, small_caption>>;
-  device_trainer<net, cpu::device, fp32> train(device, {.batch = 2});
-  train.prepare();
-  save(train.state(), folder.path(), "frozen", {}, {});
+  save_spread(folder.path(), {1, 1}, 12);
   const checkpoint saved(folder.path());
   bool weight = false;
-  for (const checkpoint_tensor& each : saved.weights())
-    weight = weight || each.name == "picture.embed.patch.weight";
+  for (const checkpoint_tensor& each : saved.weights()) weight = weight || each.name == model.back().name;
   CHECK(weight);
-  const safetensors_file moments(saved.path() / "optimizer.safetensors");
-  CHECK(moments.find("picture.embed.patch.weight.m") == nullptr);
-  CHECK(moments.find("caption.embed.token.m") != nullptr);
+  for (const std::filesystem::directory_entry& each : std::filesystem::directory_iterator(saved.path())) {
+    const std::string name = each.path().filename().string();
+    if (!name.starts_with("optimizer") || !name.ends_with(".safetensors")) continue;
+    CHECK(safetensors_file(each.path()).find(model.back().name + ".m") == nullptr);
+  }
+}
+
+TEST_CASE("every rank finds that another model's checkpoint does not fit, and nothing changes") {
+  motet::index trainable = 0;
+  std::vector<parameter> model = whole_model(trainable);
+  const scratch folder;
+  save_spread(folder.path(), {2, 1}, 12);
+  model[2].width = 3;        // output.weight
+  model[3].name = "normal";  // a tensor that no rank of this test holds
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    spread_net net({2, 1}, rank);
+    try {
+      load(net.pieces(), model, trainable, checkpoint(folder.path()), "other");
+      FAIL("loaded");
+    } catch (const error& problem) {
+      const std::string text = problem.what();
+      CHECK(std::string_view(problem.code()) == "MT-R53");
+      for (const char* part : {"(model net, wanted other)", "output.weight is F32 [5, 4], wanted F32 [5, 3]",
+                               "missing     normal [5]", "unexpected  norm.scale [5]",
+                               "output.weight.v is F32", "unexpected  norm.scale.m"}) {
+        CAPTURE(part);
+        CHECK(text.find(part) != std::string::npos);
+      }
+      CHECK(text.find("table") == std::string::npos);
+    }
+    CHECK(std::ranges::all_of(net.weights, [](float each) { return each == -1; }));
+  }
 }

@@ -3,6 +3,8 @@
 
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 #include <motet/schedule/simulate/simulate.hpp>

@@ -5,6 +5,7 @@
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local/local.hpp>
 #include <motet/nn/compose/frozen.hpp>
+#include <motet/nn/towers/text.hpp>
 #include <motet/runtime/state/initialise.hpp>
 #include <motet/schedule/check/buffers.hpp>
 #include <motet/schedule/core/compile.hpp>

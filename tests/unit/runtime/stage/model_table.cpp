@@ -2,6 +2,7 @@
 #include <motet/runtime/stage/model_table.hpp>
 
 #include <motet/backend/cpu/device.hpp>
+#include <motet/nn/towers/text.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,6 +2,8 @@
 #include <motet/runtime/stage/net_table.hpp>
 
 #include <motet/backend/cpu/device.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/runtime/state/initialise.hpp>
 
 #include <doctest/doctest.h>

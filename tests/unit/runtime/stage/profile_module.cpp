@@ -4,6 +4,8 @@
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/model/module.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/plan/describe/tower_of.hpp>
 #include <motet/runtime/stage/stage_work.hpp>
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/stage/replica_microbatches.hpp>
 
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
+
 #include <doctest/doctest.h>
 
 using namespace motet;

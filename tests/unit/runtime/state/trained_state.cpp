@@ -1,31 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/state/trained_state.hpp>
 
+#include <motet/front/trainer.hpp>
+
 #include <unit/runtime/small_model.hpp>
 
 #include <doctest/doctest.h>
 
-TEST_CASE("a trainer's state shows its buffers") {
-  motet::cpu::device device(1);
-  small_trainer train(device, {.batch = 2});
-  train.prepare();
-  const motet::trained_state state = train.state();
-  CHECK(state.weights == train.weights());
-  CHECK(state.first == train.first());
-  CHECK(state.second == train.second());
-  CHECK(state.size == small_model::parameter_size);
-  CHECK(state.trainable == small_model::trainable_size);
-  CHECK(state.parameters.size() == small_model::parameters().size());
-}
+using namespace motet;
 
-TEST_CASE("a state by itself shows its own") {
-  motet::flat_state<float> own{{1, 2, 3}, {4, 5}, {6, 7}, 8};
-  const std::vector<motet::parameter> parameters(2);
-  const motet::trained_state state = own.view(parameters);
-  CHECK(state.weights == own.weights.data());
-  CHECK(state.second[1] == 7);
-  CHECK(state.size == 3);
-  CHECK(state.trainable == 2);
-  CHECK(state.updates == 8);
-  CHECK(state.parameters.size() == 2);
+TEST_CASE("a state has all weights, and moments of what learns") {
+  using still = model<join<info_nce, motet::module<"picture", frozen<small_picture::net>>, small_caption>>;
+  const char* const words[] = {"program", "--threads", "1"};
+  const launched_world world = launch(3, words);
+  trainer<still> train(world, {.batch = 4});
+  train.step(small_batch(4).get(), 1e-3);
+  const flat_state<float> found = train.state();
+  CHECK(found.weights.size() == static_cast<std::size_t>(still::parameter_size));
+  CHECK(found.first.size() == static_cast<std::size_t>(still::trainable_size));
+  CHECK(found.second.size() == found.first.size());
+  CHECK(found.first.size() < found.weights.size());
+  CHECK(found.updates == 1);
 }

@@ -2,10 +2,12 @@
 // labels: threads
 #include <motet/runtime/train/pipeline_trainer.hpp>
 
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/schedule/write/schedules.hpp>
 
+#include "pipeline_comparisons.hpp"
 #include "unit/runtime/allocations.hpp"
-#include "unit/runtime/single_rank.hpp"
 
 #include <limits>
 
@@ -132,19 +134,17 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("several steps with clipping leave the weights of the single-rank trainer") {
+TEST_CASE("several steps with clipping leave the weights of the single rank") {
   const test_data first(8, 1), second(8, 2);
   adamw_settings settings;
   settings.clip = 0.5;
-  cpu::device device(1);
-  device_trainer<towers, cpu::device, fp32> one(device, {.batch = 8, .seed = 7, .optimizer = settings});
-  one.prepare();
+  single_rank<towers, fp32> one(8, 1, settings, 7);
   pipeline_config config = quick(8);
   config.seed = 7;
   config.optimizer = settings;
   trainer_type many(batch_sync::write({{{2, 4, 4, 1}, {3, 4, 4}}, 2}), config);
   many.prepare();
-  CHECK(many.weights() == std::vector<float>(one.weights(), one.weights() + towers::parameter_size));
+  CHECK(many.weights() == one.weights);
   for (int k = 0; k < 6; ++k) {
     const auto whole = (k % 2 == 0 ? first : second).batch<towers>();
     const step_result wanted = one.step(whole, 1e-3), found = many.step(whole, 1e-3);
@@ -155,13 +155,10 @@ TEST_CASE("several steps with clipping leave the weights of the single-rank trai
   }
   CHECK(many.updates() == 6);
   const single_rank<towers, fp32> start(8, 1, settings, 7);
-  CHECK(way_apart(many.weights(), std::vector<float>(one.weights(), one.weights() + towers::parameter_size),
-                  start.weights) < 1e-4);
+  CHECK(way_apart(many.weights(), one.weights, start.weights) < 1e-4);
   const flat_state<float> state = many.state();
-  CHECK(apart<towers>(state.first, std::vector<float>(one.first(), one.first() + towers::trainable_size)) <
-        1e-4);
-  CHECK(apart<towers>(state.second, std::vector<float>(one.second(), one.second() + towers::trainable_size)) <
-        1e-4);
+  CHECK(apart<towers>(state.first, one.first) < 1e-4);
+  CHECK(apart<towers>(state.second, one.second) < 1e-4);
 }
 
 TEST_CASE("several losses in a step, several steps") {
@@ -242,8 +239,8 @@ TEST_CASE("a run goes on from what another left, by another program") {
   for (int k = 0; k < 3; ++k) from.step(whole, 1e-3);
   flat_state<float> kept = from.state();
   CHECK(kept.updates == 3);
-  CHECK(kept.view(from.parameters()).size == towers::parameter_size);
-  CHECK(kept.view(from.parameters()).trainable == towers::trainable_size);
+  CHECK(kept.weights.size() == static_cast<std::size_t>(towers::parameter_size));
+  CHECK(kept.first.size() == static_cast<std::size_t>(towers::trainable_size));
 
   pipeline_config other = quick(8);
   other.seed = 99;
@@ -264,14 +261,6 @@ TEST_CASE("a run goes on from what another left, by another program") {
   CHECK(same.weights() == from.weights());
   CHECK(near.loss == doctest::Approx(wanted.loss).epsilon(1e-5));
   CHECK(near.gradient_norm == doctest::Approx(wanted.gradient_norm).epsilon(1e-5));
-  // And a single rank's trainer takes it as well.
-  cpu::device device(1);
-  device_trainer<towers, cpu::device, fp32> one(device, {.batch = 8});
-  one.prepare();
-  one.set_state(kept.view(one.parameters()));
-  CHECK(one.updates() == 3);
-  CHECK(one.step(whole, 1e-3).loss == doctest::Approx(wanted.loss).epsilon(1e-5));
-
   kept.first.pop_back();
   CHECK(refusal([&] { next.set_state(kept); }).find("MT-R02") != std::string::npos);
   CHECK(refusal([&] { next.set_weights({}); }).find("got 0 numbers for a buffer of") != std::string::npos);
@@ -329,7 +318,7 @@ TEST_CASE("what does not fit is refused with its place") {
   CHECK(made(order, quick(2)).find("MT-R02") != std::string::npos);
   CHECK(made(both("gpipe", 5, 2, 4, 2), quick(8)).find("MT-P09") != std::string::npos);
   pipeline_config nobody = quick(8);
-  nobody.threads = 0;
+  nobody.each.threads = 0;
   CHECK(made(order, nobody).find("ranks with 0 threads each, wanted 1 to 4096") != std::string::npos);
   pipeline_config uneven = quick(8);
   uneven.modules = {{.layers = {3, 2}}};
@@ -376,7 +365,7 @@ TEST_CASE("ranks that are teams of threads give what single threads give") {
     std::vector<float> weights[2];
     for (const int threads : {1, 3}) {
       pipeline_config config = quick(16);
-      config.threads = threads;
+      config.each.threads = threads;
       trainer_type train(both(schedule, 2, 2, 4, 4), config);
       for (const rank_memory& each : train.plan()) CHECK(each.threads == threads);
       train.prepare();

@@ -5,6 +5,7 @@
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/backend/transport/local/local_group.hpp>
+#include <motet/nn/towers/text.hpp>
 #include <motet/runtime/stage/program_fit.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 #include <motet/schedule/write/gpipe.hpp>

@@ -4,6 +4,7 @@
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/backend/transport/local/local_group.hpp>
+#include <motet/nn/towers/text.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/place/placed.hpp>
 #include <motet/schedule/write/schedules.hpp>

@@ -47,6 +47,8 @@ inline void add_number(context& ctx, real found, double* to) {
   if (ctx.thread == 0) *to += found;
   synchronize(ctx);
 }
+// The number there as what an operation finds.
+inline real real_at(context&, double* from) { return *from; }
 // From the host's memory, which may change afterwards; into it, where it is when this returns.
 template <class T>
 void upload(context& ctx, const T* from, T* to, index count) {

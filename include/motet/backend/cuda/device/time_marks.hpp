@@ -23,11 +23,13 @@ class time_marks {
  public:
   // Slots are free again.
   void begin_step() {
+    any_ = false;
     open_ = nullptr;
     for (slot& each : slots_) each.elsewhere = false;
     early_.clear();
   }
   void open(std::int32_t number, cudaStream_t stream) {
+    any_ = true;
     while (slots_.size() <= static_cast<std::size_t>(number)) slots_.emplace_back();
     open_ = &slots_[static_cast<std::size_t>(number)];
     begin_again(stream);
@@ -57,6 +59,9 @@ class time_marks {
     early_[which] = &own;
   }
 
+  // Whether anything was opened in this step.
+  bool any() const { return any_; }
+
   // In seconds since `zero`, once all is done.
   double begin_of(std::int32_t number, const event& zero) const {
     return at(number).begin.seconds_since(zero);
@@ -78,6 +83,7 @@ class time_marks {
 
   std::deque<slot> slots_;  // which stay where they are
   slot* open_ = nullptr;
+  bool any_ = false;
   std::map<const void*, event> places_;
   std::map<const void*, const event*> early_;  // of this step
 };

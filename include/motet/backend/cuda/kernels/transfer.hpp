@@ -19,7 +19,7 @@ inline void move_bytes(context& ctx, const void* from, void* to, std::size_t byt
 // to = from, both of the GPU.
 template <class T>
 void copy(context& ctx, const T* from, T* to, index count) {
-  ctx.note("copy", 0, 2 * static_cast<double>(count) * static_cast<double>(sizeof(T)));
+  ctx.note("move", 0, 2 * static_cast<double>(count) * static_cast<double>(sizeof(T)));
   if (!ctx.measuring() && from != to)
     detail::move_bytes(ctx, from, to, as_size(count) * sizeof(T), cudaMemcpyDeviceToDevice);
 }
@@ -48,9 +48,12 @@ void copy(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
 // to += what an operation found.
 template <class Real = real>
 void add_number(context& ctx, const Real& found, double* to) {
+  ctx.note("add_number", 1, 3 * static_cast<double>(sizeof(double)));
   if (!ctx.measuring() && found.at() != nullptr)
     launch(ctx.stream(), {1, warp_size, 0}, number_sum{to, found.at()});
 }
+// The number there as what an operation finds, without waiting for it. It stays the caller's.
+inline real real_at(context& ctx, double* from) { return ctx.measuring() ? real{} : real(*ctx.on, from); }
 // From the host's memory, which may change afterwards; into it, where it is when this returns.
 template <class T>
 void upload(context& ctx, const T* from, T* to, index count) {

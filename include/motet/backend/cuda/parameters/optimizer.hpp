@@ -251,7 +251,7 @@ double bytes_of_update(index count, bool clear, bool copied) {
 
 template <class T>
 void zero(context& ctx, T* data, index count) {
-  ctx.note("zero", 0, static_cast<double>(count) * bytes_of<T>);
+  ctx.note("clear", 0, static_cast<double>(count) * bytes_of<T>);
   if (ctx.measuring() || count == 0) return;
   check(cudaMemsetAsync(static_cast<void*>(data), 0, as_size(count) * sizeof(T), ctx.stream()),
         "cudaMemsetAsync");

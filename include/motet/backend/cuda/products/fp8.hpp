@@ -196,6 +196,17 @@ inline void require_fp8(int major, int minor) {
          sentence({"fp8 on a chip of sm_", major, minor, "; sm_89 and newer multiply it"}));
 }
 
+// The same of the chip that the context works on, where it asks for fp8.
+inline void require_fp8(const context& ctx) {
+  if (!ctx.fp8) return;
+  int major = 0, minor = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ctx.on->gpu()),
+        "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, ctx.on->gpu()),
+        "cudaDeviceGetAttribute");
+  require_fp8(major, minor);
+}
+
 // Copies in fp8 of flat buffers of weights that weight_copies keeps too: a part of the engine. They follow
 // the weights at each refresh_weights(). What launches kernels is a template, so that a compiler without them
 // reads this header.
@@ -364,5 +375,21 @@ bool fp8_weight_product(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<float> 
 }
 
 }  // namespace detail
+
+// Weights of a rank whose products are in Value: copies are kept where that is another precision, and where
+// the context asks for fp8.
+template <class Value, class Master, class Context>
+void keep_weights(Context& ctx, const Master* base, index count) {
+  if constexpr (std::is_same_v<Value, bf16> && std::is_same_v<Master, float>) {
+    ctx.on->template part<weight_copies>().keep(base, count);
+    if (ctx.fp8) ctx.on->template part<fp8_weights>().keep(base, count);
+  }
+}
+// Bytes that this takes.
+template <class Value, class Master>
+index weight_copy_bytes(const context& ctx, index count) {
+  if (!std::is_same_v<Value, bf16> || !std::is_same_v<Master, float>) return 0;
+  return count * static_cast<index>(sizeof(bf16)) + (ctx.fp8 ? fp8_weights::bytes(count) : 0);
+}
 
 }  // namespace motet::cuda

@@ -113,13 +113,8 @@ template <class Context, class Master>
 void weights_changed(Context& ctx, const Master* base, index count) {
   if (!ctx.measuring()) ctx.on->template part<weight_copies>().changed(base, count);
 }
-// Weights of a rank whose products are in Value: kept where that is another precision. They are dropped
-// before their memory goes away, or never refreshed again.
-template <class Value, class Master, class Context>
-void keep_weights(Context& ctx, const Master* base, index count) {
-  if constexpr (std::is_same_v<Value, bf16> && std::is_same_v<Master, float>)
-    ctx.on->template part<weight_copies>().keep(base, count);
-}
+// Those that keep_weights() (fp8.hpp) was told of are dropped before their memory goes away, or never
+// refreshed again.
 template <class Master, class Context>
 void drop_weights(Context& ctx, const Master* base) {
   if constexpr (std::is_same_v<Master, float>) ctx.on->template part<weight_copies>().drop(base);

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/model/model.hpp>
-#include <motet/nn/towers/text.hpp>
-#include <motet/nn/towers/vit.hpp>
+#include <motet/nn/layers/patch_embedding.hpp>
+#include <motet/nn/layers/token_embedding.hpp>
 #include <motet/runtime/messages.hpp>
 
 #include <bit>
 #include <cmath>
-#include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 namespace motet {
@@ -148,83 +145,5 @@ index first_bad_sample(const typename Net::input& all) {
     return input_traits<Net>::first_bad_sample(all);
   else return -1;
 }
-
-// A batch cut into parts of consecutive samples, as even as possible, in memory that is taken once.
-template <class Model>
-class batch_parts {
- public:
-  using batch = typename Model::batch;
-
-  batch_parts(index samples, index parts) : samples_(samples), parts_(as_size(parts)) {
-    if (samples < 1 || parts < 1 || parts > samples)
-      fail(bad_training_option, sentence({"a batch of ", samples, " samples in ", parts, " parts"}));
-    const index most = (samples + parts - 1) / parts;
-    for (index p = 0; p < parts; ++p) rooms_.push_back(rooms(most, all{}));
-  }
-
-  // Throws unless cut() takes it.
-  void require(const batch& whole) const {
-    if (!fits(whole, all{})) fail(step_too_large, sentence({"planned for ", samples_, " samples"}));
-    const index count = input_traits<net<0>>::samples(std::get<0>(whole));
-    const auto parts = static_cast<index>(parts_.size());
-    if (parts > 1 && count < parts)
-      fail(bad_training_option, sentence({"a batch of ", count, " samples in ", parts, " parts"}));
-  }
-  std::span<const batch> cut(const batch& whole) {
-    require(whole);
-    const index count = input_traits<net<0>>::samples(std::get<0>(whole));
-    const auto parts = static_cast<index>(parts_.size());
-    // A single part is the batch itself.
-    if (parts == 1) {
-      parts_[0] = whole;
-      return parts_;
-    }
-    for (index p = 0; p < parts; ++p) cut_one(whole, p, count * p / parts, count * (p + 1) / parts, all{});
-    return parts_;
-  }
-  // The most that cut() accepts, for a dry run: its data is never read.
-  std::span<const batch> largest() {
-    const auto parts = static_cast<index>(parts_.size());
-    for (index p = 0; p < parts; ++p)
-      parts_[as_size(p)] = largest_of(samples_ * (p + 1) / parts - samples_ * p / parts, all{});
-    return parts_;
-  }
-  static batch largest_batch(index samples) { return largest_of(samples, all{}); }
-  index samples() const { return samples_; }
-
- private:
-  using all = std::make_index_sequence<Model::size>;
-  template <std::size_t I>
-  using net = typename Model::template module_at<I>::net;
-  template <std::size_t... I>
-  static std::tuple<typename input_traits<net<I>>::storage...> storage_type(std::index_sequence<I...>);
-  using storage = decltype(storage_type(all{}));
-
-  template <std::size_t... I>
-  static storage rooms(index most, std::index_sequence<I...>) {
-    return storage(input_traits<net<I>>::room(most)...);
-  }
-  template <std::size_t... I>
-  static batch largest_of(index samples, std::index_sequence<I...>) {
-    return batch(input_traits<net<I>>::largest(samples)...);
-  }
-  template <std::size_t... I>
-  bool fits(const batch& whole, std::index_sequence<I...>) const {
-    const index count = input_traits<net<0>>::samples(std::get<0>(whole));
-    return ((input_traits<net<I>>::fits(std::get<I>(whole), samples_) &&
-             input_traits<net<I>>::samples(std::get<I>(whole)) == count) &&
-            ...);
-  }
-  template <std::size_t... I>
-  void cut_one(const batch& whole, index part, index first, index last, std::index_sequence<I...>) {
-    const auto at = as_size(part);
-    parts_[at] = batch(
-        input_traits<net<I>>::slice(std::get<I>(whole), first, last - first, std::get<I>(rooms_[at]))...);
-  }
-
-  index samples_;
-  std::vector<batch> parts_;
-  std::vector<storage> rooms_;
-};
 
 }  // namespace motet

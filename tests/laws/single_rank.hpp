@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/front/compiled.hpp>
-#include <motet/model/contrastive_step.hpp>
+#include <motet/backend/core/flat_runs.hpp>
+#include <motet/backend/cpu/device.hpp>
+#include <motet/runtime/stage/replica_microbatches.hpp>
+#include <motet/runtime/state/initialise.hpp>
+#include <motet/runtime/state/optimizer.hpp>
+#include <motet/runtime/state/trained_state.hpp>
 
-#include <doctest/doctest.h>
-
-#include "deviation.hpp"
+#include "contrastive_step.hpp"
 
 // What pipelines are compared with: the same steps on one rank, one loss after the other.
 namespace {
 
 using namespace motet;
-
-template <class Model, class Numbers>
-using pipeline = pipeline_trainer<Model, cpu::device, Numbers, thread_ranks<local::world, local::endpoint>>;
 
 // Pictures of 8 x 8 and captions of 1 to 6 tokens, or of 6 each; a model's batch takes of them what it needs.
 struct test_data {
@@ -50,6 +49,22 @@ struct test_data {
   }
 };
 
+// A batch as so many groups of consecutive samples.
+template <class Model, class Indices = std::make_index_sequence<Model::size>>
+class batch_groups;
+template <class Model, std::size_t... I>
+class batch_groups<Model, std::index_sequence<I...>> {
+ public:
+  using batch = typename Model::batch;
+  batch_groups(motet::index samples, motet::index groups)
+      : all_(replica_microbatches<typename Model::template module_at<I>::net>(samples, groups, 1)...) {}
+  void cut(const batch& whole) { (std::get<I>(all_).cut(std::get<I>(whole)), ...); }
+  batch operator[](motet::index group) const { return batch(std::get<I>(all_)[group]...); }
+
+ private:
+  std::tuple<replica_microbatches<typename Model::template module_at<I>::net>...> all_;
+};
+
 // One rank with a single thread, `groups` losses a step.
 template <class Model, class Numbers>
 class single_rank {
@@ -68,8 +83,8 @@ class single_rank {
     gradients.resize(static_cast<std::size_t>(Model::trainable_size));
     first.resize(gradients.size(), 0);
     second.resize(gradients.size(), 0);
-    const auto largest = parts_.largest();
-    device_.prepare(device_.plan([&](auto& ctx) { contrast(ctx, largest[0]); }));
+    const auto largest = parts_[any_microbatches::largest];
+    device_.prepare(device_.plan([&](auto& ctx) { contrast(ctx, largest); }));
   }
 
   // Loss and gradients of a step, means over its losses.
@@ -78,7 +93,9 @@ class single_rank {
     std::vector<double> sum(gradients.size(), 0.0);
     double loss = 0;
     motet::index row = 0;
-    for (const auto& part : parts_.cut(whole)) {
+    parts_.cut(whole);
+    for (motet::index group = 0; group < groups_; ++group) {
+      const auto part = parts_[group];
       std::fill(gradients.begin(), gradients.end(), master(0));
       const draw_key_type draws{seed_, static_cast<std::uint64_t>(updates), row};
       device_.run([&](auto& ctx) { loss += contrast(ctx, part) / static_cast<double>(groups_); }, draws);
@@ -109,6 +126,22 @@ class single_rank {
     return result;
   }
 
+  // Features of module I, rows of length one.
+  template <std::size_t I>
+  void embed(const typename Model::template module_at<I>::input& input, master* out) {
+    const motet::index samples = input_traits<typename Model::template module_at<I>::net>::samples(input);
+    const auto infer = [&](auto& ctx) {
+      contrastive_step<Model>::template embed<I>(ctx, motet::weights<Numbers>{weights.data()}, input,
+                                                 view<master, Model::embedding>(out, samples));
+    };
+    device_.prepare(device_.plan(infer));
+    device_.run(infer, {seed_, 0, 0, false});
+  }
+  // What forward and backward of these samples do, by a dry run.
+  step_costs costs(const typename Model::batch& whole) {
+    return device_.plan([&](auto& ctx) { contrast(ctx, whole); }).costs;
+  }
+
   std::vector<master> weights, gradients, first, second;
   motet::index updates = 0;
 
@@ -124,71 +157,9 @@ class single_rank {
   motet::index groups_;
   adamw_settings settings_;
   std::uint64_t seed_;
-  batch_parts<Model> parts_;
+  batch_groups<Model> parts_;
   std::vector<parameter> parameters_;
   cpu::device device_{1};
 };
-
-// The largest distance of a tensor from what it should be, relative to its size. What is a ten-thousandth of
-// the whole or less (the gradient of a key's bias is zero but for rounding) is compared with that.
-template <class Model, class Master>
-laws::deviation apart(const std::vector<Master>& found, const std::vector<Master>& wanted) {
-  REQUIRE(found.size() == wanted.size());
-  double whole = 0;
-  laws::deviation worst;
-  for (const Master each : wanted) whole += static_cast<double>(each) * static_cast<double>(each);
-  for (const parameter& each : Model::parameters()) {
-    if (each.offset >= static_cast<motet::index>(wanted.size())) continue;
-    double off = 0, size = 0;
-    for (motet::index i = each.offset; i < each.offset + each.size(); ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      const double a = static_cast<double>(found[at]), b = static_cast<double>(wanted[at]);
-      off += (a - b) * (a - b);
-      size += b * b;
-    }
-    const double share = std::sqrt(off / std::max(size, 1e-8 * whole));
-    const std::vector<Master> a(found.begin() + each.offset, found.begin() + each.offset + each.size());
-    const std::vector<Master> b(wanted.begin() + each.offset, wanted.begin() + each.offset + each.size());
-    worst.add(laws::off_by(a, b).measured(share), std::string(each.name));
-  }
-  return worst;
-}
-
-// How far two runs are apart, relative to the way that they went. Not by tensors: rounding turns the sign of
-// a gradient that is zero but for it, and Adam makes a step of that.
-inline laws::deviation way_apart(const std::vector<float>& found, const std::vector<float>& wanted,
-                                 const std::vector<float>& start) {
-  double off = 0, way = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const double a = static_cast<double>(found[i]), b = static_cast<double>(wanted[i]),
-                 from = static_cast<double>(start[i]);
-    off += (a - b) * (a - b);
-    way += (b - from) * (b - from);
-  }
-  return laws::off_by(found, wanted).measured(std::sqrt(off / way));
-}
-
-// Loss and every gradient of a pipeline beside the single rank's.
-template <class Model, class Numbers>
-void compare_with_single_rank(const score& order, motet::index samples, double tolerance,
-                              std::vector<std::vector<motet::index>> layers = {}) {
-  const test_data data(samples);
-  const auto whole = data.batch<Model>();
-  const motet::index groups = order.voices()[0].joins();
-  single_rank<Model, Numbers> one(samples, groups);
-  const double loss = one.differentiate(whole);
-  pipeline_config config;
-  config.batch = samples;
-  for (auto& each : layers) config.modules.push_back({.layers = std::move(each)});
-  config.update = false;
-  config.deadline = 20;
-  pipeline<Model, Numbers> many(order, config);
-  many.prepare();
-  for (int turn = 0; turn < 2; ++turn) {
-    const step_result found = many.step(whole, 0);
-    CHECK(laws::off_by(found.loss, loss) <= tolerance * std::abs(loss));
-    CHECK(apart<Model>(many.gradients(), one.gradients) <= tolerance);
-  }
-}
 
 }  // namespace
