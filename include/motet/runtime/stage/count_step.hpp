@@ -29,11 +29,16 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
   const weights<Numbers> w{any};
   const gradients<Numbers> g{any};
   const auto features = [&] { return rows{any, samples, of.embedding, of.embedding}; };
-  for (std::size_t k = 0; k < model.nets.size(); ++k) {
-    const auto& net = *model.nets[k];
-    const auto parts = net.of->microbatches({samples, 1, 1, 1}, 0, {}, {}, {}, 0);
-    const index m = inputs.empty() ? any_microbatches::largest : 0;
-    if (m == 0) parts->cut(inputs[k]);
+  stage_ends<Numbers> ends;
+  ends.features = features();
+  ends.d_features = features();
+  const index m = inputs.empty() ? any_microbatches::largest : 0;
+  std::vector<std::unique_ptr<any_microbatches>> parts;
+  std::vector<kept_views> kept;
+  for (std::size_t k = 0; k < of.size(); ++k) {
+    parts.push_back(model.nets[k]->of->microbatches({samples, 1, 1, 1}, 0, {}, {}, {}, 0));
+    kept.push_back(model.nets[k]->views());
+    if (m == 0) parts[k]->cut(inputs[k]);
     if constexpr (!works_on_host<Context>) {
       const auto section = enter(ctx, "inputs");
       constexpr auto brings = [](void* to, const std::byte* from, std::byte* at, index bytes) {
@@ -42,22 +47,20 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
       constexpr auto moves = [](void* to, const std::byte* from, std::byte* at, index bytes) {
         copy(*static_cast<Context*>(to), from, at, bytes);
       };
-      parts->bring(m, nowhere<std::byte>(), {&ctx, brings});
-      if (ahead) parts->bring(m, nowhere<std::byte>(), {&ctx, moves});
+      parts[k]->bring(m, nowhere<std::byte>(), {&ctx, brings});
+      if (ahead) parts[k]->bring(m, nowhere<std::byte>(), {&ctx, moves});
     }
-    const auto section = enter(ctx, of.names[k].data());
+  }
+  for (std::size_t k = 0; k < of.size(); ++k) {
+    const auto& net = *model.nets[k];
     const stage_range all{0, net.of->layers};
-    stage_ends<Numbers> ends;
-    ends.features = features();
-    ends.d_features = features();
+    const auto section = enter(ctx, of.names[k].data());
     if (of.frozen[k]) {
-      net.infer(ctx, all, w, *parts, m, ends);
-      continue;
+      net.infer(ctx, all, w, *parts[k], m, ends);
+    } else {
+      net.reserve(ctx, all, *parts[k], m, kept[k], {});
+      net.forward(ctx, all, w, *parts[k], m, ends, kept[k]);
     }
-    kept_views kept = net.views();
-    net.reserve(ctx, all, *parts, m, kept, {});
-    net.forward(ctx, all, w, *parts, m, ends, kept);
-    net.backward(ctx, all, w, *parts, m, ends, kept, g);
   }
   {
     const auto section = enter(ctx, "loss");
@@ -75,6 +78,11 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
                    model.loss.pair(ctx, any, any, features(), features(), of.share,
                                    of.frozen[i] ? rows{} : features(), of.frozen[j] ? rows{} : features()),
                    loss);
+  }
+  for (std::size_t k = of.size(); k-- > 0;) {
+    if (of.frozen[k]) continue;
+    const auto section = enter(ctx, of.names[k].data());
+    model.nets[k]->backward(ctx, {0, model.nets[k]->of->layers}, w, *parts[k], m, ends, kept[k], g);
   }
   const auto section = enter(ctx, "optimizer");
   bool copied = false;  // weights, in the precision of products
