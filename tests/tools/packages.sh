@@ -36,6 +36,7 @@ motet_missing() {
       motet_has_header doctest/doctest.h || echo doctest-dev
       motet_has_program python3 || echo python3
       python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
+      motet_has_program cmark-gfm || echo cmark-gfm
       motet_has_program clang++-16 || echo clang-16
       # What programs under its sanitizers are linked with.
       [ -f /usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.asan-x86_64.a ] || [ "$(uname -m)" != x86_64 ] || echo libclang-rt-16-dev
@@ -64,7 +65,7 @@ motet_packages() {
       done
     fi
   fi
-  motet_wanted=$(for motet_group in "$@"; do [ "$motet_group" = optional ] || [ "$motet_group" = mpi ] || motet_missing "$motet_group"; done | grep -v -e '^clang' -e '^libclang' -e '^python3-venv' | tr '\n' ' ')
+  motet_wanted=$(for motet_group in "$@"; do [ "$motet_group" = optional ] || [ "$motet_group" = mpi ] || motet_missing "$motet_group"; done | grep -v -e '^clang' -e '^cmark' -e '^libclang' -e '^python3-venv' | tr '\n' ' ')
   if [ -n "$motet_wanted" ]; then
     echo "missing: $motet_wanted"
     return 1

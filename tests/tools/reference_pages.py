@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reference pages, one for each public header, made from the header's own comments and declarations, so that they cannot drift.
+"""The reference: a page in Markdown for each public header, made of its own comments and declarations, so that it cannot drift. docs_site.py builds a site of them.
 
-    reference_pages.py REPOSITORY            compares docs/reference with the headers, exits 1 on any difference
-    reference_pages.py --write REPOSITORY    writes docs/reference
+    reference_pages.py REPOSITORY    exits 1 where a header lacks the sentence that its page begins with, or declarations
 """
 import argparse
 import pathlib
@@ -11,6 +10,7 @@ import re
 import sys
 
 SKIP = re.compile(r"^\s*(#|namespace\b|}\s*//\s*namespace|using namespace|//\s*SPDX|extern \"C\")")
+HEADS = re.compile(r"^(#include <motet/|#define MOTET_|namespace motet\b)")  # what a comment on a whole header stands before
 FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9, "tools": 9}
 
 
@@ -100,13 +100,15 @@ def entries(text):
             comment, i = [], i + 1
             continue
         if line.startswith("#"):
+            if comment and HEADS.match(line):
+                found.append((comment, []))
             while line.endswith("\\") and i + 1 < len(lines):
                 i += 1
                 line = lines[i]
             comment, i = [], i + 1
             continue
         if SKIP.match(line) or (not line.strip()):
-            if comment and not line.strip():
+            if comment and (not line.strip() or HEADS.match(line)):
                 found.append((comment, []))
             comment, i = [], i + 1
             continue
@@ -132,6 +134,11 @@ def entries(text):
     return found
 
 
+def escaped(line):
+    """What Markdown would take for its own, except in code."""
+    return "".join(part if part.startswith("`") else re.sub(r"([<*_\[\]])", r"\\\1", part) for part in re.split(r"(`[^`]*`)", line))
+
+
 def prose(comment):
     """Comment lines as Markdown: indented and tabulated lines stay as they are."""
     out, block = [], []
@@ -142,13 +149,24 @@ def prose(comment):
             if block:
                 out += ["```text", *block, "```"]
                 block = []
-            out.append(line)
+            out.append(escaped(line))
     if block:
         out += ["```text", *block, "```"]
     return "\n".join(out)
 
 
+def first_sentence(text):
+    """Of a header: the beginning of its first comment, or nothing."""
+    said = " ".join(next((comment for comment, _ in entries(text) if comment), []))
+    return re.split(r"(?<=[.:])\s{2,}|(?<=\.)\s", said + "  ", maxsplit=1)[0]
+
+
+def headers(repository):
+    return sorted((repository / "include" / "motet").rglob("*.hpp"), key=lambda at: (at.parent, at))
+
+
 def page(repository, header):
+    """A header as Markdown; links begin at the root of the tree."""
     name = header.relative_to(repository / "include")
     floor = name.parts[1] if len(name.parts) > 2 else ""
     title = "/".join(name.with_suffix("").parts[1:])
@@ -159,49 +177,50 @@ def page(repository, header):
             out += [prose(comment), ""]
         if lines:
             out += ["```cpp", signature(lines), "```", ""]
-    depth = len(name.parts)
     guide = repository / "docs" / floor / f"{name.stem}.md"  # whatever room the header is in
-    if floor and guide.exists():
-        out += [f"Guide: [{guide.relative_to(repository)}]({'../' * (depth - 1)}{guide.relative_to(repository / 'docs')})", ""]
-    if test.exists():
-        out += [f"Test: [{test.relative_to(repository)}]({'../' * depth}{test.relative_to(repository)})", ""]
+    for what, path in (("Guide", guide if floor else guide.parent), ("Test", test)):
+        if path.is_file():
+            path = path.relative_to(repository)
+            out += [f"{what}: [{path}](/{path})", ""]
     return "\n".join(out)
+
+
+def pages(repository):
+    """{path of a header in the tree: its page}"""
+    return {header.relative_to(repository).as_posix(): page(repository, header) for header in headers(repository)}
+
+
+def index(repository):
+    out, last = ["# Reference", "", "One page for each public header, made from the header itself.", ""], None
+    for header in headers(repository):
+        folder = header.parent.relative_to(repository / "include").as_posix()
+        if folder != last:
+            out += ["", f"## {folder}", ""]
+            last = folder
+        out.append(f"- [{header.stem}](/{header.relative_to(repository).as_posix()}): {escaped(first_sentence(header.read_text()))}")
+    return "\n".join(out) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--write", action="store_true")
     parser.add_argument("repository")
     options = parser.parse_args()
     repository = pathlib.Path(options.repository).resolve()
-    base = repository / "docs" / "reference"
-    wanted, index = {}, ["# Reference", "", "One page for each public header, made from the header itself by `tests/tools/reference_pages.py --write .`.", ""]
-    last = None
-    for header in sorted((repository / "include" / "motet").rglob("*.hpp"), key=lambda at: (at.parent, at)):
-        relative = header.relative_to(repository / "include" / "motet").with_suffix(".md")
-        wanted[base / relative] = page(repository, header)
-        folder = relative.parent.as_posix()
-        if folder != last:
-            index += ["", f"## {folder if folder != '.' else 'motet'}", ""]
-            last = folder
-        index.append(f"- [{relative.with_suffix('').name}]({relative.as_posix()})")
-    wanted[base / "index.md"] = "\n".join(index) + "\n"
-    if not wanted:
-        sys.exit("reference_pages: no header found")
-    stale = [path for path in base.rglob("*.md") if path not in wanted]
-    wrong = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
-    if options.write:
-        for path in stale:
-            path.unlink()
-        for path in wrong:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(wanted[path])
-        print(f"{len(wanted)} pages, {len(wrong)} written, {len(stale)} removed")
-        return 0
-    for path in wrong + stale:
-        print(f"differs from its header: {path.relative_to(repository)} (run tests/tools/reference_pages.py --write .)", file=sys.stderr)
-    print(f"{len(wanted)} reference pages, {len(wrong) + len(stale)} differ")
-    return 1 if wrong or stale else 0
+    wrong = []
+    for header in headers(repository):
+        text, where = header.read_text(), header.relative_to(repository)
+        found = entries(text)
+        if not any(comment for comment, _ in found):
+            wrong.append(f"{where}: no comment says what it is for")
+        elif not re.fullmatch(r"\S.*[.:]", first_sentence(text)):
+            wrong.append(f"{where}: its first comment does not begin with a sentence: {first_sentence(text)[:80]}")
+        if not any(lines for _, lines in found) and re.search(r"^namespace motet\b", text, re.M) and not re.search(r"^namespace [\w:]*detail\b", text, re.M):
+            wrong.append(f"{where}: declares nothing that its page can show")
+    for line in wrong:
+        print(line, file=sys.stderr)
+    count = len(headers(repository))
+    print(f"{count} headers, {len(wrong)} faults")
+    return 1 if wrong or count == 0 else 0
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include <jpeglib.h>
 #endif
 
+// JPEG in and out by libjpeg-turbo, where it was found; else every call says that it is missing.
 namespace motet {
 
 #ifdef MOTET_HAS_JPEG

@@ -3,6 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
+// What goes wrong with data: the sentences of the codes MT-D.
 namespace motet {
 
 inline constexpr message data_unreadable{

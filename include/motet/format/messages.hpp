@@ -3,6 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
+// What goes wrong with bytes from outside: the sentences of the codes MT-F.
 namespace motet {
 
 inline constexpr message json_malformed{

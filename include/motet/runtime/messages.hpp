@@ -3,6 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
+// What goes wrong in training and with checkpoints: the sentences of the codes MT-R.
 namespace motet {
 
 inline constexpr message not_finite{

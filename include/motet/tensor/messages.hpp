@@ -3,6 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
+// What goes wrong with tensors: the sentences of the codes MT-T.
 namespace motet {
 
 inline constexpr message arena_full{"MT-T01", "the arena is full",

@@ -3,6 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
+// What goes wrong in programs: sentences of the codes MT-X.
 namespace motet {
 
 inline constexpr message unknown_option{"MT-X01", "there is no such option",

@@ -3,6 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
+// What goes wrong with schedules: sentences of the codes MT-P.
 namespace motet {
 
 inline constexpr message csv_unknown_cell{

@@ -5,6 +5,7 @@
 #include <motet/schedule/draw/draw_names.hpp>
 #include <motet/schedule/draw/svg_writer.hpp>
 
+// What the colours of a drawing mean, as its last lines.
 namespace motet {
 namespace detail {
 

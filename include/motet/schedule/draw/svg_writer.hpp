@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+// Pieces of an SVG, for drawings.
 namespace motet {
 namespace detail {
 

@@ -5,6 +5,7 @@
 #include <motet/backend/cuda/exchange/rows_exchange.hpp>
 #include <motet/backend/exchange/heads_exchange.hpp>
 
+// Attention whose ranks hold rows before and after it, and heads within: rows of heads as they change places, on GPUs.
 namespace motet::cuda {
 
 using motet::heads_attention_backward;

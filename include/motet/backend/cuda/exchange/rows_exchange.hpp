@@ -9,6 +9,7 @@
 
 #include <vector>
 
+// Rows of a batch as they change places between whole samples and the parts of a context group, on GPUs.
 namespace motet::cuda {
 
 using motet::on_whole_samples;

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""docs_site.py on a small tree: what is whole is built, and each fault is told with its place."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).parent
+WHOLE = {
+    "README.md": "# One\n\n[Start](docs/index.md)\n",
+    "CONTRIBUTING.md": "# Two\n",
+    "docs/index.md": "# Index\n\n[Up](../README.md), [two](../CONTRIBUTING.md#two), [here](#a-b-c), [headers](../include/motet), [chosen](decisions), [file](../tests/x.cpp)\n\n## A `b` (c)\n",
+    "docs/decisions/0001-a.md": "# 0001: a\n",
+    "include/motet/nn/a.hpp": "#pragma once\n\nnamespace motet {\n\n// Adds <cmath> and more. See `b<T>`.\nint a(int x);\n\n}  // namespace motet\n",
+    "tests/x.cpp": "int main() { return 1 < 2; }  // why\n",
+}
+FAULTS = [
+    ("docs/index.md", "\n[gone](gone.md)\n", "docs/index.md:7: gone.md leads nowhere"),
+    ("docs/index.md", "\n[gone](../README.md#gone)\n", "README.md has no heading of this name"),
+    ("docs/index.md", "\n[out](../../../../etc/passwd)\n", "leads nowhere"),
+    ("docs/lonely.md", "# Lonely\n", "docs/lonely.md: no way leads here"),
+]
+
+
+def build(scratch, tree):
+    root = pathlib.Path(scratch, "tree")
+    shutil.rmtree(root, ignore_errors=True)
+    for path, text in tree.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return subprocess.run([sys.executable, str(HERE / "docs_site.py"), "--out", f"{scratch}/site", str(root)], capture_output=True, text=True, check=False)
+
+
+def main():
+    if not shutil.which("cmark-gfm"):
+        return 77
+    wrong = []
+    with tempfile.TemporaryDirectory() as scratch:
+        done = build(scratch, WHOLE)
+        wrong += [done.stderr] if done.returncode else []
+        for place, said in (
+            ("reference/nn/a.html", "Adds &lt;cmath&gt; and more. See <code>b&lt;T&gt;</code>."),
+            ("reference/nn/a.html", '<i class="keyword">int</i> a('),
+            ("reference/index.html", "Adds &lt;cmath&gt; and more."),
+            ("index.html", 'href="#a-b-c"'),
+            ("source/tests/x.cpp.html", '<i class="comment">// why</i>'),
+            ("decisions/index.html", 'href="0001-a.html"'),
+            ("search.js", "const search_index = [["),
+        ):
+            text = pathlib.Path(scratch, "site", place).read_text() if done.returncode == 0 else ""
+            wrong += [] if said in text else [f"{place} does not have {said}"]
+        for path, more, said in FAULTS:
+            done = build(scratch, WHOLE | {path: WHOLE.get(path, "") + more})
+            wrong += [] if done.returncode == 1 and said in done.stderr else [f"{path} with {more.strip()!r} was not refused by {said!r}: {done.stderr}"]
+    print("".join(f"{line}\n" for line in wrong) + f"{len(FAULTS)} faults, {len(wrong)} not as they should be")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
