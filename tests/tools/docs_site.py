@@ -178,8 +178,10 @@ class site:
                 out.append(("</ul>" if open_list else "") + f"<h2>{html.escape(line[3:])}</h2><ul>")
                 open_list = True
             elif line.startswith("- ") and open_list:
-                found = re.match(r"- \[([^]]*)\]\(([^)#]*)", line)
-                out.append(row(html.escape(found.group(1)), self.target(self.pages["docs/index.md"], found.group(2))[0]))
+                found = re.findall(r"\[([^]]*)\]\(([^)#]*)", line)
+                # A row that begins with its page may name further ones; another lists pages.
+                for title, link in found[:1] if line.startswith("- [") else found:
+                    out.append(row(html.escape(title), self.target(self.pages["docs/index.md"], link)[0]))
         return "".join(out) + ("</ul>" if open_list else "")
 
     def write(self, out):
