@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles (syntax only) every block of README.md and docs/ that opens with ```cpp compile.
+"""Compiles (syntax only) every block of README.md and docs/ that opens with ```cpp compile, and the example of each header that has one.
 
     docs_compile.py --compiler C++ --include DIR [--definitions A;B] REPOSITORY
 
@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 import headers_alone
+import reference_pages
 import std_includes
 
 FRONT = "#include <motet/motet.hpp>\n"
@@ -38,6 +39,20 @@ def brought(text, include, seen=None):
     return out
 
 
+def blocks(repository):
+    """(file, line, what stands in front, text) of each block of the docs and each example of a header."""
+    for page in [repository / "README.md", *sorted((repository / "docs").rglob("*.md"))]:
+        text = page.read_text(encoding="utf-8") if page.exists() else ""
+        for block in BLOCK.finditer(text):
+            body = block.group(1)
+            yield page, text.count("\n", 0, block.start()) + 2, "" if "#include <motet/" in body else FRONT, body
+    for header in reference_pages.headers(repository):
+        found = reference_pages.example(header.read_text(encoding="utf-8"))
+        if found:
+            name = header.relative_to(repository / "include").as_posix()
+            yield header, found[1], f"#include <{name}>\nusing namespace motet;\n", found[0]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--compiler", required=True)
@@ -50,16 +65,11 @@ def main():
     flags = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"] + [f"-I{folder}" for folder in options.include] + [f"-D{name}" for name in options.definitions.split(";") if name]
     sources, bare = [], []
     with tempfile.TemporaryDirectory() as scratch:
-        for page in [repository / "README.md", *sorted((repository / "docs").rglob("*.md"))]:
-            text = page.read_text(encoding="utf-8") if page.exists() else ""
-            for block in BLOCK.finditer(text):
-                line = text.count("\n", 0, block.start()) + 2
-                body = block.group(1)
-                front = "" if "#include <motet/" in body else FRONT
-                source = pathlib.Path(scratch, f"block{len(sources)}.cpp")
-                source.write_text(f'{front}#line {line} "{page}"\n{body}')
-                sources.append((f"{page}:{line}", source))
-                bare += [f"{page}:{line}: says {name}, and brings no <{header}>" for name, header in std_includes.missing(body, brought(front + body, include))]
+        for page, line, front, body in blocks(repository):
+            source = pathlib.Path(scratch, f"block{len(sources)}.cpp")
+            source.write_text(f'{front}#line {line} "{page}"\n{body}')
+            sources.append((f"{page}:{line}", source))
+            bare += [f"{page}:{line}: says {name}, and brings no <{header}>" for name, header in std_includes.missing(body, brought(front + body, include))]
 
         if "clang" in os.path.basename(options.compiler):
             named = set().union(*(INCLUDE.findall(source.read_text(encoding="utf-8")) for _, source in sources))

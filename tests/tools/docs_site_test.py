@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs_site.py on a small tree: what is whole is built, and each fault is told with its place."""
+"""docs_site.py on a small tree: what is whole is built, and each fault is told with its place. reference_pages.py on headers with faults."""
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
+
+import reference_pages
 
 HERE = pathlib.Path(__file__).parent
 WHOLE = {
@@ -23,6 +25,27 @@ FAULTS = [
     ("docs/lonely.md", "# Lonely\n", "docs/lonely.md: no way leads here"),
 ]
 
+GOOD = "namespace motet {\n// Adds. See b.\n// Asks for: rows.\n// Memory: nothing,\n// or less.\n// Errors: MT-N04, MT-N05\n// Example:\n//   int a = 1;\nint a();\n}\n"
+FORMS = [
+    ("// Memory: nothing,\n// or less.\n", "", "wanted Asks for, Memory, Errors, Example"),
+    ("// Memory: nothing,\n// or less.\n", "// Memory:\n", "says nothing behind Memory"),
+    ("MT-N05", "MT-N99", "names MT-N99, which docs/errors.md lacks"),
+    ("MT-N04, MT-N05", "some", "names its errors as 'some'"),
+    ("//   int a = 1;\n", "", "says nothing behind Example"),
+    ("// Asks for: rows.\n", "int b();\n// Asks for: rows.\n", None),  # the form belongs to one comment, whichever
+    ("int a();\n", "int a();\n// Memory: more.\nint b();\n", "has 2 comments of the form"),
+]
+
+
+def form_faults(wrong):
+    codes = {"MT-N04", "MT-N05"}
+    wrong += [f"a good form was refused: {fault}" for fault in reference_pages.form_faults(GOOD, codes)]
+    wrong += [] if reference_pages.first_sentence(GOOD) == "Adds." else ["the first sentence was not found"]
+    wrong += [] if reference_pages.example(GOOD) == ("int a = 1;\n", 8) else [f"the example was read as {reference_pages.example(GOOD)}"]
+    for what, instead, said in FORMS:
+        found = "; ".join(reference_pages.form_faults(GOOD.replace(what, instead), codes))
+        wrong += [] if (said in found if said else not found) else [f"{instead!r} for {what!r} gave {found!r}, wanted {said!r}"]
+
 
 def build(scratch, tree):
     root = pathlib.Path(scratch, "tree")
@@ -37,6 +60,7 @@ def main():
     if not shutil.which("cmark-gfm"):
         return 77
     wrong = []
+    form_faults(wrong)
     with tempfile.TemporaryDirectory() as scratch:
         done = build(scratch, WHOLE)
         wrong += [done.stderr] if done.returncode else []
@@ -54,7 +78,7 @@ def main():
         for path, more, said in FAULTS:
             done = build(scratch, WHOLE | {path: WHOLE.get(path, "") + more})
             wrong += [] if done.returncode == 1 and said in done.stderr else [f"{path} with {more.strip()!r} was not refused by {said!r}: {done.stderr}"]
-    print("".join(f"{line}\n" for line in wrong) + f"{len(FAULTS)} faults, {len(wrong)} not as they should be")
+    print("".join(f"{line}\n" for line in wrong) + f"{len(FAULTS) + len(FORMS)} faults, {len(wrong)} not as they should be")
     return 1 if wrong else 0
 
 

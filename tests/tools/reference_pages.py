@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reference: a page in Markdown for each public header, made of its own comments and declarations, so that it cannot drift. docs_site.py builds a site of them.
 
-    reference_pages.py REPOSITORY    exits 1 where a header lacks the sentence that its page begins with, or declarations
+    reference_pages.py REPOSITORY    exits 1 where a header lacks the sentence that its page begins with, or declarations, or a part of the form
 """
 import argparse
 import pathlib
@@ -134,13 +134,61 @@ def entries(text):
     return found
 
 
+# What the comment of a header's main declaration says after what it does, each beginning a line, in this order. An example is a program's text, set in by two.
+FORM = ("Asks for", "Memory", "Errors", "Example")
+LABEL = re.compile(rf"^({'|'.join(FORM)}):(?: |$)")
+# Headers that have it already; the others follow.
+LAYERS = ("activation", "attention", "dropout", "gated_mlp", "linear", "mixture", "mlp", "norm", "patch_embedding", "projection", "token_embedding")
+FORMED = ("front/trainer", "front/launched_world", *(f"nn/layers/{name}" for name in LAYERS))
+
+
+def form(comment):
+    """(what it does, {label: lines}) of a comment; no labels where it has no form."""
+    does, said, label = [], {}, None
+    for line in comment:
+        found = LABEL.match(line)
+        if found:
+            label = found.group(1)
+            said[label] = []
+            line = line[found.end() :]
+        if label is None:
+            does.append(line)
+        elif line.strip():
+            said[label].append(line)
+    return does, said
+
+
+def example(text):
+    """The program's text that a header gives as its example, and the line that it begins on; or nothing."""
+    for comment, _ in entries(text):
+        lines = form(comment)[1].get("Example")
+        if lines:
+            return "".join(line[2:] + "\n" for line in lines), 2 + text[: text.index("// Example:")].count("\n")
+    return None
+
+
+def form_faults(text, codes):
+    """What is wrong with the form of a header: a part that is missing, empty or out of turn, or an error that there is not."""
+    forms = [said for _, said in (form(comment) for comment, _ in entries(text)) if said]
+    if len(forms) != 1:
+        return [f"has {len(forms)} comments of the form {', '.join(FORM)}; wanted one"]
+    said = forms[0]
+    out = [] if tuple(said) == FORM else [f"says {', '.join(said)}; wanted {', '.join(FORM)}"]
+    out += [f"says nothing behind {label}:" for label, lines in said.items() if not lines]
+    errors = " ".join(said.get("Errors", []))
+    if errors != "none of its own." and not re.fullmatch(r"MT-[A-Z]\d\d(, MT-[A-Z]\d\d)*", errors):
+        out.append(f"names its errors as {errors!r}; wanted codes with commas, or: none of its own.")
+    return out + [f"names {code}, which docs/errors.md lacks" for code in re.findall(r"MT-[A-Z]\d\d", errors) if code not in codes]
+
+
 def escaped(line):
     """What Markdown would take for its own, except in code."""
     return "".join(part if part.startswith("`") else re.sub(r"([<*_\[\]])", r"\\\1", part) for part in re.split(r"(`[^`]*`)", line))
 
 
 def prose(comment):
-    """Comment lines as Markdown: indented and tabulated lines stay as they are."""
+    """Comment lines as Markdown: indented and tabulated lines stay as they are, and a form is a list with its example below."""
+    comment, said = form(comment)
     out, block = [], []
     for line in comment:
         if line.startswith("  ") or re.search(r"\S {3,}\S", line):
@@ -152,12 +200,20 @@ def prose(comment):
             out.append(escaped(line))
     if block:
         out += ["```text", *block, "```"]
+    if said:
+        out.append("")
+        for label in FORM[:-1]:
+            words = escaped(" ".join(said.get(label, [])))
+            if label == "Errors":
+                words = re.sub(r"MT-[A-Z]\d\d", lambda code: f"[{code.group()}](/docs/errors.md#{code.group().lower()})", words)
+            out.append(f"- **{label}:** {words}")
+        out += ["", "```cpp", *(line[2:] for line in said.get("Example", [])), "```"]
     return "\n".join(out)
 
 
 def first_sentence(text):
     """Of a header: the beginning of its first comment, or nothing."""
-    said = " ".join(next((comment for comment, _ in entries(text) if comment), []))
+    said = " ".join(next((form(comment)[0] for comment, _ in entries(text) if comment), []))
     return re.split(r"(?<=[.:])\s{2,}|(?<=\.)\s", said + "  ", maxsplit=1)[0]
 
 
@@ -206,7 +262,8 @@ def main():
     parser.add_argument("repository")
     options = parser.parse_args()
     repository = pathlib.Path(options.repository).resolve()
-    wrong = []
+    codes = set(re.findall(r"^#+ (MT-[A-Z]\d\d)", (repository / "docs" / "errors.md").read_text(), re.M))
+    wrong = [f"{name}: is no header, and should have a page of the form" for name in FORMED if not (repository / "include" / "motet" / f"{name}.hpp").exists()]
     for header in headers(repository):
         text, where = header.read_text(), header.relative_to(repository)
         found = entries(text)
@@ -216,6 +273,10 @@ def main():
             wrong.append(f"{where}: its first comment does not begin with a sentence: {first_sentence(text)[:80]}")
         if not any(lines for _, lines in found) and re.search(r"^namespace motet\b", text, re.M) and not re.search(r"^namespace [\w:]*detail\b", text, re.M):
             wrong.append(f"{where}: declares nothing that its page can show")
+        # Whoever has a part of the form has all of it.
+        name = header.relative_to(repository / "include" / "motet").with_suffix("").as_posix()
+        if name in FORMED or any(form(comment)[1] for comment, _ in found):
+            wrong += [f"{where}: {fault}" for fault in form_faults(text, codes)]
     for line in wrong:
         print(line, file=sys.stderr)
     count = len(headers(repository))

@@ -19,6 +19,15 @@ namespace motet {
 // What this process is among the ranks of a run, from launch() to the end of main: alone, with ranks that are
 // its threads, or one of many processes that mpirun, Slurm or torchrun started. MPI runs as long as this
 // lives.
+// Asks for: a main that makes it first and keeps it to its end.
+// Memory: none but MPI's own.
+// Errors: MT-P74, MT-R20, MT-R21, MT-R22, MT-R23, MT-X03
+// Example:
+//   int train(const launched_world& world);
+//   int main(int argc, char** argv) {
+//     const auto world = launch(argc, argv);
+//     return train(world);
+//   }
 class launched_world {
  public:
   // threads: of each rank; 0: all processors, shared by the ranks that live here. open: nobody said how many

@@ -32,6 +32,18 @@ inline plan plan_of_one(const list<module_facts>& facts, index parts) {
 // each of many processes, of which all then make the same calls. Without a plan all modules are on one rank,
 // which has all processors, or a GPU. A plan is proven before anything starts, and any plan gives the loss
 // and gradients of one rank within rounding. After the first step, a step allocates nothing.
+// Asks for: a world of as many ranks as the plan has, and batches of at most `batch` samples. All processes
+// make the same calls.
+// Memory: what memory() says, counted by a dry run; prepare(), or the first step, takes it all.
+// Errors: MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09
+// Example:
+//   #include <motet/nn/towers/vit.hpp>
+//   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
+//   using pair = model<join<info_nce, module<"left", eye>, module<"right", eye>>>;
+//   double first_loss(const launched_world& world, const pair::batch& batch) {
+//     trainer<pair> train(world, {.batch = 64, .optimizer = {.decay = 0.1}});
+//     return train.step(batch, 1e-3).loss;
+//   }
 template <class Model, class Numbers = fp32, class Device = cpu::device>
 class trainer {
  public:

@@ -7,6 +7,12 @@ namespace motet {
 
 // y = activation(x), a layer of its own. After a linear layer, prefer linear<In, Out, Bias, Act>, which does
 // it in the product's epilogue.
+// Asks for: rows of any width.
+// Memory: nothing.
+// Errors: MT-N04
+// Example:
+//   using gelu = activate<192, activation::gelu>;
+//   static_assert(gelu::in == gelu::out && gelu::parameter_size == 0);
 template <index Width, activation Act>
 struct activate {
   static_assert(Width > 0, "motet: sizes of a net must be positive [MT-N04]");

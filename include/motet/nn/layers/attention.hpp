@@ -47,6 +47,13 @@ constexpr verdict check(const attention_config& c) {
 
 // Self-attention: one product makes queries, keys and values; softmax attention inside each sample; one
 // product back to the stream. Tensor parallelism cuts the heads, context parallelism the rows of each sample.
+// Asks for: samples of any lengths; heads that divide the width, unless .head_width is given.
+// Memory: (rows, queries | keys | values), (rows, heads x head width), and a number for each row and head;
+// no scores.
+// Errors: MT-N01, MT-N03, MT-N04, MT-N06
+// Example:
+//   using attend = self_attention<attention_config{.width = 192, .heads = 3, .mask = mask_kind::causal}>;
+//   static_assert(attend::packed == 3 * 192);
 template <attention_config Config>
 struct self_attention {
   static_assert(require<check(Config)>);

@@ -7,6 +7,12 @@ namespace motet {
 
 // SwiGLU (Shazeer 2020): y = down(silu(gate(x)) * up(x)). One product makes gate and up side by side; only
 // they are kept. Tensor parallelism cuts the hidden units.
+// Asks for: rows of any width.
+// Memory: (rows, 2 Hidden), gate and up; a tensor member its share of the hidden units.
+// Errors: MT-N04
+// Example:
+//   using gated = gated_mlp<192, 512, false>;
+//   static_assert(gated::parameter_size == 3 * 192 * 512);
 template <index Width, index Hidden, bool Bias = true>
 struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   using products = mlp_products<Width, Hidden, 2, Bias>;

@@ -10,6 +10,13 @@ namespace motet {
 // y = activation(x weight^T + bias), weight (Out, In).
 // Starts: weights normal with deviation sqrt(1 / 2 In), so that rows keep about their size whatever the
 // width; biases zero.
+// Asks for: rows of width In.
+// Memory: nothing without an activation; with one, (rows, Out) before it.
+// Errors: MT-N04
+// Example:
+//   using widen = linear<192, 768, true, activation::gelu>;
+//   static_assert(widen::in == 192 && widen::out == 768);
+//   static_assert(widen::parameter_size == 192 * 768 + 768);
 template <index In, index Out, bool Bias = true, activation Act = activation::none>
 struct linear {
   static_assert(In > 0 && Out > 0, "motet: sizes of a net must be positive [MT-N04]");

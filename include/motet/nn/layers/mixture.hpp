@@ -38,6 +38,13 @@ constexpr verdict check(const mixture_config& c) {
 // rows: balance (Fedus et al. 2021) is experts * the sum over them of the fraction of choices that went
 // there, times the mean probability, 1 when even; z (Zoph et al. 2022) is the square of the logarithm of the
 // sum that probabilities are divided by. They enter the gradient with the context's sample_share.
+// Asks for: rows of any width, and top_k <= experts.
+// Memory: of each row the probabilities of all experts and its choices; of each place at an expert what the
+// expert keeps. With a tensor group, room for the rows that may arrive.
+// Errors: MT-N04, MT-N09, MT-N10
+// Example:
+//   using choose = mixture<mixture_config{.width = 64, .experts = 8, .hidden = 128, .top_k = 2}>;
+//   static_assert(choose::in == 64 && choose::top_k == 2);
 template <mixture_config Config>
 struct mixture {
   static_assert(require<check(Config)>);

@@ -8,6 +8,12 @@ namespace motet {
 // Widen, activate, narrow. Only the value before the activation is kept: backward needs the activation's
 // slope there anyway, and the value after it comes out of the same evaluation. Tensor parallelism cuts the
 // hidden units.
+// Asks for: rows of any width.
+// Memory: (rows, Hidden) before the activation; a tensor member its share of the hidden units.
+// Errors: MT-N04
+// Example:
+//   using wide = mlp<192, 4 * 192, activation::gelu_tanh>;
+//   static_assert(wide::in == 192 && wide::out == 192);
 template <index Width, index Hidden, activation Act = activation::gelu, bool Bias = true>
 struct mlp : mlp_products<Width, Hidden, 1, Bias> {
   using products = mlp_products<Width, Hidden, 1, Bias>;

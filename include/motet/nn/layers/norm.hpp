@@ -12,6 +12,12 @@ struct norm_config {
 
 // Layer norm or RMS norm over the columns of each row, with a learned gain and, for layer norm, a learned
 // bias.
+// Asks for: rows of any width; `norm_kind::rms` has no bias.
+// Memory: two numbers a row, mean and 1 / deviation, in the type of master weights.
+// Errors: none of its own.
+// Example:
+//   using rms = norm<192, norm_config{.kind = norm_kind::rms, .epsilon = 1e-6f}>;
+//   static_assert(!rms::has_bias && rms::parameter_size == 192);
 template <index Width, norm_config Config = norm_config{}>
 struct norm {
   static constexpr index in = Width, out = Width;

@@ -47,6 +47,12 @@ struct pictures {
 
 // Pictures to rows: each patch through one product, a class token in front, learned or 2-D sine positions on
 // top, and a norm if asked.
+// Asks for: pictures of one size as numbers, or of any size as bytes; a patch that divides the side.
+// Memory: nothing without a norm, with one its rows and numbers: backward cuts the patches again.
+// Errors: MT-N02, MT-N04, MT-N07
+// Example:
+//   using embed = patch_embedding<patch_config{.image = 64, .patch = 8, .width = 192}>;
+//   static_assert(embed::out == 192 && embed::pixels == 3 * 8 * 8);
 template <patch_config Config>
 struct patch_embedding {
   static_assert(require<check(Config)>);

@@ -6,6 +6,12 @@
 namespace motet {
 
 // The head of a contrastive tower: a product without bias into the shared space, then rows of length one.
+// Asks for: one row for each sample.
+// Memory: (rows, Out) and the length of each row, in the type of master weights.
+// Errors: MT-N04
+// Example:
+//   using features = projection<192, 128>;
+//   static_assert(features::parameter_size == 192 * 128);
 template <index In, index Out>
 struct projection {
   using project = linear<In, Out, false>;

@@ -26,6 +26,14 @@ struct tokens {
   sequences seq;
 };
 
+// Token ids to rows: a row of a table for each, and learned positions on top. Tensor parallelism may share the
+// table.
+// Asks for: samples of at most `context` tokens below `vocabulary`; lengths differ, nothing is padded.
+// Memory: nothing; the ids of all members where the table is cut.
+// Errors: MT-N04
+// Example:
+//   using embed = token_embedding<token_config{.vocabulary = 1024, .context = 32, .width = 128}>;
+//   static_assert(embed::out == 128);
 template <token_config Config>
 struct token_embedding {
   static_assert(require<check(Config)>);
