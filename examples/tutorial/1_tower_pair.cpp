@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-
 // Two towers learn which sentence belongs to which picture.
 #include <motet/front/trainer.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/runtime/train/rate.hpp>
 
 #include <cstdio>

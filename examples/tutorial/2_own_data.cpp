@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-
 // Pictures and sentences of one's own become a data set, and a model learns from it.
 #include <motet/data/loader.hpp>
 #include <motet/data/tar_writer.hpp>
 #include <motet/data/tokenizer_file.hpp>
 #include <motet/data/tokenizer_train.hpp>
 #include <motet/front/trainer.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 #include <cstdio>
 
@@ -45,7 +46,6 @@ int main(int argc, char** argv) try {
   const pair_source source(list_shards(shard), skips);
   pair_loader loader(source, words, {.batch = 16, .augment = {}, .example = {.image = 16, .context = 16}});
   std::printf("%td samples, %td left out, %td tokens\n", source.size(), skips.count(), words.size());
-
   const auto world = launch(1, argv);
   trainer<pair> train(world, {.batch = 16});
   for (int step = 1; step <= 300; ++step) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-
 // An order of one's own: proven by the compiler, simulated, and trained by.
 #include <motet/front/trainer.hpp>
+#include <motet/nn/towers/vit.hpp>
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/core/compose.hpp>
 #include <motet/schedule/simulate/analyse.hpp>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 // A layer of one's own in a tower of one's own: a transformer that reads a picture line by line.
 #include <motet/front/trainer.hpp>
 
