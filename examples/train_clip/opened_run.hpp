@@ -5,6 +5,7 @@
 #include "evaluate.hpp"
 
 #include <motet/runtime/save/checkpoint.hpp>
+#include <motet/runtime/save/run_folder.hpp>
 #include <motet/tools/progress.hpp>
 
 #include <cstdio>
@@ -20,6 +21,7 @@ struct opened_run {
   std::unique_ptr<session> model;
   std::unique_ptr<data_folder> folder;
   std::unique_ptr<held_out> test;
+  run_folder held;  // of --checkpoint, while it trains
 
   opened_run(settings given, std::optional<checkpoint> from, std::optional<chosen_plan> by)
       : s(std::move(given)), saved(std::move(from)), chosen(std::move(by)) {
@@ -39,6 +41,11 @@ struct opened_run {
   // In a step; plans may cut the batch into groups that have one each.
   index losses() const { return chosen ? chosen->value.modules[0].groups() : 1; }
 
+  // Of several processes, one writes.
+  bool saves() const { return !s.checkpoint.empty() && model->is_main(); }
+  void probe_folder() const {
+    if (saves()) probe_run_folder(s.checkpoint, checkpoint_bytes(model->parameters()));
+  }
   // Takes all memory and makes the model as it was saved.
   void prepare() {
     model->prepare();
@@ -62,6 +69,7 @@ struct opened_run {
 
   // Reads one batch and every tensor of the checkpoint; whatever is wrong throws.
   int check() {
+    probe_folder();
     prepare();
     const auto source = open_feed();
     source->next();

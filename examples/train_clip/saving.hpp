@@ -18,6 +18,7 @@ inline void save(opened_run& run, const feed& source, progress& out) {
   state.set("losses", run.losses());
   if (run.chosen) state.set("plan", plan_json(run.chosen->value));
   if (run.folder) state.set("vocabulary", run.folder->vocabulary_fingerprint());
+  run.held.hold();
   const auto path =
       run.model->save(run.s.checkpoint, run.name(), std::move(state), static_cast<std::size_t>(run.s.keep));
   // A checkpoint without its vocabulary cannot be used.
@@ -41,6 +42,14 @@ inline void step_aside(const std::filesystem::path& run) {
                  run.c_str(), aside.c_str());
     return;
   }
+}
+
+// None but this process writes there from now on.
+inline void hold_folder(opened_run& run) {
+  run.held = run_folder(run.s.checkpoint);
+  if (run.s.resume) return;
+  step_aside(run.s.checkpoint);
+  run.held.hold();
 }
 
 }  // namespace motet::train_clip

@@ -21,18 +21,19 @@ class training {
   int run() {
     const interrupt stop;
     progress out;
+    run_.probe_folder();
     run_.prepare();
     const auto source = run_.open_feed();
     run_.model->require_same(identity(*source));
     const double peak = run_.model->measure_peak();
     // Of several processes, one writes.
     const bool main = run_.model->is_main(), report = main && !run_.s.no_report && !run_.s.random_data();
+    if (run_.saves()) hold_folder(run_);
     const std::int64_t keep = run_.saved ? run_.model->updates() : -1;
     if (report) own_metrics_ = metrics_file(std::filesystem::path(run_.s.report) / "metrics.jsonl", keep);
     if (main && !run_.s.metrics.empty() &&
         !same_file(run_.s.metrics, std::filesystem::path(run_.s.report) / "metrics.jsonl"))
       metrics_ = metrics_file(run_.s.metrics, keep);
-    if (main && !run_.s.checkpoint.empty() && !run_.s.resume) step_aside(run_.s.checkpoint);
 
     char line[160];
     std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (%s) here, measured now",

@@ -53,6 +53,7 @@
 #include <motet/runtime/ranks/stand_in.hpp>
 #include <motet/runtime/save/checkpoint.hpp>
 #include <motet/runtime/save/pipeline_checkpoint.hpp>
+#include <motet/runtime/save/run_folder.hpp>
 #include <motet/runtime/stage/foretell.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 #include <motet/runtime/stage/profile_module.hpp>

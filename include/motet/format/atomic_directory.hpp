@@ -14,11 +14,11 @@ class atomic_directory {
     if (!target_.has_filename()) target_ = target_.parent_path();  // "folder/" is "folder"
     std::error_code failed;
     std::filesystem::create_directories(detail::folder_of(target_), failed);
-    if (failed) detail::refuse_to_write(detail::folder_of(target_), failed.value());
+    if (failed) refuse_to_write(detail::folder_of(target_), failed.value());
     while (true) {
       path_ = detail::temporary_beside(target_);
       if (std::filesystem::create_directory(path_, failed)) break;
-      if (failed) detail::refuse_to_write(target_, failed.value());
+      if (failed) refuse_to_write(target_, failed.value());
     }
   }
   // One that others have filled, at a name that they agreed on.
@@ -37,15 +37,15 @@ class atomic_directory {
     detail::sync_folder(path_);
     std::error_code ignored;
     if (!std::filesystem::exists(std::filesystem::symlink_status(target_, ignored))) {
-      if (std::rename(path_.c_str(), target_.c_str()) != 0) detail::refuse_to_write(target_, errno);
+      if (std::rename(path_.c_str(), target_.c_str()) != 0) refuse_to_write(target_, errno);
       path_.clear();
     } else if (!exchange()) {
       const std::filesystem::path aside = detail::temporary_beside(target_);
-      if (std::rename(target_.c_str(), aside.c_str()) != 0) detail::refuse_to_write(target_, errno);
+      if (std::rename(target_.c_str(), aside.c_str()) != 0) refuse_to_write(target_, errno);
       if (std::rename(path_.c_str(), target_.c_str()) != 0) {
         const int why = errno;
         std::rename(aside.c_str(), target_.c_str());
-        detail::refuse_to_write(target_, why);
+        refuse_to_write(target_, why);
       }
       path_ = aside;
     }

@@ -19,12 +19,13 @@
 
 namespace motet {
 
-namespace detail {
-
+// What the system says, by its number (errno), is an error of ours.
 [[noreturn]] inline void refuse_to_write(const std::filesystem::path& path, int why) {
   const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
   fail(full ? disk_full : file_unwritable, path.string() + ": " + std::strerror(why));
 }
+
+namespace detail {
 
 inline std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
@@ -59,14 +60,14 @@ class atomic_file {
     if (std::filesystem::is_symlink(target_, ignored) && std::filesystem::exists(target_, ignored))
       target_ = std::filesystem::canonical(target_);
     const auto status = std::filesystem::status(target_, ignored);
-    if (std::filesystem::is_directory(status)) detail::refuse_to_write(target_, EISDIR);
+    if (std::filesystem::is_directory(status)) refuse_to_write(target_, EISDIR);
     direct_ = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
     do {
       written_to_ = direct_ ? target_ : detail::temporary_beside(target_);
       descriptor_ =
           ::open(written_to_.c_str(), O_WRONLY | O_CLOEXEC | (direct_ ? 0 : O_CREAT | O_EXCL), 0666);
     } while (descriptor_ < 0 && errno == EEXIST);
-    if (descriptor_ < 0) detail::refuse_to_write(target_, errno);
+    if (descriptor_ < 0) refuse_to_write(target_, errno);
   }
   atomic_file(const atomic_file&) = delete;
   atomic_file& operator=(const atomic_file&) = delete;
@@ -104,7 +105,7 @@ class atomic_file {
   }
   [[noreturn]] void refuse(int why) {
     abandon();
-    detail::refuse_to_write(target_, why);
+    refuse_to_write(target_, why);
   }
   void abandon() {
     if (descriptor_ >= 0) ::close(descriptor_);

@@ -120,7 +120,7 @@ inline void write_checkpoint_part(const std::filesystem::path& run, const checkp
   const std::filesystem::path folder = detail::shared_folder(run, part.step);
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  if (failed) detail::refuse_to_write(folder, failed.value());
+  if (failed) refuse_to_write(folder, failed.value());
   const checkpoint_index written = detail::write_part_files(folder, part);
   write_file(folder / detail::part_record(part.part), write_checkpoint_index(written, part.part));
 }

@@ -54,10 +54,14 @@ inline constexpr message bridge_misfit{
     "meshes, groups, samples or rows are others than it was made for, or calls come out of turn",
     "Make it from the modules' own meshes, prepare it for the largest step, and receive before gather"};
 
+inline constexpr message run_folder_in_use{"MT-R14", "the folder of a run belongs to another process",
+                                           "the same run was started twice",
+                                           "End that process, or save into another folder"};
+
 inline constexpr message runtime_messages[] = {
     not_finite,  bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
     no_held_out, ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
-    join_misfit, gradients_not_owned, bridge_misfit};
+    join_misfit, gradients_not_owned, bridge_misfit,       run_folder_in_use};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",
