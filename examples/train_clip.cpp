@@ -7,6 +7,8 @@
 #include "train_clip/probe.hpp"
 #include "train_clip/training.hpp"
 
+#include <motet/tools/exit_code.hpp>
+
 #include <csignal>
 #include <cstdio>
 
@@ -78,7 +80,7 @@ int run(int count, char** words) {
     settings s;
     options line = command_line(s);
     if (!line.parse(count, words)) {
-      std::fputs(line.help().c_str(), stdout);
+      std::fputs((line.help() + exit_table()).c_str(), stdout);
       return 0;
     }
     if (s.list_plans) {
@@ -104,17 +106,14 @@ int run(int count, char** words) {
         std::freopen("/dev/null", "w", stdout) == nullptr)
       fail(file_unwritable, "/dev/null");
     return run_one(std::move(s), std::move(saved), std::move(chosen));
-  } catch (const error& problem) {
-    std::fprintf(stderr, "train_clip: %s\n", problem.what());
-    return std::string_view(problem.code()).starts_with("MT-X") ? 2 : 1;
-  } catch (const std::bad_alloc&) {
+  } catch (const std::bad_alloc& problem) {
     std::fprintf(stderr,
                  "train_clip: there is not enough memory; --explain tells how much is needed, --accumulate "
                  "needs less\n");
-    return 1;
+    return exit_code_of(problem).status;
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "train_clip: %s\n", problem.what());
-    return 1;
+    return exit_code_of(problem).status;
   }
 }
 

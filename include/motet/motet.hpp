@@ -76,6 +76,7 @@
 #include <motet/strategy/resplit.hpp>
 #include <motet/strategy/weighted_shares.hpp>
 #include <motet/tools/data_uri.hpp>
+#include <motet/tools/exit_code.hpp>
 #include <motet/tools/interrupt.hpp>
 #include <motet/tools/metrics.hpp>
 #include <motet/tools/options.hpp>

@@ -60,26 +60,26 @@ succeed --help
 grep -q -e '--accumulate N' out || fail "--help lacks an option"
 
 # ---- data ----
-expect 1 MT-D01 --data nowhere
+expect 3 MT-D01 --data nowhere
 : >plain
-expect 1 MT-D01 --data plain/below
+expect 3 MT-D01 --data plain/below
 mkdir empty
-expect 1 MT-D02 --data empty
+expect 3 MT-D02 --data empty
 mkdir hollow
 cp shapes/tokenizer.json hollow/
 dd if=/dev/zero of=hollow/train-000.tar bs=1024 count=1 2>/dev/null
-expect 1 MT-D10 --data hollow
+expect 3 MT-D10 --data hollow
 mkdir wordless
 cp shapes/train-000.tar wordless/
-expect 1 tokenizer.json --data wordless
-expect 1 MT-D11 --data shapes --batch 1000
+expect 3 tokenizer.json --data wordless
+expect 3 MT-D11 --data shapes --batch 1000
 if [ "$(id -u)" -ne 0 ]; then
   cp -r shapes locked
   chmod 000 locked
-  expect 1 MT-D01 --data locked
+  expect 3 MT-D01 --data locked
   chmod 700 locked
 fi
-expect 1 MT-D03 --data 'shapes/train-{000..'
+expect 3 MT-D03 --data 'shapes/train-{000..'
 
 # ---- a run, and going on with it ----
 succeed $run --data shapes --steps 4 --checkpoint run --save-every 2 --metrics metrics.jsonl
@@ -109,33 +109,33 @@ paste floats.txt bytes.txt | awk '{ n += 1; d = $1 - $2; if (d < 0) d = -d; if (
 expect 2 '--data random.*MT-X03' --data random --pictures bytes
 
 # ---- checkpoints that do not serve ----
-expect 1 MT-R50 --data shapes --checkpoint nowhere --resume
-expect 1 MT-R53 --data shapes --checkpoint run --resume --model tiny
+expect 3 MT-R50 --data shapes --checkpoint nowhere --resume
+expect 3 MT-R53 --data shapes --checkpoint run --resume --model tiny
 grep -q 'picture.blocks.0.mlp.up.weight' err && grep -q 'picture.blocks.2.attention.qkv.weight' err || fail "tensors that do not fit are not all named"
-expect 1 MT-R53 --data shapes --checkpoint run --resume --loss sigmoid --check
+expect 3 MT-R53 --data shapes --checkpoint run --resume --loss sigmoid --check
 grep -q 'join.bias' err || fail "the missing tensor is not named"
-expect 1 MT-R04 --data others --checkpoint run --resume
-expect 1 MT-R05 --data shapes --checkpoint run --resume --seed 77
+expect 3 MT-R04 --data others --checkpoint run --resume
+expect 3 MT-R05 --data shapes --checkpoint run --resume --seed 77
 damaged() {
   rm -rf damaged
   cp -r run damaged
 }
 damaged
 sed 's/"version": 1/"version": 99/' run/step-000004/index.json >damaged/step-000004/index.json
-expect 1 MT-R51 --data shapes --checkpoint damaged --resume
+expect 3 MT-R51 --data shapes --checkpoint damaged --resume
 damaged
 sed 's/"step": 4/"step": 5/' run/step-000004/index.json >damaged/step-000004/index.json
-expect 1 MT-R52 --data shapes --checkpoint damaged --resume
+expect 3 MT-R52 --data shapes --checkpoint damaged --resume
 damaged
 head -c 100000 run/step-000004/model.safetensors >damaged/step-000004/model.safetensors
-expect 1 MT-R52 --data shapes --checkpoint damaged --resume
+expect 3 MT-R52 --data shapes --checkpoint damaged --resume
 damaged
 printf 'zzzz' | dd of=damaged/step-000004/optimizer.safetensors bs=1 seek=200000 conv=notrunc 2>/dev/null
-expect 1 'MT-R52' --data shapes --checkpoint damaged --resume
+expect 3 'MT-R52' --data shapes --checkpoint damaged --resume
 damaged
 rm damaged/step-000004/optimizer.safetensors
-expect 1 MT-R52 --data shapes --checkpoint damaged --resume
-expect 1 MT-R52 --data shapes --checkpoint damaged --resume --check
+expect 3 MT-R52 --data shapes --checkpoint damaged --resume
+expect 3 MT-R52 --data shapes --checkpoint damaged --resume --check
 
 # ---- a disk that is full while saving: said, and the last checkpoint stays whole ----
 (
@@ -198,7 +198,7 @@ cp shapes/tokenizer.json shapes/classes.json shapes/test-000.tar torn/
 head -c 1000000 shapes/train-000.tar >torn/train-000.tar
 succeed $run --data torn --steps 1
 grep -q 'skipped: 1 damaged' out || fail "a torn shard is not counted"
-expect 1 MT-D04 $run --data torn --steps 1 --strict
+expect 3 MT-D04 $run --data torn --steps 1 --strict
 
 # ---- the report ----
 succeed --model quick --batch 8 --data shapes --steps 2 --report report

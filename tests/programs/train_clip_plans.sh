@@ -55,11 +55,11 @@ succeed --plan idle --explain
 says 'rank 2  *nothing: an idle rank'
 
 # ---- plans that do not fit: before any rank starts ----
-expect 1 'MT-P73.*' --plan hevy --check
-expect 1 'MT-F04' --plan nowhere.json --check
-expect 1 'plan heavy is for 7 ranks, the command line says --ranks 4.*MT-P74' --plan heavy --ranks 4 --check
-expect 1 'plan heavy is for 7 ranks, there are 4' --plan heavy --ranks 4 --data random
-expect 1 'a batch of 33 in 2 groups.*MT-S11' --plan heavy --check --batch 33
+expect 3 'MT-P73.*' --plan hevy --check
+expect 3 'MT-F04' --plan nowhere.json --check
+expect 3 'plan heavy is for 7 ranks, the command line says --ranks 4.*MT-P74' --plan heavy --ranks 4 --check
+expect 3 'plan heavy is for 7 ranks, there are 4' --plan heavy --ranks 4 --data random
+expect 3 'a batch of 33 in 2 groups.*MT-S11' --plan heavy --check --batch 33
 expect 2 'MT-X04.*' --data random --ranks 4
 succeed --plan data-2 --data random --precision bf16 --model quick --batch 8 --steps 1 --no-report
 expect 2 'ranks of a plan multiply in fp32 or bf16' --plan data-2 --data random --precision fp8 --device cuda
@@ -67,7 +67,7 @@ expect 2 '--plan with replicas, between which --resplit moves samples' --data ra
 expect 2 'accumulate' --plan data-2 --data random --accumulate 2
 wrong() { # text, sed expression
   sed "$2" heavy.json >wrong.json
-  expect 1 "$1" --plan wrong.json --check --batch 48
+  expect 3 "$1" --plan wrong.json --check --batch 48
 }
 wrong 'modules.caption.degrees.dat; wanted one of.*MT-P70' 's/"data"/"dat"/'
 wrong 'MT-F01' 's/"group"/group/'
@@ -79,14 +79,14 @@ wrong 'picture: got 8 stages, wanted at most 4.*MT-P09' 's/"stages": 2, "tensor"
 wrong 'MT-S15' 's/batch_sync/batchsync/'
 
 # ---- who started it ----
-RANK=0 WORLD_SIZE=4 expect 1 'MT-R21' --plan data-2 --data random --ranks 2
-RANK=0 expect 1 'MT-R22' --plan data-2 --data random
-PMIX_RANK=1 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 expect 1 'MT-R21' --plan data-2 --data random
+RANK=0 WORLD_SIZE=4 expect 3 'MT-R21' --plan data-2 --data random --ranks 2
+RANK=0 expect 3 'MT-R22' --plan data-2 --data random
+PMIX_RANK=1 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 expect 3 'MT-R21' --plan data-2 --data random
 
 # Machines of two ranks each: a tensor group of four would cross them.
 sed 's/"stages": 2, "tensor": 2/"tensor": 4/' heavy.json >wide.json
 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=7 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=2 OMPI_MCA_orte_num_nodes=4 \
-  expect 1 'MT-S05\|MT-R24' --plan wide.json --data random --batch 48
+  expect 3 'MT-S05\|MT-R24' --plan wide.json --data random --batch 48
 
 # ---- training: the losses of one rank, whatever the plan ----
 "$programs/make_shapes" --output shapes --count 240 --format ppm --quiet || exit 1
