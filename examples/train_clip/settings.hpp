@@ -68,6 +68,9 @@ struct settings {
   }
 };
 
+// More than any machine has processors; each has a stack.
+inline constexpr index most_threads = 4096;
+
 inline options command_line(settings& s) {
   options line("train_clip", "trains two towers, pictures and captions, on captioned pictures");
   std::vector<std::string> names;
@@ -98,7 +101,8 @@ inline options command_line(settings& s) {
   line.flag(
       "--one-batch", s.one_batch,
       "on a GPU, no room for the next batch, which comes when its step begins: less memory, a little slower");
-  line.count("--threads", s.threads, 0, "of each rank on a CPU; 0: all processors, shared by the ranks here");
+  line.count("--threads", s.threads, 0, most_threads,
+             "of each rank on a CPU; 0: all processors, shared by the ranks here");
   line.text("--sm-share", s.sm_share, "N|N,N,...",
             "multiprocessors of the GPU for each rank of a plan; 0: all ranks on all of them");
   line.text("--plan", s.plan, "NAME|FILE.json",
@@ -112,7 +116,7 @@ inline options command_line(settings& s) {
             "samples of such a replica at most, times its even share; memory is planned for that");
   line.flag("--list-plans", s.list_plans, "print the plans that have names, and stop");
   line.text("--checkpoint", s.checkpoint, "FOLDER",
-            "where to save; at the end, every --save-every steps and on Ctrl-C");
+            "where to save; at the end, every --save-every steps and when asked to stop");
   line.count("--save-every", s.save_every, 0, "steps; 0: at the end only");
   line.count("--keep", s.keep, 0, "newest checkpoints to keep; 0: all");
   line.flag("--resume", s.resume,
@@ -122,7 +126,7 @@ inline options command_line(settings& s) {
   line.flag("--no-report", s.no_report, "write no report");
   line.count("--eval-every", s.eval_every, 0, "steps between zero-shot tests; 0: at the end only");
   line.count("--line-every", s.line_every, 1, "steps between lines");
-  line.count("--loader-threads", s.loader_threads, 1, "that prepare data beside the step");
+  line.count("--loader-threads", s.loader_threads, 1, most_threads, "that prepare data beside the step");
   line.real("--smallest-crop", s.smallest_crop, 0.01, 1,
             "share of a picture that a random crop keeps at least");
   line.flag("--no-flip", s.no_flip, "never mirror pictures");
@@ -132,7 +136,8 @@ inline options command_line(settings& s) {
   line.flag("--explain", s.explain,
             "print what the run will need, on a GPU which way operations take, with a plan who holds what, "
             "and stop");
-  line.flag("--check", s.check, "look at plan, data, model and checkpoint, and stop: status 0 or 1");
+  line.flag("--check", s.check,
+            "look at plan, data, model and checkpoint, and stop; exit code 0: all is well");
   line.flag("--paced", s.paced, "for benchmarks: one step for each line of standard input");
   return line;
 }

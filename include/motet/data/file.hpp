@@ -17,11 +17,13 @@
 
 namespace motet {
 
-// A file that several threads read at once: every read names its place, so there is no position to share.
+// A file that several threads read at once: every read names its place, so there is no position to share. A
+// pipe of that name is refused, not waited for.
 class input_file {
  public:
   input_file() = default;
-  explicit input_file(const std::string& path) : handle_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit input_file(const std::string& path)
+      : handle_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
     if (handle_ < 0) fail(data_unreadable, path + " (" + std::strerror(errno) + ")");
     struct stat facts {};
     if (::fstat(handle_, &facts) != 0 || !S_ISREG(facts.st_mode)) {

@@ -24,7 +24,8 @@ class mapped_file {
  public:
   mapped_file() = default;
   explicit mapped_file(const std::filesystem::path& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // A pipe of that name would let us wait for ever.
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) refuse(path, errno);
     struct stat status {};
     if (::fstat(descriptor, &status) != 0) refuse(path, errno, descriptor);

@@ -38,9 +38,15 @@ class options {
     made.choices = std::move(choices);
     add(std::move(made));
   }
+  // Most fits what programs keep counts in: none is cut behind the command line.
+  static constexpr index most_of_counts = (index{1} << 31) - 1;
   void count(std::string name, index& value, index least, std::string help) {
+    count(std::move(name), value, least, most_of_counts, std::move(help));
+  }
+  void count(std::string name, index& value, index least, index most, std::string help) {
     entry made{std::move(name), "N", std::move(help), &value};
     made.least = static_cast<double>(least);
+    made.most = static_cast<double>(most);
     add(std::move(made));
   }
   void count(std::string name, std::uint64_t& value, std::string help) {
@@ -197,6 +203,9 @@ class options {
       if (static_cast<double>(got) < which.least)
         fail(bad_option_value,
              sentence({which.name, " wants at least ", static_cast<index>(which.least), ", got ", got}));
+      if (static_cast<double>(got) > which.most)
+        fail(bad_option_value,
+             sentence({which.name, " wants at most ", static_cast<index>(which.most), ", got ", got}));
       **whole = got;
     } else if (auto* const word = std::get_if<std::uint64_t*>(&which.value)) {
       **word = number<std::uint64_t>(which, value, "a whole number that is not negative");

@@ -94,3 +94,21 @@ TEST_CASE("mistakes are explained") {
   CHECK(has(all_kinds().failure({"loose"}), "MT-X05"));
   CHECK_THROWS_WITH_AS(all_kinds().line.require("--name"), doctest::Contains("MT-X04"), error);
 }
+
+TEST_CASE("no count is larger than what programs keep it in") {
+  CHECK(has(all_kinds().failure({"--count", "2147483648"}),
+            "--count wants at most 2147483647, got 2147483648"));
+  CHECK(has(all_kinds().failure({"--count", "4294967298"}), "MT-X03"));
+  CHECK(has(all_kinds().failure({"--count", "9223372036854775807"}), "MT-X03"));
+  CHECK(has(all_kinds().failure({"--count", "9223372036854775808"}), "--count wants a whole number, got"));
+  all_kinds all;
+  CHECK(all.parse({"--count", "2147483647"}));
+  CHECK(all.count == 2147483647);
+  motet::index few = 1;
+  options line("program", "does something");
+  line.count("--few", few, 0, 16, "of them");
+  const char* words[] = {"program", "--few", "17"};
+  CHECK_THROWS_WITH(line.parse(3, words), doctest::Contains("--few wants at most 16, got 17"));
+  words[2] = "16";
+  CHECK(line.parse(3, words));
+}

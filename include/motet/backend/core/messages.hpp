@@ -69,6 +69,10 @@ inline constexpr message gpu_precision_refused{
     "MT-B21", "a GPU does not multiply in the precision that was asked for",
     "its chip is older than that precision", "Ask for bf16, or take a newer GPU"};
 
+inline constexpr message threads_refused{"MT-B22", "so many threads cannot be made",
+                                         "the system limits the threads or the memory of a user",
+                                         "Ask for fewer threads, or see ulimit -u and the cgroup's pids.max"};
+
 // What goes on, but slower than it could: warnings, each said once.
 inline constexpr message attention_library_missing{
     "MT-B30", "attention runs by own kernels, as cuDNN cannot be used",
@@ -143,6 +147,7 @@ inline constexpr message backend_messages[] = {mpi_failed,
                                                kernels_load_late,
                                                kernels_refused,
                                                gpu_precision_refused,
+                                               threads_refused,
                                                memory_not_registered};
 
 }  // namespace motet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/messages.hpp>
 #include <motet/meta/config.hpp>
 
 #include <atomic>
@@ -21,19 +22,17 @@ namespace motet::cpu {
 class team {
  public:
   explicit team(int threads) : size_(threads < 1 ? 1 : threads) {
-    for (int t = 1; t < size_; ++t) workers_.emplace_back([this, t] { work(t); });
+    try {
+      for (int t = 1; t < size_; ++t) workers_.emplace_back([this, t] { work(t); });
+    } catch (const std::exception& problem) {  // no room for a stack, or none beside the stacks
+      const std::size_t made = workers_.size() + 1;
+      end();
+      fail(threads_refused, sentence({"wanted ", size_, ", got ", made, " (", problem.what(), ")"}));
+    }
   }
   team(const team&) = delete;
   team& operator=(const team&) = delete;
-  ~team() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-      generation_.fetch_add(1, std::memory_order_release);
-    }
-    wake_.notify_all();
-    for (auto& worker : workers_) worker.join();
-  }
+  ~team() { end(); }
 
   int size() const { return size_; }
 
@@ -82,6 +81,16 @@ class team {
   struct alignas(64) padded {
     double value = 0;
   };
+
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+      generation_.fetch_add(1, std::memory_order_release);
+    }
+    wake_.notify_all();
+    for (auto& worker : workers_) worker.join();
+  }
 
   // Thrown out of a barrier that another thread will not reach.
   struct left_alone {};
