@@ -204,9 +204,14 @@ class training {
     write(last);
     if (report) {
       const std::filesystem::path path = std::filesystem::path(run_.s.report) / "index.html";
-      write_report(path, run_.s, *run_.model, run_.test.get(), found, scale, split,
-                   metrics_file::read_metrics(std::filesystem::path(run_.s.report) / "metrics.jsonl"));
-      out.say("report " + path.string());
+      // All is trained and saved by now.
+      try {
+        write_report(path, run_.s, *run_.model, run_.test.get(), found, scale, split,
+                     metrics_file::read_metrics(std::filesystem::path(run_.s.report) / "metrics.jsonl"));
+        out.say("report " + path.string());
+      } catch (const error& problem) {
+        std::fprintf(stderr, "train_clip: no report: %s\n", problem.what());
+      }
     }
   }
 

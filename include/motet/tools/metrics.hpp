@@ -6,8 +6,15 @@
 #include <motet/format/json_read.hpp>
 #include <motet/format/json_write.hpp>
 
-#include <fstream>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace motet {
 
@@ -29,14 +36,23 @@ class metrics_file {
       }
     }
     write_file(path, kept);
-    out_.open(path, std::ios::app | std::ios::binary);
-    if (!out_) fail(file_unwritable, path.string());
+    if (!append()) refuse_to_write(path, errno);
   }
 
+  // A disk that is full is no reason to end a run: that is told once, lines wait, and each next one tries
+  // again. Those beyond 16 MiB are lost.
   void write(const json& line) {
-    if (!out_.is_open()) return;
-    out_ << write_json(line) << '\n' << std::flush;
-    if (!out_) fail(disk_full, path_.string());
+    if (path_.empty()) return;
+    if (constexpr std::size_t room = std::size_t{1} << 24; waiting_.size() < room)
+      waiting_ += write_json(line) + "\n";
+    if (append()) {
+      told_ = false;
+      return;
+    }
+    if (!std::exchange(told_, true))
+      std::fprintf(stderr,
+                   "motet: %s cannot be written (%s); the run goes on, and tries again at each line\n",
+                   path_.c_str(), std::strerror(errno));
   }
 
   // Every line that is a whole JSON object; the last one of a killed run may not be.
@@ -59,8 +75,29 @@ class metrics_file {
   }
 
  private:
+  // What waits, as far as there is room. The file is made again where it was removed; whatever else is in
+  // its place is left alone (a pipe that nobody reads).
+  bool append() {
+    const int file = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (file < 0) return false;
+    int why = 0;
+    while (!waiting_.empty()) {
+      const ssize_t count = ::write(file, waiting_.data(), waiting_.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) {
+        why = errno;
+        break;
+      }
+      waiting_.erase(0, static_cast<std::size_t>(count));
+    }
+    ::close(file);
+    errno = why;
+    return why == 0;
+  }
+
   std::filesystem::path path_;
-  std::ofstream out_;
+  std::string waiting_;
+  bool told_ = false;
 };
 
 }  // namespace motet
