@@ -87,10 +87,10 @@ void measure(benchmark::State& state, const bench_case& c) {
                        qkv.columns(q_width + kv_width, kv_width), my, ml, mdy, dqkv.columns(0, q_width),
                        dqkv.columns(q_width, kv_width), dqkv.columns(q_width + kv_width, kv_width));
   };
-  cpu::context plan;
-  forward(plan);
-  backward(plan);
-  const buffer<std::byte> scratch(plan.scratch.peak()), memory(arena::alignment);
+  cpu::context dry;
+  forward(dry);
+  backward(dry);
+  const buffer<std::byte> scratch(dry.scratch.peak()), memory(arena::alignment);
   cpu::context ctx;
   ctx.memory = arena(memory.data(), memory.size());
   ctx.scratch = arena(scratch.data(), scratch.size());

@@ -46,9 +46,9 @@ std::string ways(const plan& of) {
 }
 
 // Proven and simulated, or the reason why not.
-plan_estimate play(const plan& of, const model_shape& model, const cluster_facts& on, index samples,
-                   const estimate_options& options = {}) {
-  plan_estimate out;
+run_forecast play(const plan& of, const model_shape& model, const cluster_facts& on, index samples,
+                  const estimate_options& options = {}) {
+  run_forecast out;
   enforce(prove_plan(of, facts_of(model), samples), "the plan");
   enforce(estimate(of, model, on, {}, samples, out, options), "the plan");
   return out;
@@ -78,7 +78,7 @@ void contrastive_batch() {
           if (kept == "none") each.stash = 0;
           if (kept == "all, remade") each.remade.resize(4, 1);
         }
-        const plan_estimate gives = play(how, model, on, batch);
+        const run_forecast gives = play(how, model, on, batch);
         auto& row = state.counters;
         row["activation_gigabytes"] = gigabytes(gives.modules[0].bytes.activations);
         row["memory_gigabytes"] = gigabytes(gives.memory_bytes);
@@ -110,8 +110,8 @@ void hidden_sync() {
             const cluster_facts on = *find_cluster("v100");
             constexpr index pairs = 32768;  // of each loss
             const plan how = with_ahead(on, losses, ahead);
-            const plan_estimate gives = play(how, model, on, pairs * losses),
-                                plain = play(with_ahead(on, losses, 0), model, on, pairs * losses);
+            const run_forecast gives = play(how, model, on, pairs * losses),
+                               plain = play(with_ahead(on, losses, 0), model, on, pairs * losses);
             const join_cost join = join_of(how, model, on, {}, pairs * losses);
             auto& row = state.counters;
             row["syncs_milliseconds"] = 1e3 * losses * (join.compute + join.exchange);

@@ -54,7 +54,7 @@ void reduce(benchmark::State& state, motet::index mib, motet::index bucket_kib, 
   bucket_options options;
   options.elements = bucket_kib * 256;
   options.shards = shards;
-  reduction sums(plan_reduction(size, {}, {state.threads(), state.thread_index()}, {}, options), &own,
+  reduction sums(lay_out_reduction(size, {}, {state.threads(), state.thread_index()}, {}, options), &own,
                  nullptr);
   cpu::context ctx;
   std::byte nothing{};
@@ -82,8 +82,8 @@ void reduce(benchmark::State& state, motet::index mib, motet::index bucket_kib, 
   row["peer_ms"] = 1e3 * whole.median();
   row["ratio"] = (whole / buckets).median();
   row["own_bytes_per_second"] = 4 * static_cast<double>(size) / buckets.median();
-  row["calls"] = static_cast<double>(sums.plan().lanes[0].buckets.size());
-  row["moments_mib"] = static_cast<double>(2 * sums.plan().share.moments) * 4 / 1048576;
+  row["calls"] = static_cast<double>(sums.layout().lanes[0].buckets.size());
+  row["moments_mib"] = static_cast<double>(2 * sums.layout().share.moments) * 4 / 1048576;
 }
 
 }  // namespace

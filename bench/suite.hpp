@@ -70,10 +70,10 @@ class series {
     if (values_.empty()) return 0;
     std::vector<double> sorted = values_;
     std::ranges::sort(sorted);
-    const double place = part * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
+    const double position = part * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(position);
     const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+    return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
   }
 
   double (*clock_)();

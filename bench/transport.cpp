@@ -192,11 +192,11 @@ int threads(int words, char** word) {
 // The plain call that does the same.
 void plain(std::size_t which, room& m, count bytes, int ranks) {
   const auto size = static_cast<int>(bytes), floats = size / 4;
-  std::vector<int> parts(static_cast<std::size_t>(ranks)), places(parts.size());
+  std::vector<int> parts(static_cast<std::size_t>(ranks)), starts(parts.size());
   const auto split = [&](int part) {
     for (int r = 0; r < ranks; ++r) {
       parts[static_cast<std::size_t>(r)] = part;
-      places[static_cast<std::size_t>(r)] = r * part;
+      starts[static_cast<std::size_t>(r)] = r * part;
     }
   };
   switch (which) {
@@ -207,13 +207,13 @@ void plain(std::size_t which, room& m, count bytes, int ranks) {
       break;
     case 3:
       split(size);
-      MPI_Allgatherv(m.from.data(), size, MPI_BYTE, m.to.data(), parts.data(), places.data(), MPI_BYTE,
+      MPI_Allgatherv(m.from.data(), size, MPI_BYTE, m.to.data(), parts.data(), starts.data(), MPI_BYTE,
                      MPI_COMM_WORLD);
       break;
     case 4:
       split(size / ranks);
-      MPI_Alltoallv(m.from.data(), parts.data(), places.data(), MPI_BYTE, m.to.data(), parts.data(),
-                    places.data(), MPI_BYTE, MPI_COMM_WORLD);
+      MPI_Alltoallv(m.from.data(), parts.data(), starts.data(), MPI_BYTE, m.to.data(), parts.data(),
+                    starts.data(), MPI_BYTE, MPI_COMM_WORLD);
       break;
     default: MPI_Bcast(m.to.data(), size, MPI_BYTE, 0, MPI_COMM_WORLD); break;
   }

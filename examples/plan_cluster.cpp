@@ -22,7 +22,7 @@ namespace motet::plan_cluster {
 namespace {
 
 std::string summary_of(const answer& of) {
-  const plan_estimate& gives = of.found.plans[0].gives;
+  const run_forecast& gives = of.found.plans[0].gives;
   return of.model + " on " + of.cluster + ", " + std::to_string(of.batch) +
          " samples a step: " + with_unit(gives.step_seconds, "s") + ", " +
          std::to_string(std::llround(gives.samples_per_second)) + " samples/s, " +

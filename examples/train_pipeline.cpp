@@ -76,14 +76,14 @@ score write(const settings& s) {
 
 void print_plan(const pipeline& train) {
   const program& of = train.of();
-  const std::vector<rank_memory> plan = train.plan();
+  const std::vector<rank_memory> needs = train.forecast();
   for (std::int32_t r = 0; r < of.ranks(); ++r) {
     std::string holds;
     for (const voice& each : of.voices)
       for (std::int32_t stage = 0; stage < each.stages; ++stage)
         if (of.place(each, stage) == r)
           holds += " " + std::string(each.name.view()) + " stage " + std::to_string(stage) + ",";
-    const rank_memory& own = plan[static_cast<std::size_t>(r)];
+    const rank_memory& own = needs[static_cast<std::size_t>(r)];
     std::printf("rank %-2d %s %.1f MB: weights and their state %.1f, kept for backward %.1f, the rest %.1f\n",
                 r, holds.c_str(), static_cast<double>(own.total()) / 1e6,
                 static_cast<double>(own.stages.weights + own.stages.gradients + own.stages.optimizer) / 1e6,

@@ -151,7 +151,7 @@ nvcc=$(command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/c
 if [ -n "$nvcc" ]; then
   say "cuda: headers, a model and GPU tests under nvcc"
   # Some of the GPU tests are compiled and linked on every machine, so that each library is; where there is a GPU, all are, and run.
-  some='gpu.runtime.cuda_trainer gpu.backend.transport.nccl.nccl gpu.backend.cuda.attention.attention_plans'
+  some='gpu.runtime.cuda_trainer gpu.backend.transport.nccl.nccl gpu.backend.cuda.attention.attention_recipes'
   # With these, all kernels that matter, whose machine code is checked.
   some="$some gpu.backend.cuda.losses.cross_entropy gpu.backend.cuda.products.gemm_matrix_kernel gpu.backend.cuda.attention.rotary gpu.backend.cuda.rows.swiglu"
   targets="headers.cuda $some"

@@ -254,7 +254,7 @@ void many_gpus([[maybe_unused]] index gpus, [[maybe_unused]] bool smoke) {
                                   .seconds = 60};
     nccl::session_options options;
     options.local_rank = static_cast<std::int32_t>(rank);
-    nccl::session session(meeting_place(here), options);
+    nccl::session session(forum(here), options);
     nccl::world world(static_cast<std::int32_t>(gpus), messages, {});
     nccl::group_set groups(world, everyone(gpus));
     nccl::endpoint end(world, static_cast<std::int32_t>(rank));

@@ -45,7 +45,7 @@ class decoder {
         seq_{samples, length, nullptr},
         parameters_(layer::parameters_of<net>()),
         runs_(decay_runs(parameters_, size)) {
-    plan_ = on.plan([&](cuda::context& ctx) { update(ctx, gradients_of(ctx)); });
+    needs_ = on.dry_run([&](cuda::context& ctx) { update(ctx, gradients_of(ctx)); });
   }
   decoder(const decoder&) = delete;
   decoder& operator=(const decoder&) = delete;
@@ -57,7 +57,7 @@ class decoder {
   index rows() const { return seq_.rows(); }
   index predicted() const {
     const index numbers_of_rows = 2 * rows() * width;
-    return plan_.memory + plan_.scratch + (4 * size + numbers_of_rows) * static_cast<index>(sizeof(float)) +
+    return needs_.memory + needs_.scratch + (4 * size + numbers_of_rows) * static_cast<index>(sizeof(float)) +
            on_.weight_copy_bytes<bf16, float>(size);
   }
   // Products and attention, forward and backward.
@@ -67,7 +67,7 @@ class decoder {
            (6 * all * 12 * static_cast<double>(width * width) + 12 * squares * static_cast<double>(width));
   }
   void prepare() {
-    on_.prepare(plan_);
+    on_.prepare(needs_);
     weights_ = on_.take<float>("weights", size);
     gradients_ = on_.take<float>("gradients", size);
     first_ = on_.take<float>("first moments", size);
@@ -137,7 +137,7 @@ class decoder {
   std::vector<parameter> parameters_;
   std::vector<parameter_run> runs_;
   cuda::adamw_list<float> moved_;
-  cuda::step_plan plan_;
+  cuda::step_forecast needs_;
   cuda::buffer<float> weights_, gradients_, first_, second_, x_, dy_;
   index steps_ = 0;
 };

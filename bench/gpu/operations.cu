@@ -21,8 +21,8 @@ void measure(cuda::device& on, const bench::settings& how) {
       rounded(on, rows * width, 1, rotated), wide(on, rows * width * 4, 1, rotated),
       wide_out(on, rows * width * 4, 1, rotated);
   const bench::rotating<float> gain(on, width, 1, 0), d_gain(on, width, 1, 0), d_bias(on, width, 1, 0);
-  cuda::context plan;
-  matrix<float> sums = norm_sums<float>(plan, rows, width);
+  cuda::context dry;
+  matrix<float> sums = norm_sums<float>(dry, rows, width);
   const bench::rotating<float> sums_memory(on, sums.rows * sums.width, 1, 0);
   sums.data = sums_memory[0];
   const auto of = []<class T>(const bench::rotating<T>& from, index turn, index count, index columns) {

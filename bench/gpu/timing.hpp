@@ -202,7 +202,7 @@ inline timed compare(const std::vector<contender>& all, int turns, double batch 
     return took / runs[c];
   };
   for (std::size_t c = 0; c < all.size(); ++c) {
-    all[c].on->prepare(all[c].on->plan([&](cuda::context& ctx) { all[c].run(ctx, 0); }));
+    all[c].on->prepare(all[c].on->dry_run([&](cuda::context& ctx) { all[c].run(ctx, 0); }));
     // Another contender of the same device may plan more, which keeps this one's room.
     for (int k = 0; k < 2; ++k) {
       const double took = one(c);

@@ -10,7 +10,7 @@ namespace motet::plan_cluster {
 
 namespace detail {
 
-inline json module_json(const module_plan& own, const module_estimate& gives) {
+inline json module_json(const module_plan& own, const module_forecast& gives) {
   const degrees& split = own.on.split();
   json bytes{{"weights", gives.bytes.weights},   {"gradients", gives.bytes.gradients},
              {"state", gives.bytes.state},       {"activations", gives.bytes.activations},
@@ -37,7 +37,7 @@ inline json plan_json(const ranked_plan& of, bool best) {
   json modules{json::array{}}, out;
   for (index k = 0; k < of.how.modules.size(); ++k)
     modules.push_back(module_json(of.how.modules[k],
-                                  k < of.gives.modules.size() ? of.gives.modules[k] : module_estimate{}));
+                                  k < of.gives.modules.size() ? of.gives.modules[k] : module_forecast{}));
   out.set("step_seconds", of.gives.step_seconds);
   out.set("samples_per_second", of.gives.samples_per_second);
   out.set("bubble_rate", of.gives.bubble_rate);

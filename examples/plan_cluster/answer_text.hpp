@@ -34,7 +34,7 @@ inline std::string table_of(const std::vector<row>& rows, std::size_t names = 0)
 inline std::string plans_table(const answer& of) {
   std::vector<row> rows{{"", "step", "samples/s", "bubbles", "exchange", "memory", "node sends", "layout"}};
   for (index i = 0; i < of.found.plans.size(); ++i) {
-    const plan_estimate& gives = of.found.plans[i].gives;
+    const run_forecast& gives = of.found.plans[i].gives;
     rows.push_back({std::to_string(i + 1), with_unit(gives.step_seconds, "s"),
                     std::to_string(std::llround(gives.samples_per_second)), percent(gives.bubble_rate),
                     percent(gives.communication_share), with_unit(gives.memory_bytes, "B"),
@@ -44,7 +44,7 @@ inline std::string plans_table(const answer& of) {
   return table_of(rows);
 }
 
-inline std::string module_lines(const module_plan& own, const module_estimate& gives, index batch) {
+inline std::string module_lines(const module_plan& own, const module_forecast& gives, index batch) {
   const index devices = own.on.ranks().size();
   const std::string pieces =
       own.microbatches == 1 ? "one microbatch" : std::to_string(own.microbatches) + " microbatches";
@@ -137,7 +137,7 @@ inline std::string tell_answer(const answer& of) {
   for (index k = 0; k < plans[0].how.modules.size(); ++k)
     out += detail::module_lines(
         plans[0].how.modules[k],
-        k < plans[0].gives.modules.size() ? plans[0].gives.modules[k] : module_estimate{}, of.batch);
+        k < plans[0].gives.modules.size() ? plans[0].gives.modules[k] : module_forecast{}, of.batch);
   return out + "\nwhere\n" + detail::where(of);
 }
 

@@ -84,7 +84,7 @@ inline void explain(session& model, const settings& s, const data_folder* folder
   if (own.inputs > 0) print_row("inputs", static_cast<double>(own.inputs));
   print_row("data", static_cast<double>(memory.data));
   print_row("total", static_cast<double>(memory.total()));
-  const step_costs costs = model.planned_costs();
+  const step_costs costs = model.foretold_costs();
   double run = 0;
   for (const rank_traffic& each : traffic_of(model.of(), model.work())) run += each.flops;
   std::printf("FLOPs of a step %.3f G (captions of full length; %.3f G as run)\n", costs.flops() / 1e9,

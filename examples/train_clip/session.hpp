@@ -52,7 +52,7 @@ class session {
   virtual const program& of() const = 0;
   virtual std::vector<rank_memory> memory() = 0;  // of each rank; of ranks in other processes nothing
   virtual program_work work() = 0;
-  virtual step_costs planned_costs() = 0;
+  virtual step_costs foretold_costs() = 0;
   virtual double flops(const pair_input& batch) = 0;
 
   virtual void prepare() = 0;

@@ -31,7 +31,7 @@ class typed_session final : public session {
   const program& of() const override { return train_.order(); }
   std::vector<rank_memory> memory() override { return train_.memory(); }
   program_work work() override { return train_.work(); }
-  step_costs planned_costs() override { return train_.planned_costs(); }
+  step_costs foretold_costs() override { return train_.foretold_costs(); }
   double flops(const pair_input& batch) override { return train_.flops(batch); }
 
   void prepare() override { train_.prepare(); }

@@ -7,7 +7,7 @@
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local/local.hpp>
 #include <motet/backend/transport/local/local_group.hpp>
-#include <motet/backend/transport/meet/meeting_place.hpp>
+#include <motet/backend/transport/meet/forum.hpp>
 #include <motet/data/classes.hpp>
 #include <motet/data/loader.hpp>
 #include <motet/data/shards.hpp>
@@ -43,7 +43,7 @@
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/plan/search/search.hpp>
-#include <motet/runtime/feeds/bridge_exchange.hpp>
+#include <motet/runtime/feeds/feed_exchange.hpp>
 #include <motet/runtime/gradients/gradient_ownership.hpp>
 #include <motet/runtime/gradients/gradient_ring.hpp>
 #include <motet/runtime/gradients/program_ownership.hpp>
@@ -71,7 +71,7 @@
 #include <motet/schedule/simulate/analyse.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
-#include <motet/strategy/bridge.hpp>
+#include <motet/strategy/feed.hpp>
 #include <motet/strategy/mesh.hpp>
 #include <motet/strategy/resplit.hpp>
 #include <motet/strategy/weighted_shares.hpp>
@@ -87,6 +87,6 @@
 
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi/mpi.hpp>
+#include <motet/backend/transport/mpi/mpi_forum.hpp>
 #include <motet/backend/transport/mpi/mpi_group.hpp>
-#include <motet/backend/transport/mpi/mpi_place.hpp>
 #endif

@@ -27,7 +27,8 @@ inline bool fuzz_checkpoint_index(std::string_view bytes) {
     for (const checkpoint_tensor& tensor : read.of(use).tensors) {
       const rectangle all = matrix_of(tensor.shape);
       for (const checkpoint_piece& piece : tensor.pieces) {
-        if (piece.place.empty() || intersection(piece.place, all).size() != piece.place.size()) std::abort();
+        if (piece.covers.empty() || intersection(piece.covers, all).size() != piece.covers.size())
+          std::abort();
         if (piece.part < 0 || piece.part >= read.parts ||
             !read.of(use).files[static_cast<std::size_t>(piece.part)])
           std::abort();

@@ -24,7 +24,7 @@ inline bool fuzz_tar(std::string_view bytes) {
     last = member.offset;
   }
   if (reader.next(member)) std::abort();
-  return reader.damaged_places() == 0;
+  return reader.damage_count() == 0;
 }
 
 inline bool fuzz_braces(std::string_view bytes) {

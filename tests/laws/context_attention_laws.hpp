@@ -32,7 +32,7 @@ struct attention_problem {
     y = grid<T>(rows, query());
     lse = grid<Master>(rows, shape.heads);
     dqkv = qkv;
-    cpu_run_planned(1, [&](cpu::context& ctx) {
+    cpu_run_foretold(1, [&](cpu::context& ctx) {
       const auto q = queries(dqkv.view()), k = keys(dqkv.view()), v = values(dqkv.view());
       attention_forward(ctx, whole, whole, shape, q, k, v, y.view(), lse.view());
       attention_backward(ctx, whole, whole, shape, q, k, v, y.view(), lse.view(), dy.view(), q, k, v);
@@ -70,7 +70,7 @@ deviation error_on_rank(const attention_problem<T, Master>& p, const spread& is,
     qkv = rows_of_part(p.qkv, is, part, 2);
     y = grid<T>(is.part.rows(), p.query(), 1);
     lse = grid<Master>(is.part.rows(), p.shape.heads);
-    cpu_run_planned(threads, [&](cpu::context& ctx) {
+    cpu_run_foretold(threads, [&](cpu::context& ctx) {
       ctx.shared = &is;
       run(ctx, p, qkv.view(), y.view(), lse.view(), dy.view());
     });
@@ -102,7 +102,7 @@ deviation context_attention_error(const attention_problem<T, Master>& p, const s
   std::mutex mutex;
   deviation worst;
   const std::string thrown =
-      run_shards(how.tensor, how.context, how.balanced, p.whole, [&](spread& is, const spread_place&) {
+      run_shards(how.tensor, how.context, how.balanced, p.whole, [&](spread& is, const spread_seat&) {
         const deviation found = error_on_rank(p, is, how.threads, logs, run);
         const std::lock_guard lock(mutex);
         worst.add(found, "member " + std::to_string(is.context.member()));

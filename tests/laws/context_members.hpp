@@ -27,7 +27,7 @@ whole_outcome run_places(const tower_part<Net>& subject, way how, index tensor, 
     if (!to.empty()) std::copy_n(from.begin() + row * width, count * width, to.begin() + to_row * width);
   };
   const std::string thrown =
-      run_shards(tensor, context, Net::balanced_rows, subject.whole, [&](spread& is, const spread_place& at) {
+      run_shards(tensor, context, Net::balanced_rows, subject.whole, [&](spread& is, const spread_seat& at) {
         const tensor_cut cut{static_cast<std::int32_t>(tensor), static_cast<std::int32_t>(at.tensor_member)};
         const auto held = subject.parameters(cut);
         std::vector<master> w, g(static_cast<std::size_t>(subject.size(cut)), master(0));
@@ -41,7 +41,7 @@ whole_outcome run_places(const tower_part<Net>& subject, way how, index tensor, 
         const interval members = share(subject.whole.samples, tensor, at.tensor_member),
                        few = share(members.size(), context, at.context_member);
         const interval mine{members.begin + few.begin, members.begin + few.end};
-        cpu_run_planned(threads, [&](cpu::context& ctx) {
+        cpu_run_foretold(threads, [&](cpu::context& ctx) {
           ctx.shared = &is;
           own.template run<cpu::context, N>(ctx, how, weights<N>{w.data(), cut}, gradients<N>{g.data(), cut},
                                             mine, is.own, 0, here);

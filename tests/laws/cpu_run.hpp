@@ -43,13 +43,13 @@ void cpu_run(int threads, index bytes, Body&& body, cpu::draw_key draws = {}) {
 // First a dry run on one thread, then a run with exactly the memory that the dry run asked for: an operation
 // that needs more throws. Returns what the dry run noted.
 template <class Body>
-cpu::profile cpu_run_planned(int threads, Body&& body, cpu::draw_key draws = {}) {
+cpu::profile cpu_run_foretold(int threads, Body&& body, cpu::draw_key draws = {}) {
   cpu::profile noted;
-  cpu::context plan;
-  plan.costs = &noted;
-  plan.draws = draws;
-  body(plan);
-  cpu_run(threads, plan.memory.peak(), plan.scratch.peak(), body, draws);
+  cpu::context dry;
+  dry.costs = &noted;
+  dry.draws = draws;
+  body(dry);
+  cpu_run(threads, dry.memory.peak(), dry.scratch.peak(), body, draws);
   return noted;
 }
 

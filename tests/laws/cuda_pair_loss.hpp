@@ -36,7 +36,7 @@ struct gpu_pair_trial {
         std::vector<S>{static_cast<S>(p.log_scale), static_cast<S>(p.bias), S(start), S(start)});
     const S* const given = numbers.data();
     S* const found = numbers.data() + 2;
-    gpu_run_planned([&](cuda::context& ctx) {
+    gpu_run_foretold([&](cuda::context& ctx) {
       const cuda::real got =
           call(ctx, matrix<const S>(a.all()), matrix<const S>(b.all()), given, given + 1, p.share,
                gradients ? to_a.all() : matrix<S>{}, gradients ? to_b.all() : matrix<S>{},

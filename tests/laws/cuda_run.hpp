@@ -50,19 +50,19 @@ class gpu_room {
 // more throws. What it did is done when this returns. Returns what the dry run noted. The dry run must not
 // queue work, and both must take the same.
 template <class Body>
-cuda::profile gpu_run_planned(Body&& body, cuda::draw_key draws = {}) {
+cuda::profile gpu_run_foretold(Body&& body, cuda::draw_key draws = {}) {
   cuda::profile noted;
-  cuda::context plan;
-  plan.costs = &noted;
-  plan.draws = draws;
-  body(plan);
-  const gpu_room room(plan.memory.peak(), plan.scratch.peak());
+  cuda::context dry;
+  dry.costs = &noted;
+  dry.draws = draws;
+  body(dry);
+  const gpu_room room(dry.memory.peak(), dry.scratch.peak());
   gpu().forget_copies();
   gpu().set_step(draws.step);
   cuda::context ctx = room.context(draws);
   body(ctx);
   gpu().finish();
-  if (ctx.memory.peak() != plan.memory.peak() || ctx.scratch.peak() != plan.scratch.peak())
+  if (ctx.memory.peak() != dry.memory.peak() || ctx.scratch.peak() != dry.scratch.peak())
     throw std::logic_error("the dry run takes other memory than the run");
   gpu().forget_copies();
   return noted;

@@ -29,17 +29,17 @@ struct cut_layer {
   reals w, g, x, dy, y, dx;
   double flops = 0;  // that the dry run of the last step counted
 
-  cut_layer(const spread& shared, const spread_place& place, const sequences& whole, const problem& given)
+  cut_layer(const spread& shared, const spread_seat& seat, const sequences& whole, const problem& given)
       : is(shared),
-        cut{static_cast<std::int32_t>(place.tensor), static_cast<std::int32_t>(place.tensor_member)},
+        cut{static_cast<std::int32_t>(seat.tensor), static_cast<std::int32_t>(seat.tensor_member)},
         held(layer::parameters_of<L>({}, cut)) {
     w.assign(static_cast<std::size_t>(L::size(cut)), not_written);
     g.assign(w.size(), 0);
     each_held([&](std::size_t global, std::size_t here) { w[here] = given.w[global]; });
-    const interval samples = share(whole.samples, place.tensor, place.tensor_member);
+    const interval samples = share(whole.samples, seat.tensor, seat.tensor_member);
     for (index s = samples.begin; s < samples.end; ++s)
-      for (index at = 0; at < is.cut.rows_of(whole.rows_of(s), place.context_member); ++at)
-        rows.push_back(whole.begin(s) + is.cut.position(whole.rows_of(s), place.context_member, at));
+      for (index at = 0; at < is.cut.rows_of(whole.rows_of(s), seat.context_member); ++at)
+        rows.push_back(whole.begin(s) + is.cut.position(whole.rows_of(s), seat.context_member, at));
     each_number([&](std::size_t global, std::size_t) {
       x.push_back(given.x[global]);
       dy.push_back(given.dy[global]);
@@ -86,16 +86,16 @@ struct cut_layer {
       release(ctx, mark);
     };
     cpu::profile costs;
-    cpu::context plan;
-    plan.costs = &costs;
-    run(plan);
+    cpu::context dry;
+    dry.costs = &costs;
+    run(dry);
     flops = costs.flops();
     index used = 0;
-    cpu_run(threads, plan.memory.peak(), plan.scratch.peak(), [&](cpu::context& ctx) {
+    cpu_run(threads, dry.memory.peak(), dry.scratch.peak(), [&](cpu::context& ctx) {
       run(ctx);
       if (ctx.thread == 0) used = ctx.memory.peak();
     });
-    return used == plan.memory.peak() && static_cast<index>(rows.size()) == is.own.rows();
+    return used == dry.memory.peak() && static_cast<index>(rows.size()) == is.own.rows();
   }
 };
 

@@ -74,7 +74,7 @@ void check_attention(const attention_case& p, attention_layout how, double allow
                         grid<double>(k_rows, k_width)};
   {
     auto wq = widened(q), wk = widened(k), wv = widened(v), wdy = widened(dy);
-    cpu_run_planned(1, [&](cpu::context& ctx) {
+    cpu_run_foretold(1, [&](cpu::context& ctx) {
       attention_forward(ctx, q_seq, kv_seq, s, wq.view(), wk.view(), wv.view(), want.y.view(),
                         want.lse.view());
       attention_backward(ctx, q_seq, kv_seq, s, wq.view(), wk.view(), wv.view(), want.y.view(),
@@ -105,7 +105,7 @@ void check_attention(const attention_case& p, attention_layout how, double allow
   if (how != attention_layout::apart)
     parts(packed.all(), mq, mk, mv),
         parts(how == attention_layout::over ? packed.all() : d_packed.all(), mdq, mdk, mdv);
-  gpu_run_planned([&](cuda::context& ctx) {
+  gpu_run_foretold([&](cuda::context& ctx) {
     attention_forward(ctx, q_seq, kv_seq, s, mq, mk, mv, y.all(), lse.all());
     attention_backward(ctx, q_seq, kv_seq, s, matrix<const T>(mq), matrix<const T>(mk), matrix<const T>(mv),
                        matrix<const T>(y.all()), matrix<const log_of_attention<T>>(lse.all()), given.all(),

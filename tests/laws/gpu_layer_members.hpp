@@ -22,7 +22,7 @@ whole_outcome run_on_gpu_ranks(const sequences& whole, way how, std::int32_t mem
   std::mutex mutex;
   std::vector<std::function<void()>> sums(static_cast<std::size_t>(members));
   const std::string thrown =
-      run_gpu_shards(members, 1, false, whole, [&](cuda::engine& on, spread& is, const spread_place& at) {
+      run_gpu_shards(members, 1, false, whole, [&](cuda::engine& on, spread& is, const spread_seat& at) {
         const tensor_cut cut =
             members > 1 ? tensor_cut{members, static_cast<std::int32_t>(at.tensor_member)} : tensor_cut{};
         const interval samples = share(whole.samples, members, at.tensor_member);
@@ -38,7 +38,7 @@ whole_outcome run_on_gpu_ranks(const sequences& whole, way how, std::int32_t mem
         const flat_on_gpu<master> w_there(w), g_there(std::vector<master>(w.size(), master(0)));
         const flat_on_gpu<stream> x_there(some(x, L::in)), dy_there(some(dy, L::out)), y_there(rows * L::out),
             dx_there(rows * L::in), inferred_there(rows * L::out);
-        gpu_run_planned_on(on, is, [&](cuda::context& ctx) {
+        gpu_run_foretold_on(on, is, [&](cuda::context& ctx) {
           const weights<N> weight{w_there.data(), cut};
           const gradients<N> gradient{g_there.data(), cut};
           const view<stream, L::in> from(x_there.data(), rows), d_from(dx_there.data(), rows);

@@ -158,21 +158,21 @@ class gpu_group {
 
 static_assert(collective_group<gpu_group>);
 
-// As gpu_run_planned, on any engine.
+// As gpu_run_foretold, on any engine.
 template <class Body>
-void gpu_run_planned_on(cuda::engine& on, const spread& is, Body&& body) {
-  cuda::context plan;
-  plan.shared = &is;
-  body(plan);
-  const cuda::buffer<std::byte> memory(plan.memory.peak() + 64), scratch(plan.scratch.peak() + 64);
+void gpu_run_foretold_on(cuda::engine& on, const spread& is, Body&& body) {
+  cuda::context dry;
+  dry.shared = &is;
+  body(dry);
+  const cuda::buffer<std::byte> memory(dry.memory.peak() + 64), scratch(dry.scratch.peak() + 64);
   for (const auto* each : {&memory, &scratch})
     cuda::check(cudaMemsetAsync(each->data(), 0xff, static_cast<std::size_t>(each->size()), on.stream()),
                 "cudaMemsetAsync");
   cuda::context ctx;
   ctx.on = &on;
   ctx.shared = &is;
-  ctx.memory = arena(memory.data(), plan.memory.peak());
-  ctx.scratch = arena(scratch.data(), plan.scratch.peak());
+  ctx.memory = arena(memory.data(), dry.memory.peak());
+  ctx.scratch = arena(scratch.data(), dry.scratch.peak());
   on.forget_copies();
   body(ctx);
   on.finish();
@@ -203,13 +203,13 @@ std::string run_gpu_shards(index tensor, index context, bool balanced, const seq
         cuda::engine on;
         gpu_group tensor_group(*of_tensor[static_cast<std::size_t>(c)], static_cast<std::int32_t>(t), on);
         gpu_group context_group(*of_context[static_cast<std::size_t>(t)], static_cast<std::int32_t>(c), on);
-        const spread_place place{tensor, t, context, c, balanced};
-        spread_rows rows(place, whole.samples);
+        const spread_seat seat{tensor, t, context, c, balanced};
+        spread_rows rows(seat, whole.samples);
         spread is;
         is.tensor = any_group(tensor_group);
         is.context = any_group(context_group);
         rows.fill(whole, is);
-        body(on, is, place);
+        body(on, is, seat);
       } catch (const gpu_board::stopped&) {
       } catch (const std::exception& problem) {
         stop(problem.what());

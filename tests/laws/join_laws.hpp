@@ -199,7 +199,7 @@ struct join_problem {
                                       Model::share / static_cast<double>(groups), slope(i), slope(j));
           }
     };
-    device.prepare(device.plan(run));
+    device.prepare(device.dry_run(run));
     device.run(run);
   }
   bool learns(std::int32_t rank) const {

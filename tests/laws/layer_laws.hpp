@@ -152,7 +152,7 @@ struct tower_subject {
 
 struct outcome {
   reals y, dx, g;
-  index planned = 0, used = 0;  // peaks of the arena, in the dry run and in the real one
+  index foretold = 0, used = 0;  // peaks of the arena, in the dry run and in the real one
 };
 
 // Runs a subject on numbers N, in exactly the memory that a dry run asks for. `g` is what the gradient holds
@@ -170,19 +170,19 @@ outcome evaluate(const Subject& subject, way how, int threads, const reals& w, c
     subject.run(ctx, how, weights<N>{weight.data()}, from.data(), to.data(), d_to.data(), d_from.data(),
                 gradients<N>{gradient.data()});
   };
-  cpu::context plan;
-  plan.threads = threads;
-  plan.draws = {5, 3, 0};
-  run(plan);
+  cpu::context dry;
+  dry.threads = threads;
+  dry.draws = {5, 3, 0};
+  run(dry);
   outcome out;
-  out.planned = plan.memory.peak();
+  out.foretold = dry.memory.peak();
   cpu_run(
-      threads, plan.memory.peak(), plan.scratch.peak(),
+      threads, dry.memory.peak(), dry.scratch.peak(),
       [&](cpu::context& ctx) {
         run(ctx);
         if (ctx.thread == 0) out.used = ctx.memory.peak();
       },
-      plan.draws);
+      dry.draws);
   out.y = widened(to);
   out.dx = widened(d_from);
   out.g = widened(gradient);
@@ -257,7 +257,7 @@ void check_laws(const Subject& subject, const law_settings& settings = {}) {
   const reals dy = in_bf16(random_reals(subject.y_rows() * Subject::width, "dy")),
               none(static_cast<std::size_t>(size), 0.0);
   const outcome base = evaluate<fp64>(subject, way::whole, 1, w, x, dy, none);
-  CHECK_EQ(base.used, base.planned);
+  CHECK_EQ(base.used, base.foretold);
   for (const double value : base.y) REQUIRE(std::isfinite(value));
   for (const double value : base.dx) REQUIRE(std::isfinite(value));
   for (const double value : base.g) REQUIRE(std::isfinite(value));
@@ -267,10 +267,10 @@ void check_laws(const Subject& subject, const law_settings& settings = {}) {
     CHECK_LE(apart(split.y, base.y), 1e-13);
     CHECK_LE(apart(split.dx, base.dx), 1e-13);
     CHECK_LE(apart(split.g, base.g), 1e-13);
-    CHECK_EQ(split.used, split.planned);
+    CHECK_EQ(split.used, split.foretold);
     const outcome infer = evaluate<fp64>(subject, way::infer, 1, w, x, dy, none);
     CHECK_LE(apart(infer.y, base.y), 1e-13);
-    CHECK_EQ(infer.used, infer.planned);
+    CHECK_EQ(infer.used, infer.foretold);
     CHECK_EQ(size_of(infer.g), 0);
   }
   for (int threads = 2; threads <= 3; ++threads) {
@@ -280,7 +280,7 @@ void check_laws(const Subject& subject, const law_settings& settings = {}) {
       CHECK_LE(apart(other.y, base.y), 1e-12);
       CHECK_LE(apart(other.dx, base.dx), 1e-12);
       CHECK_LE(apart(other.g, base.g), 1e-12);
-      CHECK_EQ(other.used, other.planned);
+      CHECK_EQ(other.used, other.foretold);
     }
     CHECK_LE(apart(evaluate<fp64>(subject, way::infer, threads, w, x, dy, none).y, base.y), 1e-12);
   }

@@ -42,7 +42,7 @@ void run_nccl_ranks(std::int32_t ranks, Body&& body, double seconds = 60) {
         nccl::session_options options;
         options.local_rank = r;
         options.patience.seconds = seconds;
-        nccl::session session(meeting_place(here), options);
+        nccl::session session(forum(here), options);
         body(session);
       } catch (...) {
         problems[static_cast<std::size_t>(r)] = std::current_exception();

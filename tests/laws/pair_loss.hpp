@@ -110,7 +110,7 @@ struct pair_trial {
       return matrix<S>{from.data(), p.samples, p.width, p.width + gap};
     };
     losses.assign(static_cast<std::size_t>(threads), NAN);
-    cpu_run_planned(threads, [&](cpu::context& ctx) {
+    cpu_run_foretold(threads, [&](cpu::context& ctx) {
       const double got =
           gradients ? call(ctx, matrix<const S>(rows(a)), matrix<const S>(rows(b)),
                            static_cast<const S*>(&log_scale), static_cast<const S*>(&bias), p.share, rows(da),

@@ -6,8 +6,8 @@
 #include <motet/runtime/gradients/gradient_ring.hpp>
 
 #include <numeric>
-#include <places.hpp>
 #include <random>
+#include <sites.hpp>
 
 namespace motet::laws {
 
@@ -60,9 +60,10 @@ struct made_ranks {
     }
     return found;
   }
-  reduction_plan plan(const made_stage& own, std::int32_t rank, const bucket_options& options,
-                      std::span<const interval> layers = {}) const {
-    return plan_reduction(own.size, own.shared, {replicas, rank / tensor}, {size(), rank}, options, layers);
+  reduction_layout layout(const made_stage& own, std::int32_t rank, const bucket_options& options,
+                          std::span<const interval> layers = {}) const {
+    return lay_out_reduction(own.size, own.shared, {replicas, rank / tensor}, {size(), rank}, options,
+                             layers);
   }
 };
 inline bucket_options make_options(std::uint64_t seed, bool shards) {
@@ -102,18 +103,18 @@ void poll(End& end, Call&& call) {
 }
 
 // Three steps on one rank: sums, and with shards the weights that come back. Counts what is wrong.
-template <class Place, class Group, class End>
-int check_reduction(Place& place, const made_ranks& ranks, std::int32_t rank, Group* cut, Group* shared,
+template <class Site, class Group, class End>
+int check_reduction(Site& site, const made_ranks& ranks, std::int32_t rank, Group* cut, Group* shared,
                     End& end, std::uint64_t seed, bool shards) {
   const auto parameters = make_parameters(seed, ranks.tensor);
   const made_stage own = stage_of(parameters, ranks.tensor, rank % ranks.tensor);
-  using context = typename Place::context;
-  gradient_reduction<float, Group, context> sums(ranks.plan(own, rank, make_options(seed, shards)), cut,
+  using context = typename Site::context;
+  gradient_reduction<float, Group, context> sums(ranks.layout(own, rank, make_options(seed, shards)), cut,
                                                  shared, 1 + static_cast<std::int32_t>(seed % 4));
   const auto size = static_cast<std::size_t>(own.size);
-  typename Place::template numbers<float> all_gradients(place, size), all_weights(place, size);
+  typename Site::template numbers<float> all_gradients(site, size), all_weights(site, size);
   std::vector<float>&gradients = all_gradients.seen(), &weights = all_weights.seen();
-  sums.prepare(place.ctx, all_gradients.data(), all_weights.data());
+  sums.prepare(site.ctx, all_gradients.data(), all_weights.data());
   std::mt19937_64 draw(seed * 31 + static_cast<std::uint64_t>(rank));  // ranks need not be ready alike
   int wrong = 0;
   for (std::uint64_t step = 0; step < 3; ++step) {
@@ -137,7 +138,7 @@ int check_reduction(Place& place, const made_ranks& ranks, std::int32_t rank, Gr
     all_gradients.get();
 
     std::vector<bool> is_own(size, false);
-    for (const owned_elements& each : sums.plan().share.owned)
+    for (const owned_elements& each : sums.layout().share.owned)
       for (index e = each.at.begin; e < each.at.end; ++e) is_own[static_cast<std::size_t>(e)] = true;
     for (const auto& part : own.parts)
       for (index e = 0; e < part.at.size(); ++e) {
@@ -175,18 +176,18 @@ inline std::vector<interval> layers_of(const made_stage& own, std::uint64_t seed
 }
 
 // Two steps of three microbatches on one rank, whose gradients exist a few layers at a time.
-template <class Place, class Group, class End>
-int check_ring(Place& place, const made_ranks& ranks, std::int32_t rank, Group* cut, Group* shared, End& end,
+template <class Site, class Group, class End>
+int check_ring(Site& site, const made_ranks& ranks, std::int32_t rank, Group* cut, Group* shared, End& end,
                std::uint64_t seed, std::int32_t slots) {
   const auto parameters = make_parameters(seed, ranks.tensor);
   const made_stage own = stage_of(parameters, ranks.tensor, rank % ranks.tensor);
   const std::vector<interval> layers = layers_of(own, seed);
-  gradient_ring<float, Group, typename Place::context> ring(
-      ranks.plan(own, rank, make_options(seed, true), layers), layers, cut, shared, slots, 2);
+  gradient_ring<float, Group, typename Site::context> ring(
+      ranks.layout(own, rank, make_options(seed, true), layers), layers, cut, shared, slots, 2);
   const auto size = static_cast<std::size_t>(own.size);
-  typename Place::template numbers<float> base(place, size, -1000.0f), all_weights(place, size);
+  typename Site::template numbers<float> base(site, size, -1000.0f), all_weights(site, size);
   std::vector<float>& weights = all_weights.seen();
-  ring.prepare(place.ctx, base.data(), all_weights.data());
+  ring.prepare(site.ctx, base.data(), all_weights.data());
   int wrong = 0;
   for (std::uint64_t step = 0; step < 2; ++step) {
     ring.begin_step();
@@ -194,9 +195,9 @@ int check_ring(Place& place, const made_ranks& ranks, std::int32_t rank, Group* 
       for (std::size_t l = layers.size(); l-- > 0;) {
         const gradient_sink sink = ring.sink();
         const float* const there = base.data() + layers[l].begin;
-        auto* const to = static_cast<float*>(sink.place(sink.self, there, layers[l].size()));
-        wrong += sink.place(sink.self, there, layers[l].size()) != to;
-        place.change(to, layers[l].size(), [&](float* numbers) {
+        auto* const to = static_cast<float*>(sink.where(sink.self, there, layers[l].size()));
+        wrong += sink.where(sink.self, there, layers[l].size()) != to;
+        site.change(to, layers[l].size(), [&](float* numbers) {
           for (index e = 0; e < layers[l].size(); ++e) wrong += numbers[e] != 0;
           for (const auto& part : own.parts)
             for (index e = part.at.begin; e < part.at.end; ++e)
@@ -208,8 +209,8 @@ int check_ring(Place& place, const made_ranks& ranks, std::int32_t rank, Group* 
       }
     poll(end, [&] { return ring.finish(); });
     std::fill(weights.begin(), weights.end(), -100.0f);
-    for (const owned_elements& each : ring.plan().share.owned)
-      place.change(ring.sums() + each.moments, each.at.size(), [&](const float* sums) {
+    for (const owned_elements& each : ring.layout().share.owned)
+      site.change(ring.sums() + each.moments, each.at.size(), [&](const float* sums) {
         std::copy_n(sums, each.at.size(), weights.begin() + static_cast<std::ptrdiff_t>(each.at.begin));
       });
     all_weights.put();

@@ -65,7 +65,7 @@ void compare_any_shares(const plan& of, std::uint64_t seed) {
       CHECK(apart<towers>(many.gradients(), one.gradients) <= gradient_rounding);
     }
     const std::vector<motet::index> used = many.used_of_slots();
-    for (std::size_t r = 0; r < used.size(); ++r) CHECK(used[r] <= many.plan()[r].stages.slots);
+    for (std::size_t r = 0; r < used.size(); ++r) CHECK(used[r] <= many.forecast()[r].stages.slots);
   }
   single_rank<towers, fp32> one(samples, groups);
   config.update = true;

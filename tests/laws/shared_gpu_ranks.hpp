@@ -229,30 +229,30 @@ class mirrored_group {
   std::map<ticket, std::vector<copy_back>> results_;
 };
 
-// Numbers of a rank that shares a GPU, for laws that hold wherever they lie (see places.hpp).
-struct shared_gpu_place {
+// Numbers of a rank that shares a GPU, for laws that hold wherever they lie (see sites.hpp).
+struct shared_gpu_site {
   using context = cuda::context;
   context ctx;
   std::byte nothing{};
-  explicit shared_gpu_place(shared_gpu::endpoint& end) {
+  explicit shared_gpu_site(shared_gpu::endpoint& end) {
     ctx.memory = ctx.scratch = arena(&nothing, 0);
     end.prepare(ctx);
   }
-  shared_gpu_place(const shared_gpu_place&) = delete;
-  shared_gpu_place& operator=(const shared_gpu_place&) = delete;
+  shared_gpu_site(const shared_gpu_site&) = delete;
+  shared_gpu_site& operator=(const shared_gpu_site&) = delete;
 
   template <class T>
   class numbers {
    public:
-    numbers(shared_gpu_place& place, std::size_t count, T value = T(0))
-        : place_(&place), seen_(count, value), there_(static_cast<index>(count)) {}
+    numbers(shared_gpu_site& site, std::size_t count, T value = T(0))
+        : site_(&site), seen_(count, value), there_(static_cast<index>(count)) {}
     T* data() { return there_.data(); }
     std::vector<T>& seen() { return seen_; }
-    void put() { upload(place_->ctx, static_cast<const T*>(seen_.data()), there_.data(), there_.size()); }
-    void get() { download(place_->ctx, static_cast<const T*>(there_.data()), seen_.data(), there_.size()); }
+    void put() { upload(site_->ctx, static_cast<const T*>(seen_.data()), there_.data(), there_.size()); }
+    void get() { download(site_->ctx, static_cast<const T*>(there_.data()), seen_.data(), there_.size()); }
 
    private:
-    shared_gpu_place* place_;
+    shared_gpu_site* site_;
     std::vector<T> seen_;
     cuda::buffer<T> there_;
   };

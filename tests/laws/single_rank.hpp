@@ -84,7 +84,7 @@ class single_rank {
     first.resize(gradients.size(), 0);
     second.resize(gradients.size(), 0);
     const auto largest = parts_[any_microbatches::largest];
-    device_.prepare(device_.plan([&](auto& ctx) { contrast(ctx, largest); }));
+    device_.prepare(device_.dry_run([&](auto& ctx) { contrast(ctx, largest); }));
   }
 
   // Loss and gradients of a step, means over its losses.
@@ -134,12 +134,12 @@ class single_rank {
       contrastive_step<Model>::template embed<I>(ctx, motet::weights<Numbers>{weights.data()}, input,
                                                  view<master, Model::embedding>(out, samples));
     };
-    device_.prepare(device_.plan(infer));
+    device_.prepare(device_.dry_run(infer));
     device_.run(infer, {seed_, 0, 0, false});
   }
   // What forward and backward of these samples do, by a dry run.
   step_costs costs(const typename Model::batch& whole) {
-    return device_.plan([&](auto& ctx) { contrast(ctx, whole); }).costs;
+    return device_.dry_run([&](auto& ctx) { contrast(ctx, whole); }).costs;
   }
 
   std::vector<master> weights, gradients, first, second;

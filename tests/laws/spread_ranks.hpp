@@ -33,13 +33,13 @@ std::string run_shards(index tensor, index context, bool balanced, const sequenc
     local::endpoint end(world, number);
     local::group of_tensor(set, static_cast<std::int32_t>(c), end),
         of_context(set, static_cast<std::int32_t>(context + t), end);
-    const spread_place place{tensor, t, context, c, balanced};
-    spread_rows rows(place, whole.samples);
+    const spread_seat seat{tensor, t, context, c, balanced};
+    spread_rows rows(seat, whole.samples);
     spread is;
     is.tensor = any_group(of_tensor);
     is.context = any_group(of_context);
     rows.fill(whole, is);
-    body(is, place);
+    body(is, seat);
   };
   std::vector<std::thread> threads;
   for (std::int32_t r = 0; r < ranks; ++r)

@@ -252,7 +252,7 @@ whole_outcome run_spread(const Subject& subject, way how, std::int32_t members, 
       subject.template run<cpu::context, N>(ctx, how, weights<N>{w.data(), cut}, gradients<N>{g.data(), cut},
                                             samples, shared.own, subject.whole.begin(samples.begin), memory);
     };
-    cpu_run_planned(threads, body);
+    cpu_run_foretold(threads, body);
     const std::lock_guard lock(mutex);
     sums[static_cast<std::size_t>(member)] = [&out, &holders, held, g] {
       add_part(held, g, out.gradients, holders);

@@ -32,7 +32,7 @@ index wrong_rows(const any_group& group, const sequences& whole, index width, in
   grid<To> sum(rows, width, 1);
   grid<To> bare(rows, width);
   auto first_use = partial[static_cast<std::size_t>(group.member())], second_use = first_use;
-  cpu_run_planned(threads, [&](cpu::context& ctx) {
+  cpu_run_foretold(threads, [&](cpu::context& ctx) {
     ctx.shared = &shared;
     gather_rows(ctx, own.view(), all.view());
     scatter_sum_rows(ctx, first_use.view(), residual.view(), sum.view());

@@ -2,7 +2,7 @@
 // no GPUs
 // Graphs of attention before the real cuDNN, which is told of chips that are not here: what it refuses, has
 // no kernel for or cannot compile shows. What its kernels compute does not.
-#include <motet/backend/cuda/attention/attention_plans.hpp>
+#include <motet/backend/cuda/attention/attention_recipes.hpp>
 #include <motet/backend/cuda/attention/attention_samples.hpp>
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ namespace {
 
 using cuda::detail::attention_problem;
 
-// Asks for a plan; what it says is listed.
+// Asks for a recipe; what it says is listed.
 struct library {
   cuda::detail::cudnn_object chip{CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR};
   explicit library(const chips::properties& of) {
@@ -33,7 +33,7 @@ struct library {
     REQUIRE(chip.finish());
   }
   bool takes(const attention_problem& problem, index most_workspace = index(2) << 30) {
-    const cuda::detail::cudnn_attention_plan plan({nullptr, &chip}, problem);
+    const cuda::detail::cudnn_attention_recipe recipe({nullptr, &chip}, problem);
     const auto size = [](index n) { return std::to_string(n); };
     std::string line = problem.backward ? "backward" : "forward";
     for (const auto& [is, word] : {std::pair{!problem.deterministic, ", any order"},
@@ -45,8 +45,8 @@ struct library {
     line += ", " + size(problem.q_rows) + " x " + size(problem.kv_rows) + ", heads " + size(problem.heads) +
             " of " + size(problem.kv_heads);
     MESSAGE(line, ", ", problem.width,
-            " wide: ", plan.usable() ? size(plan.workspace()) + " bytes" : "no plan: " + plan.said());
-    return plan.usable() && plan.workspace() <= most_workspace;
+            " wide: ", recipe.usable() ? size(recipe.workspace()) + " bytes" : "no plan: " + recipe.said());
+    return recipe.usable() && recipe.workspace() <= most_workspace;
   }
 };
 
@@ -71,8 +71,8 @@ attention_problem picked(bool backward, index samples, index rows, index heads, 
   return p;
 }
 attention_problem ragged(attention_problem of) {
-  if (of.q_rows > 1) of.q_rows = cuda::detail::planned_rows(of.q_rows);
-  of.kv_rows = cuda::detail::planned_rows(of.kv_rows);
+  if (of.q_rows > 1) of.q_rows = cuda::detail::recipe_rows(of.q_rows);
+  of.kv_rows = cuda::detail::recipe_rows(of.kv_rows);
   of.ragged = of.padded = true;
   return of;
 }

@@ -3,7 +3,7 @@
 // they say is judged anywhere: a library refuses attributes that it does not know or of another size. What it
 // offers for them it tells only where there is a GPU; there, whatever our code counts on must be offered, and
 // the rest is listed.
-#include <motet/backend/cuda/products/gemm_plans.hpp>
+#include <motet/backend/cuda/products/gemm_recipes.hpp>
 
 #include <doctest/doctest.h>
 
@@ -92,7 +92,7 @@ TEST_CASE("what products say of themselves is known to the library") {
   else MESSAGE("no GPU: what the library offers is not known");
   for (const asked& each : all_products()) {
     CAPTURE(each.name);
-    cuda::detail::product_plan plan(each.shape);
+    cuda::detail::product_recipe recipe(each.shape);
     float scale = 1;
     cuda::product_operands with;
     // the library looks at its alignment
@@ -102,10 +102,10 @@ TEST_CASE("what products say of themselves is known to the library") {
     if (has_aux(each.shape.epilogue)) with.aux = somewhere;
     const bool small = dtype_bytes(each.shape.a) == 1;
     if (small) with.a_scale = with.b_scale = &scale;
-    CHECK_NOTHROW(plan.point(each.shape, with));
+    CHECK_NOTHROW(recipe.point(each.shape, with));
     if (!asks || (small && major < 9)) continue;
     cublasLtMatmulHeuristicResult_t found[8];
-    const int offers = plan.offers(library, each.shape, motet::index{32} << 20, found, 8);
+    const int offers = recipe.offers(library, each.shape, motet::index{32} << 20, found, 8);
     if (each.needed) CHECK(offers > 0);
     else if (offers == 0) MESSAGE("nothing is offered for " << each.name);
   }

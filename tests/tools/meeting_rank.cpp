@@ -2,7 +2,7 @@
 // One rank of a program that a launcher started: meeting_rank HOW SECONDS. It finds out which rank it is,
 // meets the others by TCP, and says what it heard. HOW: `well`, or `die` (rank 1 goes away between two
 // meetings). `meeting_rank port` prints a port of this machine that is free, as is the next one.
-#include <motet/backend/transport/meet/meeting_place.hpp>
+#include <motet/backend/transport/meet/forum.hpp>
 #include <motet/runtime/ranks/rendezvous_of.hpp>
 
 #include <cstdio>
@@ -41,7 +41,7 @@ int free_port() {
 void meet(const std::string& how, double seconds) {
   const motet::environment around = motet::read_environment();
   const motet::launched by = motet::find_launch(around, {.processes = true});
-  const motet::meeting_place all(motet::rendezvous_of(by, around, seconds));
+  const motet::forum all(motet::rendezvous_of(by, around, seconds));
   const auto says = [](std::int32_t rank, int round) {
     return "rank " + std::to_string(rank) + " in round " + std::to_string(round);
   };

@@ -90,7 +90,7 @@ inline void decode_jpeg(std::span<const std::uint8_t> bytes, bitmap& into,
     std::uint8_t* out;
     std::uint8_t* wide;
     std::size_t row;
-  } plan{into.pixels.data(), wide.data(), row};
+  } job{into.pixels.data(), wide.data(), row};
   const bool body = detail::jpeg_guarded<jpeg_decompress_struct>(
       info, trouble,
       [](jpeg_decompress_struct& inner, void* closure) {
@@ -114,7 +114,7 @@ inline void decode_jpeg(std::span<const std::uint8_t> bytes, bitmap& into,
         jpeg_finish_decompress(&inner);
         return true;
       },
-      &plan);
+      &job);
   if (!body) fail(damaged_picture, std::string("JPEG: ") + trouble.text);
 }
 
@@ -128,7 +128,7 @@ inline std::string encode_jpeg(const bitmap& from, int quality = 92) {
     int quality;
     unsigned char* bytes = nullptr;
     unsigned long size = 0;
-  } plan{from, quality};
+  } job{from, quality};
   const bool done = detail::jpeg_guarded<jpeg_compress_struct>(
       info, trouble,
       [](jpeg_compress_struct& inner, void* closure) {
@@ -152,11 +152,11 @@ inline std::string encode_jpeg(const bitmap& from, int quality = 92) {
         jpeg_finish_compress(&inner);
         return true;
       },
-      &plan);
+      &job);
   jpeg_destroy_compress(&info);
   std::string out;
-  if (done) out.assign(reinterpret_cast<const char*>(plan.bytes), plan.size);
-  std::free(plan.bytes);
+  if (done) out.assign(reinterpret_cast<const char*>(job.bytes), job.size);
+  std::free(job.bytes);
   if (!done) fail(picture_not_encoded, std::string("JPEG: ") + trouble.text);
   return out;
 }

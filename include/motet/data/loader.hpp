@@ -41,7 +41,7 @@ struct data_position {
 
 // One step's samples. Captions are ragged: caption s is tokens [offsets[s], offsets[s + 1]).
 struct pair_batch {
-  index first = 0;                       // its first sample's place in the run
+  index first = 0;                       // its first sample's position in the run
   index count = 0;                       // of samples
   matrix<float> pixels;                  // (batch, 3 x image x image), red, green and blue planes; or
   packed_pictures packed;                // (batch), the same pictures before they are resized: data/pack.hpp
@@ -60,8 +60,8 @@ struct loader_statistics {
 
 // Makes batches ahead of time on its own threads, in slots that are allocated once. The run is the epochs'
 // orders one after another, cut into batches, so a batch may reach over the end of an epoch and all are full.
-// What is in a batch depends on (seed, place) alone; a damaged sample is replaced by one drawn from (seed,
-// place), so even that does not depend on which thread found it, or when.
+// What is in a batch depends on (seed, position) alone; a damaged sample is replaced by one drawn from (seed,
+// position), so even that does not depend on which thread found it, or when.
 class pair_loader {
  public:
   pair_loader(const pair_source& source, const tokenizer& words, const loader_config& config, index start = 0)
@@ -249,11 +249,11 @@ class pair_loader {
     std::optional<permutation> order;
     index epoch = -1;
     for (; at < end; ++at) {
-      const index place = own.batch.first + at;
-      index sample = place % source_.size();
+      const index position = own.batch.first + at;
+      index sample = position % source_.size();
       if (config_.shuffle) {
-        if (place / source_.size() != epoch) {
-          epoch = place / source_.size();
+        if (position / source_.size() != epoch) {
+          epoch = position / source_.size();
           order.emplace(source_.size(), config_.seed, static_cast<std::uint64_t>(epoch));
         }
         sample = (*order)(sample);

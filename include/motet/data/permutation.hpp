@@ -9,8 +9,8 @@
 namespace motet {
 
 // An order of [0, count) that depends on (seed, epoch) alone and takes no memory: a Feistel network over the
-// next even power of two, walked until it lands inside. Place i of epoch e can be asked for directly, which
-// is what makes resuming exact and cheap.
+// next even power of two, walked until it lands inside. Position i of epoch e can be asked for directly,
+// which is what makes resuming exact and cheap.
 class permutation {
  public:
   constexpr permutation(index count, std::uint64_t seed, std::uint64_t epoch)
@@ -22,8 +22,8 @@ class permutation {
       keys_[i] = (std::uint64_t{keys.word(2 * i)} << 32) | keys.word(2 * i + 1);
   }
 
-  constexpr index operator()(index place) const {
-    auto value = static_cast<std::uint64_t>(place);
+  constexpr index operator()(index position) const {
+    auto value = static_cast<std::uint64_t>(position);
     // Each value has one predecessor, so walking from a value below count comes back below count.
     do value = mix(value);
     while (value >= count_);

@@ -25,8 +25,8 @@ class resampler {
   };
 
   void operator()(const bitmap& from, const crop_box& box, index side, const colours& scale, float* out) {
-    plan(box.height, side, rows_);
-    plan(box.width, side, columns_);
+    weigh(box.height, side, rows_);
+    weigh(box.width, side, columns_);
     line_.resize(as_size(box.width * 3));
     float factor[3], shift[3];
     for (int c = 0; c < 3; ++c) {
@@ -75,7 +75,7 @@ class resampler {
     std::vector<float> weights;
   };
 
-  static void plan(index from, index to, axis& made) {
+  static void weigh(index from, index to, axis& made) {
     if (made.from == from && made.to == to) return;
     made.from = from;
     made.to = to;

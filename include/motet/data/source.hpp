@@ -87,7 +87,7 @@ class pair_source {
       if (is_caption_field(field) && open.caption.offset < 0) open.caption = {member.offset, member.size};
     }
     close();
-    for (const std::string& place : reader.damage()) skips_.report(skip::bad_shard, paths_[shard], place);
+    for (const std::string& where : reader.damage()) skips_.report(skip::bad_shard, paths_[shard], where);
     if (paths_.size() <= most_open) open_.push_back(std::move(file));
   }
 

@@ -79,9 +79,9 @@ class tar_reader {
     }
   }
 
-  // One sentence for each damaged place, the first few of them, and how many there were.
+  // One sentence for each piece of damage, the first few of them, and how many there were.
   const std::vector<std::string>& damage() const { return damage_; }
-  index damaged_places() const { return damaged_places_; }
+  index damage_count() const { return damage_count_; }
 
  private:
   static constexpr index window_bytes = index{1} << 16, longest_extension = index{1} << 20;
@@ -92,7 +92,7 @@ class tar_reader {
     return false;
   }
   void report(const std::string& why) {
-    if (++damaged_places_ <= 8) damage_.push_back(sentence({why, " at byte ", at_}));
+    if (++damage_count_ <= 8) damage_.push_back(sentence({why, " at byte ", at_}));
   }
 
   bool load(index offset) {
@@ -206,7 +206,7 @@ class tar_reader {
   std::string long_name_;
   index long_size_ = -1;
   std::vector<std::string> damage_;
-  index damaged_places_ = 0;
+  index damage_count_ = 0;
 };
 
 }  // namespace motet

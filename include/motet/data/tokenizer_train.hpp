@@ -40,13 +40,13 @@ class tokenizer_trainer {
     };
     std::vector<word> words;
     std::map<pair, index> totals;
-    std::map<pair, std::set<index>> places;
+    std::map<pair, std::set<index>> words_with;
     const auto account = [&](index which, index sign) {
       const word& own = words[as_size(which)];
       for (std::size_t i = 0; i + 1 < own.symbols.size(); ++i) {
         const pair both{own.symbols[i], own.symbols[i + 1]};
         totals[both] += sign * own.count;
-        if (sign > 0) places[both].insert(which);
+        if (sign > 0) words_with[both].insert(which);
       }
     };
     for (const auto& [piece, count] : counts_) {
@@ -74,7 +74,7 @@ class tokenizer_trainer {
       const auto joined = static_cast<token>(made.texts.size());
       made.texts.push_back(made.texts[as_size(both.first)] + made.texts[as_size(both.second)]);
       made.merges.push_back({both, joined});
-      const std::set<index> here = std::move(places[both]);
+      const std::set<index> here = std::move(words_with[both]);
       std::set<pair> changed;
       for (const index which : here) {
         account(which, -1);

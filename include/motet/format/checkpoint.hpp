@@ -186,10 +186,10 @@ class checkpoint {
       } else if (found->shape != tensor.shape || found->kind != dtype::f32) {
         say("differs     " + tensor.name + " is " + std::string(name_of(found->kind)) + " " +
             shape_text(found->shape) + ", wanted F32 " + shape_text(tensor.shape));
-      } else if constexpr (requires { tensor.place; }) {
-        if (!tensor.place.empty() && !holds(matrix_of(tensor.shape), tensor.place))
+      } else if constexpr (requires { tensor.covers; }) {
+        if (!tensor.covers.empty() && !holds(matrix_of(tensor.shape), tensor.covers))
           say("differs     " + tensor.name + " is " + shape_text(found->shape) + ", wanted " +
-              detail::place_text(tensor.shape, tensor.place) + " of it");
+              detail::rectangle_text(tensor.shape, tensor.covers) + " of it");
       }
     }
     for (const checkpoint_tensor& tensor : index_.of(use).tensors) {

@@ -19,7 +19,7 @@ inline constexpr tensor_use tensor_uses[] = {tensor_use::weights, tensor_use::op
 
 struct checkpoint_piece {
   index part = 0;
-  rectangle place;
+  rectangle covers;
   std::vector<std::string> checksums;  // of each block of its bytes
 };
 
@@ -70,23 +70,23 @@ constexpr std::string_view use_name(tensor_use use) {
 }
 
 inline std::string interval_text(interval of) { return sentence({of.begin, ":", of.end}); }
-inline std::string place_text(std::span<const index> shape, rectangle place) {
-  return "[" + (shape.size() < 2 ? "" : interval_text(place.rows) + ", ") + interval_text(place.columns) +
+inline std::string rectangle_text(std::span<const index> shape, rectangle covers) {
+  return "[" + (shape.size() < 2 ? "" : interval_text(covers.rows) + ", ") + interval_text(covers.columns) +
          "]";
 }
-constexpr bool is_whole(std::span<const index> shape, rectangle place) {
-  return place.size() == matrix_of(shape).size();
+constexpr bool is_whole(std::span<const index> shape, rectangle covers) {
+  return covers.size() == matrix_of(shape).size();
 }
 
 // What a piece is called in its file, as Python would write it: "up.weight[0:512, 0:768]". A whole tensor has
 // its own name.
-inline std::string piece_name(const std::string& name, std::span<const index> shape, rectangle place) {
-  return is_whole(shape, place) ? name : name + place_text(shape, place);
+inline std::string piece_name(const std::string& name, std::span<const index> shape, rectangle covers) {
+  return is_whole(shape, covers) ? name : name + rectangle_text(shape, covers);
 }
-inline std::vector<index> piece_shape(const std::vector<index>& shape, rectangle place) {
-  if (is_whole(shape, place)) return shape;
-  return shape.size() < 2 ? std::vector<index>{place.columns.size()}
-                          : std::vector<index>{place.rows.size(), place.columns.size()};
+inline std::vector<index> piece_shape(const std::vector<index>& shape, rectangle covers) {
+  if (is_whole(shape, covers)) return shape;
+  return shape.size() < 2 ? std::vector<index>{covers.columns.size()}
+                          : std::vector<index>{covers.rows.size(), covers.columns.size()};
 }
 
 // What the file of a part says of itself, so that parts of two checkpoints are not mixed.
@@ -113,20 +113,21 @@ inline std::string tiling_fault(const checkpoint_tensor& tensor) {
   order.reserve(tensor.pieces.size());
   for (const checkpoint_piece& piece : tensor.pieces) order.push_back(&piece);
   std::sort(order.begin(), order.end(),
-            [](const auto* a, const auto* b) { return a->place.rows.begin < b->place.rows.begin; });
+            [](const auto* a, const auto* b) { return a->covers.rows.begin < b->covers.rows.begin; });
   std::vector<const checkpoint_piece*> open;  // those that reach as far down as where we are
   index held = 0;
   for (const checkpoint_piece* piece : order) {
-    std::erase_if(open, [&](const auto* above) { return above->place.rows.end <= piece->place.rows.begin; });
+    std::erase_if(open,
+                  [&](const auto* above) { return above->covers.rows.end <= piece->covers.rows.begin; });
     for (const checkpoint_piece* above : open) {
-      const rectangle both = intersection(above->place, piece->place);
+      const rectangle both = intersection(above->covers, piece->covers);
       if (both.empty()) continue;
       return sentence({"\"", tensor.name, "\" ", shape_text(tensor.shape), ": ",
-                       place_text(tensor.shape, both), " is held by part ", above->part + 1, " and by part ",
-                       piece->part + 1});
+                       rectangle_text(tensor.shape, both), " is held by part ", above->part + 1,
+                       " and by part ", piece->part + 1});
     }
     open.push_back(piece);
-    held += piece->place.size();
+    held += piece->covers.size();
   }
   if (held == tensor.elements()) return {};
   return sentence({"\"", tensor.name, "\" ", shape_text(tensor.shape), ": ", tensor.elements() - held, " of ",

@@ -18,8 +18,8 @@ inline json tensors_json(const std::vector<checkpoint_tensor>& tensors) {
       json checksums{json::array{}};
       for (const std::string& each : piece.checksums) checksums.push_back(each);
       pieces.push_back(json{{"part", piece.part},
-                            {"rows", interval_json(piece.place.rows)},
-                            {"columns", interval_json(piece.place.columns)},
+                            {"rows", interval_json(piece.covers.rows)},
+                            {"columns", interval_json(piece.covers.columns)},
                             {"checksums", std::move(checksums)}});
     }
     out.set(tensor.name, json{{"shape", std::move(shape)}, {"pieces", std::move(pieces)}});
@@ -77,10 +77,10 @@ inline checkpoint_tensor read_tensor_pieces(const std::string& name, const json&
   for (const json& each : entry.at("pieces").items()) {
     checkpoint_piece piece;
     piece.part = read_count(each.at("part"), of.parts - 1, "a part");
-    piece.place = {read_interval(each.at("rows"), all.rows.end, "rows"),
-                   read_interval(each.at("columns"), all.columns.end, "columns")};
+    piece.covers = {read_interval(each.at("rows"), all.rows.end, "rows"),
+                    read_interval(each.at("columns"), all.columns.end, "columns")};
     for (const json& text : each.at("checksums").items()) piece.checksums.push_back(text.string());
-    const index bytes = 4 * piece.place.size(),
+    const index bytes = 4 * piece.covers.size(),
                 wanted = of.block == 0 ? 1 : bytes / of.block + (bytes % of.block != 0 ? 1 : 0);
     if (std::ssize(piece.checksums) != wanted)
       fail(json_wrong_kind, sentence({piece.checksums.size(), " checksums of a piece, wanted ", wanted}));

@@ -37,7 +37,7 @@ inline std::vector<checkpoint_tensor> tensors_of(std::span<const saved_slice> sl
   for (const saved_slice& slice : slices) {
     const auto [found, added] = known.emplace(slice.name, out.size());
     if (added) out.push_back({slice.name, slice.shape, dtype::f32, {}});
-    const rectangle all = matrix_of(slice.shape), &own = slice.place;
+    const rectangle all = matrix_of(slice.shape), &own = slice.covers;
     const auto refuse = [&](const std::string& why) {
       fail(checkpoint_parts_differ,
            sentence({"part ", part + 1, " holds rows ", interval_text(own.rows), " and columns ",
@@ -64,8 +64,8 @@ inline void write_part_file(const std::filesystem::path& folder, tensor_use use,
   for (const checkpoint_tensor& tensor : own.tensors) {
     if (tensor.elements() == 0) declared.push_back({tensor.name, dtype::f32, tensor.shape});
     for (const checkpoint_piece& piece : tensor.pieces) {
-      declared.push_back({piece_name(tensor.name, tensor.shape, piece.place), dtype::f32,
-                          piece_shape(tensor.shape, piece.place)});
+      declared.push_back({piece_name(tensor.name, tensor.shape, piece.covers), dtype::f32,
+                          piece_shape(tensor.shape, piece.covers)});
     }
   }
   safetensors_writer::metadata about{{"format", "pt"}};
@@ -78,12 +78,12 @@ inline void write_part_file(const std::filesystem::path& folder, tensor_use use,
   std::unordered_map<std::string_view, checkpoint_tensor*> by_name;
   for (checkpoint_tensor& tensor : own.tensors) by_name.emplace(tensor.name, &tensor);
   for (const saved_slice& slice : slices) {
-    if (slice.place.empty()) continue;
+    if (slice.covers.empty()) continue;
     checkpoint_piece& piece = by_name.at(slice.name)->pieces[next[slice.name]++];
-    const std::span bytes(reinterpret_cast<const std::byte*>(slice.data), as_size(4 * slice.place.size()));
+    const std::span bytes(reinterpret_cast<const std::byte*>(slice.data), as_size(4 * slice.covers.size()));
     each_block(bytes, out.block, 0, std::ssize(bytes),
                [&](std::size_t, auto block) { piece.checksums.push_back(checksum_text(checksum(block))); });
-    writer.write(piece_name(slice.name, slice.shape, slice.place), bytes);
+    writer.write(piece_name(slice.name, slice.shape, slice.covers), bytes);
   }
   writer.commit();
   own.files[as_size(part)] = std::filesystem::file_size(path);
@@ -103,7 +103,7 @@ inline checkpoint_index write_part_files(const std::filesystem::path& folder, co
   out.step = part.step;
   out.model = part.model;
   out.parts = part.parts;
-  const auto whole = [](const saved_slice& slice) { return is_whole(slice.shape, slice.place); };
+  const auto whole = [](const saved_slice& slice) { return is_whole(slice.shape, slice.covers); };
   const bool alone = part.parts == 1 && std::ranges::all_of(part.weights, whole) &&
                      std::ranges::all_of(part.optimizer, whole);
   out.block = alone ? 0 : checksum_block;

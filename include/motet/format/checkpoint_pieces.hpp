@@ -20,8 +20,8 @@ class piece_reader {
   void check(tensor_use use, const checkpoint_tensor& tensor, const loaded_slice& slice) {
     each_piece(tensor, slice, [&](const checkpoint_piece& piece, const rectangle& both) {
       const std::span<const std::byte> bytes = bytes_of(use, tensor, piece);
-      const index begin = at(piece.place, both.rows.begin, both.columns.begin),
-                  end = at(piece.place, both.rows.end - 1, both.columns.end);
+      const index begin = at(piece.covers, both.rows.begin, both.columns.begin),
+                  end = at(piece.covers, both.rows.end - 1, both.columns.end);
       std::vector<bool>& good = good_[&piece];
       good.resize(piece.checksums.size());
       each_block(bytes, index_.block, 4 * begin, 4 * end,
@@ -36,8 +36,8 @@ class piece_reader {
     each_piece(tensor, slice, [&](const checkpoint_piece& piece, const rectangle& both) {
       const std::byte* const from = bytes_of(use, tensor, piece).data();
       for (index row = both.rows.begin; row < both.rows.end; ++row) {
-        std::memcpy(slice.data + at(slice.place, row, both.columns.begin),
-                    from + 4 * at(piece.place, row, both.columns.begin), as_size(4 * both.columns.size()));
+        std::memcpy(slice.data + at(slice.covers, row, both.columns.begin),
+                    from + 4 * at(piece.covers, row, both.columns.begin), as_size(4 * both.columns.size()));
       }
     });
   }
@@ -49,13 +49,13 @@ class piece_reader {
   template <class Visit>
   static void each_piece(const checkpoint_tensor& tensor, const loaded_slice& slice, Visit&& visit) {
     for (const checkpoint_piece& piece : tensor.pieces) {
-      if (const rectangle both = intersection(piece.place, slice.place); !both.empty()) visit(piece, both);
+      if (const rectangle both = intersection(piece.covers, slice.covers); !both.empty()) visit(piece, both);
     }
   }
   [[noreturn]] void refuse(tensor_use use, const checkpoint_tensor& tensor, const checkpoint_piece& piece,
                            const std::string& why) const {
     fail(checkpoint_damaged, (folder_ / part_file(use, piece.part, index_.parts)).string() + ": tensor \"" +
-                                 piece_name(tensor.name, tensor.shape, piece.place) + "\" " + why);
+                                 piece_name(tensor.name, tensor.shape, piece.covers) + "\" " + why);
   }
 
   const safetensors_file& file_of(tensor_use use, index part) {
@@ -78,8 +78,8 @@ class piece_reader {
   std::span<const std::byte> bytes_of(tensor_use use, const checkpoint_tensor& tensor,
                                       const checkpoint_piece& piece) {
     const stored_tensor* stored =
-        file_of(use, piece.part).find(piece_name(tensor.name, tensor.shape, piece.place));
-    const std::vector<index> shape = piece_shape(tensor.shape, piece.place);
+        file_of(use, piece.part).find(piece_name(tensor.name, tensor.shape, piece.covers));
+    const std::vector<index> shape = piece_shape(tensor.shape, piece.covers);
     if (stored == nullptr) refuse(use, tensor, piece, "is missing");
     if (stored->kind != dtype::f32 || stored->shape != shape) {
       refuse(use, tensor, piece,

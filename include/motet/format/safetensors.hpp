@@ -74,12 +74,13 @@ inline std::optional<std::uint64_t> tensor_bytes(std::span<const index> shape, d
   return bytes;
 }
 
-struct placed_tensor {
+struct located_tensor {
   stored_tensor tensor;
   std::uint64_t begin = 0, end = 0;
 };
 
-inline placed_tensor read_tensor_entry(const std::string& name, const json& entry, const std::string& where) {
+inline located_tensor read_tensor_entry(const std::string& name, const json& entry,
+                                        const std::string& where) {
   const auto refuse = [&](const std::string& why) {
     fail(safetensors_malformed, where + ": tensor \"" + name + "\" " + why);
   };
@@ -89,8 +90,8 @@ inline placed_tensor read_tensor_entry(const std::string& name, const json& entr
       refuse("has a size that is not a count");
     return value.unsigned_integer();
   };
-  placed_tensor placed;
-  placed.tensor.name = name;
+  located_tensor located;
+  located.tensor.name = name;
   if (!entry.is_object()) refuse("is not described by an object");
   const json *kind = entry.find("dtype"), *shape = entry.find("shape"), *offsets = entry.find("data_offsets");
   if (kind == nullptr || !kind->is_string()) refuse("has no dtype");
@@ -101,18 +102,18 @@ inline placed_tensor read_tensor_entry(const std::string& name, const json& entr
                                 [&](const dtype_name& r) { return r.name == kind->string(); });
   if (row == std::end(safetensors_dtypes))
     refuse("has the dtype " + kind->string() + ", which is not known here");
-  placed.tensor.kind = row->kind;
-  for (const json& extent : shape->items()) placed.tensor.shape.push_back(static_cast<index>(count(extent)));
-  placed.begin = count(offsets->items()[0]);
-  placed.end = count(offsets->items()[1]);
-  const auto bytes = tensor_bytes(placed.tensor.shape, placed.tensor.kind);
-  const std::string described = std::string(row->name) + " " + shape_text(placed.tensor.shape);
+  located.tensor.kind = row->kind;
+  for (const json& extent : shape->items()) located.tensor.shape.push_back(static_cast<index>(count(extent)));
+  located.begin = count(offsets->items()[0]);
+  located.end = count(offsets->items()[1]);
+  const auto bytes = tensor_bytes(located.tensor.shape, located.tensor.kind);
+  const std::string described = std::string(row->name) + " " + shape_text(located.tensor.shape);
   if (!bytes) refuse("has a size beyond 64 bits: " + described);
-  if (placed.begin > placed.end || placed.end - placed.begin != *bytes) {
-    refuse(
-        sentence({"takes bytes ", placed.begin, " to ", placed.end, ", but ", described, " needs ", *bytes}));
+  if (located.begin > located.end || located.end - located.begin != *bytes) {
+    refuse(sentence(
+        {"takes bytes ", located.begin, " to ", located.end, ", but ", described, " needs ", *bytes}));
   }
-  return placed;
+  return located;
 }
 
 }  // namespace detail
@@ -142,10 +143,10 @@ inline safetensors_contents read_safetensors(std::span<const std::byte> file, co
   const std::span<const std::byte> data = file.subspan(8 + as_size(header_bytes));
 
   safetensors_contents contents;
-  std::vector<detail::placed_tensor> placed;
+  std::vector<detail::located_tensor> located;
   for (const auto& [name, entry] : header.members()) {
     if (name != "__metadata__") {
-      placed.push_back(detail::read_tensor_entry(name, entry, where));
+      located.push_back(detail::read_tensor_entry(name, entry, where));
       continue;
     }
     if (!entry.is_object()) fail(safetensors_malformed, where + ": __metadata__ is not an object");
@@ -155,11 +156,11 @@ inline safetensors_contents read_safetensors(std::span<const std::byte> file, co
       contents.metadata.emplace_back(key, value.string());
     }
   }
-  std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) {
+  std::stable_sort(located.begin(), located.end(), [](const auto& a, const auto& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   std::uint64_t at = 0;
-  for (auto& [tensor, begin, end] : placed) {
+  for (auto& [tensor, begin, end] : located) {
     if (begin != at) {
       fail(safetensors_malformed,
            sentence({where, ": tensor \"", tensor.name, "\" begins at byte ", begin, " of the data, ",
@@ -169,7 +170,7 @@ inline safetensors_contents read_safetensors(std::span<const std::byte> file, co
     if (end > data.size()) {
       fail(safetensors_cut, sentence({where, ": tensor \"", tensor.name, "\" ends at byte ", end,
                                       " of the data, of which there are ", data.size(), "; ",
-                                      placed.back().end - data.size(), " bytes are missing from the file"}));
+                                      located.back().end - data.size(), " bytes are missing from the file"}));
     }
     tensor.bytes = data.subspan(as_size(begin), as_size(end - begin));
     at = end;

@@ -22,7 +22,7 @@ class safetensors_writer {
 
   safetensors_writer(const std::filesystem::path& target, std::vector<declared_tensor> tensors,
                      const metadata& about = {})
-      : tensors_(std::move(tensors)), places_(tensors_.size()), file_(target) {
+      : tensors_(std::move(tensors)), entries_(tensors_.size()), file_(target) {
     json header{json::object{}};
     if (!about.empty()) {
       json strings{json::object{}};
@@ -42,7 +42,7 @@ class safetensors_writer {
         fail(safetensors_misuse, "\"" + tensor.name + "\" " + shape_text(tensor.shape) + " cannot be stored");
       if (!by_name_.emplace(tensor.name, i).second)
         fail(safetensors_misuse, "\"" + tensor.name + "\" is declared twice");
-      places_[i] = {at, as_size(*bytes), false};
+      entries_[i] = {at, as_size(*bytes), false};
       at += *bytes;
       json shape{json::array{}};
       for (const index extent : tensor.shape) shape.push_back(extent);
@@ -65,7 +65,7 @@ class safetensors_writer {
   void write(std::string_view name, std::span<const std::byte> bytes) {
     const auto found = by_name_.find(std::string(name));
     if (found == by_name_.end()) fail(safetensors_misuse, "\"" + std::string(name) + "\" was not declared");
-    place& where = places_[found->second];
+    entry& where = entries_[found->second];
     if (where.written || where.bytes != bytes.size()) {
       fail(safetensors_misuse,
            "\"" + std::string(name) + "\" " +
@@ -85,25 +85,25 @@ class safetensors_writer {
                                    std::string(name_of(dtype_of<T>)));
     }
     write(name, std::span(reinterpret_cast<const std::byte*>(elements),
-                          found == by_name_.end() ? 0 : places_[found->second].bytes));
+                          found == by_name_.end() ? 0 : entries_[found->second].bytes));
   }
 
   void commit() {
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (!places_[i].written && places_[i].bytes != 0)
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (!entries_[i].written && entries_[i].bytes != 0)
         fail(safetensors_misuse, "\"" + tensors_[i].name + "\" was declared and never written");
     }
     file_.commit();
   }
 
  private:
-  struct place {
+  struct entry {
     std::uint64_t begin = 0;
     std::size_t bytes = 0;
     bool written = false;
   };
   std::vector<declared_tensor> tensors_;
-  std::vector<place> places_;
+  std::vector<entry> entries_;
   std::unordered_map<std::string, std::size_t> by_name_;
   std::size_t data_begin_ = 0;
   atomic_file file_;

@@ -41,7 +41,7 @@ template <class Number>
 struct tensor_slice {
   std::string name;
   std::vector<index> shape;  // of the whole tensor
-  rectangle place;
+  rectangle covers;
   Number* data = nullptr;
 };
 using saved_slice = tensor_slice<const float>;

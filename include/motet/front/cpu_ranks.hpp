@@ -6,8 +6,8 @@
 #include <motet/front/ranks_here.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
+#include <motet/backend/transport/mpi/mpi_forum.hpp>
 #include <motet/backend/transport/mpi/mpi_group.hpp>
-#include <motet/backend/transport/mpi/mpi_place.hpp>
 #endif
 
 #include <memory>

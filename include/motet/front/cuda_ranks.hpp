@@ -17,17 +17,17 @@ namespace detail {
 
 #if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL
 // By MPI where it runs, else by TCP.
-inline meeting_place place_of(const launched& by) {
+inline forum forum_of(const launched& by) {
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
   int begun = 0;
   MPI_Initialized(&begun);
-  if (begun != 0) return mpi::place();
+  if (begun != 0) return mpi::everyone();
 #endif
-  return meeting_place(rendezvous_of(by, read_environment()));
+  return forum(rendezvous_of(by, read_environment()));
 }
 struct nccl_meeting {
   launched by = find_launch(read_environment());
-  nccl::session session{place_of(by), {.local_rank = by.local_rank, .patience = {}}};
+  nccl::session session{forum_of(by), {.local_rank = by.local_rank, .patience = {}}};
 };
 // The rank of this process, with a GPU of its own. The ranks meet first.
 class nccl_rank : nccl_meeting, public process_rank<nccl::world, nccl::endpoint> {

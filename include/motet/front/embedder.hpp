@@ -41,8 +41,8 @@ class embedder {
       net.infer(ctx, all, motet::weights<Numbers>{weights}, *parts, m, ends);
     };
     const index most = std::min(samples, at_once);
-    device_.prepare(
-        device_.plan([&](context& ctx) { infer(ctx, any_microbatches::largest, nowhere<master>(), most); }));
+    device_.prepare(device_.dry_run(
+        [&](context& ctx) { infer(ctx, any_microbatches::largest, nowhere<master>(), most); }));
     const draw_key no_draws{0, 0, 0, false};
     if constexpr (Device::shares_memory) {
       for (index m = 0; m < parts->count(); ++m)

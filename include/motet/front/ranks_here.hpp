@@ -96,7 +96,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     return *device_;
   }
   const program& of() const override { return trained_.of(); }
-  std::vector<rank_memory> memory() override { return trained_.plan(); }
+  std::vector<rank_memory> memory() override { return trained_.forecast(); }
   void prepare() override { trained_.prepare(); }
   void expect(std::span<const void* const> next) override { trained_.expect(next); }
   step_result step(std::span<const void* const> inputs, double rate, timeline* record) override {

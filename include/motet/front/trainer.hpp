@@ -151,7 +151,7 @@ class trainer {
   // section, counted; and the FLOPs of this batch, nothing computed twice, which utilisation is counted by.
   step_costs costs() { return here_->costs(); }
   void clear_costs() { here_->clear_costs(); }
-  step_costs planned_costs() const { return count_step(here_->model(), batch_); }
+  step_costs foretold_costs() const { return count_step(here_->model(), batch_); }
   double flops(const batch& of) const {
     const auto inputs = inputs_of<Model>(of);
     return count_step(here_->model(), here_->model().nets[0]->of->samples(inputs[0]), inputs).flops();

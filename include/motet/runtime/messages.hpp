@@ -48,9 +48,9 @@ inline constexpr message join_misfit{
 inline constexpr message gradients_not_owned{
     "MT-R12", "gradients are not summed once over exactly the ranks that hold them",
     "groups or buckets were not made from the program, or tensors are cut in two ways",
-    "Make groups by stage_groups and buckets by plan_reduction, alike on all ranks"};
-inline constexpr message bridge_misfit{
-    "MT-R13", "a bridge does not fit what it joins",
+    "Make groups by stage_groups and buckets by lay_out_reduction, alike on all ranks"};
+inline constexpr message feed_misfit{
+    "MT-R13", "a feed does not fit what it joins",
     "meshes, groups, samples or rows are others than it was made for, or calls come out of turn",
     "Make it from the modules' own meshes, prepare it for the largest step, and receive before gather"};
 
@@ -61,7 +61,7 @@ inline constexpr message run_folder_in_use{"MT-R14", "the folder of a run belong
 inline constexpr message runtime_messages[] = {
     not_finite,  bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
     no_held_out, ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
-    join_misfit, gradients_not_owned, bridge_misfit,       run_folder_in_use};
+    join_misfit, gradients_not_owned, feed_misfit,         run_folder_in_use};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

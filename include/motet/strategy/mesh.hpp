@@ -46,17 +46,17 @@ class mesh {
                       split_.tensor +
                   at.tensor];
   }
-  constexpr mesh_position position(index place) const {
+  constexpr mesh_position position(index number) const {
     mesh_position at;
-    at.tensor = static_cast<std::int32_t>(place % split_.tensor);
-    place /= split_.tensor;
-    at.context = static_cast<std::int32_t>(place % split_.context);
-    place /= split_.context;
-    at.replica = static_cast<std::int32_t>(place % split_.data);
-    at.stage = static_cast<std::int32_t>(place / split_.data);
+    at.tensor = static_cast<std::int32_t>(number % split_.tensor);
+    number /= split_.tensor;
+    at.context = static_cast<std::int32_t>(number % split_.context);
+    number /= split_.context;
+    at.replica = static_cast<std::int32_t>(number % split_.data);
+    at.stage = static_cast<std::int32_t>(number / split_.data);
     return at;
   }
-  // The place of a rank in the list; -1: it holds nothing of this module.
+  // The number of a rank in the list; -1: it holds nothing of this module.
   constexpr index find(std::int32_t rank) const {
     for (index i = 0; i < ranks_.size(); ++i)
       if (ranks_[i] == rank) return i;
@@ -95,7 +95,7 @@ struct cluster_shape {
 };
 
 // Degrees that fit the ranks, every rank once and in the cluster, tensor groups inside nodes. `where` is the
-// place in the list of ranks.
+// number in the list of ranks.
 constexpr verdict check(const mesh& of, const cluster_shape& in) {
   const degrees& split = of.split();
   if (split.stages < 1 || split.data < 1 || split.context < 1 || split.tensor < 1)

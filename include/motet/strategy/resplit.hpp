@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/strategy/bridge.hpp>
+#include <motet/strategy/feed.hpp>
 
 namespace motet {
 

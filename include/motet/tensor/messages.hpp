@@ -8,7 +8,7 @@ namespace motet {
 
 inline constexpr message arena_full{"MT-T01", "the arena is full",
                                     "a step asked for more memory than was planned for it",
-                                    "report this: the plan of a step and its run must agree"};
+                                    "report this: the dry run of a step and its run must agree"};
 
 inline constexpr message tensor_messages[] = {arena_full};
 

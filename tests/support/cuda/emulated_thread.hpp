@@ -53,16 +53,16 @@ class emulated_thread {
     return shuffle(value, lane() ^ mask);
   }
   template <class T>
-  T atomic_add(T* place, T value) {
+  T atomic_add(T* word, T value) {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int> ||
                   std::is_same_v<T, unsigned> || std::is_same_v<T, unsigned long long>);
-    return std::atomic_ref<T>(*place).fetch_add(value, std::memory_order_relaxed);
+    return std::atomic_ref<T>(*word).fetch_add(value, std::memory_order_relaxed);
   }
   template <class T>
-  T atomic_max(T* place, T value) {
+  T atomic_max(T* word, T value) {
     static_assert(std::is_same_v<T, int> || std::is_same_v<T, unsigned> ||
                   std::is_same_v<T, unsigned long long>);
-    std::atomic_ref<T> at(*place);
+    std::atomic_ref<T> at(*word);
     T seen = at.load(std::memory_order_relaxed);
     while (seen < value && !at.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
     }

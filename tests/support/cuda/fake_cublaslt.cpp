@@ -479,7 +479,8 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t which, cublasLtMatmu
   for (const void* each :
        {at[0], at[1], at[2], at[3], static_cast<const void*>(p.biased() || p.summed() ? p.what.bias : d),
         static_cast<const void*>(p.keeps() || p.derives() ? p.what.aux : d)})
-    if (place_of(each) == place::pageable) fault("cublasLtMatmul is given memory that a GPU cannot reach");
+    if (memory_kind_of(each) == memory_kind::pageable)
+      fault("cublasLtMatmul is given memory that a GPU cannot reach");
   if (meets(a, p.a, d, p.d) || meets(b, p.b, d, p.d)) fault("cublasLtMatmul writes over its operands");
   const double x = p.what.scale_type == CUDA_R_64F ? *static_cast<const double*>(alpha)
                                                    : static_cast<double>(*static_cast<const float*>(alpha));

@@ -300,18 +300,19 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     void* const at = places[id];
     if (at == nullptr) return refused("tensor " + std::to_string(id) + " is not given");
     if (each.by_value) {
-      if (place_of(at) == place::gpu) fault("cuDNN: a number by value is in memory of the GPU");
+      if (memory_kind_of(at) == memory_kind::gpu) fault("cuDNN: a number by value is in memory of the GPU");
       (*numbers)[id] = *static_cast<const float*>(at);
       continue;
     }
-    if (place_of(at) != place::gpu) fault("cuDNN: a tensor is not in memory of the GPU");
+    if (memory_kind_of(at) != memory_kind::gpu) fault("cuDNN: a tensor is not in memory of the GPU");
     if (reinterpret_cast<std::uintptr_t>(at) % static_cast<std::uintptr_t>(each.alignment) != 0)
       fault("cuDNN: a tensor is not aligned as its descriptor says");
   }
   for (auto& [id, value] : *numbers) places[id] = &value;
   void* const workspace = with.get<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
   const auto bytes = static_cast<std::size_t>(workspace_of(how));
-  if (bytes > 0 && (workspace == nullptr || place_of(workspace) != place::gpu)) fault("cuDNN: no workspace");
+  if (bytes > 0 && (workspace == nullptr || memory_kind_of(workspace) != memory_kind::gpu))
+    fault("cuDNN: no workspace");
   // What is written is nothing that is read. Tensors that lie between each other's rows may share a range of
   // memory, but not its elements.
   for (const int64_t out : todo->written())

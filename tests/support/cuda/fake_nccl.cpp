@@ -113,7 +113,7 @@ void sum(ncclDataType_t type, const std::vector<const void*>& parts, std::size_t
 }
 
 void require_gpu(const void* memory, std::size_t bytes) {
-  if (bytes > 0 && emulation::place_of(memory) == emulation::place::pageable)
+  if (bytes > 0 && emulation::memory_kind_of(memory) == emulation::memory_kind::pageable)
     emulation::fault("NCCL was given pageable memory of the host");
 }
 
@@ -345,8 +345,8 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void* at, size_t bytes, voi
   *handle = nullptr;
   if (emulation::is_refused("ncclCommRegister")) return ncclInternalError;
   const auto* const first = static_cast<const std::byte*>(at);
-  if (bytes == 0 || emulation::place_of(first) != emulation::place::gpu ||
-      emulation::place_of(first + bytes - 1) != emulation::place::gpu)
+  if (bytes == 0 || emulation::memory_kind_of(first) != emulation::memory_kind::gpu ||
+      emulation::memory_kind_of(first + bytes - 1) != emulation::memory_kind::gpu)
     emulation::fault("NCCL is told of memory that is none of a GPU");
   static std::once_flag once;
   std::call_once(once, [] {

@@ -382,16 +382,16 @@ int processors_of(cudaStream_t stream) {
   return found == nullptr ? 0 : found->processors;
 }
 
-place place_of(const void* at) {
+memory_kind memory_kind_of(const void* at) {
   auto& m = machine::one();
   const machine::lock held(m.guard);
-  if (m.find(at) != nullptr) return place::gpu;
+  if (m.find(at) != nullptr) return memory_kind::gpu;
   for (const auto* map : {&m.pinned, &m.registered}) {
     auto next = map->upper_bound(reinterpret_cast<std::uintptr_t>(at));
     if (next != map->begin() && (--next, reinterpret_cast<std::uintptr_t>(at) <= next->first + next->second))
-      return place::pinned;
+      return memory_kind::pinned;
   }
-  return place::pageable;
+  return memory_kind::pageable;
 }
 
 void call(cudaStream_t stream, std::function<void()> run, std::function<bool()> ready) {
@@ -415,7 +415,7 @@ void look_at_arguments(const kernel_call& what) {
     std::memcpy(&word, static_cast<const char*>(what.kernel) + at, 8);
     if (word < 0x500000000000ull || word >= 0xffffffffffffull)
       continue;  // pairs of numbers; programs, heaps and stacks lie between
-    if (place_of(reinterpret_cast<const void*>(word)) != place::pageable) continue;
+    if (memory_kind_of(reinterpret_cast<const void*>(word)) != memory_kind::pageable) continue;
     unsigned char core = 0;
     if (mincore(reinterpret_cast<void*>(word / static_cast<unsigned long>(page) *
                                         static_cast<unsigned long>(page)),

@@ -59,8 +59,8 @@ void call(cudaStream_t stream, std::function<void()> work, std::function<bool()>
 double could_begin();
 void began_no_sooner(double time);
 // What a pointer is, for fakes of libraries that check their arguments.
-enum class place { gpu, pinned, pageable };
-place place_of(const void* at);
+enum class memory_kind { gpu, pinned, pageable };
+memory_kind memory_kind_of(const void* at);
 
 // Called after each piece of work that a stream has done, with its kernel or call and the seconds at which it
 // began and ended: for fakes of tracers.

@@ -32,7 +32,7 @@ TEST_CASE("pieces that hold each element once are a tensor") {
     const auto parts = cut_between(from, {&whole, 1}, 3);
     for (std::size_t part = 0; part < parts.size(); ++part) {
       for (const auto& slice : parts[part].slices)
-        tensor.pieces.push_back({static_cast<motet::index>(part), slice.place, {}});
+        tensor.pieces.push_back({static_cast<motet::index>(part), slice.covers, {}});
     }
     REQUIRE(motet::detail::tiling_fault(tensor) == "");
     CAPTURE(seed);

@@ -52,7 +52,7 @@ TEST_CASE("an index is the same after writing and reading") {
   CHECK(read.state.at("epoch").integer() == 3);
   CHECK(read.parts == 2);
   CHECK(read.block == 16);
-  CHECK(read.of(tensor_use::weights).tensors[0].pieces[1].place.rows.begin == 3);
+  CHECK(read.of(tensor_use::weights).tensors[0].pieces[1].covers.rows.begin == 3);
   CHECK(read.of(tensor_use::weights).tensors[0].pieces[0].checksums == std::vector<std::string>{"a", "b"});
   CHECK(read.of(tensor_use::optimizer).files[1] == 300);
   CHECK_FALSE(read.of(tensor_use::optimizer).files[0]);

@@ -103,8 +103,8 @@ inline motet::index wrong_elements(std::span<const whole_tensor> tensors, const 
     const auto tensor = std::find_if(tensors.begin(), tensors.end(),
                                      [&](const whole_tensor& each) { return each.name == slice.name; });
     const float* at = slice.data;
-    for (motet::index row = slice.place.rows.begin; row < slice.place.rows.end; ++row) {
-      for (motet::index column = slice.place.columns.begin; column < slice.place.columns.end; ++column)
+    for (motet::index row = slice.covers.rows.begin; row < slice.covers.rows.end; ++row) {
+      for (motet::index column = slice.covers.columns.begin; column < slice.covers.columns.end; ++column)
         wrong += *at++ != tensor->value(row, column) ? 1 : 0;
     }
   }

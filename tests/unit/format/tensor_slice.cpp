@@ -47,8 +47,8 @@ TEST_CASE("any run of a rectangle is at most three rectangles, in its order") {
             CHECK(each.name == "a");
             CHECK(each.shape == shape);
             CHECK(each.data == numbers.data() + at);
-            for (index row = each.place.rows.begin; row < each.place.rows.end; ++row) {
-              for (index column = each.place.columns.begin; column < each.place.columns.end; ++column)
+            for (index row = each.covers.rows.begin; row < each.covers.rows.end; ++row) {
+              for (index column = each.covers.columns.begin; column < each.covers.columns.end; ++column)
                 CHECK(numbers[static_cast<std::size_t>(at++)] == static_cast<float>(row * 11 + column));
             }
           }
@@ -62,6 +62,6 @@ TEST_CASE("any run of a rectangle is at most three rectangles, in its order") {
 TEST_CASE("a whole slice is all of it") {
   float numbers[6] = {};
   const motet::loaded_slice all = motet::whole_slice("a", {2, 3}, numbers);
-  CHECK(all.place.size() == 6);
+  CHECK(all.covers.size() == 6);
   CHECK(all.data == numbers);
 }

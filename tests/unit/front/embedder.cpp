@@ -22,7 +22,7 @@ TEST_CASE("features of any number of samples are those that the net infers") {
       net::infer(ctx, weights<fp32>{w.data() + small_model::offsets[1]}, std::get<1>(data.get()),
                  view<float, 8>{wanted.data(), samples});
     };
-    device.prepare(device.plan(infer));
+    device.prepare(device.dry_run(infer));
     device.run(infer);
     for (const int threads : {1, 2}) {
       cpu::device team(threads);

@@ -72,7 +72,7 @@ TEST_CASE("FLOPs are those of the batch, whatever the plan; work is that of the 
   const trainer<small_model> one(world, {.batch = 4}), two(world, cut_in_two(), {.batch = 4});
   const small_batch data(4);
   CHECK(one.flops(data.get()) == two.flops(data.get()));
-  CHECK(one.flops(data.get()) < one.planned_costs().flops());
+  CHECK(one.flops(data.get()) < one.foretold_costs().flops());
   CHECK(one.work().places.size() == 2);
   CHECK(two.work().places.size() == 4);
   CHECK(two.work().places[0].forward < one.work().places[0].forward);

@@ -45,7 +45,7 @@ pair_batch random_batch(const std::vector<motet::index>& lengths, std::string_vi
 struct step_outcome {
   double loss = 0;
   laws::reals g;
-  motet::index planned = 0, used = 0;
+  motet::index foretold = 0, used = 0;
 };
 
 template <class Model, class N>
@@ -63,11 +63,11 @@ step_outcome run_step(const std::vector<typename Model::batch>& parts, int threa
       out.used = ctx.memory.peak();
     }
   };
-  cpu::context plan;
-  plan.threads = threads;
-  body(plan);
-  out.planned = plan.memory.peak();
-  laws::cpu_run(threads, plan.memory.peak(), plan.scratch.peak(), body);
+  cpu::context dry;
+  dry.threads = threads;
+  body(dry);
+  out.foretold = dry.memory.peak();
+  laws::cpu_run(threads, dry.memory.peak(), dry.scratch.peak(), body);
   out.g = laws::widened(gradient);
   return out;
 }
@@ -132,10 +132,10 @@ void check_training(const std::string& name, double tolerance) {
               second.data() + p.offset, p.size(), settings, true);
       }
     };
-    cpu::context plan;
-    plan.threads = 2;
-    body(plan);
-    laws::cpu_run(2, plan.memory.peak(), plan.scratch.peak(), body);
+    cpu::context dry;
+    dry.threads = 2;
+    body(dry);
+    laws::cpu_run(2, dry.memory.peak(), dry.scratch.peak(), body);
     INFO(name << " step " << step);
     CHECK_LE(laws::apart({loss}, {losses[step]}), tolerance);
     CHECK_LE(laws::apart({norm}, {norms[step]}), tolerance);
@@ -181,7 +181,7 @@ TEST_CASE("a step in parts is the step at once, and threads change nothing") {
   const laws::reals w = laws::random_weights(model_type::parameters(), model_type::parameter_size);
   const pair_batch all = random_batch({3, 6, 1, 2, 6, 4}, "all");
   const step_outcome once = run_step<model_type, fp64>({all.view()}, 1, w);
-  CHECK_EQ(once.used, once.planned);
+  CHECK_EQ(once.used, once.foretold);
   CHECK(std::isfinite(once.loss));
   CHECK(laws::size_of(once.g) > 1e-3);
 
@@ -204,7 +204,7 @@ TEST_CASE("a step in parts is the step at once, and threads change nothing") {
       const step_outcome other = run_step<model_type, fp64>(batches, threads, w);
       CHECK_LE(std::abs(other.loss - once.loss), 1e-12 * once.loss);
       CHECK_LE(laws::apart(other.g, once.g), 1e-11);
-      CHECK_EQ(other.used, other.planned);
+      CHECK_EQ(other.used, other.foretold);
     }
   }
 }

@@ -49,10 +49,10 @@ loss_outcome<T> run_loss(const laws::golden_file& file, const std::string& name,
         Loss::pair(ctx, w.data(), out.numbers.data(), rows(a), rows(b), share, rows(out.da), rows(out.db));
     if (ctx.thread == 0) out.loss = loss;
   };
-  cpu::context plan;
-  plan.threads = threads;
-  body(plan);
-  laws::cpu_run(threads, plan.memory.peak(), plan.scratch.peak(), body);
+  cpu::context dry;
+  dry.threads = threads;
+  body(dry);
+  laws::cpu_run(threads, dry.memory.peak(), dry.scratch.peak(), body);
   return out;
 }
 

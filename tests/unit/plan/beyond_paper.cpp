@@ -20,8 +20,8 @@ plan two(module_plan first, module_plan second, std::int32_t ranks = 64) {
   out.modules.push(second);
   return out;
 }
-plan_estimate play(const plan& of, const model_shape& towers, const cluster_facts& on, motet::index samples) {
-  plan_estimate out;
+run_forecast play(const plan& of, const model_shape& towers, const cluster_facts& on, motet::index samples) {
+  run_forecast out;
   REQUIRE(prove_plan(of, facts_of(towers), samples).ok());
   REQUIRE(estimate(of, towers, on, {}, samples, out).ok());
   return out;
@@ -37,10 +37,10 @@ TEST_CASE("with h = 0 a pipeline's memory does not depend on how many pairs a lo
     for (module_plan& each : how.modules) each.stash = stash;
     return play(how, clip, v100(), batch);
   };
-  const plan_estimate few = of_batch(512, 0), many = of_batch(8192, 0);
+  const run_forecast few = of_batch(512, 0), many = of_batch(8192, 0);
   CHECK(many.modules[0].bytes.activations == doctest::Approx(few.modules[0].bytes.activations));
   CHECK(many.memory_bytes < v100().device.memory_bytes);
-  const plan_estimate kept = of_batch(512, -1), kept_many = of_batch(8192, -1);
+  const run_forecast kept = of_batch(512, -1), kept_many = of_batch(8192, -1);
   CHECK(kept_many.modules[0].bytes.activations > 15 * kept.modules[0].bytes.activations);
   CHECK(kept_many.memory_bytes > v100().device.memory_bytes);
   // A forward more for each microbatch, of three units' time.
@@ -96,7 +96,7 @@ TEST_CASE("a tower that does not learn has no backward, and none at all where it
   for (const auto& [frozen, cached] : {std::pair{false, false}, {true, false}, {true, true}}) {
     lit.towers[0].frozen = frozen;
     lit.towers[0].cached = cached;
-    const plan_estimate gives = play(how, lit, v100(), 256);
+    const run_forecast gives = play(how, lit, v100(), 256);
     CHECK(gives.modules[0].forward_seconds + gives.modules[0].backward_seconds < 0.7 * last);
     CHECK((gives.modules[0].backward_seconds > 0) == !frozen);
     CHECK((gives.modules[0].bytes.gradients > 0) == !frozen);

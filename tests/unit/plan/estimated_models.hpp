@@ -51,11 +51,11 @@ inline motet::model_shape pictures_and_captions() {
   return of;
 }
 
-inline motet::plan_estimate estimated(const motet::plan& of, const motet::model_shape& model,
-                                      const motet::cluster_facts& on, motet::index samples,
-                                      const motet::estimate_options& options = {},
-                                      const motet::training_bytes& bytes = {}) {
-  motet::plan_estimate out;
+inline motet::run_forecast estimated(const motet::plan& of, const motet::model_shape& model,
+                                     const motet::cluster_facts& on, motet::index samples,
+                                     const motet::estimate_options& options = {},
+                                     const motet::training_bytes& bytes = {}) {
+  motet::run_forecast out;
   const motet::verdict found = motet::estimate(of, model, on, bytes, samples, out, options);
   REQUIRE_MESSAGE(found.ok(), motet::reason_messages[static_cast<int>(found.why)].sentence);
   return out;

@@ -38,7 +38,7 @@ const both& found(const char* model, motet::index samples) {
 // The share of the peak at which a tower's own forwards and backwards run, which is how the paper counts.
 double utilisation(const ranked_plan& of, motet::index k, motet::index samples) {
   const module_plan& own = of.how.modules[k];
-  const module_estimate& gives = of.gives.modules[k];
+  const module_forecast& gives = of.gives.modules[k];
   // the largest, of which the times are
   const auto microbatch = static_cast<double>(own.split(samples).of(0, 0, 0).size());
   const double flops =

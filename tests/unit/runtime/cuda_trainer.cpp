@@ -224,7 +224,7 @@ TEST_CASE("a step launches what its dry run lists, operation by operation, and m
   gpu.finish();
   emulation::watch_work({});
   emulation::watch_accesses({});
-  const step_costs costs = train.planned_costs();
+  const step_costs costs = train.foretold_costs();
   CHECK(costs.unlisted() == 0);
   for (const operation_cost& each : costs.operations()) {
     const std::string name = each.name;

@@ -42,7 +42,7 @@ std::vector<std::string> others_say(Leave&& leave) {
   config.deadline = 120;
   std::vector<std::string> told(3);
   laws::run_nccl_ranks(3, [&](nccl::session& here) {
-    const std::int32_t rank = here.place().rank();
+    const std::int32_t rank = here.everyone().rank();
     const test_data data(8);
     try {
       with_nccl own(order, config);

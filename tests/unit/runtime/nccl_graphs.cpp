@@ -24,7 +24,7 @@ void compare(const plan& order_of) {
         recorded_course found;
         found.replayed.resize(static_cast<std::size_t>(ranks));
         laws::run_nccl_ranks(ranks, [&](nccl::session& here) {
-          const std::int32_t rank = here.place().rank();
+          const std::int32_t rank = here.everyone().rank();
           with_nccl own(order, config);
           if (rank == 0) see(own.of());
           own.ranks().set_bound(200);  // emulated GPUs are slow

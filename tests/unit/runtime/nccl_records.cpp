@@ -64,7 +64,7 @@ recorded record(const plan& order_of, motet::index samples, const std::vector<do
   config.resplit = resplit;
   found.when.resize(static_cast<std::size_t>(order_of.cluster.ranks));
   laws::run_nccl_ranks(order_of.cluster.ranks, [&](nccl::session& here) {
-    const auto rank = static_cast<std::size_t>(here.place().rank());
+    const auto rank = static_cast<std::size_t>(here.everyone().rank());
     with_nccl own(found.order, config);
     own.ranks().set_bound(200);
     own.prepare();

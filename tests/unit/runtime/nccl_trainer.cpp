@@ -46,7 +46,7 @@ void follow(const plan& order_of, motet::index samples, int steps,
   std::vector<float> weights;
   std::vector<std::string> memory(found.size());
   laws::run_nccl_ranks(order_of.cluster.ranks, [&](nccl::session& here) {
-    const std::int32_t rank = here.place().rank();
+    const std::int32_t rank = here.everyone().rank();
     with_nccl<Model> own(order, config);
     own.ranks().set_bound(200);  // emulated GPUs are slow
     own.prepare();

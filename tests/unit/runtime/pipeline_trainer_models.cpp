@@ -76,7 +76,7 @@ TEST_CASE("a frozen module goes forward only, and meets the others by another lo
     config.deadline = 20;
     pipeline<model_type, fp32> train(order, config);
     for (std::size_t r = 0; r < 2; ++r) {
-      const rank_memory own = train.plan()[r];
+      const rank_memory own = train.forecast()[r];
       CHECK(own.stages.weights > 0);
       CHECK(own.stages.gradients + own.stages.optimizer + own.stages.slots == 0);
     }

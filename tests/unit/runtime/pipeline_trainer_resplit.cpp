@@ -100,7 +100,7 @@ TEST_CASE("memory is planned for the largest share, and none is taken in a step"
     CAPTURE(most);
     trainer_type train(replicas(3), quick(24, {.every = 1000, .most = most > 1 ? most : 1.01}));
     trainer_type even(replicas(3), quick(24, {}));
-    const std::vector<rank_memory> planned = train.plan(), usual = even.plan();
+    const std::vector<rank_memory> planned = train.forecast(), usual = even.forecast();
     motet::index bytes = 0;
     for (std::size_t r = 0; r < planned.size(); ++r) {
       bytes += planned[r].total();

@@ -3,18 +3,18 @@
 
 #include <motet/backend/cuda/operations.hpp>
 #include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
-#include <motet/runtime/feeds/bridge_exchange.hpp>
+#include <motet/runtime/feeds/feed_exchange.hpp>
 #include <motet/runtime/gradients/gradient_ring.hpp>
 
 #include <doctest/doctest.h>
 
-#include <bridge_laws.hpp>
+#include <feed_laws.hpp>
 #include <mutex>
 #include <optional>
 #include <reduction_laws.hpp>
 #include <shared_gpu_ranks.hpp>
 
-// Sums of gradients and bridges between ranks that share a GPU keep the laws that hold on the CPU.
+// Sums of gradients and feeds between ranks that share a GPU keep the laws that hold on the CPU.
 
 using namespace motet;
 
@@ -50,21 +50,21 @@ void check_sums(std::uint64_t seed, bool ring) {
   shared_gpu::group_set set(world, lists);
   std::atomic<int> wrong{0};
   CHECK(run_ranks(world, [&](shared_gpu::endpoint& end) {
-          laws::shared_gpu_place place(end);
+          laws::shared_gpu_site site(end);
           shared_gpu::group cut(set, end.rank() % ranks.tensor, end), shared(set, ranks.tensor, end);
           shared_gpu::group *const one = ranks.replicas > 1 ? &cut : nullptr, *const other = ranks.size() > 1
                                                                                                  ? &shared
                                                                                                  : nullptr;
           if (ring)
-            wrong += laws::check_ring(place, ranks, end.rank(), one, other, end, seed,
+            wrong += laws::check_ring(site, ranks, end.rank(), one, other, end, seed,
                                       1 + static_cast<std::int32_t>(seed % 3));
-          else wrong += laws::check_reduction(place, ranks, end.rank(), one, other, end, seed, seed % 2 == 0);
+          else wrong += laws::check_reduction(site, ranks, end.rank(), one, other, end, seed, seed % 2 == 0);
         }) == "");
   CHECK(wrong == 0);
 }
 
 template <class T>
-void check_bridge(const laws::bridge_problem& problem) {
+void check_feed(const laws::feed_problem& problem) {
   const std::int32_t ranks = problem.ranks();
   shared_gpu::world world(ranks, problem.edge.tags(), {});
   auto lists = problem.groups();
@@ -82,8 +82,8 @@ void check_bridge(const laws::bridge_problem& problem) {
               groups[side].emplace(set, number, end);
               tensor[side] = any_group(*groups[side]);
             }
-          laws::bridge_rank<T, shared_gpu::endpoint, laws::shared_gpu_place> player(problem, end, 0,
-                                                                                    tensor[0], tensor[1]);
+          laws::feed_rank<T, shared_gpu::endpoint, laws::shared_gpu_site> player(problem, end, 0, tensor[0],
+                                                                                 tensor[1]);
           for (std::size_t step = 0; step < problem.steps.size(); ++step) {
             end.begin_step();
             const std::string found = player.step(step);
@@ -112,10 +112,10 @@ TEST_CASE("sums of gradients that exist for a few layers at a time") {
   }
 }
 
-TEST_CASE("bridges between any degrees") {
+TEST_CASE("feeds between any degrees") {
   for (unsigned seed = 0; seed < 8; ++seed) {
     CAPTURE(seed);
-    check_bridge<float>(laws::drawn_bridge(seed, 3));
-    check_bridge<bf16>(laws::drawn_bridge(100 + seed, 3));
+    check_feed<float>(laws::drawn_feed(seed, 3));
+    check_feed<bf16>(laws::drawn_feed(100 + seed, 3));
   }
 }

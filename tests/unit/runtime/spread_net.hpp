@@ -63,9 +63,9 @@ struct spread_net {
     for (const auto& each : parameters)
       if (each.shared && of.tensor > 1)
         shared.push_back({each.offset, each.offset + motet::parameter_space(each.held())});
-    share =
-        motet::plan_reduction(size, shared, {of.replicas, replica}, {of.ranks(), rank}, {64, 20, of.shards})
-            .share;
+    share = motet::lay_out_reduction(size, shared, {of.replicas, replica}, {of.ranks(), rank},
+                                     {64, 20, of.shards})
+                .share;
     for (auto* each : {&weights, &still}) each->assign(static_cast<std::size_t>(size), -1);
     for (auto* each : {&first, &second}) each->assign(static_cast<std::size_t>(share.moments), -1);
     // What does not learn is written by the first that holds it.

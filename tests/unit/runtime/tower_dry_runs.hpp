@@ -20,16 +20,16 @@ struct counted {
   double parameters = 0, kept_bytes = 0, working_bytes = 0;
 };
 template <class Net, class Numbers>
-counted dry_run(stage_range range, const spread_place& place) {
+counted dry_run(stage_range range, const spread_seat& seat) {
   const auto number = [](index from) { return static_cast<std::int32_t>(from); };
-  const any_group tensor(number(place.tensor), number(place.tensor_member)),
-      context(number(place.context), number(place.context_member));
-  const replica_microbatches<Net> parts({samples, 1, 1, 1}, 0, place, tensor, context);
+  const any_group tensor(number(seat.tensor), number(seat.tensor_member)),
+      context(number(seat.context), number(seat.context_member));
+  const replica_microbatches<Net> parts({samples, 1, 1, 1}, 0, seat, tensor, context);
   stage_position at;
   at.range = range;
-  at.cut = {number(place.tensor), number(place.tensor_member)};
+  at.cut = {number(seat.tensor), number(seat.tensor_member)};
   counted out;
-  out.work = work_of_stage(table_of_net<Net, cpu::context, Numbers>, at, parts, place);
+  out.work = work_of_stage(table_of_net<Net, cpu::context, Numbers>, at, parts, seat);
   out.parameters = static_cast<double>(Net::stage::parameter_end(range, at.cut) -
                                        Net::stage::parameter_begin(range, at.cut));
   const stage_needs needs = measure_stage(table_of_net<Net, cpu::context, Numbers>, at, parts);

@@ -9,7 +9,7 @@ namespace motet {
 // What one part of a step cost: filled while running (seconds) and while measuring (FLOPs, bytes).
 struct section_cost {
   const char* name = nullptr;
-  int parent = -1;  // place of the section around it; -1: none
+  int parent = -1;  // number of the section around it; -1: none
   double seconds = 0;
   double flops = 0;
   double bytes = 0;
@@ -21,7 +21,7 @@ enum class flops_of : int { elements, products };
 // Calls of one operation that cost alike, in one section, by a dry run.
 struct operation_cost {
   const char* name = nullptr;
-  int section = -1;  // place of the section that it was called in
+  int section = -1;  // number of the section that it was called in
   flops_of kind = flops_of::elements;
   long calls = 0;
   double flops = 0;  // of one call
@@ -41,7 +41,7 @@ struct cost_list {
 class step_costs {
  public:
   static constexpr int capacity = 64, most_operations = 384;
-  // The place of a section inside another.
+  // The number of a section inside another.
   int inside(int parent, const char* name) {
     for (int i = 0; i < size_; ++i)
       if (costs_[i].parent == parent && same(costs_[i].name, name)) return i;
@@ -50,7 +50,7 @@ class step_costs {
     costs_[size_].parent = parent;
     return size_++;
   }
-  section_cost& at(int place) { return costs_[own(place)]; }
+  section_cost& at(int number) { return costs_[own(number)]; }
   // One call of an operation. Names live as long as these costs.
   void note(int section, const char* name, double flops, double bytes, flops_of kind = flops_of::elements) {
     section = own(section);
@@ -110,7 +110,7 @@ class step_costs {
     return a.section == b.section && a.kind == b.kind && a.flops == b.flops && a.bytes == b.bytes &&
            same(a.name, b.name);
   }
-  int own(int place) { return place >= 0 ? place : inside(-1, "other"); }
+  int own(int number) { return number >= 0 ? number : inside(-1, "other"); }
   section_cost costs_[capacity] = {};
   int size_ = 0;
   operation_cost operations_[most_operations] = {};

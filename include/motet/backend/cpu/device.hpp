@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/core/step_plan.hpp>
+#include <motet/backend/core/step_forecast.hpp>
 #include <motet/backend/cpu/device/kernel_choice.hpp>
 #include <motet/backend/cpu/operations.hpp>
 
@@ -12,14 +12,14 @@
 
 namespace motet::cpu {
 
-using motet::step_plan;
+using motet::step_forecast;
 
 // The threads of this process with the memory of a step. Nothing is allocated between prepare() and the next
 // prepare().
 class device {
  public:
   using context = cpu::context;
-  using step_plan = cpu::step_plan;
+  using step_forecast = cpu::step_forecast;
   using adamw_step = cpu::adamw_step;
   using profile = cpu::profile;
   template <class T>
@@ -40,8 +40,8 @@ class device {
 
   // Shares are not always equal, so every thread's scratch is counted. Costs are those of the whole team.
   template <class Function>
-  step_plan plan(Function&& function) const {
-    step_plan found;
+  step_forecast dry_run(Function&& function) const {
+    step_forecast found;
     for (int t = 0; t < team_.size(); ++t) {
       context ctx;
       ctx.thread = t;
@@ -64,11 +64,11 @@ class device {
     return costs.flops();
   }
 
-  void prepare(const step_plan& plan) {
-    if (plan.memory > memory_.size()) memory_ = buffer<std::byte>(plan.memory);
-    if (scratch_.empty() || plan.scratch > scratch_.front().size()) {
+  void prepare(const step_forecast& needs) {
+    if (needs.memory > memory_.size()) memory_ = buffer<std::byte>(needs.memory);
+    if (scratch_.empty() || needs.scratch > scratch_.front().size()) {
       scratch_.clear();
-      for (int t = 0; t < team_.size(); ++t) scratch_.emplace_back(plan.scratch);
+      for (int t = 0; t < team_.size(); ++t) scratch_.emplace_back(needs.scratch);
     }
   }
 
@@ -120,7 +120,7 @@ class device {
                      matrix<const float>{w.data(), out, in, in}, nullptr,
                      matrix<Value>{y.data(), rows, out, out});
     };
-    prepare(plan(product));
+    prepare(dry_run(product));
     using clock = std::chrono::steady_clock;
     const auto since = [](clock::time_point from) {
       return std::chrono::duration<double>(clock::now() - from).count();

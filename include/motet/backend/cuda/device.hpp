@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/core/step_plan.hpp>
+#include <motet/backend/core/step_forecast.hpp>
 #include <motet/backend/cuda/device/recorder.hpp>
 #include <motet/backend/cuda/operations.hpp>
 #include <motet/backend/cuda/products/weight_copies.hpp>
@@ -13,14 +13,14 @@
 
 namespace motet::cuda {
 
-using motet::step_plan;
+using motet::step_forecast;
 
 // A GPU with the memory of a step, and one thread that gives it work. It is looked for when first needed: dry
 // runs do without. Nothing is allocated between prepare() and the next prepare().
 class device {
  public:
   using context = cuda::context;
-  using step_plan = cuda::step_plan;
+  using step_forecast = cuda::step_forecast;
   using adamw_step = cuda::adamw_step;
   using profile = cuda::profile;
   template <class T>
@@ -35,8 +35,8 @@ class device {
   device(const device&) = delete;
   device& operator=(const device&) = delete;
 
-  // Linear layers in fp8 where they would be in bf16 (fp8.hpp), from the next plan() and prepare() on, which
-  // refuses a chip that has none.
+  // Linear layers in fp8 where they would be in bf16 (fp8.hpp), from the next dry_run() and prepare() on,
+  // which refuses a chip that has none.
   void set_fp8(bool wanted) { fp8_ = wanted; }
   bool fp8() const { return fp8_; }
 
@@ -54,8 +54,8 @@ class device {
   void finish() { on().finish(); }
 
   template <class Function>
-  step_plan plan(Function&& function) const {
-    step_plan found;
+  step_forecast dry_run(Function&& function) const {
+    step_forecast found;
     context ctx;
     ctx.costs = &found.costs;
     ctx.fp8 = fp8_;
@@ -67,11 +67,11 @@ class device {
   // FLOPs of one call, by the same dry run.
   template <class Function>
   double flops(Function&& function) const {
-    return plan(std::forward<Function>(function)).costs.flops();
+    return dry_run(std::forward<Function>(function)).costs.flops();
   }
 
   // Takes the memory of a step.
-  void prepare(const step_plan& plan) {
+  void prepare(const step_forecast& needs) {
     const bool begun = engine_ != nullptr;
     context ctx;
     ctx.on = &on();
@@ -84,8 +84,8 @@ class device {
       room = {};
       room = take<std::byte>(what, bytes);
     };
-    grow(memory_, "arena", plan.memory);
-    grow(scratch_, "scratch", plan.scratch);
+    grow(memory_, "arena", needs.memory);
+    grow(scratch_, "scratch", needs.scratch);
   }
   // Memory of the GPU for `what`, which the error names where there is too little.
   template <class T>
@@ -164,7 +164,7 @@ class device {
                      matrix<const float>{w.data(), out, in, in}, nullptr,
                      matrix<Value>{y.data(), rows, out, out});
     };
-    prepare(plan(product));
+    prepare(dry_run(product));
     const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
     double best = 0, spent = 0;
     stop_watch watch;

@@ -162,7 +162,7 @@ void heads_attention_backward(Context& ctx, const attention_shape& shape, exchan
   const matrix<V> d_mixed{ctx.memory.template take<V>(is.whole.rows() * width), is.whole.rows(), width,
                           width};
   exchanged_heads<V, L> to = kept;
-  to.qkv = gradient_place(ctx, kept.qkv);
+  to.qkv = gradient_room(ctx, kept.qkv);
   detail::rows_to_heads(ctx, {all, shape.head_width, members, false}, dy, d_mixed);
   detail::each_even(mine, [&](interval heads, interval kv) {
     const detail::even_heads some(shape, mine, kept, heads, kv), made(shape, mine, to, heads, kv);

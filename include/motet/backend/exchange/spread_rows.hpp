@@ -6,7 +6,7 @@
 namespace motet {
 
 // Where a rank stands among those that hold one stage.
-struct spread_place {
+struct spread_seat {
   index tensor = 1, tensor_member = 0;
   index context = 1, context_member = 0;
   bool balanced = false;  // rows are cut for a causal mask
@@ -17,11 +17,11 @@ class spread_rows {
  public:
   spread_rows() = default;
   // Room for microbatches of up to so many samples.
-  spread_rows(const spread_place& at, index most_samples) { prepare(at, most_samples); }
+  spread_rows(const spread_seat& at, index most_samples) { prepare(at, most_samples); }
   spread_rows(const spread_rows&) = delete;
   spread_rows& operator=(const spread_rows&) = delete;
 
-  void prepare(const spread_place& at, index most_samples) {
+  void prepare(const spread_seat& at, index most_samples) {
     at_ = at;
     most_ = most_samples;
     for (auto& each : offsets_) each.reserve(as_size(most_samples + 1));
@@ -95,7 +95,7 @@ class spread_rows {
     to.ends = &ends_;
   }
 
-  spread_place at_;
+  spread_seat at_;
   index most_ = 0;
   std::vector<index> offsets_[kinds];
   spread ends_;

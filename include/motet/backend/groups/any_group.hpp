@@ -16,7 +16,7 @@ class any_group {
   // Keeps the address of `one`.
   template <collective_group G>
   explicit any_group(G& one) : self_(&one), calls_(&calls_of<G>), size_(one.size()), member_(one.member()) {}
-  // For dry runs: a place among others, and nobody to call.
+  // For dry runs: a seat among others, and nobody to call.
   any_group(std::int32_t size, std::int32_t member) : size_(size), member_(member) {}
 
   std::int32_t size() const { return size_; }

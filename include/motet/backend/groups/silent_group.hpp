@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// A place in a group whose other members are not there, to time what one rank computes between its exchanges:
+// A seat in a group whose other members are not there, to time what one rank computes between its exchanges:
 // calls take and leave numbers as those of a group do, and own numbers stand for the others'. What they cost
 // is moving these within the rank.
 class silent_group {
@@ -26,11 +26,11 @@ class silent_group {
   template <class T>
   ticket reduce_scatter_sum(const T* from, T* to, std::span<const index> counts) const {
     const T* const own = from + before(counts, member_);
-    if (own != to) std::copy_n(own, counts[place()], to);
+    if (own != to) std::copy_n(own, counts[seat()], to);
     return 0;
   }
   ticket all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) const {
-    const index mine = bytes[place()], at = before(bytes, member_);
+    const index mine = bytes[seat()], at = before(bytes, member_);
     if (all + at != own) std::copy_n(own, mine, all + at);
     for (std::int32_t m = 0; m < size_; ++m)
       if (m != member_) repeat(own, mine, all + before(bytes, m), bytes[as_size(m)]);
@@ -40,14 +40,14 @@ class silent_group {
                     std::span<const index> to_bytes) const {
     const std::byte* const own = from + before(from_bytes, member_);
     for (std::int32_t m = 0; m < size_; ++m)
-      repeat(own, from_bytes[place()], to + before(to_bytes, m), to_bytes[as_size(m)]);
+      repeat(own, from_bytes[seat()], to + before(to_bytes, m), to_bytes[as_size(m)]);
     return 0;
   }
   ticket broadcast(std::byte*, index, std::int32_t) const { return 0; }
   ticket barrier() const { return 0; }
 
  private:
-  std::size_t place() const { return as_size(member_); }
+  std::size_t seat() const { return as_size(member_); }
   static index before(std::span<const index> counts, std::int32_t member) {
     index sum = 0;
     for (std::int32_t m = 0; m < member; ++m) sum += counts[as_size(m)];

@@ -27,7 +27,7 @@ struct exchanged_heads {
 // Where gradients of queries, keys and values go: over them, or into memory of their own where that spares
 // copies.
 template <class C, class T>
-matrix<T> gradient_place(C& ctx, matrix<T> x) {
+matrix<T> gradient_room(C& ctx, matrix<T> x) {
   if constexpr (C::spares_passes)
     return {ctx.memory.template take<T>(x.rows * x.width), x.rows, x.width, x.width};
   else return x;

@@ -7,12 +7,12 @@ namespace motet {
 
 // Who wants to know, while backward runs, that gradients are final: those that no later layer adds to. Empty:
 // nobody. A context has one, and the layers of a stage tell it by gradients_ready(ctx, data, count). It may
-// also want a layer's gradients elsewhere than where they belong: place() says where to add them, gives the
+// also want a layer's gradients elsewhere than where they belong: where() says where to add them, gives the
 // same answer until told() of them, and has zeros there at first.
 struct gradient_sink {
   void (*told)(void* self, const void* data, index count) = nullptr;
   void* self = nullptr;
-  void* (*place)(void* self, const void* data, index count) = nullptr;
+  void* (*where)(void* self, const void* data, index count) = nullptr;
   explicit operator bool() const { return told != nullptr; }
 };
 

@@ -172,16 +172,16 @@
 //       [all] sorts the choices of all ranks that share the experts
 //   take_arrived<T>(ctx, to, width)
 //       memory for the rows of other ranks
-//   to_experts(ctx, to, x, arrived, placed)
-//       [all] rows go to their experts' ranks and places; each thread has its own places
-//   place_rows(ctx, to, x, arrived, placed)
+//   to_experts(ctx, to, x, arrived, sorted)
+//       [all] rows go to their experts' ranks and positions; each thread has its own positions
+//   sort_rows(ctx, to, x, arrived, sorted)
 //       once more, from what arrived. The caller puts synchronize(ctx) before and after it
-//   from_experts(ctx, seq, to, placed, weighed, residual or none, y)
-//       [all] y = residual + sum over places of (gate or 1) placed
-//   gates_from_experts(ctx, seq, to, placed, dgate)
+//   from_experts(ctx, seq, to, sorted, weighed, residual or none, y)
+//       [all] y = residual + sum over positions of (gate or 1) sorted
+//   gates_from_experts(ctx, seq, to, sorted, dgate)
 //       [all]
-//       Of a grouping of places by expert; here `rows` are places, and weights those of all experts, one
-//       below the other:
+//       Of a grouping of positions by expert; here `rows` are positions, and weights those of all experts,
+//       one below the other:
 //   grouped_linear_forward(ctx, by, x, weight, y)
 //       [rows] also (ctx, by, x, weight, activation, pre, y)
 //   grouped_linear_backward_input(ctx, by, dy, weight, dx)

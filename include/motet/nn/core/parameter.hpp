@@ -36,7 +36,7 @@ struct parameter_slice {
   constexpr index size() const { return rows.size() * columns.size(); }
 };
 
-// One named tensor of a net, with its global shape, what of it is held here, and its place in the flat
+// One named tensor of a net, with its global shape, what of it is held here, and its offset in the flat
 // buffer.
 struct parameter {
   std::string name;

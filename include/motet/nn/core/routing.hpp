@@ -53,11 +53,11 @@ struct choice {
 struct grouping {
   index keys = 0;
   index* starts = nullptr;         // keys + 1
-  matrix<std::int32_t> place;      // (rows, top_k): where the choice went, or -1
-  std::int32_t* source = nullptr;  // of each place: row * top_k + number of the choice
-  // places; of a GPU, which alone knows how many there are, as many as `most`
+  matrix<std::int32_t> position;   // (rows, top_k): where the choice went, or -1
+  std::int32_t* source = nullptr;  // of each position: row * top_k + number of the choice
+  // positions; of a GPU, which alone knows how many there are, as many as `most`
   index count = 0;
-  index most = 0;  // places that there is memory for, in a dry run too
+  index most = 0;  // positions that there is memory for, in a dry run too
   sequences each() const { return {count, 1, nullptr}; }
 };
 
@@ -68,9 +68,9 @@ template <class Real>
 struct dispatched {
   index top_k = 1;
   index ranks = 1, first = 0;                              // first: number of this rank's first expert
-  index most_sent = 0, most_arrived = 0, most_placed = 0;  // rows that go and come; choices of own experts
+  index most_sent = 0, most_arrived = 0, most_sorted = 0;  // rows that go and come; choices of own experts
   grouping sent;                                           // own choices by rank; not used by a rank alone
-  grouping placed;                                         // choices that came here, by expert
+  grouping sorted;                                         // choices that came here, by expert
   matrix<choice<Real>> arrived;                            // (rows that came, top_k); of a rank alone its own
   index came = 0;                                          // rows
   bool of_samples = false;                                 // rows are one for each sample

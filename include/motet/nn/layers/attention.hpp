@@ -206,7 +206,7 @@ struct self_attention {
   static void mix_backward(C& ctx, weights<N> w, const sequences& seq, matrix<DY> dy, saved<N>& s) {
     const attention_config held = Config.held(w.cut);
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
-    s.d_qkv = rows_are_cut(ctx) ? s.qkv : gradient_place(ctx, s.qkv);
+    s.d_qkv = rows_are_cut(ctx) ? s.qkv : gradient_room(ctx, s.qkv);
     const index mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     const auto d_mixed = cut_rows::take<typename N::value>(ctx, seq, wide);
     linear_backward_input(ctx, seq, dy, out_weight(w), d_mixed);

@@ -40,14 +40,14 @@ struct experts {
 
   template <class N>
   struct saved {
-    // (places, wide), before the activation; the input part of backward turns it into its gradient
+    // (positions, wide), before the activation; the input part of backward turns it into its gradient
     view<typename N::value, wide> pre;
-    // (places, hidden), weighed with the gate, between the two parts of backward
+    // (positions, hidden), weighed with the gate, between the two parts of backward
     view<typename N::value, hidden> after;
   };
   template <class N, class C>
-  static void reserve(C& ctx, index places, saved<N>& s) {
-    s.pre = ctx.memory.template take_rows<typename N::value, wide>(places);
+  static void reserve(C& ctx, index positions, saved<N>& s) {
+    s.pre = ctx.memory.template take_rows<typename N::value, wide>(positions);
   }
 
   // y may be the memory of x.

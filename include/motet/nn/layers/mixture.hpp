@@ -39,8 +39,8 @@ constexpr verdict check(const mixture_config& c) {
 // there, times the mean probability, 1 when even; z (Zoph et al. 2022) is the square of the logarithm of the
 // sum that probabilities are divided by. They enter the gradient with the context's sample_share.
 // Asks for: rows of any width, and top_k <= experts.
-// Memory: of each row the probabilities of all experts and its choices; of each place at an expert what the
-// expert keeps. With a tensor group, room for the rows that may arrive.
+// Memory: of each row the probabilities of all experts and its choices; of each position at an expert what
+// the expert keeps. With a tensor group, room for the rows that may arrive.
 // Errors: MT-N04, MT-N09, MT-N10
 // Example:
 //   using choose = mixture<mixture_config{.width = 64, .experts = 8, .hidden = 128, .top_k = 2}>;
@@ -74,7 +74,7 @@ struct mixture {
     dispatched<real> to;
     view<value, in> arrived;  // rows of other ranks; none of a rank alone
     typename nets::template saved<N> inner;
-    view<value, out> d_placed;  // (places, width), between the two parts of backward
+    view<value, out> d_sorted;  // (positions, width), between the two parts of backward
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
@@ -87,7 +87,7 @@ struct mixture {
     s.losses = ctx.memory.template take_rows<real, 2>(seq.samples);
     reserve_dispatch(ctx, seq, shape, cut, s.to);
     s.arrived = ctx.memory.template take_rows<typename N::value, in>(s.to.most_arrived);
-    nets::template reserve<N>(ctx, s.to.most_placed, s.inner);
+    nets::template reserve<N>(ctx, s.to.most_sorted, s.inner);
   }
 
   template <class C, class N, class X, class Y>
@@ -102,28 +102,28 @@ struct mixture {
     route_forward(ctx, seq, shape, s.probability, s.lse, s.chosen, s.fraction, s.losses);
     dispatch(ctx, seq, shape, s.chosen, s.to);
     const index mark = ctx.memory.mark();
-    const auto placed = take_placed<N>(ctx, s);
-    to_experts(ctx, s.to, x, s.arrived, placed.slice(0, s.to.placed.count));
-    nets::forward(ctx, w + nets_at, s.to.placed, placed, placed, s.inner);
-    from_experts(ctx, seq, s.to, placed.slice(0, s.to.placed.count), true, residual, y);
+    const auto sorted = take_sorted<N>(ctx, s);
+    to_experts(ctx, s.to, x, s.arrived, sorted.slice(0, s.to.sorted.count));
+    nets::forward(ctx, w + nets_at, s.to.sorted, sorted, sorted, s.inner);
+    from_experts(ctx, seq, s.to, sorted.slice(0, s.to.sorted.count), true, residual, y);
     release(ctx, mark);
   }
   template <class C, class N, class X, class DY, class DX>
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
                              view<DX, in> dx, saved<N>& s) {
     using real = typename N::master;
-    s.d_placed = take_placed<N>(ctx, s);
+    s.d_sorted = take_sorted<N>(ctx, s);
     nets::template reserve_backward<N>(ctx, s.inner);
     const index mark = ctx.memory.mark();
     const auto d_arrived = ctx.memory.template take_rows<typename N::value, out>(s.to.most_arrived);
-    const auto dx_placed = take_placed<N>(ctx, s);
+    const auto dx_sorted = take_sorted<N>(ctx, s);
     const auto d_gate = ctx.memory.template take_rows<real, top_k>(seq.rows());
-    real* const d_gate_placed = ctx.memory.template take<real>(s.to.most_placed);
-    to_experts(ctx, s.to, dy, d_arrived, s.d_placed.slice(0, s.to.placed.count));
-    nets::backward_input(ctx, w + nets_at, s.to.placed, s.to.arrived, s.d_placed, dx_placed, d_gate_placed,
+    real* const d_gate_sorted = ctx.memory.template take<real>(s.to.most_sorted);
+    to_experts(ctx, s.to, dy, d_arrived, s.d_sorted.slice(0, s.to.sorted.count));
+    nets::backward_input(ctx, w + nets_at, s.to.sorted, s.to.arrived, s.d_sorted, dx_sorted, d_gate_sorted,
                          s.inner);
-    from_experts(ctx, seq, s.to, dx_placed.slice(0, s.to.placed.count), false, view<const DX, in>{}, dx);
-    gates_from_experts(ctx, seq, s.to, d_gate_placed, d_gate);
+    from_experts(ctx, seq, s.to, dx_sorted.slice(0, s.to.sorted.count), false, view<const DX, in>{}, dx);
+    gates_from_experts(ctx, seq, s.to, d_gate_sorted, d_gate);
     route_backward(ctx, seq, shape, s.fraction, s.lse, s.chosen, d_gate, s.probability);
     linear_backward_input(ctx, seq, s.probability, router::weight(w.data), dx, dx);
     release(ctx, mark);
@@ -133,10 +133,10 @@ struct mixture {
                               gradients<N> g) {
     linear_backward_weight(ctx, x, s.probability, router::weight(g.data), nullptr);
     const index mark = ctx.memory.mark();
-    const auto placed = take_placed<N>(ctx, s);
-    place_rows(ctx, s.to, x, s.arrived, placed.slice(0, s.to.placed.count));
+    const auto sorted = take_sorted<N>(ctx, s);
+    sort_rows(ctx, s.to, x, s.arrived, sorted.slice(0, s.to.sorted.count));
     synchronize(ctx);
-    nets::backward_weight(ctx, s.to.placed, placed, s.d_placed, s.inner, g + nets_at);
+    nets::backward_weight(ctx, s.to.sorted, sorted, s.d_sorted, s.inner, g + nets_at);
     release(ctx, mark);
   }
 
@@ -153,8 +153,8 @@ struct mixture {
 
  private:
   template <class N, class C>
-  static view<typename N::value, in> take_placed(C& ctx, const saved<N>& s) {
-    return ctx.memory.template take_rows<typename N::value, in>(s.to.most_placed);
+  static view<typename N::value, in> take_sorted(C& ctx, const saved<N>& s) {
+    return ctx.memory.template take_rows<typename N::value, in>(s.to.most_sorted);
   }
   template <class T>
   static double mean_of(const sequences& seq, view<T, 2> losses, index which) {

@@ -58,7 +58,7 @@ struct attention_pool {
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
                              view<DX, in> dx, saved<N>& s) {
     const sequences one = seq.pooled();
-    s.d_kv = gradient_place(ctx, s.kv), s.d_q = gradient_place(ctx, s.q);
+    s.d_kv = gradient_room(ctx, s.kv), s.d_q = gradient_room(ctx, s.q);
     const index mark = ctx.memory.mark();
     const auto d_mixed = ctx.memory.template take_rows<typename N::value, query>(seq.samples);
     linear_backward_input(ctx, one, dy, project_out::weight(w.data + out_at), d_mixed);

@@ -87,7 +87,7 @@ struct residual_picked {
     s.normed = ctx.memory.template take_rows<value, in>(seq.rows());
     s.d_normed = ctx.memory.template take_rows<value, in>(seq.rows());
     s.normed_picked = ctx.memory.template take_rows<value, in>(seq.samples);
-    s.d_kv = gradient_place(ctx, s.kv), s.d_q = gradient_place(ctx, s.q);
+    s.d_kv = gradient_room(ctx, s.kv), s.d_q = gradient_room(ctx, s.q);
     const index mark = ctx.memory.mark();
     const auto d_mixed = ctx.memory.template take_rows<value, query>(seq.samples);
     const auto d_normed_picked = ctx.memory.template take_rows<value, in>(seq.samples);

@@ -13,7 +13,7 @@ struct rank_bytes {
 };
 
 // One module in an estimate.
-struct module_estimate {
+struct module_forecast {
   double forward_seconds = 0, backward_seconds = 0;  // of one microbatch at its slowest stage
   // of its model in a step, forward and backward, nothing twice
   double flops = 0;
@@ -23,7 +23,7 @@ struct module_estimate {
 };
 
 // What a plan would give.
-struct plan_estimate {
+struct run_forecast {
   double step_seconds = 0;
   double samples_per_second = 0;
   double bubble_rate = 0;  // of all ranks that hold something
@@ -31,7 +31,7 @@ struct plan_estimate {
   double communication_share = 0;
   double memory_bytes = 0;        // of the fullest rank, of all modules on it
   double node_traffic_bytes = 0;  // that leave the busiest node in a step
-  list<module_estimate> modules;  // in the model's order
+  list<module_forecast> modules;  // in the model's order
   // of features and what goes with them, that come to the busiest member of the joins in a step
   double exchange_bytes = 0;
   double join_seconds = 0;        // of all joins of a step, were everybody there

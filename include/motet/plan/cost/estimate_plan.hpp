@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/cost/plan_memory.hpp>
+#include <motet/plan/cost/memory_forecast.hpp>
 #include <motet/plan/cost/plan_traffic.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/schedule/simulate/analyse.hpp>
@@ -10,9 +10,9 @@ namespace motet {
 
 namespace detail {
 
-inline module_estimate estimate_of_module(const plan_pricer& by, const program& of,
+inline module_forecast estimate_of_module(const plan_pricer& by, const program& of,
                                           const priced_program& priced, index k, double step) {
-  module_estimate out;
+  module_forecast out;
   const tower_outline& net = by.model().towers[k];
   const module_plan& own = by.whole().modules[k];
   for (const voice& each : of.voices) {
@@ -40,7 +40,7 @@ inline module_estimate estimate_of_module(const plan_pricer& by, const program& 
 // has no such rank. Whether everything fits in memory is left to the reader: out.memory_bytes beside
 // on.device.memory_bytes.
 inline verdict estimate(const plan& of, const model_shape& model, const cluster_facts& on,
-                        const training_bytes& bytes, index samples, plan_estimate& out,
+                        const training_bytes& bytes, index samples, run_forecast& out,
                         const estimate_options& options = {}) {
   out = {};
   const list<module_facts> facts = facts_of(model);
@@ -108,7 +108,7 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
   out.exchange_bytes = groups * priced.join.bytes;
   out.join_seconds = groups * (priced.join.compute + priced.join.exchange);
 
-  const plan_memory memory = memory_of(by, made, priced);
+  const memory_forecast memory = memory_of(by, made, priced);
   for (std::int32_t rank = 0; rank < made.ranks(); ++rank) {
     if (folded.members[rank] == 0 || memory.ranks[rank].total() <= out.memory_bytes) continue;
     out.memory_bytes = memory.ranks[rank].total();

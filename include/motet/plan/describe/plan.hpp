@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/plan/describe/model_facts.hpp>
-#include <motet/strategy/bridge.hpp>
+#include <motet/strategy/feed.hpp>
 #include <motet/strategy/mesh.hpp>
 
 namespace motet {

@@ -23,13 +23,13 @@ void each_turn(const list<seating>& towers, list<index> turns, index from, Visit
 // Calls visit(seats) for every way to say on which node each tensor group of towers with ranks of their own
 // is.
 template <class Visit>
-void each_seat(const list<seating>& towers, const cluster_facts& on, index k, seat_plan made,
+void each_seat(const list<seating>& towers, const cluster_facts& on, index k, seat_layout made,
                list<std::int32_t> used, Visit visit) {
   if (k == towers.size()) return visit(made);
   const std::int32_t size = towers[k].split.tensor;
   for (std::int32_t n = 0; n < on.nodes; ++n) {
     if (used[n] + size > on.devices_per_node) continue;
-    seat_plan more = made;
+    seat_layout more = made;
     list<std::int32_t> taken = used;
     if (more.ranks.size() == k) more.ranks.push({});
     for (std::int32_t i = 0; i < size; ++i) more.ranks[k].push(n * on.devices_per_node + taken[n]++);
@@ -44,7 +44,8 @@ void each_seat(const list<seating>& towers, const cluster_facts& on, index k, se
 // orders. All turns of the towers and all orders of each are tried where these are few; of seats in which the
 // same positions share nodes one is kept. The best are bettered by exchanging groups. With `every`, and few
 // groups, none is left out.
-inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_facts& on, bool every = false) {
+inline list<seat_layout> seat_layouts(const list<seating>& towers, const cluster_facts& on,
+                                      bool every = false) {
   list<index> turns;
   list<std::uint8_t> both(towers.size(), 0);  // whether it has stages and replicas to put together
   index ways = 1;
@@ -59,9 +60,9 @@ inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_fac
   }
   if (alike) ways = 1;
   sort_stably(turns, [&](index a, index b) { return towers[a].split.tensor > towers[b].split.tensor; });
-  list<seat_plan> out;
+  list<seat_layout> out;
   list<list<std::int32_t>> patterns;
-  const auto offer = [&](const seat_plan& made) {
+  const auto offer = [&](const seat_layout& made) {
     list<std::int32_t> pattern = detail::pattern_of(made, on);
     if (std::find(patterns.begin(), patterns.end(), pattern) != patterns.end()) return;
     patterns.push(pattern);
@@ -79,7 +80,7 @@ inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_fac
         orders[k].stages_together = left % 2 != 0;
         left /= 2;
       }
-      seat_plan made;
+      seat_layout made;
       if (detail::seat_all(towers, turn, orders, on, made)) offer(made);
     }
   });
@@ -87,17 +88,17 @@ inline list<seat_plan> seat_plans(const list<seating>& towers, const cluster_fac
   index groups = 0;
   for (const seating& each : towers) groups += each.split.size() / each.split.tensor;
   if (every && !alike && !shared && groups <= most_groups) {
-    detail::each_seat(towers, on, 0, {}, list<std::int32_t>(on.nodes, 0), [&](seat_plan made) {
+    detail::each_seat(towers, on, 0, {}, list<std::int32_t>(on.nodes, 0), [&](seat_layout made) {
       made.node_bytes = detail::busiest_node(towers, made.ranks, on);
       offer(made);
     });
   }
-  const auto lighter = [](const seat_plan& a, const seat_plan& b) { return a.node_bytes < b.node_bytes; };
+  const auto lighter = [](const seat_layout& a, const seat_layout& b) { return a.node_bytes < b.node_bytes; };
   sort_stably(out, lighter);
   constexpr index most_bettered = 2;
-  const list<seat_plan> first = out;
+  const list<seat_layout> first = out;
   for (index i = 0; i < std::min(first.size(), most_bettered); ++i) {
-    seat_plan bettered = first[i];
+    seat_layout bettered = first[i];
     detail::seat_exchange(towers, on, bettered).run();
     if (bettered.node_bytes < first[0].node_bytes) offer(bettered);
   }

@@ -26,13 +26,13 @@ struct step_parts {
   double reductions = 0, exchange = 0;
 };
 
-inline step_parts parts_of(const plan& of, const plan_estimate& gives) {
+inline step_parts parts_of(const plan& of, const run_forecast& gives) {
   step_parts out;
   list<double> loads(of.cluster.ranks, 0);
   double held = 0, all = 0, again = 0, most = 0;
   for (index k = 0; k < of.modules.size() && k < gives.modules.size(); ++k) {
     const module_plan& own = of.modules[k];
-    const module_estimate& times = gives.modules[k];
+    const module_forecast& times = gives.modules[k];
     const double twice =
         own.stash < 0 ? 0 : own.groups() * (own.whole_group() - own.stash) * times.forward_seconds;
     double remade = 0;

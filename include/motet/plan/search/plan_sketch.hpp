@@ -59,7 +59,7 @@ inline list<seating> seatings_of(const plan_sketch& of, const model_shape& model
   return out;
 }
 
-inline plan plan_of(const plan_sketch& of, const seat_plan& seats, const model_shape& model,
+inline plan plan_of(const plan_sketch& of, const seat_layout& seats, const model_shape& model,
                     const cluster_facts& on, index joins) {
   plan out;
   out.cluster.ranks = on.devices();

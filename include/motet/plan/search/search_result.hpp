@@ -54,7 +54,7 @@ struct lost_by {
 
 struct ranked_plan {
   plan how;
-  plan_estimate gives;
+  run_forecast gives;
   lost_by why;  // against the first
 };
 

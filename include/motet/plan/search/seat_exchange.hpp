@@ -9,7 +9,7 @@ namespace motet::detail {
 // node has less to send.
 class seat_exchange {
  public:
-  seat_exchange(const list<seating>& towers, const cluster_facts& on, seat_plan& of)
+  seat_exchange(const list<seating>& towers, const cluster_facts& on, seat_layout& of)
       : towers_(towers), on_(on), of_(of), idle_(on.nodes) {
     list<std::uint8_t> taken(on.devices(), 0);
     for (index k = 0; k < towers.size(); ++k) {
@@ -74,7 +74,7 @@ class seat_exchange {
 
   const list<seating>& towers_;
   const cluster_facts& on_;
-  seat_plan& of_;
+  seat_layout& of_;
   list<list<std::int32_t>> idle_;  // of each node
   list<group> groups_;
   bool shared_ = false;

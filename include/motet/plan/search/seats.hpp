@@ -18,7 +18,7 @@ struct seating {
   double feature_bytes = 0;  // of all its samples, that whoever meets it in joins gets in a step
 };
 
-struct seat_plan {
+struct seat_layout {
   list<list<std::int32_t>> ranks;  // of each tower, in the order of a mesh
   double node_bytes = 0;           // that leave the busiest node in a step
 };
@@ -156,7 +156,7 @@ inline double busiest_node(const list<seating>& towers, const list<list<std::int
 
 // Towers one after the other, each in its order; false where one does not fit.
 inline bool seat_all(const list<seating>& towers, const list<index>& turns, const list<seat_order>& orders,
-                     const cluster_facts& on, seat_plan& out) {
+                     const cluster_facts& on, seat_layout& out) {
   list<std::int32_t> all;
   for (std::int32_t r = 0; r < on.devices(); ++r) all.push(r);
   free_ranks left(on, all);
@@ -182,7 +182,7 @@ inline bool seat_all(const list<seating>& towers, const list<index>& turns, cons
 }
 
 // Which positions share nodes and ranks, whatever these are called.
-inline list<std::int32_t> pattern_of(const seat_plan& of, const cluster_facts& on) {
+inline list<std::int32_t> pattern_of(const seat_layout& of, const cluster_facts& on) {
   list<std::int32_t> nodes(on.nodes, -1), ranks(on.devices(), -1), out;
   std::int32_t next_node = 0, next_rank = 0;
   for (const list<std::int32_t>& each : of.ranks) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/cost/plan_memory.hpp>
+#include <motet/plan/cost/memory_forecast.hpp>
 #include <motet/plan/search/balance.hpp>
 #include <motet/plan/search/search_result.hpp>
 

@@ -88,9 +88,9 @@ class join_shares {
   // numbers), then what the rows of one module tell those of another, those that learn first.
   static constexpr index handed_section = 0, handed_numbers = arena::alignment;
   index told_section(std::size_t of, std::size_t target) const {
-    index place = 0;
-    while (targets_[as_size(place)] != target) ++place;
-    return 1 + place * static_cast<index>(frozen_.size()) + static_cast<index>(of);
+    index number = 0;
+    while (targets_[as_size(number)] != target) ++number;
+    return 1 + number * static_cast<index>(frozen_.size()) + static_cast<index>(of);
   }
   section_exchange told(std::int32_t me) const {
     const std::size_t modules = frozen_.size();

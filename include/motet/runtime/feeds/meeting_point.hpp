@@ -94,7 +94,7 @@ class meeting_point {
     found.features = found.own + found.told + found.received + found.heard + found.gradients +
                      (is_owner() ? 4 : 1) * loss_bytes_ + static_cast<index>(sizeof(double));
     std::byte* const any = nowhere<std::byte>();
-    const places at{any, any, any, any, any};
+    const group_memory at{any, any, any, any, any};
     double* const loss = nowhere<double>();
     all_pieces pieces = pieces_;
     find_pieces(at, pieces);
@@ -154,7 +154,7 @@ class meeting_point {
     zero(home_.ctx, loss_.data(), 1);
     zero(home_.ctx, gradients_.data(), loss_size_);
     for (index group = 0; is_owner() && group < groups_; ++group)
-      copy(home_.ctx, weights_.data(), reinterpret_cast<master*>(own_numbers(places_of(group))), loss_size_);
+      copy(home_.ctx, weights_.data(), reinterpret_cast<master*>(own_numbers(memory_of(group))), loss_size_);
   }
   action join_action() {
     return {[](void* self, const instruction& it, std::int32_t number) {
@@ -170,10 +170,10 @@ class meeting_point {
   using buffer_type = buffer_for<Context, master>;
 
   // Of one group: own features and numbers, what came, what is told, what was heard, gradients.
-  struct places {
+  struct group_memory {
     std::byte *own, *received, *told, *heard, *gradients;
   };
-  places places_of(index group) const {
+  group_memory memory_of(index group) const {
     return {own_.data() + group * features_.own_bytes(), received_.data(),
             own_told_.data() + group * told_.own_bytes(), received_told_.data(),
             d_features_.data() + group * gradient_bytes_};
@@ -209,25 +209,25 @@ class meeting_point {
     fail(join_misfit, sentence({"voice ", voice, " brings no microbatch ", microbatch, " of module ", module,
                                 " to rank ", home_.rank}));
   }
-  std::byte* own_numbers(const places& at) const {
+  std::byte* own_numbers(const group_memory& at) const {
     return features_.at(at.own, nullptr, me_, join_shares::numbers_section);
   }
-  master* numbers(const places& at) const {
+  master* numbers(const group_memory& at) const {
     return reinterpret_cast<master*>(
         features_.at(at.own, at.received, shares_.owner(), join_shares::numbers_section));
   }
-  master* told(const places& at, index member, std::size_t of, std::size_t target) const {
+  master* told(const group_memory& at, index member, std::size_t of, std::size_t target) const {
     return reinterpret_cast<master*>(told_.at(at.told, at.heard, member, shares_.told_section(of, target)));
   }
-  matrix<master> own_rows(const places& at, std::size_t k) const {
+  matrix<master> own_rows(const group_memory& at, std::size_t k) const {
     return features_in(features_.at(at.own, at.received, me_, shares_.section(k)), rows(k));
   }
-  matrix<master> own_slopes(const places& at, std::size_t k) const {
+  matrix<master> own_slopes(const group_memory& at, std::size_t k) const {
     if (model_.frozen[k]) return {};
     return features_in(at.gradients + gradient_at_[k], rows(k));
   }
   // All rows of each module that somebody here is compared with, in the order of members.
-  void find_pieces(const places& at, all_pieces& pieces) const {
+  void find_pieces(const group_memory& at, all_pieces& pieces) const {
     for (std::size_t k = 0; k < modules(); ++k) {
       pieces[k].clear();
       if (!shares_.compares_with(me_, k)) continue;
@@ -237,7 +237,8 @@ class meeting_point {
               features_in(features_.at(at.own, at.received, m, shares_.section(k)), layout_.rows(m, k)));
     }
   }
-  pair_part<master> part(const places& at, const all_pieces& pieces, std::size_t i, std::size_t j) const {
+  pair_part<master> part(const group_memory& at, const all_pieces& pieces, std::size_t i,
+                         std::size_t j) const {
     return {own_rows(at, i), matches_[i][j].data(), pieces[j], layout_.samples()};
   }
   // Both modules are here, whole: then their pair is nobody else's business.
@@ -251,7 +252,7 @@ class meeting_point {
   double share() const { return model_.share / static_cast<double>(groups_); }
 
   // Slopes begin at zero, and with them whole pairs.
-  void compare_alone(Context& ctx, const places& at, const master* w, double* loss, master* g) const {
+  void compare_alone(Context& ctx, const group_memory& at, const master* w, double* loss, master* g) const {
     for (std::size_t k = 0; k < modules(); ++k)
       if (!model_.frozen[k]) zero(ctx, sequences{rows(k), 1, nullptr}, own_slopes(at, k));
     for (std::size_t i = 0; i < modules(); ++i)
@@ -265,7 +266,8 @@ class meeting_point {
 
   // Where rows tell something: before the second exchange what they tell, the loss, and the gradients of its
   // numbers;
-  void compare(Context& ctx, const places& at, const all_pieces& pieces, double* loss, master* g) const {
+  void compare(Context& ctx, const group_memory& at, const all_pieces& pieces, double* loss,
+               master* g) const {
     const master* const w = numbers(at);
     compare_alone(ctx, at, w, loss, g);
     for (std::size_t i = 0; i < modules(); ++i)
@@ -275,7 +277,7 @@ class meeting_point {
                      loss);
   }
   // after it the gradients of all rows here.
-  void differentiate(Context& ctx, const places& at, const all_pieces& pieces) const {
+  void differentiate(Context& ctx, const group_memory& at, const all_pieces& pieces) const {
     master* const nobody = nullptr;
     for (std::size_t i = 0; i < modules(); ++i) {
       for (std::size_t j = 0; j < modules(); ++j) {
@@ -293,7 +295,7 @@ class meeting_point {
 
   // Where rows tell nothing: all rows here against those of one member. What is found once for each pair is
   // counted by the first of two that learns.
-  void pass(Context& ctx, const places& at, std::int32_t from, std::byte* range, const master* w,
+  void pass(Context& ctx, const group_memory& at, std::int32_t from, std::byte* range, const master* w,
             double* loss, master* g) const {
     const master* const none = nullptr;
     for (std::size_t i = 0; i < modules(); ++i) {
@@ -319,7 +321,7 @@ class meeting_point {
     if constexpr (brings_all) return received_.data() + features_.in()[as_size(sources_[which])].offset;
     else return received_.data() + static_cast<index>(which % 2) * features_.largest();
   }
-  bool fetch(const places& at, std::int32_t tag, std::size_t which) {
+  bool fetch(const group_memory& at, std::int32_t tag, std::size_t which) {
     if (brings_all) return true;
     const std::int32_t from = sources_[which];
     bool& here = here_[which % 2];
@@ -328,7 +330,7 @@ class meeting_point {
                               features_.in()[as_size(from)].bytes);
     return here;
   }
-  bool all_pass(const places& at, std::int32_t tag) {
+  bool all_pass(const group_memory& at, std::int32_t tag) {
     home_.ctx.memory = home_.work;
     const auto begin = [&](std::byte* numbers) {
       together([&](Context& ctx) {
@@ -367,7 +369,7 @@ class meeting_point {
   }
   bool meet(std::int32_t group, std::int32_t number) {
     const std::int32_t tag = home_.sheet->tags[number];
-    const places at = places_of(group);
+    const group_memory at = memory_of(group);
     if (!compared_) {
       if (loss_of_.tells) {
         if (!home_.end->exchange(tag, me_, at.own, features_.out(), at.received, features_.in()))
@@ -390,7 +392,7 @@ class meeting_point {
     compared_ = false;
     return true;
   }
-  void hand_over(const places& at) {
+  void hand_over(const group_memory& at) {
     std::byte* const to = told_.at(at.told, at.heard, me_, join_shares::handed_section);
     copy(home_.ctx, loss_.data(), reinterpret_cast<double*>(to), 1);
     copy(home_.ctx, gradients_.data(), reinterpret_cast<master*>(to + join_shares::handed_numbers),
@@ -398,7 +400,7 @@ class meeting_point {
     zero(home_.ctx, loss_.data(), 1);
     zero(home_.ctx, gradients_.data(), loss_size_);
   }
-  void take_over(const places& at) {
+  void take_over(const group_memory& at) {
     for (index m = 0; m < layout_.size(); ++m) {
       if (!shares_.hands_over(m)) continue;
       const std::byte* const from = told_.at(at.told, at.heard, m, join_shares::handed_section);

@@ -29,7 +29,7 @@ inline list<index> most_of(const list<sample_split>& splits, const resplit_optio
   return all;
 }
 
-inline spread_place place_of(const voice& sings, const stage_groups& groups) {
+inline spread_seat seat_of(const voice& sings, const stage_groups& groups) {
   return {groups.tensor_of(sings), groups.tensor_member(sings), groups.context_of(sings),
           groups.context_member(sings)};
 }
@@ -46,7 +46,7 @@ std::vector<join_seat> seats_of(const program& of, const stage_groups& groups, S
     seat.module = sings.module;
     seat.voice = v;
     for (index m = 0; m < sings.group; ++m)
-      seat.samples.push_back(mine_of(of_microbatch(sings, m), place_of(sings, groups)));
+      seat.samples.push_back(mine_of(of_microbatch(sings, m), seat_of(sings, groups)));
   }
   return all;
 }

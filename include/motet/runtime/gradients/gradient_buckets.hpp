@@ -98,7 +98,7 @@ struct update_share {
 };
 
 // This rank among those that hold the same elements.
-struct group_place {
+struct group_seat {
   std::int32_t members = 1, member = 0;
   bool alone() const { return members <= 1; }
 };
@@ -106,9 +106,9 @@ struct group_place {
 // Which calls sum the gradients of a stage on one rank. Most elements are summed over the ranks that hold the
 // same tensor shard (lane 0); those that tensor does not cut are summed over all shards as well (lane 1).
 // Ranks of a lane find the same buckets in the same order, though the rest of their buffers may differ.
-struct reduction_plan {
+struct reduction_layout {
   struct lane {
-    group_place place;
+    group_seat seat;
     std::vector<gradient_bucket> buckets;  // in the order of their calls
   };
   index size = 0;
@@ -121,10 +121,10 @@ struct reduction_plan {
 
 // shared: one interval for each parameter that tensor does not cut, ascending; none when nothing is cut by
 // tensor. layers: stretches, ascending, that no bucket in its place may leave; none: it may lie anywhere.
-inline reduction_plan plan_reduction(index size, std::span<const interval> shared, group_place cut,
-                                     group_place shared_by, bucket_options options = {},
-                                     std::span<const interval> layers = {}) {
-  reduction_plan found;
+inline reduction_layout lay_out_reduction(index size, std::span<const interval> shared, group_seat cut,
+                                          group_seat shared_by, bucket_options options = {},
+                                          std::span<const interval> layers = {}) {
+  reduction_layout found;
   found.size = size;
   found.shards = options.shards;
   const interval whole{0, size};
@@ -134,9 +134,9 @@ inline reduction_plan plan_reduction(index size, std::span<const interval> share
     for (const interval layer : layers)
       if (const interval both = intersection(run, layer); both.size() > 0) rest.push_back(both);
   std::vector<interval> owned;
-  const auto fill = [&](reduction_plan::lane& lane, group_place place, std::span<const interval> runs) {
-    lane.place = place;
-    if (place.alone()) {
+  const auto fill = [&](reduction_layout::lane& lane, group_seat seat, std::span<const interval> runs) {
+    lane.seat = seat;
+    if (seat.alone()) {
       owned.insert(owned.end(), runs.begin(), runs.end());
       found.share.counted.insert(found.share.counted.end(), runs.begin(), runs.end());
       return;
@@ -149,11 +149,11 @@ inline reduction_plan plan_reduction(index size, std::span<const interval> share
         // Small, and scattered over memory: updated by all, which find the same bits.
         found.packing += each.size;
         owned.insert(owned.end(), each.parts.begin(), each.parts.end());
-        if (turn++ % place.members == place.member)
+        if (turn++ % seat.members == seat.member)
           found.share.counted.insert(found.share.counted.end(), each.parts.begin(), each.parts.end());
         continue;
       }
-      const interval part = part_of_bucket(each.size, place.members, place.member);
+      const interval part = part_of_bucket(each.size, seat.members, seat.member);
       const interval own{each.whole().begin + part.begin, each.whole().begin + part.end};
       if (own.size() > 0) found.share.counted.push_back(own);
       owned.push_back(options.shards ? own : each.whole());

@@ -43,9 +43,9 @@ class gradient_ownership {
     std::sort(groups_.back().begin(), groups_.back().end());
     return static_cast<std::int32_t>(groups_.size()) - 1;
   }
-  // A stage on a rank. Parameters have global names, and places in the rank's flat buffer. groups: of the
-  // plan's two lanes; -1: alone.
-  void add_stage(std::int32_t rank, std::span<const parameter> parameters, const reduction_plan& plan,
+  // A stage on a rank. Parameters have global names, and offsets in the rank's flat buffer. groups: of the
+  // layout's two lanes; -1: alone.
+  void add_stage(std::int32_t rank, std::span<const parameter> parameters, const reduction_layout& layout,
                  std::int32_t cut = -1, std::int32_t shared = -1) {
     std::vector<local_slice> here;  // ascend
     for (const parameter& each : parameters) {
@@ -66,11 +66,11 @@ class gradient_ownership {
         visit(*at, interval{both.begin - at->at.begin, both.end - at->at.begin});
       }
     };
-    for (const interval part : plan.share.counted)
+    for (const interval part : layout.share.counted)
       each_slice(part, [&](const local_slice& to, interval elements) { of(to).counted.push_back(elements); });
     const std::int32_t groups[] = {cut, shared};
     for (int l = 0; l < 2; ++l)
-      for (const gradient_bucket& bucket : plan.lanes[l].buckets) {
+      for (const gradient_bucket& bucket : layout.lanes[l].buckets) {
         auto& calls = calls_[{groups[l], rank}];
         calls.emplace_back();
         for (const interval part : bucket.parts)

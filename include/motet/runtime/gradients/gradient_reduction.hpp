@@ -15,7 +15,7 @@ namespace motet {
 
 // A group is the one that was planned for.
 template <class Group>
-void check_group(group_place planned, const Group* got) {
+void check_group(group_seat planned, const Group* got) {
   const std::int32_t members = got != nullptr ? got->size() : 1, member = got != nullptr ? got->member() : 0;
   if (members != planned.members || member != planned.member)
     fail(reduction_misused, sentence({"planned for member ", planned.member, " of ", planned.members,
@@ -33,25 +33,25 @@ template <class Master, class Group, class Context>
   requires all_reduces<Group, Master> && reduce_scatters<Group, Master> && all_gathers<Group>
 class gradient_reduction {
  public:
-  // The groups of the plan's lanes, null where this rank is alone. in_flight: calls under way on a group, no
-  // more than the group allows.
-  gradient_reduction(reduction_plan plan, Group* cut, Group* shared, std::int32_t in_flight = 4)
-      : plan_(std::move(plan)) {
+  // The groups of the layout's lanes, null where this rank is alone. in_flight: calls under way on a group,
+  // no more than the group allows.
+  gradient_reduction(reduction_layout layout, Group* cut, Group* shared, std::int32_t in_flight = 4)
+      : layout_(std::move(layout)) {
     Group* const groups[] = {cut, shared};
     index packing = 0;
     for (int l = 0; l < 2; ++l) {
-      const reduction_plan::lane& of = plan_.lanes[l];
+      const reduction_layout::lane& of = layout_.lanes[l];
       lane& own = lanes_[l];
-      check_group(of.place, groups[l]);
+      check_group(of.seat, groups[l]);
       own.turns = calls_in_turn<Group>(groups[l], in_flight);
       for (const gradient_bucket& bucket : of.buckets) {
         call& one = own.calls.emplace_back();
         one.bucket = &bucket;
         one.packing = packing;
         if (bucket.packed()) packing += bucket.size;
-        one.own = part_of_bucket(bucket.size, of.place.members, of.place.member);
-        for (std::int32_t m = 0; m < of.place.members; ++m) {
-          one.counts.push_back(part_of_bucket(bucket.size, of.place.members, m).size());
+        one.own = part_of_bucket(bucket.size, of.seat.members, of.seat.member);
+        for (std::int32_t m = 0; m < of.seat.members; ++m) {
+          one.counts.push_back(part_of_bucket(bucket.size, of.seat.members, m).size());
           one.bytes.push_back(one.counts.back() * static_cast<index>(sizeof(Master)));
         }
       }
@@ -60,8 +60,8 @@ class gradient_reduction {
   gradient_reduction(const gradient_reduction&) = delete;
   gradient_reduction& operator=(const gradient_reduction&) = delete;
 
-  const reduction_plan& plan() const { return plan_; }
-  index packing_bytes() const { return plan_.packing * static_cast<index>(sizeof(Master)); }
+  const reduction_layout& layout() const { return layout_; }
+  index packing_bytes() const { return layout_.packing * static_cast<index>(sizeof(Master)); }
 
   // Before the stage's flat buffers go away or are taken anew.
   void forget() { kept_.clear(); }
@@ -71,7 +71,7 @@ class gradient_reduction {
     gradients_ = gradients;
     weights_ = weights;
     forget();
-    packing_ = buffer_for<Context, Master>(plan_.packing);
+    packing_ = buffer_for<Context, Master>(layout_.packing);
     if constexpr (requires(Group& group) { group.keep(packing_.data(), index{0}); })
       for (lane& own : lanes_) keep_for_sums(own);
   }
@@ -123,7 +123,7 @@ class gradient_reduction {
   }
   // After the update. False: not all weights are here, call again.
   bool gather_weights() {
-    if (!plan_.shards) return true;
+    if (!layout_.shards) return true;
     if (!gathers_) {
       for (const lane& own : lanes_)
         if (own.turns.ended() != static_cast<index>(own.calls.size()))
@@ -163,7 +163,7 @@ class gradient_reduction {
     }
     if (all.size() <= 0) return;
     keep(gradients_ + all.begin, all.size());
-    if (plan_.shards) keep(weights_ + all.begin, all.size());
+    if (layout_.shards) keep(weights_ + all.begin, all.size());
   }
   bool move(lane& own) {
     const auto of = [&](index turn) -> const call& { return own.calls[as_size(turn)]; };
@@ -192,7 +192,7 @@ class gradient_reduction {
       return group.all_gather(all + it.own.begin * static_cast<index>(sizeof(Master)), all, it.bytes);
     }
     Master* const all = gradients_ + begin;
-    if (plan_.shards)
+    if (layout_.shards)
       return group.reduce_scatter_sum(static_cast<const Master*>(all), all + it.own.begin, it.counts);
     return group.all_reduce_sum(all, it.bucket->size);
   }
@@ -214,7 +214,7 @@ class gradient_reduction {
     }
   }
 
-  reduction_plan plan_;
+  reduction_layout layout_;
   lane lanes_[2];
   Context* ctx_ = nullptr;
   Master *gradients_ = nullptr, *weights_ = nullptr;

@@ -16,12 +16,12 @@ template <class Master, class Group, class Context>
   requires all_reduces<Group, Master> && reduce_scatters<Group, Master> && all_gathers<Group>
 class gradient_ring {
  public:
-  // The plan has shards and was made with these layers, which backward completes from the last one on. slots:
-  // layers whose gradients exist at a time.
-  gradient_ring(reduction_plan plan, std::span<const interval> layers, Group* cut, Group* shared,
+  // The layout has shards and was made with these layers, which backward completes from the last one on.
+  // slots: layers whose gradients exist at a time.
+  gradient_ring(reduction_layout layout, std::span<const interval> layers, Group* cut, Group* shared,
                 std::int32_t slots = 2, std::int32_t in_flight = 4)
-      : plan_(std::move(plan)), slots_(as_size(slots)) {
-    if (!plan_.shards) fail(reduction_misused, "gradients that are not kept need a plan with shards");
+      : layout_(std::move(layout)), slots_(as_size(slots)) {
+    if (!layout_.shards) fail(reduction_misused, "gradients that are not kept need a layout with shards");
     for (const interval each : layers) {
       layers_.push_back({each, {}, {}});
       largest_ = std::max(largest_, each.size());
@@ -30,23 +30,23 @@ class gradient_ring {
     std::vector<interval> in_place;
     index packing = 0;
     for (int l = 0; l < 2; ++l) {
-      const group_place place = plan_.lanes[l].place;
-      check_group(place, groups[l]);
+      const group_seat seat = layout_.lanes[l].seat;
+      check_group(seat, groups[l]);
       lanes_[l].turns = calls_in_turn<Group>(groups[l], in_flight);
-      for (const gradient_bucket& bucket : plan_.lanes[l].buckets) {
+      for (const gradient_bucket& bucket : layout_.lanes[l].buckets) {
         if (bucket.packed()) {
           lanes_[l].packed.push_back({&bucket, packing});
           packing += bucket.size;
         } else {
           in_place.push_back(bucket.whole());
-          add_sum(l, place, bucket.whole());
+          add_sum(l, seat, bucket.whole());
         }
       }
     }
     // The rest is in no sum of a layer: this rank alone holds it, or it is packed and summed with the last
     // microbatch.
     std::sort(in_place.begin(), in_place.end(), [](interval a, interval b) { return a.begin < b.begin; });
-    const std::vector<interval> rest = without(plan_.size, in_place);
+    const std::vector<interval> rest = without(layout_.size, in_place);
     for (layer_sums& layer : layers_)
       for (const interval part : rest)
         if (const interval both = intersection(layer.at, part); both.size() > 0)
@@ -61,10 +61,10 @@ class gradient_ring {
   gradient_ring(const gradient_ring&) = delete;
   gradient_ring& operator=(const gradient_ring&) = delete;
 
-  const reduction_plan& plan() const { return plan_; }
+  const reduction_layout& layout() const { return layout_; }
   // Of all gradients that exist here.
   index gradient_bytes() const {
-    return (static_cast<index>(slots_.size()) * largest_ + plan_.share.moments + plan_.packing) *
+    return (static_cast<index>(slots_.size()) * largest_ + layout_.share.moments + layout_.packing) *
            static_cast<index>(sizeof(Master));
   }
   // Gradients of the elements that this rank updates, in the order of their moments.
@@ -75,8 +75,8 @@ class gradient_ring {
     ctx_ = &ctx;
     base_ = base;
     weights_ = weights;
-    sums_ = buffer_type(plan_.share.moments);
-    packing_ = buffer_type(plan_.packing);
+    sums_ = buffer_type(layout_.share.moments);
+    packing_ = buffer_type(layout_.packing);
     for (slot& each : slots_) each.memory = buffer_type(largest_);
   }
   void begin_step() {
@@ -94,7 +94,7 @@ class gradient_ring {
             },
             this,
             [](void* self, const void* data, index count) -> void* {
-              return static_cast<gradient_ring*>(self)->place(data, count);
+              return static_cast<gradient_ring*>(self)->where(data, count);
             }};
   }
   // All microbatches are through. False: not all is summed, call again.
@@ -121,7 +121,7 @@ class gradient_ring {
   struct sum {
     int lane;
     interval at, own;  // own: the part of this member
-    index to;          // place of own in sums_
+    index to;          // where own is in sums_
     std::vector<index> counts, bytes;
   };
   struct kept_part {
@@ -151,18 +151,18 @@ class gradient_ring {
 
   // Where the sum of an element is that this rank updates.
   index sum_at(index element) const {
-    for (const owned_elements& each : plan_.share.owned)
+    for (const owned_elements& each : layout_.share.owned)
       if (element >= each.at.begin && element < each.at.end) return each.moments + element - each.at.begin;
     return 0;
   }
-  void add_sum(int l, group_place place, interval at) {
+  void add_sum(int l, group_seat seat, interval at) {
     for (layer_sums& layer : layers_) {
       if (at.begin < layer.at.begin || at.end > layer.at.end) continue;
-      const interval part = part_of_bucket(at.size(), place.members, place.member);
+      const interval part = part_of_bucket(at.size(), seat.members, seat.member);
       sum one{l, at, {at.begin + part.begin, at.begin + part.end}, 0, {}, {}};
       if (one.own.size() > 0) one.to = sum_at(one.own.begin);
-      for (std::int32_t m = 0; m < place.members; ++m) {
-        one.counts.push_back(part_of_bucket(at.size(), place.members, m).size());
+      for (std::int32_t m = 0; m < seat.members; ++m) {
+        one.counts.push_back(part_of_bucket(at.size(), seat.members, m).size());
         one.bytes.push_back(one.counts.back() * static_cast<index>(sizeof(Master)));
       }
       layer.calls.push_back(std::move(one));
@@ -172,7 +172,7 @@ class gradient_ring {
          sentence({"elements ", at.begin, " to ", at.end, " of a bucket lie in no layer"}));
   }
 
-  Master* place(const void* data, index count) {
+  Master* where(const void* data, index count) {
     const index begin = static_cast<const Master*>(data) - base_;
     slot& own = slots_[turn_ % slots_.size()];
     if (open_ != nullptr && open_->at.begin == begin) return own.memory.data();
@@ -257,7 +257,7 @@ class gradient_ring {
         [&](index) { see_calls(own.turns.group()); });
   }
 
-  reduction_plan plan_;
+  reduction_layout layout_;
   std::vector<layer_sums> layers_;
   lane lanes_[2];
   std::vector<slot> slots_;

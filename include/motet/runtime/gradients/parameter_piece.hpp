@@ -15,7 +15,7 @@ namespace motet {
 template <class Master>
 struct parameter_piece {
   index size = 0;
-  std::span<const parameter> parameters{};  // with their places in the buffer, and what is held of them
+  std::span<const parameter> parameters{};  // with their offsets in the buffer, and what is held of them
   Master *weights = nullptr, *gradients = nullptr, *first = nullptr, *second = nullptr;
   std::vector<parameter_run> runs{};  // treated alike
   // gradients are there for what this rank updates, in the order of moments
@@ -27,8 +27,8 @@ struct parameter_piece {
 // Every element, updated and counted here.
 inline update_share whole_share(index size) { return {{{{0, size}, 0}}, {{0, size}}, size}; }
 
-// Calls visit(parameter, place in the buffer, place within the whole tensor, count) for what a rank counts as
-// its own, so that over all ranks each element of the model comes once.
+// Calls visit(parameter, offset in the buffer, offset within the whole tensor, count) for what a rank counts
+// as its own, so that over all ranks each element of the model comes once.
 template <class Master, class Visit>
 void each_own_run(const parameter_piece<Master>& piece, Visit&& visit) {
   const interval all{0, piece.size};

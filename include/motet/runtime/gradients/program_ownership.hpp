@@ -10,20 +10,20 @@
 namespace motet {
 
 // How a rank sums the gradients of a stage that it holds.
-inline reduction_plan plan_stage(std::span<const parameter> parameters, index size,
-                                 const stage_groups& groups, const voice& sings, std::int32_t stage,
-                                 std::int32_t rank, bucket_options options,
-                                 std::span<const interval> layers = {}) {
+inline reduction_layout reduction_of_stage(std::span<const parameter> parameters, index size,
+                                           const stage_groups& groups, const voice& sings, std::int32_t stage,
+                                           std::int32_t rank, bucket_options options,
+                                           std::span<const interval> layers = {}) {
   const auto seat = [&](std::int32_t group) {
-    if (group < 0) return group_place{};
+    if (group < 0) return group_seat{};
     const std::vector<std::int32_t>& members = groups.reduce()[as_size(group)];
     const auto own = std::find(members.begin(), members.end(), rank) - members.begin();
-    return group_place{static_cast<std::int32_t>(members.size()), static_cast<std::int32_t>(own)};
+    return group_seat{static_cast<std::int32_t>(members.size()), static_cast<std::int32_t>(own)};
   };
-  const stage_groups::places& own = groups.of(sings, stage);
+  const stage_groups::group_numbers& own = groups.of(sings, stage);
   const std::vector<interval> shared =
       groups.tensor_of(sings) > 1 ? shared_runs(parameters) : std::vector<interval>{};
-  return plan_reduction(size, shared, seat(own.cut), seat(own.shared), options, layers);
+  return lay_out_reduction(size, shared, seat(own.cut), seat(own.shared), options, layers);
 }
 
 // All stages that learn, of all ranks of a program, for check(). Nothing is allocated for weights, and no
@@ -51,7 +51,7 @@ inline gradient_ownership ownership_of(const model_outline& model, const program
       const std::int32_t rank = of.place(sings, s);
       const std::vector<interval> layers_of =
           choice.shard_gradients ? net.gradient_parts(range, cut) : std::vector<interval>{};
-      all.add_stage(rank, own, plan_stage(own, size, groups, sings, s, rank, options, layers_of),
+      all.add_stage(rank, own, reduction_of_stage(own, size, groups, sings, s, rank, options, layers_of),
                     groups.of(sings, s).cut, groups.of(sings, s).shared);
     }
   }

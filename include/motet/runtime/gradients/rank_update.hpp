@@ -40,7 +40,7 @@ class rank_update {
   template <class Reduction>
   void hold(parameter_piece<master> piece, Reduction& by) {
     constexpr bool sums_only = requires { by.sums(); };
-    piece.share = &by.plan().share;
+    piece.share = &by.layout().share;
     if constexpr (sums_only) piece.gradients = by.sums();
     pieces_.emplace_back(std::move(piece), sums_only);
     sums_.push_back({&by, [](void* self) { static_cast<Reduction*>(self)->begin_step(); },

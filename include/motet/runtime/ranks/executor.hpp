@@ -69,11 +69,11 @@ class rank_player {
       for (std::int32_t p = begin, pair = 0; p < end; ++p) {
         const std::int32_t number = sheet.graph.order[p];
         // What overlaps starts together: its first part waits for what any part needs.
-        if (pair == 0) steps_[place_of(number)].first_wait = static_cast<std::int32_t>(waits_.size());
+        if (pair == 0) steps_[index_of(number)].first_wait = static_cast<std::int32_t>(waits_.size());
         for (const std::int32_t each : sheet.graph.waits_of(number))
           if (each >= first_ && each < of.starts[rank + 1]) waits_.push_back(each - first_);
         const std::int32_t head = sheet.graph.order[p - pair];
-        steps_[place_of(head)].last_wait = static_cast<std::int32_t>(waits_.size());
+        steps_[index_of(head)].last_wait = static_cast<std::int32_t>(waits_.size());
         pair = of.instructions[number].paired ? pair + 1 : 0;
       }
     }
@@ -162,12 +162,12 @@ class rank_player {
     std::int32_t at = 0;
   };
 
-  std::size_t place_of(std::int32_t number) const { return as_size(number - first_); }
+  std::size_t index_of(std::int32_t number) const { return as_size(number - first_); }
   void publish(std::size_t l) { heads_[l].store(lanes_[l].at, std::memory_order_relaxed); }
   bool begin(const step& now, const instruction& it, std::int32_t number) {
     if constexpr (shows)
       if (!names_.empty()) {
-        [[maybe_unused]] const auto shown = by_.range(names_[place_of(number)].c_str());
+        [[maybe_unused]] const auto shown = by_.range(names_[index_of(number)].c_str());
         return now.what.run(now.what.stage, it, number);
       }
     return now.what.run(now.what.stage, it, number);

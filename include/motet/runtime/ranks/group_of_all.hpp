@@ -67,7 +67,7 @@ template <class World, class Endpoint>
   requires requires { typename World::meeting; }
 class group_of_all<World, Endpoint> {
  public:
-  group_of_all(World& world, Endpoint&) : all_(world.place()) {}
+  group_of_all(World& world, Endpoint&) : all_(world.everyone()) {}
   auto& group() { return all_; }
 
  private:
@@ -79,7 +79,7 @@ class group_of_all<World, Endpoint> {
 template <class World, class Endpoint, class Body>
 void all_ranks_meet(Body&& body) {
   if constexpr (requires { typename World::meeting; }) {
-    typename World::meeting all(World::place());
+    typename World::meeting all(World::everyone());
     body(all);
   } else {
     World hall(World::size_of(), 0, {});

@@ -50,7 +50,7 @@ class rank_watch {
     if (late)
       return give_up(
           error(ranks_too_late, sentence({"step ", step_, " takes more than ", deadline_, " s; ",
-                                          place(lacking, {}), "; all that this rank waits for:", report()})));
+                                          where(lacking, {}), "; all that this rank waits for:", report()})));
     if (world_.ranks() == 1) return;
     if (const auto found = roll_.look(seconds, lacking); found.hopeless)
       give_up(error(rank_waits_in_vain, describe_wait(seconds, lacking, found)));
@@ -83,7 +83,7 @@ class rank_watch {
     char words[128];
     std::snprintf(words, sizeof words, " for %.1f s, since %02d:%02d:%02d", seconds, parts.tm_hour,
                   parts.tm_min, parts.tm_sec);
-    std::string text = place(lacking, found.silent) + words;
+    std::string text = where(lacking, found.silent) + words;
     text += sentence({", in step ", step_, "; "});
     if (found.silent.empty()) text += "all that it waits for wait as well";
     else if (roll_.can_ask())
@@ -92,7 +92,7 @@ class rank_watch {
     return text + "; last checkpoint: " + (checkpoint_.empty() ? "none" : checkpoint_);
   }
   // Where it waits for the silent ones, or else for anybody.
-  std::string place(const ranks_type& lacking, const ranks_type& silent) const {
+  std::string where(const ranks_type& lacking, const ranks_type& silent) const {
     for (const ranks_type* each : {&silent, &lacking})
       if (std::string text = lane_that_waits(*each); !text.empty()) return text;
     const std::int32_t at = player_.current();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/exchange/spread_rows.hpp>
-#include <motet/strategy/bridge.hpp>
+#include <motet/strategy/feed.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -11,7 +11,7 @@
 namespace motet {
 
 // Of a microbatch's samples those that the rank at this place embeds.
-inline interval mine_of(interval all, const spread_place& at) {
+inline interval mine_of(interval all, const spread_seat& at) {
   const interval members = share(all.size(), at.tensor, at.tensor_member),
                  own = share(members.size(), at.context, at.context_member);
   return {all.begin + members.begin + own.begin, all.begin + members.begin + own.end};
@@ -67,7 +67,7 @@ class any_microbatches {
  protected:
   // most: samples of a replica in a group that there is room for, when split() will change them; 0: as many
   // as there are.
-  any_microbatches(const sample_split& split, index replica, const spread_place& at, index most)
+  any_microbatches(const sample_split& split, index replica, const spread_seat& at, index most)
       : split_(split),
         replica_(replica),
         most_((most + split.microbatches - 1) / split.microbatches),
@@ -90,7 +90,7 @@ class any_microbatches {
     }
   }
   // Of a step: all its rows, and those of a microbatch, where ranks share them.
-  void place_rows(index m, const sequences& step) {
+  void find_first_row(index m, const sequences& step) {
     const interval all = of(m);
     first_rows_[as_size(m)] = step.begin(all.begin + share(all.size(), at_.tensor, at_.tensor_member).begin);
   }
@@ -98,7 +98,7 @@ class any_microbatches {
 
   sample_split split_;
   index replica_ = 0, most_ = 0;  // most_: samples of a microbatch
-  spread_place at_;
+  spread_seat at_;
 
  private:
   std::vector<index> first_rows_;

@@ -55,13 +55,13 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
     const auto module = as_size(sings.module);
     const net_outline& net = *model.of->nets[module];
     const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
-    const spread_place place{choice.tensor, sings.shard % choice.tensor, sings.shards / choice.tensor,
-                             sings.shard / choice.tensor, choice.balanced};
+    const spread_seat seat{choice.tensor, sings.shard % choice.tensor, sings.shards / choice.tensor,
+                           sings.shard / choice.tensor, choice.balanced};
     const any_group tensor(choice.tensor, sings.shard % choice.tensor),
         context(sings.shards / choice.tensor, sings.shard / choice.tensor);
     const auto parts =
         net.microbatches({samples, sings.joins(), copies[sings.module] / sings.shards, sings.group},
-                         sings.replica, place, tensor, context, 0);
+                         sings.replica, seat, tensor, context, 0);
     const std::vector<index> layers =
         split_layers(model.of->names[module], net.layers, sings.stages, choice.layers);
     stage_position at;
@@ -70,7 +70,7 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       at.range = {at.range.last, at.range.last + layers[as_size(s)]};
       at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;
-      found.places.push_back(work_of_stage(*model.nets[module], at, *parts, place));
+      found.places.push_back(work_of_stage(*model.nets[module], at, *parts, seat));
       found.parameters.push_back(net.span_of(at.range, at.cut).size());
     }
   }

@@ -23,7 +23,7 @@ struct net_outline {
   std::vector<interval> (*gradient_parts)(stage_range range, tensor_cut cut) = nullptr;
 
   using make_microbatches = std::unique_ptr<any_microbatches> (*)(const sample_split& split, index replica,
-                                                                  const spread_place& at,
+                                                                  const spread_seat& at,
                                                                   const any_group& tensor,
                                                                   const any_group& context, index most);
   make_microbatches microbatches = nullptr;
@@ -127,7 +127,7 @@ struct net_outlines {
         return interval{stage::parameter_begin(range, cut), stage::parameter_end(range, cut)};
       },
       [](stage_range range, tensor_cut cut) { return stage::gradient_parts(range, cut); },
-      [](const sample_split& split, index replica, const spread_place& at, const any_group& tensor,
+      [](const sample_split& split, index replica, const spread_seat& at, const any_group& tensor,
          const any_group& context, index most) -> std::unique_ptr<any_microbatches> {
         return std::make_unique<replica_microbatches<Net>>(split, replica, at, tensor, context, most);
       },

@@ -215,14 +215,14 @@ module_profile profile_module(const tower_outline& of, const profile_options& ho
         fail(reason_messages[static_cast<int>(reason::too_many_tensor_parts)],
              sentence({Module::name, " over ", degree, " ranks, wanted 1 to ", most}));
     }
-    const spread_place place{degree, 0};
+    const spread_seat seat{degree, 0};
     silent_group others(degree, 0);
     const any_group group(others);
     const tensor_cut cut{degree, 0};
     for (const index samples : how.samples) {
       if (samples < 1) fail(bad_training_option, std::to_string(samples) + " samples, wanted at least 1");
       const random_input<net> input(samples);
-      replica_microbatches<net> parts({samples, 1, 1, 1}, 0, place, group);
+      replica_microbatches<net> parts({samples, 1, 1, 1}, 0, seat, group);
       parts.cut(input.all());
       const auto times = [&]<tower_part Which>() {
         return detail::timed_part<Which, net, Context, Numbers>(parts, cut).measure(!Module::frozen, how);

@@ -17,7 +17,7 @@ class replica_microbatches final : public any_microbatches {
   // One replica on one rank.
   replica_microbatches(index samples, index groups, index in_group)
       : replica_microbatches(sample_split{samples, groups, 1, in_group}, 0, {}) {}
-  replica_microbatches(const sample_split& split, index replica, const spread_place& at,
+  replica_microbatches(const sample_split& split, index replica, const spread_seat& at,
                        const any_group& tensor = {}, const any_group& context = {}, index most = 0)
       : any_microbatches(split, replica, at, most) {
     const index mine = mine_of({0, most_}, at_).size();
@@ -41,7 +41,7 @@ class replica_microbatches final : public any_microbatches {
       const auto at = as_size(m);
       const interval all = of(m), own = mine(m);
       inputs_[at] = traits::slice(whole, own.begin, own.size(), rooms_[at]);
-      place_rows(m, rows);
+      find_first_row(m, rows);
       if (!alone()) fill_shared(m, Net::rows(traits::slice(whole, all.begin, all.size(), wholes_[at])));
     }
   }

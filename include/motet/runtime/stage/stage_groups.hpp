@@ -15,14 +15,14 @@ namespace motet {
 class stage_groups {
  public:
   // Places in the lists below; -1: the rank is alone.
-  struct places {
+  struct group_numbers {
     std::int32_t tensor = -1, context = -1;  // in compute()
     std::int32_t cut = -1, shared = -1;      // in reduce(): for what tensor cuts, and for what it does not
   };
 
   // tensor_degrees: of each module, over how many ranks a layer's columns are cut.
   stage_groups(const program& of, std::vector<std::int32_t> tensor_degrees)
-      : tensor_(std::move(tensor_degrees)), of_places_(as_size(of.places.size())) {
+      : tensor_(std::move(tensor_degrees)), numbers_(as_size(of.places.size())) {
     std::map<group_key, std::int32_t> known;
     // Ranks that compute together do so in one order, whatever the stage, so equal groups are one. Sums may
     // come in any order and have one each.
@@ -56,8 +56,8 @@ class stage_groups {
 
   const std::vector<std::vector<std::int32_t>>& compute() const { return compute_; }
   const std::vector<std::vector<std::int32_t>>& reduce() const { return reduce_; }
-  const places& of(const voice& sings, std::int32_t stage) const {
-    return of_places_[as_size(sings.first_place + stage)];
+  const group_numbers& of(const voice& sings, std::int32_t stage) const {
+    return numbers_[as_size(sings.first_place + stage)];
   }
 
   std::int32_t tensor_of(const voice& sings) const { return tensor_[as_size(sings.module)]; }
@@ -81,7 +81,7 @@ class stage_groups {
     }
   }
   std::int32_t& slot(const voice& each, std::int32_t stage, int kind) {
-    places& own = of_places_[as_size(each.first_place + stage)];
+    group_numbers& own = numbers_[as_size(each.first_place + stage)];
     return kind == tensor ? own.tensor : kind == context ? own.context : kind == cut ? own.cut : own.shared;
   }
   std::int32_t settle(const std::vector<std::int32_t>& members, int kind,
@@ -98,7 +98,7 @@ class stage_groups {
   }
 
   std::vector<std::int32_t> tensor_;
-  std::vector<places> of_places_;  // of the program
+  std::vector<group_numbers> numbers_;  // of the program
   std::vector<std::vector<std::int32_t>> compute_, reduce_;
 };
 

@@ -19,7 +19,7 @@ namespace detail {
 
 // Operations note what they read and write; of that, what came from others.
 template <class Profile>
-double bytes_of_group(const Profile& costs, const spread_place& at) {
+double bytes_of_group(const Profile& costs, const spread_seat& at) {
   const auto tensor = static_cast<double>(at.tensor), context = static_cast<double>(at.context);
   double sum = 0;
   for (const auto& each : costs) {
@@ -40,7 +40,7 @@ double bytes_of_group(const Profile& costs, const spread_place& at) {
 // in its input part.
 template <class Context, class Numbers>
 stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_position& at,
-                         const any_microbatches& parts, const spread_place& place = {}) {
+                         const any_microbatches& parts, const spread_seat& seat = {}) {
   using master = typename Numbers::master;
   using profile = std::remove_pointer_t<decltype(Context{}.costs)>;
   constexpr index largest = any_microbatches::largest;
@@ -51,7 +51,7 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
     ctx.shared = parts.shared(largest);
     ctx.costs = &costs;
     body(ctx);
-    group_bytes += detail::bytes_of_group(costs, place);
+    group_bytes += detail::bytes_of_group(costs, seat);
     return costs.flops();
   };
 

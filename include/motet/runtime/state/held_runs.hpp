@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// Calls visit(place in the local flat buffer, place within the whole tensor, count) for what a rank holds of
-// a parameter, in stretches as long as can be.
+// Calls visit(offset in the local flat buffer, offset within the whole tensor, count) for what a rank holds
+// of a parameter, in stretches as long as can be.
 template <class Visit>
 void each_run(const parameter& of, Visit&& visit) {
   for (const parameter_slice& each : of.slices()) {

@@ -14,13 +14,13 @@ namespace motet {
 
 namespace detail {
 
-// Element (r, c) of a square's sine positions: row r stands for place (r / side, r % side); the first half of
-// the columns comes from the one, the second from the other.
+// Element (r, c) of a square's sine positions: row r stands for position (r / side, r % side); the first half
+// of the columns comes from the one, the second from the other.
 inline double sine_of(const parameter& of, index r, index c) {
   const auto side = static_cast<index>(std::sqrt(static_cast<double>(of.rows)));
-  const index place = r - (of.rows - side * side), quarter = of.width / 4;
-  if (place < 0 || c >= 4 * quarter) return 0;
-  const auto along = static_cast<double>(c < 2 * quarter ? place / side : place % side);
+  const index position = r - (of.rows - side * side), quarter = of.width / 4;
+  if (position < 0 || c >= 4 * quarter) return 0;
+  const auto along = static_cast<double>(c < 2 * quarter ? position / side : position % side);
   const double angle =
       along * std::pow(10000.0, -static_cast<double>(c % quarter) / static_cast<double>(quarter));
   return (c / quarter) % 2 == 0 ? std::sin(angle) : std::cos(angle);

@@ -56,7 +56,7 @@ class model_trainer {
         shares_(of(), placed_.splits(), model_.names, config_.resplit) {
     if (config_.resplit.most > 1) ranks_.require_same(step_shares::identity_of(config_.resplit));
     require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
-    for (const parameter& each : parameters_) places_.emplace(each.name, each.offset);
+    for (const parameter& each : parameters_) offsets_.emplace(each.name, each.offset);
     for (const std::int32_t rank : ranks_.local_ranks())
       for (std::int32_t i = of().starts[rank]; i < of().starts[rank + 1]; ++i) {
         const action what =
@@ -75,14 +75,14 @@ class model_trainer {
   }
 
   // What each rank that lives here will hold; prepare() takes exactly that.
-  std::vector<rank_memory> plan() const { return placed_.plan(); }
+  std::vector<rank_memory> forecast() const { return placed_.forecast(); }
   // Takes all memory, draws the weights and makes the threads.
   void prepare() {
     try {
       placed_.prepare();
     } catch (const error& problem) {
       index foretold = 0;
-      for (const rank_memory& each : plan()) foretold += each.total();
+      for (const rank_memory& each : forecast()) foretold += each.total();
       throw error(problem, sentence({"the memory of the ranks here, foretold as ", foretold, " bytes"}));
     }
     updates_.clear();
@@ -171,7 +171,7 @@ class model_trainer {
   // Where a module begins in the model's flat order.
   index offset_of(std::size_t module) const {
     const auto& of = *model_.nets[module];
-    return places_.at(of.parameters_of(model_.names[module], {0, of.layers}, {}).front().name);
+    return offsets_.at(of.parameters_of(model_.names[module], {0, of.layers}, {}).front().name);
   }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<index> used_of_slots() const { return placed_.used_of_slots(); }
@@ -334,7 +334,7 @@ class model_trainer {
     const auto held = pieces();
     for (const piece_type& piece : held.all())
       each_own_run(piece, [&](const parameter& each, index at, index element, index count) {
-        const index to = places_.at(each.name) + element;
+        const index to = offsets_.at(each.name) + element;
         for (index i = 0; i < count; ++i)
           if (const master* const from = address(piece, at + i); from != nullptr)
             flat[static_cast<std::size_t>(to + i)] = *from;
@@ -356,7 +356,7 @@ class model_trainer {
     auto held = pieces();
     for (const piece_type& piece : held.all())
       for (const parameter& each : piece.parameters) {
-        const index begin = places_.at(each.name);
+        const index begin = offsets_.at(each.name);
         if (begin >= size) continue;
         each_run(each, [&](index at, index element, index count) {
           write(piece, at, from.data() + begin + element, count);
@@ -368,7 +368,7 @@ class model_trainer {
   const model_outline& model_;
   pipeline_config config_;
   std::vector<parameter> parameters_;
-  std::map<std::string, index, std::less<>> places_;  // of each parameter in the flat order
+  std::map<std::string, index, std::less<>> offsets_;  // of each parameter in the flat order
   Host ranks_;
   stage_groups groups_;
   group_set group_set_;

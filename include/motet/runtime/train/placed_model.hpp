@@ -102,7 +102,7 @@ class placed_model {
   }
 
   // What each rank that lives here will hold; prepare() takes exactly that.
-  std::vector<rank_memory> plan() const {
+  std::vector<rank_memory> forecast() const {
     std::vector<rank_memory> found(homes_.size());
     const auto cover = [](rank_memory& own, const auto& needs) {
       own.work = std::max(own.work, needs.work);
@@ -130,7 +130,7 @@ class placed_model {
   }
   // Takes all memory; weights are for the caller to fill.
   void prepare() {
-    const std::vector<rank_memory> needs = plan();
+    const std::vector<rank_memory> needs = forecast();
     for (std::size_t r = 0; r < homes_.size(); ++r) {
       if (!homes_[r]) continue;
       homes_[r]->prepare(needs[r].work, needs[r].scratch);
@@ -333,10 +333,10 @@ class placed_model {
       to.parameters = net.parameters_of(name, at.range, at.cut);
       at.parameters = net.span_of(at.range, at.cut).size();
       to.join(net, stage_groups_, sings, s, choice, at, group);
-      spread_place place = place_of(sings, stage_groups_);
-      place.balanced = choice.balanced;
+      spread_seat seat = seat_of(sings, stage_groups_);
+      seat.balanced = choice.balanced;
       const auto make_parts = [&] {
-        return net.microbatches(splits_[sings.module], sings.replica, place, any_or_none(to.groups[0]),
+        return net.microbatches(splits_[sings.module], sings.replica, seat, any_or_none(to.groups[0]),
                                 any_or_none(to.groups[1]), most_[sings.module]);
       };
       auto& parts = own.parts[at.rank];

@@ -38,8 +38,8 @@ struct placed_stage {
   template <class Groups>
   void join(const net_outline& net, const stage_groups& all, const voice& sings, std::int32_t s,
             const module_choice& choice, stage_position& at, Groups& group) {
-    const stage_groups::places& places = all.of(sings, s);
-    const std::int32_t numbers[4] = {places.tensor, places.context, places.cut, places.shared};
+    const stage_groups::group_numbers& own = all.of(sings, s);
+    const std::int32_t numbers[4] = {own.tensor, own.context, own.cut, own.shared};
     for (int g = 0; g < 4; ++g)
       if (numbers[g] >= 0) groups[g] = group(g < 2 ? 0 : 1, numbers[g], at.rank);
     share = whole_share(at.parameters);
@@ -61,7 +61,8 @@ struct placed_stage {
     at.sums_each = choice.shard_gradients;
     const std::vector<interval> layers =
         at.sums_each ? net.gradient_parts(at.range, at.cut) : std::vector<interval>{};
-    reduction_plan planned = plan_stage(parameters, at.parameters, all, sings, s, at.rank, options, layers);
+    reduction_layout planned =
+        reduction_of_stage(parameters, at.parameters, all, sings, s, at.rank, options, layers);
     share = planned.share;
     at.moments = planned.share.moments;
     if (at.sums_each) ring = std::make_unique<ring_type>(std::move(planned), layers, groups[2], groups[3]);

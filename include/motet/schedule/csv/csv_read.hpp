@@ -59,9 +59,9 @@ class csv_reader {
   }
   template <class Is>
   void require_all(const char* name, bool of_learners, Is is) const {
-    struct place {
+    struct cell {
       std::int32_t voice, stage, microbatch;
-      auto operator<=>(const place&) const = default;
+      auto operator<=>(const cell&) const = default;
     };
     const auto concerns = [&](std::int32_t v) { return !of_learners || sheet_.voices[as_size(v)].learns; };
     const auto voices = static_cast<std::int32_t>(sheet_.voices.size());
@@ -69,19 +69,19 @@ class csv_reader {
     for (std::int32_t v = 0; v < voices; ++v)
       if (concerns(v))
         wanted += index{sheet_.voices[as_size(v)].stages} * sheet_.voices[as_size(v)].microbatches;
-    std::vector<place> found;
+    std::vector<cell> found;
     for (const csv_action& each : sheet_.actions)
       if (is(each.it.what) && concerns(each.it.voice))
         found.push_back({each.it.voice, each.it.stage, each.it.microbatch});
     if (static_cast<index>(found.size()) >= wanted) return;  // check() finds what stands there twice
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
-    place next{0, 0, 0};
+    cell next{0, 0, 0};
     const auto skip = [&] {
       while (!concerns(next.voice)) ++next.voice;
     };
     skip();
-    for (const place& each : found) {
+    for (const cell& each : found) {
       if (each != next) break;
       const voice& of = sheet_.voices[as_size(next.voice)];
       if (++next.microbatch < of.microbatches) continue;

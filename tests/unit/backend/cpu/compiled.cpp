@@ -87,7 +87,7 @@ TEST_CASE("norms") {
     std::vector<double> x = numbers<double>(3 * 24, "x"), y(3 * 24), stats(3 * 2);
     const std::vector<double> gain(24, 1.0);
     const sequences seq{3, 1, nullptr};
-    laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+    laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
       cpu::norm_forward(ctx, seq, norm_kind::layer, matrix<double>{x.data(), 3, 24, 24}, gain.data(), nullptr,
                         0.0, matrix<double>{y.data(), 3, 24, 24}, matrix<double>{stats.data(), 3, 2, 2});
     });

@@ -19,12 +19,12 @@ TEST_CASE("a dry run counts what a run takes, on the thread that needs most") {
     const cpu::scratch_scope scope(ctx);
     ctx.scratch.take<float>(100 * (ctx.thread + 1));
   };
-  const cpu::step_plan plan = device.plan(work);
-  CHECK(plan.memory == 4032);
-  CHECK(plan.scratch == 1216);
-  CHECK(plan.costs.flops() == 10);
+  const cpu::step_forecast needs = device.dry_run(work);
+  CHECK(needs.memory == 4032);
+  CHECK(needs.scratch == 1216);
+  CHECK(needs.costs.flops() == 10);
   CHECK(device.flops(work) == 10);
-  device.prepare(plan);
+  device.prepare(needs);
   CHECK_NOTHROW(device.run(work));
   // A larger function finds no room.
   CHECK_THROWS_WITH_AS(device.run([](cpu::context& ctx) { ctx.memory.take<float>(2000); }),

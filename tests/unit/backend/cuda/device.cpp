@@ -29,7 +29,7 @@ std::vector<float> download_of(motet::cuda::device& device, const float* from) {
 
 }  // namespace
 
-TEST_CASE("a plan counts memory and work, and needs no GPU") {
+TEST_CASE("a dry run counts memory and work, and needs no GPU") {
   const motet::cuda::device device;
   const auto work = [](auto& ctx) {
     const auto part = enter(ctx, "a");
@@ -37,10 +37,10 @@ TEST_CASE("a plan counts memory and work, and needs no GPU") {
     ctx.scratch.template take<float>(10);
     ctx.note("some", 5, 6);
   };
-  const step_plan plan = device.plan(work);
-  CHECK(plan.memory == 4032);
-  CHECK(plan.scratch == 64);
-  CHECK(plan.costs.flops() == 5);
+  const step_forecast needs = device.dry_run(work);
+  CHECK(needs.memory == 4032);
+  CHECK(needs.scratch == 64);
+  CHECK(needs.costs.flops() == 5);
   CHECK(device.flops(work) == 5);
   CHECK(device.threads() == 1);
 }
@@ -72,7 +72,7 @@ TEST_CASE("a step is recorded when its shape comes again") {
     }
     return 17;
   };
-  device.prepare(device.plan([&](motet::cuda::context& ctx) { first(ctx); }));
+  device.prepare(device.dry_run([&](motet::cuda::context& ctx) { first(ctx); }));
   for (int step = 0; step < 5; ++step) {
     CAPTURE(step);
     for (float& each : host) each += 1;
@@ -87,7 +87,7 @@ TEST_CASE("a step is recorded when its shape comes again") {
   CHECK(device.replayed() == 4);
   device.prepare({});
   CHECK(device.recorded() == 1);
-  device.prepare(device.plan([&](motet::cuda::context& ctx) { ctx.memory.take<float>(128); }));
+  device.prepare(device.dry_run([&](motet::cuda::context& ctx) { ctx.memory.take<float>(128); }));
   CHECK(device.recorded() == 0);
   device.set_graphs(false);
   for (int i = 0; i < 3; ++i) run_step(device, {}, first);
@@ -124,11 +124,11 @@ TEST_CASE("a device that uses what somebody else has of the GPU") {
   CHECK(download_of(device, numbers.data())[7] == 0);
 }
 
-TEST_CASE("memory beyond the plan is refused") {
+TEST_CASE("memory beyond the forecast is refused") {
   motet::cuda::device device;
   CHECK_THROWS_WITH_AS(device.run([](motet::cuda::context& ctx) { ctx.memory.take<float>(1); }),
                        doctest::Contains("MT-T"), error);
-  device.prepare(device.plan([](motet::cuda::context& ctx) { ctx.memory.take<float>(16); }));
+  device.prepare(device.dry_run([](motet::cuda::context& ctx) { ctx.memory.take<float>(16); }));
   CHECK_THROWS_WITH_AS(device.run([](motet::cuda::context& ctx) { ctx.memory.take<float>(17); }),
                        doctest::Contains("MT-T"), error);
 }

@@ -58,7 +58,7 @@ std::vector<index> host_numbers(host&, index count) {
 
 TEST_CASE("what each has goes round once, and thread 0 alone sends it") {
   std::atomic<int> wrong{0};
-  const std::string thrown = laws::run_shards(1, 4, true, whole, [&](spread& is, const spread_place&) {
+  const std::string thrown = laws::run_shards(1, 4, true, whole, [&](spread& is, const spread_seat&) {
     const context_ring ring(is);
     std::vector<int> here(static_cast<std::size_t>(ring.most_rows()), static_cast<int>(ring.me)),
         next(here.size(), -1);

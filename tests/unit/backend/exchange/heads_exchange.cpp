@@ -32,7 +32,7 @@ TEST_CASE("what a member sends is what the other one expects, and all of it move
         std::vector<heads_transfer<bf16>> wires;
         std::vector<detail::heads_counts> counts;
         for (std::size_t m = 0; m < count; ++m) {
-          rows.emplace_back(spread_place{1, 0, members, static_cast<index>(m), true}, whole.samples);
+          rows.emplace_back(spread_seat{1, 0, members, static_cast<index>(m), true}, whole.samples);
           all[m].context = any_group(static_cast<std::int32_t>(members), static_cast<std::int32_t>(m));
           rows.back().fill(whole, all[m]);
           dry ctx{{}, &all[m]};

@@ -23,7 +23,7 @@ TEST_CASE("what a member sends is what the other one expects, and all of it move
       std::vector<std::vector<index>> room(count, std::vector<index>(2 * count));
       std::vector<detail::exchange_counts> counts;
       for (std::size_t m = 0; m < count; ++m) {
-        rows.emplace_back(spread_place{1, 0, members, static_cast<index>(m), balanced}, whole.samples);
+        rows.emplace_back(spread_seat{1, 0, members, static_cast<index>(m), balanced}, whole.samples);
         all[m].context = any_group(static_cast<std::int32_t>(members), static_cast<std::int32_t>(m));
         rows.back().fill(whole, all[m]);
         counts.emplace_back(all[m], 6, room[m]);

@@ -106,10 +106,10 @@ TEST_CASE("parts, also empty ones, are the whole") {
 TEST_CASE("a part keeps what its layers need") {
   const sequences seq{3, 5, nullptr};
   const auto kept = [&](interval part) {
-    cpu::context plan;
+    cpu::context dry;
     five::saved<fp64> s;
-    five::reserve<fp64>(plan, part, seq, s);
-    return plan.memory.mark();
+    five::reserve<fp64>(dry, part, seq, s);
+    return dry.memory.mark();
   };
   const motet::index rows = round_up(15 * 5 * 8, arena::alignment);
   CHECK_EQ(kept({2, 2}), 0);

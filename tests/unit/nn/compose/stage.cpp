@@ -41,23 +41,23 @@ bytes measure(stage_range range, const typename Net::input& batch, int threads) 
   const weights<N> w{outside.take<typename N::master>(Net::parameter_size)};
   const gradients<N> g{outside.take<typename N::master>(Net::parameter_size)};
   typename stage::template saved<N> s;
-  cpu::context plan;
-  plan.threads = threads;
+  cpu::context dry;
+  dry.threads = threads;
   const auto peak = [&](auto&& run) {
-    plan.memory = arena{};
+    dry.memory = arena{};
     run();
-    return plan.memory.peak();
+    return dry.memory.peak();
   };
   bytes out;
-  out.kept = peak([&] { stage::template reserve<N>(plan, range, batch, s); });
-  out.forward = peak([&] { stage::forward(plan, range, w, batch, e, s); });
-  out.infer = peak([&] { stage::infer(plan, range, w, batch, e); });
-  out.backward = peak([&] { stage::backward(plan, range, w, batch, e, s, g); });
+  out.kept = peak([&] { stage::template reserve<N>(dry, range, batch, s); });
+  out.forward = peak([&] { stage::forward(dry, range, w, batch, e, s); });
+  out.infer = peak([&] { stage::infer(dry, range, w, batch, e); });
+  out.backward = peak([&] { stage::backward(dry, range, w, batch, e, s, g); });
   out.split = peak([&] {
-    stage::backward_input(plan, range, w, batch, e, s);
-    stage::backward_weight(plan, range, w, batch, e, s, g);
+    stage::backward_input(dry, range, w, batch, e, s);
+    stage::backward_weight(dry, range, w, batch, e, s, g);
   });
-  out.scratch = plan.scratch.peak();
+  out.scratch = dry.scratch.peak();
   return out;
 }
 template <class N, class Net>
@@ -99,7 +99,7 @@ outcome<N> run_whole(const std::deque<typename Net::input>& batches) {
   numbers_of<N, Net> given(samples_of<Net>(batches));
   outcome<N> out{
       std::vector<stream>(given.d_features.size()), {}, std::vector<typename N::master>(given.w.size())};
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     motet::index first = 0;
     for (const auto& batch : batches) {
       const motet::index samples = Net::rows(batch).samples, mark = ctx.memory.mark();

@@ -102,7 +102,7 @@ TEST_CASE("no more bytes move than are said to") {
     shared.tensor = any_group(group);
     std::vector<float> w(static_cast<std::size_t>(block::size(cut))), g(w.size()),
         rows(static_cast<std::size_t>(shared.own.rows() * 6));
-    laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+    laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
       ctx.shared = &shared;
       const view<float, 6> x(rows.data(), shared.own.rows());
       typename block::template saved<N> s;

@@ -50,7 +50,7 @@ std::vector<double> run(const typename Net::input& batch, stage_range range, int
   auto d_features = laws::random_reals(seq.samples * stage::embedding, "df");
   std::vector<double> y(x.size()), dx(x.size()), features(d_features.size());
   told.base = g.data();
-  laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
     typename stage::template ends<fp64> e;
     if (!stage::is_first(range)) e.x = {x.data(), seq.rows()}, e.dx = {dx.data(), seq.rows()};
     if (!stage::is_last(range)) e.y = {y.data(), seq.rows()}, e.dy = {dy.data(), seq.rows()};

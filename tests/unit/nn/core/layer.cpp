@@ -107,11 +107,11 @@ TEST_CASE("a layer that may be cut sees the cut, another does not") {
   CHECK_EQ(*layer::part<shared_out>(w, 2).data, 3);
   CHECK_EQ(layer::part<shared_out>(w).cut.shards, 2);
   CHECK(layer::part<counting<true>>(w, 1).cut.whole());
-  cpu::context plan;
+  cpu::context dry;
   shared_out::saved<fp32> cut_saved;
   counting<true>::saved<fp32> saved;
-  layer::reserve<shared_out, fp32>(plan, {5, 1, nullptr}, cut_saved, cut);
-  layer::reserve<counting<true>, fp32>(plan, {5, 1, nullptr}, saved, cut);
+  layer::reserve<shared_out, fp32>(dry, {5, 1, nullptr}, cut_saved, cut);
+  layer::reserve<counting<true>, fp32>(dry, {5, 1, nullptr}, saved, cut);
   CHECK_EQ(cut_saved.kept.rows, 1);
   CHECK_EQ(saved.kept.rows, 5);
   CHECK(layer::parameters_of<shared_out>("part", cut)[0].name == "part.weight");

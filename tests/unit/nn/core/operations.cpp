@@ -77,17 +77,17 @@ bool offers_all(Context& ctx) {
   route_forward(ctx, seq, routes, x, one, chosen, pooled, two);
   route_backward(ctx, seq, routes, pooled, one, chosen, two, x);
   reserve_dispatch(ctx, seq, routes, tensor_cut{}, to);
-  CHECK_EQ(to.placed.count, 12);
+  CHECK_EQ(to.sorted.count, 12);
   dispatch(ctx, seq, routes, chosen, to);
   to_experts(ctx, to, x, take_arrived<T>(ctx, to, 4), x);
-  place_rows(ctx, to, x, x, x);
+  sort_rows(ctx, to, x, x, x);
   from_experts(ctx, seq, to, x, true, none, x);
   gates_from_experts(ctx, seq, to, static_cast<const T*>(vector), two);
-  grouped_linear_forward(ctx, to.placed, x, square, x);
-  grouped_linear_forward(ctx, to.placed, x, square, activation::gelu, x, x);
-  grouped_linear_backward_input(ctx, to.placed, x, square, x);
-  grouped_linear_backward_weight(ctx, to.placed, x, x, square);
-  gate_backward(ctx, to.placed, chosen, x, x, vector);
+  grouped_linear_forward(ctx, to.sorted, x, square, x);
+  grouped_linear_forward(ctx, to.sorted, x, square, activation::gelu, x, x);
+  grouped_linear_backward_input(ctx, to.sorted, x, square, x);
+  grouped_linear_backward_weight(ctx, to.sorted, x, x, square);
+  gate_backward(ctx, to.sorted, chosen, x, x, vector);
   info_nce_loss(ctx, x, x, static_cast<const T*>(vector), 1.0, x, x, vector);
   pairwise_sigmoid_loss(ctx, x, x, static_cast<const T*>(vector), static_cast<const T*>(vector), 1.0, x, x,
                         vector, vector);

@@ -61,8 +61,8 @@ template <class L>
 void compare() {
   for (const laws::way how : {laws::way::whole, laws::way::split}) {
     found<L> as_usual, spared;
-    laws::cpu_run_planned(1, [&](cpu::context& ctx) { as_usual.run(ctx, how); });
-    laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+    laws::cpu_run_foretold(1, [&](cpu::context& ctx) { as_usual.run(ctx, how); });
+    laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
       sparing own{ctx};
       sparing::rounded = 0;
       spared.run(own, how);

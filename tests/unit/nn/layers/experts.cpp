@@ -28,7 +28,7 @@ void check_like_dense() {
     chosen[i].gate = 0.5 + 0.1 * static_cast<double>(i);
   }
   const grouping by{3, starts.data(), {}, source.data(), rows};
-  laws::cpu_run_planned(2, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(2, [&](cpu::context& ctx) {
     typename L::template saved<fp64> s;
     const view<const double, 5> from(x.data(), rows), d(dy.data(), rows);
     const view<double, 5> to(y.data(), rows), to_dx(dx.data(), rows);

@@ -151,7 +151,7 @@ TEST_CASE("what the losses were can be read after forward") {
               x = laws::random_reals(seq.rows() * L::in, "x");
   reals y(x.size());
   double balance = 0, z = 0;
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     L::saved<fp64> s;
     L::reserve<fp64>(ctx, seq, s);
     L::forward(ctx, weights<fp64>{w.data()}, seq, view<const double, 5>(x.data(), seq.rows()),
@@ -207,7 +207,7 @@ TEST_CASE("the balance loss spreads rows that all went to one expert") {
   double begin = 0, end = 0;
   for (int step = 0; step < 60; ++step) {
     laws::reals y(x.size()), dx(x.size()), g(w.size(), 0.0);
-    laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+    laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
       ctx.sample_share = 1.0 / static_cast<double>(seq.samples);
       const index mark = ctx.memory.mark();
       L::saved<fp64> s;

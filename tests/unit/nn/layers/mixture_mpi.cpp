@@ -27,12 +27,12 @@ TEST_CASE("experts of many processes give what one process gives") {
     const laws::problem given = laws::random_problem<L>(whole);
     const auto one = laws::evaluate<fp64>(laws::layer_subject<L>{whole, whole}, laws::way::whole, 1, given.w,
                                           given.x, given.dy, laws::reals(given.w.size(), 0.0));
-    const spread_place place{here.ranks(), here.rank(), 1, 0, false};
-    spread_rows rows(place, whole.samples);
+    const spread_seat seat{here.ranks(), here.rank(), 1, 0, false};
+    spread_rows rows(seat, whole.samples);
     spread is;
     is.tensor = any_group(group);
     rows.fill(whole, is);
-    laws::cut_layer<L> own(is, place, whole, given);
+    laws::cut_layer<L> own(is, seat, whole, given);
     CHECK(own.step(laws::way::whole, 1));
     laws::reals y, dx, g(given.w.size(), 0.0);
     own.each_number([&](std::size_t global, std::size_t) {

@@ -74,10 +74,10 @@ spread_outcome run(const spread_case& how, const sequences& whole, laws::way way
   std::mutex mutex;
   std::atomic<index> bytes{0};
   const std::string thrown = laws::run_shards(
-      how.tensor, how.context, how.balanced, whole, [&](spread& is, const spread_place& place) {
+      how.tensor, how.context, how.balanced, whole, [&](spread& is, const spread_seat& seat) {
         counted_group counted(is.tensor, bytes);
         is.tensor = any_group(counted);
-        laws::cut_layer<L> own(is, place, whole, given);
+        laws::cut_layer<L> own(is, seat, whole, given);
         const bool as_planned = own.step(way, how.threads);
         const std::lock_guard lock(mutex);
         CHECK(as_planned);
@@ -131,9 +131,9 @@ TEST_CASE("ranks without samples, without rows or without experts do their part"
 
 TEST_CASE("a cut mixture on a context without a spread says so") {
   using L = mixture<single>;
-  cpu::context plan;
+  cpu::context dry;
   L::saved<fp64> s;
-  CHECK_THROWS_WITH((L::reserve<fp64>(plan, sequences{1, 2, nullptr}, s, tensor_cut{2, 0})),
+  CHECK_THROWS_WITH((L::reserve<fp64>(dry, sequences{1, 2, nullptr}, s, tensor_cut{2, 0})),
                     doctest::Contains("MT-B05"));
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("a row crosses once to each rank that has an expert for it, and once b
   constexpr index tensor = 3;
   // From what one rank chose.
   index crossing = 0, single_rows = 0;
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     L::saved<fp64> s;
     L::reserve<fp64>(ctx, seq, s);
     reals y(given.x.size());

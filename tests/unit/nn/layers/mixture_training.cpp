@@ -42,7 +42,7 @@ trained train(int threads, int steps) {
   out.losses.resize(static_cast<std::size_t>(steps));
   out.balances.resize(static_cast<std::size_t>(steps));
   long before = 0;
-  laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
     ctx.sample_share = 1.0 / static_cast<double>(seq.samples);
     for (std::size_t step = 0; step < static_cast<std::size_t>(ctx.measuring() ? 1 : steps); ++step) {
       const index mark = ctx.memory.mark();

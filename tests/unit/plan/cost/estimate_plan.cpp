@@ -34,7 +34,7 @@ plan plan_of(const model_shape& model, const std::vector<pipe>& pipes) {
   return of;
 }
 // The joint time of towers (docs/plan/estimate.md).
-double joint_time(const std::vector<pipe>& pipes, const list<module_estimate>& towers, double joins_of_step) {
+double joint_time(const std::vector<pipe>& pipes, const list<module_forecast>& towers, double joins_of_step) {
   double lead = 0, groups = 0, drain = 0;
   for (std::size_t k = 0; k < pipes.size(); ++k) {
     const auto& [stages, microbatches, group, stash] = pipes[k];
@@ -60,7 +60,7 @@ TEST_CASE("one tower takes what the closed form says") {
     CAPTURE(group);
     CAPTURE(stash);
     const pipe one{stages, group * groups, group, stash};
-    const plan_estimate found =
+    const run_forecast found =
         estimated(plan_of(model, {one}), model, products_only(1, 8), 64 * groups * group);
     const double forward = found.modules[0].forward_seconds, backward = found.modules[0].backward_seconds,
                  m = one.microbatches;
@@ -89,7 +89,7 @@ TEST_CASE("towers that meet take the joint time") {
       const int group = roll.between(1, 6), stages = divisors[roll.below(5)];
       pipes.push_back({stages, group * groups, group, roll.between(-1, group)});
     }
-    const plan_estimate found =
+    const run_forecast found =
         estimated(plan_of(some, pipes), some, products_only(4, 8), index{60} * groups * 8);
     CHECK(found.step_seconds == about(joint_time(pipes, found.modules, found.join_seconds), .004));
     slow_joins += found.join_seconds > .2 * found.step_seconds ? 1 : 0;
@@ -159,9 +159,9 @@ TEST_CASE("backward that makes everything again") {
   of.modules.push(on_ranks("picture", 0, {.stages = 2, .tensor = 2}, 8));
   of.modules.push(on_ranks("caption", 4, {.data = 2}, 8));
   of.modules[0].group = of.modules[1].group = 4;
-  const plan_estimate keeps = estimated(of, model, on, 1024);
+  const run_forecast keeps = estimated(of, model, on, 1024);
   of.modules[0].remade.resize(2, 1);
-  const plan_estimate makes = estimated(of, model, on, 1024);
+  const run_forecast makes = estimated(of, model, on, 1024);
   // A forward more, with its messages; the model's FLOPs are the same.
   CHECK(makes.modules[0].backward_seconds ==
         about(keeps.modules[0].backward_seconds + keeps.modules[0].forward_seconds));
@@ -179,9 +179,9 @@ TEST_CASE("a frozen tower, and one whose features are cached") {
   plan of{{8, 4}, "batch_sync", {}};
   of.modules.push(on_ranks("picture", 0, {.data = 4}, 4));
   of.modules.push(on_ranks("caption", 4, {.data = 4}, 4));
-  const plan_estimate both = estimated(of, model, on, 1024);
+  const run_forecast both = estimated(of, model, on, 1024);
   model.towers[0].frozen = true;
-  const plan_estimate frozen = estimated(of, model, on, 1024);
+  const run_forecast frozen = estimated(of, model, on, 1024);
   CHECK(frozen.modules[0].forward_seconds == both.modules[0].forward_seconds);
   CHECK(frozen.modules[0].backward_seconds == 0);
   CHECK(frozen.modules[0].flops == about(both.modules[0].flops / 3, .1));
@@ -191,7 +191,7 @@ TEST_CASE("a frozen tower, and one whose features are cached") {
   CHECK(frozen.step_seconds < .5 * both.step_seconds);
   CHECK(frozen.modules[1].backward_seconds == both.modules[1].backward_seconds);
   model.towers[0].cached = true;
-  const plan_estimate cached = estimated(of, model, on, 1024);
+  const run_forecast cached = estimated(of, model, on, 1024);
   CHECK(cached.modules[0].bytes.weights == 0);
   CHECK(cached.modules[0].forward_seconds < .01 * frozen.modules[0].forward_seconds);
   CHECK(cached.step_seconds < frozen.step_seconds);
@@ -236,7 +236,7 @@ TEST_CASE("what an estimate tells beside its time") {
   plan of{{16, 4}, "batch_sync", {}};
   of.modules.push(on_ranks("caption", 12, {.data = 4}, 2));
   of.modules.push(on_ranks("picture", 0, {.data = 12}, 2));
-  const plan_estimate found = estimated(of, model, on, 960);
+  const run_forecast found = estimated(of, model, on, 960);
   CHECK(found.samples_per_second == about(960 / found.step_seconds));
   CHECK((found.bubble_rate > 0 && found.bubble_rate < 1));
   CHECK((found.communication_share > 0 && found.communication_share < 1));
@@ -247,14 +247,14 @@ TEST_CASE("what an estimate tells beside its time") {
   CHECK(found.memory_bytes == about(found.modules[0].bytes.total()));
   // Sums behind all backwards take longer; so does an exchange of gradients.
   CHECK(estimated(of, model, on, 960, {.sums_overlap = false}).step_seconds > found.step_seconds);
-  const plan_estimate sends = estimated(of, model, on, 960, {.exchange_gradients = true});
+  const run_forecast sends = estimated(of, model, on, 960, {.exchange_gradients = true});
   CHECK(sends.exchange_bytes == about(2 * found.exchange_bytes, .01));
   CHECK(sends.step_seconds > found.step_seconds);
   // With towers on the same ranks, everybody needs both.
   plan same{{16, 4}, "batch_sync", {}};
   same.modules.push(on_ranks("picture", 0, {.data = 16}));
   same.modules.push(on_ranks("caption", 0, {.data = 16}));
-  const plan_estimate together = estimated(same, model, on, 960);
+  const run_forecast together = estimated(same, model, on, 960);
   CHECK(together.exchange_bytes == about(2 * found.exchange_bytes * 15 / 16));
   CHECK(together.memory_bytes ==
         about(together.modules[0].bytes.total() + together.modules[1].bytes.total()));
@@ -270,7 +270,7 @@ TEST_CASE("what an estimate tells beside its time") {
   own.microbatches = 64;
   cluster_facts slow = on;
   slow.between = {0, 1e8};
-  const plan_estimate bound = estimated(zigzag, one, slow, 640);
+  const run_forecast bound = estimated(zigzag, one, slow, 640);
   CHECK(bound.node_traffic_bytes == 3 * 640 * 2 * 256 * 512.);
   CHECK(bound.step_seconds == about(bound.node_traffic_bytes / 1e8));
 }
@@ -279,7 +279,7 @@ TEST_CASE("plans that do not fit are told by their rules") {
   const model_shape model = pictures_and_captions();
   plan of{{16, 4}, "batch_sync", {}};
   of.modules.push(on_ranks("picture", 0, {.data = 8}, 2));
-  plan_estimate out;
+  run_forecast out;
   CHECK(estimate(of, model, wired_cluster(4, 4), {}, 64, out).why == reason::no_ranks);
   of.modules.push(on_ranks("caption", 8, {.data = 8}, 2));
   CHECK(estimate(of, model, wired_cluster(4, 4), {}, 64, out).ok());
@@ -299,7 +299,7 @@ TEST_CASE("thousands of ranks are estimated as a few") {
     of.modules.push(on_ranks("caption", 6 * nodes, {.data = nodes / 2, .tensor = 4}, 8));
     return estimated(of, model, wired_cluster(nodes, 8), 4096 * 24);
   };
-  const plan_estimate found = on_nodes(512), few = on_nodes(8);
+  const run_forecast found = on_nodes(512), few = on_nodes(8);
   CHECK(found.step_seconds < few.step_seconds / 20);  // 64 times the ranks
   CHECK(found.step_seconds > few.step_seconds / 64);
 }

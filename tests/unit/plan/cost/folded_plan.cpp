@@ -111,7 +111,7 @@ TEST_CASE("the program of a folded plan takes the time of the whole one") {
     const model_shape model = model_of(facts);
     const cluster_facts on = wired_cluster(of.cluster.ranks, roll.below(2) == 0 ? 4 : 64);
     const bool overlap = roll.below(4) != 0;
-    plan_estimate whole, part;
+    run_forecast whole, part;
     REQUIRE(estimate(of, model, on, {}, samples, whole, {.sums_overlap = overlap, .fold = false}).ok());
     REQUIRE(estimate(of, model, on, {}, samples, part, {.sums_overlap = overlap}).ok());
     const plan_pricer by(of, model, on, {}, samples);

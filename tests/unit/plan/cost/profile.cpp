@@ -192,7 +192,7 @@ TEST_CASE("an estimate takes measured times where there are some") {
   add_point(one, {1, 8, twice(tower_part::before), twice(tower_part::block), twice(tower_part::behind)});
   in.modules.push(one);
 
-  plan_estimate formula, measured, other_numbers;
+  run_forecast formula, measured, other_numbers;
   estimate_options options;
   REQUIRE(estimate(how, model, on, single, 8, formula).ok());
   options.measured = &in;

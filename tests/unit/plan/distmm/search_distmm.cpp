@@ -111,7 +111,7 @@ TEST_CASE("no other numbers of replicas are faster") {
       made.cluster = {8, 4};
       made.modules.push(on_ranks("one", 0, {.data = one}));
       made.modules.push(on_ranks("other", one, {.data = other}));
-      plan_estimate gives;
+      run_forecast gives;
       CHECK(estimate(made, asked.model, on, {}, 64, gives, asked.options.play).ok());
       // the balancer knows neither joins nor who shares a node's way out
       CHECK(best <= gives.step_seconds * 1.02);

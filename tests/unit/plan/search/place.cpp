@@ -51,7 +51,7 @@ double counted(const list<seating>& towers, const list<list<std::int32_t>>& rank
   return *std::max_element(bytes.begin(), bytes.end());
 }
 
-void legal(const seat_plan& of, const list<seating>& towers, const cluster_facts& on) {
+void legal(const seat_layout& of, const list<seating>& towers, const cluster_facts& on) {
   const cluster_shape shape{on.devices(), on.devices_per_node};
   std::vector<int> owners(static_cast<std::size_t>(on.devices()), 0);
   for (motet::index k = 0; k < towers.size(); ++k) {
@@ -70,16 +70,16 @@ TEST_CASE("a vision tower of four replicas and stages beside text, as in the pap
   // 3 x (tensor 4, 4 stages) + 4 x (tensor 2, 2 stages) on 8 nodes of 8.
   const cluster_facts on = nodes_of(8, 8);
   const list<seating> towers{{{4, 3, 1, 4}, 1e6, 1e9}, {{2, 4, 1, 2}, 1e6, 1e9}};
-  const list<seat_plan> all = seat_plans(towers, on);
+  const list<seat_layout> all = seat_layouts(towers, on);
   REQUIRE(!all.empty());
-  for (const seat_plan& each : all) legal(each, towers, on);
+  for (const seat_layout& each : all) legal(each, towers, on);
   for (motet::index i = 1; i < all.size(); ++i) CHECK(all[i - 1].node_bytes <= all[i].node_bytes);
 }
 
 TEST_CASE("heavy gradients keep replicas in a node, heavy rows keep stages") {
   const cluster_facts on = nodes_of(2, 4);
-  const seat_plan replicas = seat_plans({{{2, 4, 1, 1}, 1, 1e6}}, on)[0],
-                  stages = seat_plans({{{2, 4, 1, 1}, 1e6, 1}}, on)[0];
+  const seat_layout replicas = seat_layouts({{{2, 4, 1, 1}, 1, 1e6}}, on)[0],
+                    stages = seat_layouts({{{2, 4, 1, 1}, 1e6, 1}}, on)[0];
   CHECK(replicas.ranks[0] == list<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7});
   CHECK(replicas.node_bytes == 4);
   CHECK(stages.ranks[0] == list<std::int32_t>{0, 2, 4, 6, 1, 3, 5, 7});
@@ -89,23 +89,23 @@ TEST_CASE("heavy gradients keep replicas in a node, heavy rows keep stages") {
 TEST_CASE("large tensor groups choose first, and none lies on two nodes") {
   const cluster_facts on = nodes_of(2, 8);
   const list<seating> towers{{{1, 3, 1, 1}, 0, 1}, {{1, 1, 1, 8}, 0, 1}, {{1, 1, 1, 4}, 0, 1}};
-  const list<seat_plan> all = seat_plans(towers, on);
+  const list<seat_layout> all = seat_layouts(towers, on);
   REQUIRE(!all.empty());
-  for (const seat_plan& each : all) legal(each, towers, on);
-  CHECK(seat_plans({{{1, 2, 1, 3}, 0, 1}, {{1, 1, 1, 4}, 0, 1}}, nodes_of(2, 4)).empty());
-  CHECK(seat_plans({{{1, 1, 1, 16}, 0, 1}}, on).empty());
+  for (const seat_layout& each : all) legal(each, towers, on);
+  CHECK(seat_layouts({{{1, 2, 1, 3}, 0, 1}, {{1, 1, 1, 4}, 0, 1}}, nodes_of(2, 4)).empty());
+  CHECK(seat_layouts({{{1, 1, 1, 16}, 0, 1}}, on).empty());
 }
 
 TEST_CASE("a tower on the last ranks of another") {
   const cluster_facts on = nodes_of(2, 4);
   const list<seating> towers{{{2, 4, 1, 1}, 1, 5}, {{1, 1, 1, 2}, 1, 5, 0}, {{1, 8, 1, 1}, 1, 5, 0}};
-  for (const seat_plan& each : seat_plans(towers, on)) legal(each, towers, on);
-  REQUIRE(!seat_plans(towers, on).empty());
-  CHECK(seat_plans({{{1, 2, 1, 1}}, {{1, 3, 1, 1}, 0, 0, 0}}, on).empty());
+  for (const seat_layout& each : seat_layouts(towers, on)) legal(each, towers, on);
+  REQUIRE(!seat_layouts(towers, on).empty());
+  CHECK(seat_layouts({{{1, 2, 1, 1}}, {{1, 3, 1, 1}, 0, 0, 0}}, on).empty());
 }
 
 TEST_CASE("one node leaves one choice") {
-  CHECK(seat_plans({{{2, 2, 1, 1}, 1, 1}, {{2, 2, 1, 1}, 1, 1}}, nodes_of(1, 8)).size() == 1);
+  CHECK(seat_layouts({{{2, 2, 1, 1}, 1, 1}, {{2, 2, 1, 1}, 1, 1}}, nodes_of(1, 8)).size() == 1);
 }
 
 TEST_CASE("drawn towers: legal, without doubles, and seldom worse than the best of all seats") {
@@ -123,9 +123,9 @@ TEST_CASE("drawn towers: legal, without doubles, and seldom worse than the best 
           {split, static_cast<double>(roll.between(0, 20)), static_cast<double>(roll.between(1, 20))});
     }
     if (towers.empty()) continue;
-    const list<seat_plan> all = seat_plans(towers, on);
+    const list<seat_layout> all = seat_layouts(towers, on);
     REQUIRE(!all.empty());
-    for (const seat_plan& each : all) legal(each, towers, on);
+    for (const seat_layout& each : all) legal(each, towers, on);
     // Every way to say which of two nodes each position is on.
     double least = 1e300;
     for (unsigned bits = 0; bits < 1u << used; ++bits) {

@@ -53,7 +53,7 @@ TEST_CASE("no plan, and one that does not fit, are left out") {
   const model_shape model = one_tower();
   cluster_facts on = plain_cluster(1, 8);
   const search_options options;
-  plan_estimate gives;
+  run_forecast gives;
   CHECK(estimate(replicated(8), model, on, options.bytes, 64, gives).ok());
   on.device.memory_bytes = gives.memory_bytes - 1;
   plan_ranking ranking(model, on, 64, options);

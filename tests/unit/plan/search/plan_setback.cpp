@@ -15,7 +15,7 @@ ranked_plan two_towers(double one, double other, bool together, double step) {
   out.how.modules.push(on_ranks("other", together ? 0 : 2, {1, 2, 1, 1}, 2));
   out.gives.step_seconds = step;
   for (const double each : {one, other}) {
-    module_estimate times;
+    module_forecast times;
     times.forward_seconds = each / 3;
     times.backward_seconds = 2 * each / 3;
     out.gives.modules.push(times);

@@ -52,7 +52,7 @@ TEST_CASE("a sketch becomes a plan") {
   const list<seating> seats = seatings_of(sketch, model, {}, 32, {});
   REQUIRE(seats.size() == 2);
   CHECK(seats[1].with == 0);
-  const list<seat_plan> found = seat_plans(seats, on);
+  const list<seat_layout> found = seat_layouts(seats, on);
   REQUIRE(!found.empty());
   const plan of = plan_of(sketch, found[0], model, on, 2);
   CHECK(check_plan(of, facts_of(model), 32).ok());

@@ -94,7 +94,7 @@ class brute_force {
     plan of;
     of.cluster = {on_.devices(), on_.devices_per_node};
     of.modules = all;
-    plan_estimate found;
+    run_forecast found;
     ++tried;
     REQUIRE(estimate(of, model_, on_, options_.bytes, samples_, found).ok());
     if (found.memory_bytes > on_.device.memory_bytes) return;
@@ -300,7 +300,7 @@ TEST_CASE("the same answer each time, proven, and every plan of it plays as it s
   for (motet::index i = 0; i < 4; ++i) {
     const ranked_plan& each = found.plans[i];
     CHECK(each.how == again.plans[i].how);
-    plan_estimate gives;
+    run_forecast gives;
     REQUIRE(estimate(each.how, model, on, options.bytes, 64, gives).ok());
     CHECK(gives.step_seconds == each.gives.step_seconds);
     CHECK(gives.memory_bytes <= on.device.memory_bytes);

@@ -22,14 +22,14 @@ tower_outline net_of(motet::index layers) {
   return {.name = "one", .layers = layers, .width = 64, .heads = 4, .tokens = 16, .embedding = 16};
 }
 
-plan_estimate played(const tower_outline& net, const tower_point& how, const cluster_facts& on,
-                     motet::index samples, motet::index joins) {
+run_forecast played(const tower_outline& net, const tower_point& how, const cluster_facts& on,
+                    motet::index samples, motet::index joins) {
   plan alone;
   alone.cluster.ranks = on.devices();
   module_plan own = module_plan_of(net, how, joins);
   own.on = mesh::from(0, how.split);
   alone.modules.push(own);
-  plan_estimate found;
+  run_forecast found;
   REQUIRE(estimate(alone, {"", {net}}, on, {}, samples * joins, found).ok());
   return found;
 }
@@ -60,7 +60,7 @@ TEST_CASE(
     const list<tower_point> points = finder.on(roll.between(1, 8));
     for (int draw = 0; draw < 12 && !points.empty(); ++draw) {
       const tower_point& each = points[roll.below(points.size())];
-      const plan_estimate found = played(net, each, on, samples, joins);
+      const run_forecast found = played(net, each, on, samples, joins);
       const double least =
           std::max(step_seconds({each.seconds.lead, each.last_steady, each.seconds.drain}, joins), each.busy);
       CAPTURE(each.split.stages);

@@ -55,33 +55,33 @@ TEST_CASE("every element of the model is counted once, and updated by one holder
     std::map<std::pair<std::size_t, motet::index>, int> counted, owned;
     for (std::int32_t r = 0; r < ranks.size(); ++r) {
       const auto stage = laws::stage_of(parameters, ranks.tensor, r % ranks.tensor);
-      const reduction_plan plan = ranks.plan(stage, r, laws::make_options(seed, shards));
+      const reduction_layout layout = ranks.layout(stage, r, laws::make_options(seed, shards));
       const auto add = [&](auto& to, interval what) {
         for (const auto& part : stage.parts)
           for (motet::index e = std::max(what.begin, part.at.begin); e < std::min(what.end, part.at.end); ++e)
             ++to[{part.parameter, part.global + e - part.at.begin}];
       };
       motet::index last = 0, moments = 0;
-      for (const interval each : plan.share.counted) {
+      for (const interval each : layout.share.counted) {
         CHECK(each.begin >= last);
         last = each.end;
         add(counted, each);
       }
-      for (const owned_elements& each : plan.share.owned) {
+      for (const owned_elements& each : layout.share.owned) {
         add(owned, each.at);
         CHECK(each.moments == moments);
         moments += round_up(each.at.size(), 16);
       }
-      CHECK(plan.share.moments == moments);
+      CHECK(layout.share.moments == moments);
       if (!shards) CHECK(moments == stage.size);
       motet::index packed = 0, most = 0;
-      for (const auto& lane : plan.lanes)
+      for (const auto& lane : layout.lanes)
         for (const gradient_bucket& each : lane.buckets) {
           packed += each.packed() ? each.size : 0;
           most = std::max(most, each.size);
         }
-      CHECK(plan.packing == packed);
-      CHECK(plan.largest == most);
+      CHECK(layout.packing == packed);
+      CHECK(layout.largest == most);
     }
     int wrong = 0;
     for (std::size_t p = 0; p < parameters.size(); ++p)
@@ -105,7 +105,7 @@ TEST_CASE("ranks with other shards find the same buckets of what is shared") {
       const laws::made_ranks ranks{2, 3};
       sizes.emplace_back();
       for (const gradient_bucket& each :
-           ranks.plan(laws::stage_of(parameters, 3, t), t, options).lanes[1].buckets)
+           ranks.layout(laws::stage_of(parameters, 3, t), t, options).lanes[1].buckets)
         for (const interval part : each.parts) sizes.back().push_back(part.size());
     }
     CHECK(sizes[0] == sizes[1]);
@@ -115,11 +115,11 @@ TEST_CASE("ranks with other shards find the same buckets of what is shared") {
 
 TEST_CASE("a rank by itself has no buckets and keeps all moments") {
   const std::vector<interval> shared = {{16, 32}};
-  const reduction_plan plan = plan_reduction(100, shared, {}, {}, {.shards = true});
-  CHECK(plan.lanes[0].buckets.empty());
-  CHECK(plan.lanes[1].buckets.empty());
-  REQUIRE(plan.share.owned.size() == 1);
-  CHECK(plan.share.owned[0].at.size() == 100);
-  CHECK(plan.share.counted.size() == 1);
-  CHECK(plan.share.moments == 112);
+  const reduction_layout layout = lay_out_reduction(100, shared, {}, {}, {.shards = true});
+  CHECK(layout.lanes[0].buckets.empty());
+  CHECK(layout.lanes[1].buckets.empty());
+  REQUIRE(layout.share.owned.size() == 1);
+  CHECK(layout.share.owned[0].at.size() == 100);
+  CHECK(layout.share.counted.size() == 1);
+  CHECK(layout.share.moments == 112);
 }

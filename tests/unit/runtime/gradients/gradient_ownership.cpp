@@ -26,7 +26,7 @@ struct stage {
   std::int32_t replicas = 2, tensor = 3;
   bucket_options options{.elements = 48, .packed = 20, .shards = true};
   std::vector<std::vector<parameter>> parameters;
-  std::vector<reduction_plan> plans;
+  std::vector<reduction_layout> layouts;
   std::vector<std::vector<std::int32_t>> groups;  // [0, tensor): same shard; then all
   std::vector<std::int32_t> cut, shared;          // group of each rank
 
@@ -34,7 +34,7 @@ struct stage {
   std::int32_t size() const { return replicas * tensor; }
   void make() {
     parameters.clear();
-    plans.clear();
+    layouts.clear();
     cut.clear();
     shared.clear();
     groups.assign(static_cast<std::size_t>(tensor) + 1, {});
@@ -54,7 +54,8 @@ struct stage {
         each.offset = used;
         used += parameter_space(each.held());
       }
-      plans.push_back(plan_reduction(used, shared_runs(own), {replicas, r / tensor}, {size(), r}, options));
+      layouts.push_back(
+          lay_out_reduction(used, shared_runs(own), {replicas, r / tensor}, {size(), r}, options));
       parameters.push_back(std::move(own));
       cut.push_back(r % tensor);
       shared.push_back(tensor);
@@ -67,7 +68,7 @@ struct stage {
     for (const auto& each : groups) all.add_group(each);
     for (std::int32_t r = 0; r < size(); ++r) {
       const auto at = static_cast<std::size_t>(r);
-      all.add_stage(r, parameters[at], plans[at], cut[at], shared[at]);
+      all.add_stage(r, parameters[at], layouts[at], cut[at], shared[at]);
     }
     return all;
   }
@@ -100,18 +101,19 @@ TEST_CASE("what is summed never, twice or over other ranks is found") {
   };
   REQUIRE(stage().check().ok());
   // One rank leaves out a bucket.
-  auto found = broken([](stage& s) { s.plans[4].lanes[0].buckets.pop_back(); });
+  auto found = broken([](stage& s) { s.layouts[4].lanes[0].buckets.pop_back(); });
   CHECK(found.why == ownership::never_summed);
   CHECK(has(found.what, "on rank 4"));
   CHECK(has(found.what, "held by ranks {1 4}"));
   // A parameter that all hold is summed over replicas only.
   found = broken([](stage& s) {
-    for (std::size_t r = 0; r < s.plans.size(); ++r)
-      s.plans[r] = plan_reduction(s.plans[r].size, {}, {2, static_cast<std::int32_t>(r) / 3}, {}, s.options);
+    for (std::size_t r = 0; r < s.layouts.size(); ++r)
+      s.layouts[r] =
+          lay_out_reduction(s.layouts[r].size, {}, {2, static_cast<std::int32_t>(r) / 3}, {}, s.options);
   });
   CHECK((found.why == ownership::wrong_ranks || found.why == ownership::counted_twice));
   found = broken([](stage& s) {
-    for (auto& each : s.plans) {
+    for (auto& each : s.layouts) {
       auto& shared = each.lanes[1].buckets;
       each.lanes[0].buckets.insert(each.lanes[0].buckets.end(), shared.begin(), shared.end());
       shared.clear();
@@ -121,7 +123,7 @@ TEST_CASE("what is summed never, twice or over other ranks is found") {
   CHECK(has(found.what, "summed over ranks {0 3}, held by {0 1 2 3 4 5}"));
   // In both lanes.
   found = broken([](stage& s) {
-    for (auto& each : s.plans) each.lanes[0].buckets.push_back(each.lanes[1].buckets.front());
+    for (auto& each : s.layouts) each.lanes[0].buckets.push_back(each.lanes[1].buckets.front());
   });
   CHECK(found.why == ownership::summed_twice);
   // A replica nobody sums with.
@@ -142,9 +144,9 @@ TEST_CASE("what is summed never, twice or over other ranks is found") {
     s.cut[4] = 4;
   });
   CHECK(found.why == ownership::order_differs);
-  // Alone in the plan, though others hold it.
+  // Alone in the layout, though others hold it.
   found = broken([](stage& s) {
-    s.plans[2].lanes[0].buckets.clear();
+    s.layouts[2].lanes[0].buckets.clear();
     s.cut[2] = -1;
   });
   CHECK(found.why == ownership::never_summed);
@@ -152,7 +154,7 @@ TEST_CASE("what is summed never, twice or over other ranks is found") {
 
 TEST_CASE("buckets in another order are found, also where each element is summed once") {
   stage one;
-  auto& buckets = one.plans[5].lanes[0].buckets;
+  auto& buckets = one.layouts[5].lanes[0].buckets;
   REQUIRE(buckets.size() > 1);
   std::swap(buckets.front(), buckets.back());
   ownership_finding found = one.check();
@@ -162,7 +164,7 @@ TEST_CASE("buckets in another order are found, also where each element is summed
   packed.options = {1000, 1000, false};
   packed.make();
   REQUIRE(packed.check().ok());
-  auto& parts = packed.plans[1].lanes[1].buckets.at(0).parts;
+  auto& parts = packed.layouts[1].lanes[1].buckets.at(0).parts;
   REQUIRE(parts.size() == 2);
   std::swap(parts[0], parts[1]);
   found = packed.check();
@@ -181,7 +183,7 @@ TEST_CASE("blocks that overlap, are missing or are held twice are found") {
   CHECK(has(found.what, "108 of 120"));
   stage three;
   gradient_ownership all = three.table();
-  all.add_stage(4, three.parameters[4], three.plans[4], 1, 3);
+  all.add_stage(4, three.parameters[4], three.layouts[4], 1, 3);
   found = all.check();
   CHECK(found.why == ownership::held_twice);
   CHECK_THROWS_WITH_AS(require_owned_once(all), doctest::Contains("MT-R12"), error);
@@ -189,13 +191,13 @@ TEST_CASE("blocks that overlap, are missing or are held twice are found") {
 
 TEST_CASE("every element is counted by one rank") {
   stage one;
-  REQUIRE(one.plans[3].share.counted.size() > 0);
-  auto& counted = one.plans[3].share.counted;
+  REQUIRE(one.layouts[3].share.counted.size() > 0);
+  auto& counted = one.layouts[3].share.counted;
   const interval last = counted.back();
   counted.back().begin += 1;
   if (counted.back().size() == 0) counted.pop_back();
   CHECK(one.check().why == ownership::never_counted);
-  one.plans[3].share.counted.push_back(last);
+  one.layouts[3].share.counted.push_back(last);
   CHECK(one.check().why == ownership::counted_twice);
 }
 
@@ -222,7 +224,7 @@ ownership_finding check_tower(std::int32_t replicas, std::int32_t tensor, const 
       const auto own = cut_stage::parameters_of("eye", range, cut);
       const motet::index size = cut_stage::parameter_end(range, cut) - cut_stage::parameter_begin(range, cut);
       all.add_stage(s * ranks + r, own,
-                    plan_reduction(size, shared_runs(own), {replicas, r / tensor}, {ranks, r}, options),
+                    lay_out_reduction(size, shared_runs(own), {replicas, r / tensor}, {ranks, r}, options),
                     same[static_cast<std::size_t>(r % tensor)], shared);
     }
   }

@@ -22,8 +22,8 @@ TEST_CASE(
     CAPTURE(seed);
     std::atomic<int> wrong{0};
     CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group* shared) {
-            laws::host_place place;
-            wrong += laws::check_reduction(place, ranks, end.rank(), cut, shared, end, seed, seed % 2 == 0);
+            laws::host_site site;
+            wrong += laws::check_reduction(site, ranks, end.rank(), cut, shared, end, seed, seed % 2 == 0);
           }) == "");
     CHECK(wrong == 0);
   }
@@ -33,8 +33,8 @@ TEST_CASE("with one call in flight, too") {
   const laws::made_ranks ranks{2, 2};
   std::atomic<int> wrong{0};
   CHECK(laws::run_reduction(ranks, 1, [&](local::endpoint& end, local::group* cut, local::group* shared) {
-          laws::host_place place;
-          wrong += laws::check_reduction(place, ranks, end.rank(), cut, shared, end, 5, true);
+          laws::host_site site;
+          wrong += laws::check_reduction(site, ranks, end.rank(), cut, shared, end, 5, true);
         }) == "");
   CHECK(wrong == 0);
 }
@@ -43,11 +43,11 @@ TEST_CASE("a bucket is summed before backward is through") {
   const laws::made_ranks ranks{2, 1};
   std::atomic<int> wrong{0};
   CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
-          reduction sums(plan_reduction(320, {}, {2, end.rank()}, {}, {.elements = 160, .packed = 16}), cut,
-                         nullptr);
+          reduction sums(lay_out_reduction(320, {}, {2, end.rank()}, {}, {.elements = 160, .packed = 16}),
+                         cut, nullptr);
           std::vector<float> gradients(320, 1.0f);
-          laws::host_place place;
-          sums.prepare(place.ctx, gradients.data(), nullptr);
+          laws::host_site site;
+          sums.prepare(site.ctx, gradients.data(), nullptr);
           sums.begin_step();
           sums.ready(170, 320);  // ten elements are missing
           sums.progress();
@@ -68,14 +68,14 @@ TEST_CASE("members with shares of the update get the sum of their part alone") {
   const laws::made_ranks ranks{2, 1};
   std::atomic<int> wrong{0};
   CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
-          reduction sums(plan_reduction(64, {}, {2, end.rank()}, {}, {.packed = 16, .shards = true}), cut,
+          reduction sums(lay_out_reduction(64, {}, {2, end.rank()}, {}, {.packed = 16, .shards = true}), cut,
                          nullptr);
           std::vector<float> gradients(64, 1.0f);
-          laws::host_place place;
-          sums.prepare(place.ctx, gradients.data(), nullptr);
+          laws::host_site site;
+          sums.prepare(site.ctx, gradients.data(), nullptr);
           sums.begin_step();
           laws::poll(end, [&] { return sums.finish(); });
-          wrong += sums.plan().share.moments != 32;
+          wrong += sums.layout().share.moments != 32;
           for (int e = 0; e < 64; ++e)
             wrong += gradients[static_cast<std::size_t>(e)] != (e / 32 == end.rank() ? 2 : 1);
         }) == "");
@@ -83,10 +83,10 @@ TEST_CASE("members with shares of the update get the sum of their part alone") {
 }
 
 TEST_CASE("a rank by itself waits for nobody") {
-  reduction sums(plan_reduction(100, {}, {}, {}, {.shards = true}), nullptr, nullptr);
+  reduction sums(lay_out_reduction(100, {}, {}, {}, {.shards = true}), nullptr, nullptr);
   std::vector<float> gradients(100, 1.0f);
-  laws::host_place place;
-  sums.prepare(place.ctx, gradients.data(), gradients.data());
+  laws::host_site site;
+  sums.prepare(site.ctx, gradients.data(), gradients.data());
   sums.begin_step();
   sums.ready(0, 100);
   CHECK(sums.finish());
@@ -102,13 +102,13 @@ TEST_CASE("what is out of turn is refused") {
     return text.find(part) != std::string::npos;
   };
   const auto made = [](std::int32_t rank) {
-    return plan_reduction(640, {}, {2, rank}, {}, {.elements = 320, .packed = 16});
+    return lay_out_reduction(640, {}, {2, rank}, {}, {.elements = 320, .packed = 16});
   };
   const std::string twice = outcome([&](local::endpoint& end, local::group* cut, local::group*) {
     reduction sums(made(end.rank()), cut, nullptr);
     std::vector<float> gradients(640);
-    laws::host_place place;
-    sums.prepare(place.ctx, gradients.data(), nullptr);
+    laws::host_site site;
+    sums.prepare(site.ctx, gradients.data(), nullptr);
     sums.begin_step();
     sums.ready(600, 640);
     sums.ready(300, 601);
@@ -118,8 +118,8 @@ TEST_CASE("what is out of turn is refused") {
   CHECK(has(outcome([&](local::endpoint& end, local::group* cut, local::group*) {
               reduction sums(made(end.rank()), cut, nullptr);
               std::vector<float> gradients(640);
-              laws::host_place place;
-              sums.prepare(place.ctx, gradients.data(), nullptr);
+              laws::host_site site;
+              sums.prepare(site.ctx, gradients.data(), nullptr);
               sums.begin_step();
               if (end.rank() == 1) laws::poll(end, [] { return false; });
               sums.ready(320, 640);
@@ -131,10 +131,10 @@ TEST_CASE("what is out of turn is refused") {
       "member 1 of 2"));
   CHECK_THROWS_WITH_AS(reduction(made(0), nullptr, nullptr), doctest::Contains("got member 0 of 1"), error);
   CHECK(has(outcome([&](local::endpoint& end, local::group* cut, local::group*) {
-              reduction sums(plan_reduction(640, {}, {2, end.rank()}, {}, {.shards = true}), cut, nullptr);
+              reduction sums(lay_out_reduction(640, {}, {2, end.rank()}, {}, {.shards = true}), cut, nullptr);
               std::vector<float> gradients(640);
-              laws::host_place place;
-              sums.prepare(place.ctx, gradients.data(), gradients.data());
+              laws::host_site site;
+              sums.prepare(site.ctx, gradients.data(), gradients.data());
               sums.begin_step();
               sums.gather_weights();
             }),

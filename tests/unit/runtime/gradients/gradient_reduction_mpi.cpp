@@ -22,10 +22,10 @@ TEST_CASE("every element is summed once over the processes that hold it") {
     const auto lists = ranks.groups();
     mpi::group_set set(world, lists);
     mpi::group cut(set, here.rank() % tensor, end), shared(set, tensor, end);
-    laws::host_place place;
-    CHECK(laws::check_reduction(place, ranks, here.rank(), ranks.replicas > 1 ? &cut : nullptr,
+    laws::host_site site;
+    CHECK(laws::check_reduction(site, ranks, here.rank(), ranks.replicas > 1 ? &cut : nullptr,
                                 ranks.size() > 1 ? &shared : nullptr, end, seed, seed % 8 < 4) == 0);
-    CHECK(laws::check_ring(place, ranks, here.rank(), ranks.replicas > 1 ? &cut : nullptr,
+    CHECK(laws::check_ring(site, ranks, here.rank(), ranks.replicas > 1 ? &cut : nullptr,
                            ranks.size() > 1 ? &shared : nullptr, end, seed,
                            1 + static_cast<std::int32_t>(seed % 2)) == 0);
   }

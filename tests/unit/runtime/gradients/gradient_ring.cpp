@@ -10,10 +10,10 @@ using namespace motet;
 namespace {
 using ring = gradient_ring<float, local::group, cpu::context>;
 const std::vector<interval> two = {{0, 64}, {64, 160}};
-reduction_plan plan_of(std::int32_t rank, bool shards = true) {
-  return plan_reduction(160, {}, {2, rank}, {}, {.elements = 96, .packed = 16, .shards = shards}, two);
+reduction_layout layout_of(std::int32_t rank, bool shards = true) {
+  return lay_out_reduction(160, {}, {2, rank}, {}, {.elements = 96, .packed = 16, .shards = shards}, two);
 }
-void* place(ring& of, const float* data, motet::index count) { return of.sink().place(&of, data, count); }
+void* where(ring& of, const float* data, motet::index count) { return of.sink().where(&of, data, count); }
 void tell(ring& of, const float* data, motet::index count) { of.sink().told(&of, data, count); }
 }  // namespace
 
@@ -25,7 +25,7 @@ TEST_CASE("owners get the sums of all microbatches, though gradients exist for a
     CAPTURE(seed);
     std::atomic<int> wrong{0};
     CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group* shared) {
-            laws::host_place host;
+            laws::host_site host;
             wrong += laws::check_ring(host, ranks, end.rank(), cut, shared, end, seed,
                                       1 + static_cast<std::int32_t>(seed % 3));
           }) == "");
@@ -36,8 +36,8 @@ TEST_CASE("owners get the sums of all microbatches, though gradients exist for a
 TEST_CASE("there is memory for the layers at hand and for what is owned, and for no more") {
   const laws::made_ranks ranks{2, 1};
   CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
-          const ring one(plan_of(end.rank()), two, cut, nullptr, 1),
-              more(plan_of(end.rank()), two, cut, nullptr, 3);
+          const ring one(layout_of(end.rank()), two, cut, nullptr, 1),
+              more(layout_of(end.rank()), two, cut, nullptr, 3);
           if (one.gradient_bytes() != (96 + 80) * 4 || more.gradient_bytes() != (3 * 96 + 80) * 4)
             throw std::runtime_error("other bytes");
         }) == "");
@@ -49,7 +49,7 @@ TEST_CASE("no bucket in its place leaves its layer") {
     const auto stage = laws::stage_of(laws::make_parameters(seed, ranks.tensor), ranks.tensor, 0);
     const auto layers = laws::layers_of(stage, seed);
     motet::index covered = 0;
-    for (const auto& lane : ranks.plan(stage, 0, laws::make_options(seed, true), layers).lanes)
+    for (const auto& lane : ranks.layout(stage, 0, laws::make_options(seed, true), layers).lanes)
       for (const gradient_bucket& each : lane.buckets)
         for (const interval part : each.parts) {
           covered += part.size();
@@ -62,13 +62,13 @@ TEST_CASE("no bucket in its place leaves its layer") {
 
 TEST_CASE("a rank by itself adds up its own gradients") {
   std::vector<float> base(160), weights(160);
-  ring sums(plan_reduction(160, {}, {}, {}, {.shards = true}, two), two, nullptr, nullptr);
-  laws::host_place host;
+  ring sums(lay_out_reduction(160, {}, {}, {}, {.shards = true}, two), two, nullptr, nullptr);
+  laws::host_site host;
   sums.prepare(host.ctx, base.data(), weights.data());
   sums.begin_step();
   for (int m = 0; m < 3; ++m)
     for (std::size_t l = 2; l-- > 0;) {
-      auto* const to = static_cast<float*>(place(sums, base.data() + two[l].begin, two[l].size()));
+      auto* const to = static_cast<float*>(where(sums, base.data() + two[l].begin, two[l].size()));
       for (motet::index e = 0; e < two[l].size(); ++e) to[e] = static_cast<float>(two[l].begin + e);
       tell(sums, base.data() + two[l].begin, two[l].size());
     }
@@ -79,19 +79,19 @@ TEST_CASE("a rank by itself adds up its own gradients") {
 
 TEST_CASE("what is out of turn is refused") {
   std::vector<float> base(160), weights(160);
-  CHECK_THROWS_WITH_AS(ring(plan_reduction(160, {}, {}, {}, {}, two), two, nullptr, nullptr),
+  CHECK_THROWS_WITH_AS(ring(lay_out_reduction(160, {}, {}, {}, {}, two), two, nullptr, nullptr),
                        doctest::Contains("shards"), error);
-  CHECK_THROWS_WITH_AS(ring(plan_of(0), two, nullptr, nullptr), doctest::Contains("got member 0 of 1"),
+  CHECK_THROWS_WITH_AS(ring(layout_of(0), two, nullptr, nullptr), doctest::Contains("got member 0 of 1"),
                        error);
-  ring sums(plan_reduction(160, {}, {}, {}, {.shards = true}, two), two, nullptr, nullptr);
-  laws::host_place host;
+  ring sums(lay_out_reduction(160, {}, {}, {}, {.shards = true}, two), two, nullptr, nullptr);
+  laws::host_site host;
   sums.prepare(host.ctx, base.data(), weights.data());
   sums.begin_step();
-  CHECK_THROWS_WITH_AS(place(sums, base.data() + 32, 32), doctest::Contains("elements 32 to 64"), error);
-  CHECK_THROWS_WITH_AS(place(sums, base.data(), 60), doctest::Contains("are no layer"), error);
+  CHECK_THROWS_WITH_AS(where(sums, base.data() + 32, 32), doctest::Contains("elements 32 to 64"), error);
+  CHECK_THROWS_WITH_AS(where(sums, base.data(), 60), doctest::Contains("are no layer"), error);
   CHECK_THROWS_WITH_AS(tell(sums, base.data(), 64), doctest::Contains("have no memory"), error);
-  place(sums, base.data(), 64);
-  CHECK_THROWS_WITH_AS(place(sums, base.data() + 64, 96), doctest::Contains("another is not ready"), error);
+  where(sums, base.data(), 64);
+  CHECK_THROWS_WITH_AS(where(sums, base.data() + 64, 96), doctest::Contains("another is not ready"), error);
   tell(sums, base.data(), 64);
   CHECK_THROWS_WITH_AS(tell(sums, base.data(), 64), doctest::Contains("MT-R10"), error);
   CHECK_THROWS_AS(sums.begin_step(), error);  // of the layer told first nothing was settled
@@ -101,7 +101,7 @@ TEST_CASE("what is out of turn is refused") {
   const std::string outside =
       laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
         const std::vector<interval> halves = {{0, 80}, {80, 160}};
-        ring(plan_of(end.rank()), halves, cut, nullptr);
+        ring(layout_of(end.rank()), halves, cut, nullptr);
       });
   CHECK(outside.find("lie in no layer") != std::string::npos);
 }

@@ -74,7 +74,7 @@ TEST_CASE(
         const auto own = stage::parameters_of("picture", {0, 3}, cut);
         const std::int32_t rank = of.place(sings, 0);
         mixed.add_stage(rank, own,
-                        plan_stage(own, stage::parameter_end({0, 3}, cut), wrong, sings, 0, rank, {}),
+                        reduction_of_stage(own, stage::parameter_end({0, 3}, cut), wrong, sings, 0, rank, {}),
                         wrong.of(sings, 0).cut, wrong.of(sings, 0).shared);
       }
       if (each.pictures.stages == 1) CHECK(!mixed.check().ok());

@@ -209,15 +209,15 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
       }
       for (const auto& part : stages[s].parts)
         if (part.at.size() > 0) layers[s].push_back(part.at);
-      const reduction_plan plan =
-          ranks.plan(stages[s], rank, {.elements = 256, .packed = 64, .shards = level > 0}, layers[s]);
+      const reduction_layout layout =
+          ranks.layout(stages[s], rank, {.elements = 256, .packed = 64, .shards = level > 0}, layers[s]);
       const auto size = static_cast<std::size_t>(stages[s].size),
-                 kept = static_cast<std::size_t>(plan.share.moments);
+                 kept = static_cast<std::size_t>(layout.share.moments);
       if (level < 2)
-        sums[s] = std::make_unique<gradient_reduction<float, local::group, cpu::context>>(plan, ends[0],
+        sums[s] = std::make_unique<gradient_reduction<float, local::group, cpu::context>>(layout, ends[0],
                                                                                           ends[1], 2);
       else
-        rings[s] = std::make_unique<gradient_ring<float, local::group, cpu::context>>(plan, layers[s],
+        rings[s] = std::make_unique<gradient_ring<float, local::group, cpu::context>>(layout, layers[s],
                                                                                       ends[0], ends[1], 2, 2);
       weights[s].resize(size);
       gradients[s].resize(size);
@@ -260,7 +260,7 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
           const gradient_sink sink = rings[s]->sink();
           float* const belong = gradients[s].data() + layers[s][l].begin;
           std::copy_n(belong, layers[s][l].size(),
-                      static_cast<float*>(sink.place(sink.self, belong, layers[s][l].size())));
+                      static_cast<float*>(sink.where(sink.self, belong, layers[s][l].size())));
           std::fill_n(belong, layers[s][l].size(), 0.0f);
           sink.told(sink.self, belong, layers[s][l].size());
         }

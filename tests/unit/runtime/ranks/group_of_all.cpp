@@ -40,7 +40,7 @@ struct world_with_meeting {
     int at;
     explicit meeting(int where) : at(where) {}
   };
-  static int place() { return 7; }
+  static int everyone() { return 7; }
 };
 
 }  // namespace

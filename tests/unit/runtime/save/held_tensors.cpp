@@ -26,8 +26,8 @@ struct tally {
       parameter named;
       named.name = more == 0 ? slice.name : slice.name.substr(0, slice.name.size() - 2);
       const float* at = slice.data;
-      for (motet::index row = slice.place.rows.begin; row < slice.place.rows.end; ++row) {
-        for (motet::index column = slice.place.columns.begin; column < slice.place.columns.end; ++column) {
+      for (motet::index row = slice.covers.rows.begin; row < slice.covers.rows.end; ++row) {
+        for (motet::index column = slice.covers.columns.begin; column < slice.covers.columns.end; ++column) {
           const motet::index element = row * all.columns.size() + column;
           ++of[static_cast<std::size_t>(element)];
           wrong += *at++ != spread_net::number(named, element) + more ? 1 : 0;
@@ -78,8 +78,9 @@ TEST_CASE("what a rank reads is all that it holds, where it holds it") {
           parameter named;
           named.name = list == &out.weights ? slice.name : slice.name.substr(0, slice.name.size() - 2);
           float* at = slice.data;
-          for (motet::index row = slice.place.rows.begin; row < slice.place.rows.end; ++row) {
-            for (motet::index column = slice.place.columns.begin; column < slice.place.columns.end; ++column)
+          for (motet::index row = slice.covers.rows.begin; row < slice.covers.rows.end; ++row) {
+            for (motet::index column = slice.covers.columns.begin; column < slice.covers.columns.end;
+                 ++column)
               *at++ = spread_net::number(named, row * matrix_of(slice.shape).columns.size() + column) +
                       (list == &out.weights         ? 0.0f
                        : slice.name.ends_with(".m") ? 0.25f
@@ -105,11 +106,11 @@ TEST_CASE("an interval of a flat buffer may begin and end within a row") {
   append_held<const float>(out, {&of, 1}, {34, 41}, numbers, ".m");
   REQUIRE(out.size() == 2);
   CHECK(out[0].name == "a.m");
-  CHECK(out[0].place.rows.begin == 1);
-  CHECK(out[0].place.columns.begin == 4);
-  CHECK(out[0].place.columns.end == 7);
-  CHECK(out[1].place.rows.begin == 2);
-  CHECK(out[1].place.columns.end == 6);
+  CHECK(out[0].covers.rows.begin == 1);
+  CHECK(out[0].covers.columns.begin == 4);
+  CHECK(out[0].covers.columns.end == 7);
+  CHECK(out[1].covers.rows.begin == 2);
+  CHECK(out[1].covers.columns.end == 6);
   CHECK(out[1].data == numbers + 3);
   append_held<const float>(out, {&of, 1}, {0, 32}, numbers);
   append_held<const float>(out, {&of, 1}, {42, 100}, numbers);

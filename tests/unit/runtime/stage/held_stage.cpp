@@ -183,7 +183,7 @@ outcome alone(const batch_data& data, const replica_microbatches<ear>& parts) {
       ctx.memory.release(mark);
     }
   };
-  device.prepare(device.plan(run));
+  device.prepare(device.dry_run(run));
   device.run(run);
   return out;
 }

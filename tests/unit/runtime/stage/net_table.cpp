@@ -69,7 +69,7 @@ outcome run(bool by_table, bool in_two) {
       stage::backward_weight(ctx, all, values, whole, ends, kept, sums);
     }
   };
-  device.prepare(device.plan(work));
+  device.prepare(device.dry_run(work));
   device.run(work);
   return out;
 }

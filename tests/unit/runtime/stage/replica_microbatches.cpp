@@ -66,7 +66,7 @@ TEST_CASE("replicas take turns in each group, and shards of one embed each sampl
   std::vector<int> seen(20, 0);
   for (motet::index replica = 0; replica < 2; ++replica)
     for (motet::index shard = 0; shard < 6; ++shard) {
-      const spread_place at{3, shard % 3, 2, shard / 3};
+      const spread_seat at{3, shard % 3, 2, shard / 3};
       replica_microbatches<ear> parts(split, replica, at, any_group(3, static_cast<std::int32_t>(shard % 3)),
                                       any_group(2, static_cast<std::int32_t>(shard / 3)));
       parts.cut(tokens{ids.data(), {20, 0, offsets.data()}});
@@ -101,7 +101,7 @@ TEST_CASE("shares may change where there is room for them") {
   const sample_split even{24, 2, 3, 2, {}};
   std::vector<replica_microbatches<ear>> all;
   for (motet::index r = 0; r < 3; ++r)
-    all.emplace_back(even, r, spread_place{2, r % 2}, any_group(2, static_cast<std::int32_t>(r % 2)),
+    all.emplace_back(even, r, spread_seat{2, r % 2}, any_group(2, static_cast<std::int32_t>(r % 2)),
                      any_group{}, 7);
   // seven in two microbatches
   for (const auto& each : all) CHECK(each.shared(each.largest)->whole.samples == 4);

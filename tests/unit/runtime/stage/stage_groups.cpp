@@ -46,7 +46,7 @@ TEST_CASE("groups are those of the mesh, for any plan") {
       for (std::int32_t s = 0; s < each.stages; ++s) {
         const mesh_position at = on.position(on.find(made.place(each, s)));
         REQUIRE((groups.tensor_member(each) == at.tensor && groups.context_member(each) == at.context));
-        const stage_groups::places& own = groups.of(each, s);
+        const stage_groups::group_numbers& own = groups.of(each, s);
         REQUIRE(members(groups.compute(), own.tensor) == several(on.group(axis::tensor, at)));
         REQUIRE(members(groups.compute(), own.context) == several(on.group(axis::context, at)));
         // Every gradient element is summed over all ranks that hold it, once.
@@ -94,6 +94,6 @@ TEST_CASE("a module on one rank has no groups") {
   const program made = compile(order);
   const stage_groups groups(made, {1});
   CHECK((groups.compute().empty() && groups.reduce().empty()));
-  const stage_groups::places& own = groups.of(made.voices[0], 0);
+  const stage_groups::group_numbers& own = groups.of(made.voices[0], 0);
   CHECK((own.tensor == -1 && own.context == -1 && own.cut == -1 && own.shared == -1));
 }

@@ -14,13 +14,13 @@ namespace {
 using ear = text_tower<text_config{
     .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
 
-stage_work work(stage_position where, motet::index samples = 6, spread_place place = {}) {
+stage_work work(stage_position where, motet::index samples = 6, spread_seat seat = {}) {
   const auto number = [](motet::index from) { return static_cast<std::int32_t>(from); };
-  where.cut = {number(place.tensor), number(place.tensor_member)};
-  const any_group tensor(number(place.tensor), number(place.tensor_member)),
-      context(number(place.context), number(place.context_member));
+  where.cut = {number(seat.tensor), number(seat.tensor_member)};
+  const any_group tensor(number(seat.tensor), number(seat.tensor_member)),
+      context(number(seat.context), number(seat.context_member));
   return work_of_stage(table_of_net<ear, cpu::context, fp32>, where,
-                       replica_microbatches<ear>({samples, 1, 1, 1}, 0, place, tensor, context), place);
+                       replica_microbatches<ear>({samples, 1, 1, 1}, 0, seat, tensor, context), seat);
 }
 stage_position at(stage_range range) {
   stage_position made;

@@ -176,14 +176,14 @@ TEST_CASE("several losses in a step, several steps") {
   CHECK(apart<towers>(many.state().first, one.first) < 1e-4);
 }
 
-TEST_CASE("a plan tells the bytes that are taken, and what slots hold") {
+TEST_CASE("a forecast tells the bytes that are taken, and what slots hold") {
   const std::vector<score> orders{batch_sync::write({{{2, 8, 4, 1}, {2, 4, 2, 0, 1}}, 2}),
                                   both("zb_h2", 3, 2, 4, 4), both("zb_v", 2, 2, 8, 8),
                                   placed(3, {{0, 1}, {1, 2}}, 4, 2), placed(1, {{0}, {0}}, 4, 1)};
   for (const score& order : orders) {
     trainer_type train(order, quick(16));
     motet::index planned = 0, weights = 0, slots = 0;
-    for (const rank_memory& each : train.plan()) {
+    for (const rank_memory& each : train.forecast()) {
       planned += each.total();
       weights += each.stages.weights;
       slots += each.stages.slots;
@@ -198,7 +198,7 @@ TEST_CASE("a plan tells the bytes that are taken, and what slots hold") {
     const test_data data(16, 1, true);
     train.step(data.batch<towers>(), 1e-3);
     const std::vector<motet::index> used = train.used_of_slots();
-    for (std::size_t r = 0; r < used.size(); ++r) CHECK(used[r] == train.plan()[r].stages.slots);
+    for (std::size_t r = 0; r < used.size(); ++r) CHECK(used[r] == train.forecast()[r].stages.slots);
     // Shorter ones stay below.
     const test_data less(16, 2);
     train.step(less.batch<towers>(), 1e-3);
@@ -207,8 +207,8 @@ TEST_CASE("a plan tells the bytes that are taken, and what slots hold") {
 
 TEST_CASE("a rank keeps as much as the schedule lets it") {
   // 1F1B keeps as many as there are stages behind, GPipe all.
-  const std::vector<rank_memory> in_turns = trainer_type(both("1f1b", 4, 1, 8, 8), quick(16)).plan(),
-                                 all_forward = trainer_type(both("gpipe", 4, 1, 8, 8), quick(16)).plan();
+  const std::vector<rank_memory> in_turns = trainer_type(both("1f1b", 4, 1, 8, 8), quick(16)).forecast(),
+                                 all_forward = trainer_type(both("gpipe", 4, 1, 8, 8), quick(16)).forecast();
   for (std::size_t r = 1; r < 3; ++r) {
     CHECK(in_turns[r].stages.slots * 8 == all_forward[r].stages.slots * (4 - static_cast<motet::index>(r)));
     CHECK(in_turns[r].stages.weights == all_forward[r].stages.weights);
@@ -367,7 +367,7 @@ TEST_CASE("ranks that are teams of threads give what single threads give") {
       pipeline_config config = quick(16);
       config.each.threads = threads;
       trainer_type train(both(schedule, 2, 2, 4, 4), config);
-      for (const rank_memory& each : train.plan()) CHECK(each.threads == threads);
+      for (const rank_memory& each : train.forecast()) CHECK(each.threads == threads);
       train.prepare();
       for (int k = 0; k < 3; ++k) found[threads / 3].push_back(train.step(whole, 1e-3));
       weights[threads / 3] = train.weights();

@@ -86,19 +86,19 @@ TEST_CASE("every parameter has its place on the rank of its stage, once") {
   CHECK(!all.model->point(4)->is_owner());
 }
 
-TEST_CASE("a plan adds up what lies on a rank") {
-  const std::vector<rank_memory> plan = stage_set(order(), 16).model->plan();
-  REQUIRE(plan.size() == 5);
+TEST_CASE("a forecast adds up what lies on a rank") {
+  const std::vector<rank_memory> needs = stage_set(order(), 16).model->forecast();
+  REQUIRE(needs.size() == 5);
   motet::index weights = 0;
-  for (const rank_memory& each : plan) {
+  for (const rank_memory& each : needs) {
     weights += each.stages.weights;
     CHECK(each.total() == each.stages.total() + each.features + each.packing + each.work + each.scratch);
     CHECK(each.work > 0);
   }
   CHECK(weights == 4 * (both::sizes[0] + both::sizes[1]));
-  CHECK(plan[0].features == 0);
-  CHECK(plan[2].features > 0);
-  CHECK(plan[3].stages.slots == 0);
+  CHECK(needs[0].features == 0);
+  CHECK(needs[2].features > 0);
+  CHECK(needs[3].stages.slots == 0);
   // The same stages on one rank: their memory adds up, temporaries are shared.
   score here;
   for (int k = 0; k < 2; ++k) {
@@ -114,7 +114,7 @@ TEST_CASE("a plan adds up what lies on a rank") {
     for (int s = 0; s < 2; ++s) here.play(op::forward, k, s, 0);
   here.join(0, 0);
   for (int s = 2; s-- > 0;) here.play(op::backward, 0, s, 0);
-  const std::vector<rank_memory> one = stage_set(here, 16).model->plan();
+  const std::vector<rank_memory> one = stage_set(here, 16).model->forecast();
   REQUIRE(one.size() == 1);
   CHECK(one[0].stages.weights == 4 * (both::sizes[0] + both::sizes[1]));
 }

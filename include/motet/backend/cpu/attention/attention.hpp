@@ -30,16 +30,17 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
       flops_of::products);
 
   const scratch_scope scope(ctx);
-  const detail::attention_plan<number> plan(kv_seq, shape);
-  number* const values = ctx.scratch.take<number>(plan.straight());        // (keys, padded)
-  number* const transposed = ctx.scratch.take<number>(plan.transposed());  // (panels, width, keys of a panel)
-  number* const past = ctx.scratch.take<number>(plan.past_rows());         // (few, padded)
-  number* const queries = ctx.scratch.take<number>(plan.query_rows());     // (query tile, padded)
-  number* const out = ctx.scratch.take<number>(plan.query_rows());         // (query tile, padded)
-  number* const scores = ctx.scratch.take<number>(plan.scores());          // (query tile, key tile)
-  number* const peak = ctx.scratch.take<number>(plan.query_tile_limit);
-  number* const sum = ctx.scratch.take<number>(plan.query_tile_limit);
-  number* const fade = ctx.scratch.take<number>(plan.query_tile_limit);
+  const detail::attention_recipe<number> recipe(kv_seq, shape);
+  number* const values = ctx.scratch.take<number>(recipe.straight());  // (keys, padded)
+  number* const transposed =
+      ctx.scratch.take<number>(recipe.transposed());                      // (panels, width, keys of a panel)
+  number* const past = ctx.scratch.take<number>(recipe.past_rows());      // (few, padded)
+  number* const queries = ctx.scratch.take<number>(recipe.query_rows());  // (query tile, padded)
+  number* const out = ctx.scratch.take<number>(recipe.query_rows());      // (query tile, padded)
+  number* const scores = ctx.scratch.take<number>(recipe.scores());       // (query tile, key tile)
+  number* const peak = ctx.scratch.take<number>(recipe.query_tile_limit);
+  number* const sum = ctx.scratch.take<number>(recipe.query_tile_limit);
+  number* const fade = ctx.scratch.take<number>(recipe.query_tile_limit);
   if (ctx.measuring() || shape.heads == 0) return;  // a part of a net may hold no head
 
   const number scale = detail::attention_scale<number>(shape);
@@ -49,35 +50,35 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
     const index q_begin = q_seq.begin(s), q_rows = q_seq.rows_of(s), kv_begin = kv_seq.begin(s),
                 kv_rows = kv_seq.rows_of(s);
     for (index kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
-      detail::pack_head_transposed(k, kv_begin, kv_rows, kv_head * plan.width, plan, transposed);
-      detail::pack_past_vectors(k, kv_begin, kv_rows, kv_head * plan.width, plan, past);
-      detail::pack_head(v, kv_begin, kv_rows, kv_head * plan.width, plan, values);
+      detail::pack_head_transposed(k, kv_begin, kv_rows, kv_head * recipe.width, recipe, transposed);
+      detail::pack_past_vectors(k, kv_begin, kv_rows, kv_head * recipe.width, recipe, past);
+      detail::pack_head(v, kv_begin, kv_rows, kv_head * recipe.width, recipe, values);
       for (index head = kv_head * group; head < (kv_head + 1) * group; ++head)
-        for (index i = 0; i < q_rows; i += plan.query_tile) {
-          const index m = q_rows - i < plan.query_tile ? q_rows - i : plan.query_tile;
+        for (index i = 0; i < q_rows; i += recipe.query_tile) {
+          const index m = q_rows - i < recipe.query_tile ? q_rows - i : recipe.query_tile;
           const index reach = detail::attention_reach(shape.mask, q_rows, kv_rows, i + m);
-          detail::pack_head(q, q_begin + i, m, head * plan.width, plan, queries);
+          detail::pack_head(q, q_begin + i, m, head * recipe.width, recipe, queries);
           for (index r = 0; r < m; ++r) {
             peak[r] = no_peak<number>;
             sum[r] = 0;
           }
-          for (index j = 0; j < reach; j += plan.key_tile) {
-            const index n = reach - j < plan.key_tile ? reach - j : plan.key_tile;
-            detail::multiply_by_head(m, n, queries, transposed, past, j, kv_rows, plan, scores);
+          for (index j = 0; j < reach; j += recipe.key_tile) {
+            const index n = reach - j < recipe.key_tile ? reach - j : recipe.key_tile;
+            detail::multiply_by_head(m, n, queries, transposed, past, j, kv_rows, recipe, scores);
             tiles::softmax(m, n, detail::attention_visible(shape.mask, q_rows, kv_rows, i, j),
-                           scale * log2_e<number>, scores, plan.tile_row, peak, sum, fade);
-            if (j > 0) tiles::scale_rows(m, plan.padded, fade, out, plan.padded);
-            tiles::multiply(m, plan.padded, n, scores, plan.tile_row, 1, values + j * plan.padded,
-                            plan.padded, out, plan.padded, j > 0);
+                           scale * log2_e<number>, scores, recipe.tile_row, peak, sum, fade);
+            if (j > 0) tiles::scale_rows(m, recipe.padded, fade, out, recipe.padded);
+            tiles::multiply(m, recipe.padded, n, scores, recipe.tile_row, 1, values + j * recipe.padded,
+                            recipe.padded, out, recipe.padded, j > 0);
           }
-          if (reach == 0) std::fill_n(out, m * plan.padded, number(0));
+          if (reach == 0) std::fill_n(out, m * recipe.padded, number(0));
           for (index r = 0; r < m; ++r) {
             const bool blind = sum[r] == 0;
             lse.row(q_begin + i + r)[head] =
                 blind ? L(0) : static_cast<L>((peak[r] + std::log2(sum[r])) / log2_e<number>);
             sum[r] = blind ? number(0) : 1 / sum[r];
           }
-          detail::unpack_head(out, m, sum, plan, y, q_begin + i, head * plan.width);
+          detail::unpack_head(out, m, sum, recipe, y, q_begin + i, head * recipe.width);
         }
     }
   }
@@ -100,60 +101,63 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
       flops_of::products);
 
   const scratch_scope scope(ctx);
-  const detail::attention_plan<number> plan(kv_seq, shape);
-  number* const keys = ctx.scratch.take<number>(plan.straight());  // (keys, padded)
+  const detail::attention_recipe<number> recipe(kv_seq, shape);
+  number* const keys = ctx.scratch.take<number>(recipe.straight());  // (keys, padded)
   // (panels, width, keys of a panel)
-  number* const keys_across = ctx.scratch.take<number>(plan.transposed());
+  number* const keys_across = ctx.scratch.take<number>(recipe.transposed());
   // (panels, width, keys of a panel)
-  number* const values_across = ctx.scratch.take<number>(plan.transposed());
-  number* const past_values = ctx.scratch.take<number>(plan.past_rows());  // (few, padded)
-  number* const dkeys = ctx.scratch.take<number>(plan.straight());         // (keys, padded)
-  number* const dvalues = ctx.scratch.take<number>(plan.straight());       // (keys, padded)
-  number* const queries = ctx.scratch.take<number>(plan.query_rows());     // (query tile, padded)
-  number* const douts = ctx.scratch.take<number>(plan.query_rows());       // (query tile, padded)
-  number* const dqueries = ctx.scratch.take<number>(plan.query_rows());    // (query tile, padded)
-  number* const scores = ctx.scratch.take<number>(plan.scores());          // (query tile, key tile)
-  number* const dscores = ctx.scratch.take<number>(plan.scores());         // (query tile, key tile)
-  number* const logs = ctx.scratch.take<number>(plan.query_tile_limit);
-  number* const delta = ctx.scratch.take<number>(plan.query_tile_limit);
+  number* const values_across = ctx.scratch.take<number>(recipe.transposed());
+  number* const past_values = ctx.scratch.take<number>(recipe.past_rows());  // (few, padded)
+  number* const dkeys = ctx.scratch.take<number>(recipe.straight());         // (keys, padded)
+  number* const dvalues = ctx.scratch.take<number>(recipe.straight());       // (keys, padded)
+  number* const queries = ctx.scratch.take<number>(recipe.query_rows());     // (query tile, padded)
+  number* const douts = ctx.scratch.take<number>(recipe.query_rows());       // (query tile, padded)
+  number* const dqueries = ctx.scratch.take<number>(recipe.query_rows());    // (query tile, padded)
+  number* const scores = ctx.scratch.take<number>(recipe.scores());          // (query tile, key tile)
+  number* const dscores = ctx.scratch.take<number>(recipe.scores());         // (query tile, key tile)
+  number* const logs = ctx.scratch.take<number>(recipe.query_tile_limit);
+  number* const delta = ctx.scratch.take<number>(recipe.query_tile_limit);
   if (ctx.measuring() || shape.heads == 0) return;  // a part of a net may hold no head
 
   const number scale = detail::attention_scale<number>(shape);
   const number* const none = nullptr;
-  const index group = shape.heads / shape.kv_heads, row = plan.padded;
+  const index group = shape.heads / shape.kv_heads, row = recipe.padded;
   const interval own = ctx.own_samples(kv_seq);
   for (index s = own.begin; s < own.end; ++s) {
     const index q_begin = q_seq.begin(s), q_rows = q_seq.rows_of(s), kv_begin = kv_seq.begin(s),
                 kv_rows = kv_seq.rows_of(s);
-    const index past = plan.past_vectors(kv_rows);
+    const index past = recipe.past_vectors(kv_rows);
     for (index kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
-      detail::pack_head(k, kv_begin, kv_rows, kv_head * plan.width, plan, keys);
-      detail::pack_head_transposed(k, kv_begin, kv_rows, kv_head * plan.width, plan, keys_across);
-      detail::pack_head_transposed(v, kv_begin, kv_rows, kv_head * plan.width, plan, values_across);
-      detail::pack_past_vectors(v, kv_begin, kv_rows, kv_head * plan.width, plan, past_values);
+      detail::pack_head(k, kv_begin, kv_rows, kv_head * recipe.width, recipe, keys);
+      detail::pack_head_transposed(k, kv_begin, kv_rows, kv_head * recipe.width, recipe, keys_across);
+      detail::pack_head_transposed(v, kv_begin, kv_rows, kv_head * recipe.width, recipe, values_across);
+      detail::pack_past_vectors(v, kv_begin, kv_rows, kv_head * recipe.width, recipe, past_values);
       // the first tile of queries writes the gradients of all keys, unless it does not see all
       bool add = false;
-      if (detail::attention_reach(shape.mask, q_rows, kv_rows, std::min(plan.query_tile, q_rows)) < kv_rows ||
+      if (detail::attention_reach(shape.mask, q_rows, kv_rows, std::min(recipe.query_tile, q_rows)) <
+              kv_rows ||
           q_rows == 0) {
         std::fill_n(dkeys, kv_rows * row, number(0));
         std::fill_n(dvalues, kv_rows * row, number(0));
         add = true;
       }
       for (index head = kv_head * group; head < (kv_head + 1) * group; ++head)
-        for (index i = 0; i < q_rows; i += plan.query_tile) {
-          const index m = q_rows - i < plan.query_tile ? q_rows - i : plan.query_tile;
+        for (index i = 0; i < q_rows; i += recipe.query_tile) {
+          const index m = q_rows - i < recipe.query_tile ? q_rows - i : recipe.query_tile;
           const index reach = detail::attention_reach(shape.mask, q_rows, kv_rows, i + m);
-          detail::pack_head(q, q_begin + i, m, head * plan.width, plan, queries);
-          detail::pack_head(dy, q_begin + i, m, head * plan.width, plan, douts);
-          tiles::dot_rows(m, plan.width, douts, row, y.row(q_begin + i) + head * plan.width, y.stride, delta);
+          detail::pack_head(q, q_begin + i, m, head * recipe.width, recipe, queries);
+          detail::pack_head(dy, q_begin + i, m, head * recipe.width, recipe, douts);
+          tiles::dot_rows(m, recipe.width, douts, row, y.row(q_begin + i) + head * recipe.width, y.stride,
+                          delta);
           for (index r = 0; r < m; ++r)
             logs[r] = static_cast<number>(lse.row(q_begin + i + r)[head]) * log2_e<number>;
           if (reach == 0) std::fill_n(dqueries, m * row, number(0));
-          for (index j = 0; j < reach; j += plan.key_tile) {
-            const index n = reach - j < plan.key_tile ? reach - j : plan.key_tile, tile_row = plan.tile_row;
+          for (index j = 0; j < reach; j += recipe.key_tile) {
+            const index n = reach - j < recipe.key_tile ? reach - j : recipe.key_tile,
+                        tile_row = recipe.tile_row;
             detail::multiply_by_head(m, n, queries, keys_across, keys + (kv_rows - past) * row, j, kv_rows,
-                                     plan, scores);
-            detail::multiply_by_head(m, n, douts, values_across, past_values, j, kv_rows, plan, dscores);
+                                     recipe, scores);
+            detail::multiply_by_head(m, n, douts, values_across, past_values, j, kv_rows, recipe, dscores);
             const auto visible = detail::attention_visible(shape.mask, q_rows, kv_rows, i, j);
             tiles::softmax_backward(m, n, visible, scale * log2_e<number>, scale, logs, delta, scores,
                                     dscores, tile_row);
@@ -162,10 +166,10 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
             tiles::multiply(m, row, n, dscores, tile_row, 1, keys + j * row, row, dqueries, row, j > 0);
           }
           add = true;
-          detail::unpack_head(dqueries, m, none, plan, dq, q_begin + i, head * plan.width);
+          detail::unpack_head(dqueries, m, none, recipe, dq, q_begin + i, head * recipe.width);
         }
-      detail::unpack_head(dkeys, kv_rows, none, plan, dk, kv_begin, kv_head * plan.width);
-      detail::unpack_head(dvalues, kv_rows, none, plan, dv, kv_begin, kv_head * plan.width);
+      detail::unpack_head(dkeys, kv_rows, none, recipe, dk, kv_begin, kv_head * recipe.width);
+      detail::unpack_head(dvalues, kv_rows, none, recipe, dv, kv_begin, kv_head * recipe.width);
     }
   }
 }

@@ -16,9 +16,9 @@ template <class T>
 using attention_number = std::conditional_t<std::is_same_v<std::remove_const_t<T>, double>, double, float>;
 
 // Sizes of the packed tiles of one head of one sample. They depend on the longest sample alone, so every
-// thread plans the same.
+// thread finds the same.
 template <class C>
-struct attention_plan {
+struct attention_recipe {
   static constexpr index lanes = tile_lanes<C>;
   static constexpr index key_tile = 512;
   // up to here a tile of twice as many queries still fits the first-level cache
@@ -31,7 +31,7 @@ struct attention_plan {
   index panels = 0;    // of at most key_tile keys
   index query_tile = 48;
 
-  attention_plan(const sequences& kv_seq, const attention_shape& shape)
+  attention_recipe(const sequences& kv_seq, const attention_shape& shape)
       : width(shape.head_width), padded(round_up(width, lanes)) {
     for (index s = 0; s < kv_seq.samples; ++s) {
       const index rows = kv_seq.rows_of(s);
@@ -63,48 +63,49 @@ struct attention_plan {
 
 // The rows of one head as C.
 template <class C, class T>
-void pack_head(matrix<T> from, index first_row, index rows, index first_column, const attention_plan<C>& plan,
-               C* to) {
-  tiles::pack(rows, plan.width, from.row(first_row) + first_column, from.stride, to, plan.padded);
+void pack_head(matrix<T> from, index first_row, index rows, index first_column,
+               const attention_recipe<C>& recipe, C* to) {
+  tiles::pack(rows, recipe.width, from.row(first_row) + first_column, from.stride, to, recipe.padded);
 }
 
 // The same, transposed, a panel for each tile of keys.
 template <class C, class T>
 void pack_head_transposed(matrix<T> from, index first_row, index rows, index first_column,
-                          const attention_plan<C>& plan, C* to) {
-  for (index first = 0; first < rows; first += plan.key_tile) {
-    const index count = rows - first < plan.key_tile ? rows - first : plan.key_tile;
-    tiles::pack_transposed(count, plan.width, from.row(first_row + first) + first_column, from.stride,
-                           to + first / plan.key_tile * plan.width * plan.tile_row, plan.tile_row);
+                          const attention_recipe<C>& recipe, C* to) {
+  for (index first = 0; first < rows; first += recipe.key_tile) {
+    const index count = rows - first < recipe.key_tile ? rows - first : recipe.key_tile;
+    tiles::pack_transposed(count, recipe.width, from.row(first_row + first) + first_column, from.stride,
+                           to + first / recipe.key_tile * recipe.width * recipe.tile_row, recipe.tile_row);
   }
 }
 
 // The rows of past_vectors, one after another, not transposed.
 template <class C, class T>
 void pack_past_vectors(matrix<T> from, index first_row, index rows, index first_column,
-                       const attention_plan<C>& plan, C* to) {
-  const index count = plan.past_vectors(rows);
+                       const attention_recipe<C>& recipe, C* to) {
+  const index count = recipe.past_vectors(rows);
   if (count > 0)
-    tiles::pack(count, plan.width, from.row(first_row + rows - count) + first_column, from.stride, to,
-                plan.padded);
+    tiles::pack(count, recipe.width, from.row(first_row + rows - count) + first_column, from.stride, to,
+                recipe.padded);
 }
 
 // out (m x n, from key first_key on) = left (m x width) times the transposed rows of a head of `rows` keys.
 template <class C>
 void multiply_by_head(index m, index n, const C* left, const C* transposed, const C* past, index first_key,
-                      index rows, const attention_plan<C>& plan, C* out) {
-  const index count = first_key + n == rows ? plan.past_vectors(n) : 0;
-  tiles::multiply(m, round_up(n - count, plan.lanes), plan.width, left, plan.padded, 1,
-                  plan.panel(transposed, first_key), plan.tile_row, out, plan.tile_row, false);
+                      index rows, const attention_recipe<C>& recipe, C* out) {
+  const index count = first_key + n == rows ? recipe.past_vectors(n) : 0;
+  tiles::multiply(m, round_up(n - count, recipe.lanes), recipe.width, left, recipe.padded, 1,
+                  recipe.panel(transposed, first_key), recipe.tile_row, out, recipe.tile_row, false);
   for (index c = 0; c < count; ++c)
-    tiles::times_vector(m, plan.padded, left, plan.padded, past + c * plan.padded, out + n - count + c,
-                        plan.tile_row);
+    tiles::times_vector(m, recipe.padded, left, recipe.padded, past + c * recipe.padded, out + n - count + c,
+                        recipe.tile_row);
 }
 
 template <class C, class T>
-void unpack_head(const C* from, index rows, const C* factors, const attention_plan<C>& plan, matrix<T> to,
+void unpack_head(const C* from, index rows, const C* factors, const attention_recipe<C>& recipe, matrix<T> to,
                  index first_row, index first_column) {
-  tiles::unpack(rows, plan.width, from, plan.padded, factors, to.row(first_row) + first_column, to.stride);
+  tiles::unpack(rows, recipe.width, from, recipe.padded, factors, to.row(first_row) + first_column,
+                to.stride);
 }
 
 template <class C>

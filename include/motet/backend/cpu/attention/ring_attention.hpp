@@ -16,28 +16,28 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   using number = detail::attention_number<T>;
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
-  const detail::ring_plan<number> ring(ctx, shape);
-  const auto& plan = ring.plan;
+  const detail::attention_ring<number> ring(ctx, shape);
+  const auto& recipe = ring.recipe;
   ctx.note("ring_attention_forward", 4 * static_cast<double>(q.width) * ring.pairs(),
            2 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
   const index rows = ring.rows, heads = ring.groups.heads;
   detail::key_ring<std::remove_const_t<T>> around(ctx, ring);
   // (heads, rows, padded), not yet divided by the sums
-  number* const outs = ctx.memory.take<number>(heads * rows * plan.padded);
-  number* const peaks = ctx.memory.take<number>(heads * rows);       // (heads, rows)
-  number* const sums = ctx.memory.take<number>(heads * rows);        // (heads, rows)
-  number* const values = ctx.scratch.take<number>(plan.straight());  // (keys, padded)
+  number* const outs = ctx.memory.take<number>(heads * rows * recipe.padded);
+  number* const peaks = ctx.memory.take<number>(heads * rows);         // (heads, rows)
+  number* const sums = ctx.memory.take<number>(heads * rows);          // (heads, rows)
+  number* const values = ctx.scratch.take<number>(recipe.straight());  // (keys, padded)
   // (panels, width, keys of a panel)
-  number* const transposed = ctx.scratch.take<number>(plan.transposed());
-  number* const past = ctx.scratch.take<number>(plan.past_rows());      // (few, padded)
-  number* const queries = ctx.scratch.take<number>(plan.query_rows());  // (query tile, padded)
-  number* const scores = ctx.scratch.take<number>(plan.scores());       // (query tile, key tile)
-  number* const fade = ctx.scratch.take<number>(plan.query_tile_limit);
+  number* const transposed = ctx.scratch.take<number>(recipe.transposed());
+  number* const past = ctx.scratch.take<number>(recipe.past_rows());      // (few, padded)
+  number* const queries = ctx.scratch.take<number>(recipe.query_rows());  // (query tile, padded)
+  number* const scores = ctx.scratch.take<number>(recipe.scores());       // (query tile, key tile)
+  number* const fade = ctx.scratch.take<number>(recipe.query_tile_limit);
   if (ctx.measuring()) return ctx.memory.release(mark);
 
   const interval own = ctx.own(ring.is.part);
   for (index head = 0; head < heads; ++head) {
-    std::fill_n(outs + (head * rows + own.begin) * plan.padded, own.size() * plan.padded, number(0));
+    std::fill_n(outs + (head * rows + own.begin) * recipe.padded, own.size() * recipe.padded, number(0));
     std::fill_n(peaks + head * rows + own.begin, own.size(), no_peak<number>);
     std::fill_n(sums + head * rows + own.begin, own.size(), number(0));
   }
@@ -46,23 +46,24 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
     around.begin(ctx, ring, step);
     ring.each_keys(ctx, ring.part_at(step), [&](index sample, interval keys, index key_row) {
       for (index kv = 0; kv < ring.groups.kv_heads; ++kv) {
-        detail::pack_head_transposed(around.keys(), key_row, keys.size(), kv * plan.width, plan, transposed);
-        detail::pack_past_vectors(around.keys(), key_row, keys.size(), kv * plan.width, plan, past);
-        detail::pack_head(around.values(), key_row, keys.size(), kv * plan.width, plan, values);
+        detail::pack_head_transposed(around.keys(), key_row, keys.size(), kv * recipe.width, recipe,
+                                     transposed);
+        detail::pack_past_vectors(around.keys(), key_row, keys.size(), kv * recipe.width, recipe, past);
+        detail::pack_head(around.values(), key_row, keys.size(), kv * recipe.width, recipe, values);
         const interval readers = ring.groups.readers(kv);
         for (index head = readers.begin; head < readers.end; ++head)
           ring.each_tile(sample, keys, [&](const detail::ring_tile& tile) {
             const index m = tile.count, at = head * rows + tile.row;
-            number* const out = outs + at * plan.padded;
-            detail::pack_head(q, tile.row, m, head * plan.width, plan, queries);
-            for (index j = 0; j < tile.reach; j += plan.key_tile) {
-              const index n = tile.reach - j < plan.key_tile ? tile.reach - j : plan.key_tile;
-              detail::multiply_by_head(m, n, queries, transposed, past, j, keys.size(), plan, scores);
+            number* const out = outs + at * recipe.padded;
+            detail::pack_head(q, tile.row, m, head * recipe.width, recipe, queries);
+            for (index j = 0; j < tile.reach; j += recipe.key_tile) {
+              const index n = tile.reach - j < recipe.key_tile ? tile.reach - j : recipe.key_tile;
+              detail::multiply_by_head(m, n, queries, transposed, past, j, keys.size(), recipe, scores);
               tiles::softmax(m, n, {tile.visible.first - j, tile.visible.step}, ring.scale * log2_e<number>,
-                             scores, plan.tile_row, peaks + at, sums + at, fade);
-              tiles::scale_rows(m, plan.padded, fade, out, plan.padded);
-              tiles::multiply(m, plan.padded, n, scores, plan.tile_row, 1, values + j * plan.padded,
-                              plan.padded, out, plan.padded, true);
+                             scores, recipe.tile_row, peaks + at, sums + at, fade);
+              tiles::scale_rows(m, recipe.padded, fade, out, recipe.padded);
+              tiles::multiply(m, recipe.padded, n, scores, recipe.tile_row, 1, values + j * recipe.padded,
+                              recipe.padded, out, recipe.padded, true);
             }
           });
         around.poll();
@@ -79,8 +80,8 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
       lse.row(r)[head] = static_cast<L>((peaks[head * rows + r] + std::log2(sum[r])) / log2_e<number>);
       sum[r] = 1 / sum[r];
     }
-    detail::unpack_head(outs + (head * rows + own.begin) * plan.padded, own.size(), sum + own.begin, plan, y,
-                        own.begin, head * plan.width);
+    detail::unpack_head(outs + (head * rows + own.begin) * recipe.padded, own.size(), sum + own.begin, recipe,
+                        y, own.begin, head * recipe.width);
   }
   release(ctx, mark);
 }
@@ -94,11 +95,12 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   using number = detail::attention_number<T>;
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
-  const detail::ring_plan<number> ring(ctx, shape);
-  const auto& plan = ring.plan;
+  const detail::attention_ring<number> ring(ctx, shape);
+  const auto& recipe = ring.recipe;
   ctx.note("ring_attention_backward", 10 * static_cast<double>(q.width) * ring.pairs(),
            4 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
-  const index rows = ring.rows, heads = ring.groups.heads, kv_heads = ring.groups.kv_heads, row = plan.padded;
+  const index rows = ring.rows, heads = ring.groups.heads, kv_heads = ring.groups.kv_heads,
+              row = recipe.padded;
   detail::key_ring<std::remove_const_t<T>> around(ctx, ring);
   const index most = 2 * kv_heads * ring.most_rows() * row;
   // (2, kv heads, rows of a part, padded): gradients of keys, then of values
@@ -108,18 +110,18 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   number* const arriving = ctx.memory.take<number>(most);
   number* const dqueries = ctx.memory.take<number>(heads * rows * row);  // (heads, rows, padded)
   ring_shift sums(ctx, ring.is);
-  number* const keys_straight = ctx.scratch.take<number>(plan.straight());  // (keys, padded)
+  number* const keys_straight = ctx.scratch.take<number>(recipe.straight());  // (keys, padded)
   // (panels, width, keys of a panel)
-  number* const keys_across = ctx.scratch.take<number>(plan.transposed());
+  number* const keys_across = ctx.scratch.take<number>(recipe.transposed());
   // (panels, width, keys of a panel)
-  number* const values_across = ctx.scratch.take<number>(plan.transposed());
-  number* const past_values = ctx.scratch.take<number>(plan.past_rows());  // (few, padded)
-  number* const queries = ctx.scratch.take<number>(plan.query_rows());     // (query tile, padded)
-  number* const douts = ctx.scratch.take<number>(plan.query_rows());       // (query tile, padded)
-  number* const scores = ctx.scratch.take<number>(plan.scores());          // (query tile, key tile)
-  number* const dscores = ctx.scratch.take<number>(plan.scores());         // (query tile, key tile)
-  number* const logs = ctx.scratch.take<number>(plan.query_tile_limit);
-  number* const delta = ctx.scratch.take<number>(plan.query_tile_limit);
+  number* const values_across = ctx.scratch.take<number>(recipe.transposed());
+  number* const past_values = ctx.scratch.take<number>(recipe.past_rows());  // (few, padded)
+  number* const queries = ctx.scratch.take<number>(recipe.query_rows());     // (query tile, padded)
+  number* const douts = ctx.scratch.take<number>(recipe.query_rows());       // (query tile, padded)
+  number* const scores = ctx.scratch.take<number>(recipe.scores());          // (query tile, key tile)
+  number* const dscores = ctx.scratch.take<number>(recipe.scores());         // (query tile, key tile)
+  number* const logs = ctx.scratch.take<number>(recipe.query_tile_limit);
+  number* const delta = ctx.scratch.take<number>(recipe.query_tile_limit);
   if (ctx.measuring()) return ctx.memory.release(mark);
 
   const interval own = ctx.own(ring.is.part);
@@ -133,30 +135,31 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
     for (index h = 0; h < 2 * kv_heads; ++h)
       std::fill_n(dkeys + (h * key_rows + own_keys.begin) * row, own_keys.size() * row, number(0));
     ring.each_keys(ctx, from, [&](index sample, interval keys, index key_row) {
-      const index past = plan.past_vectors(keys.size());
+      const index past = recipe.past_vectors(keys.size());
       for (index kv = 0; kv < kv_heads; ++kv) {
-        const index column = kv * plan.width;
-        detail::pack_head(around.keys(), key_row, keys.size(), column, plan, keys_straight);
-        detail::pack_head_transposed(around.keys(), key_row, keys.size(), column, plan, keys_across);
-        detail::pack_head_transposed(around.values(), key_row, keys.size(), column, plan, values_across);
-        detail::pack_past_vectors(around.values(), key_row, keys.size(), column, plan, past_values);
+        const index column = kv * recipe.width;
+        detail::pack_head(around.keys(), key_row, keys.size(), column, recipe, keys_straight);
+        detail::pack_head_transposed(around.keys(), key_row, keys.size(), column, recipe, keys_across);
+        detail::pack_head_transposed(around.values(), key_row, keys.size(), column, recipe, values_across);
+        detail::pack_past_vectors(around.values(), key_row, keys.size(), column, recipe, past_values);
         number* const dk_here = dkeys + (kv * key_rows + key_row) * row;
         number* const dv_here = dkeys + ((kv_heads + kv) * key_rows + key_row) * row;
         const interval readers = ring.groups.readers(kv);
         for (index head = readers.begin; head < readers.end; ++head)
           ring.each_tile(sample, keys, [&](const detail::ring_tile& tile) {
-            const index m = tile.count, tile_row = plan.tile_row;
+            const index m = tile.count, tile_row = recipe.tile_row;
             number* const dq_here = dqueries + (head * rows + tile.row) * row;
-            detail::pack_head(q, tile.row, m, head * plan.width, plan, queries);
-            detail::pack_head(dy, tile.row, m, head * plan.width, plan, douts);
-            tiles::dot_rows(m, plan.width, douts, row, y.row(tile.row) + head * plan.width, y.stride, delta);
+            detail::pack_head(q, tile.row, m, head * recipe.width, recipe, queries);
+            detail::pack_head(dy, tile.row, m, head * recipe.width, recipe, douts);
+            tiles::dot_rows(m, recipe.width, douts, row, y.row(tile.row) + head * recipe.width, y.stride,
+                            delta);
             for (index r = 0; r < m; ++r)
               logs[r] = static_cast<number>(lse.row(tile.row + r)[head]) * log2_e<number>;
-            for (index j = 0; j < tile.reach; j += plan.key_tile) {
-              const index n = tile.reach - j < plan.key_tile ? tile.reach - j : plan.key_tile;
+            for (index j = 0; j < tile.reach; j += recipe.key_tile) {
+              const index n = tile.reach - j < recipe.key_tile ? tile.reach - j : recipe.key_tile;
               detail::multiply_by_head(m, n, queries, keys_across, keys_straight + (keys.size() - past) * row,
-                                       j, keys.size(), plan, scores);
-              detail::multiply_by_head(m, n, douts, values_across, past_values, j, keys.size(), plan,
+                                       j, keys.size(), recipe, scores);
+              detail::multiply_by_head(m, n, douts, values_across, past_values, j, keys.size(), recipe,
                                        dscores);
               tiles::softmax_backward(m, n, {tile.visible.first - j, tile.visible.step},
                                       ring.scale * log2_e<number>, ring.scale, logs, delta, scores, dscores,
@@ -192,13 +195,13 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   synchronize(ctx);
   const number* const none = nullptr;
   for (index head = 0; head < heads; ++head)
-    detail::unpack_head(dqueries + (head * rows + own.begin) * row, own.size(), none, plan, dq, own.begin,
-                        head * plan.width);
+    detail::unpack_head(dqueries + (head * rows + own.begin) * row, own.size(), none, recipe, dq, own.begin,
+                        head * recipe.width);
   for (index kv = 0; kv < kv_heads; ++kv) {
-    detail::unpack_head(arriving + (kv * rows + own.begin) * row, own.size(), none, plan, dk, own.begin,
-                        kv * plan.width);
-    detail::unpack_head(arriving + ((kv_heads + kv) * rows + own.begin) * row, own.size(), none, plan, dv,
-                        own.begin, kv * plan.width);
+    detail::unpack_head(arriving + (kv * rows + own.begin) * row, own.size(), none, recipe, dk, own.begin,
+                        kv * recipe.width);
+    detail::unpack_head(arriving + ((kv_heads + kv) * rows + own.begin) * row, own.size(), none, recipe, dv,
+                        own.begin, kv * recipe.width);
   }
   release(ctx, mark);
 }

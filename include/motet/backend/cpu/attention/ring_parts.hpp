@@ -20,19 +20,19 @@ struct ring_tile {
 };
 
 template <class C>
-struct ring_plan : context_ring {
+struct attention_ring : context_ring {
   head_groups groups;
   mask_kind mask;
   index rows;
-  attention_plan<C> plan;  // the keys are those of one piece
+  attention_recipe<C> recipe;  // the keys are those of one piece
   C scale;
 
-  ring_plan(const context& ctx, const attention_shape& shape)
+  attention_ring(const context& ctx, const attention_shape& shape)
       : context_ring(*ctx.shared),
         groups(shape),
         mask(shape.mask),
         rows(is.part.rows()),
-        plan(sequences{1, longest_piece(), nullptr}, shape),
+        recipe(sequences{1, longest_piece(), nullptr}, shape),
         scale(attention_scale<C>(shape)) {}
 
   index longest_piece() const {
@@ -75,8 +75,8 @@ struct ring_plan : context_ring {
     index row = is.part.begin(sample);
     for (index p = 0; p < is.cut.pieces(); ++p) {
       const interval queries = is.cut.piece(is.whole.rows_of(sample), me, p);
-      for (index i = 0; i < queries.size(); i += plan.query_tile) {
-        const index count = queries.size() - i < plan.query_tile ? queries.size() - i : plan.query_tile;
+      for (index i = 0; i < queries.size(); i += recipe.query_tile) {
+        const index count = queries.size() - i < recipe.query_tile ? queries.size() - i : recipe.query_tile;
         const index first = queries.begin + i + 1 - keys.begin, last = first + count - 1;
         if (mask == mask_kind::full) visit(ring_tile{row + i, count, keys.size(), {keys.size(), 0}});
         else if (last > 0)
@@ -92,9 +92,9 @@ template <class T>
 class key_ring {
  public:
   template <class C>
-  key_ring(context& ctx, const ring_plan<C>& ring)
+  key_ring(context& ctx, const attention_ring<C>& ring)
       : shift_(ctx, ring.is),
-        width_(ring.groups.kv_heads * ring.plan.width),
+        width_(ring.groups.kv_heads * ring.recipe.width),
         here_(ctx.memory.take<T>(ring.most_rows() * 2 * width_)),
         next_(ctx.memory.take<T>(ring.most_rows() * 2 * width_)) {}
 
@@ -107,7 +107,7 @@ class key_ring {
     synchronize(ctx);
   }
   template <class C>
-  void begin(const context& ctx, const ring_plan<C>& ring, index step) {
+  void begin(const context& ctx, const attention_ring<C>& ring, index step) {
     rows_ = ring.rows_of(ring.part_at(step));
     if (step + 1 < ring.members)
       shift_.begin(ctx, here_, rows_ * 2 * width_, next_, ring.rows_of(ring.part_at(step + 1)) * 2 * width_);

@@ -6,7 +6,7 @@
 
 namespace motet::cpu {
 
-// The same for the rows that this context part has of all samples: each turns by its place in the whole
+// The same for the rows that this context part has of all samples: each turns by its position in the whole
 // sample.
 template <class X>
 void rotary_of_part(context& ctx, index head_width, double base, int direction, matrix<X> x) {

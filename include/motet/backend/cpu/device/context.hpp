@@ -54,7 +54,7 @@ struct context {
   arena memory;   // shared by the team: what nets take
   arena scratch;  // this thread's own: what an operation takes and gives back before it returns
   profile* costs = nullptr;
-  int section = -1;                             // place in costs
+  int section = -1;                             // number in costs
   std::chrono::steady_clock::time_point since;  // when the open section was last settled
   draw_key draws;
   const spread* shared = nullptr;  // with whom this rank computes; none: alone
@@ -102,11 +102,11 @@ inline void gradients_ready(context& ctx, const void* data, index count) {
 // Where to add the gradients that belong at `data`.
 template <class T>
 T* gradients_at(context& ctx, T* data, index count) {
-  if (ctx.sink.place == nullptr || count == 0 || ctx.measuring()) return data;
+  if (ctx.sink.where == nullptr || count == 0 || ctx.measuring()) return data;
   synchronize(ctx);
-  void* const found = ctx.thread == 0 ? ctx.sink.place(ctx.sink.self, data, count) : nullptr;
+  void* const found = ctx.thread == 0 ? ctx.sink.where(ctx.sink.self, data, count) : nullptr;
   synchronize(ctx);
-  return static_cast<T*>(found != nullptr ? found : ctx.sink.place(ctx.sink.self, data, count));
+  return static_cast<T*>(found != nullptr ? found : ctx.sink.where(ctx.sink.self, data, count));
 }
 
 // Files time, FLOPs and bytes under a name until the end of the scope; the inner section wins, and time is

@@ -30,7 +30,7 @@ inline member_parts parts_of_members(context& ctx, index width, index each) {
 
 // y = x, converting; numbers that are not computed with, such as those of tokens, are only copied.
 template <class X, class Y>
-void place_rows(matrix<X> x, matrix<Y> y) {
+void bring_rows(matrix<X> x, matrix<Y> y) {
   if constexpr (std::is_integral_v<Y>) {
     static_assert(std::is_same_v<std::remove_const_t<X>, Y>, "motet: whole numbers are gathered as they are");
     for (index r = 0; r < x.rows; ++r) std::copy_n(x.row(r), x.width, y.row(r));
@@ -58,7 +58,7 @@ void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
   if (ctx.measuring()) return;
   synchronize(ctx);
   if (ctx.thread == 0) {
-    detail::place_rows(x, all.slice(parts.first_row, x.rows));
+    detail::bring_rows(x, all.slice(parts.first_row, x.rows));
     ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(all.row(parts.first_row)),
                                   reinterpret_cast<std::byte*>(all.data), parts.elements);
   }

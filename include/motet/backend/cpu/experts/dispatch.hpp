@@ -65,20 +65,20 @@ void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& sh
   to.first = experts.begin;
   const index even = shape.most_choices(rows, seq.samples, shape.experts);
   if (to.alone()) {
-    to.most_placed = even;
-    to.placed = detail::take_grouping(ctx, experts.size(), rows, k, to.most_placed);
-    to.placed.count = even;  // in a dry run
+    to.most_sorted = even;
+    to.sorted = detail::take_grouping(ctx, experts.size(), rows, k, to.most_sorted);
+    to.sorted.count = even;  // in a dry run
     return;
   }
   const sequences all = detail::shared_rows(ctx, seq);
   to.most_sent = rows * (k < to.ranks ? k : to.ranks);
   to.most_arrived = all.rows();
-  to.most_placed = shape.most_choices(all.rows(), all.samples, experts.size());
+  to.most_sorted = shape.most_choices(all.rows(), all.samples, experts.size());
   to.sent_rows = ctx.memory.take<index>(to.ranks);
   to.arrived_rows = ctx.memory.take<index>(to.ranks);
   to.sent = detail::take_grouping(ctx, to.ranks, rows, k, to.most_sent);
-  to.placed = detail::take_grouping(ctx, experts.size(), to.most_arrived, k, to.most_placed);
-  to.placed.count = even < to.most_placed ? even : to.most_placed;  // in a dry run
+  to.sorted = detail::take_grouping(ctx, experts.size(), to.most_arrived, k, to.most_sorted);
+  to.sorted.count = even < to.most_sorted ? even : to.most_sorted;  // in a dry run
   to.arrived = {ctx.memory.take<choice<Real>>(to.most_arrived * k), to.most_arrived, k, k};
 }
 
@@ -89,7 +89,7 @@ void dispatch(context& ctx, const sequences& seq, const router_shape& shape, mat
               dispatched<Real>& to) {
   to.came = 0;
   ctx.note("dispatch", 0, 2 * static_cast<double>(chosen.rows * chosen.width) * bytes_of<choice<Real>>);
-  const index keys = to.placed.keys > to.ranks ? to.placed.keys : to.ranks;
+  const index keys = to.sorted.keys > to.ranks ? to.sorted.keys : to.ranks;
   {
     const scratch_scope scope(ctx);  // what sorting takes
     ctx.scratch.take<index>(keys + 1);
@@ -99,7 +99,7 @@ void dispatch(context& ctx, const sequences& seq, const router_shape& shape, mat
   if (to.alone()) {
     to.arrived = chosen;
     if (ctx.measuring()) return;
-    detail::sort_choices(ctx, seq.rows(), ctx.own(seq), to.placed, [&](index r, index j) {
+    detail::sort_choices(ctx, seq.rows(), ctx.own(seq), to.sorted, [&](index r, index j) {
       const choice<Real>& c = chosen.row(r)[j];
       return c.kept ? static_cast<index>(c.expert) : index{-1};
     });
@@ -131,10 +131,10 @@ void dispatch(context& ctx, const sequences& seq, const router_shape& shape, mat
   detail::send_rows(ctx, to, chosen, to.arrived);
   if (ctx.measuring()) return;
   for (index m = 0; m < to.ranks; ++m) to.came += to.arrived_rows[m];
-  detail::sort_choices(ctx, to.came, ctx.own(to.arrivals()), to.placed, [&](index r, index j) {
+  detail::sort_choices(ctx, to.came, ctx.own(to.arrivals()), to.sorted, [&](index r, index j) {
     const choice<Real>& c = to.arrived.row(r)[j];
     const index expert = c.expert - to.first;
-    return c.kept && expert >= 0 && expert < to.placed.keys ? expert : index{-1};
+    return c.kept && expert >= 0 && expert < to.sorted.keys ? expert : index{-1};
   });
   synchronize(ctx);
 }

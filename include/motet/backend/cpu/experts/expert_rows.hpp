@@ -12,29 +12,29 @@ template <class T, class Real>
 matrix<T> take_arrived(context& ctx, const dispatched<Real>& to, index width) {
   return {ctx.memory.take<T>(to.most_arrived * width), to.most_arrived, width, width};
 }
-// The places of this thread get their rows, of x or of what came.
+// The positions of this thread get their rows, of x or of what came.
 template <class Real, class X, class A, class Y>
-void place_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> arrived, matrix<Y> placed) {
-  ctx.note("place_rows", 0, 2 * bytes_in(placed));
+void sort_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> arrived, matrix<Y> sorted) {
+  ctx.note("sort_rows", 0, 2 * bytes_in(sorted));
   if (ctx.measuring()) return;
-  const interval own = ctx.own(to.placed.each());
-  if (to.alone()) detail::spread_rows_to(to.placed, own, x, placed);
-  else detail::spread_rows_to(to.placed, own, arrived, placed);
+  const interval own = ctx.own(to.sorted.each());
+  if (to.alone()) detail::spread_rows_to(to.sorted, own, x, sorted);
+  else detail::spread_rows_to(to.sorted, own, arrived, sorted);
 }
 // Rows go to their experts.
 template <class Real, class X, class A, class Y>
-void to_experts(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> arrived, matrix<Y> placed) {
+void to_experts(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> arrived, matrix<Y> sorted) {
   if (to.alone()) synchronize(ctx);
   else detail::send_rows(ctx, to, x, arrived);
-  place_rows(ctx, to, x, arrived, placed);
+  sort_rows(ctx, to, x, arrived, sorted);
 }
 
 // What the experts made goes back to the rows: y = residual + the sum over a row's experts, weighed with the
 // gates or as it is.
 template <class Real, class X, class R, class Y>
-void from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, matrix<X> placed,
+void from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, matrix<X> sorted,
                   bool weighed, matrix<R> residual, matrix<Y> y) {
-  ctx.note("from_experts", 2 * elements_in(placed), bytes_in(placed) + bytes_in(y));
+  ctx.note("from_experts", 2 * elements_in(sorted), bytes_in(sorted) + bytes_in(y));
   const choice<Real>* const gates = weighed ? to.arrived.data : nullptr;
   {
     const scratch_scope scope(ctx);  // what collecting takes
@@ -43,14 +43,14 @@ void from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to
   }
   synchronize(ctx);
   if (to.alone()) {
-    if (!ctx.measuring()) detail::collect_rows(ctx, to.placed, ctx.own(seq), placed, gates, residual, y);
+    if (!ctx.measuring()) detail::collect_rows(ctx, to.sorted, ctx.own(seq), sorted, gates, residual, y);
     return;
   }
   const index mark = ctx.memory.mark();
   const auto sums = take_arrived<X>(ctx, to, y.width);
   const matrix<X> returned{ctx.memory.take<X>(to.most_sent * y.width), to.most_sent, y.width, y.width};
   if (!ctx.measuring())
-    detail::collect_rows(ctx, to.placed, ctx.own(to.arrivals()), placed, gates, matrix<const X>{}, sums);
+    detail::collect_rows(ctx, to.sorted, ctx.own(to.arrivals()), sorted, gates, matrix<const X>{}, sums);
   detail::exchange_rows(ctx, to, true, sums, returned);
   if (!ctx.measuring())
     detail::collect_rows(ctx, to.sent, ctx.own(seq), returned, static_cast<const choice<Real>*>(nullptr),
@@ -58,14 +58,14 @@ void from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to
   release(ctx, mark);
 }
 
-// Gradients of gates go back from the places to the choices; those of choices without a place are zero.
+// Gradients of gates go back from the positions to the choices; those of choices without a position are zero.
 template <class Real>
-void gates_from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, const Real* placed,
+void gates_from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, const Real* sorted,
                         matrix<Real> d_gate) {
   ctx.note("gates_from_experts", 0, 2 * bytes_in(d_gate));
   const auto pick = [&](index r, Real* out) {
     for (index j = 0; j < to.top_k; ++j)
-      out[j] = to.placed.place.row(r)[j] >= 0 ? placed[to.placed.place.row(r)[j]] : Real(0);
+      out[j] = to.sorted.position.row(r)[j] >= 0 ? sorted[to.sorted.position.row(r)[j]] : Real(0);
   };
   synchronize(ctx);
   if (to.alone()) {

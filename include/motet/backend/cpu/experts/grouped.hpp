@@ -8,10 +8,10 @@
 namespace motet::cpu {
 namespace detail {
 
-// Calls run(rows, key) for what each key has of this thread's even share of the places. So threads are
+// Calls run(rows, key) for what each key has of this thread's even share of the positions. So threads are
 // equally busy whatever the experts are.
 template <class Run>
-void for_own_places(const context& ctx, const grouping& by, Run&& run) {
+void for_own_positions(const context& ctx, const grouping& by, Run&& run) {
   const interval own = ctx.own(by.each());
   for (index key = 0; key < by.keys; ++key) {
     const interval rows = intersection(own, {by.starts[key], by.starts[key + 1]});
@@ -26,14 +26,14 @@ matrix<W> weights_of(matrix<W> weight, index key, index rows) {
 
 }  // namespace detail
 
-// Of each place, y = x weight^T with the weights of its key: weight is (keys x out, in).
+// Of each position, y = x weight^T with the weights of its key: weight is (keys x out, in).
 template <class X, class W, class Y>
 void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, matrix<Y> y) {
   note_product(ctx, "grouped_linear_forward", x, detail::weights_of(weight, 0, y.width), y);
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
-  detail::for_own_places(ctx, by, [&](interval rows, index key) {
+  detail::for_own_positions(ctx, by, [&](interval rows, index key) {
     multiply_rows(ctx, rows, x, detail::weights_of(weight, key, y.width), true, y,
                   gemm_epilogue<std::remove_const_t<W>>{}, scratch);
   });
@@ -47,7 +47,7 @@ void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matri
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
-  detail::for_own_places(ctx, by, [&](interval rows, index key) {
+  detail::for_own_positions(ctx, by, [&](interval rows, index key) {
     const auto before = part_of(pre, rows);
     multiply_rows(ctx, rows, x, detail::weights_of(weight, key, y.width), true, y,
                   gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{
@@ -64,7 +64,7 @@ void grouped_linear_backward_input(context& ctx, const grouping& by, matrix<Dy> 
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
-  detail::for_own_places(ctx, by, [&](interval rows, index key) {
+  detail::for_own_positions(ctx, by, [&](interval rows, index key) {
     multiply_rows(ctx, rows, dy, detail::weights_of(weight, key, dy.width), false, dx,
                   gemm_epilogue<std::remove_const_t<W>>{}, scratch);
   });

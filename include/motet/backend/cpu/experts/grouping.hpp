@@ -9,22 +9,22 @@
 
 namespace motet::cpu::detail {
 
-// Memory for up to `most` places of the choices of up to `rows` rows.
+// Memory for up to `most` positions of the choices of up to `rows` rows.
 inline grouping take_grouping(context& ctx, index keys, index rows, index top_k, index most) {
   grouping by;
   by.keys = keys;
   by.starts = ctx.memory.take<index>(keys + 1);
-  by.place = {ctx.memory.take<std::int32_t>(rows * top_k), rows, top_k, top_k};
+  by.position = {ctx.memory.take<std::int32_t>(rows * top_k), rows, top_k, top_k};
   by.source = ctx.memory.take<std::int32_t>(most);
   by.most = most;
   return by;
 }
 
-// Sorts all choices by key(row, number), where negative ones get no place. Every thread counts all of them,
-// as that needs no meeting, and places those of its own rows; the caller synchronises before and after.
+// Sorts all choices by key(row, number), where negative ones get no position. Every thread counts all of
+// them, as that needs no meeting, and sorts those of its own rows; the caller synchronises before and after.
 template <class Key>
 void sort_choices(context& ctx, index rows, interval own, grouping& by, Key key) {
-  const index top_k = by.place.width;
+  const index top_k = by.position.width;
   const scratch_scope scope(ctx);
   index* const next = ctx.scratch.take<index>(by.keys + 1);
   index* const before = ctx.scratch.take<index>(by.keys + 1);
@@ -49,37 +49,37 @@ void sort_choices(context& ctx, index rows, interval own, grouping& by, Key key)
     for (index j = 0; j < top_k; ++j) {
       const index k = key(r, j);
       if (k >= 0) by.source[next[k]] = static_cast<std::int32_t>(r * top_k + j);
-      by.place.row(r)[j] = k >= 0 ? static_cast<std::int32_t>(next[k]++) : -1;
+      by.position.row(r)[j] = k >= 0 ? static_cast<std::int32_t>(next[k]++) : -1;
     }
   }
 }
 
-// Each place that this thread fills gets the row that its choice is of.
+// Each position that this thread fills gets the row that its choice is of.
 template <class X, class Y>
-void spread_rows_to(const grouping& by, interval places, matrix<X> x, matrix<Y> y) {
-  for (index p = places.begin; p < places.end; ++p) {
-    const auto from = x.slice(by.source[p] / by.place.width, 1);
+void spread_rows_to(const grouping& by, interval positions, matrix<X> x, matrix<Y> y) {
+  for (index p = positions.begin; p < positions.end; ++p) {
+    const auto from = x.slice(by.source[p] / by.position.width, 1);
     if constexpr (std::is_same_v<std::remove_const_t<X>, Y>)
       std::memcpy(static_cast<void*>(y.row(p)), from.data, as_size(y.width) * sizeof(Y));
     else convert_rows(from, y.slice(p, 1));
   }
 }
 
-// y = residual (may be empty) + the sum of what lies at a row's places, weighed with the gates of its choices
-// where they are given.
+// y = residual (may be empty) + the sum of what lies at a row's positions, weighed with the gates of its
+// choices where they are given.
 template <class Real, class X, class R, class Y>
 void collect_rows(context& ctx, const grouping& by, interval own, matrix<X> from, const choice<Real>* gates,
                   matrix<R> residual, matrix<Y> y) {
   using number = arithmetic<X, R, Y, Real>;
-  const index top_k = by.place.width;
+  const index top_k = by.position.width;
   const scratch_scope scope(ctx);
   auto* const rows = ctx.scratch.take<const std::remove_const_t<X>*>(top_k);
   number* const scale = ctx.scratch.take<number>(top_k);
   for (index r = own.begin; r < own.end; ++r) {
     index count = 0;
     for (index j = 0; j < top_k; ++j) {
-      if (by.place.row(r)[j] < 0) continue;
-      rows[count] = from.row(by.place.row(r)[j]);
+      if (by.position.row(r)[j] < 0) continue;
+      rows[count] = from.row(by.position.row(r)[j]);
       scale[count++] = gates != nullptr ? static_cast<number>(gates[r * top_k + j].gate) : number(1);
     }
     const std::remove_const_t<R>* beside = residual ? residual.row(r) : nullptr;

@@ -10,22 +10,22 @@
 namespace motet::cpu {
 
 // Adds fixed 2-D positions to the patches of each sample: the first half of the columns from the patch's row,
-// the second from its column; each half is [sin | cos] of place / 10000^(i / (width / 4)), as in MAE (He et
-// al., CVPR'22). Rows before the patches stay as they are.
+// the second from its column; each half is [sin | cos] of position / 10000^(i / (width / 4)), as in MAE (He
+// et al., CVPR'22). Rows before the patches stay as they are.
 template <class X>
 void sine_position_forward(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<X> x) {
   ctx.note("sine_position_forward", elements_in(x), 2 * bytes_in(x));
   using sum = arithmetic<X>;
   const index across = geometry.side / geometry.patch, quarter = x.width / 4;
   const scratch_scope scope(ctx);
-  sum* const table = ctx.scratch.take<sum>(across * 2 * quarter);  // (places, sin | cos)
+  sum* const table = ctx.scratch.take<sum>(across * 2 * quarter);  // (positions, sin | cos)
   if (ctx.measuring()) return;
-  for (index place = 0; place < across; ++place)
+  for (index position = 0; position < across; ++position)
     for (index i = 0; i < quarter; ++i) {
-      const double angle = static_cast<double>(place) *
+      const double angle = static_cast<double>(position) *
                            std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(quarter));
-      table[place * 2 * quarter + i] = static_cast<sum>(std::sin(angle));
-      table[place * 2 * quarter + quarter + i] = static_cast<sum>(std::cos(angle));
+      table[position * 2 * quarter + i] = static_cast<sum>(std::sin(angle));
+      table[position * 2 * quarter + quarter + i] = static_cast<sum>(std::cos(angle));
     }
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s)

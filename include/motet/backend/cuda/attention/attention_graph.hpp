@@ -30,7 +30,7 @@ struct attention_problem {
   int tensors() const { return backward ? most_tensors : 5; }
 };
 
-// Names of what is given when a plan runs. The tensors of a problem have 1 to 9, their offsets 11 to 19;
+// Names of what is given when a recipe runs. The tensors of a problem have 1 to 9, their offsets 11 to 19;
 // `nothing` is minus infinity.
 namespace attention_ids {
 inline constexpr std::int64_t tensors = 1, offsets = 11, scale = 21, nothing = 22, one = 23, q_lengths = 24,
@@ -69,7 +69,7 @@ class attention_graph {
  private:
   using four = std::array<std::int64_t, 4>;
   using tensor = graph_tensor;
-  enum place : int { q, k, v, y, lse, dy, dq, dk, dv };
+  enum operand : int { q, k, v, y, lse, dy, dq, dk, dv };
 
   cudnn_object& make(cudnnBackendDescriptorType_t kind) {
     return *objects_.emplace_back(std::make_unique<cudnn_object>(kind));

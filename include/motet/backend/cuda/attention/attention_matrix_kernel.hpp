@@ -57,7 +57,7 @@ struct attention_forward_matrix {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const index block = batch.longest_first(self), head = block % batch.heads;
-    const tile_place at = batch.q.find(block / batch.heads, queries);
+    const tile_position at = batch.q.find(block / batch.heads, queries);
     if (at.first >= at.rows) return;
     // Within a sample 32 bits will do, and registers are scarce.
     const int first = static_cast<int>(at.first), q_rows = static_cast<int>(at.rows),
@@ -156,7 +156,7 @@ struct attention_dq_matrix {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const index block = batch.longest_first(self), head = block % batch.heads;
-    const tile_place at = batch.q.find(block / batch.heads, queries);
+    const tile_position at = batch.q.find(block / batch.heads, queries);
     if (at.first >= at.rows) return;
     const int in_sample = static_cast<int>(at.first), q_rows = static_cast<int>(at.rows),
               m = q_rows - in_sample < queries ? q_rows - in_sample : queries;
@@ -263,7 +263,7 @@ struct attention_dkv_matrix {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const index kv_heads = batch.heads / batch.group, kv_head = self.block() % kv_heads;
-    const tile_place at = batch.kv.find(self.block() / kv_heads, keys);
+    const tile_position at = batch.kv.find(self.block() / kv_heads, keys);
     if (at.first >= at.rows) return;
     const int in_sample = static_cast<int>(at.first), kv_rows = static_cast<int>(at.rows),
               m = kv_rows - in_sample < keys ? kv_rows - in_sample : keys;

@@ -99,7 +99,7 @@ struct attention_forward_plain {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const index block = batch.longest_first(self), head = block % batch.heads;
-    const tile_place at = batch.q.find(block / batch.heads, tile);
+    const tile_position at = batch.q.find(block / batch.heads, tile);
     if (at.first >= at.rows) return;
     const index m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first;
     const index kv_begin = batch.kv.begin(at.sample), kv_rows = batch.kv.rows_of(at.sample);
@@ -176,7 +176,7 @@ struct attention_dq_plain {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const index block = batch.longest_first(self), head = block % batch.heads;
-    const tile_place at = batch.q.find(block / batch.heads, tile);
+    const tile_position at = batch.q.find(block / batch.heads, tile);
     if (at.first >= at.rows) return;
     const index m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first;
     const index kv_begin = batch.kv.begin(at.sample), kv_rows = batch.kv.rows_of(at.sample);
@@ -249,7 +249,7 @@ struct attention_dkv_plain {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const index kv_heads = batch.heads / batch.group, kv_head = self.block() % kv_heads;
-    const tile_place at = batch.kv.find(self.block() / kv_heads, tile);
+    const tile_position at = batch.kv.find(self.block() / kv_heads, tile);
     if (at.first >= at.rows) return;
     const index m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first,
                 column = kv_head * batch.width;

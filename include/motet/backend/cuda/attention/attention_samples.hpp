@@ -5,16 +5,16 @@
 #include <motet/backend/cuda/attention/attention_tile.hpp>
 #include <motet/backend/cuda/kernels/prefix.hpp>
 
-// How samples are told to cuDNN: the longest of them, which a plan is made for, and on the GPU their lengths
-// and where each begins in each matrix.
+// How samples are told to cuDNN: the longest of them, which a recipe is made for, and on the GPU their
+// lengths and where each begins in each matrix.
 
 #if MOTET_CUDNN_ATTENTION
 
 namespace motet::cuda::detail {
 
-// Plans know lengths up to one of few numbers, so that they serve many batches: powers of two from 64 on, and
-// what lies halfway between them.
-inline index planned_rows(index rows) {
+// Recipes know lengths up to one of few numbers, so that they serve many batches: powers of two from 64 on,
+// and what lies halfway between them.
+inline index recipe_rows(index rows) {
   if (rows <= 1) return rows;
   for (index step = 64;; step *= 2) {
     if (rows <= step) return step;
@@ -50,12 +50,12 @@ inline bool is_of_keys(int tensor) { return tensor == 1 || tensor == 2 || tensor
 struct tell_samples {
   static constexpr int most_threads = 256;
   sample_rows q, kv;
-  index kept, pitch;  // samples with rows; from the places of one tensor to those of the next
+  index kept, pitch;  // samples with rows; from the starts of one tensor to those of the next
   int tensors;
   std::uint32_t of_keys;  // a bit for each tensor
   index strides[attention_problem::most_tensors];
   std::int32_t *q_lengths, *kv_lengths;
-  index* places;  // (tensors, pitch)
+  index* starts;  // (tensors, pitch)
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
@@ -70,13 +70,13 @@ struct tell_samples {
         q_lengths[at] = static_cast<std::int32_t>(q.rows_of(s));
         kv_lengths[at] = static_cast<std::int32_t>(kv.rows_of(s));
         for (int t = 0; t < tensors; ++t)
-          places[t * pitch + at] = strides[t] * ((of_keys >> t & 1u) != 0 ? kv.begin(s) : q.begin(s));
+          starts[t * pitch + at] = strides[t] * ((of_keys >> t & 1u) != 0 ? kv.begin(s) : q.begin(s));
       }
       before += all;
     }
     if (self.thread() < tensors) {
       const int t = self.thread();
-      places[t * pitch + kept] =
+      starts[t * pitch + kept] =
           strides[t] * ((of_keys >> t & 1u) != 0 ? kv.begin(kv.samples) : q.begin(q.samples));
     }
   }

@@ -15,7 +15,7 @@
 namespace motet::cuda::detail {
 
 // A block has a tile of consecutive rows of one sample and one head.
-struct tile_place {
+struct tile_position {
   index sample = 0;
   index first = 0;  // row within the sample; past its end where there is nothing to do
   index rows = 0;   // of the sample
@@ -33,7 +33,7 @@ struct sample_rows {
   MOTET_HOST_DEVICE index rows_of(index s) const { return begin(s + 1) - begin(s); }
   // Sample s has the slots from begin(s) / tile + s on: as many as it needs or one more, whatever the samples
   // before it have.
-  MOTET_HOST_DEVICE tile_place find(index slot, index tile) const {
+  MOTET_HOST_DEVICE tile_position find(index slot, index tile) const {
     if (offsets == nullptr) {
       const index each = (length + tile - 1) / tile, s = slot / each;
       return {s, slot % each * tile, length, s * length};

@@ -56,7 +56,8 @@ class cudnn_object {
   cudnnStatus_t status_ = CUDNN_STATUS_SUCCESS;
 };
 
-// What plans are made for: the library's handle for this GPU, or the properties of one that need not be here.
+// What recipes are made for: the library's handle for this GPU, or the properties of one that need not be
+// here.
 struct cudnn_target {
   cudnnHandle_t library = nullptr;
   const cudnn_object* properties = nullptr;

@@ -5,7 +5,8 @@
 #include <motet/backend/cuda/exchange/rows_exchange.hpp>
 #include <motet/backend/exchange/heads_exchange.hpp>
 
-// Attention whose ranks hold rows before and after it, and heads within: rows of heads as they change places, on GPUs.
+// Attention whose ranks hold rows before and after it, and heads within: rows of heads as they change places,
+// on GPUs.
 namespace motet::cuda {
 
 using motet::heads_attention_backward;
@@ -30,7 +31,7 @@ struct head_moves_kernel {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     // of each member that has the head: where it lies
-    index* const places = self.template shared<index>(cut.members);
+    index* const starts = self.template shared<index>(cut.members);
     index* const strides = self.template shared<index>(cut.members);  // likewise, elements from row to row
     const index heads = cut.all.heads, kv_heads = cut.all.kv_heads,
                 units = cut.keys ? heads + 2 * kv_heads : heads;
@@ -49,7 +50,7 @@ struct head_moves_kernel {
       }
       if (at >= 0) {
         if (self.thread() == 0) {
-          places[count] = before + at * d;
+          starts[count] = before + at * d;
           strides[count] = width;
         }
         ++count;
@@ -69,15 +70,15 @@ struct head_moves_kernel {
           MOTET_UNROLLED
           for (int e = 0; e < Each; ++e) out[e] = converted<T>(in[e]);
           for (index m = 0; m < count; ++m)
-            store_each<Each>(wire + places[m] + r * strides[m] + i * Each, out);
+            store_each<Each>(wire + starts[m] + r * strides[m] + i * Each, out);
         } else if (count == 1) {
-          convert_each<Each>(wire + places[0] + r * strides[0] + i * Each, here);
+          convert_each<Each>(wire + starts[0] + r * strides[0] + i * Each, here);
         } else {
           using number = arithmetic<T>;
           number sum[Each] = {};
           for (index m = 0; m < count; ++m) {
             T in[Each];
-            load_each<Each>(wire + places[m] + r * strides[m] + i * Each, in);
+            load_each<Each>(wire + starts[m] + r * strides[m] + i * Each, in);
             MOTET_UNROLLED
             for (int e = 0; e < Each; ++e) sum[e] += static_cast<number>(in[e]);
           }

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <motet/backend/core/amounts.hpp>
-#include <motet/backend/cuda/attention/attention_plans.hpp>
+#include <motet/backend/cuda/attention/attention_recipes.hpp>
 #include <motet/backend/cuda/attention/attention_samples.hpp>
 #include <motet/backend/cuda/attention/attention_tile.hpp>
 
 #include <type_traits>
 
-// Attention by cuDNN, of bf16 and heads that lie in packs of 16 bytes, where it has a plan.
+// Attention by cuDNN, of bf16 and heads that lie in packs of 16 bytes, where it has a recipe.
 
 namespace motet::cuda {
 namespace detail {
@@ -88,11 +88,11 @@ detour library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool ba
   problem.causal = causal;
   problem.ends_meet = causal && !rows.alike;
   problem.samples = rows.samples;
-  problem.q_rows = ragged && q_seq.offsets != nullptr ? planned_rows(rows.q_most) : rows.q_most;
-  problem.kv_rows = ragged && kv_seq.offsets != nullptr ? planned_rows(rows.kv_most) : rows.kv_most;
+  problem.q_rows = ragged && q_seq.offsets != nullptr ? recipe_rows(rows.q_most) : rows.q_most;
+  problem.kv_rows = ragged && kv_seq.offsets != nullptr ? recipe_rows(rows.kv_most) : rows.kv_most;
   problem.padded = tells_lengths(ragged, problem.ends_meet);
   problem.heads = shape.heads, problem.kv_heads = shape.kv_heads, problem.width = shape.head_width;
-  attention_places with;
+  attention_operands with;
   tell_samples tell{rows_for_kernels(ctx, q_seq),
                     rows_for_kernels(ctx, kv_seq),
                     rows.samples,
@@ -116,17 +116,17 @@ detour library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool ba
     tell.strides[i] = problem.strides[i];
     if (is_of_keys(i)) tell.of_keys |= 1u << i;
   }
-  attention_plans& plans = ctx.on->part<attention_plans>();
+  attention_recipes& recipes = ctx.on->part<attention_recipes>();
   index parts = 1;
   detour why;
-  const cudnn_attention_plan* const plan = plans.find(problem, parts, why);
-  if (plan == nullptr) return why;
+  const cudnn_attention_recipe* const recipe = recipes.find(problem, parts, why);
+  if (recipe == nullptr) return why;
   if (problem.padded) launch(ctx.stream(), {1, tell_samples::most_threads, block_scratch<index>}, tell);
   with.q_lengths = notes.q_lengths, with.kv_lengths = notes.kv_lengths, with.offsets = notes.offsets,
   with.pitch = notes.pitch;
   with.scale = static_cast<float>(attention_scale(shape));
   for (index part = 0; part < parts; ++part) {
-    plans.run(*plan, with);
+    recipes.run(*recipe, with);
     for (int i = 0; i < problem.tensors(); ++i) {
       const index heads = (is_of_keys(i) ? shape.kv_heads : shape.heads) / parts;
       if (i == 4) with.tensors[i] = static_cast<float*>(with.tensors[i]) + heads;

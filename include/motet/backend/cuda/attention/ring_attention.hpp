@@ -18,7 +18,7 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   using number = arithmetic<value>;
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
-  detail::ring_plan ring(ctx, shape);
+  detail::attention_ring ring(ctx, shape);
   ctx.note("ring_attention_forward", 4 * static_cast<double>(q.width) * ring.pairs(),
            2 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
   const detail::unnoted_scope unnoted(ctx);
@@ -45,7 +45,7 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
     if (ring.is.cut.balanced) {
       second = detail::find_piece_rows(ring, ring.me, detail::ring_rows::second, query_room);
       const index count = ring.rows(ring.me, detail::ring_rows::second).rows();
-      detail::rows_at_places(ctx, second, q, matrix<value>{few_queries, count, q.width, q.width});
+      detail::rows_at(ctx, second, q, matrix<value>{few_queries, count, q.width, q.width});
     }
   }
   for (index step = 0; step < ring.members; ++step) {
@@ -59,7 +59,7 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
       matrix<const value> all{here, key_rows, 2 * key_width, 2 * key_width};
       if (runs && meet.keys != detail::ring_rows::all) {
         const matrix<value> few{few_keys, keys.rows(), 2 * key_width, 2 * key_width};
-        detail::rows_at_places(ctx, detail::find_piece_rows(ring, from, meet.keys, key_room), all, few);
+        detail::rows_at(ctx, detail::find_piece_rows(ring, from, meet.keys, key_room), all, few);
         all = few;
       }
       attention_shape part = shape;
@@ -73,15 +73,15 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
       attention_forward(ctx, queries, keys, part, asking, all.columns(0, key_width),
                         all.columns(key_width, key_width), out, out_lse);
       if (runs) {
-        const std::int32_t* const places = some ? second : nullptr;
+        const std::int32_t* const positions = some ? second : nullptr;
         const row_walk walk(count * heads, shape.head_width);
         launch(ctx.stream(), {blocks_for(count * heads, 256), 256, 0},
-               detail::ring_weights_kernel<number>{ring.on_gpu(queries), ring.on_gpu(keys), places, count,
+               detail::ring_weights_kernel<number>{ring.on_gpu(queries), ring.on_gpu(keys), positions, count,
                                                    heads, step == 0, found_lse, sum_lse, weights,
                                                    weights + rows * heads});
         launch(ctx.stream(), walk.shape(),
-               detail::ring_combine_kernel<value, number>{places, walk, heads, step == 0, found, sum, weights,
-                                                          weights + rows * heads});
+               detail::ring_combine_kernel<value, number>{positions, walk, heads, step == 0, found, sum,
+                                                          weights, weights + rows * heads});
       }
     }
     const section_scope section(ctx, "wait for keys");
@@ -105,7 +105,7 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   using number = arithmetic<value>;
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
-  detail::ring_plan ring(ctx, shape);
+  detail::attention_ring ring(ctx, shape);
   ctx.note("ring_attention_backward", 10 * static_cast<double>(q.width) * ring.pairs(),
            4 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
   const detail::unnoted_scope unnoted(ctx);
@@ -143,10 +143,10 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
     if (ring.is.cut.balanced) {
       second = detail::find_piece_rows(ring, ring.me, detail::ring_rows::second, query_room);
       const index count = ring.rows(ring.me, detail::ring_rows::second).rows();
-      detail::rows_at_places(ctx, second, q, matrix<value>{few_queries, count, q.width, q.width});
-      detail::rows_at_places(ctx, second, y, matrix<value>{few_y, count, q.width, q.width});
-      detail::rows_at_places(ctx, second, dy, matrix<value>{few_dy, count, q.width, q.width});
-      detail::rows_at_places(ctx, second, lse, matrix<number>{few_lse, count, heads, heads});
+      detail::rows_at(ctx, second, q, matrix<value>{few_queries, count, q.width, q.width});
+      detail::rows_at(ctx, second, y, matrix<value>{few_y, count, q.width, q.width});
+      detail::rows_at(ctx, second, dy, matrix<value>{few_dy, count, q.width, q.width});
+      detail::rows_at(ctx, second, lse, matrix<number>{few_lse, count, heads, heads});
     }
   }
   for (index step = 0; step < ring.members; ++step) {
@@ -158,11 +158,11 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
     if (meet.queries != detail::ring_rows::none) {
       const sequences queries = ring.rows(ring.me, meet.queries), keys = ring.rows(from, meet.keys);
       matrix<const value> all{here, key_rows, both, both};
-      const std::int32_t* key_places = nullptr;
+      const std::int32_t* key_positions = nullptr;
       if (runs && meet.keys != detail::ring_rows::all) {
         const matrix<value> few{few_keys, keys.rows(), both, both};
-        key_places = detail::find_piece_rows(ring, from, meet.keys, key_room);
-        detail::rows_at_places(ctx, key_places, all, few);
+        key_positions = detail::find_piece_rows(ring, from, meet.keys, key_room);
+        detail::rows_at(ctx, key_positions, all, few);
         all = few;
       }
       attention_shape part = shape;
@@ -180,8 +180,8 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
                          of(dy, few_dy, q.width), to_q, to_keys.columns(0, key_width),
                          to_keys.columns(key_width, key_width));
       if (runs) {
-        detail::add_to_places(ctx, some ? second : nullptr, to_q, dqueries);
-        detail::add_to_places(ctx, key_places, to_keys, dkeys);
+        detail::add_at(ctx, some ? second : nullptr, to_q, dqueries);
+        detail::add_at(ctx, key_positions, to_keys, dkeys);
       }
     }
     {
@@ -191,7 +191,7 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
       sums.finish();
     }
     if (!runs) continue;
-    if (step > 0) detail::add_to_places(ctx, nullptr, matrix<number>{arriving, key_rows, both, both}, dkeys);
+    if (step > 0) detail::add_at(ctx, nullptr, matrix<number>{arriving, key_rows, both, both}, dkeys);
     // After the last step they are home.
     sums.begin(ctx, dkeys, key_rows * both, arriving, ring.rows_of(ring.part_at(step + 1)) * both);
     std::swap(dkeys, leaving);

@@ -36,12 +36,13 @@ class offset_pool {
 // sample.
 enum class ring_rows : std::uint8_t { none, all, first, second };
 
-struct ring_plan : context_ring {
+struct attention_ring : context_ring {
   context& ctx;
   attention_shape shape;
   offset_pool own_pool;  // of a dry run
 
-  ring_plan(context& of, const attention_shape& heads) : context_ring(*of.shared), ctx(of), shape(heads) {}
+  attention_ring(context& of, const attention_shape& heads)
+      : context_ring(*of.shared), ctx(of), shape(heads) {}
 
   // Under a causal mask all that a member sees of another one's keys it sees in full, and of its own, one
   // piece behind the other, what a triangle shows.
@@ -73,41 +74,41 @@ struct ring_plan : context_ring {
 };
 
 // Of each row of one piece of the samples of a part: which row of the part it is.
-struct piece_places_kernel {
+struct piece_positions_kernel {
   sequences piece, part, whole;  // offsets of the GPU
   row_parts cut;
   index number;
   bool second;
   index rows;
-  std::int32_t* places;
+  std::int32_t* positions;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index r = self.number(); r < rows; r += self.all()) {
       const index sample = sample_of(piece, r),
                   before = second ? cut.piece(whole.rows_of(sample), number, 0).size() : 0;
-      places[r] = static_cast<std::int32_t>(part.begin(sample) + before + r - piece.begin(sample));
+      positions[r] = static_cast<std::int32_t>(part.begin(sample) + before + r - piece.begin(sample));
     }
   }
 };
 
 // Where the rows of `which` lie among those of a part; none where they are all of them.
-template <class Plan>
-const std::int32_t* find_piece_rows(Plan& ring, index part, ring_rows which, std::int32_t* places) {
+template <class Ring>
+const std::int32_t* find_piece_rows(Ring& ring, index part, ring_rows which, std::int32_t* positions) {
   if (which == ring_rows::all) return nullptr;
   const sequences piece = ring.rows(part, which), all = ring.rows(part, ring_rows::all);
   const index rows = piece.rows();
   launch(ring.ctx.stream(), {blocks_for(rows, 256), 256, 0},
-         piece_places_kernel{ring.on_gpu(piece), ring.on_gpu(all), ring.on_gpu(ring.is.whole), ring.is.cut,
-                             part, which == ring_rows::second, rows, places});
-  return places;
+         piece_positions_kernel{ring.on_gpu(piece), ring.on_gpu(all), ring.on_gpu(ring.is.whole), ring.is.cut,
+                                part, which == ring_rows::second, rows, positions});
+  return positions;
 }
 
 // How what was found for some keys weighs beside what was found before; lse becomes that of both. Samples
 // without such keys change nothing.
 template <class Number>
 struct ring_weights_kernel {
-  sequences queries, keys;     // offsets of the GPU
-  const std::int32_t* places;  // of queries among those of the part; none: as they are
+  sequences queries, keys;        // offsets of the GPU
+  const std::int32_t* positions;  // of queries among those of the part; none: as they are
   index rows, heads;
   bool first;
   const Number* found;                // (rows, heads), lse for these keys
@@ -116,7 +117,7 @@ struct ring_weights_kernel {
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index i = self.number(); i < rows * heads; i += self.all()) {
       const index r = i / heads,
-                  to = (places == nullptr ? r : static_cast<index>(places[r])) * heads + i % heads;
+                  to = (positions == nullptr ? r : static_cast<index>(positions[r])) * heads + i % heads;
       const bool blind = keys.rows_of(sample_of(queries, r)) == 0;
       if (first) {
         lse[to] = blind ? -static_cast<Number>(HUGE_VAL) : found[i];
@@ -139,7 +140,7 @@ struct ring_weights_kernel {
 template <class T, class Number>
 struct ring_combine_kernel {
   static constexpr int most_threads = 256;
-  const std::int32_t* places;
+  const std::int32_t* positions;
   row_walk walk;  // over (rows x heads, head width)
   index heads;
   bool first;
@@ -150,7 +151,7 @@ struct ring_combine_kernel {
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index i = self.number() >> walk.shift; i < walk.rows; i += self.all() >> walk.shift) {
       const index r = i / heads,
-                  to = (places == nullptr ? r : static_cast<index>(places[r])) * heads + i % heads;
+                  to = (positions == nullptr ? r : static_cast<index>(positions[r])) * heads + i % heads;
       const Number before = old_weight[i], now = weight[i];
       for (index c = self.number() & ((index{1} << walk.shift) - 1); c < walk.steps;
            c += index{1} << walk.shift) {
@@ -161,34 +162,34 @@ struct ring_combine_kernel {
     }
   }
 };
-// to.row(place) += from.row(r)
+// to.row(position) += from.row(r)
 template <class T, class Number>
 struct ring_add_kernel {
   static constexpr int most_threads = 256;
-  const std::int32_t* places;
+  const std::int32_t* positions;
   row_walk walk;
   const T* from;
   Number* to;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift) {
-      const index place = places == nullptr ? r : static_cast<index>(places[r]);
+      const index position = positions == nullptr ? r : static_cast<index>(positions[r]);
       for (index c = self.number() & ((index{1} << walk.shift) - 1); c < walk.steps;
            c += index{1} << walk.shift)
-        to[place * walk.steps + c] += static_cast<Number>(from[r * walk.steps + c]);
+        to[position * walk.steps + c] += static_cast<Number>(from[r * walk.steps + c]);
     }
   }
 };
 template <class T, class Number>
-void add_to_places(context& ctx, const std::int32_t* places, matrix<T> from, Number* to) {
+void add_at(context& ctx, const std::int32_t* positions, matrix<T> from, Number* to) {
   const row_walk walk(from.rows, from.width);
-  launch(ctx.stream(), walk.shape(), ring_add_kernel<T, Number>{places, walk, from.data, to});
+  launch(ctx.stream(), walk.shape(), ring_add_kernel<T, Number>{positions, walk, from.data, to});
 }
-// The rows at these places, or all as they are.
+// The rows at these positions, or all as they are.
 template <class X, class Y>
-void rows_at_places(context& ctx, const std::int32_t* places, matrix<X> x, matrix<Y> y) {
-  if (places == nullptr) convert_rows(ctx, x, y);
-  else map_rows(ctx, false, y.rows, places, 1, nullptr, x, y);
+void rows_at(context& ctx, const std::int32_t* positions, matrix<X> x, matrix<Y> y) {
+  if (positions == nullptr) convert_rows(ctx, x, y);
+  else map_rows(ctx, false, y.rows, positions, 1, nullptr, x, y);
 }
 
 // Nothing that is done until the end of the scope is noted.

@@ -27,9 +27,9 @@
 //       memory of the block, aligned to 16 bytes, uninitialised; taken in the same order by all
 //   shuffle(value, lane), shuffle_xor(value, mask)
 //       (*) within the warp, all 32 lanes
-//   atomic_add(place, value)
+//   atomic_add(word, value)
 //       float, double, int, unsigned, unsigned long long
-//   atomic_max(place, value)
+//   atomic_max(word, value)
 //       int, unsigned, unsigned long long
 // What is built on these stands below, as functions of a thread.
 
@@ -74,12 +74,12 @@ class gpu_thread {
     return __shfl_xor_sync(0xffffffffu, value, mask);
   }
   template <class T>
-  __device__ T atomic_add(T* place, T value) const {
-    return atomicAdd(place, value);
+  __device__ T atomic_add(T* word, T value) const {
+    return atomicAdd(word, value);
   }
   template <class T>
-  __device__ T atomic_max(T* place, T value) const {
-    return atomicMax(place, value);
+  __device__ T atomic_max(T* word, T value) const {
+    return atomicMax(word, value);
   }
 
  private:

@@ -49,7 +49,7 @@ struct context {
   // as it runs later
   arena scratch;
   profile* costs = nullptr;
-  int section = -1;  // place in costs
+  int section = -1;  // number in costs
   // but for the step, which kernels read from engine::step(): a recorded graph is replayed in other steps
   draw_key draws;
   const spread* shared = nullptr;
@@ -78,8 +78,8 @@ inline void gradients_ready(context& ctx, const void* data, index count) {
 // Where to add the gradients that belong at `data`.
 template <class T>
 T* gradients_at(context& ctx, T* data, index count) {
-  if (ctx.sink.place == nullptr || count == 0 || ctx.measuring()) return data;
-  void* const found = ctx.sink.place(ctx.sink.self, data, count);
+  if (ctx.sink.where == nullptr || count == 0 || ctx.measuring()) return data;
+  void* const found = ctx.sink.where(ctx.sink.self, data, count);
   return found != nullptr ? static_cast<T*>(found) : data;
 }
 

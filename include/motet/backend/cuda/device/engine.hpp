@@ -32,7 +32,7 @@ class real {
 };
 
 // What a rank has of a GPU: its stream, and what lasts from step to step. Host memory that operations are
-// given (offsets of samples) has its copy on the GPU here. Libraries keep their handles and plans in parts,
+// given (offsets of samples) has its copy on the GPU here. Libraries keep their handles and recipes in parts,
 // made when first asked for.
 class engine {
  public:

@@ -109,8 +109,8 @@ class record_shelf {
   explicit record_shelf(std::size_t most_records = 8) : most_(most_records) {}
 
   recorded_work* find(const shape& of) {
-    const auto at = places_.find(hash(of));
-    const bool known = at != places_.end() && at->second->of == of;
+    const auto at = by_hash_.find(hash(of));
+    const bool known = at != by_hash_.end() && at->second->of == of;
     count(known);
     if (!known) return nullptr;
     records_.splice(records_.begin(), records_, at->second);
@@ -120,7 +120,7 @@ class record_shelf {
   // Whether it came before, and may be recorded; remembered in most cases.
   bool came_before(const shape& of) {
     if (resting() || (full() && finds_ - records_.back().used < 8 * most_)) return false;
-    if (places_.contains(hash(of))) return false;  // another shape of this hash
+    if (by_hash_.contains(hash(of))) return false;  // another shape of this hash
     if (!seen_.insert(hash(of)).second) return true;
     order_.push_back(hash(of));
     if (order_.size() > most_seen()) {
@@ -133,22 +133,22 @@ class record_shelf {
   // a record under way may not go.
   recorded_work& make(const shape& of) {
     if (full()) {
-      places_.erase(hash(records_.back().of));
+      by_hash_.erase(hash(records_.back().of));
       records_.pop_back();
     }
     records_.emplace_front(of);
     records_.front().used = finds_;
-    places_[hash(of)] = records_.begin();
+    by_hash_[hash(of)] = records_.begin();
     return records_.front().work;
   }
   bool full() const { return records_.size() >= most_; }
   void drop_newest() {
-    places_.erase(hash(records_.front().of));
+    by_hash_.erase(hash(records_.front().of));
     records_.pop_front();
   }
   void clear() {
     records_.clear();
-    places_.clear();
+    by_hash_.clear();
     seen_.clear();
     order_.clear();
     asked_ = known_ = rest_ = finds_ = 0;
@@ -186,7 +186,7 @@ class record_shelf {
 
   std::size_t most_;
   std::list<record> records_;
-  std::unordered_map<std::uint64_t, std::list<record>::iterator> places_;  // by hash
+  std::unordered_map<std::uint64_t, std::list<record>::iterator> by_hash_;
   std::unordered_set<std::uint64_t> seen_;
   std::deque<std::uint64_t> order_;  // of what was seen
   std::size_t finds_ = 0;

@@ -36,12 +36,12 @@ struct pinned {
   static void give(void* memory) { cudaFreeHost(memory); }
 };
 
-template <class T, class Place>
+template <class T, class Source>
 class owned {
  public:
   owned() = default;
   explicit owned(index count) : size_(count) {
-    if (count > 0) data_ = static_cast<T*>(Place::take(as_size(count) * sizeof(T)));
+    if (count > 0) data_ = static_cast<T*>(Source::take(as_size(count) * sizeof(T)));
   }
   owned(owned&& from) noexcept
       : data_(std::exchange(from.data_, nullptr)), size_(std::exchange(from.size_, 0)) {}
@@ -53,7 +53,7 @@ class owned {
   owned(const owned&) = delete;
   owned& operator=(const owned&) = delete;
   ~owned() {
-    if (data_ != nullptr) Place::give(data_);
+    if (data_ != nullptr) Source::give(data_);
   }
 
   T* data() const { return data_; }

@@ -130,7 +130,7 @@ class recorder {
     // Where gradients are kept elsewhere, their place is another one each time.
     if (ctx.measuring()) return work(ctx);
     if (!wanted_) return by_kernels(ctx, work, why_.empty() ? detour{"graphs are not asked for"} : failed_);
-    if (ctx.sink.place != nullptr) return by_kernels(ctx, work, {"gradients have another place each time"});
+    if (ctx.sink.where != nullptr) return by_kernels(ctx, work, {"gradients have another place each time"});
     shape_.clear();
     shape(shape_);
     tell(ctx);

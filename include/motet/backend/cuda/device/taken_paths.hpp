@@ -165,8 +165,8 @@ class taken_paths {
   }
   static void warn(const char* where, const char* operation, const detour& why) {
     if (why.warned == nullptr) return;
-    const std::string place = std::string(operation) + (*where == '\0' ? "" : std::string(" of ") + where);
-    warnings::of_process().say(*why.warned, why.text, place + ": " + why.sentence());
+    const std::string whose = std::string(operation) + (*where == '\0' ? "" : std::string(" of ") + where);
+    warnings::of_process().say(*why.warned, why.text, whose + ": " + why.sentence());
   }
   void grow() {
     std::vector<row> old(2 * rows_.size());

@@ -54,7 +54,7 @@ class time_marks {
   // Work that has its turn later began here; which is told by any address.
   void early(const void* which, cudaStream_t stream) {
     if (open_ == nullptr) return;
-    auto& own = places_.try_emplace(which, event::timed()).first->second;
+    auto& own = early_events_.try_emplace(which, event::timed()).first->second;
     own.mark(stream);
     early_[which] = &own;
   }
@@ -84,7 +84,7 @@ class time_marks {
   std::deque<slot> slots_;  // which stay where they are
   slot* open_ = nullptr;
   bool any_ = false;
-  std::map<const void*, event> places_;
+  std::map<const void*, event> early_events_;
   std::map<const void*, const event*> early_;  // of this step
 };
 

@@ -9,7 +9,7 @@
 
 #include <vector>
 
-// Rows of a batch as they change places between whole samples and the parts of a context group, on GPUs.
+// Rows of a batch as they change positions between whole samples and the parts of a context group, on GPUs.
 namespace motet::cuda {
 
 using motet::on_whole_samples;
@@ -42,14 +42,14 @@ struct part_starts_kernel {
     }
   }
 };
-// Of each row of whole samples: its place among the rows sorted by part.
-struct part_places_kernel {
+// Of each row of whole samples: its position among the rows sorted by part.
+struct part_positions_kernel {
   static constexpr int most_threads = 256;
   sequences whole;  // offsets of the GPU
   row_parts cut;
   index rows;
   const index* starts;
-  std::int32_t* places;
+  std::int32_t* positions;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index r = self.number(); r < rows; r += self.all()) {
@@ -57,8 +57,8 @@ struct part_places_kernel {
       const index number = owner(count, cut.pieces() * cut.parts, at);
       const index part = number < cut.parts ? number : 2 * cut.parts - 1 - number;
       const index before = number < cut.parts ? 0 : cut.piece(count, part, 0).size();
-      places[r] = static_cast<std::int32_t>(starts[part * whole.samples + sample] + before + at -
-                                            share(count, cut.pieces() * cut.parts, number).begin);
+      positions[r] = static_cast<std::int32_t>(starts[part * whole.samples + sample] + before + at -
+                                               share(count, cut.pieces() * cut.parts, number).begin);
     }
   }
 };
@@ -68,18 +68,18 @@ class part_order {
  public:
   part_order(context& ctx, const sequences& whole)
       : whole_(whole),
-        places_(ctx.scratch.take<std::int32_t>(round_up(whole.rows(), 2) +
-                                               2 * ctx.shared->cut.parts * whole.samples)) {}
+        positions_(ctx.scratch.take<std::int32_t>(round_up(whole.rows(), 2) +
+                                                  2 * ctx.shared->cut.parts * whole.samples)) {}
 
   template <class X, class Y>
   void to_parts(context& ctx, matrix<X> x, matrix<Y> packed) const {
     find(ctx);
-    map_rows(ctx, true, x.rows, places_, 1, nullptr, x, packed);
+    map_rows(ctx, true, x.rows, positions_, 1, nullptr, x, packed);
   }
   template <class X, class Y>
   void to_samples(context& ctx, matrix<X> packed, matrix<Y> y) const {
     find(ctx);
-    map_rows(ctx, false, y.rows, places_, 1, nullptr, packed, y);
+    map_rows(ctx, false, y.rows, positions_, 1, nullptr, packed, y);
   }
 
  private:
@@ -89,14 +89,14 @@ class part_order {
     if (rows == 0) return;
     const sequences there{whole_.samples, whole_.length, ctx.on->offsets(whole_)};
     const row_parts& cut = ctx.shared->cut;
-    auto* const starts = reinterpret_cast<index*>(places_ + round_up(rows, 2));
+    auto* const starts = reinterpret_cast<index*>(positions_ + round_up(rows, 2));
     launch(ctx.stream(), {1, 1024, block_scratch<index>}, part_starts_kernel{there, cut, starts});
     launch(ctx.stream(), {blocks_for(rows, 256), 256, 0},
-           part_places_kernel{there, cut, rows, starts, places_});
+           part_positions_kernel{there, cut, rows, starts, positions_});
   }
 
   const sequences& whole_;
-  std::int32_t* places_;
+  std::int32_t* positions_;
 };
 
 }  // namespace detail

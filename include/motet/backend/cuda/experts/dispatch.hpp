@@ -7,7 +7,7 @@
 
 // Between ranks all rows go to all: the sizes of messages are then known to the host before anything is
 // routed, which a recorded step asks for. A row comes to ranks, too, that have no expert for it; it gets no
-// place there. What moves is ranks / (ranks that a row needs) of what would have to.
+// position there. What moves is ranks / (ranks that a row needs) of what would have to.
 
 namespace motet::cuda {
 namespace detail {
@@ -67,9 +67,9 @@ void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& sh
   to.first = experts.begin;
   const index even = shape.most_choices(rows, seq.samples, shape.experts);
   if (to.alone()) {
-    to.most_placed = even;
-    to.placed = detail::take_grouping(ctx, experts.size(), rows, k, to.most_placed);
-    to.placed.count = even;
+    to.most_sorted = even;
+    to.sorted = detail::take_grouping(ctx, experts.size(), rows, k, to.most_sorted);
+    to.sorted.count = even;
     return;
   }
   rows_of_all(ctx);  // says so where there is no spread
@@ -79,9 +79,9 @@ void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& sh
   const detail::shared_rows all(ctx, to.of_samples);
   to.most_sent = rows * to.ranks;
   to.most_arrived = all.all;
-  to.most_placed = shape.most_choices(all.all, ctx.shared->part.samples, experts.size());
-  to.placed = detail::take_grouping(ctx, experts.size(), to.most_arrived, k, to.most_placed);
-  to.placed.count = even < to.most_placed ? even : to.most_placed;  // in a dry run
+  to.most_sorted = shape.most_choices(all.all, ctx.shared->part.samples, experts.size());
+  to.sorted = detail::take_grouping(ctx, experts.size(), to.most_arrived, k, to.most_sorted);
+  to.sorted.count = even < to.most_sorted ? even : to.most_sorted;  // in a dry run
   to.arrived = {ctx.memory.take<choice<Real>>(to.most_arrived * k), to.most_arrived, k, k};
 }
 
@@ -100,8 +100,8 @@ void dispatch(context& ctx, const sequences&, const router_shape&, matrix<choice
                                   reinterpret_cast<std::byte*>(to.arrived.data),
                                   rows.bytes(to.top_k * static_cast<index>(sizeof(choice<Real>))));
   }
-  if (!ctx.measuring()) to.placed.count = to.most_placed;  // the host knows no better
-  detail::sort_choices(ctx, matrix<const choice<Real>>(to.arrived), to.first, to.placed);
+  if (!ctx.measuring()) to.sorted.count = to.most_sorted;  // the host knows no better
+  detail::sort_choices(ctx, matrix<const choice<Real>>(to.arrived), to.first, to.sorted);
 }
 
 }  // namespace motet::cuda

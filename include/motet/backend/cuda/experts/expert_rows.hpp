@@ -12,31 +12,31 @@ template <class T, class Real>
 matrix<T> take_arrived(context& ctx, const dispatched<Real>& to, index width) {
   return {ctx.memory.take<T>(to.most_arrived * width), to.most_arrived, width, width};
 }
-// The places get their rows, of x or of what came; those that no choice has stay as they are.
+// The positions get their rows, of x or of what came; those that no choice has stay as they are.
 template <class Real, class X, class A, class Y>
-void place_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> arrived, matrix<Y> placed) {
-  ctx.note("place_rows", 0, 2 * bytes_in(placed));
+void sort_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> arrived, matrix<Y> sorted) {
+  ctx.note("sort_rows", 0, 2 * bytes_in(sorted));
   if (ctx.measuring()) return;
-  if (to.alone()) detail::spread_rows_to(ctx, to.placed, x, placed);
-  else detail::spread_rows_to(ctx, to.placed, arrived, placed);
+  if (to.alone()) detail::spread_rows_to(ctx, to.sorted, x, sorted);
+  else detail::spread_rows_to(ctx, to.sorted, arrived, sorted);
 }
 // Rows go to their experts.
 template <class Real, class X, class A, class Y>
-void to_experts(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> arrived, matrix<Y> placed) {
+void to_experts(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> arrived, matrix<Y> sorted) {
   if (!to.alone() && !ctx.measuring()) detail::bring_rows(ctx, to.of_samples, x, arrived);
-  place_rows(ctx, to, x, arrived, placed);
+  sort_rows(ctx, to, x, arrived, sorted);
 }
 
 // What the experts made goes back to the rows: y = residual + the sum over a row's experts, weighed with the
 // gates or as it is.
 template <class Real, class X, class R, class Y>
-void from_experts(context& ctx, const sequences&, const dispatched<Real>& to, matrix<X> placed, bool weighed,
+void from_experts(context& ctx, const sequences&, const dispatched<Real>& to, matrix<X> sorted, bool weighed,
                   matrix<R> residual, matrix<Y> y) {
-  ctx.note("from_experts", 2 * elements_in(placed), bytes_in(placed) + bytes_in(y));
+  ctx.note("from_experts", 2 * elements_in(sorted), bytes_in(sorted) + bytes_in(y));
   const choice<Real>* const gates = weighed ? to.arrived.data : nullptr;
   if (to.alone()) {
     if (!ctx.measuring())
-      detail::collect_rows(ctx, to.placed.place.data, to.top_k, placed, gates, residual, y);
+      detail::collect_rows(ctx, to.sorted.position.data, to.top_k, sorted, gates, residual, y);
     return;
   }
   using element = std::remove_const_t<X>;
@@ -45,7 +45,8 @@ void from_experts(context& ctx, const sequences&, const dispatched<Real>& to, ma
   const matrix<element> returned{ctx.memory.take<element>(to.most_sent * y.width), to.most_sent, y.width,
                                  y.width};
   if (!ctx.measuring()) {
-    detail::collect_rows(ctx, to.placed.place.data, to.top_k, placed, gates, matrix<const element>{}, sums);
+    detail::collect_rows(ctx, to.sorted.position.data, to.top_k, sorted, gates, matrix<const element>{},
+                         sums);
     detail::return_rows(ctx, to.of_samples, sums, returned);
     detail::collect_rows(ctx, nullptr, to.ranks, returned, static_cast<const choice<Real>*>(nullptr),
                          residual, y);
@@ -53,15 +54,15 @@ void from_experts(context& ctx, const sequences&, const dispatched<Real>& to, ma
   release(ctx, mark);
 }
 
-// Gradients of gates go back from the places to the choices; those of choices without a place are zero.
+// Gradients of gates go back from the positions to the choices; those of choices without a position are zero.
 template <class Real>
-void gates_from_experts(context& ctx, const sequences&, const dispatched<Real>& to, const Real* placed,
+void gates_from_experts(context& ctx, const sequences&, const dispatched<Real>& to, const Real* sorted,
                         matrix<Real> d_gate) {
   ctx.note("gates_from_experts", 0, 2 * bytes_in(d_gate));
-  // A choice is a row of one number that has one place.
+  // A choice is a row of one number that has one position.
   const auto pick = [&](matrix<Real> out) {
-    const matrix<const Real> from{placed, to.placed.most, 1, 1};
-    detail::collect_rows(ctx, to.placed.place.data, 1, from, static_cast<const choice<Real>*>(nullptr),
+    const matrix<const Real> from{sorted, to.sorted.most, 1, 1};
+    detail::collect_rows(ctx, to.sorted.position.data, 1, from, static_cast<const choice<Real>*>(nullptr),
                          matrix<const Real>{}, matrix<Real>{out.data, out.rows * out.width, 1, 1});
   };
   if (to.alone()) {

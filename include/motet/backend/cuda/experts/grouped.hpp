@@ -5,14 +5,14 @@
 #include <motet/backend/cuda/products/linear.hpp>
 #include <motet/nn/core/routing.hpp>
 
-// Products of the experts. How many places each one has, only the GPU knows (by.starts lies there), so one
-// kernel makes all of them: its blocks find their expert, and those that no place is left for end at once.
-// Places beyond the last expert's are not written.
+// Products of the experts. How many positions each one has, only the GPU knows (by.starts lies there), so one
+// kernel makes all of them: its blocks find their expert, and those that no position is left for end at once.
+// Positions beyond the last expert's are not written.
 
 namespace motet::cuda {
 namespace detail {
 
-// out = epilogue(x weight^T), or x weight, of each place with its expert's weights.
+// out = epilogue(x weight^T), or x weight, of each position with its expert's weights.
 template <class X, class W, class Y, class Epilogue>
 void multiply_grouped(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, bool transposed,
                       matrix<Y> y, const Epilogue& epilogue) {
@@ -48,7 +48,7 @@ void multiply_grouped(context& ctx, const grouping& by, matrix<X> x, matrix<W> w
 
 }  // namespace detail
 
-// Of each place, y = x weight^T with the weights of its key: weight is (keys x out, in).
+// Of each position, y = x weight^T with the weights of its key: weight is (keys x out, in).
 template <class X, class W, class Y>
 void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, matrix<Y> y) {
   detail::multiply_grouped(ctx, by, x, weight, true, y, gemm_epilogue<std::remove_const_t<W>>{});
@@ -100,13 +100,13 @@ void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> 
 
 namespace detail {
 
-// A warp has a place. Floor: h and t are read once and written once.
+// A warp has a position. Floor: h and t are read once and written once.
 template <class Real, class T, bool Packed>
 struct gate_backward_kernel {
   static constexpr int most_threads = 256;
   static constexpr int each = Packed ? pack<T>::size : 1;
   using number = arithmetic<T, Real>;
-  const index* filled;  // places that are
+  const index* filled;  // positions that are
   const std::int32_t* source;
   const choice<Real>* chosen;
   T *h, *t;

@@ -6,17 +6,17 @@
 #include <motet/nn/core/routing.hpp>
 
 // Choices sorted by what they go to, stably and with the GPU alone: the host never learns how many there are
-// of each. It counts on as many places as there is memory for (grouping::most); how many have a choice says
-// starts[keys], on the GPU.
+// of each. It counts on as many positions as there is memory for (grouping::most); how many have a choice
+// says starts[keys], on the GPU.
 
 namespace motet::cuda::detail {
 
-// Memory for up to `most` places of the choices of up to `rows` rows.
+// Memory for up to `most` positions of the choices of up to `rows` rows.
 inline grouping take_grouping(context& ctx, index keys, index rows, index top_k, index most) {
   grouping by;
   by.keys = keys;
   by.starts = ctx.memory.take<index>(keys + 1);
-  by.place = {ctx.memory.take<std::int32_t>(rows * top_k), rows, top_k, top_k};
+  by.position = {ctx.memory.take<std::int32_t>(rows * top_k), rows, top_k, top_k};
   by.source = ctx.memory.take<std::int32_t>(most);
   by.most = most;
   return by;
@@ -85,7 +85,7 @@ struct sum_tiles_kernel {
     }
   }
 };
-// Counts become the first place of each key. One block.
+// Counts become the first position of each key. One block.
 struct sum_keys_kernel {
   index keys;
   index* starts;
@@ -119,15 +119,15 @@ MOTET_HOST_DEVICE lane_rank rank_in_warp(Thread& self, int key) {
   }
   return found;
 }
-// Each choice gets its place. A block is one warp, which has a tile and takes its choices in order.
+// Each choice gets its position. A block is one warp, which has a tile and takes its choices in order.
 template <class Real>
-struct place_choices_kernel {
+struct sort_choices_kernel {
   static constexpr int most_threads = 32;
   choice_keys<Real> keys;
   index count, each;
   int* table;
   const index* starts;
-  std::int32_t *place, *source;
+  std::int32_t *position, *source;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     int* const mine = table + self.block() * keys.keys;
@@ -140,11 +140,11 @@ struct place_choices_kernel {
       self.barrier();
       if (key >= 0) {
         const auto to = static_cast<std::int32_t>(starts[key] + before);
-        place[at] = to;
+        position[at] = to;
         source[to] = static_cast<std::int32_t>(at);
         if (rank.last) mine[key] = before + 1;
       } else if (at < end) {
-        place[at] = -1;
+        position[at] = -1;
       }
       self.barrier();
     }
@@ -156,8 +156,8 @@ struct place_choices_kernel {
 template <class Real>
 void sort_choices(context& ctx, matrix<const choice<Real>> chosen, index first, const grouping& by) {
   const scratch_scope scope(ctx);
-  const index room = by.place.rows * by.place.width, count = chosen.rows * chosen.width;
-  // So many that all of the GPU places choices, but no more than a million counts.
+  const index room = by.position.rows * by.position.width, count = chosen.rows * chosen.width;
+  // So many that all of the GPU sorts choices, but no more than a million counts.
   const auto tiles_of = [&](index choices) {
     const index tiles = (choices + 127) / 128, most = (index{1} << 20) / (by.keys > 0 ? by.keys : 1);
     return tiles < most ? (tiles > 0 ? tiles : 1) : (most > 0 ? most : 1);
@@ -170,25 +170,25 @@ void sort_choices(context& ctx, matrix<const choice<Real>> chosen, index first, 
   launch(ctx.stream(), {blocks_for(by.keys, 8), 256, 0}, sum_tiles_kernel{by.keys, tiles, table, by.starts});
   launch(ctx.stream(), {1, 1024, block_scratch<index>}, sum_keys_kernel{by.keys, by.starts});
   launch(ctx.stream(), {count > 0 ? tiles : 0, warp_size, 0},
-         place_choices_kernel<Real>{keys, count, each, table, by.starts, by.place.data, by.source});
+         sort_choices_kernel<Real>{keys, count, each, table, by.starts, by.position.data, by.source});
 }
 
-// Each place gets the row that its choice is of.
+// Each position gets the row that its choice is of.
 template <class X, class Y>
 void spread_rows_to(context& ctx, const grouping& by, matrix<X> x, matrix<Y> y) {
-  map_rows(ctx, false, y.rows, by.source, static_cast<std::int32_t>(by.place.width), by.starts + by.keys, x,
-           y);
+  map_rows(ctx, false, y.rows, by.source, static_cast<std::int32_t>(by.position.width), by.starts + by.keys,
+           x, y);
 }
 
-// y = residual (may be empty) + the sum of what lies at a row's places, in order, weighed with the gates of
-// its choices where they are given. With no places, row r has row j * y.rows + r of `from` for each of
+// y = residual (may be empty) + the sum of what lies at a row's positions, in order, weighed with the gates
+// of its choices where they are given. With no positions, row r has row j * y.rows + r of `from` for each of
 // `top_k` numbers j.
 template <int Each, class Real, class X, class R, class Y>
 struct collect_rows_kernel {
   static constexpr int most_threads = 256, at_once = 4;
   row_walk walk;
   int top_k;
-  const std::int32_t* places;
+  const std::int32_t* positions;
   const choice<Real>* gates;
   const X* from;
   const R* residual;
@@ -216,8 +216,8 @@ struct collect_rows_kernel {
           for (int u = 0; u < at_once; ++u) {
             there[u] = j + u < top_k;
             if (!there[u]) continue;
-            const index at =
-                places != nullptr ? static_cast<index>(places[r * top_k + j + u]) : (j + u) * walk.rows + r;
+            const index at = positions != nullptr ? static_cast<index>(positions[r * top_k + j + u])
+                                                  : (j + u) * walk.rows + r;
             there[u] = at >= 0;
             if (!there[u]) continue;
             scale[u] = gates != nullptr ? static_cast<number>(gates[r * top_k + j + u].gate) : number(1);
@@ -239,7 +239,7 @@ struct collect_rows_kernel {
 };
 
 template <class Real, class X, class R, class Y>
-void collect_rows(context& ctx, const std::int32_t* places, index top_k, matrix<X> from,
+void collect_rows(context& ctx, const std::int32_t* positions, index top_k, matrix<X> from,
                   const choice<Real>* gates, matrix<R> residual, matrix<Y> y) {
   if (y.rows == 0 || y.width == 0) return;
   using element = std::remove_const_t<X>;
@@ -248,9 +248,9 @@ void collect_rows(context& ctx, const std::int32_t* places, index top_k, matrix<
   const auto run = [&]<int Each>() {
     const row_walk walk(y.rows, y.width / Each);
     launch(ctx.stream(), walk.shape(),
-           collect_rows_kernel<Each, Real, element, beside, Y>{walk, static_cast<int>(top_k), places, gates,
-                                                               from.data, residual.data, y.data, from.stride,
-                                                               residual.stride, y.stride});
+           collect_rows_kernel<Each, Real, element, beside, Y>{walk, static_cast<int>(top_k), positions,
+                                                               gates, from.data, residual.data, y.data,
+                                                               from.stride, residual.stride, y.stride});
   };
   if (in_pieces<each>(from.data, y.width, from.stride) && in_pieces<each>(y.data, y.width, y.stride) &&
       (!residual || in_pieces<each>(residual.data, y.width, residual.stride)))

@@ -40,10 +40,8 @@ struct flat_chunk {
     loose = part(span.count - span.packs * pack<T>::size, number, most);
   }
   // Where in its run.
-  MOTET_HOST_DEVICE index place_of_pack(index p) const { return of.head + p * pack<T>::size; }
-  MOTET_HOST_DEVICE index place_of_loose(index e) const {
-    return e < of.head ? e : e + of.packs * pack<T>::size;
-  }
+  MOTET_HOST_DEVICE index pack_at(index p) const { return of.head + p * pack<T>::size; }
+  MOTET_HOST_DEVICE index loose_at(index e) const { return e < of.head ? e : e + of.packs * pack<T>::size; }
 
   static index count(const flat_span& span) {
     constexpr index most = packs_of_chunk * pack<T>::size;

@@ -117,7 +117,7 @@ struct sum_rows_kernel {
 };
 
 // Rows that change places: y.row(to) = x.row(r) with `scatters`, else y.row(r) = x.row(to), where to =
-// places[r] / divisor, and negative ones mean none.
+// positions[r] / divisor, and negative ones mean none.
 template <int Each, class X, class Y>
 struct map_rows_kernel {
   static constexpr int most_threads = 256;
@@ -125,17 +125,17 @@ struct map_rows_kernel {
   Y* y;
   index x_stride, y_stride;
   row_walk walk;
-  const std::int32_t* places;
+  const std::int32_t* positions;
   std::int32_t divisor;
-  const index* count;  // so many rows have a place; null: all
+  const index* count;  // so many rows have a position; null: all
   bool scatters;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const index rows = count == nullptr || *count > walk.rows ? walk.rows : *count;
     for (index r = self.number() >> walk.shift; r < rows; r += self.all() >> walk.shift) {
-      const std::int32_t place = places[r];
-      if (place < 0) continue;
-      const index to = static_cast<index>(divisor == 1 ? place : place / divisor);
+      const std::int32_t position = positions[r];
+      if (position < 0) continue;
+      const index to = static_cast<index>(divisor == 1 ? position : position / divisor);
       const X* const from = x + (scatters ? r : to) * x_stride;
       Y* const into = y + (scatters ? to : r) * y_stride;
       for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps;
@@ -191,10 +191,10 @@ void sum_rows(context& ctx, matrix<A> a, matrix<B> b, matrix<Y> y) {
   else run.template operator()<1>();
 }
 
-// Each of `rows` rows goes to its place, or comes from there; `count` is where the GPU finds how many there
-// are, or none.
+// Each of `rows` rows goes to its position, or comes from there; `count` is where the GPU finds how many
+// there are, or none.
 template <class X, class Y>
-void map_rows(context& ctx, bool scatters, index rows, const std::int32_t* places, std::int32_t divisor,
+void map_rows(context& ctx, bool scatters, index rows, const std::int32_t* positions, std::int32_t divisor,
               const index* count, matrix<X> x, matrix<Y> y) {
   if (rows == 0 || y.width == 0) return;
   using from = std::remove_const_t<X>;
@@ -202,8 +202,8 @@ void map_rows(context& ctx, bool scatters, index rows, const std::int32_t* place
   const auto run = [&]<int Each>() {
     const row_walk walk(rows, y.width / Each);
     launch(ctx.stream(), walk.shape(),
-           detail::map_rows_kernel<Each, from, Y>{x.data, y.data, x.stride, y.stride, walk, places, divisor,
-                                                  count, scatters});
+           detail::map_rows_kernel<Each, from, Y>{x.data, y.data, x.stride, y.stride, walk, positions,
+                                                  divisor, count, scatters});
   };
   if (in_pieces<each>(x.data, y.width, x.stride) && in_pieces<each>(y.data, y.width, y.stride))
     run.template operator()<each>();

@@ -33,10 +33,10 @@ struct padded_rows {
   divisor longest;
   index skipped = 0;  // rows at the beginning of each sample that are left out
 
-  struct place {
+  struct padded_row {
     index sample, position, row;  // row -1: none
   };
-  MOTET_HOST_DEVICE place at(index number) const {
+  MOTET_HOST_DEVICE padded_row at(index number) const {
     auto rest = static_cast<std::uint32_t>(number);
     const index sample = longest.divide(rest), position = static_cast<index>(rest) + skipped;
     return {sample, position, position < seq.rows_of(sample) ? seq.begin(sample) + position : -1};

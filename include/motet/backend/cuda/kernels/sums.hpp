@@ -8,8 +8,8 @@
 
 namespace motet::cuda {
 
-// Room for a sum of each block. It lasts, so that sums over flat buffers need no plan; the next one begins
-// when this one is done, as streams do.
+// Room for a sum of each block. It lasts, so that sums over flat buffers need no forecast; the next one
+// begins when this one is done, as streams do.
 struct partial_sums {
   static constexpr index most = 1024;
   buffer<double> of{most};

@@ -52,7 +52,7 @@ struct pair_softmax {
     const index ti = of.tile_row(self.block()), tj = of.tile_column(self.block());
     pair_sums<S> logits =
         pair_product<false, false>(self, of.rows, ti * pair_tile, of.columns, tj * pair_tile, of.rows.width);
-    const pair_place at(self);
+    const pair_position at(self);
     const index i = ti * pair_tile + at.row, j = tj * pair_tile + at.column;
     const S scale = S(std::exp(static_cast<double>(*log_scale)) * log2_e<double>);
     const larger more;
@@ -190,7 +190,7 @@ struct info_nce_slopes {
     const index ti = of.tile_row(self.block()), tj = of.tile_column(self.block());
     pair_sums<S> sums =
         pair_product<false, false>(self, of.rows, ti * pair_tile, of.columns, tj * pair_tile, of.rows.width);
-    const pair_place at(self);
+    const pair_position at(self);
     const index i = ti * pair_tile + at.row, j = tj * pair_tile + at.column;
     const double exact_scale = std::exp(static_cast<double>(*log_scale));
     const S scale = S(exact_scale * log2_e<double>), factor = S(part * exact_scale);

@@ -101,10 +101,10 @@ struct pair_slab {
 
 // Where in the tile a thread's sums are. A warp has a quarter of it: in each row lanes that differ in the
 // lowest three bits, in each column the others.
-struct pair_place {
+struct pair_position {
   int row, column, row_half, column_half;
   template <class Thread>
-  MOTET_HOST_DEVICE explicit pair_place(Thread& self)
+  MOTET_HOST_DEVICE explicit pair_position(Thread& self)
       : row(self.warp() / 2 * 32 + self.lane() / 8 * pair_rows_each),
         column(self.warp() % 2 * 32 + self.lane() % 8 * pair_columns_each),
         row_half(self.warp() / 2),
@@ -138,7 +138,7 @@ MOTET_HOST_DEVICE pair_sums<S> pair_product(Thread& self, const pair_rows<S>& le
   S* now = self.template shared<S>(4 * room);
   S* later = now + 2 * room;
   const int thread = self.thread();
-  const pair_place at(self);
+  const pair_position at(self);
   pair_sums<S> sums{};
   left_slab a;
   right_slab b;
@@ -240,25 +240,25 @@ struct add_pair_product {
     const index across = tiles_of(width);
     const index i = self.block() / across * pair_tile, j = self.block() % across * pair_tile;
     const pair_sums<S> sums = pair_product<AlongLeft, true>(self, left, i, right, j, depth);
-    const pair_place at(self);
+    const pair_position at(self);
     const index column = j + at.column;
     MOTET_UNROLLED
     for (int r = 0; r < pair_rows_each; ++r) {
       if (i + at.row + r >= rows) continue;
-      S* const place = to + (i + at.row + r) * stride + column;
+      S* const to_row = to + (i + at.row + r) * stride + column;
       if (packs) {
         MOTET_UNROLLED
         for (int n = 0; n < pair_columns_each / size; ++n) {
           if (column + n * size >= width) continue;
-          pack<S> some = load_pack(place + n * size);
+          pack<S> some = load_pack(to_row + n * size);
           MOTET_UNROLLED
           for (int e = 0; e < size; ++e) some.of[e] += sums.of[r][n * size + e];
-          store_pack(place + n * size, some);
+          store_pack(to_row + n * size, some);
         }
       } else {
         MOTET_UNROLLED
         for (int c = 0; c < pair_columns_each; ++c)
-          if (column + c < width) place[c] += sums.of[r][c];
+          if (column + c < width) to_row[c] += sums.of[r][c];
       }
     }
   }

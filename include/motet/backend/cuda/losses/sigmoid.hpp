@@ -27,7 +27,7 @@ struct sigmoid_slopes {
     pair_sums<S> sums =
         pair_product<false, false>(self, of.rows, ti * pair_tile, of.columns, tj * pair_tile, of.rows.width);
     double* const scratch = self.template shared<double>(warp_size);
-    const pair_place at(self);
+    const pair_position at(self);
     const index i = ti * pair_tile + at.row, j = tj * pair_tile + at.column;
     const double exact_scale = std::exp(static_cast<double>(*log_scale));
     const S scale = S(exact_scale), shift = S(*bias), factor = S(part * exact_scale);

@@ -73,8 +73,8 @@ struct normal_rows {
     const index at = r * to.width + element - begin;
     to.row(r)[element - begin] = static_cast<T>(static_cast<float>(found.value) * scale);
     if (found.certain()) return;
-    const auto place = static_cast<index>(self.atomic_add(&doubtful->count, 1ull));
-    if (place < most) doubtful->at[place] = static_cast<unsigned long long>(at);
+    const auto number = static_cast<index>(self.atomic_add(&doubtful->count, 1ull));
+    if (number < most) doubtful->at[number] = static_cast<unsigned long long>(at);
   }
 };
 

@@ -53,13 +53,13 @@ struct squares_of_chunks {
       for (; p + (at_once - 1) * all < own.packs.end; p += at_once * all) {
         pack<T> x[at_once];
         MOTET_UNROLLED
-        for (int n = 0; n < at_once; ++n) x[n] = load_pack(data + own.place_of_pack(p + n * all));
+        for (int n = 0; n < at_once; ++n) x[n] = load_pack(data + own.pack_at(p + n * all));
         MOTET_UNROLLED
         for (int n = 0; n < at_once; ++n) add(x[n], sums);
       }
-      for (; p < own.packs.end; p += all) add(load_pack(data + own.place_of_pack(p)), sums);
+      for (; p < own.packs.end; p += all) add(load_pack(data + own.pack_at(p)), sums);
       for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += all)
-        sum += square(data[own.place_of_loose(e)]);
+        sum += square(data[own.loose_at(e)]);
     }
     MOTET_UNROLLED
     for (int k = 0; k < size; ++k) sum += sums[k];
@@ -181,7 +181,7 @@ struct adamw_chunks {
                                      T* weight, T* gradient, T* first, T* second, bf16* copy) {
     constexpr int size = pack<T>::size;
     for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads()) {
-      const index at = own.place_of_pack(p);
+      const index at = own.pack_at(p);
       pack<T> w = load_pack(weight + at), m = load_pack(first + at), v = load_pack(second + at);
       const pack<T> g = load_pack(gradient + at);
       run<T, size> narrow;
@@ -197,7 +197,7 @@ struct adamw_chunks {
       if (copy != nullptr) store_run(copy + at, narrow);
     }
     for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads()) {
-      const index at = own.place_of_loose(e);
+      const index at = own.loose_at(e);
       T w = weight[at], m = first[at], v = second[at];
       by.turn(w, gradient[at], m, v);
       first[at] = m;
@@ -210,9 +210,9 @@ struct adamw_chunks {
   template <class Thread>
   MOTET_HOST_DEVICE static void clear(Thread& self, const flat_chunk<T>& own, T* gradient) {
     for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads())
-      store_pack(gradient + own.place_of_pack(p), pack<T>{});
+      store_pack(gradient + own.pack_at(p), pack<T>{});
     for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads())
-      gradient[own.place_of_loose(e)] = T(0);
+      gradient[own.loose_at(e)] = T(0);
   }
 };
 

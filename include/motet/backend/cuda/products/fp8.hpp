@@ -101,7 +101,7 @@ struct round_to_fp8 {
 
   // Where the transposed tile has (r, c): pieces of 16 rows change places, so that the columns that a warp
   // writes at once lie in different banks.
-  MOTET_HOST_DEVICE static int place(int r, int c) {
+  MOTET_HOST_DEVICE static int turned_at(int r, int c) {
     return c * side + ((r / 16) ^ (c / 8 % 4)) * 16 + r % 16;
   }
   // What is not finite stays so, in all of the tensor: the step sees it and is refused.
@@ -131,7 +131,7 @@ struct round_to_fp8 {
       if (row + r >= rows) {
         MOTET_UNROLLED
         for (int i = 0; i < 8; ++i)
-          if (turned != nullptr) tile[place(r, c + i)] = 0;
+          if (turned != nullptr) tile[turned_at(r, c + i)] = 0;
         continue;
       }
       float v[8];
@@ -141,7 +141,7 @@ struct round_to_fp8 {
       for (int i = 0; i < 8; ++i) {
         const auto bits = __nv_cvt_float_to_fp8(v[i] * scale, __NV_SATFINITE, format);
         eight |= static_cast<std::uint64_t>(bits) << (8 * i);
-        if (turned != nullptr) tile[place(r, c + i)] = bits;
+        if (turned != nullptr) tile[turned_at(r, c + i)] = bits;
       }
       if (straight != nullptr)
         *reinterpret_cast<std::uint64_t*>(straight + (row + r) * width + column + c) = eight;
@@ -151,7 +151,7 @@ struct round_to_fp8 {
     for (int at = self.thread(); at < side * side / 16; at += self.threads()) {
       const int c = at / (side / 16), r = at % (side / 16) * 16;
       if (column + c >= width || row + r >= turned_rows) continue;
-      store_pack(turned + (column + c) * turned_rows + row + r, load_pack(tile + place(r, c)));
+      store_pack(turned + (column + c) * turned_rows + row + r, load_pack(tile + turned_at(r, c)));
     }
   }
 };
@@ -178,7 +178,7 @@ void round_tensor(cudaStream_t stream, fp8_kind kind, matrix<const T> x, std::ui
 // Why a product is not taken in fp8.
 inline constexpr const char* unfit =
     MOTET_CUBLASLT != 0 ? "widths are no multiples of 16" : "this program was built without cuBLASLt";
-inline constexpr const char* odd_places = "rows do not lie at 16 bytes";
+inline constexpr const char* misaligned_rows = "rows do not lie at 16 bytes";
 inline constexpr const char* no_copy = "nobody keeps a copy of the weight";
 inline constexpr const char* other_shape = "another matrix lies where the weight does";
 inline constexpr const char* not_now = "its weight came for the first time while a graph was recorded";
@@ -251,7 +251,7 @@ class fp8_weights {
     range& own = after->second;
     const index at = w.data - base, size = w.rows * w.width;
     if (at + size > own.count) return {.why = detail::no_copy};
-    if (w.stride != w.width || at % 16 != 0) return {.why = detail::odd_places};
+    if (w.stride != w.width || at % 16 != 0) return {.why = detail::misaligned_rows};
     auto found = own.met.find(at);
     if (found == own.met.end()) {
       const auto next = own.met.lower_bound(at);
@@ -342,7 +342,7 @@ fp8_room take_fp8_room(context& ctx, index rows, index width) {
 template <class X, class Y, class Epilogue>
 bool fp8_product(context& ctx, index rows, matrix<X> x, matrix<const float> weight, bool transposed,
                  matrix<Y> y, const Epilogue& epilogue, const fp8_room& narrow, std::byte* room) {
-  if (rows == 0 || !in_eights(x.data, x.width, x.stride)) return no_fp8(ctx, odd_places);
+  if (rows == 0 || !in_eights(x.data, x.width, x.stride)) return no_fp8(ctx, misaligned_rows);
   const auto w = ctx.on->part<fp8_weights>().of(weight);
   if (w.why != nullptr) return no_fp8(ctx, w.why);
   // Forward, x is a value; backward it is the gradient of one.
@@ -361,7 +361,7 @@ template <class X, class Dy>
 bool fp8_weight_product(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<float> dweight, const fp8_room& of_x,
                         const fp8_room& of_dy) {
   if (!in_eights(x.data, x.width, x.stride) || !in_eights(dy.data, dy.width, dy.stride))
-    return no_fp8(ctx, odd_places);
+    return no_fp8(ctx, misaligned_rows);
   const index rows = x.rows, padded = round_up(rows, 16);
   round_tensor(ctx.stream(), fp8_kind::e4m3, matrix<const std::remove_const_t<X>>(x), nullptr, of_x.numbers,
                of_x.scale);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/products/gemm_matrix_kernel.hpp>
-#include <motet/backend/cuda/products/gemm_plans.hpp>
+#include <motet/backend/cuda/products/gemm_recipes.hpp>
 #include <motet/backend/cuda/products/weight_copies.hpp>
 
 namespace motet::cuda {
@@ -158,9 +158,9 @@ class library_product {
     shape.aux_stride = aux != nullptr ? aux_stride : 0;
     shape.added = c != nullptr, shape.c_stride = c != nullptr ? c_stride : 0;
     with.d = d, with.c = c, with.bias = const_cast<void*>(bias), with.aux = aux;
-    auto& plans = ctx_.on->part<gemm_plans>();
-    if (plans.run(shape, with)) return true;
-    if (why_.none()) why_ = plans.why();
+    auto& recipes = ctx_.on->part<gemm_recipes>();
+    if (recipes.run(shape, with)) return true;
+    if (why_.none()) why_ = recipes.why();
     return false;
   }
   // The second pass.

@@ -76,11 +76,11 @@ inline std::string parse_product_choices(std::string_view text, product_choices&
     if (colon == 0 || colon == std::string_view::npos || own.size() != begin + each * algorithm.size())
       return wrong("wanted a shape, a colon and eight words of sixteen digits, or '" + end + "'");
     for (std::size_t at = begin; at < own.size(); ++at) {
-      const std::size_t digit = std::string_view(product_digits).find(own[at]), place = (at - begin) % each;
-      if (place == 0 ? own[at] != ' ' : digit == std::string_view::npos)
+      const std::size_t digit = std::string_view(product_digits).find(own[at]), column = (at - begin) % each;
+      if (column == 0 ? own[at] != ' ' : digit == std::string_view::npos)
         return wrong("an algorithm is eight words of sixteen digits, 0 to f");
       std::uint64_t& word = algorithm[(at - begin) / each];
-      if (place > 0) word = word << 4 | digit;
+      if (column > 0) word = word << 4 | digit;
     }
     if (!made.of.emplace(own.substr(0, colon), algorithm).second)
       return wrong("this shape stands there twice");

@@ -22,7 +22,7 @@ enum class fused : std::uint8_t {
 };
 
 // d = epilogue(a b + c), all by rows; a is (m, k), or (k, m) when transposed, b is (k, n), or (n, k) when
-// transposed; c: none, or added as it is, which may be d. Everything that a plan is kept for, but for the
+// transposed; c: none, or added as it is, which may be d. Everything that a recipe is kept for, but for the
 // addresses.
 struct product_shape {
   dtype a = dtype::f32, b = dtype::f32, d = dtype::f32;

@@ -39,8 +39,8 @@ struct packed_to_patches {
         for (index i = self.thread(); i < lead * y.width; i += self.threads())
           y.row(first + i / y.width)[i % y.width] = Y(0.0f);
       }
-      const place at{first + lead + static_cast<index>(band * across.value()),
-                     static_cast<std::int32_t>(band * patch.value())};
+      const target at{first + lead + static_cast<index>(band * across.value()),
+                      static_cast<std::int32_t>(band * patch.value())};
       const index pixels = static_cast<index>(patch.value()) * static_cast<index>(patch.value()) * channels,
                   more = y.width - pixels;
       for (index i = self.thread(); i < more * static_cast<index>(across.value()); i += self.threads())
@@ -52,12 +52,12 @@ struct packed_to_patches {
   }
 
  private:
-  struct place {
+  struct target {
     index row;         // of y, its first patch
     std::int32_t top;  // row of the result
   };
   // Number `value` of the result at (at.top + down, x).
-  MOTET_HOST_DEVICE void put(const place& at, std::int32_t down, std::int32_t x, std::int32_t channel,
+  MOTET_HOST_DEVICE void put(const target& at, std::int32_t down, std::int32_t x, std::int32_t channel,
                              float value) const {
     auto inside = static_cast<std::uint32_t>(x);
     const index right = patch.divide(inside), wide = static_cast<index>(patch.value());
@@ -65,7 +65,7 @@ struct packed_to_patches {
   }
 
   template <class Thread>
-  MOTET_HOST_DEVICE void copy(Thread& self, const float* planes, const place& at) const {
+  MOTET_HOST_DEVICE void copy(Thread& self, const float* planes, const target& at) const {
     const std::int32_t groups = self.threads() / lanes, group = self.thread() / lanes;
     if (group >= groups) return;
     for (std::int32_t x = self.thread() - group * lanes; x < side; x += lanes)
@@ -76,7 +76,7 @@ struct packed_to_patches {
 
   template <class Thread>
   MOTET_HOST_DEVICE void resize(Thread& self, const std::uint8_t* source, const packed_picture& own,
-                                const place& at, float* lines) const {
+                                const target& at, float* lines) const {
     const resize_axis rows{own.height, side}, columns{own.width, side};
     const auto high = static_cast<std::int32_t>(patch.value());
     const std::int32_t length = own.width * channels, pieces = (length + piece - 1) / piece,
@@ -140,7 +140,7 @@ struct packed_to_patches {
   }
 
   template <class Thread>
-  MOTET_HOST_DEVICE void across_lines(Thread& self, const resize_axis& columns, bool flip, const place& at,
+  MOTET_HOST_DEVICE void across_lines(Thread& self, const resize_axis& columns, bool flip, const target& at,
                                       std::int32_t begin, std::int32_t count, const float* lines,
                                       std::int32_t stride) const {
     constexpr int most = static_cast<int>(packed_pictures::most_channels);

@@ -11,12 +11,12 @@ namespace motet::cuda {
 namespace detail {
 
 // Where a run of a patch's row lies in its picture.
-struct patch_place {
+struct patch_position {
   index channel, y, x;
 };
 struct patch_grid {
   divisor across, area, patch;  // patches side by side, pixels of a patch in a channel, its side
-  MOTET_HOST_DEVICE patch_place at(index number, index column) const {
+  MOTET_HOST_DEVICE patch_position at(index number, index column) const {
     auto right = static_cast<std::uint32_t>(number), inside = static_cast<std::uint32_t>(column);
     const index down = across.divide(right), channel = area.divide(inside), y = patch.divide(inside);
     const index side = static_cast<index>(patch.value());
@@ -30,7 +30,7 @@ struct picture_planes {
   matrix<const P> pixels;
   index side;
   template <class T, int N>
-  MOTET_HOST_DEVICE run<T, N> load(index sample, const patch_place& at) const {
+  MOTET_HOST_DEVICE run<T, N> load(index sample, const patch_position& at) const {
     return load_run<T, N>(pixels.row(sample) + (at.channel * side + at.y) * side + at.x);
   }
 };

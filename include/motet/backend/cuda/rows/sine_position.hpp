@@ -12,16 +12,16 @@ namespace detail {
 
 template <class T>
 struct make_sine_table {
-  T* table;  // (places, sin | cos)
+  T* table;  // (positions, sin | cos)
   index across, quarter;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index at = self.number(); at < across * quarter; at += self.all()) {
-      const index place = at / quarter, i = at % quarter;
-      const double angle = static_cast<double>(place) *
+      const index position = at / quarter, i = at % quarter;
+      const double angle = static_cast<double>(position) *
                            std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(quarter));
-      table[place * 2 * quarter + i] = static_cast<T>(std::sin(angle));
-      table[place * 2 * quarter + quarter + i] = static_cast<T>(std::cos(angle));
+      table[position * 2 * quarter + i] = static_cast<T>(std::sin(angle));
+      table[position * 2 * quarter + quarter + i] = static_cast<T>(std::cos(angle));
     }
   }
 };
@@ -60,8 +60,8 @@ struct sine_positioned {
 }  // namespace detail
 
 // Adds fixed 2-D positions to the patches of each sample: the first half of the columns from the patch's row,
-// the second from its column; each half is [sin | cos] of place / 10000^(i / (width / 4)), as in MAE (He et
-// al., CVPR'22). Rows before the patches stay as they are.
+// the second from its column; each half is [sin | cos] of position / 10000^(i / (width / 4)), as in MAE (He
+// et al., CVPR'22). Rows before the patches stay as they are.
 // Floor: x is read and written once; the table stays in the cache.
 template <class X>
 void sine_position_forward(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<X> x) {

@@ -16,11 +16,11 @@ class byte_type {
     if (bytes <= most) return;
     const index item = most / 2 + 1;
     const int lengths[] = {static_cast<int>(bytes / item), static_cast<int>(bytes % item)};
-    const MPI_Aint places[] = {0, bytes / item * item};
+    const MPI_Aint offsets[] = {0, bytes / item * item};
     MPI_Datatype large = MPI_BYTE;
     check(MPI_Type_contiguous(static_cast<int>(item), MPI_BYTE, &large), "MPI_Type_contiguous");
     const MPI_Datatype types[] = {large, MPI_BYTE};
-    check(MPI_Type_create_struct(2, lengths, places, types, &type_), "MPI_Type_create_struct");
+    check(MPI_Type_create_struct(2, lengths, offsets, types, &type_), "MPI_Type_create_struct");
     check(MPI_Type_commit(&type_), "MPI_Type_commit");
     MPI_Type_free(&large);
     count_ = 1;

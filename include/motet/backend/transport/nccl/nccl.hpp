@@ -47,9 +47,9 @@ class world {
         ends_(messages.begin(), messages.end()),
         channels_(session_, messages),
         meetings_(session_, meetings) {
-    if (ranks != session_.place().ranks())
+    if (ranks != session_.everyone().ranks())
       fail(meeting_refused,
-           sentence({"the program has ", ranks, " ranks, ", session_.place().ranks(), " met"}));
+           sentence({"the program has ", ranks, " ranks, ", session_.everyone().ranks(), " met"}));
     engine_.watch_waits([this] { look(); });
   }
   world(const world&) = delete;
@@ -58,10 +58,10 @@ class world {
     if (std::uncaught_exceptions() > exceptions_) stop("of an error that it tells itself");
   }
 
-  static std::int32_t size_of() { return session::here().place().ranks(); }
-  static const meeting_place& place() { return session::here().place(); }
-  std::int32_t rank() const { return session_.place().rank(); }
-  std::int32_t ranks() const { return session_.place().ranks(); }
+  static std::int32_t size_of() { return session::here().everyone().ranks(); }
+  static const forum& everyone() { return session::here().everyone(); }
+  std::int32_t rank() const { return session_.everyone().rank(); }
+  std::int32_t ranks() const { return session_.everyone().ranks(); }
   cuda::engine& on() { return engine_; }
   // For records: where the seconds of a step begin. Before anything is begun.
   void mark_zero() {
@@ -222,16 +222,17 @@ class endpoint : public cuda::timed_end<endpoint> {
   // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be
   // read.
   bool receive_ahead(std::int32_t tag, std::int32_t, std::byte* to, index bytes) {
-    place& own = places_[to];
+    landing& own = landings_[to];
     if (!world_.channels_.ask(tag, to, bytes, compute(), marks_, &own.free)) return false;
     own.message = tag;
     return ++moved_ > 0;
   }
   void await(const void* at) {
-    const auto found = places_.find(at);
-    if (found != places_.end() && found->second.message >= 0) hold(std::exchange(found->second.message, -1));
+    const auto found = landings_.find(at);
+    if (found != landings_.end() && found->second.message >= 0)
+      hold(std::exchange(found->second.message, -1));
   }
-  void freed(const void* at) { places_[at].free.mark(compute()); }
+  void freed(const void* at) { landings_[at].free.mark(compute()); }
 
   // Numbers of the host.
   bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, index bytes, std::byte* all) {
@@ -259,7 +260,7 @@ class endpoint : public cuda::timed_end<endpoint> {
   }
 
  private:
-  struct place {
+  struct landing {
     cuda::event free;  // nothing here reads it any more
     std::int32_t message = -1;
   };
@@ -274,7 +275,7 @@ class endpoint : public cuda::timed_end<endpoint> {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   world& world_;
-  std::unordered_map<const void*, place> places_;  // where rows come
+  std::unordered_map<const void*, landing> landings_;  // where rows come
   std::uint32_t moved_ = 0;
 };
 

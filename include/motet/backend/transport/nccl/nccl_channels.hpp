@@ -16,7 +16,7 @@ namespace motet::nccl {
 class channels {
  public:
   channels(const session& all, std::span<const message_ends> messages)
-      : me_(all.place().rank()), all_(all), items_(messages.size()) {
+      : me_(all.everyone().rank()), all_(all), items_(messages.size()) {
     std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> numbers;
     std::vector<std::vector<std::int32_t>> pairs;
     for (std::size_t tag = 0; tag < messages.size(); ++tag) {

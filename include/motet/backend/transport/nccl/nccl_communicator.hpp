@@ -71,14 +71,14 @@ class communicator {
   // Of `members` (in this communicator's ranks) a communicator of their own, in their order, empty on others.
   // All ranks make the call; sets of one call are disjoint, and `mine` is this rank's, or negative. channels:
   // at most so many blocks of the GPU (0: as NCCL likes).
-  communicator split(std::int32_t mine, std::int32_t place, int channels, const waiting& patience) const {
+  communicator split(std::int32_t mine, std::int32_t key, int channels, const waiting& patience) const {
     ncclConfig_t config = options();
     if (channels > 0) config.maxCTAs = channels;
     communicator made;
     made.make(
         "ncclCommSplit", patience,
         [&] {
-          return ncclCommSplit(handle_, mine < 0 ? NCCL_SPLIT_NOCOLOR : mine, place, &made.handle_, &config);
+          return ncclCommSplit(handle_, mine < 0 ? NCCL_SPLIT_NOCOLOR : mine, key, &made.handle_, &config);
         },
         handle_, mine >= 0);
     return made;
@@ -182,7 +182,7 @@ inline std::vector<communicator> split_off(const communicator& from, std::int32_
   std::vector<bool> done(sets.size(), false);
   for (std::size_t left = sets.size(); left > 0;) {
     std::vector<std::int32_t> busy;
-    std::int32_t mine = -1, place = 0;
+    std::int32_t mine = -1, key = 0;
     for (std::size_t s = 0; s < sets.size(); ++s) {
       const auto is_busy = [&](std::int32_t each) {
         return std::find(busy.begin(), busy.end(), each) != busy.end();
@@ -194,10 +194,10 @@ inline std::vector<communicator> split_off(const communicator& from, std::int32_
       for (std::size_t m = 0; m < sets[s].size(); ++m)
         if (sets[s][m] == rank) {
           mine = static_cast<std::int32_t>(s);
-          place = static_cast<std::int32_t>(m);
+          key = static_cast<std::int32_t>(m);
         }
     }
-    communicator one = from.split(mine, place, channels, patience);
+    communicator one = from.split(mine, key, channels, patience);
     if (mine >= 0) made[as_size(mine)] = std::move(one);
   }
   return made;

@@ -62,13 +62,13 @@ class group : public transports::group_calls<group> {
   ticket start(const transports::call& it) {
     by_.after(world_.on().stream(), calls_.before[next_ % calls_.before.size()]);
     by_.grouped(world_.session_.patience(), [&](ncclComm_t handle) { begin(it, handle); });
-    place(next_).mark(by_.stream());
+    event_of(next_).mark(by_.stream());
     return next_++;
   }
   // Whether the GPU is through.
-  bool test(ticket which) { return place(which).is_past(); }
+  bool test(ticket which) { return event_of(which).is_past(); }
   // What this rank's stream does from now on comes after it; the host does not wait.
-  void wait(ticket which) { place(which).hold(world_.on().stream()); }
+  void wait(ticket which) { event_of(which).hold(world_.on().stream()); }
 
  private:
   void tell_world(const group_moments* calls) const {
@@ -76,7 +76,7 @@ class group : public transports::group_calls<group> {
       if (each.by == &by_) each.calls = calls;
   }
   // Of several calls in one place the last one is asked, which ends after the others.
-  cuda::event& place(ticket which) { return calls_.done[which % calls_.done.size()]; }
+  cuda::event& event_of(ticket which) { return calls_.done[which % calls_.done.size()]; }
   static ncclDataType_t type_of(const transports::call& it) {
     if (it.sum == transports::sum_parts<float>) return ncclFloat32;
     if (it.sum == transports::sum_parts<double>) return ncclFloat64;

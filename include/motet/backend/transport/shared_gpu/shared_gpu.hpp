@@ -157,7 +157,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
   // read.
   bool receive_ahead(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
     if (!is_there(tag)) return false;
-    place& own = places_[to];
+    landing& own = landings_[to];
     on();
     world_.sent_[as_size(tag)].hold(copies_);
     own.free.hold(copies_);
@@ -172,12 +172,12 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     return true;
   }
   void await(const void* at) {
-    const auto found = places_.find(at);
-    if (found == places_.end() || found->second.here == nullptr) return;
+    const auto found = landings_.find(at);
+    if (found == landings_.end() || found->second.here == nullptr) return;
     std::exchange(found->second.here, nullptr)->hold(on().stream());
     begin_again();
   }
-  void freed(const void* at) { places_[at].free.mark(on().stream()); }
+  void freed(const void* at) { landings_[at].free.mark(on().stream()); }
 
   bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
                 std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
@@ -196,7 +196,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
   }
 
  private:
-  struct place {
+  struct landing {
     cuda::event free;             // nothing here reads it any more
     cuda::event* here = nullptr;  // what came is there
   };
@@ -224,7 +224,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
   std::unique_ptr<cuda::engine> engine_;
   cudaStream_t computes_ = nullptr, copies_ = nullptr;  // the first one only of a share
   cudaStream_t beside_ = nullptr;
-  std::unordered_map<const void*, place> places_;  // where rows come
+  std::unordered_map<const void*, landing> landings_;  // where rows come
 };
 
 static_assert(transport<endpoint>, "motet: an end of a shared GPU is a transport");

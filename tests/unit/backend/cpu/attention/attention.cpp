@@ -141,7 +141,7 @@ struct trial {
     }
     const matrix<T> my{y.data(), q_rows, q_width, q_width}, mdy{dy.data(), q_rows, q_width, q_width};
     const matrix<Master> ml{lse.data(), q_rows, p.shape.heads, p.shape.heads};
-    const auto noted = laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+    const auto noted = laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
       attention_forward(ctx, q_seq, kv_seq, p.shape, mq, mk, mv, my, ml);
       attention_backward(ctx, q_seq, kv_seq, p.shape, mq, mk, mv, my, ml, mdy, mq, mk, mv);
     });

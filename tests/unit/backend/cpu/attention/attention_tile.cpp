@@ -28,17 +28,17 @@ TEST_CASE("a causal mask is aligned at the end: the last query sees every key") 
       }
 }
 
-TEST_CASE("a plan covers the longest sample, whatever its place, and pairs are counted sample by sample") {
+TEST_CASE("a recipe covers the longest sample, whatever its place, and pairs are counted sample by sample") {
   const index offsets[] = {0, 2, 2, 702, 705};
   const sequences ragged{4, 0, offsets};
   const motet::attention_shape shape{2, 2, 20, mask_kind::full, 0};
-  const detail::attention_plan<float> plan(ragged, shape);
-  CHECK(plan.keys == 700);
-  CHECK(plan.panels == 2);
-  CHECK(plan.padded >= 20);
-  CHECK(plan.padded % plan.lanes == 0);
-  CHECK(plan.tile_row >= plan.key_tile);
-  CHECK(plan.straight() == 700 * plan.padded);
+  const detail::attention_recipe<float> recipe(ragged, shape);
+  CHECK(recipe.keys == 700);
+  CHECK(recipe.panels == 2);
+  CHECK(recipe.padded >= 20);
+  CHECK(recipe.padded % recipe.lanes == 0);
+  CHECK(recipe.tile_row >= recipe.key_tile);
+  CHECK(recipe.straight() == 700 * recipe.padded);
   CHECK(detail::attention_pairs(ragged, ragged) == 4 + 700.0 * 700 + 9);
   CHECK(detail::attention_pairs({5, 3, nullptr}, {5, 4, nullptr}) == 60);
 }
@@ -48,12 +48,12 @@ TEST_CASE("a head is packed and unpacked without touching its neighbours") {
   std::vector<float> from(static_cast<std::size_t>(rows * columns)), to(from.size(), -1.0f);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
   const motet::attention_shape shape{2, 2, width, mask_kind::full, 0};
-  const detail::attention_plan<float> plan(sequences{1, rows, nullptr}, shape);
-  std::vector<float> packed(static_cast<std::size_t>(plan.straight()), 0.0f),
+  const detail::attention_recipe<float> recipe(sequences{1, rows, nullptr}, shape);
+  std::vector<float> packed(static_cast<std::size_t>(recipe.straight()), 0.0f),
       ones(static_cast<std::size_t>(rows), 1.0f);
-  detail::pack_head(motet::matrix<float>{from.data(), rows, columns, columns}, 0, rows, 7, plan,
+  detail::pack_head(motet::matrix<float>{from.data(), rows, columns, columns}, 0, rows, 7, recipe,
                     packed.data());
-  detail::unpack_head(packed.data(), rows, ones.data(), plan,
+  detail::unpack_head(packed.data(), rows, ones.data(), recipe,
                       motet::matrix<float>{to.data(), rows, columns, columns}, 0, 7);
   for (index r = 0; r < rows; ++r)
     for (index c = 0; c < columns; ++c) {

@@ -28,18 +28,18 @@ std::map<std::tuple<index, index, index>, int> meetings(index members, bool bala
       cpu::context ctx;
       ctx.thread = thread, ctx.threads = threads;
       ctx.shared = &is;
-      const cpu::detail::ring_plan<float> ring(ctx, {2, 2, 4, mask, 0});
+      const cpu::detail::attention_ring<float> ring(ctx, {2, 2, 4, mask, 0});
       CHECK(ring.part_at(members) == me);
       for (index step = 0; step < members; ++step) {
         const index part = ring.part_at(step);
         seen[static_cast<std::size_t>(part)] = true;
         CHECK(ring.rows_of(part) <= ring.most_rows());
         ring.each_keys(ctx, part, [&](index sample, interval keys, index row) {
-          CHECK(keys.size() <= ring.plan.keys);
+          CHECK(keys.size() <= ring.recipe.keys);
           CHECK(row >= ring.own_rows(ctx, part).begin);
           CHECK(row + keys.size() <= ring.own_rows(ctx, part).end);
           ring.each_tile(sample, keys, [&](const cpu::detail::ring_tile& tile) {
-            CHECK(tile.count <= ring.plan.query_tile);
+            CHECK(tile.count <= ring.recipe.query_tile);
             for (index i = 0; i < tile.count; ++i) {
               const index local = tile.row + i - is.part.begin(sample),
                           query = is.cut.position(whole.rows_of(sample), me, local);
@@ -77,14 +77,14 @@ TEST_CASE("every query meets every key that it may see, once") {
 
 TEST_CASE("keys and values go round") {
   std::atomic<int> wrong{0};
-  const std::string thrown = laws::run_shards(1, 3, true, whole, [&](spread& is, const spread_place& at) {
+  const std::string thrown = laws::run_shards(1, 3, true, whole, [&](spread& is, const spread_seat& at) {
     const attention_shape shape{2, 1, 4, mask_kind::full, 0};
     std::vector<float> k(static_cast<std::size_t>(is.part.rows() * 4), static_cast<float>(at.context_member)),
         v = k;
     for (float& each : v) each += 100;
-    laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+    laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
       ctx.shared = &is;
-      const cpu::detail::ring_plan<float> ring(ctx, shape);
+      const cpu::detail::attention_ring<float> ring(ctx, shape);
       cpu::detail::key_ring<float> around(ctx, ring);
       if (ctx.measuring()) return;
       around.fill(ctx, matrix<float>{k.data(), is.part.rows(), 4, 4},

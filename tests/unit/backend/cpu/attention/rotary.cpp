@@ -6,7 +6,7 @@
 #include "../../../../laws/op_cases.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("rotary positions against plain loops, and back", T, float, bf16, double) {
   each_batch([](int threads, const sequences& seq) {
@@ -26,9 +26,10 @@ TEST_CASE_TEMPLATE("rotary positions against plain loops, and back", T, float, b
                 want.at(r, low) = x(r, low) * std::cos(angle) - x(r, high) * std::sin(angle);
                 want.at(r, high) = x(r, high) * std::cos(angle) + x(r, low) * std::sin(angle);
               }
-        cpu_run_planned(threads, [&](cpu::context& ctx) { rotary(ctx, seq, head_width, 1e4, 1, x.view()); });
+        cpu_run_foretold(threads, [&](cpu::context& ctx) { rotary(ctx, seq, head_width, 1e4, 1, x.view()); });
         CHECK(distance(x, want) < tolerance<T>);
-        cpu_run_planned(threads, [&](cpu::context& ctx) { rotary(ctx, seq, head_width, 1e4, -1, x.view()); });
+        cpu_run_foretold(threads,
+                         [&](cpu::context& ctx) { rotary(ctx, seq, head_width, 1e4, -1, x.view()); });
         CHECK(distance(x, before) < 2 * tolerance<T>);
         CHECK(x.gaps_intact());
       }
@@ -38,7 +39,7 @@ TEST_CASE_TEMPLATE("rotary positions against plain loops, and back", T, float, b
 TEST_CASE("positions stay exact over a long sample") {
   const index length = 20000, width = 8;
   auto x = grid<double>(length, width).fill(1);
-  cpu_run_planned(1, [&](cpu::context& ctx) { rotary(ctx, {1, length, nullptr}, width, 5e5, 1, x.view()); });
+  cpu_run_foretold(1, [&](cpu::context& ctx) { rotary(ctx, {1, length, nullptr}, width, 5e5, 1, x.view()); });
   double worst = 0;
   for (index r = 0; r < length; ++r)
     for (index i = 0; i < width / 2; ++i) {

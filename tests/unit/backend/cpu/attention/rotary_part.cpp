@@ -13,7 +13,7 @@ laws::deviation error_of(const sequences& whole, index context, bool balanced, i
   constexpr index head_width = 6, width = 3 * head_width;
   auto all = laws::grid<T>(whole.rows(), width, 1).random(1);
   const auto before = all;
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) { rotary(ctx, whole, head_width, 1e4, 1, all.view()); });
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) { rotary(ctx, whole, head_width, 1e4, 1, all.view()); });
   laws::deviation worst;
   for (index part = 0; part < context; ++part) {
     spread_rows rows({1, 0, context, part, balanced}, whole.samples);
@@ -22,7 +22,7 @@ laws::deviation error_of(const sequences& whole, index context, bool balanced, i
     rows.fill(whole, is);
     auto x = laws::rows_of_part(before, is, part, 2);
     const auto turn = [&](int direction) {
-      laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+      laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
         ctx.shared = &is;
         rotary_of_part(ctx, head_width, 1e4, direction, x.view());
       });

@@ -19,7 +19,7 @@ double number_of(index sample, index row, index column) {
 }
 
 // The first sample of a member's share of a tensor member's share.
-index first_of_mine(const spread_place& at, index samples) {
+index first_of_mine(const spread_seat& at, index samples) {
   const interval members = share(samples, at.tensor, at.tensor_member);
   return members.begin + share(members.size(), at.context, at.context_member).begin;
 }
@@ -29,7 +29,7 @@ template <class T>
 int wrong_after_exchange(const sequences& whole, index tensor, index context, bool balanced, int threads) {
   std::atomic<int> wrong{0};
   const std::string thrown =
-      laws::run_shards(tensor, context, balanced, whole, [&](spread& is, const spread_place& at) {
+      laws::run_shards(tensor, context, balanced, whole, [&](spread& is, const spread_seat& at) {
         laws::grid<T> mine(is.mine.rows(), width, 2), back(is.mine.rows(), width, 2),
             own(is.own.rows(), width);
         const index first_mine = first_of_mine(at, whole.samples),
@@ -38,7 +38,7 @@ int wrong_after_exchange(const sequences& whole, index tensor, index context, bo
           for (index r = 0; r < is.mine.rows_of(s); ++r)
             for (index c = 0; c < width; ++c)
               mine.at(is.mine.begin(s) + r, c) = T(static_cast<float>(number_of(first_mine + s, r, c)));
-        laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+        laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
           ctx.shared = &is;
           rows_to_parts(ctx, matrix<const T>(mine.view()), own.view());
           rows_to_samples(ctx, matrix<const T>(own.view()), back.view());

@@ -32,7 +32,7 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
         index sample, number, rows, first;
       };
       std::vector<part> found;
-      CHECK(laws::run_shards(1, context, balanced, whole, [&](spread& is, const spread_place& place) {
+      CHECK(laws::run_shards(1, context, balanced, whole, [&](spread& is, const spread_seat& seat) {
               cpu::context ctx;
               ctx.shared = &is;
               const cpu::sample_pieces pieces(ctx);
@@ -47,7 +47,7 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
                   at = rows.end;
                   if (rows.size() == 0) continue;
                   const index first =
-                      is.cut.position(whole.rows_of(s), place.context_member, rows.begin - is.own.begin(s));
+                      is.cut.position(whole.rows_of(s), seat.context_member, rows.begin - is.own.begin(s));
                   found.push_back({s, pieces.number(p), rows.size(), first});
                 }
                 CHECK(at == is.own.end(s));

@@ -38,7 +38,7 @@ TEST_CASE("ids of tokens are gathered as they are") {
     const std::int32_t ids[] = {1 << 30, 7, -1, (1 << 30) + 1, 5};
     const motet::index first[] = {0, 2, 2}, rows[] = {2, 0, 3};
     std::int32_t all[5] = {};
-    laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+    laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
       ctx.shared = &shared;
       gather_rows(ctx, matrix<const std::int32_t>{ids + first[member], rows[member], 1, 1},
                   matrix<std::int32_t>{all, 5, 1, 1});

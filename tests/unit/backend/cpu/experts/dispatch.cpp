@@ -28,10 +28,10 @@ TEST_CASE("each rank gets the rows that have a kept choice for it, once, in the 
     for (int threads = 1; threads <= 2; ++threads) {
       CAPTURE(ranks);
       std::atomic<int> wrong{0};
-      CHECK(laws::run_shards(ranks, 1, false, whole, [&](spread& is, const spread_place& place) {
+      CHECK(laws::run_shards(ranks, 1, false, whole, [&](spread& is, const spread_seat& seat) {
               const tensor_cut cut{static_cast<std::int32_t>(ranks),
-                                   static_cast<std::int32_t>(place.tensor_member)};
-              const index first = whole.begin(share(whole.samples, ranks, place.tensor_member).begin),
+                                   static_cast<std::int32_t>(seat.tensor_member)};
+              const index first = whole.begin(share(whole.samples, ranks, seat.tensor_member).begin),
                           rows = is.own.rows();
               std::vector<choice<float>> chosen(static_cast<std::size_t>(rows * shape.top_k));
               for (index r = 0; r < rows; ++r)
@@ -67,9 +67,9 @@ TEST_CASE("each rank gets the rows that have a kept choice for it, once, in the 
                 }
                 wrong += came != to.came;
               };
-              cpu::context plan;
-              body(plan);
-              laws::cpu_run(threads, plan.memory.peak(), plan.scratch.peak(), body);
+              cpu::context dry;
+              body(dry);
+              laws::cpu_run(threads, dry.memory.peak(), dry.scratch.peak(), body);
             }) == "");
       CHECK(wrong == 0);
     }
@@ -82,17 +82,17 @@ TEST_CASE("a dry run counts an even load, in the memory of the worst one") {
     spread_rows rows({2, member, 1, 0, false}, 4);
     spread is;
     rows.fill(whole, is);
-    cpu::context plan;
-    plan.shared = &is;
+    cpu::context dry;
+    dry.shared = &is;
     dispatched<float> to;
     const tensor_cut cut{2, static_cast<std::int32_t>(member)};
-    reserve_dispatch(plan, is.own, shape, cut, to);
-    even += to.placed.count;
+    reserve_dispatch(dry, is.own, shape, cut, to);
+    even += to.sorted.count;
     CHECK(to.most_sent == 20 * 2);
     CHECK(to.most_arrived == 40);
-    CHECK(to.most_placed == 40 * 3);
-    reserve_dispatch(plan, is.own, router_shape{.experts = 8, .top_k = 2, .capacity = 1}, cut, to);
-    CHECK(to.most_placed == 4 * (10 + 4) + 1);  // of 4 experts: 2.5 rows of a sample each, rounded up at most
+    CHECK(to.most_sorted == 40 * 3);
+    reserve_dispatch(dry, is.own, router_shape{.experts = 8, .top_k = 2, .capacity = 1}, cut, to);
+    CHECK(to.most_sorted == 4 * (10 + 4) + 1);  // of 4 experts: 2.5 rows of a sample each, rounded up at most
   }
   CHECK(even == 40 * 3);
 }

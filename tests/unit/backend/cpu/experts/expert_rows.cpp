@@ -30,12 +30,12 @@ TEST_CASE(
     for (int threads = 1; threads <= 2; ++threads) {
       CAPTURE(ranks);
       std::atomic<int> wrong{0};
-      std::atomic<index> placed_in_all{0};
-      CHECK(laws::run_shards(ranks, 1, false, whole, [&](spread& is, const spread_place& place) {
-              const interval samples = share(whole.samples, ranks, place.tensor_member);
+      std::atomic<index> sorted_in_all{0};
+      CHECK(laws::run_shards(ranks, 1, false, whole, [&](spread& is, const spread_seat& seat) {
+              const interval samples = share(whole.samples, ranks, seat.tensor_member);
               const index first = whole.begin(samples.begin), rows = is.own.rows();
               const tensor_cut cut{static_cast<std::int32_t>(ranks),
-                                   static_cast<std::int32_t>(place.tensor_member)};
+                                   static_cast<std::int32_t>(seat.tensor_member)};
               const interval experts = cut.share(shape.experts);
               std::vector<choice<float>> chosen(static_cast<std::size_t>(rows * shape.top_k));
               std::vector<float> x(static_cast<std::size_t>(rows * width)), y(x.size()),
@@ -53,44 +53,44 @@ TEST_CASE(
                 dispatch(ctx, is.own, shape,
                          matrix<choice<float>>{chosen.data(), rows, shape.top_k, shape.top_k}, to);
                 const auto arrived = cpu::take_arrived<float>(ctx, to, width);
-                const matrix<float> placed{ctx.memory.take<float>(to.most_placed * width), to.placed.count,
+                const matrix<float> sorted{ctx.memory.take<float>(to.most_sorted * width), to.sorted.count,
                                            width, width};
-                float* const of_gates = ctx.memory.take<float>(to.most_placed);
-                to_experts(ctx, to, matrix<const float>{x.data(), rows, width, width}, arrived, placed);
+                float* const of_gates = ctx.memory.take<float>(to.most_sorted);
+                to_experts(ctx, to, matrix<const float>{x.data(), rows, width, width}, arrived, sorted);
                 synchronize(ctx);
                 if (!ctx.measuring() && ctx.thread == 0) {
-                  placed_in_all += to.placed.count;
-                  wrong += to.placed.count > to.most_placed || to.placed.keys != experts.size();
-                  for (index e = 0; e < to.placed.keys; ++e)
-                    for (index p = to.placed.starts[e]; p < to.placed.starts[e + 1]; ++p) {
-                      const auto row = static_cast<index>(placed.row(p)[0]);
+                  sorted_in_all += to.sorted.count;
+                  wrong += to.sorted.count > to.most_sorted || to.sorted.keys != experts.size();
+                  for (index e = 0; e < to.sorted.keys; ++e)
+                    for (index p = to.sorted.starts[e]; p < to.sorted.starts[e + 1]; ++p) {
+                      const auto row = static_cast<index>(sorted.row(p)[0]);
                       bool meant = false;
                       for (index j = 0; j < shape.top_k; ++j)
                         meant = meant || (choose(row, j).kept && choose(row, j).expert == experts.begin + e);
-                      wrong += !meant || placed.row(p)[1] != 1;
-                      if (p > to.placed.starts[e]) wrong += placed.row(p - 1)[0] >= placed.row(p)[0];
+                      wrong += !meant || sorted.row(p)[1] != 1;
+                      if (p > to.sorted.starts[e]) wrong += sorted.row(p - 1)[0] >= sorted.row(p)[0];
                     }
                 }
                 synchronize(ctx);
                 // Expert e multiplies by e + 1, and says 100 row + e of each gate.
                 if (!ctx.measuring()) {
-                  const interval own = ctx.own(to.placed.each());
-                  for (index e = 0; e < to.placed.keys; ++e)
+                  const interval own = ctx.own(to.sorted.each());
+                  for (index e = 0; e < to.sorted.keys; ++e)
                     for (index p = own.begin; p < own.end; ++p) {
-                      if (p < to.placed.starts[e] || p >= to.placed.starts[e + 1]) continue;
-                      of_gates[p] = 100 * placed.row(p)[0] + static_cast<float>(experts.begin + e);
+                      if (p < to.sorted.starts[e] || p >= to.sorted.starts[e + 1]) continue;
+                      of_gates[p] = 100 * sorted.row(p)[0] + static_cast<float>(experts.begin + e);
                       for (index c = 0; c < width; ++c)
-                        placed.row(p)[c] *= static_cast<float>(experts.begin + e + 1);
+                        sorted.row(p)[c] *= static_cast<float>(experts.begin + e + 1);
                     }
                 }
-                from_experts(ctx, is.own, to, placed, true, matrix<const float>{x.data(), rows, width, width},
+                from_experts(ctx, is.own, to, sorted, true, matrix<const float>{x.data(), rows, width, width},
                              matrix<float>{y.data(), rows, width, width});
                 gates_from_experts(ctx, is.own, to, of_gates,
                                    matrix<float>{d_gate.data(), rows, shape.top_k, shape.top_k});
               };
-              cpu::context plan;
-              body(plan);
-              laws::cpu_run(threads, plan.memory.peak(), plan.scratch.peak(), body);
+              cpu::context dry;
+              body(dry);
+              laws::cpu_run(threads, dry.memory.peak(), dry.scratch.peak(), body);
               for (index r = 0; r < rows; ++r) {
                 float sum = 1;  // the residual
                 for (index j = 0; j < shape.top_k; ++j) {
@@ -107,7 +107,7 @@ TEST_CASE(
       index kept = 0;
       for (index r = 0; r < whole.rows(); ++r)
         for (index j = 0; j < shape.top_k; ++j) kept += choose(r, j).kept;
-      CHECK(placed_in_all == kept);
+      CHECK(sorted_in_all == kept);
     }
 }
 

@@ -27,7 +27,7 @@ TEST_CASE_TEMPLATE("products of each group with weights of its own", N, fp32, mi
         grid<value> y(rows, out, 2), pre(rows, out), active(rows, out, 1), dx(rows, in, 2);
         auto dweight = grid<master>(keys * out, in, 2).random(4);
         const auto before = dweight;
-        laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+        laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
           grouped_linear_forward(ctx, by, x.view(), weight.view(), y.view());
           grouped_linear_forward(ctx, by, x.view(), weight.view(), activation::silu, pre.view(),
                                  active.view());
@@ -75,7 +75,7 @@ TEST_CASE("the gradient of a gate is what it would multiply") {
     auto h = grid<float>(rows, width, 1).random(1), t = grid<float>(rows, width, 2).random(2);
     const auto h0 = h, t0 = t;
     std::vector<float> d_gate(rows);
-    laws::cpu_run_planned(2, [&](cpu::context& ctx) {
+    laws::cpu_run_foretold(2, [&](cpu::context& ctx) {
       gate_backward(ctx, by, matrix<choice<float>>{chosen.data(), rows, 2, 2}, h.view(), t.view(),
                     d_gate.data());
     });

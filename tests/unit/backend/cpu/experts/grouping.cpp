@@ -17,7 +17,7 @@ index key_of(index row, index number) {
 
 struct sorted {
   std::vector<index> starts;
-  std::vector<std::int32_t> place, source;
+  std::vector<std::int32_t> position, source;
 };
 sorted sort(int threads, const sequences& seq) {
   const index rows = seq.rows();
@@ -28,7 +28,7 @@ sorted sort(int threads, const sequences& seq) {
     synchronize(ctx);
     if (ctx.thread != 0) return;
     std::copy_n(by.starts, 6, out.starts.begin());
-    std::copy_n(by.place.data, rows * top_k, out.place.begin());
+    std::copy_n(by.position.data, rows * top_k, out.position.begin());
     out.source.assign(by.source, by.source + by.count);
   });
   return out;
@@ -47,9 +47,9 @@ TEST_CASE("choices are sorted by key, those of one key in their own order, by an
     REQUIRE(got.starts[5] == static_cast<index>(want.size()));
     REQUIRE(got.source == want);
     for (index i = 0; i < seq.rows() * top_k; ++i) {
-      const std::int32_t place = got.place[static_cast<std::size_t>(i)];
-      if (key_of(i / top_k, i % top_k) < 0) REQUIRE(place == -1);
-      else REQUIRE(got.source.at(static_cast<std::size_t>(place)) == i);
+      const std::int32_t position = got.position[static_cast<std::size_t>(i)];
+      if (key_of(i / top_k, i % top_k) < 0) REQUIRE(position == -1);
+      else REQUIRE(got.source.at(static_cast<std::size_t>(position)) == i);
     }
   });
 }
@@ -64,16 +64,16 @@ TEST_CASE_TEMPLATE("rows go to their places and come back as sums", X, float, bf
     for (std::size_t i = 0; i < gates.size(); ++i) gates[i].gate = number(1) / static_cast<number>(i + 2);
     laws::grid<number> weighed(rows, width, 1), plain(rows, width), want(rows, width),
         want_plain(rows, width);
-    laws::grid<X> placed(rows * top_k, width);
+    laws::grid<X> sorted(rows * top_k, width);
     laws::cpu_run(threads, 1 << 16, [&](cpu::context& ctx) {
       grouping by = cpu::detail::take_grouping(ctx, 5, rows, top_k, rows * top_k);
       cpu::detail::sort_choices(ctx, rows, ctx.own(seq), by, key_of);
       synchronize(ctx);
-      cpu::detail::spread_rows_to(by, ctx.own(by.each()), x.view(), placed.view());
+      cpu::detail::spread_rows_to(by, ctx.own(by.each()), x.view(), sorted.view());
       synchronize(ctx);
-      cpu::detail::collect_rows(ctx, by, ctx.own(seq), placed.view(), gates.data(), residual.view(),
+      cpu::detail::collect_rows(ctx, by, ctx.own(seq), sorted.view(), gates.data(), residual.view(),
                                 weighed.view());
-      cpu::detail::collect_rows(ctx, by, ctx.own(seq), placed.view(),
+      cpu::detail::collect_rows(ctx, by, ctx.own(seq), sorted.view(),
                                 static_cast<const choice<number>*>(nullptr), matrix<const number>{},
                                 plain.view());
     });

@@ -21,7 +21,7 @@ routed route(const sequences& seq, const router_shape& shape, std::vector<double
   const auto zeros = [](index count) { return std::vector<double>(static_cast<std::size_t>(count)); };
   routed out{std::move(logits), zeros(rows), zeros(seq.samples * shape.experts), zeros(seq.samples * 2), {}};
   out.chosen.resize(static_cast<std::size_t>(rows * shape.top_k));
-  laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
     route_forward(ctx, seq, shape, matrix<double>{out.probability.data(), rows, shape.experts, shape.experts},
                   matrix<double>{out.lse.data(), rows, 1, 1},
                   matrix<choice<double>>{out.chosen.data(), rows, shape.top_k, shape.top_k},
@@ -107,7 +107,7 @@ TEST_CASE_TEMPLATE("logits keep the precision of the weights", X, float, bf16) {
     const auto weight = laws::grid<float>(5, 37).random(2);
     laws::grid<float> logits(seq.rows(), 5, 2);
     laws::grid<double> want(seq.rows(), 5);
-    laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+    laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
       router_forward(ctx, seq, x.view(), weight.view(), logits.view());
     });
     for (index r = 0; r < seq.rows(); ++r)

@@ -10,7 +10,7 @@
 #include <thread_members.hpp>
 
 namespace motet {
-using laws::cpu_run_planned, laws::distance, laws::grid, laws::tolerance;
+using laws::cpu_run_foretold, laws::distance, laws::grid, laws::tolerance;
 
 namespace {
 
@@ -81,7 +81,7 @@ TEST_CASE_TEMPLATE("cross-entropy is what its definition says, in place and asid
       const double want = by_definition(p, in_double(p.logits()), wanted);
       grid<T> slopes(p.rows, p.classes, 2);
       double aside = NAN, in_place = NAN, only = NAN;
-      cpu_run_planned(threads, [&](cpu::context& ctx) {
+      cpu_run_foretold(threads, [&](cpu::context& ctx) {
         const double one = cross_entropy_loss(ctx, p.shape(), logits.view(), targets.data(), slopes.view());
         const double two = cross_entropy_loss(ctx, p.shape(), logits.view(), targets.data(), matrix<T>{});
         const double three = cross_entropy_loss(ctx, p.shape(), logits.view(), targets.data(), logits.view());
@@ -106,7 +106,7 @@ TEST_CASE("cross-entropy agrees with finite differences") {
   grid<double> slopes(p.rows, p.classes);
   const auto loss = [&](matrix<double> to) {
     double found = 0;
-    cpu_run_planned(1, [&](cpu::context& ctx) {
+    cpu_run_foretold(1, [&](cpu::context& ctx) {
       found = cross_entropy_loss(ctx, p.shape(), logits.view(), targets.data(), to);
     });
     return found;
@@ -134,7 +134,7 @@ TEST_CASE("cross-entropy of bf16 logits") {
   grid<bf16> slopes(p.rows, p.classes);
   double got = NAN;
   const auto targets = p.targets();
-  cpu_run_planned(1, [&](cpu::context& ctx) {
+  cpu_run_foretold(1, [&](cpu::context& ctx) {
     got = cross_entropy_loss(ctx, p.shape(), logits.view(), targets.data(), slopes.view());
   });
   CHECK(std::abs(got - want) < 1e-5 * (1 + want));
@@ -160,7 +160,7 @@ TEST_CASE("members of a tensor group that have some classes each find what one f
         if (p.classes < members) return;
         grid<double> slopes(p.rows, own.size());
         double got = NAN;
-        cpu_run_planned(2, [&](cpu::context& ctx) {
+        cpu_run_foretold(2, [&](cpu::context& ctx) {
           ctx.shared = &shared;
           const double found = cross_entropy_loss(ctx, shape, logits.view().columns(own.begin, own.size()),
                                                   targets.data(), slopes.view());

@@ -7,7 +7,7 @@
 #include "../../../../laws/grid.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::grid;
+using laws::cpu_run_foretold, laws::grid;
 
 namespace {
 
@@ -37,7 +37,7 @@ TEST_CASE_TEMPLATE(
           for (const index gap : {0, 3}) {
             const index rows = columns > 1000 ? 3 : 5, width = columns + (columns % 2 == 0 ? 0 : 11);
             grid<T> to(rows, columns, gap);
-            cpu_run_planned(threads, [&](cpu::context& ctx) {
+            cpu_run_foretold(threads, [&](cpu::context& ctx) {
               draw_normals(ctx, draws, first, width, 0.02f, to.view());
             });
             CHECK(differing(draws, first, width, 0.02f, to) == 0);
@@ -55,7 +55,7 @@ TEST_CASE("draws whose last bit is in doubt are the library's") {
     REQUIRE_FALSE(normal_near(second ? words[2] : words[0], second ? words[3] : words[1]).certain());
     laws::with_each_kernel([&] {
       grid<float> to(1, 40);
-      cpu_run_planned(1, [&](cpu::context& ctx) { draw_normals(ctx, draws, at - 21, 40, 1.0f, to.view()); });
+      cpu_run_foretold(1, [&](cpu::context& ctx) { draw_normals(ctx, draws, at - 21, 40, 1.0f, to.view()); });
       CHECK(differing(draws, at - 21, 40, 1.0f, to) == 0);
     });
   }
@@ -67,7 +67,8 @@ TEST_CASE("nothing is drawn of nothing, or in a dry run") {
   to.fill(7);
   cpu::context dry;
   draw_normals(dry, draws, 0, 3, 1.0f, to.view());
-  cpu_run_planned(2, [&](cpu::context& ctx) { draw_normals(ctx, draws, 0, 3, 1.0f, to.view().slice(0, 0)); });
+  cpu_run_foretold(2,
+                   [&](cpu::context& ctx) { draw_normals(ctx, draws, 0, 3, 1.0f, to.view().slice(0, 0)); });
   CHECK(to(1, 2) == 7);
 }
 

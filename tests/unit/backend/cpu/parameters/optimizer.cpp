@@ -6,7 +6,7 @@
 #include "../../../../laws/op_cases.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("zero and the sum of squares of a flat buffer", T, float, double) {
   laws::with_each_kernel([] {
@@ -16,7 +16,7 @@ TEST_CASE_TEMPLATE("zero and the sum of squares of a flat buffer", T, float, dou
         double want = 0;
         for (index c = 0; c < count; ++c) want += x(0, c) * x(0, c);
         std::vector<double> got(static_cast<std::size_t>(threads), 0.0), again = got, after(got.size(), 1.0);
-        cpu_run_planned(threads, [&](cpu::context& ctx) {
+        cpu_run_foretold(threads, [&](cpu::context& ctx) {
           const auto mine = static_cast<std::size_t>(ctx.thread);
           got[mine] = sum_of_squares(ctx, x.data.data(), count);
           again[mine] = sum_of_squares(ctx, x.data.data(), count);
@@ -57,7 +57,7 @@ TEST_CASE_TEMPLATE("adamw follows its definition", T, float, double) {
               const double root = std::sqrt(v(0, c)) / std::sqrt(step.correction2) + step.epsilon;
               w.at(0, c) -= step.rate / step.correction1 * m(0, c) / root;
             }
-            cpu_run_planned(threads, [&](cpu::context& ctx) {
+            cpu_run_foretold(threads, [&](cpu::context& ctx) {
               adamw(ctx, weight.data.data(), gradient.data.data(), first.data.data(), second.data.data(),
                     count, step, clear);
             });
@@ -78,7 +78,7 @@ TEST_CASE("a gradient of zero moves a weight by its decay alone") {
        second = gradient;
   const auto before = weight;
   const cpu::adamw_step step{0.1, 0.9, 0.999, 1e-8, 0.5, 1, 0.1, 0.001};
-  cpu_run_planned(1, [&](cpu::context& ctx) {
+  cpu_run_foretold(1, [&](cpu::context& ctx) {
     adamw(ctx, weight.data.data(), gradient.data.data(), first.data.data(), second.data.data(), 40, step,
           true);
   });
@@ -113,14 +113,14 @@ TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, d
       std::vector<flat_run<T>> parts;
       for (const auto& run : list.all()) parts.push_back({run.gradient, run.count});
       const cpu::flat_list<T> counted(parts);
-      const auto noted = cpu_run_planned(threads, [&](cpu::context& ctx) {
+      const auto noted = cpu_run_foretold(threads, [&](cpu::context& ctx) {
         list.prepare(ctx);
         counted.prepare(ctx);
         const double found = sum_of_squares(ctx, counted);
         squares[static_cast<std::size_t>(ctx.thread)] = found;
         adamw(ctx, list, step, 0.5, found, clip);
       });
-      const auto wanted = cpu_run_planned(threads, [&](cpu::context& ctx) {
+      const auto wanted = cpu_run_foretold(threads, [&](cpu::context& ctx) {
         double sum = 0;
         for (const auto& run : runs_of(other)) sum += sum_of_squares(ctx, run.gradient, run.count);
         want[static_cast<std::size_t>(ctx.thread)] = sum;
@@ -141,7 +141,7 @@ TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, d
       one.g = kept.g;
       const buffers before = one;
       T scale = T(9);
-      cpu_run_planned(threads, [&](cpu::context& ctx) {
+      cpu_run_foretold(threads, [&](cpu::context& ctx) {
         adamw(ctx, list, step, 0.5, std::numeric_limits<double>::infinity(), clip);
         adamw(ctx, list, step, std::nan(""), 1, clip);
         clamp_to(ctx, &scale, 4, std::nan(""), 1);
@@ -149,14 +149,14 @@ TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, d
       CHECK((one.w.data == before.w.data && one.g.data == before.g.data && one.m.data == before.m.data &&
              one.v.data == before.v.data));
       CHECK(scale == T(9));
-      cpu_run_planned(threads, [&](cpu::context& ctx) { clamp_to(ctx, &scale, 4, 1, 1); });
+      cpu_run_foretold(threads, [&](cpu::context& ctx) { clamp_to(ctx, &scale, 4, 1, 1); });
       CHECK(scale == T(4));
     }
 }
 
 TEST_CASE("a number is clamped where it lies") {
   float numbers[] = {5, 4, -9};
-  cpu_run_planned(2, [&](cpu::context& ctx) {
+  cpu_run_foretold(2, [&](cpu::context& ctx) {
     for (float& each : numbers) clamp_to(ctx, &each, 4.5f);
   });
   CHECK((numbers[0] == 4.5f && numbers[1] == 4 && numbers[2] == -9));

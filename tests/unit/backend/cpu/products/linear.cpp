@@ -7,7 +7,7 @@
 #include "../../../../laws/op_cases.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, fp32, mixed_bf16, fp64) {
   using value = typename N::value;
@@ -39,7 +39,7 @@ TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, f
         auto dweight = grid<master>(out, in, 2).random(8), dbias = grid<master>(1, out).random(9);
         const auto dweight0 = dweight, dbias0 = dbias;
         auto bias_alone = dbias;
-        cpu_run_planned(threads, [&](cpu::context& ctx) {
+        cpu_run_foretold(threads, [&](cpu::context& ctx) {
           linear_forward(ctx, seq, x.view(), weight.view(), b, plain.view());
           linear_forward(ctx, seq, x.view(), weight.view(), b, residual.view(), added.view());
           linear_forward(ctx, seq, x.view(), weight.view(), b, in_place.view(), in_place.view());
@@ -134,7 +134,7 @@ TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those o
     grid<stream> bare(rows, width, 2), added(rows, width), back(rows, width, 1);
     grid<value> active(rows, 0), pre(rows, 0);
     auto dnarrow = narrow, dflat = flat, dbias = bias;
-    cpu_run_planned(threads, [&](cpu::context& ctx) {
+    cpu_run_foretold(threads, [&](cpu::context& ctx) {
       linear_forward(ctx, seq, none.view(), narrow.view(), nullptr, bare.view());
       linear_forward(ctx, seq, none.view(), narrow.view(), bias.data.data(), residual.view(), added.view());
       linear_forward(ctx, seq, residual.view(), flat.view(), nullptr, activation::gelu, pre.view(),

@@ -7,7 +7,7 @@
 #include "../../../../laws/op_cases.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 namespace {
 
@@ -26,7 +26,7 @@ TEST_CASE_TEMPLATE("activations and their gradients against plain loops", N, fp3
         const auto dy = grid<stream>(seq.rows(), width, 1).random(2);
         grid<value> y(seq.rows(), width, 2), dx(seq.rows(), width, 1);
         auto in_place = x, turned = x;
-        cpu_run_planned(threads, [&](cpu::context& ctx) {
+        cpu_run_foretold(threads, [&](cpu::context& ctx) {
           activation_forward(ctx, seq, kind, x.view(), y.view());
           activation_forward(ctx, seq, kind, in_place.view(), in_place.view());
           activation_backward(ctx, seq, kind, x.view(), dy.view(), dx.view());
@@ -56,7 +56,7 @@ TEST_CASE_TEMPLATE("activations far out are finite and right", T, float, double)
       grid<T> x(1, width), y(1, width), dx(1, width);
       const auto dy = grid<T>(1, width).fill(1);
       for (index c = 0; c < width; ++c) x.at(0, c) = static_cast<T>(far[c]);
-      cpu_run_planned(1, [&](cpu::context& ctx) {
+      cpu_run_foretold(1, [&](cpu::context& ctx) {
         activation_forward(ctx, {1, 1, nullptr}, kind, x.view(), y.view());
         activation_backward(ctx, {1, 1, nullptr}, kind, x.view(), dy.view(), dx.view());
       });

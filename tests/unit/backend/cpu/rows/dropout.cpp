@@ -6,7 +6,7 @@
 #include "../../../../laws/op_cases.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("dropout draws by place, not by thread or slice", N, fp32, mixed_bf16, fp64) {
   using stream = typename N::stream;
@@ -22,9 +22,9 @@ TEST_CASE_TEMPLATE("dropout draws by place, not by thread or slice", N, fp32, mi
       const auto body = [&](grid<value>& to) {
         return [&](cpu::context& ctx) { dropout_apply(ctx, seq, rate, 5, x.view(), to.view()); };
       };
-      cpu_run_planned(threads, body(y), draws);
-      cpu_run_planned(1, body(one_thread), draws);
-      cpu_run_planned(
+      cpu_run_foretold(threads, body(y), draws);
+      cpu_run_foretold(1, body(one_thread), draws);
+      cpu_run_foretold(
           threads,
           [&](cpu::context& ctx) { dropout_apply(ctx, seq, rate, 5, in_place.view(), in_place.view()); },
           draws);
@@ -43,9 +43,9 @@ TEST_CASE_TEMPLATE("dropout draws by place, not by thread or slice", N, fp32, mi
         const sequences rest{seq.samples - 1, seq.length, nullptr};
         grid<value> part(rest.rows(), width), want(rest.rows(), width);
         const auto tail = x.view().slice(seq.length, rest.rows());
-        cpu_run_planned(threads,
-                        [&](cpu::context& ctx) { dropout_apply(ctx, rest, rate, 5, tail, part.view()); },
-                        {7, 11, 100 + seq.length});
+        cpu_run_foretold(threads,
+                         [&](cpu::context& ctx) { dropout_apply(ctx, rest, rate, 5, tail, part.view()); },
+                         {7, 11, 100 + seq.length});
         for (index r = 0; r < rest.rows(); ++r)
           for (index c = 0; c < width; ++c) want.at(r, c) = y.at(r + seq.length, c);
         CHECK(distance(part, want) == 0);
@@ -60,7 +60,7 @@ TEST_CASE("dropout draws the words of the counter-based stream with every set of
     const cpu::draw_key draws{(std::uint64_t{5} << 33) + 9, 4, (index{1} << 34) - 2};
     const auto x = grid<float>(rows, width).fill(1);
     grid<float> y(rows, width);
-    cpu_run_planned(
+    cpu_run_foretold(
         1,
         [&](cpu::context& ctx) {
           dropout_apply(ctx, {rows, 1, nullptr}, 0.5, 77, x.view(), y.view());
@@ -82,7 +82,7 @@ TEST_CASE("dropout keeps its share, and every key, step and seed draws anew") {
   const sequences seq{200, 1, nullptr};
   const auto x = grid<float>(200, 100).fill(1);
   const auto kept = [&](double rate, std::uint64_t key, cpu::draw_key draws, grid<float>& y) {
-    cpu_run_planned(
+    cpu_run_foretold(
         2, [&](cpu::context& ctx) { dropout_apply(ctx, seq, rate, key, x.view(), y.view()); }, draws);
     double count = 0;
     for (index r = 0; r < 200; ++r)

@@ -6,7 +6,7 @@
 #include "../../../../laws/op_cases.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("add, copy and zero on rows", N, fp32, mixed_bf16, fp64) {
   using value = typename N::value;
@@ -24,7 +24,7 @@ TEST_CASE_TEMPLATE("add, copy and zero on rows", N, fp32, mixed_bf16, fp64) {
           want_twice.at(r, c) = 2 * a(r, c);
         }
       const auto first = a;
-      cpu_run_planned(threads, [&](cpu::context& ctx) {
+      cpu_run_foretold(threads, [&](cpu::context& ctx) {
         add(ctx, seq, a.view(), b.view(), sum.view());
         copy(ctx, seq, a.view(), copied.view());
         copy(ctx, seq, copied.view(), widened.view());
@@ -52,7 +52,7 @@ TEST_CASE("conversion to bf16 rounds to even and keeps what is not a number") {
   for (index r = 0; r < 2; ++r)
     for (index c = 0; c < width; ++c) x.at(r, c) = cases[(c + r * 5) % width];
   const sequences seq{2, 1, nullptr};
-  cpu_run_planned(1, [&](cpu::context& ctx) {
+  cpu_run_foretold(1, [&](cpu::context& ctx) {
     copy(ctx, seq, x.view(), y.view());
     copy(ctx, seq, y.view(), back.view());
   });
@@ -68,7 +68,7 @@ TEST_CASE("a dry run notes the bytes that must move") {
   const auto a = grid<float>(8, 10).random(1);
   grid<bf16> y(8, 10);
   const auto noted =
-      cpu_run_planned(2, [&](cpu::context& ctx) { add(ctx, seq, a.view(), a.view(), y.view()); });
+      cpu_run_foretold(2, [&](cpu::context& ctx) { add(ctx, seq, a.view(), a.view(), y.view()); });
   CHECK(noted.begin()->bytes == 8 * 10 * (4 + 4 + 2));
   CHECK(noted.flops() == 80);
 }

@@ -6,7 +6,7 @@
 #include "../../../../laws/op_cases.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("token rows are looked up and their gradients added", N, fp32, mixed_bf16, fp64) {
   using stream = typename N::stream;
@@ -27,7 +27,7 @@ TEST_CASE_TEMPLATE("token rows are looked up and their gradients added", N, fp32
       // The same table in two pieces, of which each knows some of the ids.
       auto dpieces = dtable;
       grid<stream> low(rows, width, 1), high(rows, width, 1);
-      cpu_run_planned(threads, [&](cpu::context& ctx) {
+      cpu_run_foretold(threads, [&](cpu::context& ctx) {
         token_forward(ctx, seq, ids.data(), table.view(), y.view());
         token_forward(ctx, seq, ids.data(), 0, table.view().slice(0, 2), low.view());
         token_forward(ctx, seq, ids.data(), 2, table.view().slice(2, words - 2), high.view());
@@ -78,7 +78,7 @@ TEST_CASE_TEMPLATE("the class token is each sample's first row", N, fp32, fp64) 
           want_token.at(0, c) += dy(seq.begin(s), c);
         }
     }
-    cpu_run_planned(threads, [&](cpu::context& ctx) {
+    cpu_run_foretold(threads, [&](cpu::context& ctx) {
       class_token_forward(ctx, seq, token.data.data(), x.view());
       class_token_backward_weight(ctx, seq, dy.view(), dtoken.data.data());
     });

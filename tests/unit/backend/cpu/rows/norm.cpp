@@ -6,7 +6,7 @@
 #include "../../../../laws/op_cases.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 namespace {
 
@@ -51,7 +51,7 @@ TEST_CASE_TEMPLATE("norm forward, replay and gradients against plain loops", N, 
           auto over_dy = dy;
           auto dgain = grid<master>(1, width).random(7), dbias = grid<master>(1, width).random(8);
           const auto dgain0 = dgain, dbias0 = dbias;
-          cpu_run_planned(threads, [&](cpu::context& ctx) {
+          cpu_run_foretold(threads, [&](cpu::context& ctx) {
             norm_forward(ctx, seq, kind, x.view(), gain.data.data(), b, 1e-5, y.view(), stats.view());
             norm_replay(ctx, seq, kind, x.view(), gain.data.data(), b, stats.view(), again.view());
             norm_backward_input(ctx, seq, kind, x.view(), gain.data.data(), stats.view(), dy.view(),
@@ -108,7 +108,7 @@ TEST_CASE("layer norm keeps its digits far from zero") {
   const auto x = grid<float>(3, 200).random(1, 1, 4000);
   const auto gain = grid<float>(1, 200).fill(1);
   grid<float> y(3, 200), stats(3, 2);
-  cpu_run_planned(1, [&](cpu::context& ctx) {
+  cpu_run_foretold(1, [&](cpu::context& ctx) {
     norm_forward(ctx, seq, norm_kind::layer, x.view(), gain.data.data(), nullptr, 1e-5, y.view(),
                  stats.view());
   });

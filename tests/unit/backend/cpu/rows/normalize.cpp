@@ -6,7 +6,7 @@
 #include "../../../../laws/op_cases.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("rows of unit length and their gradients against plain loops", N, fp32, mixed_bf16, fp64) {
   using stream = typename N::stream;
@@ -21,7 +21,7 @@ TEST_CASE_TEMPLATE("rows of unit length and their gradients against plain loops"
       grid<master> lengths(rows, 1);
       auto in_place = x;
       auto over_dy = dy;
-      cpu_run_planned(threads, [&](cpu::context& ctx) {
+      cpu_run_foretold(threads, [&](cpu::context& ctx) {
         normalize_forward(ctx, seq, x.view(), y.view(), lengths.view());
         normalize_forward(ctx, seq, in_place.view(), in_place.view(), lengths.view());
         normalize_backward(ctx, seq, y.view(), lengths.view(), dy.view(), dx.view());
@@ -54,7 +54,7 @@ TEST_CASE_TEMPLATE("a row of zeros has no direction and no gradient", T, float, 
   const sequences seq{2, 1, nullptr};
   const auto x = grid<T>(2, 20).fill(0), dy = grid<T>(2, 20).random(1);
   grid<T> y(2, 20), dx(2, 20), lengths(2, 1);
-  cpu_run_planned(1, [&](cpu::context& ctx) {
+  cpu_run_foretold(1, [&](cpu::context& ctx) {
     normalize_forward(ctx, seq, x.view(), y.view(), lengths.view());
     normalize_backward(ctx, seq, y.view(), lengths.view(), dy.view(), dx.view());
   });

@@ -7,7 +7,7 @@
 #include "../../../../laws/packed_shots.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("patches are cut in the order of a convolution's weight", Y, float, bf16, double) {
   laws::with_each_kernel([] {
@@ -19,7 +19,7 @@ TEST_CASE_TEMPLATE("patches are cut in the order of a convolution's weight", Y, 
             const sequences seq{samples, lead + across * across, nullptr};
             const auto pixels = grid<float>(samples, channels * side * side, 3).random(1);
             grid<Y> y(seq.rows(), width, 2);
-            cpu_run_planned(threads, [&](cpu::context& ctx) {
+            cpu_run_foretold(threads, [&](cpu::context& ctx) {
               patches(ctx, seq, patch_geometry{channels, side, patch, lead}, pixels.view(), y.view());
             });
             grid<Y> want(seq.rows(), width);
@@ -52,10 +52,10 @@ TEST_CASE_TEMPLATE("packed pictures become what the loader makes of them", Y, fl
         const patch_geometry geometry{3, side, patch, lead};
         const sequences seq{samples, lead + 4, nullptr};
         grid<Y> want(seq.rows(), 3 * patch * patch), y(seq.rows(), 3 * patch * patch, 2);
-        cpu_run_planned(
+        cpu_run_foretold(
             1, [&](cpu::context& ctx) { patches(ctx, seq, geometry, shots.planes.view(), want.view()); });
-        cpu_run_planned(threads,
-                        [&](cpu::context& ctx) { patches(ctx, seq, geometry, shots.here(), y.view()); });
+        cpu_run_foretold(threads,
+                         [&](cpu::context& ctx) { patches(ctx, seq, geometry, shots.here(), y.view()); });
         CHECK(distance(y, want) < (sizeof(Y) == 2 ? 1e-2 : 2e-6));
         CHECK(y.gaps_intact());
         // A slice has the same origin.
@@ -63,7 +63,8 @@ TEST_CASE_TEMPLATE("packed pictures become what the loader makes of them", Y, fl
         packed_pictures last = shots.here();
         last.each += 2;
         grid<Y> tail(rest.rows(), 3 * patch * patch);
-        cpu_run_planned(threads, [&](cpu::context& ctx) { patches(ctx, rest, geometry, last, tail.view()); });
+        cpu_run_foretold(threads,
+                         [&](cpu::context& ctx) { patches(ctx, rest, geometry, last, tail.view()); });
         for (index r = 0; r < rest.rows(); ++r)
           for (index c = 0; c < tail.width; ++c) REQUIRE(tail.at(r, c) == y.at(r + 2 * seq.length, c));
       }

@@ -6,7 +6,7 @@
 #include "../../../../laws/op_cases.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("picking a row of each sample", N, fp32, mixed_bf16, fp64) {
   using stream = typename N::stream;
@@ -29,7 +29,7 @@ TEST_CASE_TEMPLATE("picking a row of each sample", N, fp32, mixed_bf16, fp64) {
             want.at(s, c) = x(r, c);
             want_dx.at(r, c) += dy(s, c);
           }
-        cpu_run_planned(threads, [&](cpu::context& ctx) {
+        cpu_run_foretold(threads, [&](cpu::context& ctx) {
           pick_forward(ctx, seq, which, x.view(), y.view());
           pick_backward(ctx, seq, which, dy.view(), dx.view());
         });
@@ -57,7 +57,7 @@ TEST_CASE_TEMPLATE("the mean of each sample's rows", N, fp32, mixed_bf16, fp64) 
             want.at(s, c) += x(r, c) / static_cast<double>(seq.rows_of(s));
             want_dx.at(r, c) = dy(s, c) / static_cast<double>(seq.rows_of(s));
           }
-      cpu_run_planned(threads, [&](cpu::context& ctx) {
+      cpu_run_foretold(threads, [&](cpu::context& ctx) {
         mean_forward(ctx, seq, x.view(), y.view());
         mean_backward(ctx, seq, dy.view(), dx.view());
       });

@@ -6,7 +6,7 @@
 #include "../../../../laws/op_cases.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("positions are added and their gradients collected", N, fp32, mixed_bf16, fp64) {
   using stream = typename N::stream;
@@ -28,7 +28,7 @@ TEST_CASE_TEMPLATE("positions are added and their gradients collected", N, fp32,
             want.at(r, c) = x(r, c) + table(r - seq.begin(s), c);
             want_table.at(r - seq.begin(s), c) += dy(r, c);
           }
-      cpu_run_planned(threads, [&](cpu::context& ctx) {
+      cpu_run_foretold(threads, [&](cpu::context& ctx) {
         position_forward(ctx, seq, table.view(), x.view());
         synchronize(ctx);
         position_backward_weight(ctx, seq, dy.view(), dtable.view());

@@ -17,7 +17,7 @@ void check_positions(int threads) {
   laws::grid<T> x(seq.rows(), width, 3);
   x.random(1);
   const laws::grid<T> before = x;
-  laws::cpu_run_planned(threads, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
     sine_position_forward(ctx, seq, patch_geometry{3, 12, 4, lead}, x.view());
   });
   CHECK(x.gaps_intact());

@@ -6,7 +6,7 @@
 #include "../../../../laws/op_cases.hpp"
 
 namespace motet {
-using laws::cpu_run_planned, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
+using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("swiglu and its gradient against plain loops", N, fp32, mixed_bf16, fp64) {
   using value = typename N::value;
@@ -17,7 +17,7 @@ TEST_CASE_TEMPLATE("swiglu and its gradient against plain loops", N, fp32, mixed
       const auto dy = grid<value>(rows, width, 2).random(2);
       grid<value> y(rows, width, 1), dx(rows, 2 * width, 2);
       auto in_place = x;
-      cpu_run_planned(threads, [&](cpu::context& ctx) {
+      cpu_run_foretold(threads, [&](cpu::context& ctx) {
         swiglu_forward(ctx, seq, x.view(), y.view());
         swiglu_backward(ctx, seq, x.view(), dy.view(), dx.view());
         swiglu_backward(ctx, seq, in_place.view(), dy.view(), in_place.view());

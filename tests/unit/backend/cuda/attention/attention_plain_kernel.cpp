@@ -40,7 +40,7 @@ TEST_CASE_TEMPLATE("an odd shape against the definition", T, float, double) {
   const on_gpu<T> y(78, q_width, q_width + 3), dq(78, q_width, q_width + 3), dk(79, k_width, k_width + 3),
       dv(79, k_width, k_width + 3);
   const on_gpu<real> lse(78, 4), delta(78, 4);
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     if (ctx.measuring()) return;
     motet::cuda::detail::attention_batch batch =
         motet::cuda::detail::batch_of(ctx, of.q_seq, of.kv_seq, of.shape);

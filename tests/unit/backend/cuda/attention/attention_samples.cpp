@@ -18,12 +18,12 @@
 namespace motet {
 namespace {
 
-using motet::cuda::detail::lengths_of, motet::cuda::detail::planned_rows, motet::cuda::detail::tell_samples;
+using motet::cuda::detail::lengths_of, motet::cuda::detail::recipe_rows, motet::cuda::detail::tell_samples;
 
 TEST_CASE("few lengths serve many") {
   for (const auto& [rows, planned] : std::vector<std::pair<index, index>>{
            {0, 0}, {1, 1}, {2, 64}, {64, 64}, {65, 96}, {96, 96}, {97, 128}, {129, 192}, {4097, 6144}})
-    CHECK(planned_rows(rows) == planned);
+    CHECK(recipe_rows(rows) == planned);
 }
 
 TEST_CASE("what samples are like") {
@@ -54,17 +54,17 @@ void check_told(const std::vector<index>& q_rows, const std::vector<index>& kv_r
   for (const index n : kv_rows) kv.push_back(kv.back() + n);
   const index strides[] = {24, 40, 56, 8, 1, 8, 24, 40, 56};
   std::vector<std::int32_t> q_lengths, kv_lengths;
-  std::vector<std::vector<index>> places(9);
+  std::vector<std::vector<index>> starts(9);
   for (std::size_t s = 0; s < q_rows.size(); ++s) {
     if (q_rows[s] == 0) continue;
     q_lengths.push_back(static_cast<std::int32_t>(q_rows[s])),
         kv_lengths.push_back(static_cast<std::int32_t>(kv_rows[s]));
     for (int t = 0; t < 9; ++t)
-      places[static_cast<std::size_t>(t)].push_back(strides[t] *
+      starts[static_cast<std::size_t>(t)].push_back(strides[t] *
                                                     (motet::cuda::detail::is_of_keys(t) ? kv : q)[s]);
   }
   for (int t = 0; t < 9; ++t)
-    places[static_cast<std::size_t>(t)].push_back(strides[t] *
+    starts[static_cast<std::size_t>(t)].push_back(strides[t] *
                                                   (motet::cuda::detail::is_of_keys(t) ? kv : q).back());
 
   const auto kept = static_cast<index>(q_lengths.size()), pitch = kept + 3;
@@ -77,7 +77,7 @@ void check_told(const std::vector<index>& q_rows, const std::vector<index>& kv_r
     tell.strides[t] = strides[t];
     if (motet::cuda::detail::is_of_keys(t)) tell.of_keys |= 1u << t;
   }
-  tell.q_lengths = q_there.data(), tell.kv_lengths = kv_there.data(), tell.places = there.data();
+  tell.q_lengths = q_there.data(), tell.kv_lengths = kv_there.data(), tell.starts = there.data();
   motet::cuda::launch(laws::gpu().stream(),
                       {1, tell_samples::most_threads, motet::cuda::block_scratch<index>}, tell);
   CHECK(laws::off_by(q_there.back(), q_lengths) == 0);
@@ -85,7 +85,7 @@ void check_told(const std::vector<index>& q_rows, const std::vector<index>& kv_r
   const std::vector<index> all = there.back();
   for (std::size_t t = 0; t < 9; ++t)
     CHECK(std::vector<index>(all.begin() + static_cast<std::ptrdiff_t>(t) * pitch,
-                             all.begin() + static_cast<std::ptrdiff_t>(t) * pitch + kept + 1) == places[t]);
+                             all.begin() + static_cast<std::ptrdiff_t>(t) * pitch + kept + 1) == starts[t]);
 }
 
 TEST_CASE("samples as the GPU tells them") {

@@ -29,7 +29,7 @@ TEST_CASE("the tiles of ragged samples, also without rows, have each row once") 
       const sample_rows rows{offsets.data(), samples, 1};
       std::vector<int> seen(static_cast<std::size_t>(offsets.back()), 0);
       for (index slot = 0; slot < tile_slots(seq, seq.rows(), tile); ++slot) {
-        const tile_place at = rows.find(slot, tile);
+        const tile_position at = rows.find(slot, tile);
         REQUIRE(at.sample >= 0);
         REQUIRE(at.sample < samples);
         CHECK(at.begin == seq.begin(at.sample));
@@ -48,7 +48,7 @@ TEST_CASE("so do those of samples of one length") {
       const sample_rows rows{nullptr, 3, length};
       std::vector<int> seen(static_cast<std::size_t>(3 * length), 0);
       for (index slot = 0; slot < tile_slots(seq, seq.rows(), tile); ++slot) {
-        const tile_place at = rows.find(slot, tile);
+        const tile_position at = rows.find(slot, tile);
         CHECK(at.first < at.rows);  // none is idle
         for (index r = at.first; r < std::min(at.first + tile, at.rows); ++r)
           ++seen[static_cast<std::size_t>(at.begin + r)];

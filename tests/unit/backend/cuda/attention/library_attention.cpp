@@ -23,14 +23,14 @@ constexpr attention_shape shape(index heads, index kv_heads, index width, mask_k
   return {heads, kv_heads, width, mask, scale};
 }
 constexpr double allowed = laws::attention_allowed<bf16>;
-motet::cuda::attention_plans& plans() { return gpu().part<motet::cuda::attention_plans>(); }
+motet::cuda::attention_recipes& recipes() { return gpu().part<motet::cuda::attention_recipes>(); }
 
 TEST_CASE("rows that are no multiple of 16 bytes apart stay with our kernels") {
-  CHECK(plans().describe().find("cuDNN") != std::string::npos);
-  const index before = plans().runs();
+  CHECK(recipes().describe().find("cuDNN") != std::string::npos);
+  const index before = recipes().runs();
   // y has odd gaps there
   check_attention<bf16>({shape(4, 2, 16), {9, 9}, {9, 9}, true}, attention_layout::fused, allowed);
-  CHECK(plans().runs() == before);
+  CHECK(recipes().runs() == before);
 }
 
 // How often the library was asked, forward and backward; and which it is, as real ones may take other shapes
@@ -40,13 +40,13 @@ struct calls {
   bool operator==(index wanted) const { return count == wanted; }
 };
 std::ostream& operator<<(std::ostream& to, const calls& of) {
-  return to << of.count << " calls; " << plans().describe();
+  return to << of.count << " calls; " << recipes().describe();
 }
 // While attention was compared with the CPU's.
 calls asked(const laws::attention_case& p, attention_layout how = attention_layout::fused) {
-  const index before = plans().runs();
+  const index before = recipes().runs();
   check_attention<bf16>(p, how, allowed, 1, 8);
-  return {plans().runs() - before};
+  return {recipes().runs() - before};
 }
 
 // Backward of ragged samples is Hopper's.
@@ -101,13 +101,13 @@ TEST_CASE("a fixed order of sums") {
   settings.deterministic = false;
 }
 
-TEST_CASE("a plan serves batches of other lengths") {
-  const index before = plans().made();
+TEST_CASE("a recipe serves batches of other lengths") {
+  const index before = recipes().made();
   CHECK(asked({shape(2, 2, 32, mask_kind::causal), {50, 3, 9}, {50, 3, 9}}) == of_ragged());
   CHECK(asked({shape(2, 2, 32, mask_kind::causal), {7, 1, 64}, {7, 1, 64}}) == of_ragged());
-  CHECK(plans().made() == before + of_ragged());
+  CHECK(recipes().made() == before + of_ragged());
   CHECK(asked({shape(2, 2, 32, mask_kind::causal), {7, 1, 65}, {7, 1, 65}}) == of_ragged());
-  CHECK(plans().made() == before + 2 * of_ragged());
+  CHECK(recipes().made() == before + 2 * of_ragged());
 }
 
 #if !defined(__CUDACC__)

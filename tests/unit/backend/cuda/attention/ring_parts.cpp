@@ -14,14 +14,14 @@
 namespace motet {
 namespace {
 
-using motet::cuda::detail::ring_plan;
+using motet::cuda::detail::attention_ring;
 using motet::cuda::detail::ring_rows;
 
 const std::vector<index> offsets = {0, 1, 1, 4, 41, 48};
 const sequences ragged{5, 1, offsets.data()};
 
 // The rows of a sample that one piece, or all, of a part has, in order.
-std::vector<index> rows_in_sample(const ring_plan& ring, index part, ring_rows which, index sample) {
+std::vector<index> rows_in_sample(const attention_ring& ring, index part, ring_rows which, index sample) {
   const index all = ring.is.whole.rows_of(sample), first = ring.is.cut.piece(all, part, 0).size();
   std::vector<index> out;
   for (index i = 0; i < ring.is.cut.rows_of(all, part); ++i)
@@ -43,7 +43,7 @@ TEST_CASE("every query meets every key that it may see, once") {
             rows.fill(whole, is);
             motet::cuda::context ctx;
             ctx.shared = &is;
-            ring_plan ring(ctx, {2, 2, 4, mask, 0});
+            attention_ring ring(ctx, {2, 2, 4, mask, 0});
             CHECK(ring.part_at(members) == me);
             for (index step = 0; step < members; ++step) {
               const index part = ring.part_at(step);
@@ -85,17 +85,17 @@ TEST_CASE("rows of pieces are found on the GPU") {
       spread is;
       is.context = any_group(3, 1);
       rows.fill(whole, is);
-      const laws::flat_on_gpu<std::int32_t> places(whole.rows());
+      const laws::flat_on_gpu<std::int32_t> positions(whole.rows());
       index count = 0;
-      laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+      laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
         ctx.shared = &is;
-        ring_plan ring(ctx, {2, 2, 4, mask_kind::causal, 0});
+        attention_ring ring(ctx, {2, 2, 4, mask_kind::causal, 0});
         if (ctx.measuring()) return;
-        CHECK(motet::cuda::detail::find_piece_rows(ring, 2, which, places.data()) == places.data());
-        CHECK(motet::cuda::detail::find_piece_rows(ring, 2, ring_rows::all, places.data()) == nullptr);
+        CHECK(motet::cuda::detail::find_piece_rows(ring, 2, which, positions.data()) == positions.data());
+        CHECK(motet::cuda::detail::find_piece_rows(ring, 2, ring_rows::all, positions.data()) == nullptr);
         count = ring.rows(2, which).rows();
       });
-      const auto found = places.back();
+      const auto found = positions.back();
       std::size_t at = 0;
       index first = 0;
       for (index s = 0; s < whole.samples; ++s) {

@@ -43,10 +43,10 @@ TEST_CASE_TEMPLATE("rotary positions against plain loops, and back", T, float, b
                   want.at(r, low) = before(r, low) * std::cos(angle) - before(r, high) * std::sin(angle);
                   want.at(r, high) = before(r, high) * std::cos(angle) + before(r, low) * std::sin(angle);
                 }
-          laws::gpu_run_planned(
+          laws::gpu_run_foretold(
               [&](motet::cuda::context& ctx) { rotary(ctx, seq, head_width, 1e4, 1, x.all()); });
           CHECK(distance(x.back(), want) < tolerance<T>);
-          laws::gpu_run_planned(
+          laws::gpu_run_foretold(
               [&](motet::cuda::context& ctx) { rotary(ctx, seq, head_width, 1e4, -1, x.all()); });
           CHECK(distance(x.back(), before) < 2 * tolerance<T>);
           CHECK(x.untouched());
@@ -58,7 +58,7 @@ TEST_CASE("positions stay exact over a long sample") {
   const index length = 20000, width = 8;
   laws::on_gpu<double> x(grid<double>(length, width).fill(1));
   laws::on_gpu<float> single(grid<float>(length, width).fill(1));
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     rotary(ctx, {1, length, nullptr}, width, 5e5, 1, x.all());
     rotary(ctx, {1, length, nullptr}, width, 5e5, 1, single.all());
   });

@@ -19,7 +19,7 @@ laws::deviation error_of(const sequences& whole, index context, bool balanced) {
   constexpr index head_width = 6, width = 3 * head_width;
   auto all = laws::grid<T>(whole.rows(), width, 1).random(1);
   const auto before = all;
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) { rotary(ctx, whole, head_width, 1e4, 1, all.view()); });
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) { rotary(ctx, whole, head_width, 1e4, 1, all.view()); });
   laws::deviation worst;
   for (index part = 0; part < context; ++part) {
     spread_rows rows({1, 0, context, part, balanced}, whole.samples);
@@ -28,7 +28,7 @@ laws::deviation error_of(const sequences& whole, index context, bool balanced) {
     rows.fill(whole, is);
     laws::on_gpu<T> x(laws::rows_of_part(before, is, part, 2));
     const auto turn = [&](int direction) {
-      laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+      laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
         ctx.shared = &is;
         rotary_of_part(ctx, head_width, 1e4, direction, x.all());
       });

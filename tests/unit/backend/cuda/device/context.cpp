@@ -45,7 +45,7 @@ TEST_CASE("a dry run files FLOPs and bytes under the innermost section, takes me
 
 TEST_CASE("a run notes nothing, and takes what was planned") {
   int runs = 0;
-  const auto noted = laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  const auto noted = laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     ++runs;
     ctx.note("some", 3, 4);
     CHECK(ctx.measuring() == (runs == 1));
@@ -54,7 +54,7 @@ TEST_CASE("a run notes nothing, and takes what was planned") {
   });
   CHECK(runs == 2);
   CHECK(noted.flops() == 3);
-  CHECK_THROWS_WITH(laws::gpu_run_planned(
+  CHECK_THROWS_WITH(laws::gpu_run_foretold(
                         [](motet::cuda::context& ctx) { ctx.memory.take<float>(ctx.measuring() ? 1 : 100); }),
                     doctest::Contains("[MT-T"));
 }
@@ -72,7 +72,7 @@ TEST_CASE("gradients go where a sink says, and it hears of them") {
     static_cast<told*>(self)->seen = data;
     static_cast<told*>(self)->count += count;
   };
-  ctx.sink.place = [](void* self, const void*, index) -> void* { return static_cast<told*>(self)->other; };
+  ctx.sink.where = [](void* self, const void*, index) -> void* { return static_cast<told*>(self)->other; };
   // Not while measuring.
   gradients_ready(ctx, mine, 4);
   CHECK(here.count == 0);

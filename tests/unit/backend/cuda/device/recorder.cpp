@@ -200,7 +200,7 @@ TEST_CASE_FIXTURE(fixture,
   offsets[1] = 3;
   for (int step = 0; step < 2; ++step) run_recorded(ctx, shape(5), work);
   CHECK(graphs.recorded() == 2);
-  ctx.sink.place = [](void*, const void*, idx) -> void* { return nullptr; };
+  ctx.sink.where = [](void*, const void*, idx) -> void* { return nullptr; };
   for (int step = 0; step < 3; ++step) run_recorded(ctx, shape(6), work);
   CHECK(graphs.recorded() == 2);
 }

@@ -151,7 +151,7 @@ TEST_CASE_FIXTURE(fixture, "whatever libraries take or refuse, each call is coun
              : !each.why.empty()));
   }
   CHECK(all == multiplied + attended);
-  CHECK(by_library == on.part<motet::cuda::attention_plans>().runs());
+  CHECK(by_library == on.part<motet::cuda::attention_recipes>().runs());
   const std::vector<std::string> said = warnings::of_process().said();
   CHECK(!said.empty());
   CHECK(said.size() == std::set<std::string>(said.begin(), said.end()).size());
@@ -221,7 +221,7 @@ TEST_CASE_FIXTURE(
   SUBCASE("first met in a record") {
     on.finish();
     cudaGraph_t graph = nullptr;
-    on.part<motet::cuda::attention_plans>();
+    on.part<motet::cuda::attention_recipes>();
     motet::cuda::check(cudaStreamBeginCapture(on.stream(), cudaStreamCaptureModeThreadLocal),
                        "cudaStreamBeginCapture");
     attention();
@@ -249,7 +249,7 @@ TEST_CASE_FIXTURE(
           ("motet: attention runs by own kernels, as cuDNN cannot be used: attention: " + why +
            ". Install cuDNN 9.17 or newer")
               .c_str());
-    CHECK(on.part<motet::cuda::attention_plans>().describe() == "attention by own kernels: " + why);
+    CHECK(on.part<motet::cuda::attention_recipes>().describe() == "attention by own kernels: " + why);
   }
   SUBCASE("an old cuDNN") {
     emulation::refuse("cudnnGetVersion", cudaErrorUnknown);

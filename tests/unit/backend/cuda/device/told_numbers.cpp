@@ -11,7 +11,7 @@ namespace motet {
 
 TEST_CASE("sums come to the host as they were when they were asked for") {
   const laws::flat_on_gpu<double> on{2.5, -1e300, 7};
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     if (ctx.measuring()) {
       CHECK(numbers_of(ctx, begin_numbers(ctx, motet::cuda::real{}, motet::cuda::real{})).first == 0);
       return;
@@ -38,7 +38,7 @@ TEST_CASE("sums come to the host as they were when they were asked for") {
 TEST_CASE("who watches waits is called until they are there") {
   const laws::flat_on_gpu<double> on{4};
   int calls = 0;
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     if (ctx.measuring()) return;
     ctx.on->watch_waits([&] { ++calls; });
     const motet::cuda::real first(*ctx.on, on.data());

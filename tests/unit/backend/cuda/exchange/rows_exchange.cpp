@@ -19,7 +19,7 @@ double number_at(index sample, index row, index column) {
 }
 
 // The first sample of a member's share of a tensor member's share.
-index first_of_mine(const spread_place& at, index samples) {
+index first_of_mine(const spread_seat& at, index samples) {
   const interval members = share(samples, at.tensor, at.tensor_member);
   return members.begin + share(members.size(), at.context, at.context_member).begin;
 }
@@ -31,7 +31,7 @@ laws::deviation off_after_exchange(const sequences& whole, index tensor, index c
   std::mutex mutex;
   laws::deviation worst;
   const std::string thrown = laws::run_gpu_shards(
-      tensor, context, balanced, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& at) {
+      tensor, context, balanced, whole, [&](motet::cuda::engine& on, spread& is, const spread_seat& at) {
         laws::grid<T> mine(is.mine.rows(), width, gap);
         const index first_mine = first_of_mine(at, whole.samples),
                     first_own = share(whole.samples, tensor, at.tensor_member).begin;
@@ -41,7 +41,7 @@ laws::deviation off_after_exchange(const sequences& whole, index tensor, index c
               mine.at(is.mine.begin(s) + r, c) = T(static_cast<float>(number_at(first_mine + s, r, c)));
         const laws::on_gpu<T> there(mine), back_there(is.mine.rows(), width, width + gap),
             own_there(is.own.rows(), width);
-        laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
+        laws::gpu_run_foretold_on(on, is, [&](motet::cuda::context& ctx) {
           rows_to_parts(ctx, matrix<const T>(there.all()), own_there.all());
           rows_to_samples(ctx, matrix<const T>(own_there.all()), back_there.all());
         });

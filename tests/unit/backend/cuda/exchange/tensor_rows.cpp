@@ -31,7 +31,7 @@ laws::deviation rows_off(motet::cuda::engine& on, const spread& is, const sequen
   const auto& mine = partial[static_cast<std::size_t>(me)];
   const laws::on_gpu<To> first_use(mine), second_use(mine), all_there(whole.rows(), width),
       sum_there(rows, width, width + 1), bare_there(rows, width);
-  laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold_on(on, is, [&](motet::cuda::context& ctx) {
     gather_rows(ctx, matrix<const From>(own_there.all()), all_there.all());
     scatter_sum_rows(ctx, first_use.all(), matrix<const From>(residual_there.all()), sum_there.all());
     scatter_sum_rows(ctx, second_use.all(), matrix<const To>{}, bare_there.all());
@@ -68,7 +68,7 @@ laws::deviation off_on(index members, const sequences& whole, Body&& body) {
   std::mutex mutex;
   laws::deviation worst;
   CHECK_EQ(laws::run_gpu_shards(members, 1, false, whole,
-                                [&](motet::cuda::engine& on, spread& is, const spread_place& at) {
+                                [&](motet::cuda::engine& on, spread& is, const spread_seat& at) {
                                   const laws::deviation found = body(on, is);
                                   const std::lock_guard lock(mutex);
                                   worst.add(found, "member " + std::to_string(at.tensor_member));
@@ -111,7 +111,7 @@ TEST_CASE("ids of tokens are gathered as they are") {
   const laws::deviation found = off_on(3, {3, 1, offsets}, [&](motet::cuda::engine& on, spread& is) {
     const laws::flat_on_gpu<std::int32_t> from(ids), to(5);
     const index first = offsets[is.tensor.member()];
-    laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
+    laws::gpu_run_foretold_on(on, is, [&](motet::cuda::context& ctx) {
       gather_rows(ctx, matrix<const std::int32_t>{from.data() + first, is.own.rows(), 1, 1},
                   matrix<std::int32_t>{to.data(), 5, 1, 1});
     });

@@ -27,10 +27,10 @@ TEST_CASE(
     std::mutex mutex;
     laws::deviation worst;
     CHECK(laws::run_gpu_shards(
-              ranks, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& place) {
+              ranks, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_seat& seat) {
                 const tensor_cut cut{static_cast<std::int32_t>(ranks),
-                                     static_cast<std::int32_t>(place.tensor_member)};
-                const index first = whole.begin(share(whole.samples, ranks, place.tensor_member).begin),
+                                     static_cast<std::int32_t>(seat.tensor_member)};
+                const index first = whole.begin(share(whole.samples, ranks, seat.tensor_member).begin),
                             rows = is.own.rows();
                 std::vector<choice<double>> chosen(static_cast<std::size_t>(rows * shape.top_k)),
                     all(static_cast<std::size_t>(whole.rows() * shape.top_k));
@@ -40,7 +40,7 @@ TEST_CASE(
                 const laws::flat_on_gpu<choice<double>> there(chosen);
                 std::vector<index> starts;
                 laws::deviation own;
-                laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
+                laws::gpu_run_foretold_on(on, is, [&](motet::cuda::context& ctx) {
                   dispatched<double> to;
                   reserve_dispatch(ctx, is.own, shape, cut, to);
                   dispatch(ctx, is.own, shape,
@@ -48,8 +48,8 @@ TEST_CASE(
                   if (ctx.measuring()) return;
                   on.finish();
                   own.add(laws::off_by(to.came, whole.rows()), "the rows that came");
-                  starts.resize(static_cast<std::size_t>(to.placed.keys + 1));
-                  motet::cuda::check(cudaMemcpy(starts.data(), to.placed.starts,
+                  starts.resize(static_cast<std::size_t>(to.sorted.keys + 1));
+                  motet::cuda::check(cudaMemcpy(starts.data(), to.sorted.starts,
                                                 starts.size() * sizeof(index), cudaMemcpyDeviceToHost),
                                      "cudaMemcpy");
                   motet::cuda::check(cudaMemcpy(all.data(), to.arrived.data,
@@ -71,7 +71,7 @@ TEST_CASE(
                   }
                 own.add(laws::off_by(starts, want), "where experts begin");
                 const std::lock_guard lock(mutex);
-                worst.add(own, "rank " + std::to_string(place.tensor_member));
+                worst.add(own, "rank " + std::to_string(seat.tensor_member));
               }) == "");
     CHECK(worst == 0);
   }
@@ -85,25 +85,25 @@ TEST_CASE("a dry run counts an even load, in the memory of the worst one") {
     spread is;
     is.tensor = any_group(2, static_cast<std::int32_t>(member));
     rows.fill(whole, is);
-    motet::cuda::context plan;
-    plan.shared = &is;
+    motet::cuda::context dry;
+    dry.shared = &is;
     dispatched<float> to;
     const tensor_cut cut{2, static_cast<std::int32_t>(member)};
-    reserve_dispatch(plan, is.own, shape, cut, to);
-    even += to.placed.count;
+    reserve_dispatch(dry, is.own, shape, cut, to);
+    even += to.sorted.count;
     CHECK(to.most_sent == 20 * 2);
     CHECK(to.most_arrived == 40);
-    CHECK(to.most_placed == 40 * 3);
-    reserve_dispatch(plan, is.own, router_shape{.experts = 8, .top_k = 2, .capacity = 1}, cut, to);
-    CHECK(to.most_placed == 4 * (10 + 4) + 1);  // of 4 experts: 2.5 rows of a sample each, rounded up at most
+    CHECK(to.most_sorted == 40 * 3);
+    reserve_dispatch(dry, is.own, router_shape{.experts = 8, .top_k = 2, .capacity = 1}, cut, to);
+    CHECK(to.most_sorted == 4 * (10 + 4) + 1);  // of 4 experts: 2.5 rows of a sample each, rounded up at most
   }
   CHECK(even == 40 * 3);
 }
 
 TEST_CASE("experts of several ranks need a spread") {
-  motet::cuda::context plan;
+  motet::cuda::context dry;
   dispatched<float> to;
-  CHECK_THROWS_WITH_AS(reserve_dispatch(plan, {4, 10, nullptr}, shape, {2, 0}, to),
+  CHECK_THROWS_WITH_AS(reserve_dispatch(dry, {4, 10, nullptr}, shape, {2, 0}, to),
                        doctest::Contains("MT-B05"), error);
 }
 

@@ -26,13 +26,13 @@ choice<float> choose(index row, index number) {
 struct expert_kernel {
   index keys, first, width;
   const index* starts;
-  float *placed, *of_gates;
+  float *sorted, *of_gates;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     for (index e = 0; e < keys; ++e)
       for (index p = starts[e] + self.number(); p < starts[e + 1]; p += self.all()) {
-        of_gates[p] = 100 * placed[p * width] + static_cast<float>(first + e);
-        for (index c = 0; c < width; ++c) placed[p * width + c] *= static_cast<float>(first + e + 1);
+        of_gates[p] = 100 * sorted[p * width] + static_cast<float>(first + e);
+        for (index c = 0; c < width; ++c) sorted[p * width + c] *= static_cast<float>(first + e + 1);
       }
   }
 };
@@ -41,15 +41,15 @@ struct expert_kernel {
 laws::deviation off_on(index ranks, const sequences& whole, bool of_samples, index width) {
   std::mutex mutex;
   laws::deviation worst;
-  std::atomic<index> placed_in_all{0};
+  std::atomic<index> sorted_in_all{0};
   const index rows_in_all = of_samples ? whole.samples : whole.rows();
   CHECK(laws::run_gpu_shards(
-            ranks, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& place) {
-              const interval samples = share(whole.samples, ranks, place.tensor_member);
+            ranks, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_seat& seat) {
+              const interval samples = share(whole.samples, ranks, seat.tensor_member);
               const sequences seq = of_samples ? is.own.pooled() : is.own;
               const index first = of_samples ? samples.begin : whole.begin(samples.begin), rows = seq.rows();
               const tensor_cut cut{static_cast<std::int32_t>(ranks),
-                                   static_cast<std::int32_t>(place.tensor_member)};
+                                   static_cast<std::int32_t>(seat.tensor_member)};
               const interval experts = cut.share(shape.experts);
               std::vector<choice<float>> chosen(static_cast<std::size_t>(rows * shape.top_k));
               laws::grid<float> x(rows, width);
@@ -62,53 +62,53 @@ laws::deviation off_on(index ranks, const sequences& whole, bool of_samples, ind
               const laws::on_gpu<float> x_there(x), y(rows, width), d_gate(rows, shape.top_k);
               laws::deviation own;
               std::vector<index> starts;
-              std::vector<float> placed_rows;
-              laws::gpu_run_planned_on(on, is, [&](motet::cuda::context& ctx) {
+              std::vector<float> sorted_rows;
+              laws::gpu_run_foretold_on(on, is, [&](motet::cuda::context& ctx) {
                 dispatched<float> to;
                 reserve_dispatch(ctx, seq, shape, cut, to);
                 dispatch(ctx, seq, shape,
                          matrix<choice<float>>{chosen_there.data(), rows, shape.top_k, shape.top_k}, to);
                 const auto arrived = motet::cuda::take_arrived<float>(ctx, to, width);
-                const matrix<float> placed{ctx.memory.take<float>(to.most_placed * width), to.placed.count,
+                const matrix<float> sorted{ctx.memory.take<float>(to.most_sorted * width), to.sorted.count,
                                            width, width};
-                float* const of_gates = ctx.memory.take<float>(to.most_placed);
-                to_experts(ctx, to, matrix<const float>(x_there.all()), arrived, placed);
+                float* const of_gates = ctx.memory.take<float>(to.most_sorted);
+                to_experts(ctx, to, matrix<const float>(x_there.all()), arrived, sorted);
                 if (!ctx.measuring()) {
-                  own.add(laws::off_by(to.placed.count, to.most_placed), "the count of rows");
-                  own.add(laws::off_by(to.placed.keys, experts.size()), "the count of experts");
+                  own.add(laws::off_by(to.sorted.count, to.most_sorted), "the count of rows");
+                  own.add(laws::off_by(to.sorted.keys, experts.size()), "the count of experts");
                   on.finish();
-                  starts.resize(static_cast<std::size_t>(to.placed.keys + 1));
-                  motet::cuda::check(cudaMemcpy(starts.data(), to.placed.starts,
+                  starts.resize(static_cast<std::size_t>(to.sorted.keys + 1));
+                  motet::cuda::check(cudaMemcpy(starts.data(), to.sorted.starts,
                                                 starts.size() * sizeof(index), cudaMemcpyDeviceToHost),
                                      "cudaMemcpy");
-                  placed_rows.resize(static_cast<std::size_t>(starts.back() * width));
-                  if (!placed_rows.empty())
-                    motet::cuda::check(cudaMemcpy(placed_rows.data(), placed.data,
-                                                  placed_rows.size() * sizeof(float), cudaMemcpyDeviceToHost),
+                  sorted_rows.resize(static_cast<std::size_t>(starts.back() * width));
+                  if (!sorted_rows.empty())
+                    motet::cuda::check(cudaMemcpy(sorted_rows.data(), sorted.data,
+                                                  sorted_rows.size() * sizeof(float), cudaMemcpyDeviceToHost),
                                        "cudaMemcpy");
                   motet::cuda::launch(ctx.stream(), {2, 64, 0},
-                                      expert_kernel{to.placed.keys, experts.begin, width, to.placed.starts,
-                                                    placed.data, of_gates});
+                                      expert_kernel{to.sorted.keys, experts.begin, width, to.sorted.starts,
+                                                    sorted.data, of_gates});
                 }
-                from_experts(ctx, seq, to, placed, true, matrix<const float>(x_there.all()), y.all());
+                from_experts(ctx, seq, to, sorted, true, matrix<const float>(x_there.all()), y.all());
                 gates_from_experts(ctx, seq, to, of_gates, d_gate.all());
               });
-              placed_in_all += starts.back();
+              sorted_in_all += starts.back();
               for (index e = 0; e < experts.size(); ++e)
                 for (index p = starts[static_cast<std::size_t>(e)];
                      p < starts[static_cast<std::size_t>(e + 1)]; ++p) {
-                  const auto row = static_cast<index>(placed_rows[static_cast<std::size_t>(p * width)]);
+                  const auto row = static_cast<index>(sorted_rows[static_cast<std::size_t>(p * width)]);
                   bool meant = false;
                   for (index j = 0; j < shape.top_k; ++j)
                     meant = meant || (choose(row, j).kept && choose(row, j).expert == experts.begin + e);
                   if (!meant)
                     own.fail("row " + std::to_string(row) + " came to expert " +
                              std::to_string(experts.begin + e) + ", which is not its own");
-                  own.add(laws::off_by(placed_rows[static_cast<std::size_t>(p * width + width - 1)], 1),
+                  own.add(laws::off_by(sorted_rows[static_cast<std::size_t>(p * width + width - 1)], 1),
                           "place " + std::to_string(p));
                   if (p > starts[static_cast<std::size_t>(e)] &&
-                      placed_rows[static_cast<std::size_t>((p - 1) * width)] >=
-                          placed_rows[static_cast<std::size_t>(p * width)])
+                      sorted_rows[static_cast<std::size_t>((p - 1) * width)] >=
+                          sorted_rows[static_cast<std::size_t>(p * width)])
                     own.fail("place " + std::to_string(p) + " is out of order");
                 }
               const auto sums = y.back(), gates = d_gate.back();
@@ -129,12 +129,12 @@ laws::deviation off_on(index ranks, const sequences& whole, bool of_samples, ind
               own.add(laws::off_by(last, want_last), "sums of ones");
               own.add(laws::off_by(first_column, want_first), "sums of rows' numbers");
               const std::lock_guard lock(mutex);
-              worst.add(own, "rank " + std::to_string(place.tensor_member));
+              worst.add(own, "rank " + std::to_string(seat.tensor_member));
             }) == "");
   index kept = 0;
   for (index r = 0; r < rows_in_all; ++r)
     for (index j = 0; j < shape.top_k; ++j) kept += choose(r, j).kept;
-  CHECK(placed_in_all == kept);
+  CHECK(sorted_in_all == kept);
   return worst;
 }
 

@@ -45,7 +45,7 @@ void check_experts(std::vector<index> starts, index spare, index in, index out, 
   CAPTURE(out);
   const auto keys = static_cast<index>(starts.size()) - 1;
   const index filled = starts.back(), rows = filled + spare, top_k = 2;
-  // Places that nobody has hold what does not count as a number.
+  // Positions that nobody has hold what does not count as a number.
   auto x = grid<value>(rows, in, gap).random(1), dy = grid<value>(rows, out, gap).random(2),
        h = grid<value>(rows, in, gap).random(3);
   for (index r = filled; r < rows; ++r) {
@@ -70,7 +70,7 @@ void check_experts(std::vector<index> starts, index spare, index in, index out, 
   grouping by;
   by.keys = keys, by.starts = starts.data(), by.source = source.data(), by.count = filled;
   const double flops =
-      laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+      laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
         grouped_linear_forward(ctx, by, x64.view(), weight64.view(), plain.view());
         grouped_linear_forward(ctx, by, x64.view(), weight64.view(), kind, pre.view(), active.view());
         grouped_linear_backward_input(ctx, by, dy64.view(), weight64.view(), dx.view());
@@ -87,7 +87,7 @@ void check_experts(std::vector<index> starts, index spare, index in, index out, 
   const flat_on_gpu<choice<master>> chosen_(chosen);
   grouping there;
   there.keys = keys, there.starts = starts_.data(), there.source = source_.data(), there.count = rows;
-  const double noted = laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  const double noted = laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
                          const matrix<const master> w = weight_.all();
                          grouped_linear_forward(ctx, there, x_.all(), w, plain_.all());
                          grouped_linear_forward(ctx, there, x_.all(), w, kind, pre_.all(), active_.all());

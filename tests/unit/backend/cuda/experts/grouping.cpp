@@ -48,20 +48,21 @@ TEST_CASE("choices are sorted by key, those of one key in their own order") {
     }
     starts.push_back(static_cast<index>(want.size()));
     const laws::flat_on_gpu<index> starts_there(static_cast<index>(starts.size()));
-    const laws::flat_on_gpu<std::int32_t> place_there(p.rows * p.top_k), source_there(p.rows * p.top_k);
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+    const laws::flat_on_gpu<std::int32_t> position_there(p.rows * p.top_k), source_there(p.rows * p.top_k);
+    laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
       grouping by = motet::cuda::detail::take_grouping(ctx, p.held.size(), p.rows, p.top_k, p.rows * p.top_k);
-      by.starts = starts_there.data(), by.place.data = place_there.data(), by.source = source_there.data();
+      by.starts = starts_there.data(), by.position.data = position_there.data(),
+      by.source = source_there.data();
       motet::cuda::detail::sort_choices(
           ctx, matrix<const choice<float>>{there.data(), p.rows, p.top_k, p.top_k}, p.held.begin, by);
     });
     CHECK(laws::off_by(starts_there.back(), starts) == 0);
-    const auto place = place_there.back(), source = source_there.back();
+    const auto position = position_there.back(), source = source_there.back();
     for (std::size_t i = 0; i < want.size(); ++i) REQUIRE(source[i] == want[i]);
-    for (std::size_t i = 0; i < place.size(); ++i) {
+    for (std::size_t i = 0; i < position.size(); ++i) {
       const bool has = chosen[i].kept && chosen[i].expert >= p.held.begin && chosen[i].expert < p.held.end;
-      REQUIRE((place[i] >= 0) == has);
-      if (has) REQUIRE(want.at(static_cast<std::size_t>(place[i])) == static_cast<std::int32_t>(i));
+      REQUIRE((position[i] >= 0) == has);
+      if (has) REQUIRE(want.at(static_cast<std::size_t>(position[i])) == static_cast<std::int32_t>(i));
     }
   }
 }
@@ -75,18 +76,18 @@ TEST_CASE_TEMPLATE("rows go to their places and come back as sums", X, float, bf
       const auto x = laws::grid<X>(p.rows, width, 8).random(1);
       const auto residual = laws::grid<number>(p.rows, width).random(2);
       const laws::flat_on_gpu<choice<number>> there(chosen);
-      const laws::on_gpu<X> x_there(x), placed(p.rows * p.top_k, width);
+      const laws::on_gpu<X> x_there(x), sorted(p.rows * p.top_k, width);
       const laws::on_gpu<number> residual_there(residual), weighed(p.rows, width, width + 8),
           plain(p.rows, width);
-      laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+      laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
         grouping by = motet::cuda::detail::take_grouping(ctx, p.experts, p.rows, p.top_k, p.rows * p.top_k);
         motet::cuda::detail::sort_choices(
             ctx, matrix<const choice<number>>{there.data(), p.rows, p.top_k, p.top_k}, 0, by);
         if (ctx.measuring()) return;
-        motet::cuda::detail::spread_rows_to(ctx, by, x_there.all(), placed.all());
-        motet::cuda::detail::collect_rows(ctx, by.place.data, p.top_k, placed.all(), there.data(),
+        motet::cuda::detail::spread_rows_to(ctx, by, x_there.all(), sorted.all());
+        motet::cuda::detail::collect_rows(ctx, by.position.data, p.top_k, sorted.all(), there.data(),
                                           residual_there.all(), weighed.all());
-        motet::cuda::detail::collect_rows(ctx, by.place.data, p.top_k, placed.all(),
+        motet::cuda::detail::collect_rows(ctx, by.position.data, p.top_k, sorted.all(),
                                           static_cast<const choice<number>*>(nullptr), matrix<const number>{},
                                           plain.all());
       });

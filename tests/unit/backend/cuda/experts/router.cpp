@@ -42,7 +42,7 @@ routed<Real> route_on_cpu(const sequences& seq, const router_shape& shape, std::
   routed<Real> out{std::move(logits),      zeros(rows), zeros(seq.samples * shape.experts),
                    zeros(seq.samples * 2), {},          {}};
   out.chosen.resize(static_cast<std::size_t>(rows * shape.top_k));
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     ctx.sample_share = 0.25;
     const auto probability = rows_of(out.probability.data(), rows, shape.experts),
                lse = rows_of(out.lse.data(), rows, 1);
@@ -80,7 +80,7 @@ routed<Real> route_on_gpu(const sequences& seq, const router_shape& shape, const
 template <class Real>
 routed<Real> route_on_gpu(const sequences& seq, const router_shape& shape, const std::vector<Real>& logits,
                           const std::vector<Real>& d_gate) {
-  return route_on_gpu(seq, shape, logits, d_gate, [](auto&& body) { laws::gpu_run_planned(body); });
+  return route_on_gpu(seq, shape, logits, d_gate, [](auto&& body) { laws::gpu_run_foretold(body); });
 }
 
 template <class Real>
@@ -171,7 +171,7 @@ TEST_CASE("rows of a sample that lie on several ranks are routed as on one") {
       std::mutex mutex;
       std::vector<double> losses(want.losses.size());
       CHECK(laws::run_gpu_shards(
-                1, 3, balanced, whole, [&](motet::cuda::engine& on, spread& is, const spread_place& at) {
+                1, 3, balanced, whole, [&](motet::cuda::engine& on, spread& is, const spread_seat& at) {
                   std::vector<std::size_t> rows;
                   for (index s = 0; s < whole.samples; ++s)
                     for (index r = 0; r < is.own.rows_of(s); ++r)
@@ -186,7 +186,7 @@ TEST_CASE("rows of a sample that lie on several ranks are routed as on one") {
                   };
                   const auto got =
                       route_on_gpu(is.own, shape, some(logits, shape.experts), some(d_gate, shape.top_k),
-                                   [&](auto&& body) { laws::gpu_run_planned_on(on, is, body); });
+                                   [&](auto&& body) { laws::gpu_run_foretold_on(on, is, body); });
                   const std::lock_guard lock(mutex);
                   for (std::size_t i = 0; i < losses.size(); ++i) losses[i] += got.losses[i];
                   check_same(got,
@@ -204,7 +204,7 @@ TEST_CASE_TEMPLATE("logits keep the precision of the weights", X, float, bf16) {
   const auto weight = laws::grid<float>(8, 40).random(2);
   const laws::on_gpu<X> x_there(x);
   const laws::on_gpu<float> weight_there(weight), logits(seq.rows(), 8);
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     router_forward(ctx, seq, matrix<const X>(x_there.all()), matrix<const float>(weight_there.all()),
                    logits.all());
   });

@@ -51,7 +51,7 @@ TEST_CASE("every run is visited once, in whole runs or one by one") {
         const auto b = grid<float>(rows, width, gap).random(++seed);
         const laws::on_gpu<bf16> ga(a), over(a);
         const laws::on_gpu<float> gb(b), half(rows, width, width + gap), both(rows, width, width + gap);
-        laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+        laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
           if (ctx.measuring()) return;
           motet::cuda::for_each_run<4>(ctx, visit{y.all()}, rows, width, motet::cuda::in_runs<4>(y.all()));
           motet::cuda::map_numbers(ctx, ga.all(), half.all(), halved{});

@@ -24,11 +24,11 @@ TEST_CASE_TEMPLATE("chunks have each element once, and packs lie at 16 bytes", T
         for (index c = 0; c < flat_chunk<T>::count(span); ++c) {
           const flat_chunk<T> own(span, c);
           for (index p = own.packs.begin; p < own.packs.end; ++p) {
-            CHECK((first + own.place_of_pack(p)) % size == 0);
-            for (index k = 0; k < size; ++k) ++met[static_cast<std::size_t>(own.place_of_pack(p) + k)];
+            CHECK((first + own.pack_at(p)) % size == 0);
+            for (index k = 0; k < size; ++k) ++met[static_cast<std::size_t>(own.pack_at(p) + k)];
           }
           for (index e = own.loose.begin; e < own.loose.end; ++e)
-            ++met[static_cast<std::size_t>(own.place_of_loose(e))];
+            ++met[static_cast<std::size_t>(own.loose_at(e))];
           const index moved = own.packs.size() * size + own.loose.size();
           CHECK(moved > 0);
           most = most < moved ? moved : most;
@@ -57,9 +57,9 @@ struct write_numbers {
       const flat_chunk<float> own(of.span, c - of.first_chunk);
       const float wrote = static_cast<float>(100 * of.number + static_cast<int>(c - of.first_chunk));
       for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads())
-        for (index k = 0; k < 4; ++k) of.to[own.place_of_pack(p) + k] = wrote;
+        for (index k = 0; k < 4; ++k) of.to[own.pack_at(p) + k] = wrote;
       for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads())
-        of.to[own.place_of_loose(e)] = wrote;
+        of.to[own.loose_at(e)] = wrote;
     }
   }
 };
@@ -86,7 +86,7 @@ TEST_CASE("a table of many runs, some without elements, as a kernel reads it; an
     motet::cuda::launch(ctx.stream(), {motet::cuda::blocks_for(runs.chunks, 2), 64, 0}, write_numbers{runs});
   };
   motet::cuda::chunk_table<numbered> table;
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     if (ctx.measuring()) return;
     table.put(ctx, {});
     CHECK(table.runs().chunks == 0);
@@ -100,7 +100,7 @@ TEST_CASE("a table of many runs, some without elements, as a kernel reads it; an
 
   numbered alone = records[2];
   alone.number = 77;
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     if (!ctx.measuring()) start(ctx, motet::cuda::chunked_runs<numbered>(alone));
   });
   CHECK(on.back()[5] == 7700);

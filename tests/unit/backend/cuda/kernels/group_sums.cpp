@@ -28,7 +28,7 @@ TEST_CASE_TEMPLATE("columns are summed in chunks, always in the same order", X, 
       std::vector<std::vector<sum>> twice;
       for (int run = 0; run < 2; ++run) {
         const laws::on_gpu<sum> to(before);
-        laws::gpu_run_planned([&](motet::cuda::context& ctx) { sum_columns(ctx, there.all(), to.data()); });
+        laws::gpu_run_foretold([&](motet::cuda::context& ctx) { sum_columns(ctx, there.all(), to.data()); });
         CHECK(distance(to.back(), want) < (sizeof(sum) == 8 ? 1e-12 : 2e-5));
         CHECK(to.untouched());
         twice.push_back(to.back().data);

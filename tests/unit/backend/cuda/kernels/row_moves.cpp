@@ -23,22 +23,24 @@ void check_moves() {
     CAPTURE(s.width);
     const auto x = laws::grid<X>(s.rows, s.width, s.gap).random(1),
                z = laws::grid<X>(s.rows, s.width).random(2);
-    std::vector<std::int32_t> places(static_cast<std::size_t>(s.rows));
-    for (std::size_t r = 0; r < places.size(); ++r)
-      places[r] = r % 5 == 4 ? -1 : static_cast<std::int32_t>((s.rows - 1 - static_cast<index>(r)) * 2 + 1);
-    const laws::flat_on_gpu<std::int32_t> places_there(places);
+    std::vector<std::int32_t> positions(static_cast<std::size_t>(s.rows));
+    for (std::size_t r = 0; r < positions.size(); ++r)
+      positions[r] =
+          r % 5 == 4 ? -1 : static_cast<std::int32_t>((s.rows - 1 - static_cast<index>(r)) * 2 + 1);
+    const laws::flat_on_gpu<std::int32_t> positions_there(positions);
     const std::vector<index> few{s.rows / 2};
     const laws::flat_on_gpu<index> few_there(few);
     const laws::on_gpu<X> from(x), other(z);
     const laws::on_gpu<Y> to(s.rows, s.width, s.width + s.gap), sum(s.rows, s.width, s.width + s.gap);
     const auto blank = laws::grid<Y>(s.rows, s.width, s.gap).fill(-5);
     const laws::on_gpu<Y> gathered(blank), scattered(blank);
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+    laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
       if (ctx.measuring()) return;
       motet::cuda::convert_rows(ctx, matrix<const X>(from.all()), to.all());
       motet::cuda::sum_rows(ctx, matrix<const X>(from.all()), other.all(), sum.all());
-      motet::cuda::map_rows(ctx, false, s.rows, places_there.data(), 2, nullptr, from.all(), gathered.all());
-      motet::cuda::map_rows(ctx, true, s.rows, places_there.data(), 2, few_there.data(), from.all(),
+      motet::cuda::map_rows(ctx, false, s.rows, positions_there.data(), 2, nullptr, from.all(),
+                            gathered.all());
+      motet::cuda::map_rows(ctx, true, s.rows, positions_there.data(), 2, few_there.data(), from.all(),
                             scattered.all());
     });
     const auto found = to.back(), sums = sum.back(), picked = gathered.back(), put = scattered.back();
@@ -47,9 +49,10 @@ void check_moves() {
     auto want_picked = blank, want_put = blank, want_found = blank, want_sums = blank;
     for (index r = 0; r < s.rows; ++r)
       for (index c = 0; c < s.width; ++c) {
-        const auto place = places[static_cast<std::size_t>(r)];
-        if (place >= 0) want_picked.at(r, c) = Y(static_cast<number>(x.at(place / 2, c)));
-        if (place >= 0 && r < s.rows / 2) want_put.at(place / 2, c) = Y(static_cast<number>(x.at(r, c)));
+        const auto position = positions[static_cast<std::size_t>(r)];
+        if (position >= 0) want_picked.at(r, c) = Y(static_cast<number>(x.at(position / 2, c)));
+        if (position >= 0 && r < s.rows / 2)
+          want_put.at(position / 2, c) = Y(static_cast<number>(x.at(r, c)));
         want_found.at(r, c) = Y(static_cast<number>(x.at(r, c)));
         want_sums.at(r, c) = Y(static_cast<number>(x.at(r, c)) + static_cast<number>(z.at(r, c)));
       }
@@ -71,7 +74,7 @@ TEST_CASE("rows are copied, converted, added, and change places") {
 TEST_CASE("in place") {
   const auto x = laws::grid<float>(9, 20, 4).random(1), y = laws::grid<float>(9, 20).random(2);
   const laws::on_gpu<float> a(x), b(y);
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     if (ctx.measuring()) return;
     motet::cuda::sum_rows(ctx, a.all(), b.all(), a.all());
     motet::cuda::convert_rows(ctx, a.all(), a.all());

@@ -32,7 +32,7 @@ TEST_CASE("counting as if all samples were as long as the longest finds every ro
   laws::each_gpu_batch([](const sequences& seq) {
     for (const index skipped : {0, 1, 3}) {
       const laws::on_gpu<float> marks(laws::grid<float>(1, seq.rows()).fill(-1));
-      laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+      laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
         if (ctx.measuring()) return;
         const index count = motet::cuda::padded_count(seq, skipped);
         motet::cuda::launch(ctx.stream(), {count == 0 ? 0 : 1, 64, 0},

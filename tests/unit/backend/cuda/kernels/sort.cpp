@@ -26,7 +26,7 @@ TEST_CASE("pairs are sorted by the low bits of their keys, and equal keys keep t
       }
       const laws::flat_on_gpu<std::uint32_t> a(keys), b(values), c(count), d(count);
       motet::cuda::pairs found;
-      laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+      laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
         found = sort_pairs(ctx, motet::cuda::pairs{a.data(), b.data()},
                            motet::cuda::pairs{c.data(), d.data()}, count, bits);
       });

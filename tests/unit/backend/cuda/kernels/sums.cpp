@@ -8,7 +8,7 @@
 #include <cuda_run.hpp>
 
 namespace motet {
-using laws::flat_on_gpu, laws::gpu_run_planned;
+using laws::flat_on_gpu, laws::gpu_run_foretold;
 
 TEST_CASE_TEMPLATE("what blocks found becomes a loss and is added to gradients", M, float, double) {
   for (const index count : {0, 1, 31, 100, 3000}) {
@@ -18,7 +18,7 @@ TEST_CASE_TEMPLATE("what blocks found becomes a loss and is added to gradients",
     double want[3] = {}, got = NAN, alone = NAN;
     for (index r = 0; r < count; ++r)
       for (index c = 0; c < 3; ++c) want[c] += 2 * numbers(r, c);
-    gpu_run_planned([&](motet::cuda::context& ctx) {
+    gpu_run_foretold([&](motet::cuda::context& ctx) {
       if (ctx.measuring()) return;
       const motet::cuda::real one = ctx.on->take_real(), two = ctx.on->take_real();
       motet::cuda::settle(ctx, motet::cuda::settle_sums<M, 3>{

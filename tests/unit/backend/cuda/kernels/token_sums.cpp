@@ -30,7 +30,7 @@ void compare(const std::vector<std::int32_t>& ids, index first, index table_rows
   std::vector<std::vector<float>> twice;
   for (int run = 0; run < 2; ++run) {
     const laws::on_gpu<float> table(before);
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+    laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
       motet::cuda::add_by_token(ctx, on_gpu.data(), first, gdy.all(), table.all());
     });
     CHECK(distance(table.back(), want) < 2e-5);

@@ -18,7 +18,7 @@ TEST_CASE("numbers go up, are copied, added to, and come down, in the order of t
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i), more[i] = 0.5f;
     const std::vector<float> kept = from;
     const laws::flat_on_gpu<float> a(count), b(count), c(more);
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+    laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
       motet::cuda::upload(ctx, from.data(), a.data(), count);
       if (!ctx.measuring()) from.assign(from.size(), 99.0f);  // may change afterwards
       motet::cuda::copy(ctx, a.data(), b.data(), count);
@@ -50,7 +50,7 @@ TEST_CASE("matrices are copied without their gaps") {
   laws::grid<float> from(7, 5, 3);
   from.random(1);
   const laws::on_gpu<float> x(from), y(7, 5, 6), none(0, 5, 6);
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     motet::cuda::copy(ctx, matrix<const float>(x.all()), y.all());
     motet::cuda::copy(ctx, matrix<const float>(none.all()), none.all());
   });
@@ -60,7 +60,7 @@ TEST_CASE("matrices are copied without their gaps") {
 
 TEST_CASE("what was found is added to a place") {
   const laws::flat_on_gpu<double> to({1.5}), from({2.25});
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     if (ctx.measuring()) return motet::cuda::add_number(ctx, motet::cuda::real(), to.data());
     const motet::cuda::real found = ctx.on->take_real();
     motet::cuda::copy(ctx, from.data(), found.at(), 1);

@@ -11,7 +11,7 @@
 #include <cuda_run.hpp>
 
 namespace motet {
-using laws::cpu_run_planned, laws::distance, laws::grid, laws::gpu_run_planned, laws::on_gpu;
+using laws::cpu_run_foretold, laws::distance, laws::grid, laws::gpu_run_foretold, laws::on_gpu;
 
 namespace {
 
@@ -55,7 +55,7 @@ double wanted_of(const problem& p, grid<double>& slopes) {
   const auto logits = in_double(p.logits<T>());
   const auto targets = p.targets();
   double found = 0;
-  cpu_run_planned(1, [&](cpu::context& ctx) {
+  cpu_run_foretold(1, [&](cpu::context& ctx) {
     found = cross_entropy_loss(ctx, p.shape(), logits.view(), targets.data(), slopes.view());
   });
   return found;
@@ -119,7 +119,7 @@ TEST_CASE_TEMPLATE("cross-entropy on a GPU is that of the CPU, in place and asid
     const on_gpu<motet::arithmetic<T>> wide(p.rows, p.classes, p.classes + p.gap);
     const laws::flat_on_gpu<std::int32_t> targets(p.targets());
     double got[4] = {NAN, NAN, NAN, NAN};
-    const auto noted = gpu_run_planned([&](motet::cuda::context& ctx) {
+    const auto noted = gpu_run_foretold([&](motet::cuda::context& ctx) {
       const matrix<const T> from = logits.all();
       const motet::cuda::real all[] = {
           cross_entropy_loss(ctx, p.shape(), from, targets.data(), aside.all()),
@@ -161,7 +161,7 @@ TEST_CASE_TEMPLATE("members that have some classes each find what one finds that
           shape.first = own.begin;
           const on_gpu<T> slopes(p.rows, own.size());
           double got = NAN;
-          gpu_run_planned([&](motet::cuda::context& ctx) {
+          gpu_run_foretold([&](motet::cuda::context& ctx) {
             ctx.shared = &shared;
             const auto found = cross_entropy_loss(ctx, shape, logits.all().columns(own.begin, own.size()),
                                                   targets.data(), slopes.all());
@@ -187,13 +187,13 @@ TEST_CASE("logits of minus infinity have no part in it, and a row of large ones 
   const on_gpu<float> logits(x);
   const laws::flat_on_gpu<std::int32_t> targets(std::vector<std::int32_t>{0, 3, 6});
   double got = NAN;
-  gpu_run_planned([&](motet::cuda::context& ctx) {
+  gpu_run_foretold([&](motet::cuda::context& ctx) {
     const auto found = cross_entropy_loss(ctx, p.shape(), logits.all(), targets.data(), logits.all());
     if (!ctx.measuring()) got = number_of(ctx, found);
   });
   double of_cpu = NAN;
   const std::int32_t ids[] = {0, 3, 6};
-  cpu_run_planned(1, [&](cpu::context& ctx) {
+  cpu_run_foretold(1, [&](cpu::context& ctx) {
     of_cpu = cross_entropy_loss(ctx, p.shape(), x.view(), ids, matrix<float>{});
   });
   CHECK(got == doctest::Approx(3 * 0.125 * std::log(27.0)));  // the others are equal in float

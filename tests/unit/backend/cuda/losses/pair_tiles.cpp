@@ -10,7 +10,7 @@
 #include <numeric>
 
 namespace motet {
-using laws::gpu_run_planned, laws::grid, laws::on_gpu;
+using laws::gpu_run_foretold, laws::grid, laws::on_gpu;
 
 namespace {
 
@@ -26,7 +26,7 @@ struct plain_products {
                 j = of.tile_column(self.block()) * motet::cuda::detail::pair_tile;
     const auto sums =
         motet::cuda::detail::pair_product<false, false>(self, of.rows, i, of.columns, j, of.rows.width);
-    const motet::cuda::detail::pair_place at(self);
+    const motet::cuda::detail::pair_position at(self);
     for (int r = 0; r < motet::cuda::detail::pair_rows_each; ++r)
       panel.store(i + at.row + r, j + at.column, sums.of[r]);
   }
@@ -71,7 +71,7 @@ TEST_CASE_TEMPLATE("rows against columns in many pieces, and the products of wha
       const on_gpu<S> on_rows(rows), d_rows(grid<S>(count, width, gap).fill(1)),
           d_columns(grid<S>(all, width, gap).fill(2));
       const laws::flat_on_gpu<index> told(count);
-      gpu_run_planned([&](motet::cuda::context& ctx) {
+      gpu_run_foretold([&](motet::cuda::context& ctx) {
         const motet::cuda::scratch_scope scope(ctx);
         const pair_part<S> part{on_rows.all(), matches.data(), pieces, all + first, first};
         const motet::cuda::detail::pair_panel<S> panel(ctx, count, all + first);

@@ -25,7 +25,7 @@ bool same_bits(const grid<T>& a, const grid<T>& b) {
 template <class T>
 grid<T> on_cpu(const random_stream& draws, index first, index width, float scale, index rows, index columns) {
   grid<T> want(rows, columns);
-  laws::cpu_run_planned(
+  laws::cpu_run_foretold(
       1, [&](cpu::context& ctx) { draw_normals(ctx, draws, first, width, scale, want.view()); });
   return want;
 }
@@ -40,7 +40,7 @@ TEST_CASE_TEMPLATE("a GPU draws the same bits as the CPU", T, float, double) {
         for (const bool cut : {false, true}) {
           const index rows = columns == 700 ? 13 : 5, width = columns + (cut ? 6 : 0);
           const laws::on_gpu<T> to(rows, columns, columns + gap);
-          laws::gpu_run_planned(
+          laws::gpu_run_foretold(
               [&](motet::cuda::context& ctx) { draw_normals(ctx, draws, first, width, 0.02f, to.all()); });
           CHECK(same_bits(to.back(), on_cpu<T>(draws, first, width, 0.02f, rows, columns)));
           CHECK(to.untouched());
@@ -53,7 +53,7 @@ TEST_CASE("draws whose last bit is in doubt are made by the host; where they are
     for (const index most : {index{0}, motet::cuda::detail::doubtful_draws::most})
       for (const bool cut : {false, true}) {
         const laws::on_gpu<float> to(2, 40);
-        laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+        laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
           motet::cuda::detail::draw_normals_noting(ctx, draws, at - 71, cut ? 60 : 40, 1.0f, to.all(), most);
         });
         CHECK(same_bits(to.back(), on_cpu<float>(draws, at - 71, cut ? 60 : 40, 1.0f, 2, 40)));

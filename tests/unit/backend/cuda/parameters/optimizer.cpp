@@ -11,7 +11,7 @@
 #include <cuda_run.hpp>
 
 namespace motet {
-using laws::flat_on_gpu, laws::gpu_run_planned, laws::cpu_run_planned;
+using laws::flat_on_gpu, laws::gpu_run_foretold, laws::cpu_run_foretold;
 
 namespace {
 
@@ -31,7 +31,7 @@ TEST_CASE_TEMPLATE("zero and the sum of squares of a part of a flat buffer on a 
       for (index i = first; i < first + count; ++i)
         want += static_cast<double>(x[static_cast<std::size_t>(i)]) *
                 static_cast<double>(x[static_cast<std::size_t>(i)]);
-      const auto noted = gpu_run_planned([&](motet::cuda::context& ctx) {
+      const auto noted = gpu_run_foretold([&](motet::cuda::context& ctx) {
         const auto one = sum_of_squares(ctx, on.data() + first, count),
                    two = sum_of_squares(ctx, on.data() + first, count);
         zero(ctx, on.data() + first, count);
@@ -66,11 +66,11 @@ TEST_CASE_TEMPLATE("adamw on a GPU is that of the CPU", T, float, double) {
             const flat_on_gpu<T> on_w(w), on_g(g), on_m(m), on_v(v);
             const flat_on_gpu<bf16> on_copy(std::vector<bf16>(static_cast<std::size_t>(all), bf16(-7.0f)));
             const adamw_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 0.5, 0.271, 0.0588};
-            const auto noted = gpu_run_planned([&](motet::cuda::context& ctx) {
+            const auto noted = gpu_run_foretold([&](motet::cuda::context& ctx) {
               adamw(ctx, on_w.data() + first, on_g.data() + other, on_m.data() + first, on_v.data() + first,
                     count, step, clear, copied ? on_copy.data() + first : nullptr);
             });
-            const auto wanted = cpu_run_planned(1, [&](cpu::context& ctx) {
+            const auto wanted = cpu_run_foretold(1, [&](cpu::context& ctx) {
               adamw(ctx, w.data() + first, g.data() + other, m.data() + first, v.data() + first, count, step,
                     clear);
             });
@@ -147,8 +147,8 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
     CHECK(laws::off_by(m.back(), m1.back()) == 0);
     CHECK(laws::off_by(v.back(), v1.back()) == 0);
   };
-  const auto noted = gpu_run_planned([&](motet::cuda::context& ctx) { adamw(ctx, list, step); });
-  const auto wanted = gpu_run_planned([&](motet::cuda::context& ctx) {
+  const auto noted = gpu_run_foretold([&](motet::cuda::context& ctx) { adamw(ctx, list, step); });
+  const auto wanted = gpu_run_foretold([&](motet::cuda::context& ctx) {
     one_by_one(ctx, all.at(w1.data(), g1.data(), m1.data(), v1.data()), step);
   });
   CHECK(noted.flops() == wanted.flops());
@@ -158,7 +158,7 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
 
   // Against the CPU.
   auto on_host = all;
-  cpu_run_planned(1, [&](cpu::context& ctx) {
+  cpu_run_foretold(1, [&](cpu::context& ctx) {
     adamw(ctx,
           cpu::adamw_list<T>(all.at(on_host.w.data(), on_host.g.data(), on_host.m.data(), on_host.v.data())),
           step);
@@ -181,7 +181,7 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
       for (index i = 0; i < each.count; ++i)
         squares += static_cast<double>(each.gradient[i]) * static_cast<double>(each.gradient[i]);
     const flat_on_gpu<double> bad{1.5, INFINITY, NAN};
-    gpu_run_planned([&](motet::cuda::context& ctx) {
+    gpu_run_foretold([&](motet::cuda::context& ctx) {
       const auto found = sum_of_squares(ctx, parts), again = sum_of_squares(ctx, parts);
       if (!ctx.measuring()) {
         const motet::cuda::real finite(*ctx.on, bad.data()), infinite(*ctx.on, bad.data() + 1),
@@ -201,7 +201,7 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
   }
 
   // A list of nothing.
-  gpu_run_planned([&](motet::cuda::context& ctx) {
+  gpu_run_foretold([&](motet::cuda::context& ctx) {
     adamw(ctx, motet::cuda::adamw_list<T>(), step);
     CHECK(number_of(ctx, sum_of_squares(ctx, motet::cuda::flat_list<T>())) == 0);
   });
@@ -221,9 +221,9 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
     };
     const auto update = [&] {
       g.put(all.g);
-      gpu_run_planned([&](motet::cuda::context& ctx) { adamw(ctx, list, step); });
+      gpu_run_foretold([&](motet::cuda::context& ctx) { adamw(ctx, list, step); });
     };
-    const auto refresh = [] { gpu_run_planned([](motet::cuda::context& ctx) { refresh_weights(ctx); }); };
+    const auto refresh = [] { gpu_run_foretold([](motet::cuda::context& ctx) { refresh_weights(ctx); }); };
     copies.keep(w.data(), w.size());
     update();
     CHECK(copies.stale() == w.size());  // nobody made them yet
@@ -246,11 +246,11 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
     CHECK(laws::off_by(laws::bits_of(part), laws::bits_of(laws::rounded(
                                                 std::vector<float>(now.begin(), now.begin() + 1000)))) == 0);
     // A run alone tells that it wrote, unless it wrote the copy.
-    gpu_run_planned([&](motet::cuda::context& ctx) {
+    gpu_run_foretold([&](motet::cuda::context& ctx) {
       adamw(ctx, w.data(), g.data(), m.data(), v.data(), 20, step, true, copies.copy_of(w.data()));
     });
     CHECK(copies.stale() == 0);
-    gpu_run_planned([&](motet::cuda::context& ctx) {
+    gpu_run_foretold([&](motet::cuda::context& ctx) {
       adamw(ctx, w.data(), g.data(), m.data(), v.data(), 20, step, true);
     });
     CHECK(copies.stale() == 20);
@@ -264,7 +264,7 @@ TEST_CASE("what is clamped has its copy, and stays where sums allow no update") 
   const flat_on_gpu<double> sums{1, NAN};
   auto& copies = laws::gpu().part<motet::cuda::weight_copies>();
   copies.keep(on.data(), 3);
-  gpu_run_planned([&](motet::cuda::context& ctx) {
+  gpu_run_foretold([&](motet::cuda::context& ctx) {
     refresh_weights(ctx);
     clamp_to(ctx, on.data(), 4.5f);
     const motet::cuda::real good =
@@ -290,8 +290,8 @@ TEST_CASE_TEMPLATE("a number is clamped where it lies", T, float, double) {
   const auto clamp = [](auto& ctx, T* at) {
     for (int i = 0; i < 3; ++i) clamp_to(ctx, at + i, T(4.5));
   };
-  gpu_run_planned([&](motet::cuda::context& ctx) { clamp(ctx, on.data()); });
-  cpu_run_planned(2, [&](cpu::context& ctx) { clamp(ctx, of_host.data()); });
+  gpu_run_foretold([&](motet::cuda::context& ctx) { clamp(ctx, on.data()); });
+  cpu_run_foretold(2, [&](cpu::context& ctx) { clamp(ctx, of_host.data()); });
   CHECK(laws::off_by(on.back(), std::vector<T>{T(4.5), T(4), T(-9), T(5)}) == 0);
   CHECK(of_host == on.back());
 }

@@ -53,7 +53,7 @@ outcome run(const grid<X>& x, const grid<float>& weight, const grid<float>& bias
     const on_gpu<float> y_(rows, out), added_(grid<float>(rows, out).fill(0.5)),
         dweight_(grid<float>(out, in).fill(1)), dbias_(grid<float>(1, out).fill(2));
     const on_gpu<bf16> active_(rows, out), dx_(rows, in);
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+    laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
       ctx.fp8 = fp8;
       refresh_weights(ctx);
       const matrix<const float> w = weight_.all();
@@ -240,7 +240,7 @@ TEST_CASE("a refresh rounds all weights that were met, whatever their shapes") {
       x_.emplace_back(each.x);
       dy_.emplace_back(each.dy);
     }
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+    laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
       ctx.fp8 = true;
       refresh_weights(ctx);
       const sequences seq{16, 1, nullptr};

@@ -30,7 +30,7 @@ void check_all_pieces(index m, index n, index k, bool library, bool accumulate, 
       b_room(n * motet::cuda::detail::copy_stride(k));
   const flat_on_gpu<std::byte> beside(motet::cuda::gemm_room::bytes(n));
   laws::gpu().part<motet::cuda::product_settings>().library = library;
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     if (ctx.measuring()) return;
     motet::cuda::gemm<Compute>(
         ctx, m, n, k, motet::cuda::gemm_source<A>{a_.all(), true, a_room.data(), nullptr},

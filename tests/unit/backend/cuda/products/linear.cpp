@@ -74,7 +74,7 @@ void check_layer(const sequences& seq, const layer& l, by who) {
       dx_stream(rows, in), dx_active(rows, in), replayed(rows, in);
   auto dweight = precise(dweight0), dbias = precise(dbias0), bias_alone = precise(dbias0);
   const double* const b64 = with_bias ? bias64.data.data() : nullptr;
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     linear_forward(ctx, seq, x64.view(), weight64.view(), b64, plain.view());
     linear_forward(ctx, seq, x64.view(), weight64.view(), b64, residual64.view(), added.view());
     linear_forward(ctx, seq, x64.view(), weight64.view(), b64, kind, pre.view(), active.view());
@@ -104,7 +104,7 @@ void check_layer(const sequences& seq, const layer& l, by who) {
   master* const db = with_bias ? dbias_.all().data : nullptr;
   master* const db_alone = with_bias ? bias_alone_.all().data : nullptr;
   const auto w = [&] { return matrix<const master>(weight_.all()); };
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     choose(ctx, who);
     keep(ctx, who, weight_);
     if (with_bias) keep(ctx, who, bias_);
@@ -191,7 +191,7 @@ TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those o
   const matrix<value> nothing{nullptr, rows, 0, 0};
   const matrix<const master> narrow{nullptr, width, 0, 0}, flat{nullptr, 0, width, width};
   const matrix<master> dnarrow{nullptr, width, 0, 0}, dflat{nullptr, 0, width, width};
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     linear_forward(ctx, seq, none, narrow, nullptr, bare_.all());
     linear_forward(ctx, seq, none, narrow, bias_.all().data, residual_.all(), added_.all());
     linear_forward(ctx, seq, residual_.all(), flat, nullptr, activation::gelu, nothing, nothing);
@@ -312,7 +312,7 @@ TEST_CASE("rows that are padded with zeros give what they give without") {
       const on_gpu<float> dweight(before), dbias(bias);
       const matrix<const bf16> own =
           padded ? matrix<const bf16>(wide.all()) : matrix<const bf16>(plain.all());
-      laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+      laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
         choose(ctx, who);
         if (ctx.on != nullptr && who == by::copies)
           ctx.on->part<motet::cuda::weight_copies>().keep(held.data(), out * in + 64);

@@ -18,7 +18,9 @@ TEST_CASE("copies of weights are found by address, follow at a refresh, and go w
   copies.keep(first_.data(), first_.size());
   copies.keep(second_.data(), second_.size());
   copies.keep(other_.data(), 0);
-  const auto refresh = [] { laws::gpu_run_planned([](motet::cuda::context& ctx) { refresh_weights(ctx); }); };
+  const auto refresh = [] {
+    laws::gpu_run_foretold([](motet::cuda::context& ctx) { refresh_weights(ctx); });
+  };
   const auto check = [&](const flat_on_gpu<float>& of, const std::vector<float>& want) {
     std::vector<bf16> got(want.size());
     motet::cuda::check(
@@ -36,7 +38,7 @@ TEST_CASE("copies of weights are found by address, follow at a refresh, and go w
   first_.put(first);
   refresh();
   check(first_, before);
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) { weights_changed(ctx, first_.data(), 5000); });
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) { weights_changed(ctx, first_.data(), 5000); });
   CHECK(copies.stale() == 5000);
   refresh();
   check(first_, first);

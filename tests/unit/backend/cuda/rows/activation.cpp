@@ -28,7 +28,7 @@ TEST_CASE_TEMPLATE("activations on a GPU are those of the CPU", N, fp32, mixed_b
                    dy = grid<value>(rows, width, gap).random(++seed);
         const laws::on_gpu<value> gx(x), gdy(dy), y(rows, width, width + gap), dx(rows, width, width + gap),
             over(x), over_x(x), over_dy(dy);
-        laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+        laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
           activation_forward(ctx, seq, kind, gx.all(), y.all());
           activation_forward(ctx, seq, kind, over.all(), over.all());
           activation_backward(ctx, seq, kind, gx.all(), gdy.all(), dx.all());
@@ -36,7 +36,7 @@ TEST_CASE_TEMPLATE("activations on a GPU are those of the CPU", N, fp32, mixed_b
           activation_backward(ctx, seq, kind, gx.all(), over_dy.all(), over_dy.all());
         });
         grid<value> want(rows, width), slope(rows, width);
-        laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+        laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
           activation_forward(ctx, seq, kind, x.view(), want.view());
           activation_backward(ctx, seq, kind, x.view(), dy.view(), slope.view());
         });
@@ -58,7 +58,7 @@ TEST_CASE("far from zero activations neither overflow nor lose a NaN") {
     const float far[8] = {-1000.f, -89.f, -20.f, 0.f, 20.f, 89.f, 1000.f, NAN};
     for (index c = 0; c < 8; ++c) x.at(0, c) = far[c];
     const laws::on_gpu<float> gx(x), dy(grid<float>(1, 8).fill(1)), y(1, 8), dx(1, 8);
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+    laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
       activation_forward(ctx, {1, 1, nullptr}, kind, gx.all(), y.all());
       activation_backward(ctx, {1, 1, nullptr}, kind, gx.all(), dy.all(), dx.all());
     });

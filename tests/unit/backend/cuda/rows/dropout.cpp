@@ -24,14 +24,14 @@ TEST_CASE_TEMPLATE("dropout draws on a GPU exactly what it draws on the CPU", N,
         const std::uint64_t key = random_stream::hash("layer") + seed;
         const auto x = grid<value>(rows, width, gap).random(++seed, 2, 3);
         const laws::on_gpu<value> gx(x), y(rows, width, width + gap), over(x);
-        laws::gpu_run_planned(
+        laws::gpu_run_foretold(
             [&](motet::cuda::context& ctx) {
               dropout_apply(ctx, seq, rate, key, gx.all(), y.all());
               dropout_apply(ctx, seq, rate, key, over.all(), over.all());
             },
             draws);
         grid<value> want(rows, width);
-        laws::cpu_run_planned(
+        laws::cpu_run_foretold(
             1, [&](cpu::context& ctx) { dropout_apply(ctx, seq, rate, key, x.view(), want.view()); }, draws);
         CHECK(distance(y.back(), want) == 0);
         CHECK(distance(over.back(), want) == 0);
@@ -47,7 +47,7 @@ TEST_CASE("the step is read when a kernel runs: other steps draw other numbers")
   std::vector<grid<float>> found;
   for (const std::uint64_t step : {3u, 4u, 3u}) {
     const laws::on_gpu<float> y(4, 64);
-    laws::gpu_run_planned(
+    laws::gpu_run_foretold(
         [&](motet::cuda::context& ctx) { dropout_apply(ctx, seq, 0.5, 9, x.all(), y.all()); },
         {1, step, 0, true});
     found.push_back(y.back());

@@ -28,7 +28,7 @@ TEST_CASE_TEMPLATE("zero, add and copy on a GPU are those of the CPU", N, fp32, 
         const laws::on_gpu<value> ga(a), narrow(rows, width, width + gap), same(rows, width, width + gap),
             nothing(rows, width, width + gap), over(a);
         const laws::on_gpu<stream> gb(b), sum(rows, width, width + gap), wide(rows, width, width + gap);
-        laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+        laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
           add(ctx, seq, ga.all(), gb.all(), sum.all());
           add(ctx, seq, over.all(), over.all(), over.all());
           copy(ctx, seq, gb.all(), narrow.all());
@@ -38,7 +38,7 @@ TEST_CASE_TEMPLATE("zero, add and copy on a GPU are those of the CPU", N, fp32, 
         });
         grid<stream> want_sum(rows, width), want_wide(rows, width);
         grid<value> want_narrow(rows, width), want_over(rows, width);
-        laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+        laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
           add(ctx, seq, a.view(), b.view(), want_sum.view());
           add(ctx, seq, a.view(), a.view(), want_over.view());
           copy(ctx, seq, b.view(), want_narrow.view());
@@ -62,7 +62,9 @@ TEST_CASE("copies of one type keep every bit, also of what is no number") {
   // infinity and NaNs
   for (index c = 0; c < 16; ++c) odd.at(0, c).bits = static_cast<std::uint16_t>(0x7f80 + 3 * c);
   const laws::on_gpu<bf16> from(odd), to(1, 16);
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) { copy(ctx, {1, 1, nullptr}, from.all(), to.all()); });
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
+    copy(ctx, {1, 1, nullptr}, from.all(), to.all());
+  });
   const auto found = to.back();
   for (index c = 0; c < 16; ++c) CHECK(found.at(0, c).bits == odd.at(0, c).bits);
 }

@@ -43,7 +43,7 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   const laws::on_gpu<value> gdy(dy);
   const laws::on_gpu<stream> gx(x), y(rows, width, width + gap), cut(rows, width, width + gap);
   const matrix<const master> whole = gtable.all();
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     token_forward(ctx, seq, gids.data(), whole, y.all());
     token_forward(ctx, seq, gids.data(), first, whole.slice(first, part), cut.all());
     token_backward_weight(ctx, gids.data(), gdy.all(), gdtable.all());
@@ -53,7 +53,7 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
     class_token_backward_bias(ctx, seq, gdy.all(), gdbias.data());
   });
   grid<stream> want(rows, width), want_cut(rows, width);
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     if (ctx.measuring()) return;  // what these add to is added to once
     token_forward(ctx, seq, ids.data(), table.view(), want.view());
     token_forward(ctx, seq, ids.data(), first, table.view().slice(first, part), want_cut.view());

@@ -44,7 +44,7 @@ void compare(const sequences& seq, norm_kind kind, index width, index gap, bool 
       grounded(rows, width, width + gap), gover(dy);
   const laws::on_gpu<master> ggain(gain), gbias(bias), gstats(rows, 2, 3), gdgain(dgain), gdbias(dbias);
   const master* const b = with_bias ? gbias.data() : nullptr;
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     norm_forward(ctx, seq, kind, gx.all(), ggain.data(), b, 1e-5, gy.all(), gstats.all());
     const auto sums = norm_sums<master>(ctx, rows, width);
     const norm_also<value, master> also{gagain.all(), b, grounded.all(), sums};
@@ -66,7 +66,7 @@ void compare(const sequences& seq, norm_kind kind, index width, index gap, bool 
   grid<master> stats(rows, 2);
   grid<stream> dx(rows, width), bare(rows, width);
   const master* const host_bias = with_bias ? bias.data.data() : nullptr;
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     norm_forward(ctx, seq, kind, x.view(), gain.data.data(), host_bias, 1e-5, y.view(), stats.view());
     norm_backward_input(ctx, seq, kind, x.view(), gain.data.data(), stats.view(), dy.view(), residual.view(),
                         dx.view());

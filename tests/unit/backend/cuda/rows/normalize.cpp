@@ -27,14 +27,14 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   const laws::on_gpu<value> gx(x), over(x);
   const laws::on_gpu<stream> y(rows, width, width + gap), lengths(rows, 1, 2), lengths_over(rows, 1), gdy(dy),
       dx(rows, width, width + gap), dx_over(dy);
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     normalize_forward(ctx, seq, gx.all(), y.all(), lengths.all());
     normalize_forward(ctx, seq, over.all(), over.all(), lengths_over.all());
     normalize_backward(ctx, seq, y.all(), lengths.all(), gdy.all(), dx.all());
     normalize_backward(ctx, seq, y.all(), lengths.all(), dx_over.all(), dx_over.all());
   });
   grid<stream> want(rows, width), want_lengths(rows, 1), slope(rows, width);
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     normalize_forward(ctx, seq, x.view(), want.view(), want_lengths.view());
     normalize_backward(ctx, seq, want.view(), want_lengths.view(), dy.view(), slope.view());
   });

@@ -49,9 +49,9 @@ void compare(const some_pictures& from, const patch_geometry& geometry, const se
   there.each = there.origin = each.data();
   const index width = geometry.channels * geometry.patch * geometry.patch;
   grid<float> want(seq.rows(), width);
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) { patches(ctx, seq, geometry, here, want.view()); });
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) { patches(ctx, seq, geometry, here, want.view()); });
   const laws::on_gpu<float> y(seq.rows(), width, width + 1);
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) { patches(ctx, seq, geometry, there, y.all()); });
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) { patches(ctx, seq, geometry, there, y.all()); });
   CHECK(distance(y.back(), want) < 2e-6);
   CHECK(y.untouched());
 }

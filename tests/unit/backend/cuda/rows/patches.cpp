@@ -29,11 +29,11 @@ TEST_CASE_TEMPLATE("patches on a GPU are those of the CPU", T, float, bf16, doub
           // Further columns are zero.
           const index columns = seed % 2 == 0 ? width : round_up(width + 1, 8);
           const laws::on_gpu<T> y(seq.rows(), columns, columns + gap);
-          laws::gpu_run_planned(
+          laws::gpu_run_foretold(
               [&](motet::cuda::context& ctx) { patches(ctx, seq, geometry, from.all(), y.all()); });
           grid<T> want(seq.rows(), columns);
           want.fill(0);
-          laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+          laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
             patches(ctx, seq, geometry, pixels.view(), want.view().columns(0, width));
           });
           CAPTURE(patch);
@@ -60,12 +60,13 @@ TEST_CASE_TEMPLATE("packed pictures become what the loader makes of them", T, fl
         const index width = 3 * patch * patch;
         grid<T> want(seq.rows(), seed % 2 == 0 ? width : round_up(width + 1, 8));
         want.fill(0);
-        laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+        laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
           patches(ctx, seq, geometry, shots.planes.view().slice(skipped, samples),
                   want.view().columns(0, width));
         });
         const laws::on_gpu<T> y(seq.rows(), want.width, want.width + 8);
-        laws::gpu_run_planned([&](motet::cuda::context& ctx) { patches(ctx, seq, geometry, from, y.all()); });
+        laws::gpu_run_foretold(
+            [&](motet::cuda::context& ctx) { patches(ctx, seq, geometry, from, y.all()); });
         CHECK(distance(y.back(), want) < (sizeof(T) == 2 ? 1e-2 : 2e-6));
         CHECK(y.untouched());
       }

@@ -26,13 +26,13 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   for (const pick which : {pick::first, pick::last}) {
     const laws::on_gpu<stream> gx(x), gdx(dx);
     const laws::on_gpu<value> gdy(dy), y(samples, width, width + gap);
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+    laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
       pick_forward(ctx, seq, which, gx.all(), y.all());
       pick_backward(ctx, seq, which, gdy.all(), gdx.all());
     });
     grid<value> want(samples, width);
     auto slope = dx;
-    laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+    laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
       pick_forward(ctx, seq, which, x.view(), want.view());
       pick_backward(ctx, seq, which, dy.view(), slope.view());
     });
@@ -43,13 +43,13 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   }
   const laws::on_gpu<stream> gx(x), gdx(rows, width, width + gap);
   const laws::on_gpu<value> gdy(dy), y(samples, width, width + gap);
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     mean_forward(ctx, seq, gx.all(), y.all());
     mean_backward(ctx, seq, gdy.all(), gdx.all());
   });
   grid<value> want(samples, width);
   grid<stream> slope(rows, width);
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     mean_forward(ctx, seq, x.view(), want.view());
     mean_backward(ctx, seq, dy.view(), slope.view());
   });

@@ -28,11 +28,11 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   const laws::on_gpu<master> gtable(table), gdtable(dtable);
   const laws::on_gpu<stream> gx(x);
   const laws::on_gpu<value> gdy(dy);
-  laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     position_forward(ctx, seq, gtable.all(), gx.all());
     position_backward_weight(ctx, seq, gdy.all(), gdtable.all());
   });
-  laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     position_forward(ctx, seq, table.view(), x.view());
     position_backward_weight(ctx, seq, dy.view(), dtable.view());
   });

@@ -23,9 +23,9 @@ TEST_CASE_TEMPLATE("sine positions on a GPU are those of the CPU", T, float, bf1
              {sequences{0, each, nullptr}, sequences{3, each, nullptr}, sequences{3, 1, offsets}}) {
           auto x = grid<T>(seq.rows(), width, gap).random(++seed);
           const laws::on_gpu<T> gx(x);
-          laws::gpu_run_planned(
+          laws::gpu_run_foretold(
               [&](motet::cuda::context& ctx) { sine_position_forward(ctx, seq, geometry, gx.all()); });
-          laws::cpu_run_planned(
+          laws::cpu_run_foretold(
               1, [&](cpu::context& ctx) { sine_position_forward(ctx, seq, geometry, x.view()); });
           CHECK(distance(gx.back(), x) < tolerance<T>);
           CHECK(gx.untouched());

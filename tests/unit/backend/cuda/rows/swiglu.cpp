@@ -24,13 +24,13 @@ TEST_CASE_TEMPLATE("swiglu on a GPU is that of the CPU", N, fp32, mixed_bf16, fp
                    dy = grid<value>(rows, width, gap).random(++seed);
         const laws::on_gpu<value> gx(x), gdy(dy), y(rows, width, width + gap),
             dx(rows, 2 * width, 2 * width + gap), over(x);
-        laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+        laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
           swiglu_forward(ctx, seq, gx.all(), y.all());
           swiglu_backward(ctx, seq, gx.all(), gdy.all(), dx.all());
           swiglu_backward(ctx, seq, over.all(), gdy.all(), over.all());
         });
         grid<value> want(rows, width), slope(rows, 2 * width);
-        laws::cpu_run_planned(1, [&](cpu::context& ctx) {
+        laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
           swiglu_forward(ctx, seq, x.view(), want.view());
           swiglu_backward(ctx, seq, x.view(), dy.view(), slope.view());
         });

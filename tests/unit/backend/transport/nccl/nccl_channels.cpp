@@ -18,7 +18,7 @@ TEST_CASE("the messages of a pair begin in their order, those of other pairs do 
     nccl::channels all(here, ends);
     motet::cuda::event zero = motet::cuda::event::timed();
     zero.mark(on.stream());
-    const bool first = here.place().rank() == 0;
+    const bool first = here.everyone().rank() == 0;
     const auto demand = [](bool holds, const char* law) {
       if (!holds) throw std::logic_error(law);
     };

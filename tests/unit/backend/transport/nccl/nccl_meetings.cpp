@@ -38,7 +38,7 @@ TEST_CASE("who wants another number of bytes than there are is told") {
     laws::run_nccl_ranks(2, [&](nccl::session& here) {
       motet::cuda::engine on;
       nccl::meetings all(here, of);
-      const std::int32_t me = here.place().rank();
+      const std::int32_t me = here.everyone().rank();
       const laws::gpu_bytes from(16), to(64);
       const byte_range out[] = {{0, 8}, {8, 8}};
       const auto fetch = [&](motet::index bytes) {

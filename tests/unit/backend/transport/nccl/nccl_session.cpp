@@ -23,7 +23,7 @@ std::string refusal(std::int32_t ranks,
       try {
         motet::rendezvous place(
             {.rank = r, .ranks = ranks, .port = port, .token = "of the tests", .seconds = 10});
-        const motet::meeting_place at(
+        const motet::forum at(
             r, ranks, [&](const std::string& own) { return place.all_gather(says ? says(r, own) : own); });
         nccl::session_options options;
         options.local_rank = r;
@@ -44,7 +44,7 @@ TEST_CASE("ranks with a GPU each meet, and split into pairs") {
     if (&nccl::session::here() != &here) throw std::logic_error("the session of a thread is its own");
     if (here.all().size() != 4) throw std::logic_error("all ranks are in");
     const auto made = here.split({{0, 1}, {1, 2}, {3, 2}, {0, 1, 2, 3}});
-    const std::int32_t me = here.place().rank();
+    const std::int32_t me = here.everyone().rank();
     const bool in[] = {me < 2, me == 1 || me == 2, me > 1, true};
     for (std::size_t s = 0; s < 4; ++s)
       if (static_cast<bool>(made[s]) != in[s] || (in[s] && made[s].size() != (s == 3 ? 4 : 2)))

@@ -80,8 +80,8 @@ TEST_CASE("of a group beside what is computed, that waits for nothing until it s
   std::atomic<int> ready{0}, wrong{0};
   CHECK(run_ranks(world, [&](std::int32_t r) {
           shared_gpu::endpoint end(world, r);
-          laws::shared_gpu_place place(end);
-          laws::shared_gpu_place::numbers<float> numbers(place, 999, 0.0f), mine(place, 10, 1.0f),
+          laws::shared_gpu_site place(end);
+          laws::shared_gpu_site::numbers<float> numbers(place, 999, 0.0f), mine(place, 10, 1.0f),
               result(place, 999, 0.0f);
           shared_gpu::group group(set, 0, end);
           group.go_beside();
@@ -121,8 +121,8 @@ TEST_CASE("what is computed next sees what a call brought, with no wait of the h
   std::vector<float> seen;
   CHECK(run_ranks(world, [&](std::int32_t r) {
           shared_gpu::endpoint end(world, r);
-          laws::shared_gpu_place place(end);
-          laws::shared_gpu_place::numbers<float> numbers(place, 999, static_cast<float>(r + 1));
+          laws::shared_gpu_site place(end);
+          laws::shared_gpu_site::numbers<float> numbers(place, 999, static_cast<float>(r + 1));
           numbers.put();
           {
             shared_gpu::group one(set, 0, end);

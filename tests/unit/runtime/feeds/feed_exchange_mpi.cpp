@@ -3,22 +3,22 @@
 #include <mpi_ranks.hpp>
 
 #include <motet/backend/transport/mpi/mpi_group.hpp>
-#include <motet/runtime/feeds/bridge_exchange.hpp>
+#include <motet/runtime/feeds/feed_exchange.hpp>
 
 #include <doctest/doctest.h>
 
-#include <bridge_laws.hpp>
+#include <feed_laws.hpp>
 #include <optional>
 
 using namespace motet;
-using laws::bridge_problem;
+using laws::feed_problem;
 using laws::module_on;
 
 namespace {
 
 // Ranks are processes, each with its own seats. Sums of what each sent are what had to cross.
 template <class T>
-void check(const bridge_problem& problem) {
+void check(const feed_problem& problem) {
   const mpi::session& here = tests::mpi_session();
   constexpr std::int32_t first_tag = 3;
   const auto lists = problem.groups();
@@ -32,7 +32,7 @@ void check(const bridge_problem& problem) {
       groups[side].emplace(set, number, end);
       tensor[side] = any_group(*groups[side]);
     }
-  laws::bridge_rank<T, mpi::endpoint> player(problem, end, first_tag, tensor[0], tensor[1]);
+  laws::feed_rank<T, mpi::endpoint> player(problem, end, first_tag, tensor[0], tensor[1]);
   for (std::size_t step = 0; step < problem.steps.size(); ++step) {
     end.begin_step();
     CHECK(player.step(step) == "");
@@ -50,9 +50,9 @@ TEST_CASE("a tensor group to replicas and to context parts, over processes") {
   using d = degrees;
   const std::int32_t ranks = tests::mpi_session().ranks();
   const auto all = laws::from_to(0, ranks);
-  const bridge_module tensor = module_on(all, d{1, 1, 1, ranks}, 1, 3),
-                      data = module_on(all, d{1, ranks, 1, 1}, 1, 2),
-                      context = module_on(all, d{1, 1, ranks, 1}, 2, 1);
+  const feed_module tensor = module_on(all, d{1, 1, 1, ranks}, 1, 3),
+                    data = module_on(all, d{1, ranks, 1, 1}, 1, 2),
+                    context = module_on(all, d{1, 1, ranks, 1}, 2, 1);
   check<float>({{tensor, data, 11, 6}, laws::drawn_steps(11, 3, 1), 6});
   check<bf16>({{context, tensor, 11, 6}, laws::drawn_steps(11, 3, 2), 6});
   check<float>({{data, context, 11, 6}, laws::drawn_steps(11, 3, 3), 6});
@@ -78,7 +78,7 @@ TEST_CASE("messages of some 100 KiB") {
 TEST_CASE("random sides over processes") {
   for (unsigned seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
-    check<float>(laws::drawn_bridge(seed, tests::mpi_session().ranks()));
-    check<bf16>(laws::drawn_bridge(100 + seed, tests::mpi_session().ranks()));
+    check<float>(laws::drawn_feed(seed, tests::mpi_session().ranks()));
+    check<bf16>(laws::drawn_feed(100 + seed, tests::mpi_session().ranks()));
   }
 }

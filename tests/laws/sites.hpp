@@ -9,20 +9,20 @@ namespace motet::laws {
 
 // Where the operations of a rank work, for laws that hold wherever that is: a context, and numbers that a
 // test sees on the host. Here it is the host.
-struct host_place {
+struct host_site {
   using context = cpu::context;
   context ctx;
   std::byte nothing{};
-  host_place() { ctx.memory = arena(&nothing, 0); }
+  host_site() { ctx.memory = arena(&nothing, 0); }
   template <class End>
-  explicit host_place(End&) : host_place() {}
-  host_place(const host_place&) = delete;
-  host_place& operator=(const host_place&) = delete;
+  explicit host_site(End&) : host_site() {}
+  host_site(const host_site&) = delete;
+  host_site& operator=(const host_site&) = delete;
 
   template <class T>
   class numbers {
    public:
-    numbers(host_place&, std::size_t count, T value = T(0)) : seen_(count, value) {}
+    numbers(host_site&, std::size_t count, T value = T(0)) : seen_(count, value) {}
     T* data() { return seen_.data(); }
     // To look at and to change.
     std::vector<T>& seen() { return seen_; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/backend/transport/local/local.hpp>
-#include <motet/runtime/feeds/bridge_sender.hpp>
+#include <motet/runtime/feeds/feed_sender.hpp>
 
 #include <doctest/doctest.h>
-#include <places.hpp>
+#include <sites.hpp>
 
 #include <cstring>
 
@@ -54,10 +54,10 @@ TEST_CASE("whole samples leave from where they lie, shares of them packed") {
   record by(world);
   const sequences all{4, 2, nullptr};
   const std::vector<float> rows = counted(8 * 4);
-  const bridge_edge plain({mesh::from(0, {}), 0, 1, 1}, {mesh::from(1, {1, 2, 1, 1}), 0, 1, 1}, 4, 4);
-  const bridge_seat seat(plain, true, 0);
-  bridge_sender<float, record, cpu::context> sender(seat, by, 10);
-  laws::host_place host;
+  const feed_edge plain({mesh::from(0, {}), 0, 1, 1}, {mesh::from(1, {1, 2, 1, 1}), 0, 1, 1}, 4, 4);
+  const feed_seat seat(plain, true, 0);
+  feed_sender<float, record, cpu::context> sender(seat, by, 10);
+  laws::host_site host;
   sender.prepare(host.ctx, all, 1);
   sender.begin_step(all);
   CHECK(sender.send(0, rows_of(rows, 4)));
@@ -69,9 +69,9 @@ TEST_CASE("whole samples leave from where they lie, shares of them packed") {
   CHECK(sender.bytes_sent() == 8 * 4 * 4);
 
   record other(world);
-  const bridge_edge cut({mesh::from(0, {}), 0, 1, 1}, {mesh::from(1, {1, 1, 1, 2}), 0, 1, 1}, 4, 4);
-  const bridge_seat cut_seat(cut, true, 0);
-  bridge_sender<float, record, cpu::context> of_columns(cut_seat, other, 0);
+  const feed_edge cut({mesh::from(0, {}), 0, 1, 1}, {mesh::from(1, {1, 1, 1, 2}), 0, 1, 1}, 4, 4);
+  const feed_seat cut_seat(cut, true, 0);
+  feed_sender<float, record, cpu::context> of_columns(cut_seat, other, 0);
   of_columns.prepare(host.ctx, all, 1);
   of_columns.begin_step(all);
   CHECK(of_columns.send(0, rows_of(rows, 4)));
@@ -86,12 +86,12 @@ TEST_CASE("whole samples leave from where they lie, shares of them packed") {
 TEST_CASE("a microbatch waits for the slot of an earlier one, and messages without rows are messages") {
   local::world world(1, 0, {});
   record by(world);
-  const bridge_edge edge({mesh::from(0, {}), 0, 1, 3}, {mesh::from(1, {1, 1, 2, 1}), 0, 1, 1}, 3, 1);
+  const feed_edge edge({mesh::from(0, {}), 0, 1, 3}, {mesh::from(1, {1, 1, 2, 1}), 0, 1, 1}, 3, 1);
   const motet::index offsets[] = {0, 1, 1, 3};
   const sequences all{3, 1, offsets};
-  const bridge_seat seat(edge, true, 0);
-  bridge_sender<float, record, cpu::context> sender(seat, by, 0);
-  laws::host_place host;
+  const feed_seat seat(edge, true, 0);
+  feed_sender<float, record, cpu::context> sender(seat, by, 0);
+  laws::host_site host;
   sender.prepare(host.ctx, {3, 2, nullptr}, 2);
   sender.begin_step(all);
   const std::vector<float> rows = counted(2);
@@ -117,10 +117,10 @@ TEST_CASE("what a rank has for itself stays here, and taking it rings the rank's
   local::world world(1, 0, {});
   record by(world);
   const sequences all{2, 1, nullptr};
-  const bridge_edge edge({mesh::from(0, {}), 0, 1, 2}, {mesh::from(0, {}), 0, 1, 1}, 2, 1);
-  const bridge_seat seat(edge, true, 0);
-  bridge_sender<float, record, cpu::context> sender(seat, by, 0);
-  laws::host_place host;
+  const feed_edge edge({mesh::from(0, {}), 0, 1, 2}, {mesh::from(0, {}), 0, 1, 1}, 2, 1);
+  const feed_seat seat(edge, true, 0);
+  feed_sender<float, record, cpu::context> sender(seat, by, 0);
+  laws::host_site host;
   sender.prepare(host.ctx, all, 1);
   sender.begin_step(all);
   const float rows[] = {5, 6};

@@ -2,19 +2,19 @@
 #pragma once
 
 #include <motet/backend/groups/any_group.hpp>
-#include <motet/runtime/feeds/bridge_sender.hpp>
+#include <motet/runtime/feeds/feed_sender.hpp>
 
 namespace motet {
 
-// A rank's receiving end of a bridge. It gets its share of the columns from the senders, and the rest from
-// its tensor group, so that each number crosses the bridge once.
+// A rank's receiving end of a feed. It gets its share of the columns from the senders, and the rest from
+// its tensor group, so that each number crosses the feed once.
 template <class T, transport Transport, class Context>
-class bridge_receiver {
+class feed_receiver {
  public:
   // `tensor`: the ranks that receive the same rows; none for one alone. `beside` is this rank's own sender on
   // the same way.
-  bridge_receiver(const bridge_seat& seat, Transport& by, std::int32_t first_tag, any_group tensor,
-                  bridge_sender<T, Transport, Context>& beside)
+  feed_receiver(const feed_seat& seat, Transport& by, std::int32_t first_tag, any_group tensor,
+                feed_sender<T, Transport, Context>& beside)
       : slots_(seat),
         by_(by),
         first_tag_(first_tag),
@@ -22,7 +22,7 @@ class bridge_receiver {
         beside_(beside),
         states_(seat.parcels().size()) {
     if (seat.seated() && (tensor.size() != seat.tensor() || tensor.member() != seat.tensor_member()))
-      fail(bridge_misfit,
+      fail(feed_misfit,
            sentence({"tensor member ", seat.tensor_member(), " of ", seat.tensor(),
                      " was given a group in which it is member ", tensor.member(), " of ", tensor.size()}));
     // Both seats have their messages in the order of numbers.
@@ -64,10 +64,10 @@ class bridge_receiver {
   void gather(index m, matrix<T> to) {  // (rows of the part, width)
     auto& here = slots_.of(m);
     if (here.holds != m)
-      fail(bridge_misfit, sentence({"microbatch ", m, " is gathered, but was not received"}));
+      fail(feed_misfit, sentence({"microbatch ", m, " is gathered, but was not received"}));
     here.holds = -1;
     if (tensor_.alone()) return;
-    const bridge_seat& seat = slots_.seat();
+    const feed_seat& seat = slots_.seat();
     for (index t = 0; t < tensor_.size(); ++t)
       share_bytes_[as_size(t)] = to.rows * seat.columns(t).size() * static_cast<index>(sizeof(T));
     tensor_.all_gather(reinterpret_cast<const std::byte*>(share_of(here, to).data), here.memory.data(),
@@ -79,7 +79,7 @@ class bridge_receiver {
   }
 
  private:
-  using slot = typename bridge_slots<T, Context>::slot;
+  using slot = typename feed_slots<T, Context>::slot;
   struct state {
     T* to = nullptr;  // where the transport puts it
     index bytes = 0;
@@ -87,7 +87,7 @@ class bridge_receiver {
     bool arrived = false;
     index twin = -1;  // of a message to itself: its place among those of the sender
   };
-  const bridge_seat::parcel& parcel(index p) const { return slots_.seat().parcels()[as_size(p)]; }
+  const feed_seat::parcel& parcel(index p) const { return slots_.seat().parcels()[as_size(p)]; }
   interval columns() const { return slots_.seat().columns(slots_.seat().tensor_member()); }
 
   // What each member has of all rows lies one behind the other.
@@ -105,7 +105,7 @@ class bridge_receiver {
     const interval own = slots_.seat().parcels_of(here.holds);
     for (index p = own.begin; p < own.end; ++p) {
       const index width = parcel(p).what.columns.size();
-      const auto at = slots_.place(here, parcel(p));
+      const auto at = slots_.find_rows(here, parcel(p));
       state& now = states_[as_size(p)];
       now.arrived = false;
       now.bytes = at.rows * width * static_cast<index>(sizeof(T));
@@ -115,7 +115,7 @@ class bridge_receiver {
     }
   }
   bool take(const slot& here, index p, matrix<T> to) {
-    const bridge_seat::parcel& it = parcel(p);
+    const feed_seat::parcel& it = parcel(p);
     const state& now = states_[as_size(p)];
     if (!by_.receive(first_tag_ + it.number, it.peer, reinterpret_cast<std::byte*>(now.to), now.bytes))
       return false;
@@ -130,11 +130,11 @@ class bridge_receiver {
     return true;
   }
 
-  bridge_slots<T, Context> slots_;
+  feed_slots<T, Context> slots_;
   Transport& by_;
   std::int32_t first_tag_;
   any_group tensor_;
-  bridge_sender<T, Transport, Context>& beside_;
+  feed_sender<T, Transport, Context>& beside_;
   std::vector<state> states_;
   std::vector<index> share_bytes_;
 };

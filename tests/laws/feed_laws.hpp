@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/runtime/feeds/bridge_exchange.hpp>
+#include <motet/runtime/feeds/feed_exchange.hpp>
 
 #include <algorithm>
-#include <places.hpp>
 #include <random>
+#include <sites.hpp>
 #include <string>
 #include <vector>
 
-// Rows over a bridge and their gradients back, on any transport: each number says which sample, row and
+// Rows over a feed and their gradients back, on any transport: each number says which sample, row and
 // column it is of, and every rank looks whether it got exactly what it should.
 namespace motet::laws {
 
-struct bridge_problem {
-  bridge_edge edge;
+struct feed_problem {
+  feed_edge edge;
   std::vector<std::vector<index>> steps;  // rows of each sample
   index slots = 1;
 
   std::int32_t ranks() const {
     std::int32_t most = 0;
-    for (const bridge_module* each : {&edge.from, &edge.to})
+    for (const feed_module* each : {&edge.from, &edge.to})
       for (const std::int32_t rank : each->ranks.ranks()) most = std::max(most, rank);
     return most + 1;
   }
   // The tensor groups of both sides.
   std::vector<std::vector<std::int32_t>> groups() const {
     std::vector<std::vector<std::int32_t>> all;
-    for (const bridge_module* each : {&edge.from, &edge.to})
+    for (const feed_module* each : {&edge.from, &edge.to})
       each_group(*each, [&](const mesh_position& at) {
         all.emplace_back();
         for (const std::int32_t rank : each->ranks.group(axis::tensor, at)) all.back().push_back(rank);
@@ -37,7 +37,7 @@ struct bridge_problem {
   // The number of a rank's tensor group at one side; -1 where it has none.
   std::int32_t group(bool sender, std::int32_t rank) const {
     std::int32_t number = 0, found = -1;
-    for (const bridge_module* each : {&edge.from, &edge.to})
+    for (const feed_module* each : {&edge.from, &edge.to})
       each_group(*each, [&](const mesh_position& at) {
         for (const std::int32_t member : each->ranks.group(axis::tensor, at))
           if (member == rank && (each == &edge.from) == sender) found = number;
@@ -51,8 +51,8 @@ struct bridge_problem {
     index sent = 0, kept = 0;
   };
   traffic least(const std::vector<index>& lengths, index element) const {
-    const bridge_side from = edge.from.side(edge.samples), to = edge.to.side(edge.samples);
-    const auto holder = [](const bridge_module& module, const bridge_side& side, index sample, index rows,
+    const feed_side from = edge.from.side(edge.samples), to = edge.to.side(edge.samples);
+    const auto holder = [](const feed_module& module, const feed_side& side, index sample, index rows,
                            index row, index width, index column) {
       for (index g = 0; g < side.split.groups; ++g)
         for (index r = 0; r < side.split.replicas; ++r)
@@ -86,7 +86,7 @@ struct bridge_problem {
 
  private:
   template <class Visit>
-  static void each_group(const bridge_module& of, Visit visit) {
+  static void each_group(const feed_module& of, Visit visit) {
     for (std::int32_t r = 0; r < of.ranks.split().data; ++r)
       for (std::int32_t c = 0; c < of.ranks.split().context; ++c) visit(mesh_position{of.stage, r, c, 0});
   }
@@ -94,7 +94,7 @@ struct bridge_problem {
 
 // A number for each (way, sample, row, column): exact in float, and as bits in bf16, which has room for less.
 template <class T>
-T bridge_number(bool back, index sample, index row, index column) {
+T feed_number(bool back, index sample, index row, index column) {
   if constexpr (sizeof(T) == 2) {
     T out;
     out.bits = static_cast<std::uint16_t>(1 + ((back * 32 + sample) * 16 + row) * 32 + column);
@@ -110,16 +110,16 @@ bool same_bits(T a, T b) {
 }
 
 // One rank of the problem.
-template <class T, transport End, class Place = host_place>
-class bridge_rank {
+template <class T, transport End, class Site = host_site>
+class feed_rank {
  public:
-  bridge_rank(const bridge_problem& problem, End& end, std::int32_t first_tag, any_group source_tensor,
-              any_group target_tensor)
+  feed_rank(const feed_problem& problem, End& end, std::int32_t first_tag, any_group source_tensor,
+            any_group target_tensor)
       : problem_(problem),
         from_(problem.edge.from.side(problem.edge.samples).split),
         to_(problem.edge.to.side(problem.edge.samples).split),
         end_(end),
-        place(end),
+        site(end),
         exchange(problem.edge, end, first_tag, source_tensor, target_tensor) {
     std::vector<index> largest(static_cast<std::size_t>(problem.edge.samples) + 1, 0);
     for (index s = 0; s < problem.edge.samples; ++s) {
@@ -127,12 +127,12 @@ class bridge_rank {
       for (const auto& lengths : problem.steps) most = std::max(most, lengths[static_cast<std::size_t>(s)]);
       largest[static_cast<std::size_t>(s + 1)] = largest[static_cast<std::size_t>(s)] + most;
     }
-    exchange.prepare(place.ctx, {problem.edge.samples, 1, largest.data()}, problem.slots);
+    exchange.prepare(site.ctx, {problem.edge.samples, 1, largest.data()}, problem.slots);
     const sequences whole{problem.edge.samples, 1, largest.data()};
-    for (const bridge_seat* seat : {&exchange.source, &exchange.target})
+    for (const feed_seat* seat : {&exchange.source, &exchange.target})
       for (index m = 0; m < seat->microbatches(); ++m) {
         auto& side = seat == &exchange.source ? source_ : target_;
-        side.emplace_back(place, static_cast<std::size_t>(seat->rows_of(m, whole) * (seat->width() + 1)) + 1);
+        side.emplace_back(site, static_cast<std::size_t>(seat->rows_of(m, whole) * (seat->width() + 1)) + 1);
       }
     offsets_.reserve(largest.size());
   }
@@ -146,7 +146,7 @@ class bridge_rank {
     wrong_.clear();
     const index pad = static_cast<index>(number % 2);  // rows that do not follow each other at once
     for (auto* side : {&source_, &target_}) {
-      const bridge_seat& seat = side == &source_ ? exchange.source : exchange.target;
+      const feed_seat& seat = side == &source_ ? exchange.source : exchange.target;
       for (std::size_t m = 0; m < side->size(); ++m) {
         const index rows = seat.rows_of(static_cast<index>(m), all), stride = seat.width() + pad;
         held& own = (*side)[m];
@@ -172,27 +172,26 @@ class bridge_rank {
   }
 
  private:
-  const bridge_problem& problem_;
+  const feed_problem& problem_;
   sample_split from_, to_;
   End& end_;
 
  public:
-  Place place;
-  bridge_exchange<T, End, typename Place::context> exchange;
+  Site site;
+  feed_exchange<T, End, typename Site::context> exchange;
 
  private:
   struct held {
-    held(Place& place, std::size_t count) : memory(place, count) {}
-    typename Place::template numbers<T> memory;
+    held(Site& site, std::size_t count) : memory(site, count) {}
+    typename Site::template numbers<T> memory;
     matrix<T> rows, seen;
   };
 
   // visit(element, number) for all that a seat has of a microbatch, by definition.
   template <class Visit>
-  void each_element(const bridge_seat& seat, held& of, index m, const sequences& all, bool back,
-                    Visit visit) {
+  void each_element(const feed_seat& seat, held& of, index m, const sequences& all, bool back, Visit visit) {
     const bool sender = &seat == &exchange.source;
-    const bridge_module& module = sender ? problem_.edge.from : problem_.edge.to;
+    const feed_module& module = sender ? problem_.edge.from : problem_.edge.to;
     const mesh_position at = module.ranks.position(module.ranks.find(end_.rank()));
     const interval samples =
         (sender ? from_ : to_).of(m / module.microbatches, at.replica, m % module.microbatches);
@@ -201,17 +200,16 @@ class bridge_rank {
       const interval part = share(all.rows_of(s), module.ranks.split().context, at.context);
       for (index r = part.begin; r < part.end; ++r, ++row)
         for (index c = 0; c < problem_.edge.width; ++c)
-          visit(of.seen.row(row)[c], bridge_number<T>(back, s, r, c));
+          visit(of.seen.row(row)[c], feed_number<T>(back, s, r, c));
     }
     if (row != of.rows.rows) wrong_ = "a microbatch has other rows than its samples";
   }
-  void fill(const bridge_seat& seat, std::vector<held>& side, std::size_t m, const sequences& all,
-            bool back) {
+  void fill(const feed_seat& seat, std::vector<held>& side, std::size_t m, const sequences& all, bool back) {
     each_element(seat, side[m], static_cast<index>(m), all, back,
                  [](T& element, T number) { element = number; });
     side[m].memory.put();
   }
-  void compare(const bridge_seat& seat, std::vector<held>& side, std::size_t m, const sequences& all,
+  void compare(const feed_seat& seat, std::vector<held>& side, std::size_t m, const sequences& all,
                bool back) {
     side[m].memory.get();
     each_element(seat, side[m], static_cast<index>(m), all, back, [&](T& element, T number) {
@@ -227,8 +225,7 @@ class bridge_rank {
       wrong_ = "something was written behind the rows";
   }
   // As a player does: whatever can go on goes on, asleep where nothing can.
-  void carry(bridge_way<T, End, typename Place::context>& way, std::vector<held>& from,
-             std::vector<held>& to) {
+  void carry(feed_way<T, End, typename Site::context>& way, std::vector<held>& from, std::vector<held>& to) {
     std::size_t sends = 0, receives = 0;
     while (sends < from.size() || receives < to.size()) {
       const std::uint32_t seen = end_.observe();
@@ -280,7 +277,7 @@ class bridge_rank {
     }
     wait_sent(exchange.backward, target_.size());
   }
-  void wait_sent(bridge_way<T, End, typename Place::context>& way, std::size_t microbatches) {
+  void wait_sent(feed_way<T, End, typename Site::context>& way, std::size_t microbatches) {
     for (std::size_t m = 0; m < microbatches; ++m)
       for (;;) {
         const std::uint32_t seen = end_.observe();
@@ -294,8 +291,8 @@ class bridge_rank {
   std::string wrong_;
 };
 
-inline bridge_module module_on(std::vector<std::int32_t> ranks, degrees by, index groups, index microbatches,
-                               std::int32_t stage = 0) {
+inline feed_module module_on(std::vector<std::int32_t> ranks, degrees by, index groups, index microbatches,
+                             std::int32_t stage = 0) {
   list<std::int32_t> members;
   for (const std::int32_t each : ranks) members.push(each);
   return {mesh(by, members), stage, groups, microbatches};
@@ -319,7 +316,7 @@ inline std::vector<std::vector<index>> drawn_steps(index samples, int steps, uns
 
 // Any degrees on any of up to `ranks` ranks; both modules may share all, some or none, and some have replicas
 // of uneven shares.
-inline bridge_problem drawn_bridge(unsigned seed, std::int32_t ranks, int steps = 2) {
+inline feed_problem drawn_feed(unsigned seed, std::int32_t ranks, int steps = 2) {
   std::mt19937 draw(seed);
   const auto below = [&](std::int32_t n) {
     return static_cast<std::int32_t>(draw() % static_cast<unsigned>(n));
@@ -331,12 +328,12 @@ inline bridge_problem drawn_bridge(unsigned seed, std::int32_t ranks, int steps 
     std::vector<std::int32_t> members = from_to(0, ranks);
     std::shuffle(members.begin(), members.end(), draw);
     members.resize(static_cast<std::size_t>(by.size()));
-    bridge_module made = module_on(members, by, 1 + below(3), 1 + below(3), below(by.stages));
+    feed_module made = module_on(members, by, 1 + below(3), 1 + below(3), below(by.stages));
     for (std::int32_t r = 0; seed % 3 == 0 && r < by.data; ++r) made.weights.push(below(7));
     return made;
   };
   const index samples = below(14), width = 1 + below(9);
-  bridge_module from = module(), to = module();
+  feed_module from = module(), to = module();
   const index slots = std::max(from.groups * from.microbatches, to.groups * to.microbatches);
   return {{std::move(from), std::move(to), samples, width}, drawn_steps(samples, steps, seed), slots};
 }

@@ -2,13 +2,13 @@
 // ranks: 2 3
 #include <mpi_ranks.hpp>
 
-#include <motet/backend/transport/mpi/mpi_place.hpp>
+#include <motet/backend/transport/mpi/mpi_forum.hpp>
 
 #include <doctest/doctest.h>
 
 TEST_CASE("ranks of MPI hear what each brings, of any size, in their order") {
   const motet::mpi::session& here = motet::tests::mpi_session();
-  const motet::meeting_place at = motet::mpi::place();
+  const motet::forum at = motet::mpi::everyone();
   CHECK(at.rank() == here.rank());
   CHECK(at.ranks() == here.ranks());
   const auto text = [](int rank, int round) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/feeds/bridge_seat.hpp>
+#include <motet/runtime/feeds/feed_seat.hpp>
 
 #include <doctest/doctest.h>
 
@@ -9,12 +9,11 @@ namespace {
 
 // Two stages of two replicas on the ranks 0 to 3, to one replica of two context and two tensor parts on the
 // ranks 3 to 6.
-bridge_edge some_edge() {
+feed_edge some_edge() {
   return {{mesh::from(0, {2, 2, 1, 1}), 1, 1, 2}, {mesh::from(3, {1, 1, 2, 2}), 0, 2, 1}, 8, 5};
 }
 
-std::vector<interval> runs(const bridge_seat& seat, motet::index m, motet::index which,
-                           const sequences& all) {
+std::vector<interval> runs(const feed_seat& seat, motet::index m, motet::index which, const sequences& all) {
   std::vector<motet::index> starts;
   seat.starts(m, all, starts);
   std::vector<interval> out;
@@ -28,15 +27,15 @@ std::vector<interval> runs(const bridge_seat& seat, motet::index m, motet::index
 }  // namespace
 
 TEST_CASE("who sits where") {
-  const bridge_edge edge = some_edge();
+  const feed_edge edge = some_edge();
   for (std::int32_t rank = 0; rank < 8; ++rank) {
     CAPTURE(rank);
-    CHECK(bridge_seat(edge, true, rank).seated() == (rank == 2 || rank == 3));  // the last stage alone
-    CHECK(bridge_seat(edge, false, rank).seated() == (rank >= 3 && rank < 7));  // rank 3 at both sides
+    CHECK(feed_seat(edge, true, rank).seated() == (rank == 2 || rank == 3));  // the last stage alone
+    CHECK(feed_seat(edge, false, rank).seated() == (rank >= 3 && rank < 7));  // rank 3 at both sides
   }
-  CHECK(bridge_seat(edge, true, 0).microbatches() == 0);
-  CHECK(bridge_seat(edge, true, 0).parcels().empty());
-  const bridge_seat own(edge, false, 6);
+  CHECK(feed_seat(edge, true, 0).microbatches() == 0);
+  CHECK(feed_seat(edge, true, 0).parcels().empty());
+  const feed_seat own(edge, false, 6);
   CHECK(own.microbatches() == 2);
   CHECK(own.tensor_member() == 1);
   CHECK(own.columns(1).begin == 3);
@@ -44,11 +43,11 @@ TEST_CASE("who sits where") {
 }
 
 TEST_CASE("each message has one seat at either side, in its microbatch, and they know each other") {
-  const bridge_edge edge = some_edge();
+  const feed_edge edge = some_edge();
   std::vector<int> sent(static_cast<std::size_t>(edge.messages.size())), received = sent;
   for (std::int32_t rank = 0; rank < 8; ++rank)
     for (const bool sender : {true, false}) {
-      const bridge_seat seat(edge, sender, rank);
+      const feed_seat seat(edge, sender, rank);
       motet::index count = 0;
       for (motet::index m = 0; m < seat.microbatches(); ++m) {
         const interval samples = seat.samples_of(m), parcels = seat.parcels_of(m);
@@ -58,7 +57,7 @@ TEST_CASE("each message has one seat at either side, in its microbatch, and they
           ++(sender ? sent : received)[static_cast<std::size_t>(it.number)];
           CHECK(it.what.samples.begin >= samples.begin);
           CHECK(it.what.samples.end <= samples.end);
-          const bridge_seat other(edge, !sender, it.peer);
+          const feed_seat other(edge, !sender, it.peer);
           bool knows_me = false;
           for (const auto& theirs : other.parcels())
             knows_me = knows_me || (theirs.number == it.number && theirs.peer == rank);
@@ -72,10 +71,10 @@ TEST_CASE("each message has one seat at either side, in its microbatch, and they
 }
 
 TEST_CASE("rows of a message are as few runs as can be") {
-  const bridge_edge edge = some_edge();
+  const feed_edge edge = some_edge();
   const motet::index offsets[] = {0, 4, 4, 7, 9, 12, 14, 15, 20};  // 4 0 3 2 3 2 1 5
   const sequences all{8, 1, offsets};
-  const bridge_seat source(edge, true, 2), target(edge, false, 3);
+  const feed_seat source(edge, true, 2), target(edge, false, 3);
   CHECK(source.rows_of(0, all) == 4);
   CHECK(source.rows_of(1, all) == 5);
   CHECK(target.rows_of(0, all) == 2 + 0 + 2 + 1);
@@ -97,23 +96,23 @@ TEST_CASE("rows of a message are as few runs as can be") {
 }
 
 TEST_CASE("an edge between meshes that lack ranks or microbatches, or from a stage that is not there") {
-  const bridge_module good{mesh::from(0, {}), 0, 1, 1};
-  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh({1, 2, 1, 1}, {1}), 0, 1, 1}, 4, 4),
+  const feed_module good{mesh::from(0, {}), 0, 1, 1};
+  CHECK_THROWS_WITH_AS(feed_edge(good, {mesh({1, 2, 1, 1}, {1}), 0, 1, 1}, 4, 4),
                        doctest::Contains("on 1 ranks where 2 are needed"), error);
-  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh::from(0, {}), 0, 1, 0}, 4, 4),
+  CHECK_THROWS_WITH_AS(feed_edge(good, {mesh::from(0, {}), 0, 1, 0}, 4, 4),
                        doctest::Contains("1 groups of 0 microbatches"), error);
-  CHECK_THROWS_WITH_AS(bridge_edge({mesh::from(0, {}), 1, 1, 1}, good, 4, 4), doctest::Contains("MT-R13"),
+  CHECK_THROWS_WITH_AS(feed_edge({mesh::from(0, {}), 1, 1, 1}, good, 4, 4), doctest::Contains("MT-R13"),
                        error);
-  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh::from(0, {1, 2, 1, 1}), 0, 1, 1, {1, 2, 3}}, 4, 4),
+  CHECK_THROWS_WITH_AS(feed_edge(good, {mesh::from(0, {1, 2, 1, 1}), 0, 1, 1, {1, 2, 3}}, 4, 4),
                        doctest::Contains("3 weights for 2 replicas"), error);
-  CHECK_THROWS_WITH_AS(bridge_edge(good, {mesh::from(0, {1, 2, 1, 1}), 0, 1, 1, {1, -2}}, 4, 4),
+  CHECK_THROWS_WITH_AS(feed_edge(good, {mesh::from(0, {1, 2, 1, 1}), 0, 1, 1, {1, -2}}, 4, 4),
                        doctest::Contains("a replica of weight -2"), error);
 }
 
 TEST_CASE("replicas with weights have samples by them") {
-  const bridge_edge edge({mesh::from(0, {1, 2, 1, 1}), 0, 1, 2, {3, 1}},
-                         {mesh::from(2, {1, 1, 1, 1}), 0, 1, 1}, 16, 4);
-  const bridge_seat first(edge, true, 0), second(edge, true, 1), all(edge, false, 2);
+  const feed_edge edge({mesh::from(0, {1, 2, 1, 1}), 0, 1, 2, {3, 1}}, {mesh::from(2, {1, 1, 1, 1}), 0, 1, 1},
+                       16, 4);
+  const feed_seat first(edge, true, 0), second(edge, true, 1), all(edge, false, 2);
   CHECK(first.samples_of(1).end == 12);
   CHECK(second.samples_of(0).begin == 12);
   CHECK(second.samples_of(1).size() == 2);

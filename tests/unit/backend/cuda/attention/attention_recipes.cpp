@@ -5,7 +5,7 @@
 #endif
 #include "support/cuda/emulate.hpp"
 
-#include <motet/backend/cuda/attention/attention_plans.hpp>
+#include <motet/backend/cuda/attention/attention_recipes.hpp>
 
 #include <doctest/doctest.h>
 
@@ -23,7 +23,7 @@ constexpr attention_shape shape(index heads, index kv_heads, index width, mask_k
   return {heads, kv_heads, width, mask, scale};
 }
 constexpr double allowed = laws::attention_allowed<bf16>;
-motet::cuda::attention_plans& plans() { return gpu().part<motet::cuda::attention_plans>(); }
+motet::cuda::attention_recipes& recipes() { return gpu().part<motet::cuda::attention_recipes>(); }
 
 struct batch {
   static constexpr index samples = 2, length = 9, heads = 4, width = 16, all = 3 * heads * width;
@@ -42,24 +42,24 @@ struct batch {
     attention_backward(ctx, seq, seq, shape(heads, heads, width), part(x, 0), part(x, 1), part(x, 2), y.all(),
                        lse.all(), dy.all(), part(dx, 0), part(dx, 1), part(dx, 2));
   }
-  void run_planned(bool over = false) {
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) { run(ctx, over); });
+  void run_foretold(bool over = false) {
+    laws::gpu_run_foretold([&](motet::cuda::context& ctx) { run(ctx, over); });
   }
 };
 
 TEST_CASE("it makes what our kernels make") {
-  INFO(plans().describe());
+  INFO(recipes().describe());
   batch by_library, own, over;
   auto& settings = gpu().part<motet::cuda::attention_settings>();
-  const index before = plans().runs();
-  by_library.run_planned();
-  over.run_planned(true);
-  CHECK(plans().runs() == before + 4);
+  const index before = recipes().runs();
+  by_library.run_foretold();
+  over.run_foretold(true);
+  CHECK(recipes().runs() == before + 4);
   settings.library = false;
-  own.run_planned();
-  CHECK(plans().describe() == "attention by own kernels");
+  own.run_foretold();
+  CHECK(recipes().describe() == "attention by own kernels");
   settings.library = true;
-  CHECK(plans().runs() == before + 4);
+  CHECK(recipes().runs() == before + 4);
   CHECK(laws::distance(by_library.y.back(), own.y.back()) <= allowed);
   CHECK(laws::distance(by_library.lse.back(), own.lse.back()) <= 1e-5);
   CHECK(laws::distance(by_library.d.back(), own.d.back()) <= allowed);
@@ -75,15 +75,16 @@ motet::cuda::detail::attention_problem problem_of_batch(bool backward, index sam
   return p;
 }
 
-const motet::cuda::detail::cudnn_attention_plan* find(const motet::cuda::detail::attention_problem& problem) {
+const motet::cuda::detail::cudnn_attention_recipe* find(
+    const motet::cuda::detail::attention_problem& problem) {
   index parts = 0;
-  const auto* const found = plans().find(problem, parts);
+  const auto* const found = recipes().find(problem, parts);
   CHECK((found == nullptr || parts == 1));
   return found;
 }
 
 TEST_CASE("a fixed order of sums is asked for where settings say so") {
-  INFO(plans().describe());
+  INFO(recipes().describe());
   auto problem = problem_of_batch(true, 2);
   auto& settings = gpu().part<motet::cuda::attention_settings>();
   const auto* const any = find(problem);
@@ -97,20 +98,20 @@ TEST_CASE("a fixed order of sums is asked for where settings say so") {
   CHECK(find(problem) == any);
   problem.width = 264;  // no engine takes it
   CHECK(find(problem) == nullptr);
-  const index made = plans().made();
+  const index made = recipes().made();
   CHECK(find(problem) == nullptr);
-  CHECK(plans().made() == made);
+  CHECK(recipes().made() == made);
 }
 
-TEST_CASE("plans are made before a step is recorded, and replayed with it") {
-  INFO(plans().describe());
+TEST_CASE("recipes are made before a step is recorded, and replayed with it") {
+  INFO(recipes().describe());
   batch recorded, twin;
-  twin.run_planned();
-  motet::cuda::context plan;
-  recorded.run(plan);
-  const laws::gpu_room room(plan.memory.peak(), plan.scratch.peak());
+  twin.run_foretold();
+  motet::cuda::context dry;
+  recorded.run(dry);
+  const laws::gpu_room room(dry.memory.peak(), dry.scratch.peak());
   motet::cuda::context ctx = room.context();
-  const index before = plans().runs();
+  const index before = recipes().runs();
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t replay = nullptr;
   gpu().finish();
@@ -121,7 +122,7 @@ TEST_CASE("plans are made before a step is recorded, and replayed with it") {
   CHECK(find(unknown) == nullptr);
   motet::cuda::check(cudaStreamEndCapture(gpu().stream(), &graph), "cudaStreamEndCapture");
   CHECK(find(unknown) != nullptr);
-  CHECK(plans().runs() == before + 2);
+  CHECK(recipes().runs() == before + 2);
   motet::cuda::check(cudaGraphInstantiate(&replay, graph, 0), "cudaGraphInstantiate");
   motet::cuda::check(cudaGraphLaunch(replay, gpu().stream()), "cudaGraphLaunch");
   gpu().finish();
@@ -136,7 +137,7 @@ TEST_CASE("plans are made before a step is recorded, and replayed with it") {
 #else
 
 TEST_CASE("without cuDNN our kernels do all") {
-  CHECK(motet::laws::gpu().part<motet::cuda::attention_plans>().describe().find("without cuDNN") !=
+  CHECK(motet::laws::gpu().part<motet::cuda::attention_recipes>().describe().find("without cuDNN") !=
         std::string::npos);
 }
 

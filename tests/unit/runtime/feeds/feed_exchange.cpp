@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
 #include <motet/backend/transport/local/local_group.hpp>
-#include <motet/runtime/feeds/bridge_exchange.hpp>
+#include <motet/runtime/feeds/feed_exchange.hpp>
 
 #include <doctest/doctest.h>
 
-#include <bridge_laws.hpp>
+#include <feed_laws.hpp>
 #include <optional>
 #include <thread>
 
 #include "unit/runtime/allocations.hpp"
 
 using namespace motet;
-using laws::bridge_problem;
+using laws::feed_problem;
 using laws::from_to;
 using laws::module_on;
 
@@ -26,7 +26,7 @@ struct outcome {
 
 // All ranks as threads; between the steps they wait for each other.
 template <class T>
-outcome play(const bridge_problem& problem, std::int32_t first_tag = 0) {
+outcome play(const feed_problem& problem, std::int32_t first_tag = 0) {
   const std::int32_t ranks = problem.ranks();
   local::world world(ranks, first_tag + problem.edge.tags(), {});
   auto lists = problem.groups();
@@ -48,7 +48,7 @@ outcome play(const bridge_problem& problem, std::int32_t first_tag = 0) {
             groups[side].emplace(set, number, end);
             tensor[side] = any_group(*groups[side]);
           }
-        laws::bridge_rank<T, local::endpoint> player(problem, end, first_tag, tensor[0], tensor[1]);
+        laws::feed_rank<T, local::endpoint> player(problem, end, first_tag, tensor[0], tensor[1]);
         const auto meet = [&] { step_end.wait(step_end.barrier()); };
         meet();
         const long before = allocations;
@@ -81,7 +81,7 @@ outcome play(const bridge_problem& problem, std::int32_t first_tag = 0) {
 }
 
 template <class T>
-void check(const bridge_problem& problem, std::int32_t first_tag = 0) {
+void check(const feed_problem& problem, std::int32_t first_tag = 0) {
   const outcome got = play<T>(problem, first_tag);
   CHECK(got.wrong == "");
   CHECK(got.allocated == 0);
@@ -95,8 +95,8 @@ void check(const bridge_problem& problem, std::int32_t first_tag = 0) {
   CHECK(got.kept == kept);
 }
 
-bridge_problem between(bridge_module from, bridge_module to, motet::index samples, motet::index width,
-                       motet::index slots, unsigned seed = 1) {
+feed_problem between(feed_module from, feed_module to, motet::index samples, motet::index width,
+                     motet::index slots, unsigned seed = 1) {
   return {{std::move(from), std::move(to), samples, width}, laws::drawn_steps(samples, 3, seed), slots};
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("on shared ranks, all or some of them") {
   check<bf16>(
       between(module_on({0, 1}, d{1, 1, 1, 2}, 1, 2), module_on({1, 0}, d{1, 1, 2, 1}, 1, 2), 9, 4, 8));
   // One rank, nothing to send: even with one slot it gets through.
-  const bridge_problem alone = between(module_on({0}, d{}, 2, 2), module_on({0}, d{}, 1, 3), 9, 5, 1);
+  const feed_problem alone = between(module_on({0}, d{}, 2, 2), module_on({0}, d{}, 1, 3), 9, 5, 1);
   check<float>(alone);
   CHECK(play<float>(alone).sent == 0);
   CHECK(play<float>(alone).kept > 0);
@@ -144,8 +144,8 @@ TEST_CASE("on shared ranks, all or some of them") {
 
 TEST_CASE("no samples, samples without rows, more ranks than samples") {
   using d = degrees;
-  const bridge_module from = module_on(from_to(0, 4), d{1, 2, 1, 2}, 1, 3),
-                      to = module_on(from_to(3, 7), d{1, 2, 2, 1}, 2, 1);
+  const feed_module from = module_on(from_to(0, 4), d{1, 2, 1, 2}, 1, 3),
+                    to = module_on(from_to(3, 7), d{1, 2, 2, 1}, 2, 1);
   check<float>({{from, to, 0, 4}, {{}, {}}, 4});
   check<float>({{from, to, 3, 4}, {{0, 0, 0}, {0, 3, 0}, {0, 0, 1}}, 4});
   CHECK(play<float>({{from, to, 3, 4}, {{0, 0, 0}}, 4}).sent == 0);
@@ -154,7 +154,7 @@ TEST_CASE("no samples, samples without rows, more ranks than samples") {
 TEST_CASE("random sides") {
   for (unsigned seed = 0; seed < 150; ++seed) {
     CAPTURE(seed);
-    check<float>(laws::drawn_bridge(seed, 1 + static_cast<std::int32_t>(seed % 8)));
-    check<bf16>(laws::drawn_bridge(1000 + seed, 1 + static_cast<std::int32_t>(seed % 11)));
+    check<float>(laws::drawn_feed(seed, 1 + static_cast<std::int32_t>(seed % 8)));
+    check<bf16>(laws::drawn_feed(1000 + seed, 1 + static_cast<std::int32_t>(seed % 11)));
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/strategy/bridge.hpp>
+#include <motet/strategy/feed.hpp>
 
 #include <doctest/doctest.h>
 
@@ -12,14 +12,14 @@ using namespace motet;
 
 namespace {
 
-// The laws of a bridge, by playing it over samples of these lengths (in rows): each number of the edge
+// The laws of a feed, by playing it over samples of these lengths (in rows): each number of the edge
 // arrives at each receiver that needs it once, in order, from somebody who holds it, and crosses once in all.
-void check_laws(const bridge_side& from, const bridge_side& to, motet::index width,
+void check_laws(const feed_side& from, const feed_side& to, motet::index width,
                 const std::vector<motet::index>& lengths) {
-  const list<bridge_message> forward = make_bridge(from, to, width);
+  const list<feed_message> forward = make_feed(from, to, width);
   std::map<std::tuple<motet::index, motet::index, motet::index>, int> arrived;  // sample, row, column
   motet::index last_sample = 0, crossed = 0, wanted = 0;
-  for (const bridge_message& each : forward) {
+  for (const feed_message& each : forward) {
     const interval sent = from.split.of(each.from.group, each.from.replica, each.from.microbatch);
     const interval taken = to.split.of(each.to.group, each.to.replica, each.to.microbatch);
     CHECK_GE(each.samples.begin, std::max(sent.begin, taken.begin));
@@ -52,10 +52,10 @@ std::vector<motet::index> random_lengths(motet::index samples, motet::index long
 
 }  // namespace
 
-TEST_CASE("bridges between the degrees that others refuse") {
+TEST_CASE("feeds between the degrees that others refuse") {
   const auto side = [](motet::index samples, motet::index data, motet::index microbatches,
                        motet::index context, motet::index tensor) {
-    return bridge_side{{samples, 1, data, microbatches}, context, tensor};
+    return feed_side{{samples, 1, data, microbatches}, context, tensor};
   };
   const std::vector<motet::index> lengths = random_lengths(12, 9, 1);
   check_laws(side(12, 3, 2, 1, 1), side(12, 2, 3, 1, 1), 5, lengths);  // data 3 -> 2
@@ -77,8 +77,8 @@ TEST_CASE("random degrees on both sides") {
   const auto below = [&](unsigned n) { return static_cast<motet::index>(draw() % n); };
   for (unsigned i = 0; i < 300; ++i) {
     const motet::index samples = below(14), groups = 1 + below(3);
-    const bridge_side from{{samples, groups, 1 + below(4), 1 + below(4)}, 1 + below(4), 1 + below(4)};
-    const bridge_side to{{samples, 1 + below(3), 1 + below(4), 1 + below(4)}, 1 + below(4), 1 + below(4)};
+    const feed_side from{{samples, groups, 1 + below(4), 1 + below(4)}, 1 + below(4), 1 + below(4)};
+    const feed_side to{{samples, 1 + below(3), 1 + below(4), 1 + below(4)}, 1 + below(4), 1 + below(4)};
     check_laws(from, to, 1 + below(9), random_lengths(samples, 7, i));
   }
 }
@@ -118,21 +118,21 @@ TEST_CASE("random degrees and weights on both sides") {
     const sample_split even{samples, 1 + below(3), 1 + below(4), 1 + below(3), {}};
     list<motet::index> weights;
     for (motet::index r = 0; r < even.replicas; ++r) weights.push(below(9));
-    return bridge_side{even.weighted(weights, 1 + below(14)), 1 + below(3), 1 + below(3)};
+    return feed_side{even.weighted(weights, 1 + below(14)), 1 + below(3), 1 + below(3)};
   };
   for (unsigned i = 0; i < 300; ++i) {
     const motet::index samples = below(14);
-    const bridge_side from = side(samples), to = side(samples);
+    const feed_side from = side(samples), to = side(samples);
     check_laws(from, to, 1 + below(9), random_lengths(samples, 7, i));
   }
 }
 
-TEST_CASE("a bridge is made by the compiler too, and grows with what it joins, not with the product") {
-  static_assert(make_bridge({{12, 1, 3, 2}, 1, 1}, {{12, 1, 2, 3}, 1, 1}, 8).size() == 6);
+TEST_CASE("a feed is made by the compiler too, and grows with what it joins, not with the product") {
+  static_assert(make_feed({{12, 1, 3, 2}, 1, 1}, {{12, 1, 2, 3}, 1, 1}, 8).size() == 6);
   static_assert(
-      make_bridge({sample_split{12, 1, 2, 1, {}}.weighted({1, 3}), 1, 1}, {{12, 1, 2, 1}, 1, 1}, 8).size() ==
+      make_feed({sample_split{12, 1, 2, 1, {}}.weighted({1, 3}), 1, 1}, {{12, 1, 2, 1}, 1, 1}, 8).size() ==
       3);
-  const bridge_side from{{4096 * 4, 1, 4096, 4}, 1, 1}, to{{4096 * 4, 1, 3000, 5}, 1, 1};
-  const list<bridge_message> all = make_bridge(from, to, 64);
+  const feed_side from{{4096 * 4, 1, 4096, 4}, 1, 1}, to{{4096 * 4, 1, 3000, 5}, 1, 1};
+  const list<feed_message> all = make_feed(from, to, 64);
   CHECK_LE(all.size(), 4096 * 4 + 3000 * 5);
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/backend/transport/local/local.hpp>
-#include <motet/runtime/feeds/bridge_receiver.hpp>
+#include <motet/runtime/feeds/feed_receiver.hpp>
 
 #include <doctest/doctest.h>
-#include <places.hpp>
+#include <sites.hpp>
 
 using namespace motet;
 
 namespace {
 
-// Both ends of a bridge in one thread: rank 0 sends, rank 1 receives, or one rank does both.
+// Both ends of a feed in one thread: rank 0 sends, rank 1 receives, or one rank does both.
 struct pair_of_ends {
-  pair_of_ends(const bridge_edge& edge, const sequences& all, motet::index slots, std::int32_t receiver_rank)
+  pair_of_ends(const feed_edge& edge, const sequences& all, motet::index slots, std::int32_t receiver_rank)
       : world(2, edge.tags(), {}),
         ends{{world, 0}, {world, 1}},
         out(edge, true, 0),
@@ -29,12 +29,12 @@ struct pair_of_ends {
     sender.begin_step(all);
     receiver.begin_step(all);
   }
-  laws::host_place host;
+  laws::host_site host;
   local::world world;
   local::endpoint ends[2];
-  bridge_seat out, in, nothing;
-  bridge_sender<float, local::endpoint, cpu::context> sender, silent;
-  bridge_receiver<float, local::endpoint, cpu::context> receiver;
+  feed_seat out, in, nothing;
+  feed_sender<float, local::endpoint, cpu::context> sender, silent;
+  feed_receiver<float, local::endpoint, cpu::context> receiver;
 };
 matrix<float> column(std::vector<float>& of) {
   return {of.data(), static_cast<motet::index>(of.size()), 1, 1};
@@ -45,7 +45,7 @@ matrix<float> column(std::vector<float>& of) {
 TEST_CASE("a microbatch is there when all its messages are") {
   const sequences all{4, 1, nullptr};
   for (const std::int32_t rank : {0, 1}) {
-    const bridge_edge edge({mesh::from(0, {}), 0, 1, 4}, {mesh::from(rank, {}), 0, 1, 2}, 4, 1);
+    const feed_edge edge({mesh::from(0, {}), 0, 1, 4}, {mesh::from(rank, {}), 0, 1, 2}, 4, 1);
     pair_of_ends both(edge, all, 1, rank);
     for (int step = 0; step < 2; ++step) {
       if (step > 0) both.begin(all);
@@ -74,7 +74,7 @@ TEST_CASE("a microbatch is there when all its messages are") {
 
 TEST_CASE("calls that do not fit") {
   const sequences all{2, 1, nullptr};
-  const bridge_edge edge({mesh::from(0, {}), 0, 1, 1}, {mesh::from(1, {}), 0, 1, 1}, 2, 1);
+  const feed_edge edge({mesh::from(0, {}), 0, 1, 1}, {mesh::from(1, {}), 0, 1, 1}, 2, 1);
   pair_of_ends both(edge, all, 1, 1);
   std::vector<float> rows(2), three(3);
   CHECK_THROWS_WITH_AS(both.receiver.gather(0, column(rows)), doctest::Contains("was not received"), error);
@@ -82,9 +82,9 @@ TEST_CASE("calls that do not fit") {
                        doctest::Contains("given as 3 x 1, not 2 x 1"), error);
   CHECK_THROWS_WITH_AS(both.receiver.receive(1, column(rows)), doctest::Contains("MT-R13"), error);
   // A rank that is one of two in its tensor group has to know the other.
-  const bridge_edge cut({mesh::from(0, {}), 0, 1, 1}, {mesh::from(0, {1, 1, 1, 2}), 0, 1, 1}, 2, 4);
-  const bridge_seat seat(cut, false, 1);
-  using receiver = bridge_receiver<float, local::endpoint, cpu::context>;
+  const feed_edge cut({mesh::from(0, {}), 0, 1, 1}, {mesh::from(0, {1, 1, 1, 2}), 0, 1, 1}, 2, 4);
+  const feed_seat seat(cut, false, 1);
+  using receiver = feed_receiver<float, local::endpoint, cpu::context>;
   CHECK_THROWS_WITH_AS(receiver(seat, both.ends[1], 0, {}, both.silent),
                        doctest::Contains("tensor member 1 of 2"), error);
   CHECK_THROWS_WITH_AS(receiver(seat, both.ends[1], 0, any_group(2, 0), both.silent),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/runtime/feeds/bridge_seat.hpp>
+#include <motet/runtime/feeds/feed_seat.hpp>
 #include <motet/runtime/state/held_memory.hpp>
 #include <motet/tensor/arena.hpp>
 
@@ -9,10 +9,10 @@
 
 namespace motet {
 
-// The microbatches under way at one seat of a bridge, each in a slot with memory of its own: that of the rows
+// The microbatches under way at one seat of a feed, each in a slot with memory of its own: that of the rows
 // that its messages carry, packed, behind room for `gathered` columns of all its rows.
 template <class T, class Context>
-class bridge_slots {
+class feed_slots {
  public:
   struct slot {
     index holds = -1;  // which microbatch
@@ -20,14 +20,14 @@ class bridge_slots {
     std::vector<index> starts;  // of its samples
   };
   // Where the rows of a message lie in the rows of its microbatch.
-  struct placed {
+  struct parcel_rows {
     index first = 0, rows = 0;
     bool in_one = true;  // one behind the other, from `first` on
   };
 
-  explicit bridge_slots(const bridge_seat& seat) : seat_(seat) {}
+  explicit feed_slots(const feed_seat& seat) : seat_(seat) {}
 
-  const bridge_seat& seat() const { return seat_; }
+  const feed_seat& seat() const { return seat_; }
   static index bytes_of(index numbers) {
     return round_up(numbers * static_cast<index>(sizeof(T)), arena::alignment);
   }
@@ -51,31 +51,30 @@ class bridge_slots {
   }
   void begin_step(const sequences& all) {
     if (all.samples != seat_.samples())
-      fail(bridge_misfit,
-           sentence({"a step has ", all.samples, " samples, the bridge was made for ", seat_.samples()}));
+      fail(feed_misfit,
+           sentence({"a step has ", all.samples, " samples, the feed was made for ", seat_.samples()}));
     if (const index rows = most_rows(all); rows > most_rows_)
-      fail(bridge_misfit,
-           sentence({"a microbatch has ", rows, " rows here, planned were up to ", most_rows_}));
+      fail(feed_misfit, sentence({"a microbatch has ", rows, " rows here, planned were up to ", most_rows_}));
     all_ = all;
     for (slot& each : slots_) each.holds = -1;
   }
 
   slot& of(index m) {
     if (m < 0 || m >= seat_.microbatches() || slots_.empty())
-      fail(bridge_misfit, sentence({"microbatch ", m, " of ", seat_.microbatches(), " on a rank with ",
-                                    slots_.size(), " slots"}));
+      fail(feed_misfit, sentence({"microbatch ", m, " of ", seat_.microbatches(), " on a rank with ",
+                                  slots_.size(), " slots"}));
     return slots_[as_size(m) % slots_.size()];
   }
   void open(slot& here, index m, index rows, index width) const {
     seat_.starts(m, all_, here.starts);
     if (rows != here.starts.back() || width != seat_.width())
-      fail(bridge_misfit, sentence({"microbatch ", m, " is given as ", rows, " x ", width, ", not ",
-                                    here.starts.back(), " x ", seat_.width()}));
+      fail(feed_misfit, sentence({"microbatch ", m, " is given as ", rows, " x ", width, ", not ",
+                                  here.starts.back(), " x ", seat_.width()}));
     here.holds = m;
   }
 
-  placed place(const slot& here, const bridge_seat::parcel& it) const {
-    placed out;
+  parcel_rows find_rows(const slot& here, const feed_seat::parcel& it) const {
+    parcel_rows out;
     seat_.each_run(it, here.holds, all_, here.starts, [&](index first, index count) {
       out.in_one = out.rows == 0;
       if (out.in_one) out.first = first;
@@ -85,14 +84,14 @@ class bridge_slots {
   }
   // The rows and columns of a message, out of rows of all columns, or into rows that begin with column
   // `first_column`.
-  void pack(const slot& here, const bridge_seat::parcel& it, matrix<const T> rows, T* to) const {
+  void pack(const slot& here, const feed_seat::parcel& it, matrix<const T> rows, T* to) const {
     const index columns = it.what.columns.size();
     seat_.each_run(it, here.holds, all_, here.starts, [&](index first, index count) {
       move(rows.slice(first, count).columns(it.what.columns.begin, columns), {to, count, columns, columns});
       to += count * columns;
     });
   }
-  void unpack(const slot& here, const bridge_seat::parcel& it, const T* from, matrix<T> rows,
+  void unpack(const slot& here, const feed_seat::parcel& it, const T* from, matrix<T> rows,
               index first_column) const {
     const index columns = it.what.columns.size();
     seat_.each_run(it, here.holds, all_, here.starts, [&](index first, index count) {
@@ -110,7 +109,7 @@ class bridge_slots {
     return most;
   }
 
-  const bridge_seat& seat_;
+  const feed_seat& seat_;
   Context* ctx_ = nullptr;
   sequences all_;
   index most_rows_ = 0;

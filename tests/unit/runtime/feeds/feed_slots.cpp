@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/feeds/bridge_slots.hpp>
+#include <motet/runtime/feeds/feed_slots.hpp>
 
 #include <doctest/doctest.h>
-#include <places.hpp>
+#include <sites.hpp>
 
 using namespace motet;
 
 namespace {
 
 // One rank to two context parts of two tensor parts each; three samples of 4, 1 and 3 rows, 3 columns.
-const bridge_edge& edge() {
-  static const bridge_edge one({mesh::from(0, {}), 0, 1, 1}, {mesh::from(0, {1, 1, 2, 2}), 0, 1, 1}, 3, 3);
+const feed_edge& edge() {
+  static const feed_edge one({mesh::from(0, {}), 0, 1, 1}, {mesh::from(0, {1, 1, 2, 2}), 0, 1, 1}, 3, 3);
   return one;
 }
 const motet::index offsets[] = {0, 4, 5, 8};
@@ -19,9 +19,9 @@ const sequences all{3, 1, offsets};
 }  // namespace
 
 TEST_CASE("what is packed at one seat is unpacked in its place at the other") {
-  const bridge_seat source(edge(), true, 0), target(edge(), false, 1);  // upper rows, right column
-  bridge_slots<float, cpu::context> from(source), to(target);
-  laws::host_place host;
+  const feed_seat source(edge(), true, 0), target(edge(), false, 1);  // upper rows, right column
+  feed_slots<float, cpu::context> from(source), to(target);
+  laws::host_site host;
   from.prepare(host.ctx, all, 1, 0);
   to.prepare(host.ctx, all, 1, 0);
   from.begin_step(all);
@@ -35,9 +35,9 @@ TEST_CASE("what is packed at one seat is unpacked in its place at the other") {
   const auto& it = source.parcels()[static_cast<std::size_t>(wanted.number)];
   CHECK(it.what.columns.begin == 2);
   CHECK(out.memory.size() >= 4 * arena::alignment);  // four messages, each at a place of its own
-  CHECK_FALSE(from.place(out, it).in_one);
-  CHECK(from.place(out, it).rows == 5);
-  CHECK(to.place(in, wanted).in_one);
+  CHECK_FALSE(from.find_rows(out, it).in_one);
+  CHECK(from.find_rows(out, it).rows == 5);
+  CHECK(to.find_rows(in, wanted).in_one);
   from.pack(out, it, matrix<const float>{rows.data(), 8, 3, 3}, packed.data());
   CHECK(packed == std::vector<float>{2, 5, 14, 17, 20});  // rows 0 1, 4, 5 6
   to.unpack(in, wanted, packed.data(), {got.data(), 5, 3, 3}, 0);
@@ -48,11 +48,11 @@ TEST_CASE("what is packed at one seat is unpacked in its place at the other") {
 }
 
 TEST_CASE("slots are as many as asked for, or as there are microbatches, and microbatches take turns") {
-  const bridge_edge busy({mesh::from(0, {}), 0, 2, 3}, {mesh::from(1, {}), 0, 1, 1}, 6, 2);
-  const bridge_seat seat(busy, true, 0);
-  bridge_slots<float, cpu::context> slots(seat);
+  const feed_edge busy({mesh::from(0, {}), 0, 2, 3}, {mesh::from(1, {}), 0, 1, 1}, 6, 2);
+  const feed_seat seat(busy, true, 0);
+  feed_slots<float, cpu::context> slots(seat);
   CHECK_THROWS_WITH_AS(slots.of(0), doctest::Contains("MT-R13"), error);  // not prepared
-  laws::host_place host;
+  laws::host_site host;
   slots.prepare(host.ctx, {6, 2, nullptr}, 4, 0);
   CHECK(&slots.of(0) == &slots.of(4));
   CHECK(&slots.of(0) != &slots.of(3));
@@ -63,12 +63,12 @@ TEST_CASE("slots are as many as asked for, or as there are microbatches, and mic
 }
 
 TEST_CASE("steps and rows that were not planned") {
-  const bridge_seat seat(edge(), true, 0);
-  bridge_slots<float, cpu::context> slots(seat);
-  laws::host_place host;
+  const feed_seat seat(edge(), true, 0);
+  feed_slots<float, cpu::context> slots(seat);
+  laws::host_site host;
   slots.prepare(host.ctx, {3, 2, nullptr}, 1, 0);
   CHECK_THROWS_WITH_AS(slots.begin_step({4, 1, nullptr}),
-                       doctest::Contains("4 samples, the bridge was made for 3"), error);
+                       doctest::Contains("4 samples, the feed was made for 3"), error);
   CHECK_THROWS_WITH_AS(slots.begin_step(all), doctest::Contains("8 rows here, planned were up to 6"), error);
   slots.begin_step({3, 2, nullptr});
   CHECK_THROWS_WITH_AS(slots.open(slots.of(0), 0, 5, 3), doctest::Contains("given as 5 x 3, not 6 x 3"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/backend/transport/meet/meeting_place.hpp>
+#include <motet/backend/transport/meet/forum.hpp>
 
 #include <doctest/doctest.h>
 
@@ -7,13 +7,13 @@
 
 namespace {
 
+using motet::forum;
 using motet::meeting_group;
-using motet::meeting_place;
 
 // Ranks that say their words one after the other: what each would hear when all had spoken.
 std::vector<std::string> heard;
-meeting_place of(std::int32_t rank, std::int32_t ranks) {
-  return meeting_place(rank, ranks, [rank](const std::string& own) {
+forum of(std::int32_t rank, std::int32_t ranks) {
+  return forum(rank, ranks, [rank](const std::string& own) {
     std::vector<std::string> all = heard;
     all[static_cast<std::size_t>(rank)] = own;
     return all;
@@ -27,7 +27,7 @@ std::string words(std::initializer_list<T> numbers) {
 }  // namespace
 
 TEST_CASE("sums are taken in the order of ranks, parts lie one behind the other") {
-  const meeting_place at = of(1, 3);
+  const forum at = of(1, 3);
   meeting_group group(at);
   CHECK(group.size() == 3);
   CHECK(group.member() == 1);
@@ -50,7 +50,7 @@ TEST_CASE("sums are taken in the order of ranks, parts lie one behind the other"
 }
 
 TEST_CASE("who brings other sizes is named") {
-  const meeting_place at = of(0, 2);
+  const forum at = of(0, 2);
   meeting_group group(at);
   heard = {"", words({1.0f})};
   double number = 1;
@@ -59,6 +59,6 @@ TEST_CASE("who brings other sizes is named") {
 }
 
 TEST_CASE("one process meets itself by rendezvous") {
-  const meeting_place at(motet::rendezvous_options{.rank = 0, .ranks = 1, .token = {}});
+  const forum at(motet::rendezvous_options{.rank = 0, .ranks = 1, .token = {}});
   CHECK(at.all_gather("here") == std::vector<std::string>{"here"});
 }

@@ -68,11 +68,11 @@ inline std::uint8_t alignment_of(const void* address) {
 // Descriptors of one product and what the library chose for it. The library thinks in columns: our d by rows
 // is its d^T by columns, so that its A is our b and its B is our a, and a bias of our columns is one of its
 // rows.
-class product_plan {
+class product_recipe {
  public:
-  product_plan() = default;
-  product_plan(product_plan&& from) noexcept { *this = std::move(from); }
-  product_plan& operator=(product_plan&& from) noexcept {
+  product_recipe() = default;
+  product_recipe(product_recipe&& from) noexcept { *this = std::move(from); }
+  product_recipe& operator=(product_recipe&& from) noexcept {
     std::swap(what_, from.what_);
     for (int i = 0; i < 4; ++i) std::swap(layouts_[i], from.layouts_[i]);
     std::swap(chosen, from.chosen);
@@ -81,7 +81,7 @@ class product_plan {
     std::swap(refused, from.refused);
     return *this;
   }
-  explicit product_plan(const product_shape& shape) {
+  explicit product_recipe(const product_shape& shape) {
     check(cublasLtMatmulDescCreate(&what_, shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
                                    CUDA_R_32F),
           "cublasLtMatmulDescCreate");
@@ -106,7 +106,7 @@ class product_plan {
     layout(2, shape.d, shape.n, shape.m, shape.added ? shape.c_stride : shape.d_stride);
     layout(3, shape.d, shape.n, shape.m, shape.d_stride);
   }
-  ~product_plan() {
+  ~product_recipe() {
     for (auto each : layouts_)
       if (each != nullptr) cublasLtMatrixLayoutDestroy(each);
     if (what_ != nullptr) cublasLtMatmulDescDestroy(what_);
@@ -210,24 +210,24 @@ class product_plan {
 
 }  // namespace detail
 
-// Products that the library takes, of one engine: a plan for each shape, made when it is first met.
-class gemm_plans {
+// Products that the library takes, of one engine: a recipe for each shape, made when it is first met.
+class gemm_recipes {
  public:
-  explicit gemm_plans(engine& on) : on_(on) {
+  explicit gemm_recipes(engine& on) : on_(on) {
     detail::check(cublasLtCreate(&library_), "cublasLtCreate");
     check(cudaDeviceGetAttribute(&all_processors_, cudaDevAttrMultiProcessorCount, on.gpu()),
           "cudaDeviceGetAttribute");
     workspace_ = buffer<std::byte>(on.part<product_settings>().workspace);
   }
-  gemm_plans(const gemm_plans&) = delete;
-  gemm_plans& operator=(const gemm_plans&) = delete;
-  ~gemm_plans() {
-    plans_.clear();
+  gemm_recipes(const gemm_recipes&) = delete;
+  gemm_recipes& operator=(const gemm_recipes&) = delete;
+  ~gemm_recipes() {
+    recipes_.clear();
     if (library_ != nullptr) cublasLtDestroy(library_);
   }
 
-  // False: the library has nothing for this, and nothing was done. What a plan cannot know is asked here: the
-  // rules of epilogues and addresses.
+  // False: the library has nothing for this, and nothing was done. What a recipe cannot know is asked here:
+  // the rules of epilogues and addresses.
   bool run(product_shape shape, const product_operands& with) {
     if (on_.processors() < all_processors_) shape.processors = on_.processors();
     shape.a_at = detail::alignment_of(with.a);
@@ -238,27 +238,27 @@ class gemm_plans {
       return refuse({"a bias does not lie at 16 bytes"});
     if (with.aux != nullptr && (detail::alignment_of(with.aux) < 4 || shape.aux_stride % 8 != 0))
       return refuse({"rows of what an epilogue keeps do not lie at 16 bytes"});
-    detail::product_plan& plan = plan_for(shape, with);
-    if (!plan.usable)
-      return refuse({"cuBLASLt has nothing for its shape, types and epilogue", 0, plan.refused});
-    plan.point(shape, with);
+    detail::product_recipe& recipe = recipe_for(shape, with);
+    if (!recipe.usable)
+      return refuse({"cuBLASLt has nothing for its shape, types and epilogue", 0, recipe.refused});
+    recipe.point(shape, with);
     const auto refused = [](cublasStatus_t status) {
       return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH ||
              status == CUBLAS_STATUS_INVALID_VALUE;
     };
     const auto once = [&] {
-      return plan.run(library_, with, plan.chosen, with.d, workspace_.data(), shape.added, on_.stream());
+      return recipe.run(library_, with, recipe.chosen, with.d, workspace_.data(), shape.added, on_.stream());
     };
     cublasStatus_t status = once();
     // Some rules it tells only now.
-    if (refused(status) && std::exchange(plan.kept, false)) {
-      choose(plan, shape, with);
-      if (plan.usable) status = once();
+    if (refused(status) && std::exchange(recipe.kept, false)) {
+      choose(recipe, shape, with);
+      if (recipe.usable) status = once();
     }
     if (refused(status)) {
-      plan.usable = false;
-      plan.refused = cublasLtGetStatusName(status);
-      return refuse({"cuBLASLt refuses it when it runs", 0, plan.refused});
+      recipe.usable = false;
+      recipe.refused = cublasLtGetStatusName(status);
+      return refuse({"cuBLASLt refuses it when it runs", 0, recipe.refused});
     }
     detail::check(status, "cublasLtMatmul");
     return true;
@@ -266,13 +266,13 @@ class gemm_plans {
 
   // Why the last one was refused.
   const detour& why() const { return why_; }
-  index plans() const { return static_cast<index>(plans_.size()); }
+  index recipes() const { return static_cast<index>(recipes_.size()); }
   // Shapes whose offers were timed here.
   index timed() const { return timed_; }
-  // Plans that the library had nothing for: other epilogues or our own kernels did their work, slower.
+  // Recipes that the library had nothing for: other epilogues or our own kernels did their work, slower.
   index refused() const {
     index count = 0;
-    for (const auto& each : plans_) count += each.second.usable ? 0 : 1;
+    for (const auto& each : recipes_) count += each.second.usable ? 0 : 1;
     return count;
   }
 
@@ -295,27 +295,27 @@ class gemm_plans {
 
   bool refuse(const detour& because) { return why_ = because, false; }
 
-  detail::product_plan& plan_for(const product_shape& shape, const product_operands& with) {
-    if (const auto found = plans_.find(shape); found != plans_.end()) return found->second;
-    detail::product_plan& plan = plans_.emplace(shape, detail::product_plan(shape)).first->second;
-    plan.point(shape, with);
+  detail::product_recipe& recipe_for(const product_shape& shape, const product_operands& with) {
+    if (const auto found = recipes_.find(shape); found != recipes_.end()) return found->second;
+    detail::product_recipe& recipe = recipes_.emplace(shape, detail::product_recipe(shape)).first->second;
+    recipe.point(shape, with);
     const product_algorithm* const known =
         on_.part<product_settings>().autotune ? cache().find(text_of(shape)) : nullptr;
-    if (known == nullptr || !plan.take(library_, *known, workspace_.size())) choose(plan, shape, with);
-    return plan;
+    if (known == nullptr || !recipe.take(library_, *known, workspace_.size())) choose(recipe, shape, with);
+    return recipe;
   }
   // Of what the library offers the first, or the one that takes the least time here; that is kept.
-  void choose(detail::product_plan& plan, const product_shape& shape, const product_operands& with) {
+  void choose(detail::product_recipe& recipe, const product_shape& shape, const product_operands& with) {
     constexpr int most = 8;
     cublasLtMatmulHeuristicResult_t found[most];
     const bool time = on_.part<product_settings>().autotune && !capturing(on_);
-    const int count = plan.offers(library_, shape, workspace_.size(), found, time ? most : 1);
-    plan.usable = count > 0;
-    if (!plan.usable) return;
-    const int best = count > 1 ? fastest(plan, shape, with, found, count) : -1;
-    plan.chosen = found[best >= 0 ? best : 0];
+    const int count = recipe.offers(library_, shape, workspace_.size(), found, time ? most : 1);
+    recipe.usable = count > 0;
+    if (!recipe.usable) return;
+    const int best = count > 1 ? fastest(recipe, shape, with, found, count) : -1;
+    recipe.chosen = found[best >= 0 ? best : 0];
     timed_ += count > 1;
-    if (best >= 0) cache().keep(text_of(shape), plan.algorithm());
+    if (best >= 0) cache().keep(text_of(shape), recipe.algorithm());
   }
   product_cache& cache() {
     if (!cache_) {
@@ -332,7 +332,7 @@ class gemm_plans {
 
   // Runs each offer on the operands as they are, with another output, so that nothing is added twice. What an
   // epilogue writes besides is written again. -1: none of them runs.
-  int fastest(const detail::product_plan& plan, const product_shape& shape, const product_operands& with,
+  int fastest(const detail::product_recipe& recipe, const product_shape& shape, const product_operands& with,
               const cublasLtMatmulHeuristicResult_t* found, int count) const {
     const buffer<std::byte> out(shape.m * shape.d_stride * dtype_bytes(shape.d));
     cudaEvent_t begin = nullptr, end = nullptr;
@@ -346,8 +346,8 @@ class gemm_plans {
       for (int repeat = 0; repeat <= repeats && fits; ++repeat) {
         // the first one loads the kernel
         if (repeat == 1) check(cudaEventRecord(begin, on_.stream()), "cudaEventRecord");
-        fits = plan.run(library_, with, found[i], out.data(), workspace_.data(), shape.added, on_.stream()) ==
-               CUBLAS_STATUS_SUCCESS;
+        fits = recipe.run(library_, with, found[i], out.data(), workspace_.data(), shape.added,
+                          on_.stream()) == CUBLAS_STATUS_SUCCESS;
       }
       check(cudaEventRecord(end, on_.stream()), "cudaEventRecord");
       check(cudaEventSynchronize(end), "cudaEventSynchronize");
@@ -368,18 +368,18 @@ class gemm_plans {
   buffer<std::byte> workspace_;
   std::optional<product_cache> cache_;
   index timed_ = 0;
-  std::unordered_map<product_shape, detail::product_plan, hash> plans_;
+  std::unordered_map<product_shape, detail::product_recipe, hash> recipes_;
 };
 
 #else
 
 // Without the library.
-class gemm_plans {
+class gemm_recipes {
  public:
-  explicit gemm_plans(engine&) {}
+  explicit gemm_recipes(engine&) {}
   bool run(const product_shape&, const product_operands&) { return false; }
   detour why() const { return {"this program was built without cuBLASLt"}; }
-  index plans() const { return 0; }
+  index recipes() const { return 0; }
   index timed() const { return 0; }
   index refused() const { return 0; }
 };

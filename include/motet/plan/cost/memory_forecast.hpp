@@ -66,7 +66,7 @@ inline double feature_bytes(const plan_pricer& by, index k) {
   return out;
 }
 
-struct plan_memory {
+struct memory_forecast {
   list<rank_bytes> ranks;    // of each rank of the folded plan
   list<rank_bytes> modules;  // of each module on its fullest rank
 };
@@ -74,8 +74,8 @@ struct plan_memory {
 // For a program whose costs tell what its stages keep (kept_bytes). A stage has a place for the largest
 // microbatch in each of its slots, as the runtime reserves it, whether or not stages of a rank are full at
 // the same time.
-inline plan_memory memory_of(const plan_pricer& by, const program& of, const priced_program& priced) {
-  plan_memory out;
+inline memory_forecast memory_of(const plan_pricer& by, const program& of, const priced_program& priced) {
+  memory_forecast out;
   const index modules = by.whole().modules.size();
   out.ranks.resize(of.ranks());
   out.modules.resize(modules);

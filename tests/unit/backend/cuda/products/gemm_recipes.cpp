@@ -2,7 +2,7 @@
 #include "support/cuda/emulate.hpp"
 
 #include <doctest/doctest.h>
-#include <motet/backend/cuda/products/gemm_plans.hpp>
+#include <motet/backend/cuda/products/gemm_recipes.hpp>
 #include <motet/backend/cuda/products/linear.hpp>
 
 #include "laws/cuda_run.hpp"
@@ -138,26 +138,26 @@ TEST_CASE("what the library can do itself is one call") {
 
 #endif
 
-TEST_CASE("a plan is made once for a shape, and for each share of a GPU") {
+TEST_CASE("a recipe is made once for a shape, and for each share of a GPU") {
   const layer l;
   const laws::gpu_room room(0, 1 << 21);
   motet::cuda::context ctx = room.context();
   refresh_weights(ctx);
   const auto once = [&] { linear_forward(ctx, l.seq, l.x.all(), l.w(), nullptr, l.y.all()); };
-  const auto& plans = laws::gpu().part<motet::cuda::gemm_plans>();
+  const auto& recipes = laws::gpu().part<motet::cuda::gemm_recipes>();
   once();
-  const index before = plans.plans();
+  const index before = recipes.recipes();
   once();
-  CHECK(plans.plans() == before);
+  CHECK(recipes.recipes() == before);
   const int all = laws::gpu().processors();
   laws::gpu().set_processors(32);
   once();
-  CHECK(plans.plans() == before + 1);
+  CHECK(recipes.recipes() == before + 1);
   laws::gpu().set_processors(all);
   once();
-  CHECK(plans.plans() == before + 1);
+  CHECK(recipes.recipes() == before + 1);
   linear_forward(ctx, sequences{8, 1, nullptr}, l.x.all(), l.w(), nullptr, l.y.all());
-  CHECK(plans.plans() == before + 2);
+  CHECK(recipes.recipes() == before + 2);
 }
 
 TEST_CASE("products are recorded and replayed") {
@@ -170,7 +170,7 @@ TEST_CASE("products are recorded and replayed") {
   ctx.fp8 = engine.part<motet::cuda::product_settings>().autotune = true;
   const sequences seq{16, 1, nullptr};
   refresh_weights(ctx);
-  engine.part<motet::cuda::gemm_plans>();
+  engine.part<motet::cuda::gemm_recipes>();
   linear_forward(ctx, l.seq, l.x.all(), l.w(), l.bias.data(), l.y.all());
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t ready = nullptr;
@@ -210,7 +210,7 @@ TEST_CASE("offers are timed on the side: nothing is added twice") {
              before = grid<float>(20, 12).random(3);
   const on_gpu<float> x_(x), dy_(dy), plain_(before), timed_(before);
   const auto run = [&](const on_gpu<float>& to) {
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+    laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
       linear_backward_weight(ctx, x_.all(), dy_.all(), to.all(), nullptr);
     });
   };
@@ -239,7 +239,7 @@ TEST_CASE(
     auto& how = own.part<motet::cuda::product_settings>();
     how.autotune = true;
     how.cache = folder.path();
-    auto& plans = own.part<motet::cuda::gemm_plans>();
+    auto& recipes = own.part<motet::cuda::gemm_recipes>();
     const laws::gpu_room room(0, 1 << 21);
     motet::cuda::context ctx = room.context();
     ctx.on = &own;
@@ -259,7 +259,7 @@ TEST_CASE(
       if (first.data.empty()) first = y_.back();
       CHECK(distance(y_.back(), first) == 0);
     }
-    return std::pair{plans.timed(), took < 0.5f};
+    return std::pair{recipes.timed(), took < 0.5f};
   };
   emulation::pace(0, 1e-4);
   for (const std::uint64_t workspace : {1u << 12, 1u << 16}) emulation::delay_products(workspace, 1);
@@ -303,7 +303,7 @@ TEST_CASE("tf32 is what one asks for") {
   const auto x = grid<float>(20, 48).random(1), weight = grid<float>(28, 48).random(2);
   const on_gpu<float> x_(x), weight_(weight), y_(20, 28), rounded_(20, 28);
   const auto run = [&](const on_gpu<float>& to) {
-    laws::gpu_run_planned([&](motet::cuda::context& ctx) {
+    laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
       linear_forward(ctx, sequences{20, 1, nullptr}, x_.all(), matrix<const float>(weight_.all()),
                      static_cast<const float*>(nullptr), to.all());
     });
@@ -317,7 +317,7 @@ TEST_CASE("tf32 is what one asks for") {
 }
 
 TEST_CASE("what the library refuses is told, and nothing is done") {
-  auto& plans = laws::gpu().part<motet::cuda::gemm_plans>();
+  auto& recipes = laws::gpu().part<motet::cuda::gemm_recipes>();
   const on_gpu<bf16> a(3, 7), b(7, 5), d(3, 5);
   motet::cuda::product_shape shape;
   shape.a = shape.b = shape.d = dtype::bf16;
@@ -325,14 +325,14 @@ TEST_CASE("what the library refuses is told, and nothing is done") {
   motet::cuda::product_operands with;
   with.a = a.data(), with.b = b.data(), with.d = d.data();
 #if !defined(__CUDACC__)
-  CHECK(!plans.run(shape, with));
+  CHECK(!recipes.run(shape, with));
 #endif
   shape.a = shape.b = dtype::f8_e5m2;  // nothing multiplies two of these
   shape.m = shape.n = shape.k = shape.a_stride = shape.b_stride = shape.d_stride = 16;
   shape.b_transposed = true;
   const on_gpu<bf16> room(16, 16);
   with.a = with.b = room.data(), with.d = room.data() + 128;
-  CHECK(!plans.run(shape, with));
+  CHECK(!recipes.run(shape, with));
 }
 
 }  // namespace motet

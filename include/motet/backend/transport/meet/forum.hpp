@@ -14,14 +14,13 @@ namespace motet {
 // Where all processes of a program tell each other a few words outside of its steps, however they were
 // started: by rendezvous, or by what a launcher brought along (MPI). All ranks make the same calls in the
 // same order.
-class meeting_place {
+class forum {
  public:
   using all_gather_function = std::function<std::vector<std::string>(const std::string&)>;
 
-  meeting_place(std::int32_t rank, std::int32_t ranks, all_gather_function by)
+  forum(std::int32_t rank, std::int32_t ranks, all_gather_function by)
       : rank_(rank), ranks_(ranks), by_(std::move(by)) {}
-  explicit meeting_place(const rendezvous_options& options)
-      : meeting_place(std::make_shared<rendezvous>(options)) {}
+  explicit forum(const rendezvous_options& options) : forum(std::make_shared<rendezvous>(options)) {}
 
   std::int32_t rank() const { return rank_; }
   std::int32_t ranks() const { return ranks_; }
@@ -29,9 +28,8 @@ class meeting_place {
   std::vector<std::string> all_gather(const std::string& own) const { return by_(own); }
 
  private:
-  explicit meeting_place(const std::shared_ptr<rendezvous>& at)
-      : meeting_place(at->rank(), at->ranks(), [at](const std::string& own) { return at->all_gather(own); }) {
-  }
+  explicit forum(const std::shared_ptr<rendezvous>& at)
+      : forum(at->rank(), at->ranks(), [at](const std::string& own) { return at->all_gather(own); }) {}
   std::int32_t rank_, ranks_;
   all_gather_function by_;
 };
@@ -39,7 +37,7 @@ class meeting_place {
 // All ranks as a group over memory of the host; a call is done when it returns.
 class meeting_group {
  public:
-  explicit meeting_group(const meeting_place& at) : at_(at) {}
+  explicit meeting_group(const forum& at) : at_(at) {}
 
   std::int32_t size() const { return at_.ranks(); }
   std::int32_t member() const { return at_.rank(); }
@@ -92,7 +90,7 @@ class meeting_group {
       require(static_cast<index>(all[m].size()), wanted, m);
     return all;
   }
-  const meeting_place& at_;
+  const forum& at_;
 };
 
 }  // namespace motet

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/transport/meet/meeting_place.hpp>
+#include <motet/backend/transport/meet/forum.hpp>
 #include <motet/backend/transport/mpi/mpi_session.hpp>
 
 namespace motet::mpi {
 
-// The ranks of MPI as a place to meet, while a session lives: for what carries messages by other ways.
-inline meeting_place place() {
+// The ranks of MPI as a forum, while a session lives: for what carries messages by other ways.
+inline forum everyone() {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -45,28 +45,27 @@ struct sample_split {
 };
 
 // One end of an edge: a module's samples, and how their rows (context) and columns (tensor) are cut.
-struct bridge_side {
+struct feed_side {
   sample_split split;
   index context = 1;
   index tensor = 1;
 };
 
-struct bridge_end {
+struct feed_end {
   index group = 0, replica = 0, microbatch = 0, context = 0, tensor = 0;
-  friend constexpr bool operator==(const bridge_end&, const bridge_end&) = default;
+  friend constexpr bool operator==(const feed_end&, const feed_end&) = default;
 };
 
 // What one rank sends to another for one microbatch of each: of these samples the rows that both context
 // parts hold, and these columns.
-struct bridge_message {
-  bridge_end from, to;
+struct feed_message {
+  feed_end from, to;
   interval samples;
   interval columns;
 };
 
 // The rows of a sample of `rows` rows that a message carries, counted within the sample.
-constexpr interval rows_of(const bridge_message& it, const bridge_side& from, const bridge_side& to,
-                           index rows) {
+constexpr interval rows_of(const feed_message& it, const feed_side& from, const feed_side& to, index rows) {
   return intersection(share(rows, from.context, it.from.context), share(rows, to.context, it.to.context));
 }
 
@@ -87,8 +86,8 @@ constexpr bool may_meet(index a, index i, index b, index j) {
 // degrees on both. Senders hold all columns on every tensor rank, so each sends its share; receivers get
 // their share and gather the rest among themselves: every number crosses once. Backward is the same list with
 // the ends exchanged. Receivers find their messages in the order of samples.
-constexpr list<bridge_message> make_bridge(const bridge_side& from, const bridge_side& to, index width) {
-  list<bridge_message> out;
+constexpr list<feed_message> make_feed(const feed_side& from, const feed_side& to, index width) {
+  list<feed_message> out;
   // Both sides as intervals in the order of samples; empty ones send nothing.
   struct piece {
     index group = 0, replica = 0, microbatch = 0;

@@ -2,17 +2,17 @@
 #pragma once
 
 #include <motet/backend/groups/concepts.hpp>
-#include <motet/runtime/feeds/bridge_slots.hpp>
+#include <motet/runtime/feeds/feed_slots.hpp>
 
 namespace motet {
 
-// A rank's sending end of a bridge. Every tensor rank of a sender has whole rows and sends its share of the
+// A rank's sending end of a feed. Every tensor rank of a sender has whole rows and sends its share of the
 // columns. A message without rows is a message, so all ranks make the same calls whatever the data.
 template <class T, transport Transport, class Context>
-class bridge_sender {
+class feed_sender {
  public:
   // Message i of the list has the tag first_tag + i.
-  bridge_sender(const bridge_seat& seat, Transport& by, std::int32_t first_tag)
+  feed_sender(const feed_seat& seat, Transport& by, std::int32_t first_tag)
       : slots_(seat), by_(by), first_tag_(first_tag), states_(seat.parcels().size()) {}
 
   void prepare(Context& ctx, const sequences& largest, index slots) {
@@ -32,9 +32,9 @@ class bridge_sender {
     std::byte* free = here.memory.data();
     const interval own = seat().parcels_of(m);
     for (index p = own.begin; p < own.end; ++p) {
-      const bridge_seat::parcel& it = parcel(p);
+      const feed_seat::parcel& it = parcel(p);
       state& now = states_[as_size(p)];
-      const auto at = slots_.place(here, it);
+      const auto at = slots_.find_rows(here, it);
       const index columns = it.what.columns.size(), bytes = at.rows * columns * static_cast<index>(sizeof(T));
       if (at.in_one && columns == rows.stride) {
         now.from = rows.row(at.first);
@@ -56,7 +56,7 @@ class bridge_sender {
     if (slots_.of(m).holds != m) return true;
     const interval own = seat().parcels_of(m);
     for (index p = own.begin; p < own.end; ++p) {
-      const bridge_seat::parcel& it = parcel(p);
+      const feed_seat::parcel& it = parcel(p);
       if (it.peer == by_.rank() ? states_[as_size(p)].waits : !by_.sent(first_tag_ + it.number)) return false;
     }
     return true;
@@ -73,7 +73,7 @@ class bridge_sender {
     by_.receive(first_tag_ + parcel(p).number, by_.rank(), nullptr, 0);
   }
 
-  const bridge_seat& seat() const { return slots_.seat(); }
+  const feed_seat& seat() const { return slots_.seat(); }
   // Since it was made: to other ranks, and from this rank to itself.
   index bytes_sent() const { return bytes_sent_; }
   index bytes_kept() const { return bytes_kept_; }
@@ -83,9 +83,9 @@ class bridge_sender {
     const T* from = nullptr;
     bool waits = false;  // for this rank to take it
   };
-  const bridge_seat::parcel& parcel(index p) const { return seat().parcels()[as_size(p)]; }
+  const feed_seat::parcel& parcel(index p) const { return seat().parcels()[as_size(p)]; }
 
-  bridge_slots<T, Context> slots_;
+  feed_slots<T, Context> slots_;
   Transport& by_;
   std::int32_t first_tag_;
   index bytes_sent_ = 0, bytes_kept_ = 0;

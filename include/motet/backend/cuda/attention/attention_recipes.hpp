@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-// Attention by cuDNN: graphs of its operations, planned once for each shape. It is asked for bf16 and heads
+// Attention by cuDNN: graphs of its operations, made once for each shape. It is asked for bf16 and heads
 // that lie in packs of 16 bytes, with or without a causal mask, samples of one length or of many. What it has
-// no plan for is left to our own kernels.
+// no recipe for is left to our own kernels.
 
 namespace motet::cuda {
 namespace detail {
@@ -35,8 +35,8 @@ inline std::string last_words() {
   return all.empty() ? "" : ", " + std::string(all);
 }
 
-// Where a plan finds what it is given.
-struct attention_places {
+// Where a recipe finds what it is given.
+struct attention_operands {
   void* tensors[attention_problem::most_tensors] = {};
   std::int32_t *q_lengths = nullptr, *kv_lengths = nullptr;
   index* offsets = nullptr;  // of each tensor `pitch` of them
@@ -44,37 +44,38 @@ struct attention_places {
   float scale = 1;
 };
 
-class cudnn_attention_plan {
+class cudnn_attention_recipe {
  public:
-  cudnn_attention_plan(const cudnn_target& on, const attention_problem& of) : problem(of), graph_(of) {
+  cudnn_attention_recipe(const cudnn_target& on, const attention_problem& of) : problem(of), graph_(of) {
     build(on);
   }
   const attention_problem problem;
 
-  bool usable() const { return plan_ != nullptr; }
+  bool usable() const { return execution_ != nullptr; }
   // Where it is not: what the library says.
   const std::string& said() const { return said_; }
   index workspace() const { return own_workspace() + workspace_; }
 
-  cudnnStatus_t run(cudnnHandle_t library, const attention_places& with, std::byte* workspace) const {
+  cudnnStatus_t run(cudnnHandle_t library, const attention_operands& with, std::byte* workspace) const {
     float numbers[] = {with.scale, -std::numeric_limits<float>::infinity(), 1};
-    std::vector<void*> places;
-    for (const std::int64_t id : graph_.given()) places.push_back(place_of(id, with, numbers, workspace));
-    const auto count = static_cast<std::int64_t>(places.size());
+    std::vector<void*> addresses;
+    for (const std::int64_t id : graph_.given())
+      addresses.push_back(address_of(id, with, numbers, workspace));
+    const auto count = static_cast<std::int64_t>(addresses.size());
     void* rest = workspace + own_workspace();
     cudnn_object pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, graph_.given().data(), count);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, places.data(), count);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, addresses.data(), count);
     pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, &rest);
     if (!pack.finish()) return pack.status();
-    return cudnnBackendExecute(library, plan_->get(), pack.get());
+    return cudnnBackendExecute(library, execution_->get(), pack.get());
   }
 
  private:
   index row_sums() const { return round_up(graph_.row_sums() * 4, 256); }
   index own_workspace() const { return row_sums() + round_up(graph_.dq_sums() * 4, 256); }
-  void* place_of(std::int64_t id, const attention_places& with, float (&numbers)[3],
-                 std::byte* workspace) const {
+  void* address_of(std::int64_t id, const attention_operands& with, float (&numbers)[3],
+                   std::byte* workspace) const {
     namespace ids = attention_ids;
     if (id < ids::offsets) return with.tensors[id - ids::tensors];
     if (id < ids::scale) return with.offsets + (id - ids::offsets) * with.pitch;
@@ -113,21 +114,21 @@ class cudnn_attention_plan {
                                           : offers.get(CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                                        CUDNN_TYPE_BACKEND_DESCRIPTOR, count, raw.data());
     said_ = (found == 0 ? "no engine is offered" : "no engine repeats its sums") + last_words();
-    for (std::int64_t i = 0; i < found && plan_ == nullptr; ++i) {
+    for (std::int64_t i = 0; i < found && execution_ == nullptr; ++i) {
       cudnn_object& configuration = *configurations[as_size(i)];
       if (problem.deterministic && !repeats(configuration)) continue;
-      cudnn_object& plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-      on.tell(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
-      on.tell_properties(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
-      plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-      if (!plan.finish()) {
-        tell(plan);
+      cudnn_object& execution = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+      on.tell(execution, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+      on.tell_properties(execution, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+      execution.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+      if (!execution.finish()) {
+        tell(execution);
         continue;
       }
       std::int64_t bytes = 0;
-      if (plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes) != 1) continue;
+      if (execution.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes) != 1) continue;
       workspace_ = bytes;
-      plan_ = &plan;
+      execution_ = &execution;
     }
   }
   void tell(const cudnn_object& failed) { said_ = cudnnGetErrorString(failed.status()) + last_words(); }
@@ -147,8 +148,8 @@ class cudnn_attention_plan {
   }
 
   attention_graph graph_;
-  std::vector<std::unique_ptr<cudnn_object>> objects_;  // those that a plan was made of live as long
-  cudnn_object* plan_ = nullptr;
+  std::vector<std::unique_ptr<cudnn_object>> objects_;  // those that a recipe was made of live as long
+  cudnn_object* execution_ = nullptr;
   std::string said_;
   index workspace_ = 0;
 };
@@ -158,23 +159,23 @@ class cudnn_attention_plan {
 }  // namespace detail
 
 // What the library needs, a part of the engine. Its workspace is its own, as a dry run has no library to ask:
-// it grows when a plan is made, which is before a step is recorded; recorded steps go on with the one they
+// it grows when a recipe is made, which is before a step is recorded; recorded steps go on with the one they
 // know.
-class attention_plans {
+class attention_recipes {
  public:
 #if MOTET_CUDNN_ATTENTION
-  explicit attention_plans(engine& on) : on_(on) {
+  explicit attention_recipes(engine& on) : on_(on) {
     begin();
     check(cudaDeviceGetAttribute(&chip_, cudaDevAttrComputeCapabilityMajor, on.gpu()),
           "cudaDeviceGetAttribute");
   }
-  attention_plans(const attention_plans&) = delete;
-  attention_plans& operator=(const attention_plans&) = delete;
-  ~attention_plans() { drop(); }
+  attention_recipes(const attention_recipes&) = delete;
+  attention_recipes& operator=(const attention_recipes&) = delete;
+  ~attention_recipes() { drop(); }
 
   // Null where our own kernels are to do it. Where the library would take too much memory for all heads at
   // once, they go in so many `parts`.
-  const detail::cudnn_attention_plan* find(detail::attention_problem problem, index& parts, detour& why) {
+  const detail::cudnn_attention_recipe* find(detail::attention_problem problem, index& parts, detour& why) {
     const auto refused = [&why](const detour& because) {
       return why = because.with(attention_off_library), nullptr;
     };
@@ -190,9 +191,9 @@ class attention_plans {
     const index group = problem.heads / problem.kv_heads, all = problem.kv_heads;
     for (parts = 1; parts <= all;) {
       problem.kv_heads = all / parts, problem.heads = group * problem.kv_heads;
-      const detail::cudnn_attention_plan* const found = find_plan(problem);
-      if (found == nullptr && plans_.size() == most_plans)
-        return refused({"# shapes are planned, and there are more", index{most_plans}});
+      const detail::cudnn_attention_recipe* const found = find_recipe(problem);
+      if (found == nullptr && recipes_.size() == most_recipes)
+        return refused({"# shapes are planned, and there are more", index{most_recipes}});
       if (found == nullptr) return refused({"its shape came for the first time while a graph was recorded"});
       if (!found->usable())
         return refused({"cuDNN has no plan for heads that are # wide", problem.width,
@@ -209,12 +210,12 @@ class attention_plans {
     }
     return nullptr;
   }
-  const detail::cudnn_attention_plan* find(const detail::attention_problem& problem, index& parts) {
+  const detail::cudnn_attention_recipe* find(const detail::attention_problem& problem, index& parts) {
     detour why;
     return find(problem, parts, why);
   }
-  void run(const detail::cudnn_attention_plan& plan, const detail::attention_places& with) {
-    const cudnnStatus_t status = plan.run(library_, with, workspaces_.back().data());
+  void run(const detail::cudnn_attention_recipe& recipe, const detail::attention_operands& with) {
+    const cudnnStatus_t status = recipe.run(library_, with, workspaces_.back().data());
     if (status != CUDNN_STATUS_SUCCESS)
       fail(gpu_library_failed, std::string("cuDNN: attention: ") + cudnnGetErrorString(status));
     ++runs_;
@@ -229,11 +230,11 @@ class attention_plans {
   // How often the library was asked.
   index runs() const { return runs_; }
   // How many shapes it was asked about.
-  index made() const { return static_cast<index>(plans_.size()); }
+  index made() const { return static_cast<index>(recipes_.size()); }
 
  private:
   // each is half a second and a kernel's code; batches that never repeat are not worth them
-  static constexpr std::size_t most_plans = 256;
+  static constexpr std::size_t most_recipes = 256;
   // The library without its parts, which it loads by their names, is of no use.
   void begin() {
     const auto version = static_cast<index>(cudnnGetVersion());
@@ -256,13 +257,13 @@ class attention_plans {
     check(cudaStreamIsCapturing(on_.stream(), &found), "cudaStreamIsCapturing");
     return found != cudaStreamCaptureStatusNone;
   }
-  const detail::cudnn_attention_plan* find_plan(const detail::attention_problem& problem) {
-    for (const auto& each : plans_)
+  const detail::cudnn_attention_recipe* find_recipe(const detail::attention_problem& problem) {
+    for (const auto& each : recipes_)
       if (each->problem == problem) return each.get();
-    if (plans_.size() == most_plans || recording()) return nullptr;
-    return plans_
-        .emplace_back(
-            std::make_unique<detail::cudnn_attention_plan>(detail::cudnn_target{library_, nullptr}, problem))
+    if (recipes_.size() == most_recipes || recording()) return nullptr;
+    return recipes_
+        .emplace_back(std::make_unique<detail::cudnn_attention_recipe>(
+            detail::cudnn_target{library_, nullptr}, problem))
         .get();
   }
   // What was recorded goes on with the memory that it knows.
@@ -273,7 +274,7 @@ class attention_plans {
     return true;
   }
   void drop() {
-    plans_.clear();
+    recipes_.clear();
     if (library_ != nullptr) cudnnDestroy(library_);
     library_ = nullptr;
   }
@@ -281,11 +282,11 @@ class attention_plans {
   cudnnHandle_t library_ = nullptr;
   detour absent_;  // why there is none
   int chip_ = 0;   // 9 is Hopper
-  std::vector<std::unique_ptr<detail::cudnn_attention_plan>> plans_;
+  std::vector<std::unique_ptr<detail::cudnn_attention_recipe>> recipes_;
   std::vector<buffer<std::byte>> workspaces_;  // the last one is the largest
   index runs_ = 0;
 #else
-  explicit attention_plans(engine&) {}
+  explicit attention_recipes(engine&) {}
   std::string describe() const { return "attention by own kernels, as this program was built without cuDNN"; }
   index runs() const { return 0; }
   index made() const { return 0; }

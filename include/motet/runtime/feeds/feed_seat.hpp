@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/runtime/messages.hpp>
-#include <motet/strategy/bridge.hpp>
+#include <motet/strategy/feed.hpp>
 #include <motet/strategy/mesh.hpp>
 
 #include <span>
@@ -13,19 +13,19 @@ namespace motet {
 
 // A module at one end of an edge: its ranks, the stage that the edge leaves or enters, and how a step's
 // samples are its own.
-struct bridge_module {
+struct feed_module {
   mesh ranks;
   std::int32_t stage = 0;
   index groups = 1;
   index microbatches = 1;  // of one replica in one group
   list<index> weights{};   // of the replicas; empty: even
 
-  bridge_side side(index samples) const {
+  feed_side side(index samples) const {
     const degrees& by = ranks.split();
     const sample_split even{samples, groups, by.data, microbatches};
     return {weights.empty() ? even : even.weighted(weights), by.context, by.tensor};
   }
-  std::int32_t rank(const bridge_end& at) const {
+  std::int32_t rank(const feed_end& at) const {
     return ranks.rank({stage, static_cast<std::int32_t>(at.replica), static_cast<std::int32_t>(at.context),
                        static_cast<std::int32_t>(at.tensor)});
   }
@@ -33,57 +33,56 @@ struct bridge_module {
 
 // An edge between two modules, whatever their degrees and ranks, and its list of messages: made once, alike
 // on all ranks, or once for those of a process.
-struct bridge_edge {
-  bridge_edge(bridge_module source, bridge_module target, index all_samples, index columns)
+struct feed_edge {
+  feed_edge(feed_module source, feed_module target, index all_samples, index columns)
       : from(std::move(source)), to(std::move(target)), samples(all_samples), width(columns) {
-    for (const bridge_module* each : {&from, &to}) {
+    for (const feed_module* each : {&from, &to}) {
       const degrees& by = each->ranks.split();
       if (by.size() != each->ranks.ranks().size() || each->stage < 0 || each->stage >= by.stages)
-        fail(bridge_misfit,
-             sentence({"stage ", each->stage, " of ", by.stages, ", on ", each->ranks.ranks().size(),
-                       " ranks where ", by.size(), " are needed"}));
+        fail(feed_misfit, sentence({"stage ", each->stage, " of ", by.stages, ", on ",
+                                    each->ranks.ranks().size(), " ranks where ", by.size(), " are needed"}));
       if (each->groups < 1 || each->microbatches < 1)
-        fail(bridge_misfit, sentence({each->groups, " groups of ", each->microbatches, " microbatches"}));
+        fail(feed_misfit, sentence({each->groups, " groups of ", each->microbatches, " microbatches"}));
       if (!each->weights.empty() && each->weights.size() != by.data)
-        fail(bridge_misfit, sentence({each->weights.size(), " weights for ", by.data, " replicas"}));
+        fail(feed_misfit, sentence({each->weights.size(), " weights for ", by.data, " replicas"}));
       for (const index weight : each->weights)
-        if (weight < 0) fail(bridge_misfit, "a replica of weight " + std::to_string(weight));
+        if (weight < 0) fail(feed_misfit, "a replica of weight " + std::to_string(weight));
     }
-    messages = make_bridge(from.side(samples), to.side(samples), width);
+    messages = make_feed(from.side(samples), to.side(samples), width);
   }
   // One for each message and way.
   std::int32_t tags() const { return 2 * static_cast<std::int32_t>(messages.size()); }
 
-  bridge_module from, to;
+  feed_module from, to;
   index samples, width;
-  list<bridge_message> messages;
+  list<feed_message> messages;
 };
 
-// What a rank has at one side of a bridge: of the list its own messages, those of a microbatch one behind the
+// What a rank has at one side of a feed: of the list its own messages, those of a microbatch one behind the
 // other, and where in the rows of a microbatch each has its rows. The same for both ways: what arrives here
 // forward leaves from here backward.
-class bridge_seat {
+class feed_seat {
  public:
   struct parcel {
-    bridge_message what;
+    feed_message what;
     std::int32_t number = 0;  // in the list
     std::int32_t peer = 0;    // the rank at its other end
   };
 
-  bridge_seat(const bridge_edge& edge, bool sender, std::int32_t rank)
+  feed_seat(const feed_edge& edge, bool sender, std::int32_t rank)
       : from_(edge.from.side(edge.samples)),
         to_(edge.to.side(edge.samples)),
         width_(edge.width),
         sender_(sender) {
-    const bridge_module& own = sender ? edge.from : edge.to;
-    const index place = own.ranks.find(rank);
-    if (place < 0 || own.ranks.position(place).stage != own.stage) return;
-    at_ = own.ranks.position(place);
+    const feed_module& own = sender ? edge.from : edge.to;
+    const index which = own.ranks.find(rank);
+    if (which < 0 || own.ranks.position(which).stage != own.stage) return;
+    at_ = own.ranks.position(which);
     seated_ = true;
     firsts_.push_back(0);
     for (std::int32_t i = 0; i < edge.messages.size(); ++i) {
-      const bridge_message& each = edge.messages[i];
-      const bridge_end& end = sender ? each.from : each.to;
+      const feed_message& each = edge.messages[i];
+      const feed_end& end = sender ? each.from : each.to;
       if (end.replica != at_.replica || end.context != at_.context || end.tensor != at_.tensor) continue;
       // Of the other microbatches before this one nothing is in the list any more.
       firsts_.resize(as_size(number(end) + 1), static_cast<index>(parcels_.size()));
@@ -143,11 +142,11 @@ class bridge_seat {
   }
 
  private:
-  const bridge_side& side() const { return sender_ ? from_ : to_; }
-  index number(const bridge_end& end) const { return end.group * side().split.microbatches + end.microbatch; }
+  const feed_side& side() const { return sender_ ? from_ : to_; }
+  index number(const feed_end& end) const { return end.group * side().split.microbatches + end.microbatch; }
   interval part_of(index rows) const { return share(rows, side().context, at_.context); }
 
-  bridge_side from_, to_;
+  feed_side from_, to_;
   index width_;
   bool sender_, seated_ = false;
   mesh_position at_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/plan/cost/plan_memory.hpp>
+#include <motet/plan/cost/memory_forecast.hpp>
 
 #include "unit/plan/estimated_models.hpp"
 
@@ -77,7 +77,7 @@ TEST_CASE("the fullest rank is the first stage's, with as many microbatches as a
   const cluster_facts on = wired_cluster(3, 4);
   const plan of = two_stages();
   const plan_pricer by(of, model, on, {}, 256);
-  const plan_estimate found = estimated(of, model, on, 256);
+  const run_forecast found = estimated(of, model, on, 256);
   // Groups of two on two stages: three live on the first, two on the second.
   CHECK(found.modules[0].bytes.activations == 3 * kept_bytes(by, 0, 0, false));
   CHECK(found.memory_bytes == found.modules[0].bytes.total());
@@ -87,7 +87,7 @@ TEST_CASE("the fullest rank is the first stage's, with as many microbatches as a
   // A rank that holds both has both.
   plan shared = of;
   shared.modules[1].on = mesh::from(0, {.data = 2, .tensor = 2});
-  const plan_estimate both = estimated(shared, model, on, 256);
+  const run_forecast both = estimated(shared, model, on, 256);
   CHECK(both.memory_bytes == about(found.modules[0].bytes.total() + found.modules[1].bytes.total()));
   CHECK(both.modules[0].bytes.total() == found.modules[0].bytes.total());
 }
