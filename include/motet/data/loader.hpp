@@ -27,8 +27,8 @@ struct loader_config {
   example_config example{};
 };
 
-// Where a run stands in its data: enough to go on exactly, whatever the number of threads and even with
-// another batch size.
+// A position says where a run stands in its data: enough to go on exactly, whatever the number of threads and
+// even with another batch size.
 struct data_position {
   std::uint64_t seed = 0;
   std::uint64_t fingerprint = 0;  // of the data set
@@ -101,7 +101,7 @@ class pair_loader {
     for (std::thread& each : threads_) each.join();
   }
 
-  // Where the pictures of all batches lie.
+  // The pictures of all batches lie in this memory.
   const buffer<std::byte>& memory() const { return memory_; }
   // The next batch, valid until the next call. Throws what went wrong while it was made, again on every later
   // call.
@@ -222,7 +222,7 @@ class pair_loader {
         problem = std::current_exception();
       }
       hold.lock();
-      // Of several problems the first in the batch's order is told, whoever came first.
+      // The first problem in the batch's order is told, whoever came first.
       if (problem && (!own.problem || at < own.problem_at)) {
         own.problem = problem;
         own.problem_at = at;
@@ -263,7 +263,7 @@ class pair_loader {
     }
   }
 
-  // False, and a length of -1, when the sample is damaged.
+  // The result is false, and the length -1, when the sample is damaged.
   bool put(example_reader& reader, slot& own, index at, index sample) {
     index& length = own.lengths[as_size(at)];
     length = -1;

@@ -36,7 +36,7 @@ class pair_source {
   std::uint64_t fingerprint() const { return fingerprint_; }
   skip_log& skips() const { return skips_; }
 
-  // False when the file gives fewer bytes than it had at the start.
+  // The result is false when the file gives fewer bytes than it had at the start.
   bool read_picture(index i, std::vector<std::uint8_t>& into) const {
     return read(at(i), at(i).picture, into);
   }

@@ -33,7 +33,7 @@ class tar_reader {
  public:
   explicit tar_reader(const Source& source) : source_(source) {}
 
-  // False at the end.
+  // The result is false at the end.
   bool next(tar_member& found) {
     long_name_.clear();
     long_size_ = -1;
@@ -79,7 +79,7 @@ class tar_reader {
     }
   }
 
-  // One sentence for each piece of damage, the first few of them, and how many there were.
+  // The first few pieces of damage are told, each in a sentence; the rest is counted.
   const std::vector<std::string>& damage() const { return damage_; }
   index damage_count() const { return damage_count_; }
 

@@ -32,7 +32,7 @@ inline plan plan_of_one(const list<module_facts>& facts, index parts) {
 // each of many processes, of which all then make the same calls. Without a plan all modules are on one rank,
 // which has all processors, or a GPU. A plan is proven before anything starts, and any plan gives the loss
 // and gradients of one rank within rounding. After the first step, a step allocates nothing.
-// Asks for: a world of as many ranks as the plan has, and batches of at most `batch` samples. All processes
+// Asks for: a world of as many ranks as the plan has, and batches of `batch` samples. All processes
 // make the same calls.
 // Memory: what memory() says, counted by a dry run; prepare(), or the first step, takes it all.
 // Errors: MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09

@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// How the samples of a step belong to the replicas and microbatches of a module: groups first (one for each
+// Samples of a step belong to the replicas and microbatches of a module: groups come first (one for each
 // join), each over the replicas, each part over the microbatches of a group. Uneven counts are fine, and a
 // part may be empty.
 struct sample_split {
@@ -24,7 +24,7 @@ struct sample_split {
     const interval part = share(own.size(), microbatches, microbatch);
     return {begin + own.begin + part.begin, begin + own.begin + part.end};
   }
-  // What a replica has of a group, counted within the group.
+  // A replica has this part of a group, counted within the group.
   constexpr interval replica_part(index group, index replica) const {
     if (bounds.empty()) return share(share(samples, groups, group).size(), replicas, replica);
     const index* const own = bounds.data() + (group < samples % groups ? 0 : replicas + 1) + replica;
@@ -56,8 +56,8 @@ struct feed_end {
   friend constexpr bool operator==(const feed_end&, const feed_end&) = default;
 };
 
-// What one rank sends to another for one microbatch of each: of these samples the rows that both context
-// parts hold, and these columns.
+// One rank sends another, for one microbatch of each, the rows of these samples that both context parts hold,
+// and these columns of them.
 struct feed_message {
   feed_end from, to;
   interval samples;
@@ -71,8 +71,8 @@ constexpr interval rows_of(const feed_message& it, const feed_side& from, const 
 
 namespace detail {
 
-// Whether share(n, a, i) and share(n, b, j) have a row in common for some n. Rounding moves a bound by less
-// than a row, so parts whose exact shares do not overlap can meet for few rows only.
+// Parts may meet when share(n, a, i) and share(n, b, j) have a row in common for some n. Rounding moves a
+// bound by less than a row, so parts whose exact shares do not overlap can meet for few rows only.
 constexpr bool may_meet(index a, index i, index b, index j) {
   if (i * b < (j + 1) * a && j * a < (i + 1) * b) return true;
   for (index n = 0; n < 2 * a * b; ++n)
@@ -88,7 +88,7 @@ constexpr bool may_meet(index a, index i, index b, index j) {
 // the ends exchanged. Receivers find their messages in the order of samples.
 constexpr list<feed_message> make_feed(const feed_side& from, const feed_side& to, index width) {
   list<feed_message> out;
-  // Both sides as intervals in the order of samples; empty ones send nothing.
+  // Both sides become intervals in the order of samples; empty ones send nothing.
   struct piece {
     index group = 0, replica = 0, microbatch = 0;
     interval samples;

@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// How many ways a module is split along each axis.
+// A module is split in so many ways along each axis.
 struct degrees {
   std::int32_t stages = 1;   // of its pipeline
   std::int32_t data = 1;     // replicas, each with samples of its own
@@ -17,7 +17,7 @@ struct degrees {
   friend constexpr bool operator==(const degrees&, const degrees&) = default;
 };
 
-// Where a rank stands on the axes of one module.
+// A rank stands here on the axes of one module.
 struct mesh_position {
   std::int32_t stage = 0, replica = 0, context = 0, tensor = 0;
   friend constexpr bool operator==(const mesh_position&, const mesh_position&) = default;

@@ -5,7 +5,7 @@
 
 namespace motet {
 
-// When and how far samples move from replicas that are slow to those that are fast.
+// The options say when and how far samples move from replicas that are slow to those that are fast.
 struct resplit_options {
   index every = 0;  // steps between two moves; 0: none moves by itself
   // samples of a replica, times its even share: for so many memory is planned, and none ever has more
@@ -16,7 +16,7 @@ struct resplit_options {
   double worth = 0.02;     // a move must promise to take that part off the time of the slowest
 };
 
-// What a replica may have of a group of so many samples.
+// A replica may have so few and so many of a group of so many samples.
 constexpr share_bounds bounds_of(const resplit_options& how, index samples, index replicas,
                                  index microbatches) {
   const index even = (samples + replicas - 1) / replicas;
@@ -60,7 +60,7 @@ class share_balancer {
   const list<index>& shares(index module) const { return shares_[module]; }
   const share_bounds& bounds(index module) const { return bounds_[module]; }
   const list<sample_split>& splits() const { return splits_; }
-  // By hand; false: they are not within the bounds, or not all samples.
+  // Shares are set by hand; the result is false where they are not within the bounds, or not all samples.
   bool set(index module, const list<index>& shares) {
     const share_bounds& within = bounds_[module];
     index sum = 0;
@@ -83,7 +83,7 @@ class share_balancer {
     }
     noted_ = true;
   }
-  // Whether shares changed.
+  // The result says whether shares changed.
   bool move() {
     if (!noted_) return false;
     for (double& each : busy_) each = 0;
@@ -95,7 +95,7 @@ class share_balancer {
   }
 
  private:
-  // What a rank does for a replica, per sample, and for all else.
+  // A rank works for a replica, sample by sample, and for all else.
   struct load {
     index replica = 0, rank = 0;
     double rate = 0, other = 0;
@@ -146,7 +146,7 @@ class share_balancer {
     for (const load& each : loads)
       if (each.rate <= 0) return false;
 
-    // As many samples as each can do in a time; more of them in a longer one.
+    // Each gets as many samples as it can do in a time, and more of them in a longer one.
     const auto fill = [&](double seconds) {
       double sum = 0;
       for (index r = 0; r < replicas; ++r) wanted[r] = high[r];

@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// What one part of a step cost: filled while running (seconds) and while measuring (FLOPs, bytes).
+// The cost of one part of a step: filled while running (seconds) and while measuring (FLOPs, bytes).
 struct section_cost {
   const char* name = nullptr;
   int parent = -1;  // number of the section around it; -1: none
@@ -15,7 +15,8 @@ struct section_cost {
   double bytes = 0;
 };
 
-// What FLOPs are of: products of matrices, which a chip has units of their own for, or single elements.
+// FLOPs are of two kinds: of products of matrices, which a chip has units of their own for, or single
+// elements.
 enum class flops_of : int { elements, products };
 
 // Calls of one operation that cost alike, in one section, by a dry run.
@@ -51,7 +52,7 @@ class step_costs {
     return size_++;
   }
   section_cost& at(int number) { return costs_[own(number)]; }
-  // One call of an operation. Names live as long as these costs.
+  // note() counts one call of an operation. Names live as long as these costs.
   void note(int section, const char* name, double flops, double bytes, flops_of kind = flops_of::elements) {
     section = own(section);
     costs_[section].flops += flops;
@@ -65,7 +66,7 @@ class step_costs {
     if (i == operation_count_) operations_[operation_count_++] = {name, section, kind, 0, flops, bytes};
     ++operations_[i].calls;
   }
-  // In the order in which they were first called.
+  // Operations come in the order in which they were first called.
   cost_list<operation_cost> operations() const { return {operations_, operations_ + operation_count_}; }
   // Calls that found no place in the list of operations; their sections have them.
   long unlisted() const { return unlisted_; }
@@ -77,7 +78,7 @@ class step_costs {
   const section_cost* begin() const { return costs_; }
   const section_cost* end() const { return costs_ + size_; }
   void clear() { *this = step_costs{}; }
-  // Those of another rank or part of a step too.
+  // Costs of another rank, or of another part of a step, are added.
   void add(const step_costs& other) {
     int own[capacity] = {};
     for (int i = 0; i < other.size_; ++i) {

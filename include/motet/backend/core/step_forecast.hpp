@@ -8,13 +8,13 @@
 
 namespace motet {
 
-// What a function of a context will need: counted by a dry run, which touches no data.
+// A forecast says what a function of a context will need. It is counted by a dry run, which touches no data.
 struct step_forecast {
   index memory = 0;    // bytes, shared by a team
   index scratch = 0;   // bytes, for each thread
   step_costs costs{};  // FLOPs and bytes by section
 
-  // Room for both, one at a time.
+  // Afterwards there is room for both, one at a time.
   void cover(const step_forecast& other) {
     memory = std::max(memory, other.memory);
     scratch = std::max(scratch, other.scratch);

@@ -5,7 +5,7 @@
 
 namespace motet {
 
-// Where a rank stands among those that hold one stage.
+// A seat is where a rank stands among those that hold one stage.
 struct spread_seat {
   index tensor = 1, tensor_member = 0;
   index context = 1, context_member = 0;
@@ -16,7 +16,7 @@ struct spread_seat {
 class spread_rows {
  public:
   spread_rows() = default;
-  // Room for microbatches of up to so many samples.
+  // There is room for microbatches of up to so many samples.
   spread_rows(const spread_seat& at, index most_samples) { prepare(at, most_samples); }
   spread_rows(const spread_rows&) = delete;
   spread_rows& operator=(const spread_rows&) = delete;

@@ -16,7 +16,7 @@ class any_group {
   // Keeps the address of `one`.
   template <collective_group G>
   explicit any_group(G& one) : self_(&one), calls_(&calls_of<G>), size_(one.size()), member_(one.member()) {}
-  // For dry runs: a seat among others, and nobody to call.
+  // A dry run has a seat among others, and nobody to call.
   any_group(std::int32_t size, std::int32_t member) : size_(size), member_(member) {}
 
   std::int32_t size() const { return size_; }
@@ -31,14 +31,14 @@ class any_group {
                   std::span<const index> to_bytes) const {
     finish(begin_all_to_all(from, from_bytes, to, to_bytes));
   }
-  // The same in two halves, with something to compute between them. What is given stays, counts too, until
-  // the second half is done.
+  // The exchange comes in two halves too, with something to compute between them. What is given stays, counts
+  // too, until the second half is done.
   ticket begin_all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
                           std::span<const index> to_bytes) const {
     return calls_->exchange(self_, from, from_bytes, to, to_bytes);
   }
   void finish(ticket which) const { calls_->wait(self_, which); }
-  // Whether it is done; to ask moves it on.
+  // To ask whether a call is done moves it on.
   bool test(ticket which) const { return calls_->test(self_, which); }
   template <class T>
   void all_reduce_sum(T* numbers, index count) const {

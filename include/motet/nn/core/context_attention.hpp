@@ -7,7 +7,8 @@
 
 namespace motet {
 
-// How attention meets rows of a sample that lie on several ranks, where context parallelism cuts them.
+// Attention meets rows of a sample that lie on several ranks, where context parallelism cuts them, in one of
+// these ways.
 enum class context_attention : std::uint8_t {
   // ranks exchange rows for heads, and each computes some heads for all rows: what moves shrinks with the
   // ranks, but each needs a head
@@ -15,7 +16,7 @@ enum class context_attention : std::uint8_t {
   ring,  // keys and values go round: for any number of ranks, and moves little where few heads have keys
 };
 
-// What attention over exchanged heads keeps for backward: all rows of the microbatch, with this rank's share
+// Attention over exchanged heads keeps this for backward: all rows of the microbatch, with this rank's share
 // of the heads.
 template <class Value, class Master>
 struct exchanged_heads {
@@ -24,8 +25,7 @@ struct exchanged_heads {
   matrix<Master> lse;   // (all rows, heads)
 };
 
-// Where gradients of queries, keys and values go: over them, or into memory of their own where that spares
-// copies.
+// Gradients of queries, keys and values go over them, or into memory of their own where that spares copies.
 template <class C, class T>
 matrix<T> gradient_room(C& ctx, matrix<T> x) {
   if constexpr (C::spares_passes)

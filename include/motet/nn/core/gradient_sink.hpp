@@ -5,10 +5,10 @@
 
 namespace motet {
 
-// Who wants to know, while backward runs, that gradients are final: those that no later layer adds to. Empty:
-// nobody. A context has one, and the layers of a stage tell it by gradients_ready(ctx, data, count). It may
-// also want a layer's gradients elsewhere than where they belong: where() says where to add them, gives the
-// same answer until told() of them, and has zeros there at first.
+// A sink is told, while backward runs, which gradients are final: those that no later layer adds to. An empty
+// one is told nothing. A context has one, and the layers of a stage tell it by gradients_ready(ctx, data,
+// count). It may also want a layer's gradients elsewhere than where they belong: where() says where to add
+// them, gives the same answer until told() of them, and has zeros there at first.
 struct gradient_sink {
   void (*told)(void* self, const void* data, index count) = nullptr;
   void* self = nullptr;

@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-// What nets ask of a context. Nets call these functions unqualified, so argument-dependent lookup finds the
+// Nets ask these functions of a context. They call them unqualified, so argument-dependent lookup finds the
 // overloads of the backend that the context belongs to; nn/ names no backend. A backend is a folder that
 // offers them all (see backend/cpu).
 //
@@ -246,7 +246,7 @@ MOTET_HOST_DEVICE void for_activation(activation kind, Run&& run) {
   }
 }
 
-// What backward of a norm makes besides dx, in the same pass where the backend can. What is empty is not
+// Backward of a norm makes these besides dx, in the same pass where the backend can. An empty one is not
 // wanted.
 template <class Value, class Master>
 struct norm_also {

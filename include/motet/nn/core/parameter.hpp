@@ -11,8 +11,8 @@ namespace motet {
 
 enum class fill : std::uint8_t { zeros, ones, normal, constant, sine_grid };
 
-// How a parameter starts, keyed by its global name and element number, so that every plan draws the same
-// values.
+// A parameter starts with numbers that are keyed by its global name and element number, so that every plan
+// draws the same values.
 struct initial {
   fill kind = fill::zeros;
   // deviation of `normal`, value of `constant`, height of `sine_grid`: 2-D sine positions of a square of
@@ -20,8 +20,8 @@ struct initial {
   float scale = 0;
 };
 
-// Which part of a net a rank holds, of those that tensor parallelism makes: `shards` ranks share heads and
-// hidden units as evenly as can be.
+// A rank holds one of the parts of a net that tensor parallelism makes: `shards` ranks share heads and hidden
+// units as evenly as can be.
 struct tensor_cut {
   std::int32_t shards = 1;
   std::int32_t shard = 0;
@@ -59,8 +59,8 @@ struct parameter {
     for (const interval& each : held_columns) width_of += each.size();
     return held_of * width_of;
   }
-  // Where the elements that are held come from. Of one side only there are several intervals, and columns
-  // only of a vector.
+  // Slices say where the elements that are held come from. Only one side has several intervals, and a vector
+  // has columns alone.
   std::vector<parameter_slice> slices() const {
     std::vector<parameter_slice> found;
     index at = offset;
@@ -119,7 +119,7 @@ class parameter_list {
     cut_ = outer;
     whole_ = outer_is_whole;
   }
-  // Of matrices that a function lists only these rows are held, of vectors these elements.
+  // Only these rows are held of matrices that a function lists, and of vectors these elements.
   template <class Write>
   void of_rows(std::vector<interval> rows, Write&& write) {
     by_rows_ = true;
@@ -151,7 +151,7 @@ class parameter_list {
     used_ += parameter_space(item.held());
     items_.push_back(std::move(item));
   }
-  // What is held of one side; neighbours become one.
+  // Neighbours among the intervals of one side become one.
   void keep(std::vector<interval>& side) const {
     side.clear();
     for (const interval& each : held_) {

@@ -6,12 +6,12 @@
 
 namespace motet {
 
-// What the outputs of a row's experts are weighed with: their probabilities, or those divided by their sum
-// (the softmax over the chosen alone).
+// A gate weighs the outputs of a row's experts with their probabilities, or those divided by their sum (the
+// softmax over the chosen alone).
 enum class gate_kind : std::uint8_t { normalised, probability };
 
-// How a router sends each row to top_k of its experts. Room, balance and z are taken over the rows of one
-// sample: whichever samples share a microbatch or a rank, a sample is treated alike.
+// A router sends each row to top_k of its experts. Room, balance and z are taken over the rows of one sample:
+// whichever samples share a microbatch or a rank, a sample is treated alike.
 struct router_shape {
   index experts = 1;
   index top_k = 1;
@@ -61,9 +61,9 @@ struct grouping {
   sequences each() const { return {count, 1, nullptr}; }
 };
 
-// Where the rows of a group of ranks go, and the memory that says so. Ranks hold the experts as tensor_cut
-// shares them. A row goes once to each rank that has an expert for it. In a dry run, when nothing is routed,
-// all have an even load, in the memory of the worst one.
+// Rows of a group of ranks go where this memory says. Ranks hold the experts as tensor_cut shares them. A row
+// goes once to each rank that has an expert for it. In a dry run, when nothing is routed, all have an even
+// load, in the memory of the worst one.
 template <class Real>
 struct dispatched {
   index top_k = 1;

@@ -23,8 +23,8 @@ struct attention_config {
   constexpr index query_width() const { return heads * columns_of_head(); }
   constexpr index key_width() const { return keyed_heads() * columns_of_head(); }
   constexpr attention_shape shape() const { return {heads, keyed_heads(), columns_of_head(), mask, 0}; }
-  // What a tensor member has of it: some key-value heads with all the query heads that share them; none where
-  // there are more members than those.
+  // A tensor member has some key-value heads with all the query heads that share them; none where there are
+  // more members than those.
   constexpr attention_config held(tensor_cut cut) const {
     attention_config part = *this;
     part.head_width = columns_of_head();

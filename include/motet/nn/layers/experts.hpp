@@ -58,7 +58,6 @@ struct experts {
     grouped_linear_forward(ctx, by, after, down(w), filled(y, by));
     release(ctx, mark);
   }
-  // What the weight part reads.
   template <class N, class C>
   static void reserve_backward(C& ctx, saved<N>& s) {
     s.after = ctx.memory.template take_rows<typename N::value, hidden>(s.pre.rows);
@@ -100,7 +99,7 @@ struct experts {
     return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data + narrow_at(w.cut),
                                                            w.cut.share(count).size() * out, hidden, hidden};
   }
-  // Without the memory that no row came to.
+  // Memory that no row came to is left out.
   template <class T, index Width>
   static view<T, Width> filled(view<T, Width> x, const grouping& by) {
     return x.slice(0, by.count);

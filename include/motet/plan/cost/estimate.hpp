@@ -12,7 +12,7 @@ struct rank_bytes {
   constexpr double total() const { return weights + gradients + state + activations + features; }
 };
 
-// One module in an estimate.
+// A forecast of one module.
 struct module_forecast {
   double forward_seconds = 0, backward_seconds = 0;  // of one microbatch at its slowest stage
   // of its model in a step, forward and backward, nothing twice
@@ -22,7 +22,7 @@ struct module_forecast {
   rank_bytes bytes;              // of its fullest rank
 };
 
-// What a plan would give.
+// A forecast says what a plan would give, so that plans can be compared before anything runs.
 struct run_forecast {
   double step_seconds = 0;
   double samples_per_second = 0;
@@ -40,7 +40,7 @@ struct run_forecast {
 
 struct machine_profile;
 
-// How a step is played.
+// A step can be played in several ways; these are the runtime's unless told otherwise.
 struct estimate_options {
   // gradients are summed while the last backward still runs, as the runtime does; false: behind all backwards
   // of its rank

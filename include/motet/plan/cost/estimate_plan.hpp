@@ -34,8 +34,8 @@ inline module_forecast estimate_of_module(const plan_pricer& by, const program& 
 
 }  // namespace detail
 
-// What a step of `samples` samples takes: the plan is compiled to its program, which is played on the costs
-// that follow from the model's towers and the cluster. The plan's modules may come in any order;
+// The forecast of a step of `samples` samples: the plan is compiled to its program, which is played on the
+// costs that follow from the model's towers and the cluster. The plan's modules may come in any order;
 // `out.modules` has the model's. The verdict is that of check_plan() and of the schedule, or that the cluster
 // has no such rank. Whether everything fits in memory is left to the reader: out.memory_bytes beside
 // on.device.memory_bytes.

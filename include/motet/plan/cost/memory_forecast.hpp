@@ -14,15 +14,15 @@ inline double kept_numbers(const plan_pricer& by, index k, index stage) {
          ((1 - uncut) * own + uncut * work_of_layers(by.model().towers[k], layers.begin, layers.end).kept);
 }
 
-// What one stage keeps for each microbatch between its forward and its backward. Where backward makes
-// everything again, the rows that came in.
+// One stage keeps so much for each microbatch between its forward and its backward: where backward makes
+// everything again, only the rows that came in.
 inline double kept_bytes(const plan_pricer& by, index k, index stage, bool remade) {
   if (!by.learns(k)) return 0;
   if (remade) return stage > 0 ? by.boundary_bytes(k) : 0;
   return kept_numbers(by, k, stage) * by.largest_microbatch(k) * by.bytes().activation;
 }
 
-// What one stage holds on each rank whatever is computed, and of `activations` what is there once, however
+// One stage holds so much on each rank whatever is computed; `activations` has what is there once, however
 // many microbatches are kept.
 inline rank_bytes standing_bytes(const plan_pricer& by, index k, index stage, bool remade) {
   const part_work work = by.work(k, stage);
@@ -46,7 +46,7 @@ inline rank_bytes standing_bytes(const plan_pricer& by, index k, index stage, bo
   return out;
 }
 
-// What a rank with the last stage of a module has for a join: rows of the others, and its own with their
+// A rank with the last stage of a module has room for a join: rows of the others, and its own with their
 // gradients.
 inline double feature_bytes(const plan_pricer& by, index k) {
   const auto width = [&](index j) {
@@ -71,7 +71,7 @@ struct memory_forecast {
   list<rank_bytes> modules;  // of each module on its fullest rank
 };
 
-// For a program whose costs tell what its stages keep (kept_bytes). A stage has a place for the largest
+// The costs of the program tell what its stages keep (kept_bytes). A stage has room for the largest
 // microbatch in each of its slots, as the runtime reserves it, whether or not stages of a rank are full at
 // the same time.
 inline memory_forecast memory_of(const plan_pricer& by, const program& of, const priced_program& priced) {

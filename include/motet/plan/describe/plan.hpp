@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// How one module is spread, and how its samples go through it.
+// A module is spread over ranks, and its samples go through it, as this says.
 struct module_plan {
   label name;
   mesh on;                  // degrees and ranks
@@ -27,7 +27,7 @@ struct module_plan {
   constexpr int whole_group() const { return group > 0 ? group : microbatches; }
   constexpr int groups() const { return whole_group() > 0 ? microbatches / whole_group() : 0; }
   constexpr std::int32_t shards() const { return on.split().context * on.split().tensor; }
-  // Where the samples of a step go.
+  // The samples of a step go to replicas and microbatches by this split.
   constexpr sample_split split(index samples) const {
     return {samples, groups(), on.split().data, whole_group()};
   }

@@ -15,9 +15,9 @@ namespace motet {
 // cut, a dynamic programme over devices how many replicas it has, and no two towers share a rank.
 // docs/plan/published.md says what the paper leaves open and how it is read here.
 
-// How a tower is cut: not at all where it fits a device; else into the fewest tensor parts that fit the
-// devices of a node; else into as many parts as a node has devices, and the fewest stages, each on a node.
-// `data` is 1. A tower that fits nowhere is cut as far as it goes.
+// A tower is cut not at all where it fits a device; else into the fewest tensor parts that fit the devices of
+// a node; else into as many parts as a node has devices, and the fewest stages, each on a node. `data` is 1.
+// A tower that fits nowhere is cut as far as it goes.
 inline degrees distmm_degrees(const tower_outline& of, const cluster_facts& on, double bytes_of_parameter) {
   degrees cut;
   const auto fits = [&] {
@@ -122,7 +122,7 @@ class distmm_tower {
   double others_ = 0;  // bytes of the other towers' features, which come for each loss
 };
 
-// What the balancer chose, on the seats that send least out of nodes.
+// Modules get the balancer's degrees, on the seats that send least out of nodes.
 inline bool seated(const list<module_plan>& modules, const published_question& asked, const cluster_facts& on,
                    index samples, plan& out) {
   out.cluster = {on.devices(), on.nodes > 1 ? on.devices_per_node : 0};
@@ -177,9 +177,9 @@ inline index offer_balanced(plan_ranking<>& ranking, const published_question& a
   return considered;
 }
 
-// What the ladder counts for a parameter. All published degrees follow from 16 bytes, as mixed precision
-// usually has; on a cluster that is too small for this it counts what there is, with room for activations or
-// without.
+// The ladder counts so many bytes for a parameter. All published degrees follow from 16 bytes, as mixed
+// precision usually has; on a cluster that is too small for this it counts what there is, with room for
+// activations or without.
 inline list<double> ladder_bytes(const tower_outline& of, const training_bytes& bytes) {
   const double own = bytes_of_parameter(of, bytes);
   return {of.frozen || of.cached ? own : std::max(own, 16.0), 1.5 * own, 1.25 * own, own};

@@ -39,11 +39,11 @@ void each_seat(const list<seating>& towers, const cluster_facts& on, index k, se
 
 }  // namespace detail
 
-// Where towers can sit, those first that send least out of any node; none where they do not fit. Towers with
-// large tensor groups choose first, a group stays in one node, and a tower takes its ranks in one of four
-// orders. All turns of the towers and all orders of each are tried where these are few; of seats in which the
-// same positions share nodes one is kept. The best are bettered by exchanging groups. With `every`, and few
-// groups, none is left out.
+// Layouts in which towers can sit come with those first that send least out of any node; there are none where
+// towers do not fit. Towers with large tensor groups choose first, a group stays in one node, and a tower
+// takes its ranks in one of four orders. All turns of the towers and all orders of each are tried where these
+// are few; of seats in which the same positions share nodes one is kept. The best are bettered by exchanging
+// groups. With `every`, and few groups, none is left out.
 inline list<seat_layout> seat_layouts(const list<seating>& towers, const cluster_facts& on,
                                       bool every = false) {
   list<index> turns;

@@ -39,7 +39,7 @@ class plan_contest {
       for (const module_plan& each : made.modules) played_ += index{each.stages()} * each.microbatches;
     }
   }
-  // Whether what takes at least so long on so many ranks cannot be the best.
+  // A plan that takes at least so long on so many ranks cannot be the best.
   bool hopeless(double seconds, index ranks) const {
     if (empty()) return false;
     const double now = best_seconds();

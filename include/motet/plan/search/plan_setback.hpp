@@ -7,7 +7,6 @@
 
 namespace motet {
 
-// How many ranks hold something.
 inline index ranks_used(const plan& of) {
   list<std::uint8_t> used(of.cluster.ranks, 0);
   index count = 0;
@@ -16,8 +15,8 @@ inline index ranks_used(const plan& of) {
   return count;
 }
 
-// Where the time of a step goes, in parts that add up to it: of the average rank that holds something, and
-// what the busiest one has more.
+// The time of a step in parts that add up to it: that of the average rank that holds something, and what the
+// busiest one has more.
 struct step_parts {
   double work = 0;
   double again = 0;    // forwards that run twice
@@ -59,7 +58,7 @@ inline step_parts parts_of(const plan& of, const run_forecast& gives) {
   return out;
 }
 
-// What a plan loses most to, beside the best one.
+// A plan loses most of its time beside the best one to one cause, which is told.
 inline lost_by setback_of(const ranked_plan& it, const ranked_plan& best) {
   const step_parts own = parts_of(it.how, it.gives), wins = parts_of(best.how, best.gives);
   lost_by out{setback::none, it.gives.step_seconds - best.gives.step_seconds};

@@ -19,7 +19,7 @@ struct plan_sketch {
     for (index k = 0; k < points.size(); ++k) sum += hosts[k] < 0 ? points[k].ranks() : 0;
     return sum;
   }
-  // What is told apart in a list of the best: degrees, and who shares ranks.
+  // A list of the best tells plans apart by degrees, and by who shares ranks.
   bool same_structure(const plan_sketch& other) const {
     for (index k = 0; k < points.size(); ++k)
       if (hosts[k] != other.hosts[k] || !(points[k].split == other.points[k].split)) return false;
@@ -36,7 +36,7 @@ struct plan_sketch {
   }
 };
 
-// By time, for a step of so many joins; equally fast ones as they come.
+// Sketches are sorted by their time for a step of so many joins; equally fast ones stay as they come.
 inline std::vector<const plan_sketch*> by_time(const list<plan_sketch>& all, index joins) {
   std::vector<std::pair<double, const plan_sketch*>> order;
   for (const plan_sketch& each : all) order.emplace_back(step_seconds(each.seconds, joins), &each);
@@ -88,7 +88,7 @@ inline phase_seconds together(std::span<const tower_point* const> towers) {
   }
   return {out.lead + std::max(0.0, most.lead), out.steady, out.drain + std::max(0.0, most.drain) + tails};
 }
-// What no placement of them takes less than; the steady part is of last stages alone.
+// No placement of these towers takes less; the steady part is of last stages alone.
 inline phase_seconds least_together(std::span<const tower_point* const> towers) {
   phase_seconds worst, sums;
   for (const tower_point* each : towers) {

@@ -8,7 +8,7 @@
 
 namespace motet {
 
-// What is settled for one tower before the search; what keeps its value here is searched.
+// A pin settles values of one tower before the search; values that are left as they are here are searched.
 struct tower_pin {
   label name = {};
   std::int32_t stages = 0, data = 0, context = 0, tensor = 0;
@@ -31,10 +31,10 @@ struct search_options {
   estimate_options play = {};
 };
 
-// Where a plan loses most of the time that it takes longer than the best one: in the work of its ranks; in
-// forwards that run again because not everything fits (memory); waiting inside a tower (bubbles) or for the
-// busiest rank (uneven towers); in sums of gradients; in exchanges of joins. Or it takes as long on more
-// ranks.
+// A setback is where a plan loses most of the time that it takes longer than the best one: in the work of its
+// ranks; in forwards that run again because not everything fits (memory); waiting inside a tower (bubbles) or
+// for the busiest rank (uneven towers); in sums of gradients; in exchanges of joins. Or it takes as long on
+// more ranks.
 enum class setback : std::uint8_t {
   none,
   work,

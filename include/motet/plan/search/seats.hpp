@@ -23,7 +23,7 @@ struct seat_layout {
   double node_bytes = 0;           // that leave the busiest node in a step
 };
 
-// How a tower takes its ranks.
+// A tower takes its ranks in one of these orders.
 struct seat_order {
   bool stages_together =
       // of one replica on neighbouring ranks, so that its rows stay in a node; else replicas of one stage, so
@@ -45,7 +45,7 @@ class free_ranks {
       sort_stably(each, [](std::int32_t a, std::int32_t b) { return a > b; });
   }
   void begin() { first_ = 0; }
-  // In the fullest node that has room for all `count` ranks, else in the emptiest.
+  // Ranks are taken from the fullest node that has room for all `count`, else from the emptiest.
   void begin_anew(index count) {
     first_ = 0;
     for (index n = 1; n < left_.size(); ++n) {
@@ -92,8 +92,8 @@ inline list<std::int32_t> seat(const degrees& split, seat_order order, free_rank
   return ranks;
 }
 
-// What leaves each node: rows and gradients between stages that lie apart, and sums of gradients in a ring of
-// the nodes of each group.
+// Bytes that leave each node are added: rows and gradients between stages that lie apart, and sums of
+// gradients in a ring of the nodes of each group.
 inline void add_node_bytes(const seating& of, const list<std::int32_t>& ranks, const cluster_facts& on,
                            list<double>& into) {
   const mesh where(of.split, ranks);
@@ -181,7 +181,7 @@ inline bool seat_all(const list<seating>& towers, const list<index>& turns, cons
   return true;
 }
 
-// Which positions share nodes and ranks, whatever these are called.
+// Layouts have one pattern when the same positions share nodes and ranks, whatever these are called.
 inline list<std::int32_t> pattern_of(const seat_layout& of, const cluster_facts& on) {
   list<std::int32_t> nodes(on.nodes, -1), ranks(on.devices(), -1), out;
   std::int32_t next_node = 0, next_rank = 0;

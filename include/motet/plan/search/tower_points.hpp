@@ -53,7 +53,7 @@ inline module_plan module_plan_of(const tower_outline& of, const tower_point& ho
   return out;
 }
 
-// How many microbatches are tried: 1, 2, 3, 4, 6, 8, 12, ... and as many as there are samples.
+// These numbers of microbatches are tried: 1, 2, 3, 4, 6, 8, 12, ... and as many as there are samples.
 inline list<int> microbatch_counts(index most) {
   list<int> out;
   for (index n = 1; n < most; n *= 2) {
@@ -64,7 +64,7 @@ inline list<int> microbatch_counts(index most) {
   return out;
 }
 
-// How much of a group is kept: all of it, a half, a quarter, nothing, and of small groups any number.
+// These parts of a group are tried: all of it, a half, a quarter, nothing, and of small groups any number.
 inline list<int> stash_counts(int group) {
   list<int> out{-1};
   if (group <= 4) {
@@ -75,7 +75,7 @@ inline list<int> stash_counts(int group) {
   return out;
 }
 
-// What is asked of the plans of one tower.
+// A question is asked of the plans of one tower.
 struct tower_question {
   const tower_outline& net;
   const cluster_facts& on;
@@ -102,7 +102,7 @@ class tower_point_finder {
     if (out.empty() && !asked_.thorough) out = points(ranks, true);
     return out;
   }
-  // Of the fullest stage, of all points seen so far.
+  // The least that the fullest stage had, of all points seen so far.
   double least_bytes() const { return least_bytes_; }
 
  private:
@@ -270,7 +270,7 @@ class tower_point_finder {
                              again * stages.back().forward + (group - smallest) * (stages.back().backward));
     of.seconds = {lead, steady, drain + behind_all};
   }
-  // What follows each backward of a stage, and the last one.
+  // Work that follows each backward of a stage, and the last one, has a price.
   struct tail_price {
     double each = 0, last = 0, update = 0;
   };
@@ -319,8 +319,8 @@ class tower_point_finder {
   std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, index, bool>, list<stage_price>> prices_;
 };
 
-// Of points on equally many ranks, those that no other one beats in time, and in memory too where ranks are
-// shared. By time.
+// Points are kept that no other one on equally many ranks beats in time, and in memory too where ranks are
+// shared. They are sorted by time.
 inline list<tower_point> best_points(const list<tower_point>& all, index joins, bool memory_counts = false) {
   std::vector<std::pair<double, const tower_point*>> order;
   for (const tower_point& each : all) order.emplace_back(step_seconds(each.seconds, joins), &each);

@@ -49,8 +49,8 @@ class csv_reader {
         each.refuse(csv_too_large, sentence({"microbatch ", it.microbatch, " of ", of.microbatches}));
     }
   }
-  // Nothing is left out. Also keeps a misspelt number from asking for gigabytes: tables are never larger than
-  // the file.
+  // A file leaves nothing out. This also keeps a misspelt number from asking for gigabytes: tables are never
+  // larger than the file.
   void require_all() const {
     require_all("forward", false, [](op what) { return what <= op::forward_only; });
     require_all("backward", true, [](op what) { return what == op::backward || what == op::backward_input; });

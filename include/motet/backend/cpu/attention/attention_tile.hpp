@@ -68,7 +68,7 @@ void pack_head(matrix<T> from, index first_row, index rows, index first_column,
   tiles::pack(rows, recipe.width, from.row(first_row) + first_column, from.stride, to, recipe.padded);
 }
 
-// The same, transposed, a panel for each tile of keys.
+// Rows are packed as columns, a panel for each tile of keys.
 template <class C, class T>
 void pack_head_transposed(matrix<T> from, index first_row, index rows, index first_column,
                           const attention_recipe<C>& recipe, C* to) {
@@ -123,8 +123,8 @@ inline double attention_pairs(const sequences& q_seq, const sequences& kv_seq) {
   return pairs;
 }
 
-// Of `queries` and `keys`, what query rows [first, first + count) see of the keys from first_key on. Causal
-// masks are aligned at the end.
+// Query rows [first, first + count) see these columns of the keys from first_key on. Causal masks are aligned
+// at the end.
 inline visible_columns attention_visible(mask_kind mask, index queries, index keys, index first_query,
                                          index first_key) {
   if (mask == mask_kind::full) return {keys - first_key, 0};

@@ -30,8 +30,8 @@ class adamw_list;
 template <class T>
 class flat_list;
 
-// What operations of the CPU run on. Each thread of a team has its own; all threads take the same steps on
-// `memory`, so their copies agree.
+// Operations of the CPU run on a context. Each thread of a team has its own; all threads take the same steps
+// on `memory`, so their copies agree.
 struct context {
   using real = cpu::real;
   using team = cpu::team;
@@ -44,7 +44,7 @@ struct context {
 
   // memory is what a step is short of, and the caches have what comes again
   static constexpr bool spares_passes = false;
-  // Of products' operands: any width is as fast.
+  // Products take operands of any width equally fast.
   template <class T>
   static constexpr index product_columns = 1;
 
@@ -83,7 +83,6 @@ inline void synchronize(context& ctx) {
   if (ctx.crew != nullptr && !ctx.measuring()) ctx.crew->barrier();
 }
 
-// What it came to.
 inline double number_of(context&, real found) { return found; }
 
 // Another thread may still read what lies above the mark, so giving it back is a meeting.
@@ -99,7 +98,7 @@ inline void gradients_ready(context& ctx, const void* data, index count) {
   if (ctx.thread == 0) ctx.sink.told(ctx.sink.self, data, count);
 }
 
-// Where to add the gradients that belong at `data`.
+// Gradients that belong at `data` are added where this says, as the sink may keep them elsewhere.
 template <class T>
 T* gradients_at(context& ctx, T* data, index count) {
   if (ctx.sink.where == nullptr || count == 0 || ctx.measuring()) return data;

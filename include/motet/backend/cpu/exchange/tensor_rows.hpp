@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-// How the rows of a tensor group meet. The first thread of a team speaks for its rank.
+// Rows of a tensor group meet here. The first thread of a team speaks for its rank.
 
 namespace motet::cpu {
 namespace detail {

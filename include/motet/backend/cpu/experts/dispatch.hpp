@@ -52,8 +52,8 @@ void send_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<Y> 
 
 }  // namespace detail
 
-// Memory for the worst that routing can do: without a bound on capacity all rows of the group may choose the
-// experts of one rank.
+// Memory is taken for the worst that routing can do: without a bound on capacity all rows of the group may
+// choose the experts of one rank.
 template <class Real>
 void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& shape, tensor_cut cut,
                       dispatched<Real>& to) {

@@ -26,7 +26,7 @@ matrix<W> weights_of(matrix<W> weight, index key, index rows) {
 
 }  // namespace detail
 
-// Of each position, y = x weight^T with the weights of its key: weight is (keys x out, in).
+// y = x weight^T at each position, with the weights of its key: weight is (keys x out, in).
 template <class X, class W, class Y>
 void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, matrix<Y> y) {
   note_product(ctx, "grouped_linear_forward", x, detail::weights_of(weight, 0, y.width), y);

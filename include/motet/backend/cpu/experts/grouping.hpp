@@ -9,7 +9,7 @@
 
 namespace motet::cpu::detail {
 
-// Memory for up to `most` positions of the choices of up to `rows` rows.
+// A grouping has memory for up to `most` positions of the choices of up to `rows` rows.
 inline grouping take_grouping(context& ctx, index keys, index rows, index top_k, index most) {
   grouping by;
   by.keys = keys;

@@ -123,7 +123,7 @@ void clamp_to(context& ctx, T* at, std::type_identity_t<T> most) {
   synchronize(ctx);
 }
 
-// Where the sums allow an update.
+// Nothing is clamped where the sums do not allow an update.
 template <class T>
 void clamp_to(context& ctx, T* at, std::type_identity_t<T> most, const real& loss, const real& squares) {
   if (update_sums{loss, squares}.allow()) clamp_to(ctx, at, most);

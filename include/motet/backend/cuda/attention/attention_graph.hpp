@@ -15,8 +15,8 @@
 
 namespace motet::cuda::detail {
 
-// Of which samples one graph can be made. Tensors are counted as they come: q, k, v, y, lse and, of backward,
-// dy, dq, dk, dv.
+// One graph serves all samples that have this in common. Tensors are counted as they come: q, k, v, y, lse
+// and, of backward, dy, dq, dk, dv.
 struct attention_problem {
   static constexpr int most_tensors = 9;
   bool backward = false, deterministic = true;
@@ -58,7 +58,7 @@ class attention_graph {
   const attention_problem problem;
   const std::vector<cudnnBackendDescriptor_t>& operations() const { return operations_; }
   bool good() const { return good_; }
-  // What has to be given when it runs.
+  // A run is given a tensor or a number for each of these.
   const std::vector<std::int64_t>& given() const { return ids_; }
 
   // Sums that backward leaves in memory between its steps, in floats. Without a fixed order queries'
@@ -124,7 +124,7 @@ class attention_graph {
                   {problem.samples, problem.heads, problem.q_rows, 1},
                   {problem.q_rows * stride, 1, stride, 1}, offsets_of(lse), 4);
   }
-  // What is never in memory, its elements one after the other.
+  // A tensor that is never in memory has its elements one after the other.
   tensor inside(const four& size, cudnnDataType_t type = CUDNN_DATA_FLOAT) {
     return finish(next_++, type, size, {size[1] * size[2] * size[3], size[2] * size[3], size[3], 1});
   }
@@ -178,7 +178,7 @@ class attention_graph {
     each(mode, x, b, {}, made, CUDNN_DATA_BOOLEAN);
     return made;
   }
-  // What lies along sizes that `to` has not is taken together.
+  // Elements along sizes that `to` has not are taken together.
   void reduce(cudnnReduceTensorOp_t by, const tensor& x, const tensor& to) {
     const cudnnDataType_t type = CUDNN_DATA_FLOAT;
     cudnn_object& how = make(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
@@ -190,7 +190,7 @@ class attention_graph {
     operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, done(how));
     add(operation);
   }
-  // The same elements, rows as columns.
+  // The elements stay, with rows as columns.
   tensor across(const tensor& x, cudnnDataType_t type) {
     const tensor made = finish(next_++, type, {x.size[0], x.size[1], x.size[3], x.size[2]},
                                {x.stride[0], x.stride[1], x.stride[3], x.stride[2]}, x.offsets);

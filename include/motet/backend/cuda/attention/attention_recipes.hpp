@@ -25,7 +25,7 @@ inline constexpr bool has_library_attention = MOTET_CUDNN_ATTENTION != 0;
 
 #if MOTET_CUDNN_ATTENTION
 
-// What the library has to say of its last failure: the first reason of many.
+// Of the many reasons that the library gives for its last failure, the first one is told.
 inline std::string last_words() {
   char words[512] = "";
   cudnnGetLastErrorString(words, sizeof words);
@@ -35,7 +35,7 @@ inline std::string last_words() {
   return all.empty() ? "" : ", " + std::string(all);
 }
 
-// Where a recipe finds what it is given.
+// A recipe finds here what it is given.
 struct attention_operands {
   void* tensors[attention_problem::most_tensors] = {};
   std::int32_t *q_lengths = nullptr, *kv_lengths = nullptr;
@@ -52,7 +52,7 @@ class cudnn_attention_recipe {
   const attention_problem problem;
 
   bool usable() const { return execution_ != nullptr; }
-  // Where it is not: what the library says.
+  // The library says why a recipe is not usable.
   const std::string& said() const { return said_; }
   index workspace() const { return own_workspace() + workspace_; }
 
@@ -132,7 +132,7 @@ class cudnn_attention_recipe {
     }
   }
   void tell(const cudnn_object& failed) { said_ = cudnnGetErrorString(failed.status()) + last_words(); }
-  // Whether an engine's sums have a fixed order.
+  // An engine repeats itself when its sums have a fixed order.
   static bool repeats(cudnn_object& configuration) {
     cudnn_object engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendDescriptor_t raw = engine.get();
@@ -158,9 +158,9 @@ class cudnn_attention_recipe {
 
 }  // namespace detail
 
-// What the library needs, a part of the engine. Its workspace is its own, as a dry run has no library to ask:
-// it grows when a recipe is made, which is before a step is recorded; recorded steps go on with the one they
-// know.
+// All recipes of an engine, a part of it. The library's workspace is its own, as a dry run has no library to
+// ask: it grows when a recipe is made, which is before a step is recorded; recorded steps go on with the one
+// they know.
 class attention_recipes {
  public:
 #if MOTET_CUDNN_ATTENTION
@@ -173,8 +173,8 @@ class attention_recipes {
   attention_recipes& operator=(const attention_recipes&) = delete;
   ~attention_recipes() { drop(); }
 
-  // Null where our own kernels are to do it. Where the library would take too much memory for all heads at
-  // once, they go in so many `parts`.
+  // The result is null where our own kernels are to do it. Where the library would take too much memory for
+  // all heads at once, they go in so many `parts`.
   const detail::cudnn_attention_recipe* find(detail::attention_problem problem, index& parts, detour& why) {
     const auto refused = [&why](const detour& because) {
       return why = because.with(attention_off_library), nullptr;
@@ -183,7 +183,7 @@ class attention_recipes {
     if (!settings.library) return why = {"own kernels were asked for"}, nullptr;
     if (library_ == nullptr) return why = absent_.with(attention_library_missing), nullptr;
     problem.deterministic = settings.deterministic || !problem.backward;
-    // As its documents say.
+    // The library's documents exclude these.
     if (problem.backward && problem.q_rows == 1 && problem.kv_rows == 1)
       return refused({"backward of a single query and key"});
     if (problem.backward && problem.ragged && chip_ < 9)
@@ -227,9 +227,8 @@ class attention_recipes {
     return sentence({"attention by cuDNN ", version / 10000, '.', version / 100 % 100, '.', version % 100,
                      " where it takes the shape, else by own kernels"});
   }
-  // How often the library was asked.
   index runs() const { return runs_; }
-  // How many shapes it was asked about.
+  // Each shape has a recipe, usable or not.
   index made() const { return static_cast<index>(recipes_.size()); }
 
  private:
@@ -266,7 +265,7 @@ class attention_recipes {
             detail::cudnn_target{library_, nullptr}, problem))
         .get();
   }
-  // What was recorded goes on with the memory that it knows.
+  // Older workspaces stay, as recorded steps go on with the memory that they know.
   bool has_room(index bytes) {
     if (!workspaces_.empty() && workspaces_.back().size() >= bytes) return true;
     if (recording()) return false;

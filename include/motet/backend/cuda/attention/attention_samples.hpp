@@ -5,8 +5,8 @@
 #include <motet/backend/cuda/attention/attention_tile.hpp>
 #include <motet/backend/cuda/kernels/prefix.hpp>
 
-// How samples are told to cuDNN: the longest of them, which a recipe is made for, and on the GPU their
-// lengths and where each begins in each matrix.
+// Samples are told to cuDNN by the longest of them, which a recipe is made for, and on the GPU their lengths
+// and where each begins in each matrix.
 
 #if MOTET_CUDNN_ATTENTION
 

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <type_traits>
 
-// How attention is cut into the work of blocks, and the tiles that they hold in shared memory.
+// Attention is cut into the work of blocks, which hold tiles in shared memory.
 
 namespace motet::cuda::detail {
 
@@ -51,7 +51,7 @@ struct sample_rows {
 inline sample_rows rows_for_kernels(context& ctx, const sequences& seq) {
   return {ctx.on->offsets(seq), seq.samples, seq.length};
 }
-// What `rows` rows of these samples take.
+// `rows` rows of these samples take so many slots.
 inline index tile_slots(const sequences& seq, index rows, index tile) {
   return seq.offsets == nullptr ? seq.samples * ((seq.length + tile - 1) / tile) : rows / tile + seq.samples;
 }
@@ -137,7 +137,7 @@ MOTET_HOST_DEVICE T minus_infinity() {
   return -static_cast<T>(__builtin_inf());
 }
 
-// Which of a tile's places is the first that a border leaves out.
+// The first position of a tile that a border leaves out.
 template <int Size, class Int>
 MOTET_HOST_DEVICE int in_tile(Int border) {
   return border < 0 ? 0 : border < Size ? static_cast<int>(border) : Size;

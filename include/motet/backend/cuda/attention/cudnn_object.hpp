@@ -38,7 +38,7 @@ class cudnn_object {
     if (good()) keep(cudnnBackendFinalize(it_));
     return good();
   }
-  // How many values there are; no more than `most` are written.
+  // The result is how many values there are; no more than `most` are written.
   template <class T>
   std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t most,
                    T* values) {
@@ -56,7 +56,7 @@ class cudnn_object {
   cudnnStatus_t status_ = CUDNN_STATUS_SUCCESS;
 };
 
-// What recipes are made for: the library's handle for this GPU, or the properties of one that need not be
+// Recipes are made for a target: the library's handle for this GPU, or the properties of one that need not be
 // here.
 struct cudnn_target {
   cudnnHandle_t library = nullptr;

@@ -20,7 +20,7 @@ inline detour not_in_packs(index width) {
   return detour{"rows do not lie at multiples of 16 bytes"}.with(attention_off_library);
 }
 
-// What the library's attention takes of the scratch memory.
+// The library's attention takes these of the scratch memory.
 struct attention_notes {
   std::int32_t *q_lengths = nullptr, *kv_lengths = nullptr;
   index* offsets = nullptr;
@@ -40,7 +40,8 @@ attention_notes take_notes([[maybe_unused]] context& ctx, [[maybe_unused]] const
   return notes;
 }
 
-// Whether the library is told lengths. Up to 9.15 it had to be wherever they do not fill the kernels' tiles.
+// The library is told lengths where it has to be. Up to 9.15 that was wherever they do not fill the kernels'
+// tiles.
 inline bool tells_lengths(bool ragged, bool ends_meet) { return ragged || ends_meet; }
 template <class T>
 void note_lengths([[maybe_unused]] context& ctx, [[maybe_unused]] const sequences& q_seq,
@@ -54,8 +55,8 @@ void note_lengths([[maybe_unused]] context& ctx, [[maybe_unused]] const sequence
     ctx.note("attention_lengths", 0, 2 * static_cast<double>(rows.samples) * bytes_of<std::int32_t>);
 #endif
 }
-// What backward moves besides, by the library's default of any order of sums: gradients of queries in fp32,
-// which are cleared, added to and rounded.
+// Backward moves more by the library's default of any order of sums: gradients of queries in fp32, which are
+// cleared, added to and rounded.
 template <class T>
 double bytes_of_added_queries([[maybe_unused]] const sequences& q_seq,
                               [[maybe_unused]] const attention_shape& shape) {
@@ -67,7 +68,7 @@ double bytes_of_added_queries([[maybe_unused]] const sequences& q_seq,
   return 0;
 }
 
-// Why the library did not do it; none: it did.
+// The result says why the library did not do it; an empty one says that it did.
 template <class T>
 detour library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool backward,
                          [[maybe_unused]] const attention_notes& notes,

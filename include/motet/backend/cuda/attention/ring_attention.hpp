@@ -10,7 +10,7 @@
 
 namespace motet::cuda {
 
-// Of all samples, q, k, v, y and lse hold the rows of this part; otherwise as attention_forward.
+// q, k, v, y and lse hold the rows of this part, of all samples; all else is as in attention_forward.
 template <class T, class Y, class L>
 void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T> q, matrix<T> k, matrix<T> v,
                             matrix<Y> y, matrix<L> lse) {

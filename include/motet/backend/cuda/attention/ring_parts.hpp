@@ -32,8 +32,8 @@ class offset_pool {
   std::uint64_t epoch_ = 0;
 };
 
-// Which queries meet which keys in a step, as samples of their own: all rows of a part, or one piece of each
-// sample.
+// The queries and the keys that meet in a step are samples of their own: all rows of a part, or one piece of
+// each sample.
 enum class ring_rows : std::uint8_t { none, all, first, second };
 
 struct attention_ring : context_ring {
@@ -73,7 +73,7 @@ struct attention_ring : context_ring {
   sequences on_gpu(const sequences& of) const { return {of.samples, of.length, ctx.on->offsets(of)}; }
 };
 
-// Of each row of one piece of the samples of a part: which row of the part it is.
+// Each row of a piece of the samples gets its row of the whole part.
 struct piece_positions_kernel {
   sequences piece, part, whole;  // offsets of the GPU
   row_parts cut;
@@ -91,7 +91,7 @@ struct piece_positions_kernel {
   }
 };
 
-// Where the rows of `which` lie among those of a part; none where they are all of them.
+// The result says where the rows of `which` lie among those of a part; null where they are all of them.
 template <class Ring>
 const std::int32_t* find_piece_rows(Ring& ring, index part, ring_rows which, std::int32_t* positions) {
   if (which == ring_rows::all) return nullptr;
@@ -103,8 +103,8 @@ const std::int32_t* find_piece_rows(Ring& ring, index part, ring_rows which, std
   return positions;
 }
 
-// How what was found for some keys weighs beside what was found before; lse becomes that of both. Samples
-// without such keys change nothing.
+// The weights say how results for some keys count beside those found before; lse becomes that of both.
+// Samples without such keys change nothing.
 template <class Number>
 struct ring_weights_kernel {
   sequences queries, keys;        // offsets of the GPU

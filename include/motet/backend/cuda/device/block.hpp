@@ -87,7 +87,7 @@ class gpu_thread {
 };
 #endif
 
-// How much shared memory the functions of a whole block take, of numbers as wide as T.
+// Functions of a whole block take so much shared memory, for numbers as wide as T.
 template <class T>
 inline constexpr index block_scratch = warp_size * static_cast<index>(sizeof(T));
 
@@ -137,14 +137,14 @@ MOTET_HOST_DEVICE T block_max(Thread& self, T value, T* scratch) {
   return over_block(self, value, value, larger{}, scratch);
 }
 
-// Whose memory an instruction names (st.global, ldmatrix, cp.async ...). It faults at any other place, where
-// a plain access asks the address.
+// An instruction may name whose memory it is for (st.global, ldmatrix, cp.async ...). It faults at any other
+// place, where a plain access asks the address.
 enum class memory_kind { gpu, block };
 #if !defined(__CUDACC__)
-// Where kernels run without a GPU: ends the program unless `at` lies there, at a multiple of `bytes`, as the
-// instruction would. Our tests define it.
+// Where kernels run without a GPU, this ends the program unless `at` lies there, at a multiple of `bytes`, as
+// the instruction would. Our tests define it.
 void emulated_access(memory_kind of, const void* at, int bytes);
-// As well: is told of loads, of any memory, so that what a kernel moves can be counted.
+// Emulation is told of loads, of any memory, so that what a kernel moves can be counted.
 void emulated_load(const void* at, int bytes);
 #endif
 // Stands beside each such instruction, or in the plain code that does the same elsewhere; the check of the
@@ -205,7 +205,8 @@ template <class T>
 MOTET_HOST_DEVICE void store_pack(T* at, const pack<T>& values) {
   store_whole(reinterpret_cast<pack<T>*>(at), values);
 }
-// Whether rows that begin at `data`, `stride` elements apart, may be moved in packs.
+// Rows that begin at `data`, `stride` elements apart, can be moved in packs where each begins at one and
+// nothing is left over.
 template <class T>
 bool in_packs(const T* data, index width, index stride) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && width % pack<T>::size == 0 &&

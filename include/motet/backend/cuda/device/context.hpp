@@ -27,8 +27,8 @@ class adamw_list;
 template <class T>
 class flat_list;
 
-// What operations of a GPU run on: they begin work on the engine's stream, in order, and return. There is one
-// thread, which the team of a contract is.
+// Operations of a GPU run on a context: they begin work on the engine's stream, in order, and return. There
+// is one thread, which the team of a contract is.
 struct context {
   using real = cuda::real;
   template <class T>
@@ -40,7 +40,8 @@ struct context {
 
   static constexpr bool spares_passes = true;  // the time of a pass is that of its bytes
   static constexpr int thread = 0, threads = 1;
-  // Of products' operands: sixteen bytes, which their kernels move at once. fp32 products are no faster so.
+  // Rows of products' operands are a multiple of sixteen bytes, which their kernels move at once. fp32
+  // products are no faster so.
   template <class T>
   static constexpr index product_columns = std::is_same_v<T, bf16> ? 8 : 1;
   engine* on = nullptr;  // none: a dry run
@@ -59,8 +60,8 @@ struct context {
 
   // A dry run: operations take memory and note their work, and begin nothing.
   bool measuring() const { return memory.measuring(); }
-  // What is given to the GPU, once for each kernel, copy, or call of a library: FLOPs as a multiply and an
-  // add each, bytes as they cross its memory.
+  // Whoever gives the GPU work notes it, once for each kernel, copy, or call of a library: FLOPs as a
+  // multiply and an add each, bytes as they cross its memory.
   void note(const char* operation, double flops, double bytes, flops_of kind = flops_of::elements) {
     if (measuring() && costs != nullptr) costs->note(section, operation, flops, bytes, kind);
   }
@@ -75,7 +76,7 @@ inline void release(context& ctx, index mark) { ctx.memory.release(mark); }
 inline void gradients_ready(context& ctx, const void* data, index count) {
   if (ctx.sink && count > 0 && !ctx.measuring()) ctx.sink.told(ctx.sink.self, data, count);
 }
-// Where to add the gradients that belong at `data`.
+// Gradients that belong at `data` are added where this says, as the sink may keep them elsewhere.
 template <class T>
 T* gradients_at(context& ctx, T* data, index count) {
   if (ctx.sink.where == nullptr || count == 0 || ctx.measuring()) return data;
@@ -83,7 +84,7 @@ T* gradients_at(context& ctx, T* data, index count) {
   return found != nullptr ? static_cast<T*>(found) : data;
 }
 
-// What it came to; waits for the GPU.
+// The host has the number only after the GPU, for which this waits.
 inline double number_of(context& ctx, const real& found) {
   return ctx.on == nullptr ? 0 : ctx.on->read(found);
 }

@@ -31,9 +31,9 @@ class real {
   double* at_ = nullptr;
 };
 
-// What a rank has of a GPU: its stream, and what lasts from step to step. Host memory that operations are
-// given (offsets of samples) has its copy on the GPU here. Libraries keep their handles and recipes in parts,
-// made when first asked for.
+// An engine is what a rank has of a GPU: its stream, and what lasts from step to step. Host memory that
+// operations are given (offsets of samples) has its copy on the GPU here. Libraries keep their handles and
+// recipes in parts, made when first asked for.
 class engine {
  public:
   // On the current GPU. Another's stream, or one of its own.
@@ -75,7 +75,8 @@ class engine {
     point.finish();
     point.is_past();  // says what went wrong
   }
-  // Called again and again while this waits for the GPU, which may wait for another rank; it may throw.
+  // `meanwhile` is called again and again while this waits for the GPU, which may wait for another rank; it
+  // may throw.
   void watch_waits(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
 
   // The number of the step, where kernels read it.
@@ -119,7 +120,7 @@ class engine {
     now_ = 1 - now_;
     copies_[now_].forget();
   }
-  // How often that was.
+  // Whoever keeps offsets knows by this count that their copies are gone.
   std::uint64_t forgotten() const { return forgotten_; }
   // While work is recorded, its copies belong to the record, and another stream makes them; null: no longer.
   void copy_into(host_copies* recorded, cudaStream_t by = nullptr) {

@@ -44,7 +44,7 @@ class recorded_work {
       throw;
     }
   }
-  // Of begin() alone: what the host does when a replay comes to this place. It is not done now.
+  // Only `begin()` may ask for it: the host makes this call when a replay comes here, and not now.
   void then(std::function<void()> call) {
     end_part();
     parts_.push_back({nullptr, std::move(call)});
@@ -117,7 +117,7 @@ class record_shelf {
     records_.front().used = finds_;
     return &records_.front().work;
   }
-  // Whether it came before, and may be recorded; remembered in most cases.
+  // A shape that came before may be recorded; in most cases it is remembered.
   bool came_before(const shape& of) {
     if (resting() || (full() && finds_ - records_.back().used < 8 * most_)) return false;
     if (by_hash_.contains(hash(of))) return false;  // another shape of this hash
@@ -156,7 +156,7 @@ class record_shelf {
   std::size_t size() const { return records_.size(); }
   std::size_t most_records() const { return most_; }
   std::size_t most_seen() const { return 4 * most_; }
-  // Whether new shapes are not looked at for now.
+  // New shapes are not looked at for now.
   bool resting() const { return rest_ > 0; }
 
  private:

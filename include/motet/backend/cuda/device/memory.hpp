@@ -26,7 +26,7 @@ struct on_gpu {
   }
   static void give(void* memory) { cudaFree(memory); }
 };
-// Of the host, where the GPU reads and writes without a copy by the driver.
+// Pinned memory is the host's, and the GPU reads and writes it without a copy by the driver.
 struct pinned {
   static void* take(std::size_t bytes) {
     void* found = nullptr;

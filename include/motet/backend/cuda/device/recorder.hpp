@@ -92,8 +92,8 @@ class recorded_spread {
 
 }  // namespace detail
 
-// What an engine's stream is given again and again in the same shape becomes CUDA graphs: a part of the
-// engine. MOTET_CUDA_GRAPHS=0 does without.
+// A part of the engine: work that its stream is given again and again in the same shape becomes CUDA graphs.
+// MOTET_CUDA_GRAPHS=0 does without.
 class recorder {
  public:
   explicit recorder(engine& on) : on_(on) {
@@ -108,17 +108,17 @@ class recorder {
 
   bool wanted() const { return wanted_; }
   void want(bool graphs) { wanted_ = graphs; }
-  // How many records are kept; those that are there go.
+  // So many records are kept from now on; those that are there go.
   void keep(std::size_t most) {
     on_.finish();
     shelf_ = record_shelf(most);
   }
-  // Where memory that records know by its address goes away.
+  // Callers forget records before memory goes away that records know by its address.
   void forget() {
     if (shelf_.size() > 0) on_.finish();
     shelf_.clear();
   }
-  // Why graphs were given up; empty: they were not.
+  // The reason for which graphs were given up is empty while they are not.
   const std::string& not_recorded() const { return why_; }
   std::size_t recorded() const { return shelf_.size(); }
   long replayed() const { return replayed_; }
@@ -194,7 +194,7 @@ class recorder {
     into.found = std::tuple<arena, State...>(recording.memory, state...);
   }
 
-  // What every operation depends on.
+  // Every operation depends on this.
   void tell(const context& ctx) {
     const auto address = [](arena of) { return reinterpret_cast<index>(of.take<std::byte>(0)); };
     shape_.insert(shape_.end(),
@@ -233,7 +233,7 @@ void run_recorded(context& ctx, Shape&& shape, Work&& work, State&... state) {
   if (ctx.on == nullptr) return work(ctx);
   ctx.on->part<recorder>().run(ctx, shape, work, state...);
 }
-// Where memory that records know by its address goes away, or may have.
+// Callers forget records where memory that these know by its address goes away, or may have.
 inline void forget_recorded(context& ctx) {
   if (ctx.on != nullptr) ctx.on->part<recorder>().forget();
 }

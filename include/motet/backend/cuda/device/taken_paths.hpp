@@ -12,13 +12,13 @@
 #include <tuple>
 #include <vector>
 
-// Which way each operation took, where there is more than one, and why: libraries come and go with the
-// machine, and what stands in for them is slower.
+// Operations that can go several ways tell which they took, and why: libraries come and go with the machine,
+// and what stands in for them is slower.
 
 namespace motet::cuda {
 
-// Why something went another way than the best one. Texts stay where they are, and are known by their
-// addresses.
+// A detour says why something went another way than the best one. Texts stay where they are, and are known by
+// their addresses.
 struct detour {
   const char* text = nullptr;  // with # for the number; null: it went the best way
   index number = 0;
@@ -61,7 +61,7 @@ inline void add_path(std::vector<taken_path>& to, const taken_path& more) {
   to.push_back(more);
 }
 
-// Those of one engine, a part of it. A known way is a place of a table that is counted up; nothing is
+// The ways of one engine, a part of it. A known way is a row of a table that is counted up; nothing is
 // allocated.
 class taken_paths {
  public:
@@ -90,7 +90,7 @@ class taken_paths {
     warn(where, operation, why);
     if (2 * used_ > rows_.size()) grow();
   }
-  // What the next operation could not do, which it says as its reason.
+  // The next operation says this as its reason.
   void instead_of(const char* where, const char* operation, const detour& why) {
     instead_ = why;
     warn(where, operation, why);
@@ -119,7 +119,7 @@ class taken_paths {
       sum += each.operation != nullptr && each.operation == operation ? each.count : 0;
     return sum;
   }
-  // Of all ways: "attention by cuDNN 48, product by cuBLASLt 96".
+  // All ways in one line: "attention by cuDNN 48, product by cuBLASLt 96".
   std::string summary() const {
     std::vector<taken_path> found;
     for (const taken_path& each : list()) add_path(found, {"", each.operation, each.way, "", each.count});
@@ -133,7 +133,7 @@ class taken_paths {
     used_ = 0;
   }
 
-  // Those of all engines of this process that have come to their end.
+  // The ways of all engines of this process that have come to their end.
   static std::vector<taken_path> of_ended_engines() {
     const std::lock_guard lock(ended().mutex);
     return ended().all;

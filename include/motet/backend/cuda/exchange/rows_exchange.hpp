@@ -21,7 +21,7 @@ using motet::rows_to_samples;
 
 namespace detail {
 
-// Of each part, one behind the other, and each sample: how many rows lie before it. One block.
+// Parts lie one behind the other: this counts the rows before each part and sample. It takes one block.
 struct part_starts_kernel {
   sequences whole;  // offsets of the GPU
   row_parts cut;
@@ -42,7 +42,7 @@ struct part_starts_kernel {
     }
   }
 };
-// Of each row of whole samples: its position among the rows sorted by part.
+// Each row of whole samples gets its position among the rows sorted by part.
 struct part_positions_kernel {
   static constexpr int most_threads = 256;
   sequences whole;  // offsets of the GPU

@@ -54,8 +54,8 @@ void return_rows(context& ctx, bool of_samples, matrix<T> arrived, matrix<T> ret
 
 }  // namespace detail
 
-// Memory for the worst that routing can do: without a bound on capacity all rows of the group may choose the
-// experts of one rank.
+// Memory is taken for the worst that routing can do: without a bound on capacity all rows of the group may
+// choose the experts of one rank.
 template <class Real>
 void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& shape, tensor_cut cut,
                       dispatched<Real>& to) {
@@ -74,7 +74,7 @@ void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& sh
   }
   rows_of_all(ctx);  // says so where there is no spread
   const sequences& own = ctx.shared->own;
-  // Of the same rows the caller may have other offsets; one row for each sample has none.
+  // The caller may have other offsets of the same rows; one row for each sample has none.
   to.of_samples = own.offsets != nullptr ? seq.offsets == nullptr : seq.length != own.length;
   const detail::shared_rows all(ctx, to.of_samples);
   to.most_sent = rows * to.ranks;

@@ -48,7 +48,7 @@ void multiply_grouped(context& ctx, const grouping& by, matrix<X> x, matrix<W> w
 
 }  // namespace detail
 
-// Of each position, y = x weight^T with the weights of its key: weight is (keys x out, in).
+// y = x weight^T at each position, with the weights of its key: weight is (keys x out, in).
 template <class X, class W, class Y>
 void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matrix<W> weight, matrix<Y> y) {
   detail::multiply_grouped(ctx, by, x, weight, true, y, gemm_epilogue<std::remove_const_t<W>>{});

@@ -11,7 +11,7 @@
 
 namespace motet::cuda::detail {
 
-// Memory for up to `most` positions of the choices of up to `rows` rows.
+// A grouping has memory for up to `most` positions of the choices of up to `rows` rows.
 inline grouping take_grouping(context& ctx, index keys, index rows, index top_k, index most) {
   grouping by;
   by.keys = keys;
@@ -52,7 +52,7 @@ struct count_keys_kernel {
       if (const int key = keys.of(i); key >= 0) self.atomic_add(mine + key, 1);
   }
 };
-// Of each key, counts become how many there are in the tiles before; a warp has a key. The sums of all tiles
+// The counts of a key become how many there are in the tiles before; a warp has a key. The sums of all tiles
 // go to `starts`.
 struct sum_tiles_kernel {
   static constexpr int most_threads = 256, at_once = 8;
@@ -102,8 +102,8 @@ struct sum_keys_kernel {
     }
   }
 };
-// How many of the lanes before have the same key, and whether any after has; of keys that are none, nobody
-// asks.
+// A lane knows how many of the lanes before it have its key, and whether any after it has; nobody asks lanes
+// without a key.
 struct lane_rank {
   int before;
   bool last;
@@ -157,7 +157,7 @@ template <class Real>
 void sort_choices(context& ctx, matrix<const choice<Real>> chosen, index first, const grouping& by) {
   const scratch_scope scope(ctx);
   const index room = by.position.rows * by.position.width, count = chosen.rows * chosen.width;
-  // So many that all of the GPU sorts choices, but no more than a million counts.
+  // There are so many tiles that all of the GPU sorts choices, but no more than a million counts.
   const auto tiles_of = [&](index choices) {
     const index tiles = (choices + 127) / 128, most = (index{1} << 20) / (by.keys > 0 ? by.keys : 1);
     return tiles < most ? (tiles > 0 ? tiles : 1) : (most > 0 ? most : 1);

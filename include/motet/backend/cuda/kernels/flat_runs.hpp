@@ -11,12 +11,12 @@
 
 namespace motet::cuda {
 
-// What of a run may be moved in packs: all but the elements before the first multiple of 16 bytes, and those
+// Packs move a run but for its ends: all but the elements before the first multiple of 16 bytes, and those
 // after the last; these are loose.
 struct flat_span {
   index count = 0, head = 0, packs = 0;
 };
-// Of buffers that are walked together. Where they do not begin alike, all is loose.
+// Buffers that are walked together and do not begin alike are loose all through.
 template <class T, class... More>
 flat_span flat_span_of(index count, const T* data, const More*... more) {
   const auto phase = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16; };
@@ -39,7 +39,6 @@ struct flat_chunk {
     packs = part(span.packs, number, packs_of_chunk);
     loose = part(span.count - span.packs * pack<T>::size, number, most);
   }
-  // Where in its run.
   MOTET_HOST_DEVICE index pack_at(index p) const { return of.head + p * pack<T>::size; }
   MOTET_HOST_DEVICE index loose_at(index e) const { return e < of.head ? e : e + of.packs * pack<T>::size; }
 

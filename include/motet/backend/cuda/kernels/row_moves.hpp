@@ -20,7 +20,7 @@ struct row_walk {
   grid shape() const { return {blocks_for(steps == 0 ? 0 : rows, 256 >> shift), 256, 0}; }
 };
 
-// So many elements at once that both types fill whole packs.
+// A thread moves so many elements at once that all types fill whole packs.
 template <class... T>
 constexpr int pack_of() {
   int most = 1;
@@ -147,7 +147,7 @@ struct map_rows_kernel {
 
 }  // namespace detail
 
-// Whether rows may be moved in pieces of Each elements.
+// Rows can be moved in pieces of Each elements where they begin at 16 bytes and nothing is left over.
 template <int Each, class T>
 bool in_pieces(const T* data, index width, index stride) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && width % Each == 0 && stride % Each == 0;

@@ -46,7 +46,6 @@ struct padded_rows {
 inline padded_rows padded(context& ctx, const sequences& seq, index skipped = 0) {
   return {samples_on_gpu(ctx, seq), divisor(std::max<index>(1, longest_of(seq) - skipped)), skipped};
 }
-// How many numbers that counts.
 inline index padded_count(const sequences& seq, index skipped = 0) {
   return seq.samples * std::max<index>(0, longest_of(seq) - skipped);
 }

@@ -8,7 +8,7 @@
 
 namespace motet::cuda {
 
-// Room for a sum of each block. It lasts, so that sums over flat buffers need no forecast; the next one
+// Each block has room for a sum. It lasts, so that sums over flat buffers need no forecast; the next one
 // begins when this one is done, as streams do.
 struct partial_sums {
   static constexpr index most = 1024;
@@ -16,8 +16,8 @@ struct partial_sums {
   explicit partial_sums(engine&) {}
 };
 
-// Of what each block found, Count numbers, the sums, times a number: the first becomes a loss, the others are
-// added to gradients of the loss's numbers.
+// Blocks found Count numbers each, whose sums are multiplied by a number: the first becomes a loss, the
+// others are added to gradients of the loss's numbers.
 template <class M, int Count>
 struct settle_sums {
   static constexpr int most_threads = 1024;

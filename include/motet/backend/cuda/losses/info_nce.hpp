@@ -219,7 +219,7 @@ struct info_nce_slopes {
   }
 };
 
-// Room for the sums of the parts of a panel, and what is done with them.
+// The sums of the parts of a panel have room here, and are added up.
 template <class S>
 struct softmax_walk {
   softmax_numbers<S> row_parts, column_parts;

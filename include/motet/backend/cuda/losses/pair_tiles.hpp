@@ -99,8 +99,8 @@ struct pair_slab {
   }
 };
 
-// Where in the tile a thread's sums are. A warp has a quarter of it: in each row lanes that differ in the
-// lowest three bits, in each column the others.
+// The sums of a thread have this position in the tile. A warp has a quarter of it: in each row lanes that
+// differ in the lowest three bits, in each column the others.
 struct pair_position {
   int row, column, row_half, column_half;
   template <class Thread>
@@ -272,7 +272,7 @@ void add_product(context& ctx, const pair_rows<S>& left, const pair_rows<S>& rig
                                         in_packs(to.data, to.width, to.stride)});
 }
 
-// What a panel adds to the gradients of its rows and of all columns, each of which may be none.
+// A panel adds to the gradients of its rows and of all columns, each of which may be none.
 template <class S>
 void add_slopes(context& ctx, const pair_panel<S>& panel, const pair_block<S>& some, matrix<S> d_rows,
                 matrix<S> d_columns) {

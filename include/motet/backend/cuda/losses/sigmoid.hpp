@@ -66,7 +66,6 @@ struct sigmoid_slopes {
   }
 };
 
-// What its loss is made of.
 inline index sigmoid_parts(index rows, index columns) {
   return 3 * tiles_of(least_of(rows, pair_panel_rows)) * tiles_of(columns);
 }

@@ -11,8 +11,7 @@ namespace motet::cuda {
 
 namespace detail {
 
-// Where a kernel notes draws that only the host can make: how many there were, and the places of those that
-// found room.
+// A kernel notes draws that only the host can make: how many there were, and which, as far as there is room.
 struct doubtful_draws {
   static constexpr index most = 1023;
   unsigned long long count = 0;
@@ -22,7 +21,7 @@ class doubtful_room {
  public:
   explicit doubtful_room(engine&) : there_(1), here_(1) {}
   doubtful_draws* there() const { return there_.data(); }
-  // What the stream's kernels noted; waits for them.
+  // The host waits for the stream's kernels to read what they noted.
   const doubtful_draws& read(context& ctx) {
     // Seldom more than a few: the count and the first ones come at once.
     constexpr index first = 64 * sizeof(unsigned long long);

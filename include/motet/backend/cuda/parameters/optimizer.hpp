@@ -257,7 +257,7 @@ void zero(context& ctx, T* data, index count) {
         "cudaMemsetAsync");
 }
 
-// In double, as a gradient has many small elements; the same bits in every run.
+// Squares are summed in double, as a gradient has many small elements; every run has the same bits.
 template <class T>
 real sum_of_squares(context& ctx, const T* data, index count) {
   detail::note_squares<T>(ctx, count);
@@ -328,7 +328,8 @@ class adamw_list {
   const std::vector<adamw_run<T>>& all() const { return all_; }
   // Takes memory of the GPU; else the first use does.
   void prepare(context& ctx) const { runs(ctx); }
-  // For an update that is about to begin. Made again where other copies are kept than before.
+  // The runs are for an update that is about to begin; they are made again where other copies are kept than
+  // before.
   chunked_runs<detail::adamw_record<T>> runs(context& ctx) const {
     if (ctx.measuring()) return {};
     auto& copies = ctx.on->template part<weight_copies>();
@@ -386,7 +387,7 @@ void clamp_to(context& ctx, T* at, std::type_identity_t<T> most) {
   ctx.note("clamp_to", 0, 2 * bytes_of<T>);
   if (!ctx.measuring()) detail::clamp(ctx, at, most, {});
 }
-// Where the sums allow an update.
+// Nothing is clamped where the sums do not allow an update.
 template <class T>
 void clamp_to(context& ctx, T* at, std::type_identity_t<T> most, const real& loss, const real& squares) {
   ctx.note("clamp_to", 0, 2 * bytes_of<T>);

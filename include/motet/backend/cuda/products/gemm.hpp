@@ -29,7 +29,7 @@ namespace detail {
 // Rows of copies begin at 16 bytes.
 constexpr index copy_stride(index width) { return round_up(width, 8); }
 
-// What a copy of an operand in bf16 moves.
+// A copy of an operand in bf16 moves so many bytes.
 template <class T>
 void note_cast(context& ctx, const matrix<T>& x, index rows) {
   each_conversion(rows, x.width, x.stride, copy_stride(x.width),
@@ -110,7 +110,7 @@ class library_product {
   bool into(Out* out, index stride, const Epilogue& e, std::byte* room) {
     return tell(any(out, stride, e, room));
   }
-  // Why it could not, or not in one call.
+  // The reason why the library could not, or not in one call.
   const detour& why() const { return why_; }
 
   // out += a b, sums += those of the rows of a. 2: both; 1: the product alone; 0: neither.
@@ -169,7 +169,7 @@ class library_product {
     second_ = true;
     finish(ctx_.stream(), shape_.m, shape_.n, of...);
   }
-  // Of fp8 operands the library adds a bias in bf16, whatever the output is.
+  // The library adds a bias in bf16 to products of fp8 operands, whatever the output is.
   template <class D, class Sum>
   const void* bias(const Sum* from, std::byte* room) const {
     return small_ ? bias_for_library<bf16>(ctx_, from, shape_.n, room)
@@ -260,14 +260,14 @@ class library_product {
   detour why_;
 };
 
-// In what the library multiplies operands of a product: void where it does not.
+// The library multiplies operands of a product in this type: void where it does not.
 template <class Compute, class A, class B>
 using library_number = std::conditional_t<
     std::is_same_v<Compute, bf16>, bf16,
     std::conditional_t<std::is_same_v<Compute, float> && std::is_same_v<A, float> && std::is_same_v<B, float>,
                        float, void>>;
 
-// Why the library is not asked.
+// The reason why the library is not asked.
 inline detour without_library(index k) {
   if (k <= 0) return {"there is nothing to sum up"};
   if (MOTET_CUBLASLT == 0) return detour{"this program was built without cuBLASLt"}.with(product_off_library);

@@ -17,7 +17,6 @@
 
 namespace motet::cuda {
 
-// Where the operands of a product lie.
 struct product_operands {
   const void *a = nullptr, *b = nullptr, *c = nullptr;
   void *d = nullptr, *bias = nullptr, *aux = nullptr;
@@ -90,7 +89,7 @@ class product_recipe {
     set(CUBLASLT_MATMUL_DESC_TRANSB,
         static_cast<std::int32_t>(shape.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(library_epilogue(shape.epilogue)));
-    // Of fp8 operands a bias is bf16, whatever the output is.
+    // A bias of fp8 operands is bf16, whatever the output is.
     if (dtype_bytes(shape.a) == 1 && shape.epilogue == fused::bias)
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(CUDA_R_16BF));
     // Forward, sums of fp8 products are kept in the tensor cores; of gradients they are moved to fp32 now and
@@ -128,7 +127,7 @@ class product_recipe {
       set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, static_cast<const void*>(with.a_scale));
   }
 
-  // What the library offers, best first; none where it has nothing for this.
+  // The library's offers come best first; there are none where it has nothing for this.
   int offers(cublasLtHandle_t library, const product_shape& shape, index workspace,
              cublasLtMatmulHeuristicResult_t* found, int most) {
     cublasLtMatmulPreference_t want = nullptr;
@@ -226,8 +225,8 @@ class gemm_recipes {
     if (library_ != nullptr) cublasLtDestroy(library_);
   }
 
-  // False: the library has nothing for this, and nothing was done. What a recipe cannot know is asked here:
-  // the rules of epilogues and addresses.
+  // The result is false where the library has nothing for this, and nothing was done. What a recipe cannot
+  // know is asked here: the rules of epilogues and addresses.
   bool run(product_shape shape, const product_operands& with) {
     if (on_.processors() < all_processors_) shape.processors = on_.processors();
     shape.a_at = detail::alignment_of(with.a);
@@ -264,7 +263,6 @@ class gemm_recipes {
     return true;
   }
 
-  // Why the last one was refused.
   const detour& why() const { return why_; }
   index recipes() const { return static_cast<index>(recipes_.size()); }
   // Shapes whose offers were timed here.
@@ -304,7 +302,7 @@ class gemm_recipes {
     if (known == nullptr || !recipe.take(library_, *known, workspace_.size())) choose(recipe, shape, with);
     return recipe;
   }
-  // Of what the library offers the first, or the one that takes the least time here; that is kept.
+  // The first offer of the library is taken, or the one that takes the least time here; that is kept.
   void choose(detail::product_recipe& recipe, const product_shape& shape, const product_operands& with) {
     constexpr int most = 8;
     cublasLtMatmulHeuristicResult_t found[most];
@@ -373,7 +371,7 @@ class gemm_recipes {
 
 #else
 
-// Without the library.
+// A build without the library refuses all.
 class gemm_recipes {
  public:
   explicit gemm_recipes(engine&) {}

@@ -14,8 +14,8 @@
 
 namespace motet::cuda {
 
-// How the library of products does one, in its own words: the same ones mean the same to the same version of
-// it on the same chip, and nothing to another.
+// An algorithm is the library's way to a product, in its own words: the same ones mean the same to the same
+// version of it on the same chip, and nothing to another.
 using product_algorithm = std::array<std::uint64_t, 8>;
 
 // Algorithms that were found fastest, by the text of the shape, and for which GPU, driver and library.

@@ -7,7 +7,7 @@
 
 namespace motet::cuda {
 
-// What the library does with a sum before it stores it.
+// The library may do this with a sum before it stores it.
 enum class fused : std::uint8_t {
   nothing,
   bias,

@@ -10,7 +10,7 @@ namespace motet::cuda {
 
 namespace detail {
 
-// Where a run of a patch's row lies in its picture.
+// A run of a patch's row lies here in its picture.
 struct patch_position {
   index channel, y, x;
 };

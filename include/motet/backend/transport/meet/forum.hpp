@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// Where all processes of a program tell each other a few words outside of its steps, however they were
+// In a forum all processes of a program tell each other a few words outside of its steps, however they were
 // started: by rendezvous, or by what a launcher brought along (MPI). All ranks make the same calls in the
 // same order.
 class forum {
@@ -24,7 +24,7 @@ class forum {
 
   std::int32_t rank() const { return rank_; }
   std::int32_t ranks() const { return ranks_; }
-  // What each rank brings, in their order.
+  // The result is what each rank brings, in their order.
   std::vector<std::string> all_gather(const std::string& own) const { return by_(own); }
 
  private:

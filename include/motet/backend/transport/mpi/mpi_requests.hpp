@@ -9,7 +9,8 @@
 
 namespace motet::mpi {
 
-// So many bytes for one MPI call. MPI counts in int; more than that is described as large items and a rest.
+// A type describes so many bytes for one MPI call. MPI counts in int; more than that is described as large
+// items and a rest.
 class byte_type {
  public:
   explicit byte_type(index bytes, index most = INT_MAX) : count_(static_cast<int>(bytes)) {
@@ -42,7 +43,7 @@ class byte_type {
 // number of its owner's when it is done.
 class requests {
  public:
-  // Room for so many more at a time, so that nothing is allocated later.
+  // There is room for so many more at a time, so that nothing is allocated later.
   void reserve(index more) {
     room_ += as_size(more);
     under_way_.reserve(room_);
@@ -70,7 +71,7 @@ class requests {
     check(MPI_Irecv(to, as.count(), as.type(), peer, tag, by, add({bytes, &pending, also, peer})),
           "MPI_Irecv");
   }
-  // One that may be shorter than `bytes`, or never come.
+  // The message may be shorter than `bytes`, or never come.
   void expect(MPI_Comm by, std::byte* to, index bytes, std::int32_t& pending) {
     check(MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, by,
                     add({anything, &pending})),
@@ -98,15 +99,15 @@ class requests {
       if (own.bytes >= 0) MPI_Get_elements_x(&status, MPI_BYTE, &got);
       if (got != own.bytes) fail(mpi_failed, sentence({describe(own, status), ", but ", got, " came"}));
     }
-    // From the back, as the last takes the place of one that is done.
+    // Requests go from the back, as the last takes the place of one that is done.
     std::sort(ready_.begin(), ready_.begin() + done);
     for (int d = done; d-- > 0;) remove(as_size(ready_[as_size(d)]));
     done_ += static_cast<std::uint32_t>(done);
   }
   // Goes up with everything that is done.
   std::uint32_t done() const { return done_; }
-  // From whom something is to come; or, where nothing is, who did not yet take what was sent. Each once, in
-  // order.
+  // The ranks from which something is to come; or, where nothing is, those that did not yet take what was
+  // sent. Each is there once, in order.
   std::vector<std::int32_t> lacking() const {
     std::vector<std::int32_t> found;
     for (const bool sends : {false, true}) {

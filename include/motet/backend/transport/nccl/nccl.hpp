@@ -63,13 +63,13 @@ class world {
   std::int32_t rank() const { return session_.everyone().rank(); }
   std::int32_t ranks() const { return session_.everyone().ranks(); }
   cuda::engine& on() { return engine_; }
-  // For records: where the seconds of a step begin. Before anything is begun.
+  // The seconds of a step begin here, for records; nothing is begun before.
   void mark_zero() {
     zero_.mark(engine_.stream());
     engine_.finish();
   }
 
-  // Of what NCCL was told that messages and sums use.
+  // NCCL was told of this memory, which messages and sums use.
   kept_memory& memory() { return memory_; }
 
   // While the rank waits, watch(seconds) is called now and then, with how long nothing has moved; watch(0)
@@ -111,7 +111,7 @@ class world {
   friend class nccl::group;
   using clock = std::chrono::steady_clock;
 
-  // Called while something is waited for: errors of other ranks, and who watches.
+  // While something is waited for, this looks for errors of other ranks, and who watches.
   void look() {
     if (is_stopped()) throw stopped{why()};
     const auto now = clock::now();
@@ -208,7 +208,8 @@ class endpoint : public cuda::timed_end<endpoint> {
   void send(std::int32_t tag, std::int32_t, const std::byte* from, index bytes) {
     if (world_.channels_.ask(tag, const_cast<std::byte*>(from), bytes, compute(), marks_)) ++moved_;
   }
-  // Whether it is under way; what comes on this rank's stream waits until it is over.
+  // The result says whether the message is under way; what comes on this rank's stream waits until it is
+  // over.
   bool sent(std::int32_t tag) {
     if (!world_.channels_.begun(tag)) return false;
     hold(tag);
@@ -265,7 +266,7 @@ class endpoint : public cuda::timed_end<endpoint> {
     std::int32_t message = -1;
   };
   cudaStream_t compute() const { return world_.engine_.stream(); }
-  // What is computed from now on comes after the message.
+  // All that is computed from now on comes after the message.
   void hold(std::int32_t tag) {
     world_.channels_.hold(tag, compute());
     marks_.begin_again(compute());

@@ -65,7 +65,7 @@ class channels {
     if (!std::exchange(own.seen, true)) own.done.hold(compute);
   }
   bool begun(std::int32_t tag) const { return items_[as_size(tag)].begun; }
-  // Whether all that was begun is over.
+  // All that was begun is over.
   bool over() const {
     for (const item& each : items_)
       if (each.begun && !each.done.is_past()) return false;

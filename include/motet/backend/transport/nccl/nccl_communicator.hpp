@@ -68,9 +68,9 @@ class communicator {
     if (!aborted_) ncclCommDestroy(handle_);
   }
 
-  // Of `members` (in this communicator's ranks) a communicator of their own, in their order, empty on others.
-  // All ranks make the call; sets of one call are disjoint, and `mine` is this rank's, or negative. channels:
-  // at most so many blocks of the GPU (0: as NCCL likes).
+  // `members` (in this communicator's ranks) get a communicator of their own, in their order; it is empty on
+  // others. All ranks make the call; sets of one call are disjoint, and `mine` is this rank's, or negative.
+  // channels: at most so many blocks of the GPU (0: as NCCL likes).
   communicator split(std::int32_t mine, std::int32_t key, int channels, const waiting& patience) const {
     ncclConfig_t config = options();
     if (channels > 0) config.maxCTAs = channels;
@@ -173,8 +173,8 @@ class communicator {
   bool aborted_ = false;
 };
 
-// Of each of these sets of ranks a communicator, empty where this rank is no member. Sets without common
-// ranks are split off together.
+// Each of these sets of ranks gets a communicator, which is empty where this rank is no member. Sets without
+// common ranks are split off together.
 inline std::vector<communicator> split_off(const communicator& from, std::int32_t rank,
                                            const std::vector<std::vector<std::int32_t>>& sets, int channels,
                                            const waiting& patience) {

@@ -65,9 +65,8 @@ class group : public transports::group_calls<group> {
     event_of(next_).mark(by_.stream());
     return next_++;
   }
-  // Whether the GPU is through.
   bool test(ticket which) { return event_of(which).is_past(); }
-  // What this rank's stream does from now on comes after it; the host does not wait.
+  // Work that this rank's stream gets from now on comes after the call; the host does not wait.
   void wait(ticket which) { event_of(which).hold(world_.on().stream()); }
 
  private:
@@ -75,7 +74,7 @@ class group : public transports::group_calls<group> {
     for (auto& each : world_.open_groups_)
       if (each.by == &by_) each.calls = calls;
   }
-  // Of several calls in one place the last one is asked, which ends after the others.
+  // Several calls share an event: that of the last one, which ends after the others.
   cuda::event& event_of(ticket which) { return calls_.done[which % calls_.done.size()]; }
   static ncclDataType_t type_of(const transports::call& it) {
     if (it.sum == transports::sum_parts<float>) return ncclFloat32;

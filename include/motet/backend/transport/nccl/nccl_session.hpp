@@ -49,8 +49,8 @@ class session {
   const forum& everyone() const { return everyone_; }
   const communicator& all() const { return all_; }
   const waiting& patience() const { return patience_; }
-  // Of each of these sets of ranks a communicator, empty where this rank is no member. All ranks make the
-  // call.
+  // Each of these sets of ranks gets a communicator, which is empty where this rank is no member. All ranks
+  // make the call.
   std::vector<communicator> split(const std::vector<std::vector<std::int32_t>>& sets,
                                   int channels = 0) const {
     return split_off(all_, everyone_.rank(), sets, channels, patience_);
