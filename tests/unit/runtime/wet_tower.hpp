@@ -35,7 +35,7 @@ struct wet_tower {
   static constexpr index width = 8, layers = 4, embedding = 8;
   using embed = token_embedding<config.tokens()>;
   using input = tokens;
-  using norm_layer = norm<width, norm_config{norm_kind::layer, 1e-5f}>;
+  using norm_layer = motet::norm<width, norm_config{norm_kind::layer, 1e-5f}>;
   using block = sequential<named<"mlp", residual<norm_layer, mlp<width, 16, activation::gelu>>>, drops>;
   using body = repeat<block, layers>;
   using tail = motet::tail<reduce_head<norm_layer, mean_pool<width>>, projection<width, embedding>>;
