@@ -4,12 +4,17 @@
 #include <motet/backend/core/draw_key.hpp>
 #include <motet/runtime/stage/model_table.hpp>
 #include <motet/runtime/stage/stage_needs.hpp>
-#include <motet/runtime/stage/staged_microbatches.hpp>
+#include <motet/runtime/state/held_memory.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
 
 namespace motet {
 
-// Makes features of a module's samples on a device of this process, from weights that lie in the host's
-// memory, or where the device's operations read them, whole. Memory grows to the largest input.
+// Makes features of a module's samples from its weights, whole: on a device of this process, to which they
+// come from the host's memory, or on a rank that holds them, in the memory that a step has for temporaries.
+// What it takes beside that grows to the largest input.
 template <class Numbers, class Device>
 class embedder {
  public:
@@ -23,75 +28,97 @@ class embedder {
   ~embedder() { drop(); }
 
   // `input` is the module's own kind of input; `weights` its flat buffer; rows of length one go to `out`.
-  // there: the buffer lies where the device's operations read it, with all that it keeps of it.
-  void embed(std::size_t module, const void* input, const master* weights, master* out, bool there = false) {
+  void embed(std::size_t module, const void* input, const master* weights, master* out) {
     const auto& net = *model_.nets[module];
-    const index samples = net.of->samples(input), width = net.of->embedding;
-    if (samples == 0) return;
-    if (!net.of->fits(input, samples))
-      fail(step_too_large, std::string(model_.of->names[module]) + " has a sample longer than " +
-                               std::to_string(net.of->longest()));
-    const auto parts =
-        net.of->microbatches({samples, 1, 1, (samples + at_once - 1) / at_once}, 0, {}, {}, {}, 0);
-    parts->cut(input);
-    const stage_range all{0, net.of->layers};
-    const auto infer = [&](context& ctx, index m, master* to, index rows) {
-      stage_ends<Numbers> ends;
-      ends.features = {to, rows, width, width};
-      net.infer(ctx, all, motet::weights<Numbers>{weights}, *parts, m, ends);
-    };
-    const index most = std::min(samples, at_once);
-    device_.prepare(device_.dry_run(
-        [&](context& ctx) { infer(ctx, any_microbatches::largest, nowhere<master>(), most); }));
+    const auto parts = parts_of(module, input, at_once);
+    if (!parts) return;
+    device_.prepare(device_.dry_run([&](context& ctx) {
+      infer(ctx, net, weights, *parts, any_microbatches::largest, nowhere<master>());
+    }));
     const draw_key no_draws{0, 0, 0, false};
     if constexpr (Device::shares_memory) {
       for (index m = 0; m < parts->count(); ++m)
         device_.run(
-            [&](context& ctx) { infer(ctx, m, out + parts->of(m).begin * width, parts->of(m).size()); },
+            [&](context& ctx) { infer(ctx, net, weights, *parts, m, out + parts->of(m).begin * width(net)); },
             no_draws);
     } else {
-      const index size = net.of->span_of(all, {}).size();
+      const index size = net.of->span_of({0, net.of->layers}, {}).size();
       drop();
-      if (!there) {
-        weights_ = device_.template take<master>("weights to embed with", size);
-        device_.template keep_weights<typename Numbers::value>(weights_.data(), size);
-      }
-      features_ = device_.template take<master>("features", most * width);
-      staged_.prepare(*parts);
+      weights_ = device_.template take<master>("weights to embed with", size);
+      device_.template keep_weights<typename Numbers::value>(weights_.data(), size);
       device_.run(
           [&](context& ctx) {
-            if (!there) {
-              upload(ctx, weights, weights_.data(), size);
-              weights_changed(ctx, static_cast<const master*>(weights_.data()), size);
-              weights = weights_.data();
-            }
-            refresh_weights(ctx);
-            staged_.stage(ctx, *parts);
-            for (index m = 0; m < parts->count(); ++m) {
-              infer(ctx, m, features_.data(), parts->of(m).size());
-              download(ctx, static_cast<const master*>(features_.data()), out + parts->of(m).begin * width,
-                       parts->of(m).size() * width);
-            }
+            upload(ctx, weights, weights_.data(), size);
+            weights_changed(ctx, static_cast<const master*>(weights_.data()), size);
+            run_all(ctx, net, weights_.data(), *parts, out);
           },
           no_draws);
     }
   }
+  // The same by a rank whose context this is, where `weights` lie; its temporaries are those of `most` samples
+  // at once.
+  void embed_on(context ctx, index most, std::size_t module, const void* input, const master* weights,
+                master* out) {
+    if (const auto parts = parts_of(module, input, std::min(most, at_once)))
+      run_all(ctx, *model_.nets[module], weights, *parts, out);
+  }
 
  private:
+  using net_type = net_table<context, Numbers>;
   static constexpr index at_once = 256;  // samples: enough for products of full speed
-  void drop() {
+
+  static index width(const net_type& net) { return net.of->embedding; }
+  // Null: there are no samples.
+  std::unique_ptr<any_microbatches> parts_of(std::size_t module, const void* input, index most) const {
+    const net_outline& net = *model_.nets[module]->of;
+    const index samples = net.samples(input);
+    if (samples == 0) return nullptr;
+    if (!net.fits(input, samples))
+      fail(step_too_large, std::string(model_.of->names[module]) + " has a sample longer than " +
+                               std::to_string(net.longest()));
+    auto parts = net.microbatches({samples, 1, 1, (samples + most - 1) / most}, 0, {}, {}, {}, 0);
+    parts->cut(input);
+    return parts;
+  }
+  static void infer(context& ctx, const net_type& net, const master* weights, const any_microbatches& parts,
+                    index m, master* to) {
+    stage_ends<Numbers> ends;
+    const index samples = parts.whole_rows(m).samples;
+    ends.features = {to, samples, width(net), width(net)};
+    net.infer(ctx, {0, net.of->layers}, motet::weights<Numbers>{weights}, parts, m, ends);
+  }
+  // Where the host does not reach the device's memory: one part after the other, in the same room.
+  void run_all(context& ctx, const net_type& net, const master* weights, any_microbatches& parts,
+               master* out) {
     if constexpr (!Device::shares_memory) {
-      if (weights_.size() == 0) return;
-      device_.drop_weights(static_cast<const master*>(weights_.data()));
-      weights_ = {};
+      const index samples = parts.whole_rows(any_microbatches::largest).samples, bytes = parts.staged_bytes();
+      if (features_.size() < samples * width(net))
+        features_ = device_.template take<master>("features", samples * width(net));
+      if (input_.size() < bytes) input_ = device_.template take<std::byte>("inputs to embed", bytes);
+      constexpr auto brings = [](void* to, const std::byte* from, std::byte* at, index count) {
+        bring(*static_cast<context*>(to), from, at, count);
+      };
+      refresh_weights(ctx);
+      for (index m = 0; m < parts.count(); ++m) {
+        parts.stage(m, input_.data(), {&ctx, brings});
+        brought(ctx);
+        infer(ctx, net, weights, parts, m, features_.data());
+        // Waits for the features, so the room is free again.
+        download(ctx, static_cast<const master*>(features_.data()), out + parts.of(m).begin * width(net),
+                 parts.of(m).size() * width(net));
+      }
     }
+  }
+  void drop() {
+    if constexpr (!Device::shares_memory)
+      if (weights_.size() > 0) device_.drop_weights(static_cast<const master*>(weights_.data()));
   }
 
   const model_type& model_;
   Device& device_;
   // where the device has memory of its own
   typename Device::template buffer<master> weights_, features_;
-  staged_microbatches<context> staged_;
+  typename Device::template buffer<std::byte> input_;
 };
 
 }  // namespace motet

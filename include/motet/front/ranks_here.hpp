@@ -106,17 +106,20 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   index updates() const override { return trained_.updates(); }
   void gather() override {
     if (gathered_) return;
-    bool whole = Device::shares_memory || is_alone();
+    bool whole = true;
     for (std::size_t k = 0; k < this->model().nets.size(); ++k)
-      whole = whole && trained_.whole_module(k) != nullptr;
+      whole = whole && trained_.find_whole(k).weights != nullptr;
     if (!whole) gathered_ = trained_.weights();
   }
   void embed(std::size_t module, const void* input, master* out) override {
     gather();
     if (!embedder_) embedder_.emplace(this->model(), this->device());
-    const master* const own =
-        gathered_ ? gathered_->data() + trained_.offset_of(module) : trained_.whole_module(module);
-    embedder_->embed(module, input, own, out, !gathered_ && !Device::shares_memory);
+    const auto whole = trained_.find_whole(module);
+    if (gathered_) embedder_->embed(module, input, gathered_->data() + trained_.offset_of(module), out);
+    else if constexpr (Device::shares_memory) embedder_->embed(module, input, whole.weights, out);
+    else
+      embedder_->embed_on(trained_.between_steps(whole.rank), whole.samples, module, input, whole.weights,
+                          out);
   }
   std::vector<master> weights() override { return trained_.weights(); }
   flat_state<master> state() override { return trained_.state(); }
@@ -144,7 +147,6 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   void require_same(const run_identity& identity) override { trained_.ranks().require_same(identity); }
 
  private:
-  bool is_alone() const { return trained_.of().ranks() == 1; }
   auto& first_end() { return trained_.ranks().end(trained_.ranks().local_ranks().front()); }
 
   bool fp8_;

@@ -301,7 +301,14 @@ TEST_CASE("features are of the weights of now, whoever wrote them, in bf16, and 
   train.set_state(halved);
   fresh.set_state(halved);
   std::vector<float> here(6 * 8), there(6 * 8);
+  // From the weights where they lie.
+  std::size_t before_it = 0, after = 0, all = 0;
+  motet::cuda::check(cudaMemGetInfo(&before_it, &all), "cudaMemGetInfo");
   train.embed<"picture">(std::get<0>(data[0].get()), there.data());
+  motet::cuda::check(cudaMemGetInfo(&after, &all), "cudaMemGetInfo");
+#if !defined(__CUDACC__)
+  CHECK(before_it - after < small_model::parameter_size * sizeof(float) / 2);
+#endif
   fresh.embed<"picture">(std::get<0>(data[0].get()), here.data());
   CHECK(laws::off_by(there, here) == 0);
   CHECK(train.device().recorded() == recorded);

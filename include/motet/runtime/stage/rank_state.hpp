@@ -49,6 +49,15 @@ struct rank_state {
     if constexpr (has_team)
       if (threads > 1 && !team_) team_ = std::make_unique<typename Context::team>(threads);
   }
+  // Between steps, for who works with what this rank has: no numbers are drawn, and temporaries are free.
+  Context between_steps() {
+    ctx.draws = {};
+    ctx.draws.dropout = false;
+    ctx.shared = nullptr;
+    ctx.memory = work;
+    if constexpr (requires { end->begin(ctx); }) end->begin(ctx);
+    return ctx;
+  }
   // Work that all threads do together: body(ctx, thread), each with a context of its own.
   template <class Body>
   void together(Body&& body) {

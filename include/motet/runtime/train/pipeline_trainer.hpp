@@ -152,12 +152,16 @@ class model_trainer {
   const std::vector<parameter>& parameters() const { return parameters_; }
   index updates() const { return steps_; }
   void set_updates(index updates) { steps_ = updates; }
-  // The flat buffer of a module that a rank of this process holds whole; null: none does, or ranks live
-  // elsewhere, which may not hold it and would have to be told: all processes do the same.
-  const master* whole_module(std::size_t module) const {
+  // A module that a rank of this process holds whole. None: no rank does, or ranks live elsewhere, which may
+  // not hold it and would have to be told: all processes do the same.
+  auto find_whole(std::size_t module) const {
     return static_cast<std::int32_t>(ranks_.local_ranks().size()) == of().ranks()
-               ? placed_.whole_module(module)
-               : nullptr;
+               ? placed_.find_whole(module)
+               : typename placed_type::whole_module{};
+  }
+  // What a rank that lives here computes with, for others between steps.
+  typename Device::context between_steps(std::int32_t rank) const {
+    return placed_.home(rank).between_steps();
   }
   // Seconds by section since the last clear, of all ranks that live here, where threads of the host compute.
   step_costs costs() const {

@@ -169,13 +169,22 @@ class placed_model {
   // Null on a rank that brings nothing to the join.
   const point_type* point(std::int32_t rank) const { return points_[static_cast<std::size_t>(rank)].get(); }
   std::span<const parameter> loss_parameters() const { return loss_parameters_; }
-  // The flat buffer of a module that a rank here holds whole; null: none does.
-  const master* whole_module(std::size_t module) const {
-    for (const auto& each : voices_)
-      if (module_of(each) == static_cast<std::int32_t>(module) && each.held.size() == 1 &&
-          each.held[0].stage && each.held[0].stage->at().cut.whole())
-        return each.held[0].stage->weights_data();
-    return nullptr;
+  // A module that a rank here holds whole: its flat buffer, and how many samples the rank's temporaries are
+  // for. No weights: none does.
+  struct whole_module {
+    const master* weights = nullptr;
+    std::int32_t rank = -1;
+    index samples = 0;
+  };
+  whole_module find_whole(std::size_t module) const {
+    for (const auto& each : voices_) {
+      if (module_of(each) != static_cast<std::int32_t>(module) || each.held.size() != 1) continue;
+      const auto& stage = each.held[0].stage;
+      if (!stage || !stage->at().cut.whole()) continue;
+      const std::int32_t rank = stage->at().rank;
+      return {stage->weights_data(), rank, each.parts.at(rank)->rows(any_microbatches::largest).samples};
+    }
+    return {};
   }
   // visit(rank, piece, stage_sums), stages in the model's order, then the loss.
   template <class Visit>
