@@ -33,10 +33,6 @@ void check_device(const settings& s) {
     fail(bad_option_value,
          "--precision fp8 with --device cpu: GPUs from sm_89 on multiply fp8; take --device cuda, or "
          "--precision bf16");
-  if (s.precision == "fp8" && !s.plan.empty() && s.plan != "one")
-    fail(bad_option_value,
-         "--precision fp8 with --plan " + s.plan +
-             ": ranks of a plan multiply in fp32 or bf16; leave --plan out, or take one of these");
   if (s.device == "cpu") return;
   if (find_model(s.model).on_gpu == nullptr)
     fail(bad_option_value, "--device cuda with --model " + s.model +

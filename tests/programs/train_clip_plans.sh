@@ -62,7 +62,6 @@ expect 3 'plan heavy is for 7 ranks, there are 4' --plan heavy --ranks 4 --data 
 expect 3 'a batch of 33 in 2 groups.*MT-S11' --plan heavy --check --batch 33
 expect 2 'MT-X04.*' --data random --ranks 4
 succeed --plan data-2 --data random --precision bf16 --model quick --batch 8 --steps 1 --no-report
-expect 2 'ranks of a plan multiply in fp32 or bf16' --plan data-2 --data random --precision fp8 --device cuda
 expect 2 '--plan with replicas, between which --resplit moves samples' --data random --resplit 5
 expect 2 'accumulate' --plan data-2 --data random --accumulate 2
 wrong() { # text, sed expression
