@@ -116,12 +116,12 @@ TEST_CASE("a device that uses what somebody else has of the GPU") {
   motet::cuda::engine own;
   motet::cuda::device device([&]() -> motet::cuda::engine& { return own; });
   CHECK(&device.on() == &own);
-  const auto numbers = device.take<float>("numbers", 8);
+  const auto numbers = device.take<float>("numbers", 64);
   device.run([&](motet::cuda::context& ctx) {
     CHECK(ctx.on == &own);
-    zero(ctx, numbers.data(), 8);
+    zero(ctx, numbers.data(), 64);
   });
-  CHECK(download_of(device, numbers.data())[7] == 0);
+  CHECK(download_of(device, numbers.data())[63] == 0);
 }
 
 TEST_CASE("memory beyond the forecast is refused") {
