@@ -3,31 +3,7 @@
 # What train_clip says about bad input, and what it leaves behind: train_clip.sh PROGRAMS SCRATCH
 set -u
 
-programs=$1
-here=$2
-train=$programs/train_clip
-rm -rf "$here"
-mkdir -p "$here"
-cd "$here" || exit 1
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  sed 's/^/    /' out err
-  failures=$((failures + 1))
-}
-# expect STATUS TEXT ARGUMENTS...: the program ends so and says so on standard error.
-expect() {
-  wanted=$1 text=$2
-  shift 2
-  "$train" "$@" >out 2>err
-  status=$?
-  [ $status -eq "$wanted" ] || fail "status $status instead of $wanted: train_clip $*"
-  grep -q -e "$text" err || fail "no \"$text\" from: train_clip $*"
-}
-succeed() {
-  "$train" "$@" >out 2>err || fail "status $? from: train_clip $*"
-}
+. "$(dirname "$0")/begin/train_clip.sh"
 run="--model quick --batch 8 --threads 2 --no-report"
 
 "$programs/make_shapes" --output shapes --count 240 --format ppm --quiet || exit 1

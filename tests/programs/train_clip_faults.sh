@@ -3,31 +3,7 @@
 # What a run of train_clip loses when it is asked to leave, killed, started twice, or has nowhere to save: train_clip_faults.sh PROGRAMS SCRATCH
 set -u
 
-programs=$1
-here=$2
-train=$programs/train_clip
-rm -rf "$here"
-mkdir -p "$here"
-cd "$here" || exit 1
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  sed 's/^/    /' out err
-  failures=$((failures + 1))
-}
-# expect STATUS TEXT ARGUMENTS...: the program ends so and says so on standard error.
-expect() {
-  wanted=$1 text=$2
-  shift 2
-  timeout 100 "$train" "$@" >out 2>err
-  status=$?
-  [ $status -eq "$wanted" ] || fail "status $status instead of $wanted: train_clip $*"
-  grep -q -e "$text" err || fail "no \"$text\" from: train_clip $*"
-}
-succeed() {
-  timeout 100 "$train" "$@" >out 2>err || fail "status $? from: train_clip $*"
-}
+. "$(dirname "$0")/begin/train_clip.sh"
 run="--data random --model quick --batch 8 --threads 2 --no-report"
 # A run that goes on until it is told to stop, of which two steps are done; its number is $child.
 start() {

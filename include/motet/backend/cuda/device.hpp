@@ -72,7 +72,6 @@ class device {
 
   // Takes the memory of a step.
   void prepare(const step_forecast& needs) {
-    const bool begun = engine_ != nullptr;
     context ctx;
     ctx.on = &on();
     ctx.fp8 = fp8_;
@@ -80,7 +79,7 @@ class device {
     const auto grow = [&](buffer<std::byte>& room, const char* what, index bytes) {
       if (bytes <= room.size()) return;
       // Records hold addresses of what is given back.
-      if (begun && room.size() > 0) forget_recorded(ctx);
+      if (room.size() > 0) forget_recorded(ctx);
       room = {};
       room = take<std::byte>(what, bytes);
     };

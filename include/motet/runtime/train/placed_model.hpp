@@ -27,8 +27,8 @@ struct rank_memory {
 // How each rank computes.
 struct rank_options {
   int threads = 1;  // where threads of the host compute
-  bool ahead =
-      false;         // room for the inputs of a second step, where operations do not reach the host's memory
+  // Where operations do not reach the host's memory: room for the inputs of a second step.
+  bool ahead = false;
   bool fp8 = false;  // linear layers in fp8 where they would be in bf16, on GPUs that have it
 };
 
