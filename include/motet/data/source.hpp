@@ -61,10 +61,10 @@ class pair_source {
     tar_reader reader(file);
     tar_member member;
     sample open{};
-    std::string base;
+    std::string base, link;
     bool any = false;
     const auto close = [&] {
-      if (any) keep(open, base);
+      if (any) keep(open, base, link);
       any = false;
     };
     while (reader.next(member)) {
@@ -81,7 +81,13 @@ class pair_source {
         base = own;
         open = sample{};
         open.shard = shard;
+        link.clear();
         any = true;
+      }
+      if (member.link) {
+        // Links are not followed, so a field that is one is absent, and the sample is counted as skipped.
+        if (is_picture_field(field) || is_caption_field(field)) link = field + " is a link";
+        continue;
       }
       if (is_picture_field(field) && open.picture.offset < 0) open.picture = {member.offset, member.size};
       if (is_caption_field(field) && open.caption.offset < 0) open.caption = {member.offset, member.size};
@@ -91,10 +97,12 @@ class pair_source {
     if (paths_.size() <= most_open) open_.push_back(std::move(file));
   }
 
-  void keep(sample& made, const std::string& base) {
+  void keep(sample& made, const std::string& base, const std::string& link) {
     const std::string where = paths_[made.shard] + ": " + base;
-    if (made.picture.offset < 0 || made.picture.size == 0) return skips_.report(skip::no_picture, where);
-    if (made.caption.offset < 0 || made.caption.size == 0) return skips_.report(skip::no_caption, where);
+    if (made.picture.offset < 0 || made.picture.size == 0)
+      return skips_.report(skip::no_picture, where, link);
+    if (made.caption.offset < 0 || made.caption.size == 0)
+      return skips_.report(skip::no_caption, where, link);
     if (made.picture.size > largest_picture)
       return skips_.report(skip::bad_picture, where, std::to_string(made.picture.size) + " bytes");
     made.caption.size = std::min(made.caption.size, longest_caption);

@@ -13,6 +13,7 @@ struct tar_member {
   std::string name;
   index offset = 0;  // of its bytes in the shard
   index size = 0;
+  bool link = false;  // to another member or file: it has no bytes of its own
 };
 
 // A tar in memory; the same two functions as input_file has.
@@ -25,7 +26,7 @@ struct memory_file {
   }
 };
 
-// Walks over the regular files of a tar: ustar, pax (path, size) and GNU long names. It reads headers only.
+// Walks over the regular files and links of a tar: ustar, pax (path, size) and GNU long names. It reads headers only.
 // Nothing in the file can make it fail: what is damaged goes to `damage`, and the walk goes on at the next
 // header that holds its own checksum.
 template <class Source>
@@ -62,10 +63,12 @@ class tar_reader {
       }
       const index body = at_ + 512;
       at_ = body + round_up(size, 512);
-      if (file) {
+      const bool link = kind == '1' || kind == '2';
+      if (file || link) {
         found.name = long_name_.empty() ? short_name() : long_name_;
         found.offset = body;
         found.size = size;
+        found.link = link;
         // else a folder of the oldest format
         if (found.name.empty() || found.name.back() != '/') return true;
       }

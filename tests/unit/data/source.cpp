@@ -47,6 +47,45 @@ TEST_CASE("members without a part are counted and named, strict or not") {
   CHECK(code_of([&] { pair_source{shards, strict}; }) == "MT-D07");
 }
 
+TEST_CASE("a sample with links instead of files is counted as skipped, and told why") {
+  const scratch folder;
+  const std::string path = (folder / "t.tar").string();
+  tar_writer tar(path);
+  for (const char* base : {"a", "b", "c"}) {
+    tar.add(std::string(base) + ".ppm", encode_ppm(noise_picture(2, 2, 1)));
+    tar.add(std::string(base) + ".txt", "one");
+  }
+  tar.finish();
+  tar.commit();
+  // The second picture and both members of the third become links.
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(file), {});
+  for (const char* name : {"b.ppm", "c.ppm", "c.txt"}) {
+    const std::size_t at = bytes.find(std::string(name) + '\0');
+    REQUIRE(at % 512 == 0);
+    std::string header = bytes.substr(at, 512);
+    header[156] = '2';
+    header.replace(124, 11, "00000000000");
+    header.replace(148, 8, "        ");
+    unsigned sum = 0;
+    for (const char c : header) sum += static_cast<unsigned char>(c);
+    char text[8];
+    std::snprintf(text, sizeof text, "%06o", sum);
+    header.replace(148, 8, std::string(text, 7) + ' ');
+    bytes.replace(at, 512, header);
+  }
+  // Links have no bytes.
+  for (const char* name : {"c.txt", "c.ppm", "b.ppm"})
+    bytes.erase(bytes.find(std::string(name) + '\0') + 512, 512);
+  file.close();
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+  skip_log skips;
+  const pair_source source({path}, skips);
+  CHECK(source.size() == 1);
+  CHECK(skips.names(skip::no_picture) ==
+        std::vector<std::string>{path + ": b (ppm is a link)", path + ": c (txt is a link)"});
+}
+
 TEST_CASE("names: folders, several dots, capitals, other fields, hidden files") {
   const scratch folder;
   tar_writer tar((folder / "t.tar").string());

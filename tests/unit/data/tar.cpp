@@ -97,6 +97,16 @@ TEST_CASE("names: prefix, pax, GNU long names, and the format before ustar") {
   CHECK(read.damage.empty());
 }
 
+TEST_CASE("links are told as such, without bytes") {
+  const walk read(header("hard.png", octal(512, 11), '1') + header("soft.png", octal(0, 11), '2') +
+                  member("a.txt", "hello") + closing);
+  REQUIRE(read.members.size() == 3);
+  CHECK(read.members[0].link);
+  CHECK(read.members[0].size == 0);
+  CHECK(read.members[1].link);
+  CHECK_FALSE(read.members[2].link);
+}
+
 TEST_CASE("a pax name belongs to one member") {
   const walk read(member("PaxHeader", "14 path=x.txt\n", 'x') + member("cut", "1") + member("own.txt", "2") +
                   closing);
