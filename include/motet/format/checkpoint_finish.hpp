@@ -3,6 +3,7 @@
 
 #include <motet/format/atomic_directory.hpp>
 #include <motet/format/checkpoint_parts.hpp>
+#include <motet/format/checkpoint_trend.hpp>
 
 namespace motet {
 
@@ -116,7 +117,8 @@ inline checkpoint_index join_parts(const std::filesystem::path& folder, const ch
   return out;
 }
 
-// The index, then the folder under its name, then RUN/latest; after that older checkpoints go.
+// The index, then the folder under its name, then RUN/latest; after that older checkpoints go, but the best
+// by its trend.
 inline std::filesystem::path publish_checkpoint(const std::filesystem::path& run, atomic_directory& folder,
                                                 const checkpoint_index& whole, std::size_t keep) {
   write_file(folder.path() / "index.json", write_checkpoint_index(whole));
@@ -129,8 +131,10 @@ inline std::filesystem::path publish_checkpoint(const std::filesystem::path& run
   }
   std::sort(steps.begin(), steps.end());
   std::error_code ignored;
+  const auto trends = keep > 0 && steps.size() > keep ? trends_of(run) : std::vector<kept_checkpoint>{};
+  const kept_checkpoint* const best = best_of(trends);
   for (std::size_t i = 0; keep > 0 && steps.size() - i > keep; ++i) {
-    if (steps[i] == whole.step) continue;
+    if (steps[i] == whole.step || (best != nullptr && steps[i] == best->step)) continue;
     // Out of sight first, so that a killed writer leaves no half of a checkpoint behind.
     const std::filesystem::path hidden = run / ("." + step_folder(steps[i]) + ".tmp-removed");
     std::filesystem::rename(run / step_folder(steps[i]), hidden, ignored);
@@ -142,7 +146,7 @@ inline std::filesystem::path publish_checkpoint(const std::filesystem::path& run
 }  // namespace detail
 
 // By one rank, when every part is written. Whatever does not fit together is an error (MT-R54, MT-R55), and
-// the parts are removed then. Keeps the newest `keep` checkpoints (0 keeps all); a checkpoint of the same
+// the parts are removed then. Keeps the newest `keep` checkpoints (0 keeps all) and the best one by its trend; a checkpoint of the same
 // step is replaced. Returns the new checkpoint's folder.
 inline std::filesystem::path finish_checkpoint(const std::filesystem::path& run,
                                                const checkpoint_summary& summary, std::size_t keep = 2) {
