@@ -36,8 +36,14 @@ inline memory_forecast forecast(session& model, const settings& s, const data_fo
   const index tokens = model.facts().caption.context * static_cast<index>(sizeof(tokenizer::token));
   std::vector<std::uint8_t> bytes;
   bitmap shot;
-  folder->source().read_picture(0, bytes);
-  decode_picture(bytes, shot);
+  // The first picture that is whole stands for all.
+  for (index i = 0; i < folder->source().size() && shot.pixels.empty(); ++i) {
+    try {
+      if (folder->source().read_picture(i, bytes)) decode_picture(bytes, shot);
+    } catch (const error&) {
+      shot.pixels.clear();
+    }
+  }
   const index seen = std::min(folder->source().size(), (s.steps + loader.ready) * s.batch);
   const index cached =
       std::min(loader.cache_bytes, seen * (static_cast<index>(shot.pixels.size()) + tokens + 100));

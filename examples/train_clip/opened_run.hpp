@@ -4,8 +4,10 @@
 #include "choose_plan.hpp"
 #include "evaluate.hpp"
 
+#include <motet/format/checkpoint_trend.hpp>
 #include <motet/runtime/save/checkpoint.hpp>
 #include <motet/runtime/save/run_folder.hpp>
+#include <motet/tools/exit_code.hpp>
 #include <motet/tools/progress.hpp>
 
 #include <cstdio>
@@ -21,7 +23,8 @@ struct opened_run {
   std::unique_ptr<session> model;
   std::unique_ptr<data_folder> folder;
   std::unique_ptr<held_out> test;
-  run_folder held;  // of --checkpoint, while it trains
+  loss_trend trend;  // of its steps so far
+  run_folder held;   // of --checkpoint, while it trains
 
   opened_run(settings given, std::optional<checkpoint> from, std::optional<chosen_plan> by)
       : s(std::move(given)), saved(std::move(from)), chosen(std::move(by)) {
@@ -58,6 +61,7 @@ struct opened_run {
                                       " was trained with");
     }
     model->load(*saved, name());
+    trend = trend_of(saved->state()).value_or(loss_trend{});
   }
   std::unique_ptr<feed> open_feed() {
     std::unique_ptr<feed> made;
@@ -79,11 +83,30 @@ struct opened_run {
     if (test) std::printf("held out    %td pictures of %td classes\n", test->size(), test->classes().size());
     std::printf("model       %s, %td parameters\n", name().c_str(), model->facts().parameters);
     if (saved) std::printf("checkpoint  %s, step %td\n", saved->path().c_str(), model->updates());
-    std::printf("all is well\n");
+    const loss_course course = tell_trend();
+    if (course == loss_course::ruined) return exit_refused.status;
+    std::printf(course == loss_course::rises ? "all else is well\n" : "all is well\n");
     return 0;
   }
 
  private:
+  // A checkpoint may be whole and its weights ruined all the same; an older one tells nothing.
+  loss_course tell_trend() const {
+    if (!saved || trend.steps == 0) return loss_course::falls;
+    std::printf("loss        %.4f, mean %.4f; gradient norm %.3g, mean %.3g\n", trend.loss, trend.mean_loss,
+                trend.norm, trend.mean_norm);
+    const auto kept = trends_of(saved->path().parent_path());
+    const kept_checkpoint* const best = best_of(kept);
+    const loss_course course = course_of(trend, best);
+    if (course == loss_course::falls) return course;
+    std::string instead;
+    if (best != nullptr && best->step != saved->step())
+      instead = sentence({"; the best one kept is step ", best->step, ", with a mean loss of ",
+                          std::to_string(best->trend.mean_loss)});
+    std::printf("%s%s\n", course == loss_course::rises ? "the loss rises" : "this checkpoint looks ruined",
+                instead.c_str());
+    return course;
+  }
   const json* saved_place() const {
     if (!saved) return nullptr;
     const json* place = saved->state().find("data");

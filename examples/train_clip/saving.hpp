@@ -6,6 +6,8 @@
 #include <motet/plan/files/plan_json.hpp>
 
 #include <cstdio>
+#include <exception>
+#include <filesystem>
 
 // Checkpoints of a run.
 namespace motet::train_clip {
@@ -16,13 +18,43 @@ inline void save(opened_run& run, const feed& source, progress& out) {
   state.set("settings", saved_settings(run.s));
   state.set("data", source.position());
   state.set("losses", run.losses());
+  state.set("trend", trend_json(run.trend));
+  state.set("threads", run.model->threads());
   if (run.chosen) state.set("plan", plan_json(run.chosen->value));
   if (run.folder) state.set("vocabulary", run.folder->vocabulary_fingerprint());
-  run.held.hold();
-  const auto path =
-      run.model->save(run.s.checkpoint, run.name(), std::move(state), static_cast<std::size_t>(run.s.keep));
+  std::filesystem::path path;
+  // A folder that is removed in the very moment of a save is made again: all processes fail then, or none.
+  const bool main = run.model->is_main();
+  for (int attempt = 1;; ++attempt) {
+    std::exception_ptr problem;
+    bool vanished = false;
+    try {
+      if (main) run.held.hold();
+    } catch (const std::exception&) {
+      problem = std::current_exception();
+    }
+    // The others begin no save that this one cannot join.
+    if (run.model->any(problem != nullptr)) {
+      if (attempt < 3) continue;
+      if (problem) std::rethrow_exception(problem);
+      fail(checkpoint_failed_elsewhere, "making the folder again");
+    }
+    try {
+      path = run.model->save(run.s.checkpoint, run.name(), state, static_cast<std::size_t>(run.s.keep));
+    } catch (const std::filesystem::filesystem_error&) {
+      problem = std::current_exception();
+      vanished = true;
+    } catch (const error& other) {
+      const std::string_view code = other.code();
+      vanished = code == file_unwritable.code || code == checkpoint_part_absent.code;
+      if (!vanished && code != checkpoint_failed_elsewhere.code) throw;
+      problem = std::current_exception();
+    }
+    if (!problem) break;
+    if (!run.model->any(vanished) || attempt == 3) std::rethrow_exception(problem);
+  }
   // A checkpoint without its vocabulary cannot be used.
-  if (run.folder && run.model->is_main())
+  if (run.folder && main)
     write_file(std::filesystem::path(run.s.checkpoint) / "tokenizer.json",
                format_tokenizer(run.folder->words()));
   out.say("saved " + path.string());

@@ -118,7 +118,7 @@ inline options command_line(settings& s) {
   line.text("--checkpoint", s.checkpoint, "FOLDER",
             "where to save; at the end, every --save-every steps and when asked to stop");
   line.count("--save-every", s.save_every, 0, "steps; 0: at the end only");
-  line.count("--keep", s.keep, 0, "newest checkpoints to keep; 0: all");
+  line.count("--keep", s.keep, 0, "newest checkpoints to keep, beside the best one; 0: all");
   line.flag("--resume", s.resume,
             "go on from --checkpoint; options that are not given are those of the saved run");
   line.text("--metrics", s.metrics, "FILE", "JSON lines; without it metrics.jsonl in the report's folder");

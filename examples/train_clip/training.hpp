@@ -54,6 +54,10 @@ class training {
     if (run_.saved)
       out.say("resumed after step " + std::to_string(run_.model->updates()) + " from " +
               run_.saved->path().string());
+    if (const json* then = run_.saved ? run_.saved->state().find("threads") : nullptr;
+        then != nullptr && then->integer() != run_.model->threads())
+      out.say(sentence({"the saved run had ", then->integer(), " threads, this one has ",
+                        run_.model->threads(), ": it goes on within rounding, not bit for bit"}));
     run_.model->clear_costs();
 
     const rate_schedule rates = run_.s.rates();
@@ -66,12 +70,14 @@ class training {
     bool asked = run_.model->any(stop.asked());
     while (run_.model->updates() < run_.s.steps && !asked) {
       const auto begun = clock_type::now();
-      const pair_input batch = source->next();
+      pair_input batch;
+      together([&] { batch = source->next(); }, [&] { leave(*source, out, report, saved_now); });
       const double waited = source->waited() - last_waited;
       last_waited += waited;
       line_waited += waited;
       if (const auto following = source->ahead()) run_.model->expect(*following);
       const step_result result = run_.model->step(batch, rates.at(run_.model->updates()));
+      run_.trend.add(result.loss, result.gradient_norm);
       asked = run_.model->any(stop.asked());
       const double whole = since(begun);
       average = average == 0 ? whole : 0.9 * average + 0.1 * whole;
@@ -97,7 +103,7 @@ class training {
       }
       if (run_.test && run_.s.eval_every > 0 && step % run_.s.eval_every == 0 && step < run_.s.steps) {
         const auto from = clock_type::now();
-        tell_accuracy(out, test());
+        together([&] { tell_accuracy(out, test()); }, [&] { leave(*source, out, report, false); });
         tests += since(from);
         line_started = clock_type::now();
       }
@@ -173,12 +179,44 @@ class training {
     out.say(text);
   }
 
+  // All processes do this between steps, or none goes on: what is trained is saved first, and then the error
+  // of the one that has it ends the run.
+  template <class Body, class Leave>
+  void together(Body&& body, Leave&& before_end) {
+    std::exception_ptr problem;
+    try {
+      body();
+    } catch (const std::exception&) {
+      problem = std::current_exception();
+    }
+    if (!run_.model->any(problem != nullptr)) return;
+    before_end();
+    if (problem) std::rethrow_exception(problem);
+    fail(data_unreadable, "by another process; see what that one says");
+  }
+  void leave(const feed& source, progress& out, bool report, bool saved) {
+    if (run_.model->updates() == 0) return;
+    if (!run_.s.checkpoint.empty() && !saved) save(run_, source, out);
+    if (report) tell_report(out, nullptr, {}, 1, shares(run_.model->costs()));
+  }
+  void tell_report(progress& out, const held_out* test, const zero_shot_result& found, double scale,
+                   const std::vector<section_share>& split) {
+    const std::filesystem::path path = std::filesystem::path(run_.s.report) / "index.html";
+    // All is trained and saved by now.
+    try {
+      write_report(path, run_.s, *run_.model, test, found, scale, split,
+                   metrics_file::read_metrics(std::filesystem::path(run_.s.report) / "metrics.jsonl"));
+      out.say("report " + path.string());
+    } catch (const error& problem) {
+      std::fprintf(stderr, "train_clip: no report: %s\n", problem.what());
+    }
+  }
   void finish(const feed& source, progress& out, double peak, bool report) {
     const std::vector<section_share> split = shares(run_.model->costs());
     zero_shot_result found;
     double scale = 1;
     if (run_.test) {
-      found = test();
+      together([&] { found = test(); }, [&] { leave(source, out, report, true); });
       scale = scale_of(*run_.model);
       tell_accuracy(out, found);
     }
@@ -202,17 +240,7 @@ class training {
     last.set("predicted_bytes", forecast(*run_.model, run_.s, run_.folder.get()).total());
     last.set("machine", run_.model->machine());
     write(last);
-    if (report) {
-      const std::filesystem::path path = std::filesystem::path(run_.s.report) / "index.html";
-      // All is trained and saved by now.
-      try {
-        write_report(path, run_.s, *run_.model, run_.test.get(), found, scale, split,
-                     metrics_file::read_metrics(std::filesystem::path(run_.s.report) / "metrics.jsonl"));
-        out.say("report " + path.string());
-      } catch (const error& problem) {
-        std::fprintf(stderr, "train_clip: no report: %s\n", problem.what());
-      }
-    }
+    if (report) tell_report(out, run_.test.get(), found, scale, split);
   }
 
   static bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {

@@ -95,6 +95,32 @@ mkdir -p report/index.html
 succeed --data shapes --model quick --batch 8 --threads 2 --steps 1 --report report --checkpoint reported
 grep -q 'no report: .*report/index.html.*MT-F05' err && [ -d reported/step-000001 ] || fail "a report that cannot be written is not told"
 
+# ---- a picture that turns out to be damaged late: what is trained is saved and reported, and the run ends as refused ----
+"$programs/make_shapes" --output late --count 240 --format ppm --quiet || exit 1
+python3 - <<'END'
+import tarfile
+with tarfile.open("late/train-000.tar") as tar:
+    at = [each for each in tar.getmembers() if each.name.endswith(".ppm")][100].offset_data
+with open("late/train-000.tar", "r+b") as shard:
+    shard.seek(at)
+    shard.write(b"XX")
+END
+expect 3 'picture cannot be decoded.*MT-D05' --data late --strict --model quick --batch 8 --threads 2 --steps 60 --report late-report --checkpoint late-run
+cp out told
+saved late-run && [ -f late-report/index.html ] || fail "a data error lost steps or the report"
+
+# ---- a run that rises: --check tells it, the best checkpoint stays, and other threads are told ----
+ruin="--data shapes --checkpoint ruin --no-report"
+succeed $ruin --model quick --batch 8 --threads 2 --steps 20 --save-every 10
+succeed $ruin --resume --check
+grep -q '^loss  ' out && grep -q '^all is well' out || fail "--check does not tell the loss"
+succeed $ruin --resume --threads 1 --steps 30 --save-every 1 --lr 100 --warmup 0
+grep -q 'the saved run had 2 threads, this one has 1' out || fail "another number of threads is not told"
+[ "$(ls -d ruin/step-* | wc -l)" -eq 3 ] || fail "the best checkpoint is not kept beside the newest two"
+timeout 100 "$train" $ruin --resume --check >out 2>err
+[ $? -eq 3 ] || fail "--check passes a ruined checkpoint"
+grep -q 'this checkpoint looks ruined; the best one kept is step' out || fail "--check does not tell a ruined checkpoint"
+
 # ---- numbers beyond what is kept, threads that cannot be made, pipes named like shards ----
 expect 2 '--threads wants at most 4096, got 2147483648.*MT-X03' --data random --threads 2147483648
 expect 2 '--ranks wants at most 2147483647, got 4294967298.*MT-X03' --data random --plan data-2 --ranks 4294967298
