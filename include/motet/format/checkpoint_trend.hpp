@@ -18,10 +18,11 @@ namespace motet {
 struct loss_trend {
   double loss = 0, norm = 0, mean_loss = 0, mean_norm = 0;
   std::int64_t steps = 0;
+  static constexpr int mean_steps = 20;
 
   void add(double own_loss, double own_norm) {
     ++steps;
-    const double share = 1 / static_cast<double>(std::min<std::int64_t>(steps, 20));
+    const double share = 1 / static_cast<double>(std::min<std::int64_t>(steps, mean_steps));
     loss = own_loss;
     norm = own_norm;
     mean_loss += share * (loss - mean_loss);
@@ -48,11 +49,12 @@ inline std::optional<loss_trend> trend_of(const json& state) {
     const json* const found = kept->find(name);
     return found != nullptr && found->is_number() ? found->number() : NAN;
   };
-  const loss_trend out{number("loss"), number("gradient_norm"), number("mean_loss"), number("mean_norm"),
-                       static_cast<std::int64_t>(std::clamp(number("steps"), 0.0, 20.0))};
-  return std::isfinite(out.loss + out.norm + out.mean_loss + out.mean_norm) && out.steps > 0
-             ? std::optional(out)
-             : std::nullopt;
+  loss_trend out{number("loss"), number("gradient_norm"), number("mean_loss"), number("mean_norm")};
+  const double steps = number("steps");
+  if (!std::isfinite(out.loss + out.norm + out.mean_loss + out.mean_norm) || !(steps >= 1)) return {};
+  // More steps than the means are of tell nothing more.
+  out.steps = static_cast<std::int64_t>(std::min(steps, double{loss_trend::mean_steps}));
+  return out;
 }
 
 struct kept_checkpoint {

@@ -37,6 +37,10 @@ TEST_CASE("a trend is the same after writing and reading, and what is none is no
   CHECK(read->loss == kept.loss);
   CHECK(read->mean_norm == kept.mean_norm);
   CHECK(read->steps == 3);
+  json trend = trend_json(kept), without;
+  trend.set("steps", "three");
+  without.set("trend", trend);
+  CHECK_FALSE(motet::trend_of(without));
   for (const char* text : {"null", "{}", "{\"trend\":1}", "{\"trend\":{}}", "{\"trend\":{\"loss\":\"a\"}}"})
     CHECK_FALSE(motet::trend_of(motet::read_json(text)));
 }
