@@ -26,9 +26,9 @@ struct memory_file {
   }
 };
 
-// Walks over the regular files and links of a tar: ustar, pax (path, size) and GNU long names. It reads headers only.
-// Nothing in the file can make it fail: what is damaged goes to `damage`, and the walk goes on at the next
-// header that holds its own checksum.
+// Walks over the regular files and links of a tar: ustar, pax (path, size) and GNU long names. It reads
+// headers only. Nothing in the file can make it fail: what is damaged goes to `damage`, and the walk goes on
+// at the next header that holds its own checksum.
 template <class Source>
 class tar_reader {
  public:
