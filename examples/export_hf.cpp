@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes a checkpoint as a folder that CLIPModel.from_pretrained of the transformers package loads.
+// Writes a checkpoint as a folder that from_pretrained of the transformers package loads: of two towers as
+// CLIPModel, of a decoder as LlamaForCausalLM, Qwen2ForCausalLM or Qwen3ForCausalLM.
 #include "hf_program.hpp"
 
 #include <motet/format/hf_clip_describe.hpp>
 #include <motet/format/hf_clip_write.hpp>
+#include <motet/format/hf_decoder_write.hpp>
 
 namespace motet::export_hf {
 namespace {
@@ -32,9 +34,16 @@ options read_options(int count, char** words) {
   return out;
 }
 
+void save_pairs(const options& given, hf_described described, const std::vector<saved_tensor>& weights) {
+  for (const saved_tensor& tensor : weights) {
+    if (tensor.name == "join.log_scale" && tensor.shape == std::vector<index>{1})
+      described.config.logit_scale = static_cast<double>(tensor.data[0]);
+  }
+  save_hf_clip(given.output, described.config, weights, described.picture, described.caption);
+}
+
 void run(const options& given) {
   const motet::checkpoint from(given.checkpoint);
-  hf_described described = describe_as_hf_clip(from.description());
   std::vector<std::vector<float>> values;
   std::vector<loaded_tensor> loaded;
   std::vector<saved_tensor> weights;
@@ -44,11 +53,12 @@ void run(const options& given) {
     weights.push_back({tensor.name, tensor.shape, own.data()});
   }
   from.load_weights(from.model(), loaded);
-  for (const saved_tensor& tensor : weights) {
-    if (tensor.name == "join.log_scale" && tensor.shape == std::vector<index>{1})
-      described.config.logit_scale = static_cast<double>(tensor.data[0]);
+  if (is_described_decoder(from.description())) {
+    const hf_described_decoder described = describe_as_hf_decoder(from.description());
+    save_hf_decoder(given.output, described.config, weights, described.module);
+  } else {
+    save_pairs(given, describe_as_hf_clip(from.description()), weights);
   }
-  save_hf_clip(given.output, described.config, weights, described.picture, described.caption);
   std::printf("%s: step %lld of %s\n", given.output.c_str(), static_cast<long long>(from.step()),
               from.model().c_str());
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints a Hugging Face CLIP model as a C++ header: its configurations and module types. The weights stay
-// where they are; embed loads them.
+// Prints a Hugging Face model, CLIP or a language model, as a C++ header: its configurations and module types.
+// The weights stay where they are; embed loads them.
 #include <motet/format/hf_clip_header.hpp>
+#include <motet/format/hf_decoder_header.hpp>
 
 #include <cstdio>
 #include <string>
@@ -42,8 +43,10 @@ int main(int count, char** words) {
   if (folder.empty()) return refuse("the folder of a model is missing");
   if (!motet::is_identifier(name)) return refuse("--name " + name + " cannot be the name of a namespace");
   try {
-    const std::string header =
-        motet::hf_clip_header(motet::read_hf_clip_config(std::filesystem::path(folder)), name);
+    const std::filesystem::path from(folder);
+    const std::string header = motet::is_hf_decoder(motet::read_hf_model_type(from))
+                                   ? motet::hf_decoder_header(motet::read_hf_decoder_config(from), name)
+                                   : motet::hf_clip_header(motet::read_hf_clip_config(from), name);
     if (std::fwrite(header.data(), 1, header.size(), stdout) != header.size() || std::fflush(stdout) != 0) {
       std::fputs("motet: the header cannot be written to the output\n", stderr);
       return 1;

@@ -7,25 +7,17 @@
 #include "make_shapes/caption.hpp"
 #include "make_shapes/settings.hpp"
 
-#include <motet/data/file.hpp>
-#include <motet/data/tar_writer.hpp>
+#include <motet/data/make/set_folder.hpp>
 #include <motet/data/tokenizer_file.hpp>
 #include <motet/data/tokenizer_train.hpp>
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <memory>
 
 #include <unistd.h>
 
 namespace motet::shapes {
 namespace {
-
-std::string padded(index value, std::size_t digits) {
-  std::string text = std::to_string(value);
-  return text.size() < digits ? std::string(digits - text.size(), '0') + text : text;
-}
 
 struct split {
   const char* name;
@@ -36,29 +28,24 @@ class maker {
  public:
   explicit maker(options given)
       : given_(std::move(given)),
+        folder_(given_.output, "make_shapes"),
         page_(given_.size),
         held_out_(std::max(given_.count / 10, std::min(class_count, given_.count / 2))) {
     if (given_.shards == 0) given_.shards = (given_.count - held_out_ + 4999) / 5000;
   }
 
   void make() {
-    const std::filesystem::path folder = given_.output;
-    prepare(folder);
     const auto started = std::chrono::steady_clock::now();
     const index train = given_.count - held_out_;
     for (index k = 0; k < given_.shards; ++k) {
       const index first = train * k / given_.shards, last = train * (k + 1) / given_.shards;
-      shard(folder / ("train-" + padded(k, 3) + ".tar"), {"train", first, last - first});
+      shard("train-" + padded(k, 3) + ".tar", {"train", first, last - first});
     }
-    shard(folder / "test-000.tar", {"test", 0, held_out_});
-    write(folder / "tokenizer.json", format_tokenizer(words_.train(1024)));
-    write(folder / "classes.json", classes());
-    // Only now does anything get its name: who finds classes.json finds a whole set.
-    for (const auto& tar : tars_) tar->commit();
-    for (const auto& file : files_) file->commit();
-    for (index k = given_.shards;; ++k) {
-      if (!std::filesystem::remove(folder / ("train-" + padded(k, 3) + ".tar"))) break;
-    }
+    shard("test-000.tar", {"test", 0, held_out_});
+    folder_.text("tokenizer.json", format_tokenizer(words_.train(1024)));
+    folder_.text("classes.json", classes());
+    folder_.commit(
+        json{{"seed", given_.seed}, {"count", given_.count}, {"size", given_.size}, {"train", train}});
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     if (!given_.quiet) {
       if (terminal_) std::fputs("\r", stderr);
@@ -69,48 +56,13 @@ class maker {
   }
 
  private:
-  // Pictures of our own making may be replaced; anything else in the folder stops us.
-  void prepare(const std::filesystem::path& folder) {
-    std::error_code problem;
-    std::filesystem::create_directories(folder, problem);
-    if (!std::filesystem::is_directory(folder))
-      fail(file_unwritable, folder.string() + (problem ? ": " + problem.message() : ": not a folder"));
-    bool ours = false;
-    if (std::filesystem::exists(folder / "classes.json")) {
-      try {
-        const json old = read_json(read_text((folder / "classes.json").string()));
-        const json* by = old.find("made_by");
-        ours = by != nullptr && by->is_string() && by->string() == "make_shapes";
-      } catch (const error&) {
-        ours = false;
-      }
-    }
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      std::string name = entry.path().filename().string();
-      // What an interrupted run of ours left under a temporary name.
-      const bool temporary = name.starts_with('.') && name.find(".tmp-") != std::string::npos;
-      if (temporary) name = name.substr(1, name.find(".tmp-") - 1);
-      const bool shard = (name.starts_with("train-") || name.starts_with("test-")) && name.ends_with(".tar");
-      const bool known = shard || name == "tokenizer.json" || name == "classes.json";
-      if (!known || !(ours || temporary))
-        fail(shapes_folder, folder.string() + " holds " + entry.path().filename().string());
-      if (temporary) std::filesystem::remove(entry.path());
-    }
-  }
-
-  void write(const std::filesystem::path& path, const std::string& text) {
-    files_.push_back(std::make_unique<atomic_file>(path));
-    files_.back()->write(text);
-  }
-
   std::string encode(const bitmap& drawn) const {
     if (given_.format == "png") return encode_png(drawn);
     return given_.format == "jpeg" ? encode_jpeg(drawn) : encode_ppm(drawn);
   }
 
-  void shard(const std::filesystem::path& path, const split& part) {
-    tars_.push_back(std::make_unique<tar_writer>(path.string()));
-    tar_writer& tar = *tars_.back();
+  void shard(const std::string& name, const split& part) {
+    tar_writer& tar = folder_.shard(name);
     const std::string extension = given_.format == "jpeg" ? "jpg" : given_.format;
     for (index i = part.first; i < part.first + part.count; ++i) {
       dice roll(given_.seed, part.name, i);
@@ -159,26 +111,17 @@ class maker {
     json rows(json::array{});
     for (index i = 0; i < class_count; ++i)
       rows.push_back({{"name", class_name(i)}, {"caption", class_caption(i)}});
-    return write_json(json{{"made_by", "make_shapes"},
-                           {"seed", given_.seed},
-                           {"count", given_.count},
-                           {"size", given_.size},
-                           {"train", given_.count - held_out_},
-                           {"classes", std::move(rows)},
-                           {"samples", held_out_classes_}},
-                      1) +
-           "\n";
+    return write_json(json{{"classes", std::move(rows)}, {"samples", held_out_classes_}}, 1) + "\n";
   }
 
   options given_;
+  set_folder folder_;
   canvas page_;
   index held_out_;
   index done_ = 0;
   bool terminal_ = ::isatty(STDERR_FILENO) == 1;
   tokenizer_trainer words_;
   json held_out_classes_{json::object{}};
-  std::vector<std::unique_ptr<tar_writer>> tars_;
-  std::vector<std::unique_ptr<atomic_file>> files_;
 };
 
 }  // namespace

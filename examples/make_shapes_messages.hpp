@@ -8,9 +8,6 @@ namespace motet {
 inline constexpr message shapes_command_line{"MT-X20", "the command line of make_shapes is not understood",
                                              "an option is misspelt or its value is missing",
                                              "Run make_shapes --help"};
-inline constexpr message shapes_folder{
-    "MT-X21", "make_shapes writes only into an empty folder or one of its own",
-    "the folder holds files of someone else", "Choose an empty or a new folder"};
-inline constexpr message make_shapes_messages[] = {shapes_command_line, shapes_folder};
+inline constexpr message make_shapes_messages[] = {shapes_command_line};
 
 }  // namespace motet

@@ -17,6 +17,7 @@
 #include <motet/plan/files/plan_header.hpp>
 #include <motet/plan/files/profile_json.hpp>
 #include <motet/plan/search/search.hpp>
+#include <motet/tools/long_work.hpp>
 
 namespace motet::plan_cluster {
 namespace {
@@ -34,6 +35,23 @@ std::string header_of(const answer& of, const settings& given) {
   const std::string name = given.name.empty() ? function_name(of.model + " on " + of.cluster) : given.name;
   return plan_header(
       best, {.name = name, .about = summary_of(of) + ".\n" + layout_of(best) + ".", .samples = of.batch});
+}
+
+// "playing plans, 3 of 24; the best so far takes 12.3 ms".
+std::string text_of(const search_news& news) {
+  std::string out(news.doing);
+  if (news.all > 0) out += ", " + std::to_string(news.done + 1) + " of " + std::to_string(news.all);
+  if (news.best_seconds > 0) out += "; the best so far takes " + with_unit(news.best_seconds, "s");
+  return out;
+}
+
+// A search that ended by its limit, in a sentence.
+std::string ended_early(const search_result& of, const settings& given) {
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%g", given.seconds);
+  return std::string("the search ended after its ") + seconds + " seconds (--seconds) with the best of " +
+         std::to_string(of.simulated) + (of.simulated == 1 ? " plan" : " plans") +
+         " that it played; not tried: " + of.not_tried;
 }
 
 search_result find(const answer& of) {
@@ -70,7 +88,21 @@ std::string answer_to(const settings& given) {
     double* const fields[] = {&bytes.weight, &bytes.gradient, &bytes.state, &bytes.activation};
     for (std::size_t i = 0; i < 4; ++i) *fields[i] = (*given.bytes)[i];
   }
+  long_work waits("plan_cluster");
+  waits.at("searching");
+  double next = 0;
+  of.wishes.goes_on = [&](const search_news& news) {
+    constexpr double now_and_then = 0.1;
+    const double seconds = waits.seconds();
+    if (seconds >= next) waits.at(text_of(news));
+    if (seconds >= next) next = seconds + now_and_then;
+    return seconds < given.seconds;
+  };
   of.found = find(of);
+  if (!of.found.not_tried.empty()) of.found.not_tried = ended_early(of.found, given);
+  waits.finish();
+  if (!of.found.not_tried.empty() && given.emit != "text")
+    std::fprintf(stderr, "plan_cluster: %s\n", of.found.not_tried.c_str());
   if (given.emit == "json") return write_answer(of);
   if (given.emit == "header") return header_of(of, given);
   if (given.emit == "svg") return picture_of(of);

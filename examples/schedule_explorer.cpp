@@ -13,6 +13,7 @@
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/draw/draw_text.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>
+#include <motet/tools/long_work.hpp>
 
 namespace motet::explorer {
 namespace {
@@ -62,9 +63,11 @@ int illegal(const settings& given, json::object about, const std::string& why) {
 }
 
 int explore(const settings& given) {
+  long_work waits("schedule_explorer");
   json::object about;  // what the summary begins with
   program made;
   std::int32_t rows_before = 1;  // in the file, and one more as people count from 1
+  waits.at(given.import.empty() ? "writing the schedule " + given.schedule : "reading " + given.import);
   if (given.import.empty()) {
     score order;
     if (const verdict found = write_schedule(given.schedule, given.numbers, order); !found.ok())
@@ -83,6 +86,7 @@ int explore(const settings& given) {
   }
   about.insert("ranks", made.ranks());
   about.insert("instructions", made.instructions.size());
+  waits.at(sentence({"checking ", made.instructions.size(), " instructions on ", made.ranks(), " ranks"}));
   if (const check_result found = check(made); !found.ok()) {
     std::string why = explain(made, found);
     if (!given.import.empty() && found.found.rank >= 0)
@@ -92,12 +96,15 @@ int explore(const settings& given) {
 
   const cost_table costs = costs_of(made, given);
   timeline plan, run;
+  waits.at(sentence({"simulating ", made.ranks(), " ranks"}));
   simulate(made, costs, plan);
   double unit = 0;
   if (given.run) {
+    waits.at(sentence({"running ", made.ranks(), " ranks as threads"}));
     unit = seconds_of_unit(made, costs, plan.makespan);
     run = stand_in<local::world, local::endpoint>(made, costs, unit, 120).run().when;
   }
+  waits.at("writing " + given.format);
   if (given.format == "csv") {
     put(given, write_csv(made));
   } else if (given.format == "text") {

@@ -58,7 +58,9 @@ void tell_plan(const settings& s) {
   check_ranks(chosen, s);
   chosen.by.ranks = chosen.by.threads = chosen.value.cluster.ranks;
   if (s.explain) {
-    explain_plan(chosen, s, *open_session(s, &chosen));
+    long_work waits("train_clip");
+    waits.at(sentence({"finding what ", chosen.value.cluster.ranks, " ranks hold"}));
+    explain_plan(chosen, s, *open_session(s, &chosen), waits);
     return;
   }
   print_head(chosen, s);
@@ -85,6 +87,8 @@ int run(int count, char** words) {
     }
     std::optional<checkpoint> saved = reopen(s, line);
     check_device(s);
+    for (int i = 0; i < count; ++i) s.command += (i == 0 ? "" : " ") + std::string(words[i]);
+    s.effective = write_json(line.settings({"--resume", "--paced", "--explain", "--check"}), 1) + "\n";
     const bool tells = s.explain || s.check;
     if (!s.plan.empty() && tells && (s.plan != "one" || s.ranks > 0 || s.data.empty())) {
       tell_plan(s);
@@ -93,8 +97,9 @@ int run(int count, char** words) {
       return run_one(std::move(s), std::move(saved), {});
     }
     if (s.data.empty()) fail(option_missing, "--data");
-    if (!is_spread(s, find_launch(read_environment(), wishes_of(s))))
-      return run_one(std::move(s), std::move(saved), {});
+    const launched by = find_launch(read_environment(), wishes_of(s));
+    if (!is_spread(s, by)) return run_one(std::move(s), std::move(saved), {});
+    if (const std::optional<int> ended = start_local_ranks(by, read_environment())) return *ended;
     chosen_plan chosen = read_choice(s);
     find_ranks(chosen, s);
     // One process speaks for all.

@@ -82,8 +82,8 @@ motet_packages required optional mpi checks || { fail "required packages are mis
 python=${MOTET_PYTHON:-$(command -v python3)}
 if ! "$python" -c 'import numpy, safetensors' 2>/dev/null && [ -z "${MOTET_NO_INSTALL:-}" ]; then
   if [ -x build/python/bin/python ] || python3 -m venv build/python >build/python.log 2>&1; then
-    build/python/bin/python -c 'import numpy, safetensors' 2>/dev/null ||
-      timeout 180 build/python/bin/python -m pip install --quiet numpy safetensors >>build/python.log 2>&1
+    build/python/bin/python -c 'import numpy, safetensors, yaml' 2>/dev/null ||
+      timeout 180 build/python/bin/python -m pip install --quiet numpy safetensors pyyaml >>build/python.log 2>&1
     if build/python/bin/python -c 'import numpy, safetensors' 2>/dev/null; then python=$PWD/build/python/bin/python; fi
   fi
 fi

@@ -32,7 +32,7 @@ class Paced:
         lines = [json.loads(line) for line in self.process.stdout.read().splitlines() if line.startswith("{")]
         self.process.wait()
         # Programs may tell more beside their own line.
-        return [line for line in lines if "program" in line][-1]
+        return [line for line in lines if "program" in line or "peer" in line][-1]
 
 
 def cpu_name():
@@ -109,7 +109,7 @@ def main():
             "ratio": round(statistics.median(ratios), 3), "ratio_low": round(ratios[0], 3), "ratio_high": round(ratios[-1], 3),
             "memory_ratio": round(memory[0] / max(memory[1], 1), 3), "ours_seconds": round(statistics.median(a for a, _ in pairs), 4),
             "peer_seconds": round(statistics.median(b for _, b in pairs), 4), "ours_bytes": memory[0], "peer_bytes": memory[1],
-            "peer": f"{theirs.get('peer', theirs['program'])} {mode}", "device": arguments.device, "machine": machine_name(arguments.device)})
+            "peer": f"{theirs.get('peer') or theirs['program']} {mode}", "device": arguments.device, "machine": machine_name(arguments.device)})
         print(json.dumps(results[-1]), file=sys.stderr)
     # The better of the peer's modes is the one to beat.
     print(json.dumps(min(results, key=lambda result: result["ratio"])))

@@ -70,6 +70,7 @@ inline std::string write_answer(const answer& of) {
   out.set("contrastive_batch", of.wishes.contrastive_batch > 0 ? of.wishes.contrastive_batch : of.batch);
   out.set("considered", of.found.considered);
   out.set("simulated", of.found.simulated);
+  if (!of.found.not_tried.empty()) out.set("not_tried", of.found.not_tried);
   for (index i = 0; i < of.found.plans.size(); ++i)
     plans.push_back(detail::plan_json(of.found.plans[i], i == 0));
   out.set("plans", std::move(plans));

@@ -130,6 +130,7 @@ inline std::string tell_answer(const answer& of) {
   if (of.found.simulated > 0)
     out += ", " + std::to_string(of.found.considered) + " combinations, " +
            std::to_string(of.found.simulated) + " simulated";
+  if (!of.found.not_tried.empty()) out += "\n" + of.found.not_tried;
   out += "\n\n" + detail::plans_table(of);
   if (plans.size() > 1) out += "\nwhy they lost\n";
   for (index i = 1; i < plans.size(); ++i) out += std::to_string(i + 1) + "  " + loss_of(plans[i].why) + "\n";

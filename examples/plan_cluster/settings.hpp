@@ -15,6 +15,7 @@ namespace motet::plan_cluster {
 struct settings {
   std::string model, cluster, profile, search = "motet", emit = "text", output, name;
   index batch = 0;
+  double seconds = 120;                        // for the search
   search_options wishes;                       // without pins
   std::optional<std::array<double, 4>> bytes;  // of a weight, its gradient, its state and an activation
   std::vector<std::string> pins;
@@ -73,6 +74,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.text("--profile", to.profile, "FILE.json",
             "times that the program profile measured, for the towers that it has, instead of those that "
             "follow from FLOPs");
+  line.real("--seconds", to.seconds, 0.001, 1e9,
+            "for the search; then the best plan so far is told, and what was not tried");
   line.choice("--emit", to.emit, {"text", "json", "header", "svg"},
               "what to print: header and svg are of the best plan");
   line.text("--name", to.name, "NAME", "of the function in the header; without it, of model and cluster");
@@ -96,6 +99,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   if (!to.name.empty() && to.emit != "header")
     refuse("--name wants --emit header beside it, got --emit " + to.emit);
   if (to.search != "motet") {
+    if (line.given("--seconds")) refuse("--seconds wants --search motet, got " + to.search);
     if (!to.pins.empty()) refuse("--pin wants --search motet, got " + to.search);
     if (together || apart)
       refuse(std::string(together ? "--together" : "--apart") + " wants --search motet, got " + to.search);

@@ -4,9 +4,9 @@
 #include "plans.hpp"
 #include "settings.hpp"
 
+#include <motet/front/local_ranks.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/prove/require_plan.hpp>
-#include <motet/runtime/ranks/launch.hpp>
 
 #include <cstdio>
 
@@ -67,6 +67,8 @@ inline launch_wishes wishes_of(const settings& s) {
 #if !defined(MOTET_HAS_MPI)
   wishes.can_connect = s.device == "cuda";  // NCCL's ranks find each other by TCP
 #endif
+  wishes.apart = s.device == "cuda";
+  if (wishes.apart) wishes.automatic = std::max(1, count_gpus());
   return wishes;
 }
 

@@ -3,21 +3,29 @@
 
 #include "feed.hpp"
 
+#include <motet/format/checksum.hpp>
+#include <motet/tools/retrieval.hpp>
 #include <motet/tools/zero_shot.hpp>
+
+#include <numeric>
 
 namespace motet::train_clip {
 
-// The held-out pictures with their classes, and how well the model recognises them.
+// How well the model recognises what it never saw: by classes, where there are any, and by captions.
+struct test_result {
+  zero_shot_result classes;
+  retrieval_result pairs;
+};
+
+// The held-out pictures with their captions, and their classes where there are any.
 class held_out {
  public:
   held_out(data_folder& from, const model_facts& facts)
-      : from_(from),
-        classes_(read_classes((from.folder() / "classes.json").string())),
-        source_(shards(from), from.skips()),
-        width_(facts.picture.embedding) {
+      : from_(from), source_(shards(from), from.skips()), width_(facts.picture.embedding) {
+    if (from.has_classes()) classes_ = read_classes((from.folder() / "classes.json").string());
     for (index i = 0; i < source_.size(); ++i) {
       const index which = classes_.class_of(source_.key(i));
-      if (which < 0) continue;
+      if (which < 0 && from.has_classes()) continue;
       samples_.push_back(i);
       truth_.push_back(which);
     }
@@ -27,7 +35,6 @@ class held_out {
   }
   // Held-out shards are called test*.tar.
   static bool exists(const data_folder& from) {
-    if (!from.has_classes()) return false;
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(from.folder(), ignored))
       if (is_test(entry.path())) return true;
@@ -36,16 +43,36 @@ class held_out {
 
   const class_list& classes() const { return classes_; }
   index size() const { return static_cast<index>(samples_.size()); }
-  index truth(index at) const { return truth_[static_cast<std::size_t>(at)]; }
-  const std::vector<float>& picture_features() const { return picture_features_; }
-  const std::vector<float>& caption_features() const { return caption_features_; }
+  const float* picture_features(index at) const { return picture_features_.data() + at * width_; }
+  index width() const { return width_; }
 
-  zero_shot_result test(session& model) {
-    embed_captions(model);
-    embed_pictures(model);
-    return zero_shot<float>(
-        matrix<const float>{picture_features_.data(), static_cast<index>(truth_.size()), width_, width_},
-        matrix<const float>{caption_features_.data(), classes_.size(), width_, width_}, truth_);
+  // What a picture may be called: a caption for each class, or without classes the held-out captions.
+  index answers() const { return classes_.size() > 0 ? classes_.size() : retrieved(); }
+  const float* answer_features(index which) const {
+    return (classes_.size() > 0 ? class_features_ : caption_features_).data() + which * width_;
+  }
+  std::string answer(index which) const {
+    return classes_.size() > 0 ? classes_.captions[static_cast<std::size_t>(which)] : caption(which);
+  }
+  bool is_right(index at, index which) const {
+    if (classes_.size() > 0) return truth_[static_cast<std::size_t>(at)] == which;
+    return at < retrieved() &&
+           group_[static_cast<std::size_t>(at)] == group_[static_cast<std::size_t>(which)];
+  }
+
+  test_result test(session& model) {
+    embed_classes(model);
+    embed_samples(model);
+    const index found = retrieved();
+    test_result out;
+    const auto rows = [&](const std::vector<float>& of, index count) {
+      return matrix<const float>{of.data(), count, width_, width_};
+    };
+    if (classes_.size() > 0)
+      out.classes =
+          zero_shot<float>(rows(picture_features_, size()), rows(class_features_, classes_.size()), truth_);
+    out.pairs = retrieval<float>(rows(picture_features_, found), rows(caption_features_, found), group_);
+    return out;
   }
 
   // The picture of a held-out sample as it was stored, and its own caption.
@@ -73,10 +100,12 @@ class held_out {
     std::sort(out.begin(), out.end());
     return out;
   }
+  // Pictures and captions that are looked for among each other: all pairs of them are compared.
+  index retrieved() const { return std::min(size(), most_retrieved); }
 
-  void embed_captions(session& model) {
+  void embed_classes(session& model) {
     const index most = at_once;
-    caption_features_.resize(static_cast<std::size_t>(classes_.size() * width_));
+    class_features_.resize(static_cast<std::size_t>(classes_.size() * width_));
     tokenizer::scratch work;
     for (index first = 0; first < classes_.size(); first += most) {
       const index last = std::min(classes_.size(), first + most);
@@ -88,44 +117,79 @@ class held_out {
         offsets.push_back(static_cast<index>(ids.size()));
       }
       model.embed(tokens{ids.data(), {last - first, 0, offsets.data()}},
-                  caption_features_.data() + first * width_);
+                  class_features_.data() + first * width_);
     }
   }
   // Damaged held-out pictures drop out of the test, and are counted with the other skips.
-  void embed_pictures(session& model) {
+  void embed_samples(session& model) {
     const index most = at_once, image = from_.config().example.image, pixels = 3 * image * image;
     example_reader reader(source_, from_.words(), from_.config().example, nullptr);
     std::vector<float> shots(static_cast<std::size_t>(most * pixels));
-    std::vector<tokenizer::token> ignored;
-    std::vector<index> samples, truth;
+    std::vector<tokenizer::token> ids;
+    std::vector<index> samples, truth, offsets{0};
     picture_features_.resize(samples_.size() * static_cast<std::size_t>(width_));
+    caption_features_.resize(static_cast<std::size_t>(std::min(size(), most_retrieved) * width_));
     index filled = 0, done = 0;
     const auto flush = [&] {
-      if (filled > 0) model.embed(pictures{shots.data(), filled}, picture_features_.data() + done * width_);
+      if (filled > 0) {
+        model.embed(pictures{shots.data(), filled}, picture_features_.data() + done * width_);
+        if (const index captions = std::min(filled, most_retrieved - done); captions > 0)
+          model.embed(tokens{ids.data(), {captions, 0, offsets.data()}},
+                      caption_features_.data() + done * width_);
+      }
       done += filled;
       filled = 0;
+      ids.clear();
+      offsets.assign(1, 0);
     };
     for (std::size_t at = 0; at < samples_.size(); ++at) {
-      ignored.clear();
-      if (!reader.read(samples_[at], shots.data() + filled * pixels, ignored)) continue;
+      if (!reader.read(samples_[at], shots.data() + filled * pixels, ids)) continue;
+      offsets.push_back(static_cast<index>(ids.size()));
       samples.push_back(samples_[at]);
       truth.push_back(truth_[at]);
       if (++filled == most) flush();
     }
     flush();
+    const bool fewer = samples.size() < samples_.size();
     samples_ = std::move(samples);
     truth_ = std::move(truth);
     if (samples_.empty()) fail(no_held_out, "every held-out picture is damaged");
+    if (fewer || group_.empty()) find_groups();
+  }
+  // The same picture under several captions, or the same words for several pictures, are right answers to
+  // each other, and so is whatever hangs together by these.
+  void find_groups() {
+    group_.resize(static_cast<std::size_t>(retrieved()));
+    std::iota(group_.begin(), group_.end(), index{0});
+    const auto first_of = [&](index at) {
+      while (group_[static_cast<std::size_t>(at)] != at) at = group_[static_cast<std::size_t>(at)];
+      return at;
+    };
+    std::unordered_map<std::uint64_t, index> pictures_seen, captions_seen;
+    std::vector<std::uint8_t> bytes;
+    for (index at = 0; at < retrieved(); ++at) {
+      const auto join = [&](std::unordered_map<std::uint64_t, index>& seen) {
+        const auto [other, anew] = seen.try_emplace(checksum(std::as_bytes(std::span(bytes))), at);
+        const index a = first_of(other->second), b = first_of(at);
+        group_[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
+      };
+      source_.read_picture(samples_[static_cast<std::size_t>(at)], bytes);
+      join(pictures_seen);
+      source_.read_caption(samples_[static_cast<std::size_t>(at)], bytes);
+      join(captions_seen);
+    }
+    for (index at = 0; at < retrieved(); ++at) group_[static_cast<std::size_t>(at)] = first_of(at);
   }
 
-  static constexpr index at_once = 256;  // samples
+  static constexpr index at_once = 256;          // samples
+  static constexpr index most_retrieved = 5000;  // as published results have it
 
   data_folder& from_;
   class_list classes_;
   pair_source source_;
   index width_;
-  std::vector<index> samples_, truth_;
-  std::vector<float> picture_features_, caption_features_;
+  std::vector<index> samples_, truth_, group_;
+  std::vector<float> picture_features_, class_features_, caption_features_;
 };
 
 }  // namespace motet::train_clip

@@ -5,7 +5,7 @@
 #include "traffic.hpp"
 
 #include <motet/schedule/simulate/analyse.hpp>
-#include <motet/tools/progress.hpp>
+#include <motet/tools/long_work.hpp>
 #include <motet/tools/this_machine.hpp>
 
 #include <map>
@@ -26,10 +26,10 @@ inline std::string row_of(const std::vector<index>& numbers) {
   return out;
 }
 
-// "picture stage 1 (layers 2-3) replica 0 tensor 1 of 2".
-inline std::string held_by(const program& of, const plan& from, const list<motet::module_facts>& facts,
-                           std::int32_t rank) {
-  std::string out;
+// Of each rank, "picture stage 1 (layers 2-3) replica 0 tensor 1 of 2".
+inline std::vector<std::string> held_by_ranks(const program& of, const plan& from,
+                                              const list<motet::module_facts>& facts) {
+  std::vector<std::string> all(static_cast<std::size_t>(of.ranks()));
   for (const voice& each : of.voices) {
     const module_plan& own = from.modules[each.module];
     const std::vector<index> layers = split_layers(own.name.view(), facts[each.module].layers, each.stages,
@@ -37,22 +37,24 @@ inline std::string held_by(const program& of, const plan& from, const list<motet
     const degrees& split = own.on.split();
     index first = 0;
     for (std::int32_t s = 0; s < each.stages; first += layers[static_cast<std::size_t>(s++)]) {
-      if (of.place(each, s) != rank) continue;
+      std::string& out = all[static_cast<std::size_t>(of.place(each, s))];
       out += (out.empty() ? "" : "; ") + std::string(own.name.view());
       std::vector<index> numbers;
       for (index k = first; k < first + layers[static_cast<std::size_t>(s)]; ++k) numbers.push_back(k);
       if (each.stages > 1) out += " stage " + std::to_string(s);
       out += " layers " + row_of(numbers);
-      const auto part = [&](const char* what, std::int32_t which, std::int32_t all) {
-        if (all > 1)
-          out += std::string(", ") + what + " " + std::to_string(which) + " of " + std::to_string(all);
+      const auto part = [&](const char* what, std::int32_t which, std::int32_t ways) {
+        if (ways > 1)
+          out += std::string(", ") + what + " " + std::to_string(which) + " of " + std::to_string(ways);
       };
       part("replica", each.replica, split.data);
       part("context", each.shard / split.tensor, split.context);
       part("tensor", each.shard % split.tensor, split.tensor);
     }
   }
-  return out.empty() ? "nothing: an idle rank" : out;
+  for (std::string& each : all)
+    if (each.empty()) each = "nothing: an idle rank";
+  return all;
 }
 
 inline void print_head(const chosen_plan& chosen, const settings& s) {
@@ -82,9 +84,11 @@ inline void print_head(const chosen_plan& chosen, const settings& s) {
 }
 
 // The plan, who holds what, and what a step takes. `model` was not started.
-inline void explain_plan(const chosen_plan& chosen, const settings& s, session& model) {
+inline void explain_plan(const chosen_plan& chosen, const settings& s, session& model, long_work& waits) {
   const program& of = model.of();
+  waits.at(sentence({"counting the memory of ", of.ranks(), " ranks"}));
   const std::vector<rank_memory> memory = model.memory();
+  waits.at(sentence({"simulating a step of ", of.ranks(), " ranks"}));
   const program_work work = model.work();
   const std::vector<rank_traffic> traffic = traffic_of(of, work);
   const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -94,11 +98,11 @@ inline void explain_plan(const chosen_plan& chosen, const settings& s, session& 
   simulate(of, costs, when);
   const analysis times = analyse(of, costs, when);
 
+  waits.finish();
   print_head(chosen, s);
   std::printf("\nholds\n");
-  const list<motet::module_facts> facts = facts_of(find_model(s.model));
-  for (std::int32_t r = 0; r < of.ranks(); ++r)
-    std::printf("  rank %-3d %s\n", r, held_by(of, chosen.value, facts, r).c_str());
+  const std::vector<std::string> held = held_by_ranks(of, chosen.value, facts_of(find_model(s.model)));
+  for (std::size_t r = 0; r < held.size(); ++r) std::printf("  rank %-3zu %s\n", r, held[r].c_str());
 
   std::printf(
       "\nmemory, MB\n  rank       weights gradients optimizer     slots boundaries  features      work     "

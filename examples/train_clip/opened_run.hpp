@@ -80,7 +80,10 @@ struct opened_run {
     std::printf("data        %s\n", source->describe().c_str());
     if (folder && folder->skips().count() > 0)
       std::printf("skipped     %s\n", folder->skips().summary().c_str());
-    if (test) std::printf("held out    %td pictures of %td classes\n", test->size(), test->classes().size());
+    if (test)
+      std::printf(
+          "held out    %td pictures%s\n", test->size(),
+          test->classes().size() > 0 ? sentence({" of ", test->classes().size(), " classes"}).c_str() : "");
     std::printf("model       %s, %td parameters\n", name().c_str(), model->facts().parameters);
     if (saved) std::printf("checkpoint  %s, step %td\n", saved->path().c_str(), model->updates());
     const loss_course course = tell_trend();

@@ -30,15 +30,14 @@ inline double scale_of(session& model) {
 // Probabilities of all captions for one picture, as the loss sees them.
 inline std::vector<report_guess> best_captions(const held_out& test, index at, double scale,
                                                std::size_t count) {
-  const index width = static_cast<index>(test.caption_features().size()) / test.classes().size();
-  const float* const own = test.picture_features().data() + at * width;
+  const float* const own = test.picture_features(at);
   std::vector<std::pair<double, index>> all;
   double most = -1e30, sum = 0;
-  for (index c = 0; c < test.classes().size(); ++c) {
+  for (index c = 0; c < test.answers(); ++c) {
+    const float* const other = test.answer_features(c);
     double product = 0;
-    for (index k = 0; k < width; ++k)
-      product += static_cast<double>(own[k]) *
-                 static_cast<double>(test.caption_features()[static_cast<std::size_t>(c * width + k)]);
+    for (index k = 0; k < test.width(); ++k)
+      product += static_cast<double>(own[k]) * static_cast<double>(other[k]);
     all.emplace_back(scale * product, c);
     most = std::max(most, scale * product);
   }
@@ -47,11 +46,9 @@ inline std::vector<report_guess> best_captions(const held_out& test, index at, d
     return a.first != b.first ? a.first > b.first : a.second < b.second;
   });
   std::vector<report_guess> out;
-  for (std::size_t i = 0; i < std::min(count, all.size()); ++i) {
-    const auto which = static_cast<std::size_t>(all[i].second);
-    out.push_back({test.classes().captions[which], std::exp(all[i].first - most) / sum,
-                   all[i].second == test.truth(at)});
-  }
+  for (std::size_t i = 0; i < std::min(count, all.size()); ++i)
+    out.push_back(
+        {test.answer(all[i].second), std::exp(all[i].first - most) / sum, test.is_right(at, all[i].second)});
   return out;
 }
 
@@ -61,7 +58,7 @@ inline double number_of(const json& line, const char* name) {
 }
 
 inline void write_report(const std::filesystem::path& path, const settings& s, session& model,
-                         const held_out* test, const zero_shot_result& found, double scale,
+                         const held_out* test, const test_result& found, double scale,
                          const std::vector<section_share>& split, const std::vector<json>& metrics) {
   const model_facts& facts = model.facts();
   report_page page;
@@ -70,12 +67,15 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
                   facts.loss + ", precision " + facts.precision;
 
   report_curve loss{{"Loss", "loss"}, {}}, accuracy{{"Zero-shot accuracy", "accuracy"}, {}},
-      norm{{"Gradient norm", "norm"}, {}}, rate{{"Learning rate", "rate"}, {}};
-  loss.config.smooth = norm.config.smooth = true;
+      retrieved{{"Own captions found first", "retrieval"}, {}}, norm{{"Gradient norm", "norm"}, {}},
+      rate{{"Learning rate", "rate"}, {}}, speed{{"Samples a second", "speed"}, {}};
+  loss.config.smooth = norm.config.smooth = speed.config.smooth = true;
   accuracy.config.low = 0;
   accuracy.config.high = 1;
   accuracy.config.dots = accuracy.config.percent = true;
-  rate.config.low = norm.config.low = 0;
+  retrieved.config = accuracy.config;
+  retrieved.config.title = "Held-out pictures whose own caption comes first";
+  rate.config.low = norm.config.low = speed.config.low = 0;
   double seconds = 0, samples_per_second = 0, last_loss = NAN;
   for (const json& line : metrics) {
     const double step = number_of(line, "step");
@@ -87,7 +87,9 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
     add(loss, "loss");
     add(norm, "gradient_norm");
     add(rate, "learning_rate");
+    add(speed, "samples_per_second");
     add(accuracy, "zero_shot_accuracy");
+    add(retrieved, "caption_within_1");
     if (line.find("loss") != nullptr) {
       seconds += number_of(line, "seconds");
       last_loss = number_of(line, "loss");
@@ -100,13 +102,17 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
     std::snprintf(text, sizeof text, format, value);
     page.headline.push_back({text, label});
   };
-  if (test != nullptr) headline("%.1f %%", 100 * found.accuracy(), "zero-shot accuracy");
+  if (found.classes.pictures > 0) headline("%.1f %%", 100 * found.classes.accuracy(), "zero-shot accuracy");
+  if (found.pairs.samples > 0) headline("%.1f %%", 100 * found.pairs.picture_share(0), "own caption first");
   headline("%.4f", last_loss, "last loss");
   headline("%.0f", samples_per_second, "samples a second");
   page.headline.push_back({clock_text(seconds), "in steps"});
   headline("%.2f M", static_cast<double>(facts.parameters) / 1e6, "parameters");
   page.headline.push_back({bytes_text(static_cast<double>(peak_memory())), "peak memory"});
-  page.curves = {std::move(loss), std::move(accuracy), std::move(norm), std::move(rate)};
+  page.curves = {std::move(loss), std::move(accuracy), std::move(retrieved),
+                 std::move(norm), std::move(rate),     std::move(speed)};
+  // Accuracy is there where classes are.
+  std::erase_if(page.curves, [](const report_curve& each) { return each.points.empty(); });
   page.sections = split;
 
   if (test != nullptr) {
@@ -117,11 +123,14 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
       page.pictures.push_back(
           {data_uri(test->shot(at)), test->caption(at), best_captions(*test, at, scale, 3)});
     }
-    page.pictures_note = std::to_string(shown) + " of " + std::to_string(test->size()) +
-                         " pictures that training never saw, each with the three nearest of " +
-                         std::to_string(test->classes().size()) +
-                         " captions, one for each class. Green is the picture's class. Below, in grey, what "
-                         "the picture was drawn from.";
+    page.pictures_note =
+        std::to_string(shown) + " of " + std::to_string(test->size()) +
+        " pictures that training never saw, each with the three nearest of " +
+        std::to_string(test->answers()) +
+        (test->classes().size() > 0
+             ? " captions, one for each class. Green is the picture's class. Below, in grey, "
+               "what the picture was drawn from."
+             : " held-out captions. Green is its own. Below, in grey, its own caption.");
   }
   const auto fact = [&](const char* name, std::string value) {
     page.facts.emplace_back(name, std::move(value));
@@ -138,6 +147,7 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
                             " heads, at most " + std::to_string(facts.caption.context) + " of " +
                             std::to_string(facts.caption.vocabulary) + " tokens");
   fact("embedding", std::to_string(facts.picture.embedding));
+  fact("command", s.command);
   fact("settings", write_json(saved_settings(s)));
   motet::write_report(path, page);
 }

@@ -14,7 +14,8 @@ namespace motet::train_clip {
 
 struct settings {
   std::string data, model = "quick", device = "cpu", precision = "fp32", loss = "infonce", checkpoint,
-                    metrics, report = "report", schedule = "cosine", plan, pictures = "auto", sm_share = "0";
+                    metrics, tensorboard, report = "report", schedule = "cosine", plan, pictures = "auto",
+                    sm_share = "0";
   index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0;
   std::uint64_t seed = 1;
@@ -22,6 +23,8 @@ struct settings {
          resplit_most = 1.25;
   bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false,
        no_flip = false, list_plans = false, one_batch = false;
+  std::string command;    // line, as it was given
+  std::string effective;  // all of these, as a file for --config
 
   bool random_data() const { return data == "random"; }
   // A GPU gets bytes, which it resizes: fewer on the way than floats, and less work for the loader. For the
@@ -122,6 +125,7 @@ inline options command_line(settings& s) {
   line.flag("--resume", s.resume,
             "go on from --checkpoint; options that are not given are those of the saved run");
   line.text("--metrics", s.metrics, "FILE", "JSON lines; without it metrics.jsonl in the report's folder");
+  line.text("--tensorboard", s.tensorboard, "FOLDER", "the same numbers as TensorBoard reads them");
   line.text("--report", s.report, "FOLDER", "index.html with curves and pictures");
   line.flag("--no-report", s.no_report, "write no report");
   line.count("--eval-every", s.eval_every, 0, "steps between zero-shot tests; 0: at the end only");

@@ -5,6 +5,7 @@
 #include "pages.hpp"
 #include "saving.hpp"
 
+#include <motet/tools/event_file.hpp>
 #include <motet/tools/interrupt.hpp>
 #include <motet/tools/metrics.hpp>
 
@@ -34,6 +35,8 @@ class training {
     if (main && !run_.s.metrics.empty() &&
         !same_file(run_.s.metrics, std::filesystem::path(run_.s.report) / "metrics.jsonl"))
       metrics_ = metrics_file(run_.s.metrics, keep);
+    if (main && !run_.s.tensorboard.empty())
+      events_ = event_file(run_.s.tensorboard, run_.model->updates() + 1);
 
     char line[160];
     std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (%s) here, measured now",
@@ -54,10 +57,13 @@ class training {
     if (run_.saved)
       out.say("resumed after step " + std::to_string(run_.model->updates()) + " from " +
               run_.saved->path().string());
+    if (const std::string again = describe_restart(read_environment()); !again.empty())
+      out.say(again + (run_.saved || !run_.saves() ? "" : ", but begun anew, without --resume"));
     if (const json* then = run_.saved ? run_.saved->state().find("threads") : nullptr;
         then != nullptr && then->integer() != run_.model->threads())
       out.say(sentence({"the saved run had ", then->integer(), " threads, this one has ",
                         run_.model->threads(), ": it goes on within rounding, not bit for bit"}));
+    if (report) tell_settings(out);
     run_.model->clear_costs();
 
     const rate_schedule rates = run_.s.rates();
@@ -145,9 +151,9 @@ class training {
     return same;
   }
   // By one of the processes, with the weights of all.
-  zero_shot_result test() {
+  test_result test() {
     run_.model->gather();
-    return run_.model->is_main() ? run_.test->test(*run_.model) : zero_shot_result{};
+    return run_.model->is_main() ? run_.test->test(*run_.model) : test_result{};
   }
   void write_metrics(const step_line& line) {
     json out;
@@ -165,17 +171,38 @@ class training {
   void write(const json& line) {
     metrics_.write(line);
     own_metrics_.write(line);
+    events_.write(line);
   }
-  void tell_accuracy(progress& out, const zero_shot_result& found) {
+  // Shares of a test as members of a line.
+  static void add_shares(json& line, const test_result& found) {
+    if (found.classes.pictures > 0) line.set("zero_shot_accuracy", found.classes.accuracy());
+    for (std::size_t i = 0; i < retrieval_result::within.size(); ++i) {
+      const std::string within = "_within_" + std::to_string(retrieval_result::within[i]);
+      line.set("caption" + within, found.pairs.picture_share(i));
+      line.set("picture" + within, found.pairs.caption_share(i));
+    }
+  }
+  void tell_accuracy(progress& out, const test_result& found) {
     json line;
     line.set("step", run_.model->updates());
-    line.set("zero_shot_accuracy", found.accuracy());
+    add_shares(line, found);
     write(line);
-    char text[160];
-    std::snprintf(text, sizeof text,
-                  "zero-shot accuracy %.2f %% after step %td (%td of %td held-out pictures, %td classes)",
-                  100 * found.accuracy(), run_.model->updates(), found.right, found.pictures,
-                  run_.test->classes().size());
+    char text[200];
+    if (found.classes.pictures > 0) {
+      std::snprintf(text, sizeof text,
+                    "zero-shot accuracy %.2f %% after step %td (%td of %td held-out pictures, %td classes)",
+                    100 * found.classes.accuracy(), run_.model->updates(), found.classes.right,
+                    found.classes.pictures, run_.test->classes().size());
+      out.say(text);
+    }
+    std::snprintf(
+        text, sizeof text,
+        "own caption among the first 1, 5, 10: %.1f, %.1f, %.1f %%; own picture: %.1f, %.1f, %.1f %% "
+        "(of %td, step %td)",
+        100 * found.pairs.picture_share(0), 100 * found.pairs.picture_share(1),
+        100 * found.pairs.picture_share(2), 100 * found.pairs.caption_share(0),
+        100 * found.pairs.caption_share(1), 100 * found.pairs.caption_share(2), found.pairs.samples,
+        run_.model->updates());
     out.say(text);
   }
 
@@ -199,7 +226,17 @@ class training {
     if (!run_.s.checkpoint.empty() && !saved) save(run_, source, out);
     if (report) tell_report(out, nullptr, {}, 1, shares(run_.model->costs()));
   }
-  void tell_report(progress& out, const held_out* test, const zero_shot_result& found, double scale,
+  // The run's own command line once more, with what was not said; like the report, it ends no run.
+  void tell_settings(progress& out) const {
+    const std::filesystem::path path = std::filesystem::path(run_.s.report) / "config.json";
+    try {
+      write_file(path, run_.s.effective);
+      out.say("settings " + path.string() + "; the same again: train_clip --config " + path.string());
+    } catch (const error& problem) {
+      std::fprintf(stderr, "train_clip: no settings: %s\n", problem.what());
+    }
+  }
+  void tell_report(progress& out, const held_out* test, const test_result& found, double scale,
                    const std::vector<section_share>& split) {
     const std::filesystem::path path = std::filesystem::path(run_.s.report) / "index.html";
     // All is trained and saved by now.
@@ -213,7 +250,7 @@ class training {
   }
   void finish(const feed& source, progress& out, double peak, bool report) {
     const std::vector<section_share> split = shares(run_.model->costs());
-    zero_shot_result found;
+    test_result found;
     double scale = 1;
     if (run_.test) {
       together([&] { found = test(); }, [&] { leave(source, out, report, true); });
@@ -226,8 +263,8 @@ class training {
     last.set("final", true);
     last.set("step", run_.model->updates());
     if (run_.test) {
-      last.set("zero_shot_accuracy", found.accuracy());
-      last.set("held_out", found.pictures);
+      add_shares(last, found);
+      last.set("held_out", run_.test->size());
       last.set("classes", run_.test->classes().size());
     }
     last.set("seconds", trained_);
@@ -239,7 +276,9 @@ class training {
     last.set("idle_bytes", run_.idle);
     last.set("predicted_bytes", forecast(*run_.model, run_.s, run_.folder.get()).total());
     last.set("machine", run_.model->machine());
-    write(last);
+    // It sums up the whole run: no point of a curve.
+    metrics_.write(last);
+    own_metrics_.write(last);
     if (report) tell_report(out, run_.test.get(), found, scale, split);
   }
 
@@ -250,6 +289,7 @@ class training {
 
   opened_run& run_;
   metrics_file metrics_, own_metrics_;
+  event_file events_;
   double trained_ = 0;
 };
 

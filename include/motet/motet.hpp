@@ -10,6 +10,8 @@
 #include <motet/backend/transport/meet/forum.hpp>
 #include <motet/data/classes.hpp>
 #include <motet/data/loader.hpp>
+#include <motet/data/make/listing_file.hpp>
+#include <motet/data/make/write_pairs.hpp>
 #include <motet/data/shards.hpp>
 #include <motet/data/tar_writer.hpp>
 #include <motet/data/tokenizer_file.hpp>
@@ -20,12 +22,17 @@
 #include <motet/format/hf_clip_header.hpp>
 #include <motet/format/hf_clip_tensors.hpp>
 #include <motet/format/hf_clip_write.hpp>
+#include <motet/format/hf_decoder_header.hpp>
+#include <motet/format/hf_decoder_write.hpp>
 #include <motet/format/tensor_set.hpp>
+#include <motet/front/check_gradients.hpp>
+#include <motet/front/speaker.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/nn/layers/activation.hpp>
 #include <motet/nn/layers/dropout.hpp>
 #include <motet/nn/layers/mixture.hpp>
+#include <motet/nn/towers/decoder.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
 #include <motet/plan/cost/collective_cost.hpp>
@@ -40,6 +47,8 @@
 #include <motet/plan/files/plan_header.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/files/profile_json.hpp>
+#include <motet/plan/order/deal.hpp>
+#include <motet/plan/order/microbatch_order.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/plan/search/search.hpp>
@@ -76,12 +85,15 @@
 #include <motet/strategy/resplit.hpp>
 #include <motet/strategy/weighted_shares.hpp>
 #include <motet/tools/data_uri.hpp>
+#include <motet/tools/event_file.hpp>
 #include <motet/tools/exit_code.hpp>
 #include <motet/tools/interrupt.hpp>
+#include <motet/tools/long_work.hpp>
 #include <motet/tools/metrics.hpp>
 #include <motet/tools/options.hpp>
 #include <motet/tools/progress.hpp>
 #include <motet/tools/report.hpp>
+#include <motet/tools/retrieval.hpp>
 #include <motet/tools/this_machine.hpp>
 #include <motet/tools/zero_shot.hpp>
 

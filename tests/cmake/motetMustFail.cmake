@@ -1,5 +1,6 @@
 # motet_must_fail_tests(): each tests/must_fail/<path>/<stem>.cpp is the test must_fail.<path>.<stem>. It carries a line `// expect: SENTENCE [MT-N01]`.
-# With MOTET_BREAK defined it must not compile and the compiler must print that text, of which only `.*` is special. Without MOTET_BREAK it must compile,
+# With MOTET_BREAK defined it must not compile and the compiler must print that text, of which only `.*` is special; before or behind it also what a line
+# `// words: TEXT` says (nvcc prints words letter by letter, so it is not asked), and a compiler that says computed texts what a line `// computed: TEXT` says. Without MOTET_BREAK it must compile,
 # or a typing error in the test would look like success: these twins of a folder are compiled as one file, the test must_fail.<folder>.twins, each in a
 # namespace of its own.
 set(MOTET_MUST_FAIL_NVCC ONE CACHE STRING "Which must-fail tests nvcc compiles, too: ONE of each folder, or ALL")
@@ -9,6 +10,9 @@ set(motet_must_fail_cxx ${CMAKE_CXX_COMPILER} -std=c++20 -O0)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND motet_must_fail_cxx -fconcepts-diagnostics-depth=3)
 endif()
+# A compiler whose static_assert says computed texts, should one be here besides.
+find_program(MOTET_CXX26 NAMES clang++-22 clang++-21 clang++-20 clang++-19 clang++-18 clang++-17 g++-16 g++-15 g++-14)
+set(motet_must_fail_computed ${MOTET_CXX26} -std=c++26 -O0)
 set(motet_must_fail_nvcc ${CMAKE_CUDA_COMPILER} -std=c++20 -arch=sm_90)
 set(motet_must_fail_flags -I${motet_include} -I${CMAKE_CURRENT_SOURCE_DIR}/laws -c -o /dev/null)
 
@@ -24,6 +28,15 @@ function(motet_must_fail name compiler source regex)
   set_tests_properties(${name} PROPERTIES LABELS must_fail TIMEOUT 300 PASS_REGULAR_EXPRESSION "${regex}")
 endfunction()
 
+# motet_as_regex(<variable> <line>): what stands behind the first word of a comment, of which only `.*` is special.
+function(motet_as_regex result line)
+  string(REGEX REPLACE "^// [a-z]+: *" "" text "${line}")
+  string(REPLACE "\\" "" text "${text}")
+  string(REGEX REPLACE "([][.*+?|()^$])" "\\\\\\1" text "${text}")
+  string(REPLACE "\\.\\*" ".*" text "${text}")
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
 function(motet_must_fail_tests)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/must_fail must_fail/*.cpp)
   list(SORT sources)
@@ -35,13 +48,21 @@ function(motet_must_fail_tests)
       message(FATAL_ERROR "${file} has no line `// expect: SENTENCE [CODE]`")
     endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-    string(REGEX REPLACE "^// expect: *" "" text "${line}")
-    string(REPLACE "\\" "" text "${text}")
-    string(REGEX REPLACE "([][.*+?|()^$])" "\\\\\\1" text "${text}")
-    string(REPLACE "\\.\\*" ".*" text "${text}")
+    motet_as_regex(text "${line}")
     string(REGEX REPLACE "\\.cpp$" "" name ${source})
     string(REPLACE "/" "." name must_fail.${name})
-    motet_must_fail(${name} cxx ${file} "${text}")
+    file(STRINGS ${file} words REGEX "^// words: " LIMIT_COUNT 1)
+    if(words)
+      motet_as_regex(words "${words}")
+      motet_must_fail(${name} cxx ${file} "${text}.*${words}|${words}.*${text}")
+    else()
+      motet_must_fail(${name} cxx ${file} "${text}")
+    endif()
+    file(STRINGS ${file} computed REGEX "^// computed: " LIMIT_COUNT 1)
+    if(computed AND MOTET_CXX26)
+      motet_as_regex(computed "${computed}")
+      motet_must_fail(${name}.computed computed ${file} "${computed}")
+    endif()
 
     get_filename_component(folder ${source} DIRECTORY)
     list(APPEND twins_of_${folder} ${file})

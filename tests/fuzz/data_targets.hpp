@@ -3,6 +3,7 @@
 
 #include <motet/data/classes.hpp>
 #include <motet/data/decode.hpp>
+#include <motet/data/make/listing_file.hpp>
 #include <motet/data/shards.hpp>
 #include <motet/data/tar.hpp>
 #include <motet/data/tokenizer_file.hpp>
@@ -76,5 +77,20 @@ inline bool fuzz_picture(std::string_view bytes) {
   if (shot.width < 1 || shot.height < 1 ||
       shot.pixels.size() != static_cast<std::size_t>(shot.width * shot.height * 3))
     std::abort();
+  return true;
+}
+
+inline bool fuzz_listing(std::string_view bytes, const std::string& kind) {
+  motet::skip_log skips;
+  motet::listing found(skips);
+  try {
+    motet::list_rows(found, bytes, "rows" + kind);
+  } catch (const motet::error&) {
+    return false;
+  }
+  for (const motet::listed_pair& each : found.pairs()) {
+    if (each.picture < 0 || each.picture >= found.pictures()) std::abort();
+    if (each.caption.size() + each.label.size() > bytes.size()) std::abort();
+  }
   return true;
 }

@@ -249,7 +249,7 @@ class join_rank {
   void lay_out() {
     if (point_) point_->lay_out();
   }
-  const point_type* point() const { return point_.get(); }
+  point_type* point() const { return point_.get(); }
 
   // A step, begun on the transport already.
   void step() {

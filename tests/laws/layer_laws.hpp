@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/device/context.hpp>
-#include <motet/backend/cpu/operations.hpp>
-#include <motet/nn/core/layer.hpp>
+#include <motet/front/check_gradients.hpp>
 #include <motet/nn/layers/patch_embedding.hpp>
 #include <motet/nn/layers/token_embedding.hpp>
-#include <motet/tensor/random.hpp>
 
 #include "cpu_run.hpp"
 #include "deviation.hpp"
@@ -23,31 +20,7 @@
 // check_embedding and check_tower do the rest.
 namespace motet::laws {
 
-using reals = std::vector<double>;
-
-inline constexpr double not_written = std::numeric_limits<double>::quiet_NaN();
-
-// Parameters that are far from their starting values, and NaN in the gaps between tensors, which nobody may
-// read.
-inline reals random_weights(const std::vector<parameter>& list, index size, std::uint64_t seed = 7) {
-  reals w(static_cast<std::size_t>(size), not_written);
-  for (const parameter& p : list) {
-    const random_stream draw(seed, p.name);
-    const double scale = p.vector ? 0.4 : p.rows == 1 ? 0.7 : 1.2 / std::sqrt(static_cast<double>(p.width));
-    for (index i = 0; i < p.size(); ++i)
-      w[static_cast<std::size_t>(p.offset + i)] =
-          (p.start.kind == fill::ones ? 1 : 0) + scale * draw.normal(static_cast<std::uint64_t>(i));
-  }
-  return w;
-}
-
-inline reals random_reals(index count, std::string_view name, double scale = 1) {
-  const random_stream draw(11, name);
-  reals out(static_cast<std::size_t>(count));
-  for (index i = 0; i < count; ++i)
-    out[static_cast<std::size_t>(i)] = scale * draw.normal(static_cast<std::uint64_t>(i));
-  return out;
-}
+using namespace trial;
 
 template <class T>
 std::vector<T> narrowed(const reals& from) {
@@ -64,91 +37,6 @@ reals widened(const std::vector<T>& from) {
   return reals(from.begin(), from.end());
 }
 inline reals in_bf16(const reals& from) { return widened(narrowed<bf16>(from)); }
-
-// How the two directions are run.
-enum class way { infer, forward, whole, split };
-
-// One layer with its batch, so that the laws need not know what kind of layer it is.
-template <class L>
-struct layer_subject {
-  using layer_type = L;
-  sequences seq;
-  sequences pooled;  // of y: seq, or one row for each sample
-  static constexpr index width = L::out;
-  index x_size() const { return seq.rows() * L::in; }
-  index y_rows() const { return pooled.rows(); }
-
-  template <class C, class N, class T = typename N::stream>
-  void run(C& ctx, way how, weights<N> w, const T* x_data, T* y_data, const T* dy_data, T* dx_data,
-           gradients<N> g) const {
-    const view<const T, L::in> x(x_data, seq.rows());
-    const view<T, L::out> y(y_data, pooled.rows());
-    const view<const T, L::out> dy(dy_data, pooled.rows());
-    const view<T, L::in> dx(dx_data, seq.rows());
-    if (how == way::infer) return layer::infer<L>(ctx, w, seq, x, y);
-    const index mark = ctx.memory.mark();
-    typename L::template saved<N> s;
-    L::template reserve<N>(ctx, seq, s);
-    L::forward(ctx, w, seq, x, y, s);
-    if (how == way::whole) layer::backward<L>(ctx, w, seq, x, dy, dx, s, g);
-    if (how == way::split) {
-      L::backward_input(ctx, w, seq, x, dy, dx, s);
-      synchronize(ctx);
-      layer::backward_weight<L>(ctx, w, seq, x, dy, s, g);
-    }
-    release(ctx, mark);
-  }
-};
-
-// Makes rows from pictures or tokens.
-template <class E>
-struct embedding_subject {
-  using layer_type = E;
-  typename E::input batch;
-  static constexpr index width = E::out;
-  index x_size() const { return 0; }
-  index y_rows() const { return E::rows(batch).rows(); }
-
-  template <class C, class N, class T = typename N::stream>
-  void run(C& ctx, way how, weights<N> w, const T*, T* y_data, const T* dy_data, T*, gradients<N> g) const {
-    const view<T, E::out> y(y_data, y_rows());
-    const view<const T, E::out> dy(dy_data, y_rows());
-    const index mark = ctx.memory.mark();
-    typename E::template saved<N> s;
-    E::template reserve<N>(ctx, E::rows(batch), s);
-    E::forward(ctx, w, batch, y, s);
-    if (how == way::whole || how == way::split) {
-      E::backward_input(ctx, w, batch, dy, s);
-      synchronize(ctx);
-      E::backward_weight(ctx, w, batch, dy, s, g);
-    }
-    release(ctx, mark);
-  }
-};
-
-// A net from its input to its features.
-template <class Net>
-struct tower_subject {
-  using layer_type = Net;
-  typename Net::input batch;
-  static constexpr index width = Net::embedding;
-  index x_size() const { return 0; }
-  index y_rows() const { return Net::rows(batch).samples; }
-
-  template <class C, class N, class T = typename N::stream>
-  void run(C& ctx, way how, weights<N> w, const T*, T* y_data, const T* dy_data, T*, gradients<N> g) const {
-    const view<T, width> y(y_data, y_rows());
-    if (how == way::infer) return Net::infer(ctx, w, batch, y);
-    const index mark = ctx.memory.mark();
-    typename Net::template saved<N> s;
-    Net::template reserve<N>(ctx, batch, s);
-    Net::forward(ctx, w, batch, y, s);
-    // A tower hands its gradient in, and may use that memory.
-    if (how == way::whole || how == way::split)
-      Net::backward(ctx, w, batch, view<T, width>(const_cast<T*>(dy_data), y_rows()), s, g);
-    release(ctx, mark);
-  }
-};
 
 struct outcome {
   reals y, dx, g;
@@ -293,39 +181,19 @@ void check_laws(const Subject& subject, const law_settings& settings = {}) {
   }
 
   // Finite differences of sum(y dy).
-  const auto loss = [&](const reals& w_now, const reals& x_now) {
+  reals w_now = w, x_now = x;
+  const auto loss = [&] {
     const outcome now = evaluate<fp64>(subject, way::infer, 1, w_now, x_now, dy, none);
     double sum = 0;
     for (std::size_t i = 0; i < dy.size(); ++i) sum += now.y[i] * dy[i];
     return sum;
   };
-  constexpr double step = 1e-5;
-  const auto differ = [&](const reals& w_low, const reals& x_low, const reals& w_high, const reals& x_high,
-                          double got) {
-    const double want = (loss(w_high, x_high) - loss(w_low, x_low)) / (2 * step);
-    CHECK_LE(off_by(got, want), settings.difference * (1 + std::abs(want)));
-  };
-  const random_stream choose(19, "entries");
-  std::uint64_t draw = 0;
-  for (int i = 0; i < settings.samples_of_x && !x.empty(); ++i) {
-    const std::size_t at = choose.below(draw++, static_cast<std::uint32_t>(x.size()));
-    INFO("x " << at);
-    reals low = x, high = x;
-    low[at] -= step;
-    high[at] += step;
-    differ(w, low, w, high, base.dx[at]);
-  }
-  for (const parameter& p : list) {
-    for (int i = 0; i < settings.samples_of_tensor; ++i) {
-      const index inside = static_cast<index>(choose.below(draw++, static_cast<std::uint32_t>(p.size())));
-      const std::size_t at = static_cast<std::size_t>(p.offset + inside);
-      INFO(p.name << " " << inside);
-      reals low = w, high = w;
-      low[at] -= step;
-      high[at] += step;
-      differ(low, x, high, x, base.g[at]);
-    }
-  }
+  difference_check differences({.tolerance = settings.difference});
+  differences.compare("x", x_now.data(), base.dx.data(), subject.x_size(), settings.samples_of_x, loss);
+  for (const parameter& p : list)
+    differences.compare(p.name, w_now.data() + p.offset, base.g.data() + p.offset, p.size(),
+                        settings.samples_of_tensor, loss);
+  for (const gradient_report::fault& each : differences.found().wrong) FAIL_CHECK(each.text());
 
   if (settings.reduced) {
     with_each_kernel([&] {

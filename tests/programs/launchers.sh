@@ -74,7 +74,7 @@ all_say 0 0 1 2
 # ---- one goes away between two meetings: all others say which ----
 start as_torchrun 4 "$rank" die 20
 all_say 3 1
-all_say 1 0 2 3
+all_say 138 0 2 3
 says 0 'rank 1 .*MT-B18'
 says 2 'rank 0 at .* heard nothing from rank 1.*MT-B18'
 says 3 'rank 0 at .* heard nothing from rank 1.*MT-B18'
@@ -85,7 +85,7 @@ rm -f out.* status.*
 as_torchrun 0 3 "$rank" well 3 &
 as_torchrun 2 3 "$rank" well 3 &
 wait
-all_say 1 0 2
+all_say 138 0 2
 says 0 'these ranks did not come: 1, in 3.*MT-B18'
 says 2 'MT-B18'
 
@@ -95,7 +95,7 @@ rm -f out.* status.*
 as_torchrun 0 2 "$rank" well 3 &
 MOTET_TOKEN=another as_torchrun 1 2 "$rank" well 3 &
 wait
-all_say 1 0 1
+all_say 138 0 1
 says 0 'these ranks did not come: 1, in 3'
 says 1 'did not let rank 1 of 2 in (another token, or another run).*MT-B18'
 
@@ -117,7 +117,7 @@ as_torchrun 1 2 "$rank" well 20
 wait $first
 all_say 0 0 1
 cd second || exit 1
-all_say 1 0 1
+all_say 138 0 1
 says 0 'cannot listen at 127.0.0.1:.*MT-B18'
 says 1 'did not let rank 1 of 2 in'
 cd ..
@@ -129,6 +129,67 @@ RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_PORT=$port "$rank" we
 says 0 'MASTER_ADDR, the address of rank 0, is not set, and torchrun started ranks on 2 machines'
 RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR=192.0.2.1 MASTER_PORT=$port MOTET_TOKEN=short "$rank" well 3 >out.0 2>&1 && fail "a short token"
 says 0 'a token of at least 16 characters is wanted, got 5'
+
+# ---- launchers of pods: a process for each pod, or one that starts the ranks of its machine; all meet at the pod that they are told ----
+as_jax() {
+  one=$1 all=$2
+  shift 2
+  JAX_PROCESS_ID=$one JAX_NUM_PROCESSES=$all JAX_COORDINATOR_ADDRESS=127.0.0.1:$port JOB_COMPLETION_INDEX=$one timeout -k 5 60 "$@" >out.$one 2>&1
+  echo $? >status.$one
+}
+as_indexed_job() {
+  one=$1 all=$2
+  shift 2
+  JOB_COMPLETION_INDEX=$one WORLD_SIZE=$all MASTER_ADDR=localhost MASTER_PORT=$port timeout -k 5 60 "$@" >out.$one 2>&1
+  echo $? >status.$one
+}
+as_kubeflow() { # two ranks on each of so many machines
+  one=$1 all=$2
+  shift 2
+  PET_NODE_RANK=$one PET_NNODES=$all PET_NPROC_PER_NODE=2 PET_MASTER_ADDR=127.0.0.1 PET_MASTER_PORT=$port JOB_COMPLETION_INDEX=$one \
+    timeout -k 5 60 "$@" >out.$one 2>&1
+  echo $? >status.$one
+}
+start as_jax 2 "$rank" well 20
+all_say 0 0 1
+says 1 'JAX: rank 1 of 2, number 0 on its machine of 2 .*heard 2'
+start as_indexed_job 2 "$rank" well 20
+all_say 0 0 1
+says 1 'Kubernetes: rank 1 of 2.*heard 2'
+start as_kubeflow 1 "$rank" well 20
+all_say 0 0
+says 0 'rank 0 of 2, number 0 on its machine of 1.*heard 2'
+says 0 'rank 1 of 2, number 1 on its machine of 1.*heard 2'
+start as_kubeflow 2 "$rank" well 20
+all_say 0 0 1
+says 0 'rank 0 of 4, number 0 on its machine of 2.*heard 4'
+says 1 'rank 3 of 4, number 1 on its machine of 2.*heard 4'
+# The first failure is the exit code of the one that started them; where another machine lost a rank, it is that of a lost peer.
+start as_kubeflow 2 "$rank" die 20
+all_say 3 0
+all_say 138 1
+says 1 'rank 0 at .* heard nothing from rank 1.*MT-B18'
+# Who asks the one that started them asks all.
+rm -f out.* status.*
+port=$("$rank" port)
+PET_NODE_RANK=0 PET_NNODES=1 PET_NPROC_PER_NODE=2 PET_MASTER_PORT=$port "$rank" stay 20 >out.0 2>&1 &
+crew=$!
+tries=0
+until [ "$(grep -c 'heard 2' out.0)" = 2 ] || [ $tries -ge 200 ]; do
+  sleep 0.05
+  tries=$((tries + 1))
+done
+kill -USR1 $crew
+wait $crew
+echo $? >status.0
+all_say 143 0
+# Two that say different things: both are named, with what they say.
+PET_NODE_RANK=0 PET_NNODES=2 JAX_PROCESS_ID=1 JAX_NUM_PROCESSES=4 "$rank" well 3 >out.0 2>&1
+echo $? >status.0
+all_say 3 0
+says 0 'PyTorch elastic says PET_NODE_RANK=0, PET_NNODES=2; JAX says JAX_PROCESS_ID=1, JAX_NUM_PROCESSES=4.*MT-R21'
+PET_NODE_RANK=0 PET_NNODES=2 PET_MASTER_ADDR=a MASTER_ADDR=b "$rank" well 3 >out.0 2>&1
+says 0 'MASTER_ADDR is b, PET_MASTER_ADDR says a.*MT-R21'
 
 # ---- training over processes with a GPU each: as far as it goes without one ----
 if [ -x "$train" ]; then

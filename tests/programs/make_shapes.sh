@@ -8,20 +8,8 @@ rm -rf "$scratch"
 mkdir -p "$scratch"
 cd "$scratch"
 
-wrong() {
-  echo "FAILED: $1"
-  exit 1
-}
-# refused CODE STATUS WORDS...: the program must end with that status and name that code.
-refused() {
-  code=$1
-  status=$2
-  shift 2
-  got=0
-  "$make_shapes" "$@" >said 2>&1 || got=$?
-  [ "$got" = "$status" ] || wrong "$* ended with $got, wanted $status"
-  grep -q "\[$code\]" said || wrong "$* did not say $code: $(cat said)"
-}
+program=$make_shapes
+. "$MOTET_SOURCE/tests/programs/begin/data.sh"
 
 "$make_shapes" --output one --count 700 --format ppm --shards 1 --quiet
 "$make_shapes" --output again --count 700 --format ppm --shards 1 --quiet
@@ -45,13 +33,14 @@ classes=$(tar -xOf one/test-000.tar --wildcards '*.json' | grep -o '"class": [0-
 
 # Its own folder may be made anew, with fewer shards; nobody else's.
 "$make_shapes" --output three --count 300 --format ppm --shards 1 --quiet
-[ "$(ls three)" = "classes.json
+[ "$(ls three)" = "about.json
+classes.json
 test-000.tar
 tokenizer.json
 train-000.tar" ] || wrong "left over: $(ls three)"
 mkdir foreign
 echo mine >foreign/train-000.tar
-refused MT-X21 1 --output foreign --count 10 --format ppm
+refused MT-D16 1 --output foreign --count 10 --format ppm
 [ "$(cat foreign/train-000.tar)" = mine ] || wrong "touched a foreign file"
 
 refused MT-X20 2 --output x --count 10 --colour red

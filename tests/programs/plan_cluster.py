@@ -32,7 +32,14 @@ def wanted(what, holds, said=""):
 
 
 def start(*words, environment=None):
-    return subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, cwd=scratch, timeout=300, env=environment)
+    said = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, cwd=scratch, timeout=300, env=environment)
+    said.stderr = without_progress(said.stderr)
+    return said
+
+
+def without_progress(text):
+    """What a program says that takes more than two seconds."""
+    return re.sub(r"^(plan_cluster|train_clip): \d+ s, .*\n", "", text, flags=re.M)
 
 
 def find(*words):
@@ -134,6 +141,17 @@ text = (scratch / "quick_on_laptop.hpp").read_text()
 wanted("header", header.returncode == 0 and header.stdout == "" and "constexpr motet::plan quick_on_laptop_1x8()" in text, text)
 wanted("header by name", "constexpr motet::plan mine()" in find(*APART, "--emit", "header", "--name", "mine").stdout)
 wanted("output", find(*APART, "--emit", "svg", "--output", "out.svg").stdout == "" and (scratch / "out.svg").read_text() == picture)
+
+# ---- a limit: a plan, and what was not tried
+for form in ["json", "text", "header"]:
+    said = find("--model", "quick", "--cluster", "laptop:4x8", "--batch", 512, "--seconds", "0.001", "--emit", form)
+    told = said.stdout if form == "text" else said.stderr
+    wanted(f"{form}: what was not tried", said.returncode == 0 and re.search(
+        r"the search ended after its 0.001 seconds \(--seconds\) with the best of \d+ plans? that it played; not tried: \d+ of \d+ .* and ", told), said)
+    if form == "json":
+        hurried = json.loads(said.stdout)
+        wanted("the sentence is in the answer", hurried["not_tried"] in told and hurried["plans"] and hurried["simulated"] > 0, hurried)
+wanted("an unhurried search says nothing of it", "not_tried" not in whole and "--seconds" not in find(*LAPTOP).stdout)
 
 # ---- pins and wishes
 for each in answer(*LAPTOP, "--pin", "picture:tensor=2,data=2", "--pin", "caption:ranks=1")["plans"]:
@@ -288,6 +306,8 @@ REFUSED = [
     ("--model quick --cluster laptop --batch 64 --pin picture:tensor=2,ranks=3", r"picture: tensor=2 and ranks=3.*MT-P87"),
     ("--model quick --cluster laptop --batch 64 --pin picture:tensor=16", r"picture: tensor=16 and 8 devices.*MT-P87"),
     ("--model quick --cluster laptop --batch 64 --pin picture:stages=2 --search distmm", r"--pin wants --search motet, got distmm"),
+    ("--model quick --cluster laptop --batch 64 --seconds 5 --search distmm", r"--seconds wants --search motet, got distmm"),
+    ("--model quick --cluster laptop --batch 64 --seconds 0", r"--seconds wants"),
     ("--model quick --cluster laptop --batch 64 --apart --together", r"--apart wants no --together"),
     ("--model quick --cluster laptop --batch 64 --bytes 4,4,8", r'--bytes wants four numbers.*"4,4,8"'),
     ("--model quick --cluster laptop --batch 64 --name mine", r"--name wants --emit header"),
@@ -314,7 +334,7 @@ for block in [] if slow else re.findall(r"^```(?:sh|console)\n(.*?)^```", page, 
     for command, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M):
         commands += 1
         said = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, cwd=scratch, env=environment, timeout=300)
-        got = (said.stdout + said.stderr).replace("\r", "")
+        got = (said.stdout + without_progress(said.stderr)).replace("\r", "")
         # "..." stands for anything.
         pattern = ".*".join(re.escape(part) for part in printed.split("..."))
         wanted(f"the page: {command}", re.fullmatch(pattern, got, re.S), got)

@@ -60,6 +60,7 @@ expect 3 MT-D03 --data 'shapes/train-{000..'
 # ---- a run, and going on with it ----
 succeed $run --data shapes --steps 4 --checkpoint run --save-every 2 --metrics metrics.jsonl
 tail -n 1 metrics.jsonl | grep -q '"zero_shot_accuracy"' || fail "the last line of the metrics has no zero_shot_accuracy"
+tail -n 1 metrics.jsonl | grep -q '"caption_within_1".*"picture_within_10"' || fail "the last line of the metrics has no captions found"
 [ -f run/step-000004/model.safetensors ] && [ -f run/step-000002/model.safetensors ] || fail "checkpoints are missing"
 succeed $run --data shapes --steps 2 --checkpoint half --schedule constant --warmup 0
 succeed --data shapes --steps 4 --checkpoint half --resume --no-report --threads 2
@@ -179,6 +180,12 @@ expect 3 MT-D04 $run --data torn --steps 1 --strict
 # ---- the report ----
 succeed --model quick --batch 8 --data shapes --steps 2 --report report
 grep -q '</html>' report/index.html && [ -f report/metrics.jsonl ] || fail "the report is not whole"
+# A run's settings are a file, from which the same run comes again; the command line counts where both say something.
+succeed --config report/config.json --report again --tensorboard events
+ls events/events.out.tfevents.* >/dev/null || fail "no events"
+[ "$(grep -o '"loss": [0-9.]*' report/metrics.jsonl)" = "$(grep -o '"loss": [0-9.]*' again/metrics.jsonl)" ] || fail "another run by its settings"
+sed 's/"batch"/"bacth"/' report/config.json >misspelt.json
+expect 2 "misspelt.json: --bacth; did you mean --batch" --config misspelt.json
 
 [ $failures -eq 0 ] && echo "all is well"
 exit $((failures > 0))

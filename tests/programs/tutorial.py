@@ -38,7 +38,7 @@ for printed, shown, holds in (("loss 3.4\n", "loss 3.5\n", True), ("loss 3.4\n",
 
 lessons = sorted((source / "examples" / "tutorial").glob("*.cpp"))
 pages = sorted((source / "docs" / "tutorial").glob("*.md"))
-wanted("five lessons, a page for each", len(lessons) == 5 and [each.stem for each in lessons] == [each.stem for each in pages], pages)
+wanted("six lessons, a page for each", len(lessons) == 6 and [each.stem for each in lessons] == [each.stem for each in pages], pages)
 shutil.rmtree(scratch, ignore_errors=True)
 scratch.mkdir(parents=True)
 for lesson, page in zip(lessons, pages):

@@ -5,6 +5,7 @@
 // ranks that share the rows of each tensor. hf_parity.py exports both again.
 #include <motet/format/checkpoint_write.hpp>
 #include <motet/format/hf_clip_tensors.hpp>
+#include <motet/format/hf_decoder_tensors.hpp>
 #include <motet/model/describe.hpp>
 
 #include <imported_model.hpp>
@@ -25,7 +26,11 @@ int main(int count, char** words) {
     from.push_back({p.name, shape, values.data() + p.offset});
   }
   const std::filesystem::path folder = words[1];
-  load_hf_clip(tensor_set(folder), hf_clip_tensors(read_hf_clip_config(folder)), to);
+  load_hf_tensors(tensor_set(folder),
+                  is_hf_decoder(read_hf_model_type(folder))
+                      ? hf_decoder_tensors(read_hf_decoder_config(folder))
+                      : hf_clip_tensors(read_hf_clip_config(folder)),
+                  to);
   const std::filesystem::path run = words[2];
   save_checkpoint(run / "one", {1, "imported", json{}, from, {}, describe<model>()});
   for (motet::index part = 0; part < 3; ++part) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank of a program that a launcher started: meeting_rank HOW SECONDS. It finds out which rank it is,
-// meets the others by TCP, and says what it heard. HOW: `well`, or `die` (rank 1 goes away between two
-// meetings). `meeting_rank port` prints a port of this machine that is free, as is the next one.
+// meets the others by TCP, and says what it heard. Where a launcher started one process for a machine, it
+// starts that machine's ranks. HOW: `well`, or `die` (rank 1 goes away between two meetings), or `stay` (until
+// a signal asks to leave). `meeting_rank port` prints a port of this machine that is free, as is the next one.
 #include <motet/backend/transport/meet/forum.hpp>
-#include <motet/runtime/ranks/rendezvous_of.hpp>
+#include <motet/front/local_ranks.hpp>
+#include <motet/tools/interrupt.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -38,9 +40,15 @@ int free_port() {
   return 0;
 }
 
-void meet(const std::string& how, double seconds) {
-  const motet::environment around = motet::read_environment();
-  const motet::launched by = motet::find_launch(around, {.processes = true});
+int meet(const std::string& how, double seconds) {
+  motet::environment around = motet::read_environment();
+  motet::launched by = motet::find_launch(around, {.processes = true});
+  if (by.to_start > 0) {
+    if (const std::optional<int> ended = motet::start_local_ranks(by, around, 1)) return *ended;
+    around = motet::read_environment();
+    by = motet::find_launch(around, {.processes = true});
+  }
+  const motet::interrupt asked;
   const motet::forum all(motet::rendezvous_of(by, around, seconds));
   const auto says = [](std::int32_t rank, int round) {
     return "rank " + std::to_string(rank) + " in round " + std::to_string(round);
@@ -54,6 +62,9 @@ void meet(const std::string& how, double seconds) {
     if (how == "die" && round == 1 && all.rank() == 1) std::_Exit(3);
   }
   std::printf("%s: heard %d\n", motet::describe(by).c_str(), all.ranks());
+  std::fflush(stdout);
+  while (how == "stay" && !asked.asked()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return how == "stay" ? asked.exit_code() : 0;
 }
 
 }  // namespace
@@ -65,10 +76,9 @@ int main(int count, char** words) {
     return 0;
   }
   try {
-    meet(how, count > 2 ? std::atof(words[2]) : 20);
-    return 0;
+    return meet(how, count > 2 ? std::atof(words[2]) : 20);
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "%s\n", problem.what());
-    return 1;
+    return motet::exit_code_of(problem).status;
   }
 }

@@ -12,6 +12,7 @@
 #include <motet/runtime/ranks/process_rank.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
+#include <motet/tools/exit_code.hpp>
 
 #include <csignal>
 #include <string_view>
@@ -147,6 +148,7 @@ class player {
     const bool chosen = own_.rank() == 1 && step_ == 7 && it.microbatch == 2 && it.what == op::backward;
     if (chosen && how_ == "slow") std::this_thread::sleep_for(std::chrono::duration<double>(2 * bound_));
     if (chosen && how_ == "late") std::this_thread::sleep_for(std::chrono::duration<double>(3 * bound_));
+    if (chosen && how_ == "refuse") fail(checkpoint_damaged, "rank 1 reads");
     if (chosen && how_ == "deadlock") return false;
     std::this_thread::sleep_for(std::chrono::microseconds(300));
     return true;
@@ -219,20 +221,25 @@ int verify(const std::filesystem::path& folder) {
 
 int main(int count, char** words) {
   const std::string_view how = count > 1 ? words[1] : "";
+  const auto status_of = [](const std::exception& problem) { return exit_code_of(problem).status; };
   try {
     if (how == "verify" && count == 3) return verify(words[2]);
     const launched as = find_launch(read_environment(), {.processes = how != "alone"});
     if (as.rank == 0) std::printf("%s\n", describe(as).c_str());
     if (how == "run" && count >= 5) {
       const double bound = std::atof(words[4]);
-      return mpi::run({.rank = as.rank, .ranks = as.ranks, .patience = bound / 5}, [&](mpi::session& here) {
-        return player(here, bound, count > 5 ? words[5] : "").run(words[2], std::atoll(words[3]));
-      });
+      return mpi::run(
+          {.rank = as.rank, .ranks = as.ranks, .patience = bound / 5},
+          [&](mpi::session& here) {
+            return player(here, bound, count > 5 ? words[5] : "").run(words[2], std::atoll(words[3]));
+          },
+          status_of);
     }
-    return mpi::run({.rank = as.rank, .ranks = as.ranks, .patience = 2},
-                    [&](mpi::session& here) { return train(here, how); });
+    return mpi::run(
+        {.rank = as.rank, .ranks = as.ranks, .patience = 2},
+        [&](mpi::session& here) { return train(here, how); }, status_of);
   } catch (const error& problem) {
     std::fprintf(stderr, "%s\n", problem.what());
-    return 2;
+    return status_of(problem);
   }
 }

@@ -35,6 +35,7 @@ motet_missing() {
     checks)
       motet_has_header doctest/doctest.h || echo doctest-dev
       motet_has_program python3 || echo python3
+      python3 -c 'import yaml' 2>/dev/null || echo python3-yaml
       python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
       motet_has_program cmark-gfm || echo cmark-gfm
       motet_has_program clang++-16 || echo clang-16

@@ -139,7 +139,7 @@ FORM = ("Asks for", "Memory", "Errors", "Example")
 LABEL = re.compile(rf"^({'|'.join(FORM)}):(?: |$)")
 # Headers that have it already; the others follow.
 LAYERS = ("activation", "attention", "dropout", "gated_mlp", "linear", "mixture", "mlp", "norm", "patch_embedding", "projection", "token_embedding")
-FORMED = ("front/trainer", "front/launched_world", *(f"nn/layers/{name}" for name in LAYERS))
+FORMED = ("front/check_gradients", "front/trainer", "front/launched_world", *(f"nn/layers/{name}" for name in LAYERS))
 
 
 def form(comment):

@@ -25,4 +25,12 @@ inline bool is_caption_field(std::string_view field) {
   return field == "txt" || field == "text" || field == "caption";
 }
 
+// A caption without the blanks around it.
+inline std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blank(" \t\r\n\f\v\0", 7);
+  const std::size_t first = text.find_first_not_of(blank);
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
 }  // namespace motet

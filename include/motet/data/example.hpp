@@ -95,11 +95,8 @@ class example_reader {
     }
     if (!source_.read_caption(i, bytes_))
       return leave_out(i, skip::bad_picture, "the shard became shorter, or cannot be read");
-    std::string_view caption(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
-    constexpr std::string_view blank(" \t\r\n\f\v\0", 7);
-    const std::size_t first = caption.find_first_not_of(blank);
-    if (first == std::string_view::npos) return leave_out(i, skip::no_caption, "blank");
-    caption = caption.substr(first, caption.find_last_not_of(blank) - first + 1);
+    const std::string_view caption = trimmed({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()});
+    if (caption.empty()) return leave_out(i, skip::no_caption, "blank");
     made_.tokens.clear();
     words_.encode(caption, config_.context, made_.tokens, work_);
     made_.may_flip = caption_allows_flip(caption);

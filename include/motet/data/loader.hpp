@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/make_threads.hpp>
 #include <motet/data/example.hpp>
 #include <motet/data/permutation.hpp>
 #include <motet/tensor/arena.hpp>
@@ -84,7 +85,9 @@ class pair_loader {
     slots_ = std::vector<slot>(as_size(config.ready + 1));
     for (std::size_t s = 0; s < slots_.size(); ++s)
       slots_[s].prepare(config, memory_.data() + static_cast<index>(s) * each);
-    for (int t = 0; t < config.threads; ++t) threads_.emplace_back([this] { work(); });
+    make_threads(
+        threads_, "threads that prepare data", 0, config.threads,
+        [this](int) { return std::thread([this] { work(); }); }, [this] { tell_end(); });
   }
   // Goes on where `from` was taken; refuses another data set or seed.
   pair_loader(const pair_source& source, const tokenizer& words, const loader_config& config,
@@ -93,11 +96,7 @@ class pair_loader {
   pair_loader(const pair_loader&) = delete;
   pair_loader& operator=(const pair_loader&) = delete;
   ~pair_loader() {
-    {
-      const std::lock_guard hold(guard_);
-      stopping_ = true;
-    }
-    to_do_.notify_all();
+    tell_end();
     for (std::thread& each : threads_) each.join();
   }
 
@@ -190,6 +189,14 @@ class pair_loader {
     if (from.seed != config.seed)
       fail(bad_data_state, sentence({"saved with seed ", from.seed, ", now ", config.seed}));
     return from.next;
+  }
+
+  void tell_end() {
+    {
+      const std::lock_guard hold(guard_);
+      stopping_ = true;
+    }
+    to_do_.notify_all();
   }
 
   index slot_count() const { return static_cast<index>(slots_.size()); }

@@ -29,7 +29,7 @@ inline constexpr message picture_library_missing{
     "Install the library and configure again, or store the pictures as .ppm"};
 inline constexpr message missing_field{
     "MT-D07", "a sample lacks its picture or its caption",
-    "the members of a sample must follow each other and share the name before the first dot",
+    "its members do not share the name before the first dot, or one of them was not stored",
     "Add the missing member, or run without --strict to skip the sample"};
 inline constexpr message picture_not_encoded{"MT-D08", "the picture cannot be encoded",
                                              "it is empty or larger than the format allows",
@@ -55,9 +55,17 @@ inline constexpr message bad_classes{"MT-D14", "the class list cannot be used",
                                      "classes.json is missing, damaged, or lists other samples",
                                      "Use the classes.json that was written beside the shards"};
 
+inline constexpr message bad_listing{
+    "MT-D15", "a listing of samples is not understood",
+    "it has no column or member for pictures, or lines are no rows of it",
+    "Name the columns (--picture, --caption, --class), or repair the line named"};
+inline constexpr message set_folder_taken{
+    "MT-D16", "a data set is written only into an empty folder, or over one that the same program wrote",
+    "the folder holds files of someone else", "Choose an empty or a new folder"};
 inline constexpr message data_messages[] = {
     data_unreadable,         no_shards,      bad_shard_pattern,   damaged_tar,    damaged_picture,
     picture_library_missing, missing_field,  picture_not_encoded, bad_vocabulary, no_samples,
-    batch_too_large,         bad_data_state, bad_data_option,     bad_classes};
+    batch_too_large,         bad_data_state, bad_data_option,     bad_classes,    bad_listing,
+    set_folder_taken};
 
 }  // namespace motet

@@ -8,6 +8,9 @@
 #include <motet/tensor/random.hpp>
 
 #include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 namespace motet {
 
@@ -56,43 +59,49 @@ class pair_source {
   };
   const sample& at(index i) const { return samples_[as_size(i)]; }
 
+  // A sample as its members come. They need not be neighbours; two of one name for the same field are the first
+  // and, unless they are neighbours, the begin of another sample.
+  struct gathered {
+    sample made;
+    std::string base, link;
+  };
   void scan(std::size_t shard) {
     input_file file(paths_[shard]);
     tar_reader reader(file);
     tar_member member;
-    sample open{};
-    std::string base, link;
-    bool any = false;
-    const auto close = [&] {
-      if (any) keep(open, base, link);
-      any = false;
-    };
+    std::vector<gathered> open;
+    std::unordered_map<std::string, std::size_t> of_name;
+    std::size_t last = 0;
     while (reader.next(member)) {
       // The name before the first dot of its last part is the sample's, the rest names the field.
       const std::size_t slash = member.name.rfind('/');
       const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
       const std::size_t dot = member.name.find('.', start);
       if (dot == std::string::npos || dot == start) continue;
-      const std::string_view own = std::string_view(member.name).substr(0, dot);
-      std::string field = member.name.substr(dot + 1);
+      std::string own = member.name.substr(0, dot), field = member.name.substr(dot + 1);
       for (char& c : field) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-      if (!any || own != base) {
-        close();
-        base = own;
-        open = sample{};
-        open.shard = shard;
-        link.clear();
-        any = true;
+      const bool picture = is_picture_field(field), caption = is_caption_field(field);
+      const auto [at, anew] = of_name.try_emplace(own, open.size());
+      if (!anew && at->second != last) {
+        const sample& before = open[at->second].made;
+        if ((picture && before.picture.offset >= 0) || (caption && before.caption.offset >= 0))
+          at->second = open.size();
       }
+      if (at->second == open.size()) {
+        open.push_back({{}, std::move(own), {}});
+        open.back().made.shard = shard;
+      }
+      last = at->second;
+      gathered& to = open[last];
       if (member.link) {
         // Links are not followed, so a field that is one is absent, and the sample is counted as skipped.
-        if (is_picture_field(field) || is_caption_field(field)) link = field + " is a link";
+        if (picture || caption) to.link = field + " is a link";
         continue;
       }
-      if (is_picture_field(field) && open.picture.offset < 0) open.picture = {member.offset, member.size};
-      if (is_caption_field(field) && open.caption.offset < 0) open.caption = {member.offset, member.size};
+      if (picture && to.made.picture.offset < 0) to.made.picture = {member.offset, member.size};
+      if (caption && to.made.caption.offset < 0) to.made.caption = {member.offset, member.size};
     }
-    close();
+    for (gathered& each : open) keep(each.made, each.base, each.link);
     for (const std::string& where : reader.damage()) skips_.report(skip::bad_shard, paths_[shard], where);
     if (paths_.size() <= most_open) open_.push_back(std::move(file));
   }

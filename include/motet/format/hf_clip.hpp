@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/format/file.hpp>
-#include <motet/format/json_read.hpp>
+#include <motet/format/hf_fields.hpp>
 #include <motet/meta/config.hpp>
 
 #include <cmath>
@@ -33,47 +33,6 @@ struct hf_clip_config {
 };
 
 namespace detail {
-
-// Fields of one (sub-)configuration, by name, with messages that name them.
-class hf_fields {
- public:
-  hf_fields(const json* from, std::string where) : from_(from), where_(std::move(where)) {
-    if (from_ != nullptr && !from_->is_object()) refuse("", "is not an object");
-  }
-  const json* find(std::string_view name) const { return from_ == nullptr ? nullptr : from_->find(name); }
-  index size(std::string_view name, index otherwise) const {
-    const json* value = find(name);
-    if (value == nullptr) return otherwise;
-    if (!value->is_integer() || value->number() < 1 || value->number() > 1e9)
-      refuse(name, "is not a positive count: " + described(*value));
-    return static_cast<index>(value->integer());
-  }
-  double real(std::string_view name, double otherwise) const {
-    const json* value = find(name);
-    if (value == nullptr) return otherwise;
-    if (!value->is_number()) refuse(name, "is not a number: " + described(*value));
-    return value->number();
-  }
-  std::string text(std::string_view name, std::string otherwise) const {
-    const json* value = find(name);
-    if (value == nullptr) return otherwise;
-    if (!value->is_string()) refuse(name, "is not a string: " + described(*value));
-    return value->string();
-  }
-  [[noreturn]] void refuse(std::string_view name, const std::string& why) const {
-    fail(hf_config_unsupported, where_ + (name.empty() ? "" : "." + std::string(name)) + " " + why);
-  }
-
- private:
-  static std::string described(const json& value) {
-    if (value.is_string()) return "\"" + value.string() + "\"";
-    return value.is_integer() || !value.is_number()
-               ? (value.is_integer() ? std::to_string(static_cast<long long>(value.number())) : value.kind())
-               : std::to_string(value.number());
-  }
-  const json* from_;
-  std::string where_;
-};
 
 inline std::string hf_activation(const hf_fields& fields) {
   constexpr std::pair<std::string_view, const char*> known[] = {{"quick_gelu", "quick_gelu"},
@@ -118,9 +77,9 @@ inline hf_tower read_hf_tower(const hf_fields& fields, index width, index hidden
 // stands in the message.
 inline hf_clip_config read_hf_clip_config(std::string_view text, const std::string& where) {
   const json whole = read_json(text, where);
-  const detail::hf_fields top(&whole, where);
+  const hf_fields top(&whole, where);
   if (const std::string type = top.text("model_type", "clip"); type != "clip")
-    top.refuse("model_type", "is \"" + type + "\", wanted \"clip\"");
+    top.refuse("model_type", "is \"" + type + "\"; offered are clip, llama, qwen2 and qwen3");
   // Older files repeat the parts as *_config_dict; that package lets these win, with its defaults for what
   // they leave out.
   const auto part = [&](const std::string& name) {
@@ -128,9 +87,9 @@ inline hf_clip_config read_hf_clip_config(std::string_view text, const std::stri
     const bool use_older = older != nullptr && !older->is_null();
     const json* found = use_older ? older : top.find(name);
     if (found != nullptr && found->is_null()) found = nullptr;
-    return detail::hf_fields(found, where + ": " + name + (use_older ? "_dict" : ""));
+    return hf_fields(found, where + ": " + name + (use_older ? "_dict" : ""));
   };
-  const detail::hf_fields vision = part("vision_config"), caption = part("text_config");
+  const hf_fields vision = part("vision_config"), caption = part("text_config");
 
   hf_clip_config config;
   config.vision = detail::read_hf_tower(vision, 768, 3072, 12);

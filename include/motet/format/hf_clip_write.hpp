@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/checkpoint_write.hpp>
 #include <motet/format/hf_clip_tensors.hpp>
 
 namespace motet {
@@ -43,54 +42,13 @@ inline std::string write_hf_clip_config(const hf_clip_config& config) {
   return write_json(whole, 2) + "\n";
 }
 
-// Writes FOLDER/model.safetensors and FOLDER/config.json as CLIPModel.from_pretrained of the transformers
-// package reads them. `from` must hold every tensor of the model (MT-R53 names what lacks); numbers of a loss
-// that the format does not know, e.g. a learned bias, are left out.
+// Writes a folder as CLIPModel.from_pretrained of the transformers package reads it. Numbers of a loss that
+// the format does not know, e.g. a learned bias, are left out.
 inline void save_hf_clip(const std::filesystem::path& folder, const hf_clip_config& config,
                          std::span<const saved_tensor> from, const std::string& picture = "picture",
                          const std::string& caption = "caption") {
-  const std::vector<hf_tensor> map = hf_clip_tensors(config, picture, caption);
-  std::unordered_map<std::string_view, const saved_tensor*> by_name;
-  for (const saved_tensor& tensor : from) by_name.emplace(tensor.name, &tensor);
-  std::string differences;
-  std::vector<declared_tensor> declared;
-  for (const hf_tensor& row : map) {
-    const auto found = by_name.find(row.ours);
-    index elements = 1;
-    if (found == by_name.end()) {
-      differences += "\n  missing     " + row.ours;
-    } else {
-      for (const index extent : found->second->shape) elements *= extent;
-      if (elements != row.elements()) {
-        differences += sentence({"\n  differs     ", row.ours, " is ", shape_text(found->second->shape),
-                                 ", wanted ", row.theirs.size(), " x ", shape_text(row.shape)});
-      }
-      by_name.erase(found);
-    }
-    for (const std::string& name : row.theirs) declared.push_back({name, dtype::f32, row.shape});
-  }
-  for (const auto& [name, tensor] : by_name) {
-    if (!name.starts_with("join."))
-      differences += "\n  unexpected  " + std::string(name) + " " + shape_text(tensor->shape);
-  }
-  if (!differences.empty())
-    fail(checkpoint_mismatch,
-         "the model cannot be written as a Hugging Face CLIP model:" + differences + "\n");
-
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) fail(file_unwritable, folder.string() + ": " + failed.message());
-  safetensors_writer writer(folder / "model.safetensors", std::move(declared), {{"format", "pt"}});
-  for (const saved_tensor& tensor : from) by_name.emplace(tensor.name, &tensor);
-  for (const hf_tensor& row : map) {
-    const float* at = by_name.at(row.ours)->data;
-    for (const std::string& name : row.theirs) {
-      writer.write(name, at);
-      at += row.elements() / static_cast<index>(row.theirs.size());
-    }
-  }
-  writer.commit();
-  write_file(folder / "config.json", write_hf_clip_config(config));
+  save_hf_tensors(folder, hf_clip_tensors(config, picture, caption), from, write_hf_clip_config(config),
+                  "join.");
 }
 
 }  // namespace motet

@@ -46,12 +46,16 @@ inline constexpr message safetensors_misuse{
     "Declare every tensor first, then write each of them"};
 inline constexpr message hf_config_unsupported{
     "MT-F13", "a Hugging Face configuration asks for what is not offered here",
-    "the model is not a CLIP model, or uses a variant that no net here computes",
-    "Convert another model; docs/format/hf_clip.md lists what is read"};
+    "the model is of another kind than CLIP, Llama, Qwen2 and Qwen3, or a variant that no net here computes",
+    "Convert another model; docs/weights.md lists what is read"};
 inline constexpr message hf_not_expressible{
     "MT-F14", "a model has no form as a Hugging Face CLIP model",
     "it uses a net or a setting that CLIPModel of the transformers package lacks",
     "Train a vit with pre_norm and a class token beside a causal text_tower read at its last token"};
+inline constexpr message csv_malformed{
+    "MT-F15", "a table of separated values cannot be read",
+    "a quote is not closed, or rows have unequal numbers of cells",
+    "Repair the line named; text with the separator in it stands in quotes"};
 inline constexpr message hf_command_line{"MT-X30", "the command line is not understood",
                                          "an option is misspelt or its value is missing",
                                          "Run the program with --help"};
@@ -82,28 +86,12 @@ inline constexpr message checkpoint_part_absent{
     "a rank stopped before it was done, its disk is not the one of the others, or nobody waited for it",
     "Put the checkpoints on a disk that all ranks share; nothing was replaced"};
 
-inline constexpr message format_messages[] = {json_malformed,
-                                              json_wrong_kind,
-                                              json_not_text,
-                                              file_unreadable,
-                                              file_unwritable,
-                                              disk_full,
-                                              safetensors_malformed,
-                                              safetensors_cut,
-                                              tensor_missing,
-                                              tensor_mismatch,
-                                              tensor_set_incomplete,
-                                              safetensors_misuse,
-                                              hf_config_unsupported,
-                                              hf_not_expressible,
-                                              hf_command_line,
-                                              embed_input,
-                                              embed_model,
-                                              checkpoint_absent,
-                                              checkpoint_of_another_version,
-                                              checkpoint_damaged,
-                                              checkpoint_mismatch,
-                                              checkpoint_parts_differ,
-                                              checkpoint_part_absent};
+inline constexpr message format_messages[] = {
+    json_malformed,        json_wrong_kind,     json_not_text,           file_unreadable,
+    file_unwritable,       disk_full,           safetensors_malformed,   safetensors_cut,
+    tensor_missing,        tensor_mismatch,     tensor_set_incomplete,   safetensors_misuse,
+    hf_config_unsupported, hf_not_expressible,  csv_malformed,           hf_command_line,
+    embed_input,           embed_model,         checkpoint_absent,       checkpoint_of_another_version,
+    checkpoint_damaged,    checkpoint_mismatch, checkpoint_parts_differ, checkpoint_part_absent};
 
 }  // namespace motet

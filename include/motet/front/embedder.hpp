@@ -76,6 +76,8 @@ class embedder {
     if (!net.fits(input, samples))
       fail(step_too_large, std::string(model_.of->names[module]) + " has a sample longer than " +
                                std::to_string(net.longest()));
+    if (const std::string what = net.unknown_tokens(input); !what.empty())
+      fail(unknown_token, std::string(model_.of->names[module]) + ": " + what);
     auto parts = net.microbatches({samples, 1, 1, (samples + most - 1) / most}, 0, {}, {}, {}, 0);
     parts->cut(input);
     return parts;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/backend/core/kernel_loading.hpp>
+#include <motet/front/local_ranks.hpp>
 #include <motet/plan/describe/messages.hpp>
-#include <motet/runtime/ranks/launch.hpp>
 #include <motet/tools/messages.hpp>
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi/mpi_session.hpp>
@@ -17,8 +17,8 @@
 namespace motet {
 
 // What this process is among the ranks of a run, from launch() to the end of main: alone, with ranks that are
-// its threads, or one of many processes that mpirun, Slurm or torchrun started. MPI runs as long as this
-// lives.
+// its threads, or one of many processes that mpirun, Slurm, torchrun or Kubernetes started. MPI runs as long
+// as this lives.
 // Asks for: a main that makes it first and keeps it to its end.
 // Memory: none but MPI's own.
 // Errors: MT-P74, MT-R20, MT-R21, MT-R22, MT-R23, MT-X03
@@ -119,14 +119,23 @@ inline std::int32_t number_among(int count, const char* const* words, std::strin
 
 // The first line of main: finds out who started this process, and as what. Of the command line it reads
 // --ranks N (ranks that are threads of this process) and --threads N (of each rank), and leaves the rest
-// alone.
+// alone. Where a launcher left the ranks of this machine to one process, it returns in each of them; the
+// process that started them ends here, after them.
 inline launched_world launch(int count, const char* const* words) {
   launch_wishes wishes;
   wishes.ranks = detail::number_among(count, words, "--ranks");
 #if !(defined(MOTET_HAS_MPI) && MOTET_HAS_MPI) && !(defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL)
   wishes.can_connect = false;
 #endif
+#if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL
+  wishes.apart = true;
+  wishes.automatic = std::max(1, count_gpus());
+#endif
   launched by = find_launch(read_environment(), wishes);
+  if (by.to_start > 0) {
+    if (const std::optional<int> ended = start_local_ranks(by, read_environment())) std::exit(*ended);
+    by = find_launch(read_environment(), wishes);
+  }
   const bool open = by.by == launcher::none && wishes.ranks == 0;
   return launched_world(std::move(by), detail::number_among(count, words, "--threads"), open);
 }

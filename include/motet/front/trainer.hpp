@@ -14,12 +14,14 @@ namespace motet {
 
 namespace detail {
 
-// All modules on one rank; in parts, every part runs forward again before its backward.
-inline plan plan_of_one(const list<module_facts>& facts, index parts) {
+// All modules on one rank; in parts, every part runs forward again before its backward, unless samples have
+// losses of their own: then each part is done with before the next one.
+inline plan plan_of_one(const list<module_facts>& facts, index parts, bool own_loss) {
   plan one;
   for (const module_facts& each : facts) {
     module_plan own = on_ranks(each.name, 0, {}, static_cast<int>(parts));
-    if (parts > 1) own.stash = 0;
+    if (parts > 1 && own_loss) own.group = 1;
+    else if (parts > 1) own.stash = 0;
     one.modules.push(own);
   }
   one.cluster.ranks = 1;
@@ -53,7 +55,9 @@ class trainer {
   using input = typename Model::template module_at<Model::template position<Name>()>::input;
 
   explicit trainer(const launched_world& world, const trainer_options& how = {})
-      : trainer(world, detail::plan_of_one(facts_of<Model>(), checked(how).parts), how) {}
+      : trainer(world,
+                detail::plan_of_one(facts_of<Model>(), checked(how).parts, is_own_loss<typename Model::loss>),
+                how) {}
   trainer(const launched_world& world, const plan& from, const trainer_options& how)
       : main_(world.is_main()), batch_(how.batch) {
     proven_plan proven = require_proven(from, facts_of<Model>(), how.batch);

@@ -23,6 +23,13 @@
 #define MOTET_RESTRICT
 #endif
 
+// Whether static_assert says a text that is computed (C++26).
+#if defined(__cpp_static_assert) && __cpp_static_assert >= 202306L
+#define MOTET_SAYS_COMPUTED_TEXT 1
+#else
+#define MOTET_SAYS_COMPUTED_TEXT 0
+#endif
+
 namespace motet {
 
 // Counts and positions: signed, so that differences and downward loops are plain arithmetic.

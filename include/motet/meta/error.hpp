@@ -39,19 +39,54 @@ struct message {
   const char* remedy;    // what to do
 };
 
+// The whole of what is said of a broken rule, by an error and by the compiler alike. `detail` says what, where,
+// got and wanted.
+template <class Text>
+constexpr void say(Text& to, const message& row, std::string_view detail) {
+  for (const std::string_view part :
+       {std::string_view("motet: "), std::string_view(row.sentence),
+        std::string_view(detail.empty() ? "" : ": "), detail, std::string_view(". "),
+        std::string_view(row.remedy), std::string_view(" ["), std::string_view(row.code),
+        std::string_view("]")})
+    to += part;
+}
+
 class error : public std::runtime_error {
  public:
-  error(const message& row, const std::string& detail)
-      : std::runtime_error(std::string("motet: ") + row.sentence + (detail.empty() ? "" : ": " + detail) +
-                           ". " + row.remedy + " [" + row.code + "]"),
-        code_(row.code) {}
+  error(const message& row, const std::string& detail) : error(said(row, detail), row.code, {}) {}
   // The same error, and where it happened.
   error(const error& from, const std::string& place)
-      : std::runtime_error(from.what() + (" at " + place)), code_(from.code_) {}
+      : error(from.what() + (" at " + place), from.code_, {}) {}
   const char* code() const noexcept { return code_; }
 
+ protected:
+  struct whole {};
+  error(const std::string& text, std::string_view code, whole) : std::runtime_error(text) {
+    code.copy(code_, sizeof code_ - 1);
+  }
+
  private:
-  const char* code_;
+  static std::string said(const message& row, const std::string& detail) {
+    std::string out;
+    say(out, row, detail);
+    return out;
+  }
+  char code_[16] = "";
+};
+
+// What ends a rank when another one failed. Its code is the one of what failed there, so that all ranks end
+// alike; empty where that had none.
+class stopped_elsewhere : public error {
+ public:
+  explicit stopped_elsewhere(std::string_view why)
+      : error("motet: stopped, as " + std::string(why), code_in(why), {}) {}
+
+ private:
+  static std::string_view code_in(std::string_view text) {
+    const std::size_t begin = text.find("[MT-");
+    const std::size_t end = begin == text.npos ? begin : text.find(']', begin);
+    return end == text.npos ? std::string_view() : text.substr(begin + 1, end - begin - 1);
+  }
 };
 
 // `detail` says what, where, got and wanted; the row says the rule and the remedy.

@@ -3,6 +3,11 @@
 
 #include <motet/meta/config.hpp>
 #include <motet/meta/error.hpp>
+#include <motet/meta/short_text.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
 
 // Every rule that a type can break. One line a rule: X(reason, code, sentence, cause, remedy). The same rows
 // make the enumeration, the compiler's sentences, the run-time errors and docs/errors.md.
@@ -36,6 +41,12 @@
   X(gate_is_constant, "MT-N10", "a normalised gate needs two chosen experts",                                \
     "with one, the gate is always 1, and the router would learn nothing from it",                            \
     "choose gate_kind::probability, or a larger .top_k")                                                     \
+  X(not_an_embedding, "MT-N11", "the embedding of a tower lacks a member",                                   \
+    "a type of one's own has not all that a tower asks of it",                                               \
+    "add the member that the compiler names; docs/your_tower.md shows a whole one")                          \
+  X(config_lacks_field, "MT-N12", "the config of a net lacks a field that its input needs",                  \
+    "a tower of one's own has no config, or one without the size of its input",                              \
+    "give the net a static constexpr config with the fields that the compiler names")                        \
   X(join_widths_differ, "MT-M01", "modules that meet in a join must have equal embedding widths",            \
     "one tower projects to another width than the first",                                                    \
     "set the same .embedding in every config of the join")                                                   \
@@ -45,6 +56,16 @@
     "the name is misspelt, or the module is in another model", "use a name that the model declares")         \
   X(duplicate_module, "MT-M04", "two modules of a model have the same name",                                 \
     "names address parameters and strategies, so they must differ", "rename one of them")                    \
+  X(own_loss_of_several, "MT-M05", "a loss of each sample by itself takes one module",                       \
+    "such a loss compares nothing, so there is nothing that several modules would do in it",                 \
+    "name the one module whose samples say what they lose")                                                  \
+  X(loss_lacks_head, "MT-M06", "a loss asks for modules that end as it needs them",                          \
+    "next_token takes a decoder; losses that compare take modules with features",                            \
+    "choose another loss, or a module with the head that it asks for")                                       \
+  X(own_loss_frozen, "MT-M07", "a loss of each sample by itself needs a module that learns",                 \
+    "the module is frozen, so no gradient would go anywhere", "let the module learn")                        \
+  X(not_a_loss, "MT-M08", "a loss lacks a member", "a loss of one's own has not all that a join asks of it", \
+    "add the member that the compiler names; docs/your_loss.md says what each does")                         \
   X(no_stages, "MT-P01", "a schedule needs at least one stage, one chunk and one microbatch",                \
     "a count is zero or negative", "give positive counts")                                                   \
   X(too_few_microbatches, "MT-P02", "this schedule needs more microbatches for so many stages",              \
@@ -186,29 +207,75 @@ struct verdict {
   constexpr bool ok() const { return why == reason::none; }
 };
 
-// Instantiated with the numbers of the failure, so that the compiler prints them beside the sentence.
-template <reason Why, index Where, index Got, index Wanted>
+// What a broken rule says beside its sentence, at run time and to the compiler: "at 1: got 768, wanted 512";
+// with the name of what is there, "at caption: got 768, wanted 512".
+constexpr short_text numbers_of(const verdict& found, std::string_view name = {}) {
+  short_text out("at ");
+  if (name.empty()) out += found.where;
+  else out += name;
+  out += ": got ";
+  out += found.got;
+  out += ", wanted ";
+  out += found.wanted;
+  return out;
+}
+
+// The whole message of a rule, the same words as an error's.
+constexpr short_text message_of(reason why, std::string_view detail) {
+  short_text out;
+  say(out, reason_messages[static_cast<int>(why)], detail);
+  return out;
+}
+
+// Instantiated with the words of the failure, a few to an argument, so that compilers which cannot say a
+// computed text print them beside the sentence.
+template <reason Why, fixed_string... Words>
 struct the_rule_is_broken {
-#define MOTET_REASON_ASSERT(name, code, sentence, cause, remedy)                                             \
-  static_assert(Why != reason::name,                                                                         \
-                "motet: " sentence "; see the numbers in the_rule_is_broken<why, where, got, wanted> [" code \
-                "]");
+#define MOTET_REASON_ASSERT(name, code, sentence, cause, remedy) \
+  static_assert(Why != reason::name, "motet: " sentence "; see the words of the_rule_is_broken [" code "]");
   MOTET_REASONS(MOTET_REASON_ASSERT)
 #undef MOTET_REASON_ASSERT
   static constexpr bool value = true;
 };
 
-// One funnel for typed code: `static_assert(require<check(config)>);`
+namespace detail {
+
+template <reason Why, class Text, std::size_t... Piece>
+constexpr bool is_broken(std::index_sequence<Piece...>) {
+  return the_rule_is_broken<Why, piece_of<Text, Piece>()...>::value;
+}
+
 template <verdict Verdict>
-inline constexpr bool require =
-    the_rule_is_broken<Verdict.why, Verdict.where, Verdict.got, Verdict.wanted>::value;
+struct numbers_text {
+  static constexpr short_text value = numbers_of(Verdict);
+};
+
+}  // namespace detail
+
+// One funnel for typed code that has words of its own for what is wrong: Text::value is what an error would
+// have as its detail.
+template <reason Why, class Text>
+constexpr bool require_said() {
+  if constexpr (Why == reason::none) return true;
+  else {
+#if MOTET_SAYS_COMPUTED_TEXT
+    static_assert(Why == reason::none, message_of(Why, Text::value.view()));
+    return false;
+#else
+    return detail::is_broken<Why, Text>(std::make_index_sequence<pieces(Text::value.view())>());
+#endif
+  }
+}
+
+// The same for numbers alone: `static_assert(require<check(config)>);`
+template <verdict Verdict>
+inline constexpr bool require = require_said<Verdict.why, detail::numbers_text<Verdict>>();
 
 // The same rule for values that arrive at run time.
 inline void enforce(const verdict& found, const std::string& what) {
   if (found.ok()) return;
-  fail(reason_messages[static_cast<int>(found.why)], what + " (at " + std::to_string(found.where) + ": got " +
-                                                         std::to_string(found.got) + ", wanted " +
-                                                         std::to_string(found.wanted) + ")");
+  fail(reason_messages[static_cast<int>(found.why)],
+       what + " (" + std::string(numbers_of(found).view()) + ")");
 }
 
 }  // namespace motet

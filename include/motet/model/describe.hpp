@@ -3,6 +3,7 @@
 
 #include <motet/format/json.hpp>
 #include <motet/model/model.hpp>
+#include <motet/nn/towers/decoder.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
 
@@ -76,6 +77,35 @@ inline json describe(const text_config& c) {
            {"rotary", c.rotary},
            {"norm", name_of(c.norm)},
            {"gated", c.gated}};
+  detail::add_experts(out, c);
+  return out;
+}
+
+inline json describe(const decoder_config& c) {
+  const attention_config attention = c.tower().attention;
+  json out{{"net", "decoder"},
+           {"vocabulary", c.vocabulary},
+           {"context", c.context},
+           {"width", c.width},
+           {"layers", c.layers},
+           {"heads", c.heads},
+           {"kv_heads", attention.shape().kv_heads},
+           {"head_width", attention.columns_of_head()},
+           {"hidden", c.tower().hidden},
+           {"act", name_of(c.act)},
+           {"gated", c.gated},
+           {"norm", name_of(c.norm)},
+           {"epsilon", c.epsilon},
+           {"rotary", c.rotary},
+           {"bias", c.bias},
+           {"out_bias", c.bias && c.out_bias},
+           {"mlp_bias", c.mlp_bias},
+           {"head_norm", c.head_norm}};
+  if (c.scaling.factor != 1)
+    out.set("scaling", json{{"factor", c.scaling.factor},
+                            {"slow", c.scaling.slow},
+                            {"fast", c.scaling.fast},
+                            {"context", c.scaling.context}});
   detail::add_experts(out, c);
   return out;
 }

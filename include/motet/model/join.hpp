@@ -28,6 +28,11 @@ namespace motet {
 // sides. Otherwise they come from part, where they are taken for the rows of one side only, those of which g
 // is given. In both cases those of all rows make the whole.
 
+// A loss of each sample by itself says `own`, and instead of all these
+//
+//   sum(ctx, features, slopes) -> loss
+//       of modules whose features are what their samples lost; slopes may be none
+
 // A number of a loss, by its place among them, that an update leaves at or below this (-1: none). A loss that
 // has one says `limit`.
 struct number_limit {
@@ -96,6 +101,25 @@ struct pairwise_sigmoid {
   }
 };
 
+// What a decoder's samples lost at their targets (next_token_tail says how much): the mean over all targets of
+// the step, whatever ranks and microbatches they are in.
+struct next_token {
+  static constexpr bool own = true;
+  static constexpr bool tells = false;
+  static constexpr index parameter_size = 0;
+  static void parameters(parameter_list&) {}
+  template <class C, class S>
+  static typename C::real sum(C& ctx, matrix<S> features, matrix<S> slopes) {
+    return sum_losses(ctx, features, slopes);
+  }
+};
+
+template <class Loss>
+inline constexpr bool is_own_loss = [] {
+  if constexpr (requires { Loss::own; }) return Loss::own;
+  else return false;
+}();
+
 // A loss that ranks can share.
 template <class Loss, class C, class M, class S>
 concept spread_loss = requires(C& ctx, const M* w, M* g, const pair_part<S>& of, double share, S* numbers,
@@ -107,12 +131,13 @@ concept spread_loss = requires(C& ctx, const M* w, M* g, const pair_part<S>& of,
   { Loss::pair(ctx, w, g, rows, rows, share, rows, rows) } -> std::same_as<typename C::real>;
 };
 
-// Where modules meet in a loss over all samples of the step: the mean over all pairs of modules.
+// Where modules meet in a loss over all samples of the step: the mean over all pairs of modules. Or the one
+// module whose samples each have a loss of their own.
 template <class Loss, class... Modules>
 struct join {
   using loss = Loss;
   static constexpr index size = sizeof...(Modules);
-  static constexpr index pairs = size * (size - 1) / 2;
+  static constexpr index pairs = size > 1 ? size*(size - 1) / 2 : 1;
 };
 
 }  // namespace motet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/nearest.hpp>
 #include <motet/model/join.hpp>
 
 #include <array>
@@ -10,13 +11,33 @@ namespace motet {
 
 namespace detail {
 
+// What every loss has, whatever it runs on; the compiler names what is missing.
+template <class Loss>
+consteval bool has_members_of_loss() {
+  static_assert(
+      requires { index{Loss::parameter_size}; },
+      "motet: a loss lacks parameter_size, the elements of its numbers [MT-M08]");
+  static_assert(
+      requires(parameter_list& list) { Loss::parameters(list); },
+      "motet: a loss lacks parameters(list), the names of its numbers [MT-M08]");
+  static_assert(
+      requires { bool{Loss::tells}; },
+      "motet: a loss lacks tells, whether rows must know a number of the other side [MT-M08]");
+  return true;
+}
+
 template <class Loss, class... Modules>
 constexpr verdict check_join(const join<Loss, Modules...>*) {
   constexpr std::size_t size = sizeof...(Modules);
-  if (size < 2) return {reason::join_too_small, 0, static_cast<index>(size), 2};
+  constexpr bool own = is_own_loss<Loss>;
+  if (own && size != 1) return {reason::own_loss_of_several, 1, static_cast<index>(size), 1};
+  if (!own && size < 2) return {reason::join_too_small, 0, static_cast<index>(size), 2};
   const index widths[] = {Modules::embedding...};
   const std::string_view names[] = {Modules::name...};
+  const bool heads[] = {Modules::own_loss...}, frozen[] = {Modules::frozen...};
   for (std::size_t i = 0; i < size; ++i) {
+    if (heads[i] != own) return {reason::loss_lacks_head, static_cast<index>(i), heads[i], own};
+    if (own && frozen[i]) return {reason::own_loss_frozen, static_cast<index>(i), 0, 1};
     if (widths[i] != widths[0])
       return {reason::join_widths_differ, static_cast<index>(i), widths[i], widths[0]};
     for (std::size_t j = 0; j < i; ++j)
@@ -26,6 +47,18 @@ constexpr verdict check_join(const join<Loss, Modules...>*) {
   }
   return {};
 }
+
+// What is wrong with a join, at the module's name.
+template <class Join>
+struct join_text;
+template <class Loss, class... Modules>
+struct join_text<join<Loss, Modules...>> {
+  static constexpr verdict found = check_join(static_cast<const join<Loss, Modules...>*>(nullptr));
+  static constexpr short_text value = [] {
+    const std::string_view names[] = {Modules::name..., {}};
+    return numbers_of(found, names[found.where < index{sizeof...(Modules)} ? found.where : 0]);
+  }();
+};
 
 }  // namespace detail
 
@@ -37,7 +70,9 @@ struct model;
 
 template <class Loss, class... Modules>
 struct model<join<Loss, Modules...>> {
-  static_assert(require<detail::check_join(static_cast<const join<Loss, Modules...>*>(nullptr))>);
+  static_assert(require_said<detail::join_text<join<Loss, Modules...>>::found.why,
+                             detail::join_text<join<Loss, Modules...>>>());
+  static_assert(detail::has_members_of_loss<Loss>());
   using loss = Loss;
   static constexpr std::size_t size = sizeof...(Modules);
   template <std::size_t I>
@@ -72,6 +107,10 @@ struct model<join<Loss, Modules...>> {
     return sum;
   }();
 
+  template <fixed_string Name>
+  struct unknown {
+    static constexpr short_text value = not_among(Name.view(), names);
+  };
   // The position of the module called Name; a name that the model lacks does not compile.
   template <fixed_string Name>
   static constexpr std::size_t position() {
@@ -80,8 +119,8 @@ struct model<join<Loss, Modules...>> {
       while (i < size && names[i] != Name.view()) ++i;
       return i;
     }();
-    static_assert(require < found < size ? verdict{}
-                                         : verdict{reason::unknown_module, 0, 0, static_cast<index>(size)} >);
+    constexpr reason why = found < size ? reason::none : reason::unknown_module;
+    static_assert(require_said<why, unknown<Name>>());
     return found < size ? found : 0;
   }
 

@@ -6,6 +6,13 @@
 
 namespace motet {
 
+// Whether the features of a net are what each of its samples lost, one number.
+template <class Net>
+inline constexpr bool has_own_loss = [] {
+  if constexpr (requires { Net::own_loss; }) return Net::own_loss;
+  else return false;
+}();
+
 // A named submodule: a net, and whether it learns.
 template <fixed_string Name, class Net>
 struct module {
@@ -14,6 +21,7 @@ struct module {
   using input = typename Net::input;
   static constexpr bool frozen = is_frozen<Net>;
   static constexpr index embedding = Net::embedding;
+  static constexpr bool own_loss = has_own_loss<Net>;
 };
 
 }  // namespace motet

@@ -58,10 +58,15 @@ inline constexpr message run_folder_in_use{"MT-R14", "the folder of a run belong
                                            "the same run was started twice",
                                            "End that process, or save into another folder"};
 
+inline constexpr message unknown_token{
+    "MT-R15", "a batch has tokens that the model does not know",
+    "they were made for another vocabulary, or something wrote over them",
+    "Encode text by the model's own tokenizer, or give the model a vocabulary as large as that"};
+
 inline constexpr message runtime_messages[] = {
     not_finite,  bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
     no_held_out, ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
-    join_misfit, gradients_not_owned, feed_misfit,         run_folder_in_use};
+    join_misfit, gradients_not_owned, feed_misfit,         run_folder_in_use,    unknown_token};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

@@ -64,6 +64,8 @@ inline exit_code exit_code_of(const std::exception& problem) {
   if (dynamic_cast<const std::bad_alloc*>(&problem) != nullptr) return exit_no_memory;
   const auto* const known = dynamic_cast<const error*>(&problem);
   if (known == nullptr) return exit_failed;
+  // Stopped by another rank, which could not say why.
+  if (*known->code() == '\0') return exit_peer_lost;
   for (const detail::exit_rule& each : detail::exit_rules)
     if (std::string_view(known->code()).starts_with(each.codes)) return each.how;
   return exit_failed;

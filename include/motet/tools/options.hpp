@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/data/file.hpp>
+#include <motet/format/json_read.hpp>
+#include <motet/format/json_write.hpp>
 #include <motet/meta/config.hpp>
+#include <motet/meta/nearest.hpp>
 #include <motet/tools/messages.hpp>
 
 #include <algorithm>
@@ -16,7 +20,9 @@
 namespace motet {
 
 // The command line of a program: declare each option with the variable that it sets, then parse(). What is
-// not understood is an error (MT-X..) that names the nearest option. --help is known to all.
+// not understood is an error (MT-X..) that names the nearest option. --help is known to all, and so is --config:
+// a file whose members are options without their dashes, {"batch": 64, "no-flip": true}; the command line counts
+// where both say something.
 class options {
  public:
   options(std::string program, std::string about) : program_(std::move(program)), about_(std::move(about)) {}
@@ -62,8 +68,16 @@ class options {
   // False when --help was asked for; `help()` is then to be printed.
   bool parse(int count, const char* const* words) {
     for (int i = 1; i < count; ++i) {
-      std::string_view word = words[i];
+      const std::string_view word = words[i];
       if (word == "--help" || word == "-h") return false;
+      if (word == "--config" || word.starts_with("--config=")) {
+        if (word == "--config" && (i + 1 >= count || std::string_view(words[i + 1]).starts_with("--")))
+          fail(option_without_value, "--config FILE.json");
+        read_config(word == "--config" ? words[++i] : std::string(word.substr(9)));
+      }
+    }
+    for (int i = 1; i < count; ++i) {
+      std::string_view word = words[i];
       if (!word.starts_with("--")) fail(unexpected_word, "\"" + std::string(word) + "\"");
       std::string_view value;
       bool joined = false;
@@ -72,26 +86,56 @@ class options {
         word = word.substr(0, equals);
         joined = true;
       }
-      entry* const found = find(word);
-      if (found == nullptr) {
-        const std::string near = nearest(word);
-        fail(unknown_option, std::string(word) + (near.empty() ? "" : "; did you mean " + near));
+      if (word == "--config") {
+        i += joined ? 0 : 1;
+        continue;
       }
-      found->given = true;
-      if (auto* const flag = std::get_if<bool*>(&found->value)) {
+      entry& found = known(word, {});
+      if (found.configured) {
+        // The command line's values take the place of the file's.
+        if (auto* const several = std::get_if<std::vector<std::string>*>(&found.value)) (*several)->clear();
+        found.configured = false;
+      }
+      found.given = true;
+      if (auto* const flag = std::get_if<bool*>(&found.value)) {
         if (joined)
-          fail(bad_option_value, found->name + " takes no value, got \"" + std::string(value) + "\"");
+          fail(bad_option_value, found.name + " takes no value, got \"" + std::string(value) + "\"");
         **flag = true;
         continue;
       }
       if (!joined) {
         if (i + 1 >= count || (std::string_view(words[i + 1]).starts_with("--")))
-          fail(option_without_value, found->name + " " + found->unit);
+          fail(option_without_value, found.name + " " + found.unit);
         value = words[++i];
       }
-      set(*found, value);
+      set(found, value);
     }
     return true;
+  }
+  // What all options are set to now, as a file for --config has it: without those of `but`, empty texts, and
+  // flags that are not set.
+  json settings(std::initializer_list<std::string_view> but = {}) const {
+    json out(json::object{});
+    for (const entry& each : entries_) {
+      if (std::find(but.begin(), but.end(), each.name) != but.end()) continue;
+      const std::string name = each.name.substr(2);
+      if (const auto* flag = std::get_if<bool*>(&each.value)) {
+        if (**flag) out.set(name, true);
+      } else if (const auto* text = std::get_if<std::string*>(&each.value)) {
+        if (!(*text)->empty()) out.set(name, **text);
+      } else if (const auto* several = std::get_if<std::vector<std::string>*>(&each.value)) {
+        json all(json::array{});
+        for (const std::string& one : **several) all.push_back(one);
+        if (!(*several)->empty()) out.set(name, std::move(all));
+      } else if (const auto* whole = std::get_if<index*>(&each.value)) {
+        out.set(name, **whole);
+      } else if (const auto* word = std::get_if<std::uint64_t*>(&each.value)) {
+        out.set(name, **word);
+      } else if (const auto* real = std::get_if<double*>(&each.value)) {
+        out.set(name, **real);
+      }
+    }
+    return out;
   }
   bool given(std::string_view name) const {
     return std::any_of(entries_.begin(), entries_.end(),
@@ -111,6 +155,10 @@ class options {
       const std::string standard = standard_of(each);
       out += (standard.empty() ? "" : " [" + standard + "]") + "\n";
     }
+    out += "  " + std::string(config_) +
+           std::string(widest > config_.size() ? widest + 2 - config_.size() : 2, ' ') +
+           "options from a file, by their names without dashes; the command line counts where both say "
+           "something\n";
     return out;
   }
 
@@ -121,8 +169,57 @@ class options {
     std::vector<std::string> choices{};
     double least = 0, most = 0;
     std::string standard{};
-    bool given = false;
+    bool given = false, configured = false;
   };
+  static constexpr std::string_view config_ = "--config FILE.json";
+
+  // The option of this name; `where` says who asks for it.
+  entry& known(std::string_view word, const std::string& where) {
+    for (entry& each : entries_)
+      if (each.name == word) return each;
+    std::vector<std::string_view> names;
+    names.reserve(entries_.size());
+    for (const entry& each : entries_) names.push_back(each.name);
+    const std::string near(nearest(word, names));
+    fail(unknown_option, where + std::string(word) + (near.empty() ? "" : "; did you mean " + near));
+  }
+  void read_config(const std::string& path) {
+    const json file = read_json(read_text(path), path);
+    if (!file.is_object())
+      fail(bad_option_value, "--config wants an object of options in " + path + ", got " + file.kind());
+    for (const json::member each : file.members()) {
+      entry& found = known("--" + std::string(each.name), path + ": ");
+      try {
+        take(found, each.value);
+      } catch (const error& problem) {
+        throw error(problem, path);
+      }
+      found.given = found.configured = true;
+    }
+  }
+  static void take(const entry& which, const json& value) {
+    const auto wanted = [&](bool fits, const char* what) {
+      if (!fits) fail(bad_option_value, which.name + " wants " + what + ", got " + value.kind());
+    };
+    if (auto* const flag = std::get_if<bool*>(&which.value)) {
+      wanted(value.is_boolean(), "true or false");
+      **flag = value.boolean();
+    } else if (auto* const several = std::get_if<std::vector<std::string>*>(&which.value)) {
+      wanted(value.is_string() || value.is_array(), "a list of texts");
+      (*several)->clear();
+      if (value.is_string()) return set(which, value.string());
+      for (const json& one : value.items()) {
+        wanted(one.is_string(), "a list of texts");
+        set(which, one.string());
+      }
+    } else if (std::holds_alternative<std::string*>(which.value)) {
+      wanted(value.is_string() || value.is_number(), "a text");
+      set(which, value.is_string() ? value.string() : write_json(value));
+    } else {
+      wanted(value.is_number(), "a number");
+      set(which, write_json(value));
+    }
+  }
 
   void add(entry made) {
     made.standard = standard_of(made);
@@ -144,39 +241,6 @@ class options {
     char digits[32];
     const auto [end, failed] = std::to_chars(digits, digits + sizeof digits, value);
     return {digits, end};
-  }
-
-  entry* find(std::string_view name) {
-    for (entry& each : entries_)
-      if (each.name == name) return &each;
-    return nullptr;
-  }
-  // By the number of letters to change, when that is few for the word's length.
-  std::string nearest(std::string_view word) const {
-    std::string best;
-    std::size_t fewest = std::max<std::size_t>(2, word.size() / 3);
-    for (const entry& each : entries_) {
-      const std::size_t changes = distance(word, each.name);
-      if (changes < fewest || (changes == fewest && best.empty())) {
-        fewest = changes;
-        best = each.name;
-      }
-    }
-    return best;
-  }
-  static std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-      std::size_t corner = row[0];
-      row[0] = i;
-      for (std::size_t j = 1; j <= b.size(); ++j) {
-        const std::size_t changed = corner + (a[i - 1] == b[j - 1] ? 0 : 1);
-        corner = row[j];
-        row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
-      }
-    }
-    return row[b.size()];
   }
 
   template <class Number>

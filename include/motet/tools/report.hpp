@@ -37,7 +37,8 @@ struct report_page {
   std::vector<report_curve> curves;
   std::vector<section_share> sections;
   std::vector<report_picture> pictures;
-  std::string pictures_note;
+  std::string pictures_title = "Held-out pictures and their best captions", pictures_note;
+  std::string facts_title = "The run";
   std::vector<std::pair<std::string, std::string>> facts;
 };
 
@@ -96,7 +97,7 @@ inline std::string render_report(const report_page& page) {
     out += "</div></section>\n";
   }
   if (!page.pictures.empty()) {
-    out += "<section class=\"card\"><h2>Held-out pictures and their best captions</h2><p class=\"sub\">" +
+    out += "<section class=\"card\"><h2>" + escape_html(page.pictures_title) + "</h2><p class=\"sub\">" +
            escape_html(page.pictures_note) + "</p><div class=\"shots\">";
     for (const report_picture& each : page.pictures) {
       out += "<div class=\"shot\"><img alt=\"" + escape_html(each.caption) + "\" src=\"" + each.source +
@@ -116,7 +117,7 @@ inline std::string render_report(const report_page& page) {
     out += "</div></section>\n";
   }
   if (!page.facts.empty()) {
-    out += "<section class=\"card\"><h2>The run</h2><table>";
+    out += "<section class=\"card\"><h2>" + escape_html(page.facts_title) + "</h2><table>";
     for (const auto& [name, value] : page.facts)
       out += "<tr><td>" + escape_html(name) + "</td><td>" + escape_html(value) + "</td></tr>";
     out += "</table></section>\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: two modules of a model have the same name; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-M04]
+// expect: motet: two modules of a model have the same name; see the words of the_rule_is_broken [MT-M04]
 #include <motet/model/model.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: a join needs at least two modules; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-M02]
+// expect: motet: a join needs at least two modules; see the words of the_rule_is_broken [MT-M02]
 #include <motet/model/model.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>

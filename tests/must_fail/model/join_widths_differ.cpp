@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: modules that meet in a join must have equal embedding widths; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-M01]
+// expect: motet: modules that meet in a join must have equal embedding widths; see the words of the_rule_is_broken [MT-M01]
+// words: "at third: got 31, wanted 32"
 #include <motet/model/model.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: no module of the model has this name; see the numbers in .*[MT-M03]
+// expect: motet: no module of the model has this name; see the words of the_rule_is_broken [MT-M03]
+// words: "captoin; there are picture,".*"caption; did you mean caption"
+// computed: motet: no module of the model has this name: captoin; there are picture, caption; did you mean caption. use a name that the model declares [MT-M03]
 #include <motet/model/model.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
@@ -14,7 +16,7 @@ using caption = motet::module<
 
 using clip = motet::model<motet::join<motet::info_nce, picture<16>, caption>>;
 #ifdef MOTET_BREAK
-static_assert(clip::position<"audio">() < 2);
+static_assert(clip::position<"captoin">() < 2);
 #else
 static_assert(clip::position<"caption">() == 1);
 #endif

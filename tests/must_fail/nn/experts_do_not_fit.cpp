@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: a row must choose one or more of a mixture's experts, which are 65535 at most; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N09]
+// expect: motet: a row must choose one or more of a mixture's experts, which are 65535 at most; see the words of the_rule_is_broken [MT-N09]
 #include <motet/nn/layers/mixture.hpp>
 
 #ifdef MOTET_BREAK

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: a normalised gate needs two chosen experts; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N10]
+// expect: motet: a normalised gate needs two chosen experts; see the words of the_rule_is_broken [MT-N10]
 #include <motet/nn/layers/mixture.hpp>
 
 #ifdef MOTET_BREAK

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: the head count must divide the width, unless head_width is given; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N01]
+// expect: motet: the head count must divide the width, unless head_width is given; see the words of the_rule_is_broken [MT-N01]
 #include <motet/nn/towers/vit.hpp>
 
 #ifdef MOTET_BREAK

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: the key-value head count must divide the head count; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N03]
+// expect: motet: the key-value head count must divide the head count; see the words of the_rule_is_broken [MT-N03]
 #include <motet/nn/towers/vit.hpp>
 
 #ifdef MOTET_BREAK

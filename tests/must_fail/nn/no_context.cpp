@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: sizes of a net must be positive; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N04]
+// expect: motet: sizes of a net must be positive; see the words of the_rule_is_broken [MT-N04]
 #include <motet/nn/towers/text.hpp>
 
 #ifdef MOTET_BREAK

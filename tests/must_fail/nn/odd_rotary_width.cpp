@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: rotary embedding needs an even head width; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N06]
+// expect: motet: rotary embedding needs an even head width; see the words of the_rule_is_broken [MT-N06]
 #include <motet/nn/towers/text.hpp>
 
 #ifdef MOTET_BREAK

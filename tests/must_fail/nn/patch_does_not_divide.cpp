@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: the patch side must divide the picture side; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N02]
+// expect: motet: the patch side must divide the picture side; see the words of the_rule_is_broken [MT-N02]
 #include <motet/nn/towers/vit.hpp>
 
 #ifdef MOTET_BREAK

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: 2-D sine positions need a width that is a multiple of 4; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N07]
+// expect: motet: 2-D sine positions need a width that is a multiple of 4; see the words of the_rule_is_broken [MT-N07]
 #include <motet/nn/towers/vit.hpp>
 
 #ifdef MOTET_BREAK

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: a stage must be a range of its tower's blocks, with one block at least; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-N08]
+// expect: motet: a stage must be a range of its tower's blocks, with one block at least; see the words of the_rule_is_broken [MT-N08]
 #include <motet/nn/towers/vit.hpp>
 
 constexpr motet::vit_config config{.layers = 12};

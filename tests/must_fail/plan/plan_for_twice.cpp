@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: picture.*two modules of a model have the same name.*MT-M04
+// expect: two modules of a model have the same name.*MT-M04
+// words: "at picture: got 2, wanted 0"
 #include "two_towers.hpp"
 
 #include <motet/plan/prove/plan_for.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: this schedule has a fixed number of chunks on each device; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P07]
+// expect: motet: this schedule has a fixed number of chunks on each device; see the words of the_rule_is_broken [MT-P07]
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/write/zero_bubble.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: ranks would wait for each other for ever; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P28]
+// expect: motet: ranks would wait for each other for ever; see the words of the_rule_is_broken [MT-P28]
 #include <motet/schedule/check/proven.hpp>
 
 using namespace motet;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: the group size must divide the microbatch count; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P04]
+// expect: motet: the group size must divide the microbatch count; see the words of the_rule_is_broken [MT-P04]
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: towers that meet in a join must have equally many groups; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P06]
+// expect: motet: towers that meet in a join must have equally many groups; see the words of the_rule_is_broken [MT-P06]
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 

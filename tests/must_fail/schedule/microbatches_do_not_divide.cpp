@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: the microbatch count must be a multiple of the stage count here; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P03]
+// expect: motet: the microbatch count must be a multiple of the stage count here; see the words of the_rule_is_broken [MT-P03]
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/write/interleaved.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: a schedule needs at least one stage, one chunk and one microbatch; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P01]
+// expect: motet: a schedule needs at least one stage, one chunk and one microbatch; see the words of the_rule_is_broken [MT-P01]
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/write/one_f_one_b.hpp>
 

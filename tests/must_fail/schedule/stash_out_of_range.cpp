@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: the stash must be from 0 to the group size; see the numbers in the_rule_is_broken<why, where, got, wanted> [MT-P05]
+// expect: motet: the stash must be from 0 to the group size; see the words of the_rule_is_broken [MT-P05]
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 

@@ -9,6 +9,7 @@
 #include <unit/runtime/allocations.hpp>
 
 #include "laws/cpu_run.hpp"
+#include "laws/refused_threads.hpp"
 
 #include <set>
 #include <thread>
@@ -283,6 +284,15 @@ TEST_CASE("once the cache is warm, a batch allocates nothing") {
     for (int i = 0; i < 40; ++i) loader.next();
     CHECK(allocations == before);
   }
+}
+
+TEST_CASE("threads that the system refuses are an error that counts them") {
+  const pairs_set set;
+  skip_log skips;
+  const pair_source source(set.shards, skips);
+  const laws::refused_threads none;
+  CHECK_THROWS_WITH_AS(pair_loader(source, set.words, config_of(3)),
+                       doctest::Contains("threads that prepare data: wanted 3, got 0 ("), error);
 }
 
 TEST_CASE("a loader may end at any moment") {

@@ -110,6 +110,33 @@ TEST_CASE("names: folders, several dots, capitals, other fields, hidden files") 
   CHECK(skips.count() == 0);
 }
 
+TEST_CASE("members of a sample need not be neighbours") {
+  const scratch folder;
+  tar_writer tar((folder / "t.tar").string());
+  for (int i = 0; i < 3; ++i)
+    tar.add("a" + std::to_string(i) + ".ppm", encode_ppm(noise_picture(2, 2, static_cast<std::uint64_t>(i))));
+  tar.add("a3.txt", "alone");
+  for (int i = 2; i >= 0; --i) tar.add("a" + std::to_string(i) + ".txt", "caption " + std::to_string(i));
+  tar.add("a1.ppm", encode_ppm(noise_picture(2, 2, 9)));  // another sample of that name
+  tar.add("a1.txt", "again");
+  tar.finish();
+  tar.commit();
+  skip_log skips;
+  const pair_source source({(folder / "t.tar").string()}, skips);
+  REQUIRE(source.size() == 4);
+  CHECK(skips.count(skip::no_picture) == 1);
+  std::vector<std::uint8_t> bytes;
+  for (motet::index i = 0; i < 4; ++i) {
+    CHECK(source.key(i) == "a" + std::to_string(i == 3 ? 1 : i));
+    CHECK(source.read_caption(i, bytes));
+    CHECK(std::string(bytes.begin(), bytes.end()) == (i == 3 ? "again" : "caption " + std::to_string(i)));
+    bitmap read;
+    CHECK(source.read_picture(i, bytes));
+    decode_picture(bytes, read);
+    CHECK(read == noise_picture(2, 2, static_cast<std::uint64_t>(i == 3 ? 9 : i)));
+  }
+}
+
 TEST_CASE("a shard cut at any block keeps its whole samples") {
   const scratch folder;
   const std::string whole = read_text(write_pairs(folder, "a.tar", 0, 4));

@@ -16,7 +16,7 @@ namespace {
 std::vector<motet::declared_tensor> theirs(const motet::hf_clip_config& config) {
   std::vector<motet::declared_tensor> out;
   for (const auto& row : motet::hf_clip_tensors(config)) {
-    for (const auto& name : row.theirs) out.push_back({name, motet::dtype::f32, row.shape});
+    for (const auto& part : row.theirs) out.push_back({part.name, motet::dtype::f32, part.shape});
   }
   return out;
 }
@@ -75,7 +75,7 @@ TEST_CASE("queries, keys and values come one after the other") {
   write(folder / "model.safetensors", theirs(config));
   std::vector<std::vector<float>> values;
   auto to = small_clip_room(values);
-  motet::load_hf_clip(motet::tensor_set(folder.path()), map, to);
+  motet::load_hf_tensors(motet::tensor_set(folder.path()), map, to);
   const motet::tensor_set set(folder.path());
   for (const auto& tensor : to) {
     if (tensor.name != "caption.blocks.0.attention.qkv.weight") continue;
@@ -99,7 +99,7 @@ TEST_CASE("every tensor that lacks, differs or is too many is named") {
   write(folder / "model.safetensors", tensors);
   std::vector<std::vector<float>> values;
   auto to = small_clip_room(values);
-  CHECK_NOTHROW(motet::load_hf_clip(motet::tensor_set(folder.path()), motet::hf_clip_tensors(config), to));
+  CHECK_NOTHROW(motet::load_hf_tensors(motet::tensor_set(folder.path()), motet::hf_clip_tensors(config), to));
 
   tensors.push_back({"classifier.weight", motet::dtype::f32, {2}});
   for (auto& tensor : tensors) {
@@ -110,7 +110,7 @@ TEST_CASE("every tensor that lacks, differs or is too many is named") {
   to.push_back({"join.bias", {1}, values[0].data()});
   std::string said;
   try {
-    motet::load_hf_clip(motet::tensor_set(folder.path()), motet::hf_clip_tensors(config), to);
+    motet::load_hf_tensors(motet::tensor_set(folder.path()), motet::hf_clip_tensors(config), to);
   } catch (const motet::error& problem) {
     said = problem.what();
   }

@@ -37,8 +37,8 @@ TEST_CASE("weights read back as they were written") {
   motet::save_hf_clip(folder / "made/here", small_clip(), saved);
   CHECK(folder.names("made/here") == std::set<std::string>{"config.json", "model.safetensors"});
   const auto to = small_clip_room(again);
-  motet::load_hf_clip(motet::tensor_set(folder / "made/here"),
-                      motet::hf_clip_tensors(motet::read_hf_clip_config(folder / "made/here")), to);
+  motet::load_hf_tensors(motet::tensor_set(folder / "made/here"),
+                         motet::hf_clip_tensors(motet::read_hf_clip_config(folder / "made/here")), to);
   CHECK(values == again);
   // What later versions of the package insist on.
   CHECK(motet::safetensors_file(folder / "made/here/model.safetensors").metadata()[0] ==

@@ -41,5 +41,10 @@ TEST_CASE("each kind of error ends in its own way") {
   CHECK(exit_code_of(std::bad_alloc()).status == 4);
   CHECK(status(rank_waits_in_vain) == 138);
   CHECK(status(checkpoint_failed_elsewhere) == 138);
+  // Who was stopped by another rank ends as that one did.
+  const auto stopped = [](const char* why) { return exit_code_of(stopped_elsewhere(why)).status; };
+  CHECK(stopped("rank 1 stopped because motet: damaged. Copy it again [MT-D03] at 7") == 3);
+  CHECK(stopped("rank 2 stopped because motet: a rank waits [MT-R25]") == 138);
+  CHECK(stopped("rank 2 stopped because of an error that it tells itself") == 138);
   CHECK(exit_code_of(std::runtime_error("anything")).status == 1);
 }

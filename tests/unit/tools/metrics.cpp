@@ -52,19 +52,3 @@ TEST_CASE("a run that goes on keeps the lines up to its checkpoint") {
   metrics_file anew(path);
   CHECK(metrics_file::read_metrics(path).empty());
 }
-
-TEST_CASE("lines that cannot be written wait, and come in order when there is room again") {
-  const scratch folder;
-  const auto path = folder / "metrics.jsonl";
-  metrics_file out(path);
-  out.write(line(1, 1));
-  std::filesystem::remove(path);
-  std::filesystem::create_directory(path);
-  out.write(line(2, 2));
-  out.write(line(3, 3));
-  std::filesystem::remove(path);
-  out.write(line(4, 4));
-  const auto read = metrics_file::read_metrics(path);
-  REQUIRE(read.size() == 3);
-  for (std::size_t i = 0; i < 3; ++i) CHECK(read[i].at("step").integer() == static_cast<int>(i) + 2);
-}

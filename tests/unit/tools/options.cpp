@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/tools/options.hpp>
 
+#include <motet/format/atomic_file.hpp>
+
 #include <doctest/doctest.h>
+
+#include <unit/format/scratch.hpp>
 
 using namespace motet;
 
@@ -111,4 +115,61 @@ TEST_CASE("no count is larger than what programs keep it in") {
   CHECK_THROWS_WITH(line.parse(3, words), doctest::Contains("--few wants at most 16, got 17"));
   words[2] = "16";
   CHECK(line.parse(3, words));
+}
+
+TEST_CASE("options from a file, and what they are, as a file again") {
+  const scratch folder;
+  const std::string path = (folder / "c.json").string();
+  write_file(
+      path,
+      R"({"fast": true, "name": "me", "kind": "b", "count": 12, "seed": 18446744073709551615, "rate": 0.25})");
+  all_kinds all;
+  CHECK(all.parse({"--count", "5", "--config", path.c_str()}));
+  CHECK(all.fast);
+  CHECK(all.name == "me");
+  CHECK(all.kind == "b");
+  CHECK(all.count == 5);  // the command line counts
+  CHECK(all.seed == 18446744073709551615u);
+  CHECK(all.rate == 0.25);
+  CHECK(all.line.given("--rate"));
+  const json now = all.line.settings({"--name"});
+  CHECK(now.find("name") == nullptr);
+  write_file(path, write_json(now));
+  all_kinds again;
+  CHECK(again.parse({("--config=" + path).c_str()}));
+  CHECK(again.line.settings({"--name"}) == now);
+  CHECK(all_kinds().line.settings().find("fast") == nullptr);
+
+  std::vector<std::string> pins;
+  options line("program", "does something");
+  line.texts("--pin", pins, "TEXT", "of something");
+  write_file(path, R"({"pin": ["a", "b"]})");
+  const char* words[] = {"program", "--config", path.c_str(), "--pin", "c", "--pin", "d"};
+  CHECK(line.parse(3, words));
+  CHECK(pins == std::vector<std::string>{"a", "b"});
+  CHECK(line.parse(7, words));
+  CHECK(pins == std::vector<std::string>{"c", "d"});
+  CHECK(has(all.line.help(), "--config FILE.json"));
+}
+
+TEST_CASE("mistakes in a file are explained, with its name") {
+  const scratch folder;
+  const std::string path = (folder / "c.json").string();
+  const auto said = [&](const char* text) {
+    write_file(path, text);
+    std::string out = all_kinds().failure({"--config", path.c_str()});
+    CHECK(has(out, "c.json"));
+    return out;
+  };
+  CHECK(has(said(R"({"cuont": 3})"), "--cuont; did you mean --count"));
+  CHECK(has(said(R"({"count": "many"})"), "--count wants a number, got a string"));
+  CHECK(has(said(R"({"count": 1.5})"), "--count wants a whole number, got \"1.5\""));
+  CHECK(has(said(R"({"count": 0})"), "--count wants at least 1, got 0"));
+  CHECK(has(said(R"({"fast": 1})"), "--fast wants true or false, got an integer"));
+  CHECK(has(said(R"({"name": ["x"]})"), "--name wants a text, got an array"));
+  CHECK(has(said(R"({"config": "d.json"})"), "MT-X01"));
+  CHECK(has(said("[]"), "wants an object of options"));
+  CHECK(has(said("{"), "MT-F01"));
+  CHECK(has(all_kinds().failure({"--config"}), "MT-X02"));
+  CHECK(has(all_kinds().failure({"--config", "/nowhere/c.json"}), "MT-D01"));
 }

@@ -69,9 +69,9 @@ inline constexpr message gpu_precision_refused{
     "MT-B21", "a GPU does not multiply in the precision that was asked for",
     "its chip is older than that precision", "Ask for bf16, or take a newer GPU"};
 
-inline constexpr message threads_refused{"MT-B22", "so many threads cannot be made",
-                                         "the system limits the threads or the memory of a user",
-                                         "Ask for fewer threads, or see ulimit -u and the cgroup's pids.max"};
+inline constexpr message threads_refused{
+    "MT-B22", "so many threads cannot be made", "the system limits the threads or the memory of a user",
+    "Ask for fewer threads (--threads), or see ulimit -u and the cgroup's pids.max"};
 
 // What goes on, but slower than it could: warnings, each said once.
 inline constexpr message attention_library_missing{

@@ -18,6 +18,7 @@
 #include <motet/backend/cpu/losses/info_nce.hpp>
 #include <motet/backend/cpu/losses/info_nce_part.hpp>
 #include <motet/backend/cpu/losses/sigmoid.hpp>
+#include <motet/backend/cpu/losses/token_losses.hpp>
 #include <motet/backend/cpu/parameters/normal_draws.hpp>
 #include <motet/backend/cpu/parameters/optimizer.hpp>
 #include <motet/backend/cpu/products/linear.hpp>

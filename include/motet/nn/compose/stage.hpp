@@ -114,7 +114,7 @@ struct tower_stage {
     if (!is_last(r)) return;
     if (has_blocks(r) || rows_are_cut(ctx)) s.top = rows<N>(ctx, samples);
     const auto whole = on_whole_samples(ctx);
-    tail::template reserve<N>(ctx, samples, s.kept_tail);
+    tail::template reserve<N>(ctx, tail_rows(batch, samples), s.kept_tail);
   }
 
   template <class C, class N>
@@ -130,7 +130,7 @@ struct tower_stage {
     const auto from = into_tail(ctx, r, y, e, s);
     if (rows_are_cut(ctx)) release(ctx, mark);
     const auto whole = on_whole_samples(ctx);
-    tail::forward(ctx, of_tail(r, w), samples, from, e.features, s.kept_tail);
+    tail::forward(ctx, of_tail(r, w), tail_rows(batch, samples), from, e.features, s.kept_tail);
   }
 
   // The same outgoing rows, with nothing kept: the first of two forwards, evaluation, nets that do not learn.
@@ -156,7 +156,7 @@ struct tower_stage {
     if (is_last(r)) {
       const auto from = into_tail(ctx, r, y, e, s);
       const auto whole = on_whole_samples(ctx);
-      layer::infer<tail>(ctx, of_tail(r, w), samples, from, e.features);
+      tail::infer(ctx, of_tail(r, w), tail_rows(batch, samples), from, e.features);
     }
     release(ctx, mark);
   }
@@ -177,8 +177,8 @@ struct tower_stage {
           const auto from = top(ctx, r, e, s);
           const auto whole = on_whole_samples(ctx);
           layer::collect<tail>(ctx, of_tail(r, g), [&](gradients<N> own) {
-            layer::backward<tail>(ctx, of_tail(r, w), samples, from, e.d_features, d_samples, s.kept_tail,
-                                  own);
+            tail::backward(ctx, of_tail(r, w), tail_rows(batch, samples), from, e.d_features, d_samples,
+                           s.kept_tail, own);
           });
         });
       }
@@ -209,7 +209,8 @@ struct tower_stage {
         through_tail(ctx, samples, s.d_top, [&](auto d_samples) {
           const auto from = top(ctx, r, e, s);
           const auto whole = on_whole_samples(ctx);
-          tail::backward_input(ctx, of_tail(r, w), samples, from, e.d_features, d_samples, s.kept_tail);
+          tail::backward_input(ctx, of_tail(r, w), tail_rows(batch, samples), from, e.d_features, d_samples,
+                               s.kept_tail);
         });
       }
       if (has_blocks(r))
@@ -228,7 +229,8 @@ struct tower_stage {
         const auto from = top(ctx, r, e, s);
         const auto whole = on_whole_samples(ctx);
         layer::collect<tail>(ctx, of_tail(r, g), [&](gradients<N> own) {
-          layer::backward_weight<tail>(ctx, of_tail(r, w), samples, from, e.d_features, s.kept_tail, own);
+          tail::backward_weight(ctx, of_tail(r, w), tail_rows(batch, samples), from, e.d_features,
+                                s.kept_tail, own);
         });
       }
       body::backward_weight(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.kept_body,
@@ -262,6 +264,11 @@ struct tower_stage {
   template <class C>
   static sequences sample_rows(const C& ctx, const input& batch) {
     return rows_are_cut(ctx) ? rows_of_samples(ctx) : Tower::rows(batch);
+  }
+  // What the tail is told of its rows: which belong to which sample, and what else of the batch it asks for.
+  static auto tail_rows(const input& batch, const sequences& samples) {
+    if constexpr (requires { tail::rows_of(batch, samples); }) return tail::rows_of(batch, samples);
+    else return samples;
   }
   template <class N, class C>
   static view<typename N::stream, width> rows(C& ctx, const sequences& seq) {

@@ -4,6 +4,7 @@
 #include <motet/tensor/sequences.hpp>
 #include <motet/tensor/view.hpp>
 
+#include <cmath>
 #include <type_traits>
 
 // Nets ask these functions of a context. They call them unqualified, so argument-dependent lookup finds the
@@ -92,7 +93,7 @@
 //       ragged sample), the caller puts
 //       synchronize(ctx) before and after attention_forward and attention_backward. A query that sees no key
 //       gets zeros.
-//   rotary(ctx, seq, head_width, base, direction, x)
+//   rotary(ctx, seq, head_width, angles, direction, x)
 //       [rows] turns each head of x in place; direction -1 turns back
 //
 //   patches(ctx, seq, geometry, pixels, y)
@@ -125,6 +126,8 @@
 //       [rows] dx row += dy row s
 //   mean_forward(ctx, seq, x, y), mean_backward(ctx, seq, dy, dx)
 //       [rows] over the rows of each sample
+//   sum_forward(ctx, seq, factor, x, y), sum_backward(ctx, seq, factor, dy, dx)
+//       [rows] factor times the sum over the rows of each sample
 //   normalize_forward(ctx, seq, x, y, lengths)
 //       [rows] y = x / |x|; lengths is (rows, 1)
 //   normalize_backward(ctx, seq, y, lengths, dy, dx) [rows]
@@ -150,7 +153,7 @@
 //       a scope: until it ends nothing is cut, as embedding and tail want it
 //   rows_to_parts(ctx, x, y), rows_to_samples(ctx, x, y) [all] y = x, from whole samples to parts and back;
 //   parts have no stride
-//   rotary_of_part(ctx, head_width, base, direction, x) [rows] by the position in the whole sample
+//   rotary_of_part(ctx, head_width, angles, direction, x) [rows] by the position in the whole sample
 //   reserve_exchanged(ctx, shape, kept)
 //       takes the memory of kept, see context_attention.hpp
 //   heads_attention_forward(ctx, shape, qkv, kept, y)
@@ -205,6 +208,12 @@
 //   cross_entropy_loss(ctx, shape, logits, targets, dlogits or none)
 //       -> loss [all] of the class of each row; dlogits may be logits' memory. Where a tensor group cuts the
 //       classes, all members call it, each finds the whole loss
+//   sum_losses(ctx, losses, slopes or none)
+//       -> loss [all] of all numbers; slopes become one
+//   token_losses(ctx, seq, logits, targets, losses)
+//       [rows] the same for each row by itself, losses is (rows, 1): zero where the target is negative
+//   token_slopes(ctx, seq, logits, targets, slopes, dlogits)
+//       [rows] gradients of these, each times its row's slope; dlogits may be the memory of logits
 //   draw_normals(ctx, draws, first, width, scale, to)
 //       to(r, c) = scale * element (first + r * width + c) of a random stream, the same bits everywhere;
 //       [all] see them when all have returned
@@ -263,6 +272,29 @@ struct attention_shape {
   // causal: the last query of a sample sees all its keys, the one before it all but one, ...
   mask_kind mask = mask_kind::full;
   double scale = 0;  // 0 stands for 1 / sqrt(head_width)
+};
+
+// How fast the pairs of numbers of a head turn with their position: pair i of `half` by base^(-i / half).
+struct rotary_angles {
+  double base = 10000;
+  // Slow pairs turn slower by this factor, so that positions beyond those of training fall within them, as
+  // released Llama 3 models have it: those that made no more than `slow` turns within the context of training
+  // by all of it, those that made `fast` turns not at all. Where no context is given, all pairs alike.
+  double factor = 1, slow = 1, fast = 4;
+  index context = 0;
+
+  constexpr rotary_angles(double of_base) : base(of_base) {}
+  constexpr rotary_angles(double of_base, double by, double none_below, double all_above, index trained)
+      : base(of_base), factor(by), slow(none_below), fast(all_above), context(trained) {}
+
+  MOTET_HOST_DEVICE double of(index pair, index half) const {
+    const double angle = std::pow(base, -static_cast<double>(pair) / static_cast<double>(half));
+    if (factor == 1) return angle;
+    if (context == 0) return angle / factor;
+    const double turns = static_cast<double>(context) * angle * 0.15915494309189533577;  // 1 / (2 pi)
+    const double whole = (turns - slow) / (fast - slow), kept = whole < 0 ? 0 : whole < 1 ? whole : 1;
+    return angle * (kept + (1 - kept) / factor);
+  }
 };
 
 struct patch_geometry {

@@ -4,8 +4,18 @@
 #include <motet/nn/core/context_attention.hpp>
 #include <motet/nn/core/cut_rows.hpp>
 #include <motet/nn/layers/linear.hpp>
+#include <motet/nn/layers/norm.hpp>
+
+#include <array>
 
 namespace motet {
+
+// How a long context slows the turns of rotary positions; rotary_angles says what each means. A factor of 1:
+// not at all.
+struct rotary_scaling {
+  float factor = 1, slow = 1, fast = 4;
+  index context = 0;
+};
 
 struct attention_config {
   index width = 0;
@@ -17,12 +27,21 @@ struct attention_config {
   float rotary = 0;  // base of the rotary embedding; 0: none
   bool bias = true;
   context_attention context_kind = context_attention::heads;  // where context parallelism cuts samples
+  bool out_bias = true;                                       // where the other product has one
+  // each head's queries and keys go through a root-mean-square norm, whose gain all heads share
+  bool head_norm = false;
+  float head_epsilon = 1e-6f;
+  rotary_scaling scaling{};
 
   constexpr index columns_of_head() const { return head_width > 0 ? head_width : width / heads; }
   constexpr index keyed_heads() const { return kv_heads > 0 ? kv_heads : heads; }
   constexpr index query_width() const { return heads * columns_of_head(); }
   constexpr index key_width() const { return keyed_heads() * columns_of_head(); }
   constexpr attention_shape shape() const { return {heads, keyed_heads(), columns_of_head(), mask, 0}; }
+  constexpr rotary_angles angles() const {
+    return {static_cast<double>(rotary), static_cast<double>(scaling.factor),
+            static_cast<double>(scaling.slow), static_cast<double>(scaling.fast), scaling.context};
+  }
   // A tensor member has some key-value heads with all the query heads that share them; none where there are
   // more members than those.
   constexpr attention_config held(tensor_cut cut) const {
@@ -49,7 +68,7 @@ constexpr verdict check(const attention_config& c) {
 // product back to the stream. Tensor parallelism cuts the heads, context parallelism the rows of each sample.
 // Asks for: samples of any lengths; heads that divide the width, unless .head_width is given.
 // Memory: (rows, queries | keys | values), (rows, heads x head width), and a number for each row and head;
-// no scores.
+// no scores. With head_norm, (rows, queries | keys) before it, and two numbers for each row and head.
 // Errors: MT-N01, MT-N03, MT-N04, MT-N06
 // Example:
 //   using attend = self_attention<attention_config{.width = 192, .heads = 3, .mask = mask_kind::causal}>;
@@ -60,15 +79,20 @@ struct self_attention {
   static constexpr index in = Config.width, out = Config.width;
   static constexpr index query = Config.query_width(), key = Config.key_width(), packed = query + 2 * key;
   using project_in = linear<in, packed, Config.bias>;
-  using project_out = linear<query, out, Config.bias>;
-  static constexpr index parameter_size = project_in::parameter_size + project_out::parameter_size;
+  using project_out = linear<query, out, Config.bias && Config.out_bias>;
+  using norm_of_head = norm<Config.columns_of_head(), norm_config{norm_kind::rms, Config.head_epsilon}>;
+  static constexpr index norms_size = Config.head_norm ? 2 * norm_of_head::parameter_size : 0;
+  static constexpr index parameter_size =
+      project_in::parameter_size + project_out::parameter_size + norms_size;
   static constexpr index query_of(tensor_cut cut) { return Config.held(cut).query_width(); }
   static constexpr index key_of(tensor_cut cut) { return Config.held(cut).key_width(); }
   static constexpr index packed_of(tensor_cut cut) { return query_of(cut) + 2 * key_of(cut); }
   static constexpr index out_at(tensor_cut cut) { return project_in::held_size(in, packed_of(cut)); }
-  static constexpr index size(tensor_cut cut) {
+  static constexpr index norms_at(tensor_cut cut) {
     return out_at(cut) + project_out::held_size(query_of(cut), out);
   }
+  static constexpr index size(tensor_cut cut) { return norms_at(cut) + norms_size; }
+  static constexpr index normed_heads(const attention_config& of) { return of.heads + of.keyed_heads(); }
 
   static void parameters(parameter_list& list) {
     const interval held = list.cut().share(Config.keyed_heads());
@@ -79,6 +103,10 @@ struct self_attention {
     list.child_rows<project_in>("qkv",
                                 {columns(0, of_query), columns(query, of_key), columns(query + key, of_key)});
     list.child_columns<project_out>("out", columns(0, of_query));
+    if constexpr (Config.head_norm) {
+      list.child<norm_of_head>("query_norm");
+      list.child<norm_of_head>("key_norm");
+    }
   }
 
   template <class N>
@@ -93,11 +121,20 @@ struct self_attention {
     exchanged_heads<typename N::value, typename N::master> exchanged;
     // (rows, width) of all members, between the two parts of backward, where the layer is cut
     view<typename N::value, out> dy_all;
+    // Where heads have norms: (rows, queries | keys) before these, (rows, two for each head), and, between the
+    // two parts of backward, the gradient behind them and what sums of it the backend leaves.
+    matrix<typename N::value> plain, d_normed;
+    matrix<typename N::master> stats;
+    std::array<matrix<typename N::master>, Config.head_norm ? as_size(normed_heads(Config)) : 0> sums;
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
     const sequences rows = cut.whole() ? seq : rows_of_all(ctx);
     s.mixed = cut_rows::take<typename N::value>(ctx, rows, query_of(cut));
+    if constexpr (Config.head_norm) {
+      s.plain = cut_rows::take<typename N::value>(ctx, rows, query_of(cut) + key_of(cut));
+      s.stats = cut_rows::take<typename N::master>(ctx, rows, 2 * normed_heads(Config.held(cut)));
+    }
     if (exchanges_heads(ctx)) return reserve_exchanged(ctx, Config.held(cut).shape(), s.exchanged);
     s.qkv = cut_rows::take<typename N::value>(ctx, rows, packed_of(cut));
     s.lse = cut_rows::take<typename N::master>(ctx, rows, Config.held(cut).heads);
@@ -137,6 +174,12 @@ struct self_attention {
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy,
                               saved<N>& s, gradients<N> g) {
+    if constexpr (Config.head_norm) {
+      const attention_config held = Config.held(w.cut);
+      for (index h = 0; h < normed_heads(held); ++h)
+        norm_backward_weight(ctx, norm_kind::rms, head(s.plain, held, h), s.stats.columns(2 * h, 2),
+                             head(s.d_normed, held, h), s.sums[as_size(h)], gain(g, held, h), nullptr);
+    }
     if (w.cut.whole()) {
       linear_backward_weight(ctx, x, s.d_qkv, in_weight(g), in_bias(g));
       linear_backward_weight(ctx, s.mixed, dy, out_weight(g), out_bias(g));
@@ -178,10 +221,55 @@ struct self_attention {
   static void turn(C& ctx, const sequences& seq, const attention_config& held, int direction, matrix<T> qkv) {
     if constexpr (Config.rotary > 0) {
       // Read by the compiler: at run time clang 16 takes another member's bytes for this one.
-      constexpr double base = static_cast<double>(Config.rotary);
+      constexpr rotary_angles angles = Config.angles();
       const auto both = qkv.columns(0, held.query_width() + held.key_width());
-      if (rows_are_cut(ctx)) rotary_of_part(ctx, held.head_width, base, direction, both);
-      else rotary(ctx, seq, held.head_width, base, direction, both);
+      if (rows_are_cut(ctx)) rotary_of_part(ctx, held.head_width, angles, direction, both);
+      else rotary(ctx, seq, held.head_width, angles, direction, both);
+    }
+  }
+
+  // Of queries, then those of keys, each with the norm of its kind.
+  template <class T>
+  static matrix<T> head(matrix<T> of, const attention_config& held, index h) {
+    return of.columns(h * held.head_width, held.head_width);
+  }
+  template <class W>
+  static auto gain(W w, const attention_config& held, index h) {
+    return w.data + norms_at(w.cut) + (h < held.heads ? 0 : norm_of_head::parameter_size);
+  }
+  template <class C, class N>
+  static void norm_heads(C& ctx, weights<N> w, const sequences& seq, const attention_config& held,
+                         saved<N>& s) {
+    if constexpr (Config.head_norm) {
+      copy(ctx, seq, s.qkv.columns(0, s.plain.width), s.plain);
+      for (index h = 0; h < normed_heads(held); ++h)
+        norm_forward(ctx, seq, norm_kind::rms, head(s.plain, held, h), gain(w, held, h), nullptr,
+                     static_cast<double>(Config.head_epsilon), head(s.qkv, held, h),
+                     s.stats.columns(2 * h, 2));
+    }
+  }
+  // Takes memory that the weight part reads.
+  template <class C, class N>
+  static void reserve_norms_backward(C& ctx, const sequences& seq, const attention_config& held,
+                                     saved<N>& s) {
+    if constexpr (Config.head_norm) {
+      s.d_normed = cut_rows::take<typename N::value>(ctx, seq, s.plain.width);
+      for (index h = 0; h < normed_heads(held); ++h)
+        s.sums[as_size(h)] = norm_sums<typename N::master>(ctx, seq.rows(), held.head_width);
+    }
+  }
+  template <class C, class N>
+  static void norm_heads_backward(C& ctx, weights<N> w, const sequences& seq, const attention_config& held,
+                                  saved<N>& s) {
+    if constexpr (Config.head_norm) {
+      using value = typename N::value;
+      using master = typename N::master;
+      copy(ctx, seq, s.d_qkv.columns(0, s.plain.width), s.d_normed);
+      for (index h = 0; h < normed_heads(held); ++h)
+        norm_backward_input(ctx, seq, norm_kind::rms, head(s.plain, held, h), gain(w, held, h),
+                            s.stats.columns(2 * h, 2), head(s.d_normed, held, h), matrix<const value>{},
+                            head(s.d_qkv, held, h),
+                            norm_also<value, master>{{}, nullptr, {}, s.sums[as_size(h)]});
     }
   }
 
@@ -192,6 +280,7 @@ struct self_attention {
     const index mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
     linear_forward(ctx, seq, x, in_weight(w), in_bias(w), s.qkv);
+    norm_heads(ctx, w, seq, held, s);
     turn(ctx, seq, held, 1, s.qkv);
     const auto q = s.qkv.columns(0, wide), k = s.qkv.columns(wide, narrow),
                v = s.qkv.columns(wide + narrow, narrow);
@@ -207,6 +296,7 @@ struct self_attention {
     const attention_config held = Config.held(w.cut);
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
     s.d_qkv = rows_are_cut(ctx) ? s.qkv : gradient_room(ctx, s.qkv);
+    reserve_norms_backward(ctx, seq, held, s);
     const index mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     const auto d_mixed = cut_rows::take<typename N::value>(ctx, seq, wide);
     linear_backward_input(ctx, seq, dy, out_weight(w), d_mixed);
@@ -221,6 +311,7 @@ struct self_attention {
       ring_attention_backward(ctx, held.shape(), q, k, v, s.mixed, s.lse, d_mixed, dq, dk, dv);
     else heads_attention_backward(ctx, held.shape(), s.exchanged, d_mixed, s.d_qkv);
     turn(ctx, seq, held, -1, s.d_qkv);
+    norm_heads_backward(ctx, w, seq, held, s);
     release(ctx, mark);
   }
 };

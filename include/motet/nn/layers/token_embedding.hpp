@@ -26,6 +26,13 @@ struct tokens {
   sequences seq;
 };
 
+// The same with what is to follow each token: targets[row], negative where nothing is asked.
+struct labelled_tokens : tokens {
+  const std::int32_t* targets = nullptr;
+  // of one target in the loss: one over the targets of the whole step, however ranks and microbatches share it
+  double share = 1;
+};
+
 // Token ids to rows: a row of a table for each, and learned positions on top. Tensor parallelism may share the
 // table.
 // Asks for: samples of at most `context` tokens below `vocabulary`; lengths differ, nothing is padded.

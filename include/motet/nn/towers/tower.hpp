@@ -29,6 +29,7 @@ struct tower_config {
   bool recompute = false;  // keep only the input of each block
   // experts in the place of each mlp; width and, where not given, hidden, act and gated are the tower's
   mixture_config mix{};
+  bool mlp_bias = true;
 
   constexpr bool has_experts() const { return mix.experts > 0; }
   constexpr mixture_config experts_of_block() const {
@@ -55,7 +56,8 @@ constexpr tower_config tower_config_of(const Config& c, mask_kind mask, float ro
           c.norm,
           c.gated,
           c.recompute,
-          c.mix};
+          c.mix,
+          true};
 }
 
 constexpr verdict check(const tower_config& c) {
@@ -66,20 +68,58 @@ constexpr verdict check(const tower_config& c) {
   return check(c.attention);
 }
 
-// An encoder with pre-norm transformer blocks: embedding, blocks, pooling, projection to unit rows. `Embed`
-// says what its input is. How it runs, whole or in pipeline stages, is said once, in stage.hpp.
-template <class Embed, tower_config Config>
+namespace detail {
+
+// What every embedding has, whatever it runs on; the compiler names what is missing.
+template <class E>
+consteval bool has_members_of_embedding() {
+  static_assert(
+      requires { typename E::input; },
+      "motet: the embedding of a tower lacks input, the type of its batches [MT-N11]");
+  static_assert(
+      requires { index{E::out}; },
+      "motet: the embedding of a tower lacks out, the width of its rows [MT-N11]");
+  static_assert(
+      requires { index{E::parameter_size}; },
+      "motet: the embedding of a tower lacks parameter_size, the elements of its parameters [MT-N11]");
+  static_assert(
+      requires(parameter_list& list) { E::parameters(list); },
+      "motet: the embedding of a tower lacks parameters(list), their names and shapes [MT-N11]");
+  static_assert(
+      requires(const typename E::input& batch) { sequences{E::rows(batch)}; },
+      "motet: the embedding of a tower lacks rows(batch), the sequences of its samples [MT-N11]");
+  static_assert(
+      requires { typename E::template saved<fp32>; },
+      "motet: the embedding of a tower lacks saved<N>, what backward reads [MT-N11]");
+  return true;
+}
+
+}  // namespace detail
+
+// Pre-norm transformer blocks between an embedding, which says what the input is, and a tail, which makes one
+// row of features for each sample: without one of its own, pooling and a projection to unit rows, as an
+// encoder has it. How it runs, whole or in pipeline stages, is said once, in stage.hpp.
+template <class Embed, tower_config Config, class Tail = void>
 struct tower {
   static_assert(require<check(Config)>);
+  static_assert(detail::has_members_of_embedding<Embed>());
+  static_assert(require < Embed::out == Config.width
+                    ? verdict{}
+                    : verdict{reason::widths_do_not_chain, 0, Config.width, Embed::out} >);
   using embed = Embed;
   using input = typename embed::input;
-  static constexpr index width = Config.width, layers = Config.layers, embedding = Config.embedding;
+  static constexpr index width = Config.width, layers = Config.layers;
+  static constexpr index embedding = [] {
+    if constexpr (std::is_void_v<Tail>) return Config.embedding;
+    else return Tail::out;
+  }();
   using norm_layer = norm<width, norm_config{Config.norm, Config.epsilon}>;
   using attend = residual<norm_layer, self_attention<Config.attention>>;
   static constexpr auto choose_mix() {
     if constexpr (Config.has_experts()) return std::type_identity<mixture<Config.experts_of_block()>>{};
-    else if constexpr (Config.gated) return std::type_identity<gated_mlp<width, Config.hidden>>{};
-    else return std::type_identity<mlp<width, Config.hidden, Config.act>>{};
+    else if constexpr (Config.gated)
+      return std::type_identity<gated_mlp<width, Config.hidden, Config.mlp_bias>>{};
+    else return std::type_identity<mlp<width, Config.hidden, Config.act, Config.mlp_bias>>{};
   }
   using mix_layer = typename decltype(choose_mix())::type;
   using block = sequential<named<"attention", attend>, named<"mlp", residual<norm_layer, mix_layer>>>;
@@ -91,7 +131,8 @@ struct tower {
 
   // Pooling that reads one row needs the last block for that row alone. A router is balanced over all rows of
   // a sample.
-  static constexpr bool picks = Config.pool == pool_kind::first || Config.pool == pool_kind::last;
+  static constexpr bool picks =
+      std::is_void_v<Tail> && (Config.pool == pool_kind::first || Config.pool == pool_kind::last);
   // A picked query sees all keys; under a causal mask only the last one does.
   static constexpr bool picks_block =
       picks && !Config.has_experts() && Config.attention.rotary == 0 &&
@@ -114,8 +155,13 @@ struct tower {
     c.rotary = 0;
     return c;
   }
-  using head = typename decltype(choose_head())::type;
-  using tail = motet::tail<head, projection<width, embedding>>;
+  static constexpr auto choose_tail() {
+    if constexpr (std::is_void_v<Tail>)
+      return std::type_identity<
+          motet::tail<typename decltype(choose_head())::type, projection<width, embedding>>>{};
+    else return std::type_identity<Tail>{};
+  }
+  using tail = typename decltype(choose_tail())::type;
 
   static constexpr index body_at = embed::parameter_size, tail_at = body_at + body::parameter_size;
   static constexpr index parameter_size = tail_at + tail::parameter_size;

@@ -26,7 +26,7 @@ struct module_forecast {
 struct run_forecast {
   double step_seconds = 0;
   double samples_per_second = 0;
-  double bubble_rate = 0;  // of all ranks that hold something
+  double bubble_rate = 0;  // idle time of the ranks that hold something, over their time
   // of a step, that it would be shorter were joins' exchanges and sums of gradients free
   double communication_share = 0;
   double memory_bytes = 0;        // of the fullest rank, of all modules on it

@@ -32,19 +32,26 @@ constexpr std::uint64_t mixed(std::uint64_t one, std::uint64_t other) {
 // How many different ones there are; `number` is then of each among them, in the order in which they come.
 constexpr std::int32_t number_kinds(const list<std::uint64_t>& colours, list<std::int32_t>& number) {
   number.resize(colours.size(), 0);
-  index slots = 16;
-  while (slots < 2 * colours.size()) slots *= 2;
-  list<std::int32_t> table(slots, -1), firsts;
+  list<std::int32_t> table(16, -1);  // numbers, at or behind the place that a colour has
+  list<std::uint64_t> kinds;
+  const auto place_of = [&](std::uint64_t colour) {
+    index at = static_cast<index>(colour & static_cast<std::uint64_t>(table.size() - 1));
+    while (table[at] >= 0 && kinds[table[at]] != colour) at = (at + 1) & (table.size() - 1);
+    return at;
+  };
   for (index i = 0; i < colours.size(); ++i) {
-    index at = static_cast<index>(colours[i] & static_cast<std::uint64_t>(slots - 1));
-    while (table[at] >= 0 && colours[firsts[table[at]]] != colours[i]) at = (at + 1) & (slots - 1);
-    if (table[at] < 0) {
-      table[at] = static_cast<std::int32_t>(firsts.size());
-      firsts.push(static_cast<std::int32_t>(i));
+    std::int32_t& known = table[place_of(colours[i])];
+    if (known >= 0) {
+      number[i] = known;
+      continue;
     }
-    number[i] = table[at];
+    number[i] = known = static_cast<std::int32_t>(kinds.size());
+    kinds.push(colours[i]);
+    if (2 * kinds.size() <= table.size()) continue;
+    table = list<std::int32_t>(2 * table.size(), -1);
+    for (index k = 0; k < kinds.size(); ++k) table[place_of(kinds[k])] = static_cast<std::int32_t>(k);
   }
-  return static_cast<std::int32_t>(firsts.size());
+  return static_cast<std::int32_t>(kinds.size());
 }
 
 // Colours ranks and replicas until those of one colour have met the same colours everywhere.
@@ -72,13 +79,16 @@ class plan_folder {
     ranks_.resize(of_.cluster.ranks, 0);
     for (index k = 0; k < of_.modules.size(); ++k) {
       const mesh& on = of_.modules[k].on;
-      const std::int32_t shards = of_.modules[k].shards();
-      for (index i = 0; i < on.ranks().size(); ++i) {
-        const mesh_position at = on.position(i);
-        std::uint64_t& own = ranks_[on.ranks()[i]];
-        own = mixed(own, mixed(mixed(static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(at.stage)),
-                               replicas_[k][at.replica]));
-        if (keeps_shards_[k] != 0) own = mixed(own, static_cast<std::uint64_t>(i % shards));
+      const std::int32_t shards = of_.modules[k].shards(), replicas = on.split().data;
+      for (index i = 0; i < on.ranks().size(); i += shards) {
+        const index stage = i / shards / replicas, replica = i / shards % replicas;
+        const std::uint64_t all = mixed(
+            mixed(static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(stage)), replicas_[k][replica]);
+        for (std::int32_t shard = 0; shard < shards; ++shard) {
+          std::uint64_t& own = ranks_[on.ranks()[i + shard]];
+          own = mixed(own, all);
+          if (keeps_shards_[k] != 0) own = mixed(own, static_cast<std::uint64_t>(shard));
+        }
       }
     }
     index kinds = number_kinds(ranks_, kinds_);
@@ -150,24 +160,30 @@ class plan_folder {
     out.exact = exact(out);
     return out;
   }
-  // Whether neighbours of a rank in two modules are one rank wherever they are of one kind.
+  // Whether neighbours of a rank in two modules are one rank wherever they are of one kind. In one module they
+  // hold other stages, and are of other kinds.
   constexpr bool exact(const folded_plan& made) const {
-    list<list<std::int32_t>> neighbours(of_.cluster.ranks, list<std::int32_t>{});
-    for (const module_plan& own : of_.modules) {
-      const std::int32_t stages = own.on.split().stages;
-      for (index i = 0; stages > 1 && i < own.on.ranks().size(); ++i) {
-        mesh_position at = own.on.position(i);
-        const std::int32_t stage = at.stage;
-        at.stage = (stage + 1) % stages;
-        neighbours[own.on.ranks()[i]].push(own.on.rank(at));
-        at.stage = (stage + stages - 1) % stages;
-        neighbours[own.on.ranks()[i]].push(own.on.rank(at));
+    list<index> chains;
+    for (index k = 0; k < of_.modules.size(); ++k)
+      if (of_.modules[k].on.split().stages > 1) chains.push(k);
+    if (chains.size() < 2) return true;
+    const index each = 2 * chains.size();
+    list<std::int32_t> neighbours(of_.cluster.ranks * each, -1);
+    for (index c = 0; c < chains.size(); ++c) {
+      const mesh& on = of_.modules[chains[c]].on;
+      const index all = on.ranks().size(), of_stage = all / on.split().stages;
+      for (index i = 0; i < all; ++i) {
+        std::int32_t* const own = neighbours.data() + on.ranks()[i] * each + 2 * c;
+        own[0] = on.ranks()[i + of_stage < all ? i + of_stage : i + of_stage - all];
+        own[1] = on.ranks()[i >= of_stage ? i - of_stage : i - of_stage + all];
       }
     }
-    for (const list<std::int32_t>& all : neighbours)
-      for (index i = 0; i < all.size(); ++i)
-        for (index j = 0; j < i; ++j)
-          if (all[i] != all[j] && made.kinds[all[i]] == made.kinds[all[j]]) return false;
+    for (index r = 0; r < of_.cluster.ranks; ++r) {
+      const std::int32_t* const all = neighbours.data() + r * each;
+      for (index i = 0; i < each; ++i)
+        for (index j = 0; all[i] >= 0 && j < i; ++j)
+          if (all[j] >= 0 && all[i] != all[j] && made.kinds[all[i]] == made.kinds[all[j]]) return false;
+    }
     return true;
   }
 

@@ -31,12 +31,21 @@ constexpr std::int32_t divided_up(std::int32_t a, std::int32_t b) { return (a + 
 
 namespace detail {
 
-// Counts on the nodes of a cluster.
+// Counts on the nodes of a cluster; those behind the last one that was counted take no room, so that a few
+// ranks of a large cluster cost little.
 class node_counts {
  public:
-  explicit node_counts(const cluster_facts& on) : on_(on), counts_(on.nodes, 0) {}
-  void add(std::int32_t rank) { ++counts_[on_.node(rank)]; }
-  std::int32_t operator[](std::int32_t rank) const { return counts_[on_.node(rank)]; }
+  explicit node_counts(const cluster_facts& on) : on_(on) {}
+  void add(std::int32_t rank) {
+    const std::int32_t node = on_.node(rank);
+    if (node >= counts_.size()) counts_.resize(node + 1, 0);
+    ++counts_[node];
+  }
+  void forget(std::int32_t rank) { counts_[on_.node(rank)] = 0; }
+  std::int32_t operator[](std::int32_t rank) const {
+    const std::int32_t node = on_.node(rank);
+    return node < counts_.size() ? counts_[node] : 0;
+  }
 
  private:
   const cluster_facts& on_;
@@ -74,9 +83,9 @@ inline void find_crossings(const mesh& on, const cluster_facts& in, module_layou
   const auto rank = [&](std::int32_t d, std::int32_t r, std::int32_t shard) {
     return on.ranks()[(index{d} * split.data + r) * shards + shard];
   };
+  node_counts leaving(in), entering(in);
   for (std::int32_t d = 0; d < split.stages; ++d) {
     const std::int32_t next = (d + 1) % split.stages;
-    node_counts leaving(in), entering(in);
     const auto each = [&](auto visit) {
       for (std::int32_t r = 0; r < split.data; ++r)
         for (std::int32_t shard = 0; shard < shards; ++shard)
@@ -90,6 +99,10 @@ inline void find_crossings(const mesh& on, const cluster_facts& in, module_layou
     each([&](std::int32_t r, std::int32_t from, std::int32_t to) {
       std::int32_t& own = out.devices[index{d} * split.data + r].crossing;
       own = std::max({own, leaving[from], entering[to]});
+    });
+    each([&](std::int32_t, std::int32_t from, std::int32_t to) {
+      leaving.forget(from);
+      entering.forget(to);
     });
   }
 }

@@ -10,7 +10,8 @@ namespace detail {
 // What leaves each node in a step.
 class traffic_counter {
  public:
-  explicit traffic_counter(const plan_pricer& by) : by_(by), on_(by.cluster()), out_(on_.nodes, 0) {}
+  explicit traffic_counter(const plan_pricer& by)
+      : by_(by), on_(by.cluster()), out_(on_.nodes, 0), known_(on_.nodes, 0) {}
 
   double busiest() {
     for (index k = 0; k < by_.whole().modules.size(); ++k) {
@@ -26,10 +27,11 @@ class traffic_counter {
 
  private:
   void add(const list<std::int32_t>& ranks, double bytes) {
-    list<std::uint8_t> known(on_.nodes, 0);
+    ++groups_;
     for (const std::int32_t rank : ranks) {
-      if (known[on_.node(rank)] == 0) out_[on_.node(rank)] += bytes;
-      known[on_.node(rank)] = 1;
+      index& last = known_[on_.node(rank)];
+      if (last != groups_) out_[on_.node(rank)] += bytes;
+      last = groups_;
     }
   }
   void boundaries(index k) {
@@ -101,6 +103,8 @@ class traffic_counter {
   const plan_pricer& by_;
   const cluster_facts& on_;
   list<double> out_;
+  list<index> known_;  // of each node, the last group that was added to it
+  index groups_ = 0;
 };
 
 }  // namespace detail

@@ -138,7 +138,7 @@ inline bool seated(const list<module_plan>& modules, const published_question& a
                           asked.options.bytes.gradient;
     seats.push(seat);
   }
-  const list<seat_layout> places = seat_layouts(seats, on);
+  const list<seat_layout> places = seat_layouts(seats, on, false, 1);
   for (index k = 0; k < modules.size() && !places.empty(); ++k)
     out.modules[k].on = mesh(seats[k].split, places[0].ranks[k]);
   return !places.empty();

@@ -46,11 +46,17 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
 // Whether a plan fits a model and a batch: every rule that does not need the schedule's order. `where` is the
 // module, in the model's order. The same function serves static_assert and plans from files.
 constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, index samples) {
+  // First what is misspelt: the module that was meant then seems to have no ranks.
+  for (index k = 0; k < of.modules.size(); ++k) {
+    bool known = false;
+    for (const module_facts& each : facts) known = known || each.name == of.modules[k].name;
+    if (!known) return {reason::unknown_module, k, of.modules.size(), facts.size()};
+  }
   for (index k = 0; k < facts.size(); ++k)
     if (k >= of.modules.size() || of.modules[k].name != facts[k].name)
       return {reason::no_ranks, k, of.modules.size(), facts.size()};
   if (of.modules.size() != facts.size())
-    return {reason::unknown_module, facts.size(), of.modules.size(), facts.size()};
+    return {reason::duplicate_module, facts.size(), of.modules.size(), facts.size()};
   for (index k = 0; k < facts.size(); ++k)
     if (const verdict found = detail::check_module_plan(of.modules[k], facts[k], of.cluster, k); !found.ok())
       return found;

@@ -158,9 +158,11 @@ constexpr verdict check_modules(const plan& of, const list<module_facts>& facts)
   return write_plan(of, facts, order);
 }
 
-// The compiler prints this instantiation, and with it the name of the module whose rule is broken.
+// The compiler says the name of the module whose rule is broken.
 template <label Module, verdict Found>
-inline constexpr bool module_fits = require<Found>;
+struct module_text {
+  static constexpr short_text value = numbers_of(Found, Module.view());
+};
 
 template <class Model, class Plan>
 constexpr bool prove_said() {
@@ -177,7 +179,7 @@ constexpr bool prove_said() {
     return findings{broken, broken.ok() ? label() : facts[broken.where].name, least_batch(of)};
   }();
   if constexpr (found.of_modules.ok()) return require<prove_plan<Model, Plan::value, found.samples>()>;
-  else return module_fits<found.module, found.of_modules>;
+  else return require_said<found.of_modules.why, module_text<found.module, found.of_modules>>();
 }
 
 }  // namespace detail

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/nearest.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/schedule/check/explain.hpp>
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace motet {
 
@@ -90,8 +92,14 @@ inline std::string explain_plan(const plan& given, const list<module_facts>& fac
     return text;
   };
   const auto of_module = [&](const verdict& found) {
-    if (found.why == reason::unknown_module)
-      return say(found, std::string(of.modules[facts.size()].name.view()) + " is not in the model");
+    if (found.why == reason::unknown_module) {
+      std::vector<std::string_view> names;
+      names.reserve(as_size(facts.size()));
+      for (const module_facts& each : facts) names.push_back(each.name.view());
+      return say(found, std::string(not_among(of.modules[found.where].name.view(), names).view()));
+    }
+    if (found.why == reason::duplicate_module)
+      return say(found, "the plan places " + std::string(of.modules[found.where].name.view()) + " twice");
     if (found.why == reason::unknown_schedule)
       return say(found, "\"" + std::string(of.schedule.view()) + "\"; there are " + schedule_names());
     const index k = found.where >= 0 && found.where < facts.size() ? found.where : 0;

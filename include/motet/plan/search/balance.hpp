@@ -125,13 +125,10 @@ class balancer {
 // beaten by one on fewer units, by joint time; equal ones by units.
 inline list<balanced> balance(const list<list<tower_choice>>& towers, index units, index joins = 1) {
   list<balanced> all = detail::balancer(towers, units, joins).run();
-  for (index i = 1; i < all.size(); ++i)
-    for (index k = i; k > 0; --k) {
-      const double own = step_seconds(all[k].seconds, joins),
-                   before = step_seconds(all[k - 1].seconds, joins);
-      if (before < own || (before == own && all[k - 1].units <= all[k].units)) break;
-      std::swap(all[k], all[k - 1]);
-    }
+  sort_stably(all, [&](const balanced& a, const balanced& b) {
+    const double one = step_seconds(a.seconds, joins), other = step_seconds(b.seconds, joins);
+    return one < other || (one == other && a.units < b.units);
+  });
   return all;
 }
 

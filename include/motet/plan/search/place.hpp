@@ -3,6 +3,8 @@
 
 #include <motet/plan/search/seat_exchange.hpp>
 
+#include <vector>
+
 namespace motet {
 
 namespace detail {
@@ -37,15 +39,64 @@ void each_seat(const list<seating>& towers, const cluster_facts& on, index k, se
   }
 }
 
+// The layouts that send least, of equal ones those that came first, and of those with one pattern the first.
+class lightest_seats {
+ public:
+  lightest_seats(const cluster_facts& on, index most) : on_(on), most_(most) {}
+
+  void offer(const seat_layout& made) {
+    if (made.node_bytes >= heaviest_) return;
+    candidate own{made, {}};
+    // Layouts with one pattern send equally much.
+    for (candidate& each : all_)
+      if (each.seats.node_bytes == made.node_bytes && alike(each, own)) return;
+    all_.push_back(std::move(own));
+    if (static_cast<index>(all_.size()) >= 2 * most_) sort();
+  }
+  bool empty() const { return all_.empty(); }
+  list<seat_layout> sorted() {
+    sort();
+    list<seat_layout> out;
+    for (const candidate& each : all_) out.push(each.seats);
+    return out;
+  }
+
+ private:
+  struct candidate {
+    seat_layout seats;
+    list<std::int32_t> pattern;  // empty: nobody asked for it
+  };
+  const list<std::int32_t>& pattern(candidate& of) const {
+    if (of.pattern.empty()) of.pattern = pattern_of(of.seats, on_);
+    return of.pattern;
+  }
+  bool alike(candidate& a, candidate& b) const {
+    return a.seats.ranks == b.seats.ranks || pattern(a) == pattern(b);
+  }
+  void sort() {
+    std::stable_sort(all_.begin(), all_.end(), [](const candidate& a, const candidate& b) {
+      return a.seats.node_bytes < b.seats.node_bytes;
+    });
+    if (static_cast<index>(all_.size()) < most_) return;
+    all_.resize(as_size(most_));
+    heaviest_ = all_.back().seats.node_bytes;
+  }
+
+  const cluster_facts& on_;
+  index most_;
+  double heaviest_ = 1e300;  // from so many bytes on a layout comes behind all that are wanted
+  std::vector<candidate> all_;
+};
+
 }  // namespace detail
 
-// Layouts in which towers can sit come with those first that send least out of any node; there are none where
-// towers do not fit. Towers with large tensor groups choose first, a group stays in one node, and a tower
-// takes its ranks in one of four orders. All turns of the towers and all orders of each are tried where these
-// are few; of seats in which the same positions share nodes one is kept. The best are bettered by exchanging
-// groups. With `every`, and few groups, none is left out.
+// Layouts in which towers can sit come with those first that send least out of any node, at most `most`;
+// there are none where towers do not fit. Towers with large tensor groups choose first, a group stays in one
+// node, and a tower takes its ranks in one of four orders. All turns of the towers and all orders of each are
+// tried where these are few; of seats in which the same positions share nodes one is kept. The best are
+// bettered by exchanging groups. With `every`, and few groups, none is left out.
 inline list<seat_layout> seat_layouts(const list<seating>& towers, const cluster_facts& on,
-                                      bool every = false) {
+                                      bool every = false, index most = index{1} << 20) {
   list<index> turns;
   list<std::uint8_t> both(towers.size(), 0);  // whether it has stages and replicas to put together
   index ways = 1;
@@ -60,16 +111,16 @@ inline list<seat_layout> seat_layouts(const list<seating>& towers, const cluster
   }
   if (alike) ways = 1;
   sort_stably(turns, [&](index a, index b) { return towers[a].split.tensor > towers[b].split.tensor; });
-  list<seat_layout> out;
-  list<list<std::int32_t>> patterns;
-  const auto offer = [&](const seat_layout& made) {
-    list<std::int32_t> pattern = detail::pattern_of(made, on);
-    if (std::find(patterns.begin(), patterns.end(), pattern) != patterns.end()) return;
-    patterns.push(pattern);
-    out.push(made);
-  };
+  list<std::int32_t> all;
+  for (std::int32_t r = 0; r < on.devices(); ++r) all.push(r);
+  const detail::free_ranks free(on, all);
+  constexpr index most_bettered = 2;
+  detail::lightest_seats out(on, std::max(most, most_bettered));
   detail::each_turn(towers, turns, 0, [&](const list<index>& turn) {
     if (alike && !out.empty()) return;
+    // Whoever comes first finds all nodes alike, and begins anew in any case.
+    const index* const first =
+        std::find_if(turn.begin(), turn.end(), [&](index k) { return towers[k].with < 0; });
     for (index way = 0; way < std::min(ways, most_ways); ++way) {
       list<seat_order> orders(towers.size());
       index left = way;
@@ -80,8 +131,9 @@ inline list<seat_layout> seat_layouts(const list<seating>& towers, const cluster
         orders[k].stages_together = left % 2 != 0;
         left /= 2;
       }
+      if (first != turn.end() && orders[*first].anew) continue;
       seat_layout made;
-      if (detail::seat_all(towers, turn, orders, on, made)) offer(made);
+      if (detail::seat_all(towers, turn, orders, on, free, made)) out.offer(made);
     }
   });
   constexpr index most_groups = 8;
@@ -90,20 +142,18 @@ inline list<seat_layout> seat_layouts(const list<seating>& towers, const cluster
   if (every && !alike && !shared && groups <= most_groups) {
     detail::each_seat(towers, on, 0, {}, list<std::int32_t>(on.nodes, 0), [&](seat_layout made) {
       made.node_bytes = detail::busiest_node(towers, made.ranks, on);
-      offer(made);
+      out.offer(made);
     });
   }
-  const auto lighter = [](const seat_layout& a, const seat_layout& b) { return a.node_bytes < b.node_bytes; };
-  sort_stably(out, lighter);
-  constexpr index most_bettered = 2;
-  const list<seat_layout> first = out;
+  const list<seat_layout> first = out.sorted();
   for (index i = 0; i < std::min(first.size(), most_bettered); ++i) {
     seat_layout bettered = first[i];
     detail::seat_exchange(towers, on, bettered).run();
-    if (bettered.node_bytes < first[0].node_bytes) offer(bettered);
+    if (bettered.node_bytes < first[0].node_bytes) out.offer(bettered);
   }
-  sort_stably(out, lighter);
-  return out;
+  list<seat_layout> found = out.sorted();
+  if (found.size() > most) found.resize(most);
+  return found;
 }
 
 }  // namespace motet

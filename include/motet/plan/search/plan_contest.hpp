@@ -23,9 +23,9 @@ class plan_contest {
   // On the seats that promise most. Where the joins alone make a plan too slow to be the best, it is not
   // played if `only_better`.
   void offer(const plan_sketch& of, index most_seats, bool only_better = false) {
-    const list<seat_layout> seats =
-        seat_layouts(seatings_of(of, model_, options_.bytes, samples_, options_.play), on_, only_better);
-    for (index i = 0; i < std::min(seats.size(), most_seats); ++i) {
+    const list<seat_layout> seats = seat_layouts(
+        seatings_of(of, model_, options_.bytes, samples_, options_.play), on_, only_better, most_seats);
+    for (index i = 0; i < seats.size(); ++i) {
       played_ += least_played / 4;
       const plan made = plan_of(of, seats[i], model_, on_, joins_);
       if (only_better && !empty()) {

@@ -72,21 +72,46 @@ inline plan plan_of(const plan_sketch& of, const seat_layout& seats, const model
   return out;
 }
 
-// Towers on the same ranks: each has its own way through its stages, and all work adds up on the ranks that
-// they share.
+// What towers on the same ranks take there: each has its own way through its stages, and all work adds up.
+struct shared_load {
+  double forward = 0, steady = 0, backward = 0;
+  double filling = 0,
+         emptying = 0;  // the longest way of a tower besides its work, before its join and behind
+  double tail = 0;
+  double bytes = 0;
+
+  void add(const shared_load& tower) {
+    forward += tower.forward;
+    steady += tower.steady;
+    backward += tower.backward;
+    filling = std::max(filling, tower.filling);
+    emptying = std::max(emptying, tower.emptying);
+    tail = std::max(tail, tower.tail);
+    bytes += tower.bytes;
+  }
+  // The lesser of both in every part.
+  shared_load lighter(const shared_load& other) const {
+    return {std::min(forward, other.forward),   std::min(steady, other.steady),
+            std::min(backward, other.backward), std::min(filling, other.filling),
+            std::min(emptying, other.emptying), std::min(tail, other.tail),
+            std::min(bytes, other.bytes)};
+  }
+  phase_seconds seconds() const { return {forward + filling, steady, backward + emptying + tail}; }
+};
+inline shared_load load_of(const tower_point& of) {
+  return {of.forward,
+          of.seconds.steady,
+          of.backward,
+          of.seconds.lead - of.forward,
+          of.seconds.drain - of.backward - of.tail,
+          of.tail,
+          of.bytes};
+}
 inline phase_seconds together(std::span<const tower_point* const> towers) {
   if (towers.size() == 1) return towers[0]->seconds;
-  phase_seconds out, most;
-  double tails = 0;
-  for (const tower_point* each : towers) {
-    most = slower(most,
-                  {each->seconds.lead - each->forward, 0, each->seconds.drain - each->backward - each->tail});
-    tails = std::max(tails, each->tail);
-    out.lead += each->forward;
-    out.steady += each->seconds.steady;
-    out.drain += each->backward;
-  }
-  return {out.lead + std::max(0.0, most.lead), out.steady, out.drain + std::max(0.0, most.drain) + tails};
+  shared_load out;
+  for (const tower_point* each : towers) out.add(load_of(*each));
+  return out.seconds();
 }
 // No placement of these towers takes less; the steady part is of last stages alone.
 inline phase_seconds least_together(std::span<const tower_point* const> towers) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/search/search_every.hpp>
+#include <motet/plan/search/shared_ranks.hpp>
 
 #include <optional>
 
@@ -20,12 +21,15 @@ class plan_searcher {
         joins_(samples / losses(samples, options)),
         small_(on.devices() <= every_plan::most_devices && model.towers.size() <= every_plan::most_towers),
         contest_(model, on, samples, options, joins_),
+        limit_(options, contest_),
         library_(std::in_place, model, on, samples / joins_, joins_, options, small_) {}
 
   search_result run() {
     look();
     if (contest_.empty()) refuse();
-    return contest_.result(considered_);
+    search_result found = contest_.result(considered_);
+    found.not_tried = limit_.not_tried();
+    return found;
   }
 
  private:
@@ -35,14 +39,24 @@ class plan_searcher {
     guided(rank_steps(), options_.finalists);
     // Bytes of shared ranks and of uneven microbatches are known better when a plan is played.
     for (const double room : {0.95, 0.8}) {
-      if (!contest_.empty()) break;
+      if (!contest_.empty() || limit_.over()) break;
       library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_, room);
       guided(rank_steps(), options_.finalists);
     }
-    if (!contest_.empty() && step_nodes() > 1) guided(steps_around(contest_.best()), options_.finalists / 4);
-    if (small_) {
+    if (contest_.empty() && limit_.over()) {
+      limit_.lift();
       library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_);
-      every_plan every(model_.towers.size(), on_, joins_, options_, *library_, contest_);
+      return look();
+    }
+    if (!contest_.empty() && step_nodes() > 1) {
+      if (limit_.over()) limit_.leave("the numbers of ranks around the best plan's");
+      else guided(steps_around(contest_.best()), options_.finalists / 4);
+    }
+    if (small_ && limit_.over()) {
+      limit_.leave("all combinations one by one");
+    } else if (small_) {
+      library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_);
+      every_plan every(model_.towers.size(), on_, joins_, options_, *library_, contest_, limit_);
       every.run();
       considered_ += every.considered();
     }
@@ -75,25 +89,34 @@ class plan_searcher {
   // Balances every grouping of the towers, and plays what comes out best.
   void guided(const list<index>& steps, index finalists) {
     list<plan_sketch> all;
+    known_groups known;
     const index towers = model_.towers.size();
-    for (const list<index>& groups : groupings(towers, options_.apart, options_.together)) {
+    const list<list<index>> ways = groupings(towers, options_.apart, options_.together);
+    skipped_ = sizes_ = 0;
+    cut_ = false;
+    for (const list<index>& groups : ways) {
+      const index number = &groups - ways.begin();
+      if (!all.empty() && limit_.over("choosing who shares ranks", number, ways.size())) {
+        limit_.leave(ways.size() - number, ways.size(), "ways to share ranks");
+        break;
+      }
       list<list<tower_choice>> choices;
-      list<list<plan_sketch>> meant;
+      std::vector<const list<plan_sketch>*> meant;
       const index count = 1 + *std::max_element(groups.begin(), groups.end());
       for (index g = 0; g < count; ++g) {
         list<index> members;
         for (index k = 0; k < towers; ++k)
           if (groups[k] == g) members.push(k);
-        meant.push(group_choices(members, steps));
+        meant.push_back(&group_choices(members, steps, known));
         list<tower_choice> own;
-        for (const plan_sketch& each : meant.back()) own.push({each.ranks(), each.seconds});
+        for (const plan_sketch& each : *meant.back()) own.push({each.ranks(), each.seconds});
         choices.push(own);
       }
       list<balanced> found = balance(choices, on_.devices(), joins_);
       for (index i = 0; i < std::min(found.size(), finalists); ++i) {
         plan_sketch made{list<tower_point>(towers), list<index>(towers, -1), found[i].seconds};
         for (index g = 0; g < count; ++g) {
-          const plan_sketch& part = meant[g][found[i].choices[g]];
+          const plan_sketch& part = (*meant[as_size(g)])[found[i].choices[g]];
           for (index k = 0, m = 0; k < towers; ++k) {
             if (groups[k] != g) continue;
             made.points[k] = part.points[m];
@@ -104,12 +127,19 @@ class plan_searcher {
         all.push(made);
       }
     }
+    if (cut_) limit_.leave("some combinations on shared ranks");
+    limit_.leave(skipped_, sizes_, "numbers of ranks");
     list<plan_sketch> played;
     constexpr index most_alike = 3;
     const index most_seats = step_nodes() > 1 ? 1 : 2;
     for (const plan_sketch* const next : by_time(all, joins_)) {
       const plan_sketch& each = *next;
       if (played.size() >= finalists || contest_.played() > most_played) break;
+      const index wanted = std::min(finalists, all.size());
+      if (limit_.over("playing plans", played.size(), wanted) && !contest_.empty()) {
+        limit_.leave(wanted - played.size(), wanted, "plans that promised most");
+        break;
+      }
       const auto alike = [&](const plan_sketch& other) { return other.same_structure(each); };
       if (std::count_if(played.begin(), played.end(), alike) >= most_alike) continue;
       played.push(each);
@@ -119,52 +149,79 @@ class plan_searcher {
 
   // What some towers can do that share ranks, or one by itself: on every number of ranks what nothing on as
   // many or fewer ranks beats. Hosts are numbers of all towers, points come in the order of the members.
-  list<plan_sketch> group_choices(const list<index>& members, const list<index>& steps) {
-    list<plan_sketch> out;
+  // Groupings have most groups in common.
+  struct group {
+    list<plan_sketch> choices;
+    index considered = 0;
+  };
+  using known_groups = std::map<std::vector<index>, group>;
+  const list<plan_sketch>& group_choices(const list<index>& members, const list<index>& steps,
+                                         known_groups& known) {
+    const auto [at, anew] = known.try_emplace(std::vector<index>(members.begin(), members.end()));
+    if (anew) find_choices(members, steps, at->second);
+    considered_ += at->second.considered;
+    return at->second.choices;
+  }
+  void find_choices(const list<index>& members, const list<index>& steps, group& out) {
+    index last = 0;
     for (const index ranks : steps) {
+      ++sizes_;
+      // When it is over, numbers from twice the last one on are enough to have a plan for all ranks.
+      if (limit_.over("finding what towers take", sizes_, 0) && ranks < 2 * last && ranks != steps.back()) {
+        ++skipped_;
+        continue;
+      }
+      last = ranks;
       list<plan_sketch> here;
       if (members.size() == 1) {
         for (const tower_point& each : library_->best(members[0], ranks, false))
           here.push({{each}, {-1}, each.seconds});
-        considered_ += library_->points(members[0], ranks).size();
+        out.considered += library_->count(members[0], ranks);
       } else {
-        for (index host = 0; host < members.size(); ++host)
-          share(members, host, ranks, 0,
-                {list<tower_point>(members.size()), list<index>(members.size(), members[host]), {}}, here);
+        share(members, ranks, out, here);
       }
       for (const plan_sketch* const next : by_time(here, joins_)) {
         const auto covered = [&](const plan_sketch& by) { return covers(by.seconds, next->seconds, joins_); };
-        if (std::none_of(out.begin(), out.end(), covered)) out.push(*next);
+        if (std::none_of(out.choices.begin(), out.choices.end(), covered)) out.choices.push(*next);
       }
     }
-    return out;
   }
-  void share(const list<index>& members, index host, index ranks, index m, plan_sketch made,
-             list<plan_sketch>& out) {
-    if (m == members.size()) {
-      double bytes = 0;
-      std::vector<const tower_point*> all;
-      for (const tower_point& each : made.points) {
-        bytes += each.bytes;
-        all.push_back(&each);
-      }
-      ++considered_;
-      if (bytes > on_.device.memory_bytes) return;
-      made.hosts[host] = -1;
-      made.seconds = together(all);
-      out.push(made);
-      return;
+  void share(const list<index>& members, index ranks, group& known, list<plan_sketch>& out) {
+    std::vector<phase_seconds> met;
+    for (const plan_sketch& each : known.choices) met.push_back(each.seconds);
+    for (index host = 0; host < members.size(); ++host) {
+      std::vector<shared_ranks::chosen> ways;
+      for (index m = 0; m < members.size(); ++m) ways.push_back(ways_beside(members, host, ranks, m));
+      shared_ranks all(ways, on_.device.memory_bytes, joins_);
+      known.considered += all.size();
+      all.each(
+          std::move(met),
+          [&](const shared_ranks::chosen& points, const phase_seconds& seconds) {
+            plan_sketch made{{}, list<index>(members.size(), members[host]), seconds};
+            made.hosts[host] = -1;
+            for (const tower_point* const each : points) made.points.push(*each);
+            out.push(made);
+          },
+          [&] {
+            if (out.empty() || !limit_.over("sharing ranks", sizes_, 0)) return true;
+            cut_ = true;
+            return false;
+          });
+      met = all.known();
     }
+  }
+  // The points of a tower that shares its host's ranks, or a part of them.
+  shared_ranks::chosen ways_beside(const list<index>& members, index host, index ranks, index m) {
     constexpr index fewest_ways = 16, most_ways = 4;
+    shared_ranks::chosen out;
     for (index part = 1; part <= (m == host ? 1 : most_ways); part *= 2) {
       // equal numbers are met with the other one as host
       if (ranks % part != 0 || (part == 1 && m < host)) continue;
       const list<tower_point>& own = library_->best(members[m], ranks / part, true);
-      for (index i = 0; i < std::min(own.size(), fewest_ways / (members.size() - 1)); ++i) {
-        made.points[m] = own[i];
-        share(members, host, ranks, m + 1, made, out);
-      }
+      for (index i = 0; i < std::min(own.size(), fewest_ways / (members.size() - 1)); ++i)
+        out.push_back(&own[i]);
     }
+    return out;
   }
 
   bool fits() {
@@ -215,6 +272,9 @@ class plan_searcher {
   index joins_, considered_ = 0;
   bool small_;
   plan_contest contest_;
+  search_limit limit_;
+  index skipped_ = 0, sizes_ = 0;  // numbers of ranks of towers and groups that were left out, and all
+  bool cut_ = false;               // whether combinations on shared ranks were left out
   std::optional<tower_library> library_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/search/plan_contest.hpp>
+#include <motet/plan/search/search_limit.hpp>
 #include <motet/plan/search/tower_library.hpp>
 
 #include <array>
@@ -16,8 +16,14 @@ class every_plan {
   static constexpr index most_devices = 16, most_towers = 3;
 
   every_plan(index towers, const cluster_facts& on, index joins, const search_options& options,
-             tower_library& library, plan_contest& contest)
-      : towers_(towers), on_(on), joins_(joins), options_(options), library_(library), contest_(contest) {}
+             tower_library& library, plan_contest& contest, search_limit& limit)
+      : towers_(towers),
+        on_(on),
+        joins_(joins),
+        options_(options),
+        library_(library),
+        contest_(contest),
+        limit_(limit) {}
 
   void run() {
     for (index k = 0; k < towers_; ++k) {
@@ -33,8 +39,13 @@ class every_plan {
       each_host(groups, 0, list<index>(towers_, -1));
     std::stable_sort(leaves_.begin(), leaves_.end(),
                      [](const leaf& a, const leaf& b) { return a.guess < b.guess; });
-    const index so_far = contest_.played();
+    const index so_far = contest_.played(), all = static_cast<index>(leaves_.size());
     for (const leaf& each : leaves_) {
+      const index number = static_cast<index>(&each - leaves_.data());
+      if (limit_.over("playing all combinations", number, all)) {
+        limit_.leave(all - number, all, "combinations one by one");
+        break;
+      }
       plan_sketch made{{}, hosts_[each.hosts], {}};
       for (index k = 0; k < towers_; ++k) made.points.push(*each.points[as_size(k)]);
       if (contest_.hopeless(each.seconds, made.ranks())) continue;
@@ -129,6 +140,7 @@ class every_plan {
   const search_options& options_;
   tower_library& library_;
   plan_contest& contest_;
+  search_limit& limit_;
   std::vector<std::vector<const tower_point*>> all_;  // of each tower, the fastest first
   list<list<index>> hosts_;
   std::vector<leaf> leaves_;

@@ -3,6 +3,7 @@
 
 #include <motet/plan/cost/estimate.hpp>
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,14 @@ struct tower_pin {
   friend constexpr bool operator==(const tower_pin&, const tower_pin&) = default;
 };
 
+// Where a search stands.
+struct search_news {
+  std::string_view doing = {};  // what it does now, and for which of how many
+  index done = 0, all = 0;
+  index simulated = 0;      // plans that were played so far
+  double best_seconds = 0;  // of a step of the best one; 0: there is none yet
+};
+
 struct search_options {
   index top = 5;                // plans of the result, at most
   index contrastive_batch = 0;  // samples that one loss sees together; 0: all of a step
@@ -29,6 +38,9 @@ struct search_options {
   list<tower_pin> pins = {};
   index finalists = 24;  // plans that are simulated, about; on small clusters all that could be best
   estimate_options play = {};
+  // Asked now and then. Where it says no the search ends, with the best plan so far, or else with the first one
+  // that it finds. None: the search has no limit.
+  std::function<bool(const search_news&)> goes_on = {};
 };
 
 // A setback is where a plan loses most of the time that it takes longer than the best one: in the work of its
@@ -59,9 +71,10 @@ struct ranked_plan {
 };
 
 struct search_result {
-  list<ranked_plan> plans;  // best first
-  index considered = 0;     // combinations that were compared by their separate or joint times
-  index simulated = 0;      // of them, whose compiled program was played
+  list<ranked_plan> plans;     // best first
+  index considered = 0;        // combinations that were compared by their separate or joint times
+  index simulated = 0;         // of them, whose compiled program was played
+  std::string not_tried = {};  // what a search left out that was ended early; else empty
 };
 
 constexpr std::string_view name_of(setback cause) {

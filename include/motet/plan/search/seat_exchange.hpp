@@ -10,21 +10,16 @@ namespace motet::detail {
 class seat_exchange {
  public:
   seat_exchange(const list<seating>& towers, const cluster_facts& on, seat_layout& of)
-      : towers_(towers), on_(on), of_(of), idle_(on.nodes) {
-    list<std::uint8_t> taken(on.devices(), 0);
-    for (index k = 0; k < towers.size(); ++k) {
-      shared_ = shared_ || towers[k].with >= 0;
-      for (index i = 0; i < of.ranks[k].size(); ++i) {
-        taken[of.ranks[k][i]] = 1;
-        if (i % towers[k].split.tensor == 0) groups_.push({k, i});
-      }
-    }
-    for (std::int32_t r = on.devices() - 1; r >= 0; --r)
-      if (taken[r] == 0) idle_[on.node(r)].push(r);
-  }
+      : towers_(towers), on_(on), of_(of) {}
   void run() {
     constexpr index most_groups = 48;  // more would take longer than the search itself
-    if (shared_ || on_.nodes < 2 || groups_.size() > most_groups) return;
+    index groups = 0;
+    for (const seating& each : towers_) {
+      if (each.with >= 0) return;
+      groups += each.split.size() / each.split.tensor;
+    }
+    if (on_.nodes < 2 || groups > most_groups) return;
+    find_groups();
     for (bool better = true; better;) {
       better = false;
       for (index a = 0; a < groups_.size(); ++a) {
@@ -38,6 +33,18 @@ class seat_exchange {
   struct group {
     index tower, first;
   };
+  void find_groups() {
+    list<std::uint8_t> taken(on_.devices(), 0);
+    for (index k = 0; k < towers_.size(); ++k) {
+      for (index i = 0; i < of_.ranks[k].size(); ++i) {
+        taken[of_.ranks[k][i]] = 1;
+        if (i % towers_[k].split.tensor == 0) groups_.push({k, i});
+      }
+    }
+    idle_.resize(on_.nodes);
+    for (std::int32_t r = on_.devices() - 1; r >= 0; --r)
+      if (taken[r] == 0) idle_[on_.node(r)].push(r);
+  }
   std::int32_t* ranks_of(const group& each) { return of_.ranks[each.tower].data() + each.first; }
   std::int32_t size_of(const group& each) const { return towers_[each.tower].split.tensor; }
   bool lighter() {
@@ -77,7 +84,6 @@ class seat_exchange {
   seat_layout& of_;
   list<list<std::int32_t>> idle_;  // of each node
   list<group> groups_;
-  bool shared_ = false;
 };
 
 }  // namespace motet::detail

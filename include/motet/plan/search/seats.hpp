@@ -5,6 +5,7 @@
 #include <motet/strategy/mesh.hpp>
 
 #include <algorithm>
+#include <functional>
 
 namespace motet {
 
@@ -39,34 +40,54 @@ namespace detail {
 class free_ranks {
  public:
   free_ranks(const cluster_facts& on, const list<std::int32_t>& ranks)
-      : left_(on.nodes), total_(ranks.size()) {
-    for (const std::int32_t each : ranks) left_[on.node(each)].push(each);
-    for (list<std::int32_t>& each : left_)
-      sort_stably(each, [](std::int32_t a, std::int32_t b) { return a > b; });
+      : left_(on.nodes, 0), begins_(on.nodes, 0), ranks_(ranks.size()), total_(ranks.size()) {
+    for (const std::int32_t each : ranks) ++left_[on.node(each)];
+    index end = 0;
+    for (index n = 0; n < left_.size(); ++n) begins_[n] = end += left_[n];
+    for (const std::int32_t each : ranks) ranks_[--begins_[on.node(each)]] = each;
+    for (index n = 0; n < left_.size(); ++n) {
+      std::int32_t *const first = ranks_.data() + begins_[n], *const last = first + left_[n];
+      if (!std::is_sorted(first, last, std::greater())) std::sort(first, last, std::greater());
+    }
+    begin();
   }
-  void begin() { first_ = 0; }
+  void begin() { begin_at(0); }
   // Ranks are taken from the fullest node that has room for all `count`, else from the emptiest.
   void begin_anew(index count) {
-    first_ = 0;
+    index first = 0;
     for (index n = 1; n < left_.size(); ++n) {
-      const index here = left_[n].size(), there = left_[first_].size();
-      if (here >= count ? there < count || here < there : here > there) first_ = n;
+      const index here = left_[n], there = left_[first];
+      if (here >= count ? there < count || here < there : here > there) first = n;
     }
+    begin_at(first);
   }
   bool take(std::int32_t count, list<std::int32_t>& out) {
     if (total_ < count) return false;
-    while (left_[first_].empty()) first_ = after(first_);
-    index n = first_;
-    for (index tries = 0; left_[n].size() < count; n = after(n))
-      if (++tries == left_.size()) return false;
-    for (std::int32_t i = 0; i < count; ++i, left_[n].pop(), --total_) out.push(left_[n].back());
+    while (passed_.size() <= count) passed_.push(0);
+    // Nodes only get emptier: those that had no room for so many never will.
+    index& from = passed_[count];
+    while (from < left_.size() && left_[node(from)] < count) ++from;
+    if (from == left_.size()) return false;
+    const index n = node(from);
+    for (std::int32_t i = 0; i < count; ++i) out.push(ranks_[begins_[n] + --left_[n]]);
+    total_ -= count;
     return true;
   }
 
  private:
-  index after(index n) const { return n + 1 < left_.size() ? n + 1 : 0; }
+  void begin_at(index first) {
+    first_ = first;
+    passed_.clear();
+  }
+  // The nodes behind the first one, and round to it again.
+  index node(index passed) const {
+    return first_ + passed < left_.size() ? first_ + passed : first_ + passed - left_.size();
+  }
 
-  list<list<std::int32_t>> left_;  // of each node, the last one first
+  list<std::int32_t> left_;   // how many of each node
+  list<index> begins_;        // of each node in `ranks_`, where the last one comes first
+  list<std::int32_t> ranks_;  // node after node
+  list<index> passed_;        // of each number of ranks, the nodes without room for so many
   index total_ = 0, first_ = 0;
 };
 
@@ -96,7 +117,6 @@ inline list<std::int32_t> seat(const degrees& split, seat_order order, free_rank
 // gradients in a ring of the nodes of each group.
 inline void add_node_bytes(const seating& of, const list<std::int32_t>& ranks, const cluster_facts& on,
                            list<double>& into) {
-  const mesh where(of.split, ranks);
   const std::int32_t shards = of.split.context * of.split.tensor;
   const auto at = [&](std::int32_t stage, std::int32_t replica, std::int32_t shard) {
     return on.node(ranks[(index{stage} * of.split.data + replica) * shards + shard]);
@@ -154,12 +174,10 @@ inline double busiest_node(const list<seating>& towers, const list<list<std::int
   return most;
 }
 
-// Towers one after the other, each in its order; false where one does not fit.
+// Towers one after the other, each in its order; false where one does not fit. `all` are the cluster's ranks.
 inline bool seat_all(const list<seating>& towers, const list<index>& turns, const list<seat_order>& orders,
-                     const cluster_facts& on, seat_layout& out) {
-  list<std::int32_t> all;
-  for (std::int32_t r = 0; r < on.devices(); ++r) all.push(r);
-  free_ranks left(on, all);
+                     const cluster_facts& on, const free_ranks& all, seat_layout& out) {
+  free_ranks left = all;
   out.ranks.resize(towers.size());
   for (const index k : turns) {
     if (towers[k].with >= 0) continue;

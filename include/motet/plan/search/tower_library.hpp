@@ -13,7 +13,7 @@ class tower_library {
   // what questions have of them.
   tower_library(const model_shape& model, const cluster_facts& on, index samples, index joins,
                 const search_options& options, bool thorough, double room = 1)
-      : joins_(joins) {
+      : joins_(joins), thorough_(thorough) {
     for (index k = 0; k < model.towers.size(); ++k) {
       questions_.push_back(question_of(model, on, k, samples, options, thorough));
       questions_.back().room = room;
@@ -28,15 +28,29 @@ class tower_library {
     return known != points_.end() ? known->second
                                   : points_.emplace(key, finders_[as_size(k)].on(ranks)).first->second;
   }
+  // How many there are, and those that no other one beats. Of all the others nothing stays in memory but in a
+  // thorough search, which asks for them.
+  index count(index k, index ranks) { return summary_of(k, ranks).count; }
   const list<tower_point>& best(index k, index ranks, bool shared) {
-    const auto key = std::tuple(k, ranks, shared);
-    const auto known = best_.find(key);
-    return known != best_.end()
-               ? known->second
-               : best_.emplace(key, best_points(points(k, ranks), joins_, shared)).first->second;
+    summary& known = summary_of(k, ranks);
+    return shared ? known.best_shared : known.best;
   }
 
  private:
+  struct summary {
+    index count = 0;
+    list<tower_point> best, best_shared;
+  };
+  summary& summary_of(index k, index ranks) {
+    const auto [at, anew] = summaries_.try_emplace(std::pair(k, ranks));
+    summary& known = at->second;
+    if (!anew) return known;
+    list<tower_point> found;
+    if (!thorough_) found = finders_[as_size(k)].on(ranks);
+    const list<tower_point>& all = thorough_ ? points(k, ranks) : found;
+    known = {all.size(), best_points(all, joins_), best_points(all, joins_, true)};
+    return known;
+  }
   tower_question question_of(const model_shape& model, const cluster_facts& on, index k, index samples,
                              const search_options& options, bool thorough) const {
     tower_question out{model.towers[k], on, options.bytes, samples, joins_};
@@ -50,10 +64,11 @@ class tower_library {
   }
 
   index joins_;
+  bool thorough_;
   std::vector<tower_question> questions_;
   std::vector<tower_point_finder> finders_;
   std::map<std::pair<index, index>, list<tower_point>> points_;
-  std::map<std::tuple<index, index, bool>, list<tower_point>> best_;
+  std::map<std::pair<index, index>, summary> summaries_;
 };
 
 }  // namespace motet

@@ -95,6 +95,7 @@ class tower_point_finder {
  public:
   explicit tower_point_finder(const tower_question& asked)
       : asked_(asked), learns_(!asked.net.frozen && !asked.net.cached) {}
+  tower_point_finder(tower_point_finder&&) = default;  // a copy would know prices of the other one
 
   // The points on exactly so many ranks that fit into a device's memory by themselves.
   list<tower_point> on(index ranks) {
@@ -188,9 +189,10 @@ class tower_point_finder {
   }
 
   const list<stage_price>& prices(const degrees& split, index samples, bool remade) {
+    // The next question is mostly the last one again, of a point that keeps more or less.
     const auto key = std::tuple(split.tensor, split.context, split.stages, samples, remade);
-    const auto found = prices_.find(key);
-    if (found != prices_.end()) return found->second;
+    if (last_ != nullptr && last_->first == key) return last_->second;
+    if (const auto found = prices_.find(key); found != prices_.end()) return (last_ = &*found)->second;
     // One replica, each group of which has a node for itself: stages are priced one at a time.
     tower_point alone{.split = split, .remade = remade};
     alone.split.data = 1;
@@ -221,7 +223,7 @@ class tower_point_finder {
                 bytes > 0 ? asked_.on.inside.latency + asked_.on.inside.seconds(bytes) : 0, bytes,
                 kept_bytes(by, 0, s, remade), layer, standing_bytes(by, 0, s, remade)});
     }
-    return prices_.emplace(key, out).first->second;
+    return (last_ = &*prices_.emplace(key, out).first)->second;
   }
 
   void measure(tower_point& of) {
@@ -316,7 +318,10 @@ class tower_point_finder {
   tower_question asked_;
   bool learns_ = true;
   double least_bytes_ = 1e300;
-  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, index, bool>, list<stage_price>> prices_;
+  using price_map =
+      std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, index, bool>, list<stage_price>>;
+  price_map prices_;
+  const price_map::value_type* last_ = nullptr;
 };
 
 // Points are kept that no other one on equally many ranks beats in time, and in memory too where ranks are

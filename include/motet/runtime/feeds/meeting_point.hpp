@@ -35,18 +35,13 @@ class meeting_point {
                 {row_bytes_, loss_bytes_, loss_of_.tells ? static_cast<index>(sizeof(master)) : 0}),
         groups_(groups),
         me_(member_of(layout, home.rank)),
-        features_(shares_.features(me_)),
-        told_(shares_.told(me_)),
         gradient_at_(modules()),
         matches_(modules(), std::vector<std::vector<index>>(modules())),
-        pieces_(modules()) {
-    for (auto& each : pieces_) each.reserve(as_size(layout.size()));
-    lay_out();
-  }
+        pieces_(modules()) {}
   meeting_point(const meeting_point&) = delete;
   meeting_point& operator=(const meeting_point&) = delete;
 
-  // The layout has other shares now; between steps. There is room for them by the needs that were prepared.
+  // Who brings what, as the layout has it now; between steps. There is room by the needs that were prepared.
   void lay_out() {
     features_ = shares_.features(me_);
     told_ = shares_.told(me_);
@@ -84,7 +79,10 @@ class meeting_point {
     index features = 0;  // all of these, and the numbers of the loss
     index work = 0, scratch = 0;
   };
-  needs measure() const {
+  // Before prepare() tables of who brings what do not stay: those of thousands of ranks would take gigabytes.
+  needs measure() {
+    const bool stays = !features_.empty();
+    if (!stays) lay_out();
     needs found;
     found.own = groups_ * features_.own_bytes();
     found.told = groups_ * told_.own_bytes();
@@ -96,7 +94,7 @@ class meeting_point {
     std::byte* const any = nowhere<std::byte>();
     const group_memory at{any, any, any, any, any};
     double* const loss = nowhere<double>();
-    all_pieces pieces = pieces_;
+    all_pieces pieces(modules());
     find_pieces(at, pieces);
     for (int t = 0; t < home_.threads; ++t) {
       Context ctx = dry_context<Context>(t, home_.threads, home_.fp8);
@@ -112,12 +110,14 @@ class meeting_point {
       found.work = std::max(found.work, ctx.memory.peak());
       found.scratch = std::max(found.scratch, ctx.scratch.peak());
     }
+    if (!stays) features_ = told_ = {}, sources_ = {};
     return found;
   }
-  void prepare() { prepare(measure()); }
   // Room for other shares as well: the needs of a meeting of as many samples as each member ever brings
   // (join_layout::at_most).
   void prepare(const needs& most) {
+    lay_out();
+    for (auto& each : pieces_) each.reserve(as_size(layout_.size()));
     own_ = bytes_type(most.own);
     own_told_ = bytes_type(most.told);
     received_ = bytes_type(most.received);
@@ -251,8 +251,10 @@ class meeting_point {
   }
   double share() const { return model_.share / static_cast<double>(groups_); }
 
-  // Slopes begin at zero, and with them whole pairs.
+  // Slopes begin at zero, and with them whole pairs. Samples with losses of their own have no pairs.
   void compare_alone(Context& ctx, const group_memory& at, const master* w, double* loss, master* g) const {
+    if (loss_of_.sum != nullptr)
+      return add_number(ctx, loss_of_.sum(ctx, own_rows(at, 0), own_slopes(at, 0)), loss);
     for (std::size_t k = 0; k < modules(); ++k)
       if (!model_.frozen[k]) zero(ctx, sequences{rows(k), 1, nullptr}, own_slopes(at, k));
     for (std::size_t i = 0; i < modules(); ++i)
@@ -355,7 +357,8 @@ class meeting_point {
       });
       here_[passed_ % 2] = false;
     }
-    if (sources_.empty() && is_owner()) begin(own_numbers(at));
+    if (sources_.empty() && (is_owner() || loss_of_.sum != nullptr))
+      begin(is_owner() ? own_numbers(at) : nullptr);
     passed_ = 0;
     return true;
   }

@@ -13,10 +13,12 @@ namespace motet {
 // last; so sections lie well when those that are needed together are neighbours.
 class section_exchange {
  public:
+  section_exchange() = default;  // of no members
   // bytes(member, section); needs(who, member, section).
   template <class Bytes, class Needs>
   section_exchange(index members, std::int32_t me, index sections, Bytes bytes, Needs needs)
       : me_(me), sections_(sections), out_(as_size(members)), in_(out_.size()), firsts_(out_.size()) {
+    starts_.reserve(as_size(members * (sections + 1)));
     for (index m = 0; m < members; ++m) {
       index at = 0;
       for (index s = 0; s < sections; ++s) {
@@ -25,11 +27,13 @@ class section_exchange {
       }
       starts_.push_back(at);
     }
+    std::vector<index> own;  // bytes of each section
+    for (index s = 0; s < sections; ++s) own.push_back(bytes(me, s));
     const auto range = [&](index who, index from) {
       byte_range found;
       index end = 0;
       for (index s = 0; s < sections; ++s) {
-        const index size = bytes(from, s);
+        const index size = from == me ? own[as_size(s)] : bytes(from, s);
         if (size == 0 || !needs(who, from, s)) continue;
         if (end == 0) found.offset = start(from, s);
         end = start(from, s) + size;
@@ -48,6 +52,7 @@ class section_exchange {
     }
   }
 
+  bool empty() const { return starts_.empty(); }
   // Of this member's block, and of all that comes.
   index own_bytes() const { return start(me_, sections_); }
   index received_bytes() const { return received_; }
@@ -75,8 +80,8 @@ class section_exchange {
     return starts_[as_size(member * (sections_ + 1) + section)];
   }
 
-  std::int32_t me_;
-  index sections_, received_ = 0;
+  std::int32_t me_ = 0;
+  index sections_ = 0, received_ = 0;
   std::vector<index> starts_;  // of each member's sections, and the end
   std::vector<byte_range> out_, in_;
   std::vector<index> firsts_;  // where in each member's block its range begins

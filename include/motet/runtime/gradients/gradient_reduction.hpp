@@ -50,10 +50,6 @@ class gradient_reduction {
         one.packing = packing;
         if (bucket.packed()) packing += bucket.size;
         one.own = part_of_bucket(bucket.size, of.seat.members, of.seat.member);
-        for (std::int32_t m = 0; m < of.seat.members; ++m) {
-          one.counts.push_back(part_of_bucket(bucket.size, of.seat.members, m).size());
-          one.bytes.push_back(one.counts.back() * static_cast<index>(sizeof(Master)));
-        }
       }
     }
   }
@@ -71,6 +67,8 @@ class gradient_reduction {
     gradients_ = gradients;
     weights_ = weights;
     forget();
+    for (int l = 0; layout_.shards && l < 2; ++l)
+      for (call& each : lanes_[l].calls) find_parts(each, layout_.lanes[l].seat.members);
     packing_ = buffer_for<Context, Master>(layout_.packing);
     if constexpr (requires(Group& group) { group.keep(packing_.data(), index{0}); })
       for (lane& own : lanes_) keep_for_sums(own);
@@ -140,9 +138,17 @@ class gradient_reduction {
     const gradient_bucket* bucket = nullptr;
     index packing = 0;                 // where in packing_
     interval own;                      // this member's part, within the bucket
-    std::vector<index> counts, bytes;  // of each member's part
+    std::vector<index> counts, bytes;  // of each member's part, where each updates its own
     index missing = 0;                 // elements that are not final yet
   };
+  // Not before memory is taken: whoever counts what thousands of ranks need has no room for those of all.
+  static void find_parts(call& of, std::int32_t members) {
+    of.counts.clear(), of.bytes.clear();
+    for (std::int32_t m = 0; m < members; ++m) {
+      of.counts.push_back(part_of_bucket(of.bucket->size, members, m).size());
+      of.bytes.push_back(of.counts.back() * static_cast<index>(sizeof(Master)));
+    }
+  }
   struct lane {
     std::vector<call> calls;
     calls_in_turn<Group> turns;

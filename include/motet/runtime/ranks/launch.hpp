@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,11 +17,13 @@
 
 namespace motet {
 
-// In the order in which they are believed: what was started last knows best.
-enum class launcher : std::uint8_t { torchrun, open_mpi, pmix, slurm, none };
+// In the order in which they are believed: what was started last knows best, and a pod began before what runs
+// in it. elastic: PyTorch's variables for a node, as Kubeflow sets them; kubernetes: an indexed job.
+enum class launcher : std::uint8_t { torchrun, open_mpi, pmix, slurm, elastic, jax, kubernetes, none };
 
 constexpr const char* name_of(launcher which) {
-  constexpr const char* names[] = {"torchrun", "Open MPI", "PMIx", "Slurm", "no launcher"};
+  constexpr const char* names[] = {"torchrun",        "Open MPI", "PMIx",       "Slurm",
+                                   "PyTorch elastic", "JAX",      "Kubernetes", "no launcher"};
   return names[static_cast<int>(which)];
 }
 
@@ -32,6 +35,7 @@ struct launched {
   std::int32_t local_rank = 0;  // among those on this machine
   std::int32_t nodes = 1;       // machines; 0: nobody said
   std::int32_t threads = 1;     // ranks that are threads of this process
+  std::int32_t to_start = 0;    // processes that this one has to start: front/local_ranks.hpp
   std::string why;              // the variables that were believed
 };
 
@@ -40,6 +44,10 @@ struct launch_wishes {
   bool processes = false;  // threads will not do
   // whether the program was built with something that carries messages between processes
   bool can_connect = true;
+  // Of a launcher that leaves the ranks of a machine to one process: whether they are processes, with a GPU
+  // each, and not threads; and how many they are where it says "auto".
+  bool apart = false;
+  std::int32_t automatic = 1;
 };
 
 using environment = std::map<std::string, std::string, std::less<>>;
@@ -83,6 +91,9 @@ inline constexpr variables known[] = {
      {"SLURM_LOCALID"},
      {"SLURM_STEP_NUM_NODES", "SLURM_NNODES"},
      {}},
+    {launcher::elastic, {"PET_NODE_RANK", "JOB_COMPLETION_INDEX"}, {"PET_NNODES"}, {}, {}, {}},
+    {launcher::jax, {"JAX_PROCESS_ID"}, {"JAX_NUM_PROCESSES"}, {}, {}, {}},
+    {launcher::kubernetes, {"JOB_COMPLETION_INDEX"}, {"WORLD_SIZE"}, {}, {}, {}},
 };
 
 inline std::int32_t read(const environment& of, const std::array<const char*, 3>& names, std::string& why) {
@@ -108,9 +119,13 @@ inline launched claim(const environment& of, const variables& names) {
   if (names.by == launcher::slurm && of.contains("SLURM_JOB_ID") && !of.contains("SLURM_STEP_ID") &&
       !of.contains("SLURM_STEPID"))
     return it;
+  // A pod of an indexed job is a run of its own, unless somebody says how many belong together.
+  if (names.by == launcher::kubernetes && (of.contains("RANK") || !of.contains("WORLD_SIZE"))) return it;
+  if (names.by == launcher::elastic && !of.contains("PET_NNODES") && !of.contains("PET_NODE_RANK")) return it;
   it.rank = read(of, names.rank, it.why);
   it.ranks = read(of, names.ranks, it.why);
-  const bool strict = names.by == launcher::torchrun || names.by == launcher::open_mpi;
+  const bool strict = names.by != launcher::pmix && names.by != launcher::slurm &&
+                      !(names.by == launcher::torchrun && of.contains("JOB_COMPLETION_INDEX"));
   if (it.rank == unknown && it.ranks != unknown && strict)
     fail(launch_incomplete, it.why + ", but no " + names.rank[0]);
   if (it.rank == unknown) return {};
@@ -122,6 +137,11 @@ inline launched claim(const environment& of, const variables& names) {
   const std::int32_t neighbours = read(of, names.local_ranks, it.why);
   if ((it.ranks != unknown && it.rank >= it.ranks) || (neighbours != unknown && it.local_rank >= neighbours))
     fail(launch_not_a_number, it.why + ": ranks count from 0");
+  // One process for each machine, or pod.
+  if (it.by >= launcher::elastic) {
+    it.local_rank = 0;
+    it.nodes = it.ranks;
+  }
   if (it.nodes == unknown)
     it.nodes = neighbours > 0 && it.ranks != unknown ? (it.ranks + neighbours - 1) / neighbours : 0;
   if (it.local_rank == unknown) it.local_rank = it.rank;
@@ -141,14 +161,36 @@ inline void merge_pmix(std::vector<launched>& claims) {
   if (pmix != claims.begin() && (pmix - 1)->by == launcher::open_mpi) {
     if (pmix->rank != (pmix - 1)->rank) disagree(*(pmix - 1), *pmix);
     claims.erase(pmix);
-  } else if (pmix + 1 != claims.end()) {
+  } else if (pmix + 1 != claims.end() && (pmix + 1)->by == launcher::slurm) {
     if (pmix->rank != (pmix + 1)->rank) disagree(*pmix, *(pmix + 1));
     (pmix + 1)->by = launcher::pmix;
     (pmix + 1)->why = pmix->why + ", " + (pmix + 1)->why;
     claims.erase(pmix);
   } else if (pmix->ranks == unknown) {
-    fail(launch_incomplete, pmix->why + ", but nothing says how many ranks there are");
+    if (claims.size() == 1)
+      fail(launch_incomplete, pmix->why + ", but nothing says how many ranks there are");
+    const launched& other = pmix == claims.begin() ? *(pmix + 1) : claims.front();
+    if (pmix->rank != other.rank) disagree(other, *pmix);
+    claims.erase(pmix);
   }
+}
+
+// The ranks of each machine, of which the launcher started one process.
+inline void add_local_ranks(launched& it, const environment& of, const launch_wishes& wishes) {
+  constexpr std::array<const char*, 3> name{"PET_NPROC_PER_NODE"};
+  const auto said = of.find(name[0]);
+  if (said == of.end()) return;
+  std::int32_t local = wishes.automatic;
+  if (said->second == "auto" || said->second == "gpu" || said->second == "cpu")
+    it.why += std::string(", ") + name[0] + "=" + said->second;
+  else local = read(of, name, it.why);
+  if (local < 1 || it.ranks > std::numeric_limits<std::int32_t>::max() / local)
+    fail(launch_not_a_number, it.why + ": wanted at least one rank on each machine, and not too many");
+  it.rank *= local;
+  it.ranks *= local;
+  if (local == 1) return;
+  if (it.nodes == 1 && !wishes.apart && !wishes.processes) it.threads = local;
+  else it.to_start = local;
 }
 
 }  // namespace detail::launching
@@ -168,6 +210,7 @@ inline launched find_launch(const environment& of, const launch_wishes& wishes =
       from::disagree(inner, outer);
   }
   launched it = claims.empty() ? launched{} : claims.front();
+  if (it.by == launcher::elastic) from::add_local_ranks(it, of, wishes);
   if (it.by == launcher::none) it.why = "no variable of a launcher is set";
 
   if (wishes.ranks > 0 && it.ranks == 1 && !wishes.processes) {
@@ -188,12 +231,26 @@ inline launched find_launch(const environment& of, const launch_wishes& wishes =
 inline std::string describe(const launched& it) {
   std::string text = std::string(name_of(it.by)) + ": ";
   if (it.threads > 1) text += std::to_string(it.threads) + " ranks as threads of one process";
+  else if (it.to_start > 1)
+    text += sentence({"ranks ", it.rank, " to ", it.rank + it.to_start - 1, " of ", it.ranks});
   else text += sentence({"rank ", it.rank, " of ", it.ranks});
   if (it.ranks > it.threads) {
-    text += sentence({", number ", it.local_rank, " on its machine"});
+    if (it.to_start == 0) text += sentence({", number ", it.local_rank, " on its machine"});
+    else text += ", as processes of a machine";
     if (it.nodes > 0) text += " of " + std::to_string(it.nodes);
   }
   return text + " (" + it.why + ")";
+}
+
+// How often this job was started again, where a launcher says so; empty: never, or nobody does.
+inline std::string describe_restart(const environment& of) {
+  for (const char* const name : {"TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"}) {
+    std::string why;
+    const std::int32_t times = detail::launching::read(of, {name}, why);
+    if (times > 0)
+      return sentence({"started again ", times, (times == 1 ? " time (" : " times ("), why, ")"});
+  }
+  return {};
 }
 
 }  // namespace motet

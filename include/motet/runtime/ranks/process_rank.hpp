@@ -170,7 +170,7 @@ class process_rank {
     } catch (const typename World::stopped&) {
       failed_ = true;
       if (watch_ && watch_->verdict()) throw *watch_->verdict();
-      throw;
+      throw stopped_elsewhere(world_.why());
     } catch (const error& problem) {
       const std::int32_t at = player_.current();
       throw stopping(at < 0 ? problem : error(problem, locate(sheet_.of, at)));

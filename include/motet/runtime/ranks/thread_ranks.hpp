@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/make_threads.hpp>
 #include <motet/runtime/messages.hpp>
 #include <motet/runtime/ranks/blocked.hpp>
 #include <motet/runtime/ranks/meeting_members.hpp>
@@ -40,11 +41,7 @@ class thread_ranks {
   thread_ranks(const thread_ranks&) = delete;
   thread_ranks& operator=(const thread_ranks&) = delete;
   ~thread_ranks() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    wake_.notify_all();
+    tell_end();
     for (std::thread& each : threads_) each.join();
   }
 
@@ -66,8 +63,14 @@ class thread_ranks {
 
   // Makes the threads, so that no step does.
   void start() {
-    while (threads_.size() < players_.size())
-      threads_.emplace_back([this, rank = static_cast<std::int32_t>(threads_.size())] { work(rank); });
+    if (!threads_.empty()) return;
+    make_threads(
+        threads_, "ranks as threads", 0, sheet_.of.ranks(),
+        [this](std::int32_t rank) { return std::thread([this, rank] { work(rank); }); },
+        [this] {
+          failed_ = true;
+          tell_end();
+        });
   }
 
   // Runs the program once. `prepare(rank)` is called on each rank's thread first.
@@ -116,6 +119,13 @@ class thread_ranks {
   }
 
  private:
+  void tell_end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    wake_.notify_all();
+  }
   template <class Visit>
   void each_lane(Visit visit) const {
     for (const auto& each : players_) each->each_lane(visit);

@@ -70,7 +70,8 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
     // Its numbers go to where features meet, and to where they are compared, if rows tell nothing before.
     copy(ctx, any, any, of.loss_numbers);
     if (!model.loss.tells) copy(ctx, any, any, of.loss_numbers);
-    for (std::size_t i = 0; i < of.size(); ++i)
+    if (model.loss.sum != nullptr) add_number(ctx, model.loss.sum(ctx, features(), features()), loss);
+    for (std::size_t i = 0; i < of.size() && model.loss.sum == nullptr; ++i)
       if (!of.frozen[i]) zero(ctx, sequences{samples, 1, nullptr}, features());
     for (std::size_t i = 0; i < of.size(); ++i)
       for (std::size_t j = i + 1; j < of.size(); ++j)

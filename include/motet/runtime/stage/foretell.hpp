@@ -74,6 +74,7 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
       found.parameters.push_back(net.span_of(at.range, at.cut).size());
     }
   }
+  if (model.loss.sum != nullptr) return found;
   // All pairs of a group once forward, and twice backward, cut over those who meet.
   const double pairs = static_cast<double>(samples) / of.voices[0].joins();
   found.join_flops =

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,18 @@ index first_not_finite(const T* data, index count) {
 // address that is a multiple of 64, and tells the input with it; the rest stays with the host. staged_bytes()
 // says how much memory that takes at most. shape() tells all that decides what work it is; same(), whether
 // two are one input, by where they lie; first_bad_sample(), if it is there, the first sample with a number
-// that is not finite, or -1.
+// that is not finite, or -1; unknown(), if it is there, which of its tokens the net's vocabulary lacks, in
+// words, or nothing.
 template <class Net, class Input = typename Net::input>
 struct input_traits;
 
 template <class Net>
 struct input_traits<Net, pictures> {
+  static_assert(
+      requires {
+        index{Net::config.channels};
+        index{Net::config.image};
+      }, "motet: a net that reads pictures needs config.channels and config.image, their side [MT-N12]");
   static constexpr index pixels = Net::config.channels * Net::config.image * Net::config.image;
   struct storage {};
   static storage room(index) { return {}; }
@@ -105,13 +112,32 @@ struct input_traits<Net, tokens> {
   using storage = std::vector<index>;  // rebased offsets
   static storage room(index samples) { return storage(as_size(samples) + 1); }
   static index samples(const tokens& all) { return all.seq.samples; }
-  static index longest() { return Net::config.context; }
+  static index longest() {
+    static_assert(
+        requires { index{Net::config.context}; },
+        "motet: a net that reads tokens needs config.context, the most of a sample [MT-N12]");
+    return Net::config.context;
+  }
   static tokens largest(index samples) { return {nullptr, {samples, Net::config.context, nullptr}}; }
   static bool fits(const tokens& all, index samples) {
     if (all.seq.samples > samples) return false;
     for (index s = 0; s < all.seq.samples; ++s)
       if (all.seq.rows_of(s) > Net::config.context) return false;
     return true;
+  }
+  static std::string unknown(const tokens& all) { return unknown(all, all.ids, "token", 0); }
+  // `least`: of what the rows of a sample are asked for, or have. A net without a vocabulary knows them all.
+  static std::string unknown(const tokens& all, const std::int32_t* of, const char* what,
+                             std::int32_t least) {
+    if constexpr (requires { Net::config.vocabulary; }) {
+      const auto all_of = static_cast<std::int32_t>(Net::config.vocabulary);
+      for (index s = 0; s < all.seq.samples; ++s)
+        for (index r = all.seq.begin(s); r < all.seq.end(s); ++r)
+          if (of[r] < least || of[r] >= all_of)
+            return sentence({what, " ", r - all.seq.begin(s), " of sample ", s, " is ", of[r],
+                             ", the vocabulary has ", all_of});
+    }
+    return {};
   }
   static tokens slice(const tokens& all, index first, index count, storage& offsets) {
     const index start = all.seq.begin(first);
@@ -138,6 +164,49 @@ struct input_traits<Net, tokens> {
       into.insert(into.end(), all.seq.offsets, all.seq.offsets + all.seq.samples + 1);
   }
 };
+
+// Labels go with their tokens.
+template <class Net>
+struct input_traits<Net, labelled_tokens> : input_traits<Net, tokens> {
+  using text = input_traits<Net, tokens>;
+  using typename text::storage;
+  static labelled_tokens largest(index samples) { return {text::largest(samples)}; }
+  // Any number below zero asks for nothing.
+  static std::string unknown(const labelled_tokens& all) {
+    std::string found = text::unknown(all);
+    return found.empty() ? text::unknown(all, all.targets, "target", std::numeric_limits<std::int32_t>::min())
+                         : found;
+  }
+  static labelled_tokens slice(const labelled_tokens& all, index first, index count, storage& offsets) {
+    const index start = all.seq.begin(first);
+    return {text::slice(all, first, count, offsets), all.targets == nullptr ? nullptr : all.targets + start,
+            all.share};
+  }
+  static index staged_bytes(const labelled_tokens& all) { return ids_space(all) + text::staged_bytes(all); }
+  template <class Bring>
+  static labelled_tokens stage(const labelled_tokens& all, std::byte* to, Bring&& bring) {
+    auto* const targets = reinterpret_cast<std::int32_t*>(to + ids_space(all));
+    bring(all.targets, targets, all.seq.rows());
+    return {text::stage(all, to, bring), targets, all.share};
+  }
+  // The share is part of what is recorded of a step.
+  static void shape(const labelled_tokens& all, std::vector<index>& into) {
+    text::shape(all, into);
+    into.push_back(std::bit_cast<index>(all.share));
+  }
+  static bool same(const labelled_tokens& a, const labelled_tokens& b) {
+    return text::same(a, b) && a.targets == b.targets && a.share == b.share;
+  }
+
+ private:
+  static index ids_space(const labelled_tokens& all) { return round_up(text::staged_bytes(all), 64); }
+};
+
+template <class Net>
+std::string unknown_tokens(const typename Net::input& all) {
+  if constexpr (requires { input_traits<Net>::unknown(all); }) return input_traits<Net>::unknown(all);
+  else return {};
+}
 
 template <class Net>
 index first_bad_sample(const typename Net::input& all) {

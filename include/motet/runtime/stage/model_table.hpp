@@ -32,6 +32,8 @@ struct loss_table {
   using master = typename Numbers::master;
   using real = typename Context::real;
   bool tells = false;
+  // Where samples have losses of their own: their sum, and nothing of what follows.
+  real (*sum)(Context&, matrix<master> features, matrix<master> slopes) = nullptr;
   real (*pair)(Context&, const master* w, master* g, matrix<master> a, matrix<master> b, double share,
                matrix<master> da, matrix<master> db) = nullptr;
   real (*tell)(Context&, const master* w, master* g, const pair_part<master>& of, double share,
@@ -73,10 +75,10 @@ struct model_outlines<Model, std::index_sequence<I...>> {
 };
 
 template <class Loss, class Context, class Numbers>
-constexpr loss_table<Context, Numbers> make_loss_table() {
+constexpr loss_table<Context, Numbers> make_pair_loss() {
   using master = typename Numbers::master;
   static_assert(spread_loss<Loss, Context, master, master>,
-                "motet: a loss that ranks share needs part(), and tell() if it tells");
+                "motet: a loss that ranks share lacks pair(), part(), or tell() where it tells [MT-M08]");
   loss_table<Context, Numbers> made;
   made.tells = Loss::tells;
   made.pair = [](Context& ctx, const master* w, master* g, matrix<master> a, matrix<master> b, double share,
@@ -88,6 +90,20 @@ constexpr loss_table<Context, Numbers> make_loss_table() {
                  const master* own, const master* others,
                  matrix<master> d_rows) { return Loss::part(ctx, w, g, of, share, own, others, d_rows); };
   return made;
+}
+
+template <class Loss, class Context, class Numbers>
+constexpr loss_table<Context, Numbers> make_loss_table() {
+  using master = typename Numbers::master;
+  if constexpr (is_own_loss<Loss>) {
+    loss_table<Context, Numbers> made;
+    made.sum = [](Context& ctx, matrix<master> features, matrix<master> slopes) {
+      return Loss::sum(ctx, features, slopes);
+    };
+    return made;
+  } else {
+    return make_pair_loss<Loss, Context, Numbers>();
+  }
 }
 
 template <class Model, class Context, class Numbers, class Indices = std::make_index_sequence<Model::size>>

@@ -33,6 +33,9 @@ struct net_outline {
   bool (*fits)(const void* input, index samples) = nullptr;
   index (*longest)() = nullptr;
   index (*first_bad_sample)(const void* input) = nullptr;
+  std::string (*unknown_tokens)(const void* input) = nullptr;  // in words; nothing where all are known
+  // Whether the last stage reads the input, too: what is asked of each row, where samples have losses.
+  bool tail_reads_input = false;
 };
 
 // The rows at both ends of a stage, their widths known when it runs; tower_stage::ends says which are there.
@@ -117,9 +120,7 @@ struct net_outlines {
   using traits = input_traits<Net>;
 
   static constexpr net_outline all{
-      stage::layers,
-      stage::width,
-      stage::embedding,
+      stage::layers, stage::width, stage::embedding,
       [](std::string_view prefix, stage_range range, tensor_cut cut) {
         return stage::parameters_of(prefix, range, cut);
       },
@@ -134,8 +135,12 @@ struct net_outlines {
       [](const void* of) { return traits::samples(*static_cast<const input*>(of)); },
       [](const void* of, index samples) { return traits::fits(*static_cast<const input*>(of), samples); },
       [] { return traits::longest(); },
-      [](const void* of) { return first_bad_sample<Net>(*static_cast<const input*>(of)); }};
-};
+      [](const void* of) { return first_bad_sample<Net>(*static_cast<const input*>(of)); },
+      [](const void* of) { return unknown_tokens<Net>(*static_cast<const input*>(of)); },
+      requires(const input& of){stage::tail::rows_of(of, of.seq);
+}
+};  // namespace detail
+};  // namespace motet
 
 template <class Net, class Context, class Numbers>
 struct net_tables {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/in_parallel.hpp>
 #include <motet/backend/core/step_costs.hpp>
 #include <motet/runtime/gradients/rank_update.hpp>
-#include <motet/runtime/ranks/in_parallel.hpp>
 #include <motet/runtime/ranks/thread_ranks.hpp>
 #include <motet/runtime/stage/program_fit.hpp>
 #include <motet/runtime/state/initialise.hpp>

@@ -88,6 +88,9 @@ class placed_model {
       own->end = &end(r);
       own->sheet = &sheet;
     }
+    split_.resize(static_cast<std::size_t>(of().voices.size()));
+    for (const instruction& each : of().instructions)
+      if (each.what == op::backward_input) split_[static_cast<std::size_t>(each.voice)] = 1;
     for (std::size_t module = 0; module < model.of->size(); ++module)
       for (index v = 0; v < of().voices.size(); ++v)
         if (of().voices[v].module == static_cast<std::int32_t>(module))
@@ -247,6 +250,8 @@ class placed_model {
                            std::to_string(samples_));
       if (!net.fits(own, samples_))
         refuse(module, "has a sample longer than " + std::to_string(net.longest()));
+      if (const std::string what = net.unknown_tokens(own); !what.empty())
+        fail(unknown_token, std::string(model_.of->names[static_cast<std::size_t>(module)]) + ": " + what);
     }
   }
   // On the rank's own thread.
@@ -299,7 +304,7 @@ class placed_model {
         for (auto& [rank, staged] : each.staged) visit(rank, each.voice, *each.parts.at(rank), staged);
   }
   typename point_type::needs needs_of(std::int32_t rank) const {
-    if (roomy_.exact()) return point(rank)->measure();
+    if (roomy_.exact()) return points_[static_cast<std::size_t>(rank)]->measure();
     return point_type(model_, home(rank), roomy_, groups_).measure();
   }
 
@@ -321,8 +326,7 @@ class placed_model {
     at.name = name.data();
     at.learns = sings.learns;
     at.cut = {stage_groups_.tensor_of(sings), stage_groups_.tensor_member(sings)};
-    for (const instruction& each : of().instructions)
-      at.splits = at.splits || (each.voice == v && each.what == op::backward_input);
+    at.splits = split_[static_cast<std::size_t>(v)] != 0;
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       const index where = sings.first_place + s;
       at.rank = of().places[where];
@@ -352,7 +356,8 @@ class placed_model {
       if (!parts) parts = make_parts();
       to.stage = std::make_unique<held_stage<Context, Numbers, Endpoint>>(home(at.rank), *model_.nets[module],
                                                                           at, *parts);
-      if (s == 0 && !works_on_host<Context>) own.staged.try_emplace(at.rank, ahead_ ? make_parts() : nullptr);
+      const bool reads = s == 0 || (net.tail_reads_input && s + 1 == sings.stages);
+      if (reads && !works_on_host<Context>) own.staged.try_emplace(at.rank, ahead_ ? make_parts() : nullptr);
     }
     for (std::size_t s = 0; s + 1 < own.held.size(); ++s) {
       auto &one = own.held[s].stage, &next = own.held[s + 1].stage;
@@ -384,6 +389,7 @@ class placed_model {
   bool ahead_;
   std::vector<std::unique_ptr<home_type>> homes_;    // of the ranks that live here
   std::vector<std::unique_ptr<point_type>> points_;  // of those with a last stage
+  std::vector<std::uint8_t> split_;                  // of each voice, whether its backward comes in two parts
   list<sample_split> splits_;                        // of each module
   // of each module, samples of a replica in a group that there is room for
   list<index> most_;

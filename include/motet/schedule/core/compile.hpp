@@ -135,20 +135,47 @@ class message_writer {
 
 }  // namespace detail
 
-constexpr void put_updates(program& made, std::int32_t rank, const list<std::int32_t>& replicas,
-                           const compile_config& config) {
-  for (index v = 0; v < made.voices.size(); ++v) {
-    const voice& of = made.voices[v];
-    const auto number = static_cast<std::int32_t>(v);
-    for (std::int32_t s = 0; of.learns && s < of.stages; ++s) {
-      if (made.place(of, s) != rank) continue;
-      if (config.reduce && replicas[of.module] > 1)
-        made.instructions.push({op::reduce_gradient, lane::reduce, false, number, s, -1, -1});
-      if (config.update)
-        made.instructions.push({op::optimizer_step, lane::compute, false, number, s, -1, -1});
+// Puts the updates of stages behind all else that their ranks do, a rank's in the order of voices and stages.
+class update_writer {
+ public:
+  // The voices and places of `to` must be there.
+  constexpr update_writer(program& to, const compile_config& config)
+      : to_(to), config_(config), replicas_(replicas_of_modules(to.voices)) {
+    list<held> all;
+    for (index v = 0; v < to.voices.size(); ++v)
+      for (std::int32_t s = 0; to.voices[v].learns && s < to.voices[v].stages; ++s)
+        all.push({to.place(to.voices[v], s), static_cast<std::int32_t>(v), s});
+    for (const held& each : all) {
+      if (each.rank + 1 >= ends_.size()) ends_.resize(each.rank + 2, 0);
+      ++ends_[each.rank + 1];
+    }
+    for (index r = 1; r < ends_.size(); ++r) ends_[r] += ends_[r - 1];
+    list<std::int32_t> next = ends_;
+    stages_.resize(all.size(), {});
+    for (const held& each : all) stages_[next[each.rank]++] = each;
+  }
+  constexpr void put(std::int32_t rank) const {
+    if (rank + 1 >= ends_.size()) return;
+    for (std::int32_t i = ends_[rank]; i < ends_[rank + 1]; ++i) {
+      const held& each = stages_[i];
+      if (config_.reduce && replicas_[to_.voices[each.voice].module] > 1)
+        to_.instructions.push({op::reduce_gradient, lane::reduce, false, each.voice, each.stage, -1, -1});
+      if (config_.update)
+        to_.instructions.push({op::optimizer_step, lane::compute, false, each.voice, each.stage, -1, -1});
     }
   }
-}
+
+ private:
+  struct held {
+    std::int32_t rank = 0, voice = 0, stage = 0;
+  };
+
+  program& to_;
+  compile_config config_;
+  list<std::int32_t> replicas_;
+  list<std::int32_t> ends_;  // of each rank the end of its stages, behind a zero
+  list<held> stages_;        // those that learn, rank after rank
+};
 
 // A score that prove() passes, with its messages, its updates, and the slots that it needs.
 constexpr program compile(const score& from, compile_config config = {}) {
@@ -159,7 +186,7 @@ constexpr program compile(const score& from, compile_config config = {}) {
   made.instructions.reserve(3 * from.codes().size() + 2 * from.places().size());
   made.starts.reserve(from.ranks() + 1);
   detail::message_writer carrier(from, made, config.carried);
-  const list<std::int32_t> replicas = replicas_of_modules(made.voices);
+  const update_writer updates(made, config);
   for (std::int32_t rank = 0; rank < from.ranks(); ++rank) {
     carrier.begin_rank();
     const std::int32_t end = from.end_of(rank);
@@ -177,7 +204,7 @@ constexpr program compile(const score& from, compile_config config = {}) {
       for (std::int32_t c = i; c <= last; ++c) carrier.after(from[c], rank);
       i = last + 1;
     }
-    put_updates(made, rank, replicas, config);
+    updates.put(rank);
     made.starts.push(static_cast<std::int32_t>(made.instructions.size()));
   }
   made.slots = live_of_stages(made);

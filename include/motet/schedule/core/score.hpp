@@ -51,6 +51,8 @@ class score {
     voices_.push(made);
     return static_cast<int>(voices_.size()) - 1;
   }
+  // Room for voices with so many cells in all, where they are known before they are added.
+  constexpr void reserve(index cells) { codes_.reserve(3 * cells); }
   // From here on, the order of the next rank.
   constexpr void rank() { starts_.push(static_cast<std::int32_t>(codes_.size())); }
   constexpr void play(op what, int voice, int stage, int microbatch) {

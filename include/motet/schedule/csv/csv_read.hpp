@@ -145,7 +145,7 @@ class csv_reader {
                adds_updates = sheet_.headed ? sheet_.computations_only : !has_others;
     message_writer carrier(score_, made, messages::in_channels);
     csv_lanes lanes(made.places.size());
-    const list<std::int32_t> replicas = replicas_of_modules(made.voices);
+    const update_writer updates(made, {});
     open_.resize(2 * index{score_.cells()} + made.places.size(), 0);
     for (std::size_t r = 0; r < sheet_.starts.size(); ++r) {
       const auto rank = static_cast<std::int32_t>(r);
@@ -161,7 +161,7 @@ class csv_reader {
           carrier.after(cue_of(sheet_.actions[c].it), rank);
         i = last + 1;
       }
-      if (adds_updates) put_updates(made, rank, replicas, {});
+      if (adds_updates) updates.put(rank);
       made.starts.push(static_cast<std::int32_t>(made.instructions.size()));
     }
     made.slots = live_of_stages(made);

@@ -89,6 +89,22 @@ inline double idle_share(const rank_bars& bars, const time_span& span) {
   return busy > 1 ? 0 : 1 - busy;
 }
 
+// The bubble of a program: the idle shares of its ranks in the middle. A rank that computes nothing waits for
+// nothing, so it does not count.
+class bubble_share {
+ public:
+  void add(double idle) {
+    if (idle >= 1) return;
+    sum_ += idle;
+    ++ranks_;
+  }
+  double value() const { return ranks_ > 0 ? sum_ / ranks_ : 0; }
+
+ private:
+  double sum_ = 0;
+  int ranks_ = 0;
+};
+
 // Which bar each of `columns` equal slices of time shows, -1 for none. Of what lies in a slice, the kind wins
 // that has been shown least for its time: so bars narrower than a slice keep their share of the picture.
 template <class Kind>

@@ -49,7 +49,7 @@ class svg_picture {
     const timeline* when = nullptr;
     time_span span = {};
     double times = 1;
-    double idle = 0;  // sum over ranks
+    bubble_share bubble = {};
   };
   struct row {
     bool side[lane::first_channel] = {};  // lanes besides the compute lane
@@ -161,7 +161,7 @@ class svg_picture {
       rank_bars bars(of_, *sources_[k].when);
       bars.read(rank);
       idle[k] = idle_share(bars, sources_[k].span);
-      sources_[k].idle += idle[k];
+      sources_[k].bubble.add(idle[k]);
       backs_ << "<rect";
       backs_.box(left_, y, width_, bar_) << "/>";
       put_source(bars, sources_[k].times, y, own);
@@ -281,9 +281,8 @@ class svg_picture {
   std::string unit() const { return style_.unit.empty() ? "" : " " + clean_name(style_.unit); }
 
   std::string summary(int k) const {
-    const double ranks = of_.ranks() > 0 ? of_.ranks() : 1;
     return "makespan " + short_number(sources_[k].span.length()) + unit() + ", bubble " +
-           percent(sources_[k].idle / ranks);
+           percent(sources_[k].bubble.value());
   }
   std::string subtitle() const {
     std::string text = summary(0);

@@ -26,11 +26,11 @@ class text_picture {
 
   std::string draw() {
     std::string rows;
-    double idle = 0;
+    bubble_share bubble;
     for (std::int32_t r = 0; r < of_.ranks(); ++r) {
       bars_.read(r);
       const double own = idle_share(bars_, span_);
-      idle += own;
+      bubble.add(own);
       put_row(rows, head(r), bars_.lane(lane::compute), '.');
       const std::string share = percent(own);
       rows.append(share.size() < 8 ? 8 - share.size() : 1, ' ') += share + "\n";
@@ -41,10 +41,9 @@ class text_picture {
         rows += "\n";
       }
     }
-    const double ranks = of_.ranks();
-    return axis() + rows + "makespan " + short_number(span_.length()) + ", idle " +
-           percent(ranks > 0 ? idle / ranks : 0) +
-           (columns_ > 0 ? ", a column is " + short_number(unit_) : "") + "\n" + key();
+    return axis() + rows + "makespan " + short_number(span_.length()) + ", bubble " +
+           percent(bubble.value()) + (columns_ > 0 ? ", a column is " + short_number(unit_) : "") + "\n" +
+           key();
   }
 
  private:

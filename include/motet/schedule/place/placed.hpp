@@ -44,6 +44,12 @@ class placer {
   constexpr placer(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where,
                    bool together)
       : from_(from), held_(ranks, list<holding>{}), together_(together) {
+    index cells = 0;
+    for (index v = 0; v < from.voices().size(); ++v) {
+      const voice& old = from.voices()[v];
+      cells += index{old.stages} * old.microbatches * spreads[v].replicas * spreads[v].shards;
+    }
+    out_.reserve(cells);
     for (index v = 0; v < from.voices().size(); ++v) {
       const voice& old = from.voices()[v];
       const voice_spread& by = spreads[v];

@@ -25,7 +25,7 @@ struct analysis {
   list<double> peak_bytes;           // of each rank
   list<double> joined;               // when each join of join 0, then 1, ... is done, group after group
   list<std::int32_t> critical_path;  // instructions from the start to the makespan
-  double bubble_rate = 0;            // all idle over all time
+  double bubble_rate = 0;            // idle time of the ranks that compute, over their time
 };
 
 namespace detail {
@@ -53,6 +53,7 @@ constexpr analysis analyse(const program& of, const cost_table& costs, const tim
   analysis out;
   const std::int32_t ranks = of.ranks();
   double idle = 0;
+  std::int32_t at_work = 0;
   for (std::int32_t r = 0; r < ranks; ++r) {
     rank_time own;
     double live = 0, bytes = 0, peak = 0, peak_bytes = 0;
@@ -78,12 +79,15 @@ constexpr analysis analyse(const program& of, const cost_table& costs, const tim
       now = when.finish[i];
     }
     own.cool_down = when.makespan - now;
-    idle += own.idle();
+    if (began) {
+      idle += own.idle();
+      ++at_work;
+    }
     out.ranks.push(own);
     out.peak_live.push(peak);
     out.peak_bytes.push(peak_bytes);
   }
-  out.bubble_rate = ranks > 0 && when.makespan > 0 ? idle / (ranks * when.makespan) : 0;
+  out.bubble_rate = at_work > 0 && when.makespan > 0 ? idle / (at_work * when.makespan) : 0;
   for (std::int32_t j = 0; j < of.joins; ++j) {
     list<double> ends;
     for (index i = 0; i < of.instructions.size(); ++i) {

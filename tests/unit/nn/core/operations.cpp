@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 using namespace motet;
 
 namespace {
@@ -65,6 +67,8 @@ bool offers_all(Context& ctx) {
   pick_backward(ctx, seq, pick::last, pooled, x);
   mean_forward(ctx, seq, x, pooled);
   mean_backward(ctx, seq, pooled, x);
+  sum_forward(ctx, seq, 0.5, x, pooled);
+  sum_backward(ctx, seq, 0.5, pooled, x);
   normalize_forward(ctx, seq, x, x, one);
   normalize_backward(ctx, seq, x, one, x, x);
   gather_rows(ctx, x, x);
@@ -91,6 +95,9 @@ bool offers_all(Context& ctx) {
   info_nce_loss(ctx, x, x, static_cast<const T*>(vector), 1.0, x, x, vector);
   pairwise_sigmoid_loss(ctx, x, x, static_cast<const T*>(vector), static_cast<const T*>(vector), 1.0, x, x,
                         vector, vector);
+  token_losses(ctx, seq, x, ids, one);
+  token_slopes(ctx, seq, x, ids, one, x);
+  sum_losses(ctx, one, one);
   zero(ctx, vector, motet::index{4});
   sum_of_squares(ctx, vector, motet::index{4});
   release(ctx, motet::index{0});
@@ -118,4 +125,22 @@ TEST_CASE("shapes start as the simplest case") {
   CHECK_EQ(attention_shape{}.heads, 1);
   CHECK(attention_shape{}.mask == mask_kind::full);
   CHECK_EQ(patch_geometry{}.lead, 0);
+}
+
+TEST_CASE("turns slow down as in released Llama 3 models, or all alike") {
+  // Of the transformers package, in float: base 10000, factor 8, between 1 and 4 turns in 64 positions.
+  const double wanted[] = {1,
+                           0.244384587,
+                           0.0130422562,
+                           0.00395284733,
+                           0.00124999997,
+                           0.000395284733,
+                           0.000125000006,
+                           3.95284733e-05};
+  const rotary_angles plain(1e4), alike(1e4, 8, 1, 4, 0), slowed(1e4, 8, 1, 4, 64);
+  for (motet::index i = 0; i < 8; ++i) {
+    CHECK(slowed.of(i, 8) == doctest::Approx(wanted[i]).epsilon(1e-6));
+    CHECK(plain.of(i, 8) == doctest::Approx(std::pow(1e4, -static_cast<double>(i) / 8)).epsilon(1e-12));
+    CHECK(alike.of(i, 8) == doctest::Approx(plain.of(i, 8) / 8).epsilon(1e-12));
+  }
 }

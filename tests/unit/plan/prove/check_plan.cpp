@@ -72,6 +72,8 @@ TEST_CASE("every rule is kept, and says which module broke it") {
   check_refused(reason::no_ranks, 1, 0, 1, [](plan& of, auto&) { of.modules[1].on = mesh(degrees{}, {}); });
   check_refused(reason::no_ranks, 1, 1, 2, [](plan& of, auto&) { of.modules.pop(); });
   check_refused(reason::no_ranks, 0, 2, 2, [](plan& of, auto&) { std::swap(of.modules[0], of.modules[1]); });
+  check_refused(reason::unknown_module, 1, 2, 2, [](plan& of, auto&) { of.modules[1].name = "captoin"; });
+  check_refused(reason::duplicate_module, 2, 3, 2, [](plan& of, auto&) { of.modules.push(of.modules[1]); });
   check_refused(reason::unknown_module, 2, 3, 2,
                 [](plan& of, auto&) { of.modules.push(on_ranks("sound", 0, {})); });
   check_refused(reason::context_without_attention, 1, 3, 1, [](plan& of, auto& facts) {

@@ -67,10 +67,12 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
   check_said("picture: a group of 2 lies on the nodes 0 and 1 [MT-S05]",
              [](plan& of, auto&) { of.cluster.ranks_per_node = 3; });
   check_said("caption: it has none [MT-S06]", [](plan& of, auto&) { of.modules[1].on = {}; });
-  check_said("caption: the plan places picture, captoin [MT-S06]",
+  check_said("captoin; there are picture, caption; did you mean caption [MT-M03]",
              [](plan& of, auto&) { of.modules[1].name = "captoin"; });
   check_said("caption: the plan places picture [MT-S06]", [](plan& of, auto&) { of.modules.pop(); });
-  check_said("sound is not in the model [MT-M03]",
+  check_said("the plan places caption twice [MT-M04]",
+             [](plan& of, auto&) { of.modules.push(on_ranks("caption", 0, {})); });
+  check_said("sound; there are picture, caption [MT-M03]",
              [](plan& of, auto&) { of.modules.push(on_ranks("sound", 0, {})); });
   check_said("caption: context 3 [MT-S07]",
              [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.context = 3}); });

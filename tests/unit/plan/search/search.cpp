@@ -311,6 +311,56 @@ TEST_CASE("the same answer each time, proven, and every plan of it plays as it s
   }
 }
 
+TEST_CASE("a search that is ended early has a plan, and says what it left out") {
+  laws::dice roll(41);
+  const cluster_facts on = small_cluster(1, 3);
+  const model_shape model{"two", {drawn_tower(roll, "one"), drawn_tower(roll, "other")}};
+  search_options options;
+  options.top = 1;
+  const search_result whole = search_plans(model, on, 12, options);
+  CHECK(whole.not_tried.empty());
+  motet::index asked = 0, patience = 1 << 30;
+  double best = 1e300;
+  options.goes_on = [&](const search_news& news) {
+    if (news.best_seconds > 0) {
+      CHECK(news.best_seconds <= best * (1 + 1e-8));
+      best = news.best_seconds;
+    }
+    return ++asked <= patience;
+  };
+  const search_result watched = search_plans(model, on, 12, options);
+  CHECK(watched.plans[0].how == whole.plans[0].how);
+  CHECK(watched.considered == whole.considered);
+  CHECK(watched.not_tried.empty());
+  CHECK(best >= whole.plans[0].gives.step_seconds);
+  for (const motet::index most : {motet::index{0}, asked / 50, asked / 4, asked - 1}) {
+    asked = 0;
+    patience = most;
+    best = 1e300;
+    const search_result found = search_plans(model, on, 12, options);
+    CAPTURE(most);
+    CHECK(asked == most + 1);  // and nobody is asked again
+    REQUIRE(found.plans.size() == 1);
+    CHECK(prove_plan(found.plans[0].how, facts_of(model), 12).ok());
+    CHECK(found.plans[0].gives.step_seconds >= whole.plans[0].gives.step_seconds * (1 - 1e-8));
+    CHECK(found.plans[0].gives.memory_bytes <= on.device.memory_bytes);
+    CHECK_FALSE(found.not_tried.empty());
+  }
+}
+
+TEST_CASE("a search without a plan goes on until it has one, however early it is ended") {
+  // Only towers that share all ranks fit, or none do.
+  laws::dice roll(43);
+  cluster_facts on = small_cluster(1, 2);
+  const model_shape model{"two", {drawn_tower(roll, "one"), drawn_tower(roll, "other")}};
+  search_options options;
+  options.goes_on = [](const search_news&) { return false; };
+  options.apart = false;
+  CHECK(search_plans(model, on, 8, options).plans.size() >= 1);
+  on.device.memory_bytes = 1e4;
+  CHECK_THROWS_WITH_AS(search_plans(model, on, 8, options), doctest::Contains("MT-P85"), error);
+}
+
 TEST_CASE("pins hold, and whether towers share ranks") {
   laws::dice roll(29);
   const cluster_facts on = small_cluster(2, 8);

@@ -22,7 +22,8 @@ TEST_CASE("with nothing found before, every combination that fits is considered,
         {.name = each.name, .context = 1, .microbatches = 1, .stash = -1, .recompute = 0, .zero = 0});
   plan_contest contest(model, on, 2, options, 1);
   tower_library library(model, on, 2, 1, options, true);
-  every_plan every(2, on, 1, options, library, contest);
+  search_limit limit(options, contest);
+  every_plan every(2, on, 1, options, library, contest, limit);
   every.run();
   // Apart: one device each. Together: both on one or both on two with either cut, or one of two on two.
   CHECK(every.considered() == 1 + 4);
@@ -41,10 +42,11 @@ TEST_CASE("what cannot be better than what is known is not played again") {
   const search_options options;
   plan_contest contest(model, on, 8, options, 1);
   tower_library library(model, on, 8, 1, options, true);
-  every_plan(1, on, 1, options, library, contest).run();
+  search_limit limit(options, contest);
+  every_plan(1, on, 1, options, library, contest, limit).run();
   const double best = contest.best_seconds();
   const index played = contest.simulated();
-  every_plan(1, on, 1, options, library, contest).run();
+  every_plan(1, on, 1, options, library, contest, limit).run();
   CHECK(contest.best_seconds() == best);
   CHECK(contest.simulated() - played <= 1);
 }

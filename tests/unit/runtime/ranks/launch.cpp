@@ -15,6 +15,14 @@ const environment from_torchrun = {
 const environment from_srun = {{"SLURM_JOB_ID", "17"}, {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "3"},
                                {"SLURM_NTASKS", "8"},  {"SLURM_LOCALID", "1"}, {"SLURM_STEP_NUM_TASKS", "4"},
                                {"SLURM_NNODES", "2"}};
+// A pod of Kubeflow's Trainer: its torch and jax runtimes. Every pod of an indexed job has its number.
+const environment from_kubeflow = {{"PET_NNODES", "2"},          {"PET_NPROC_PER_NODE", "4"},
+                                   {"PET_NODE_RANK", "1"},       {"PET_MASTER_ADDR", "run-node-0-0.run"},
+                                   {"PET_MASTER_PORT", "29400"}, {"JOB_COMPLETION_INDEX", "1"}};
+const environment from_jax = {{"JAX_NUM_PROCESSES", "4"},
+                              {"JAX_PROCESS_ID", "2"},
+                              {"JAX_COORDINATOR_ADDRESS", "run-node-0-0.run:6666"},
+                              {"JOB_COMPLETION_INDEX", "2"}};
 // A script that sbatch runs: one process, whatever the job is allowed.
 const environment in_a_script = {{"SLURM_JOB_ID", "17"},
                                  {"SLURM_PROCID", "0"},
@@ -112,6 +120,79 @@ TEST_CASE("PMIx is part of who uses it") {
   CHECK(has(failure({{"PMIX_RANK", "2"}}), "MT-R22"));
   CHECK(has(failure(both(from_srun, {{"PMIX_RANK", "2"}})), "MT-R21"));
   CHECK(has(failure(both(from_mpirun, {{"PMIX_RANK", "2"}})), "MT-R21"));
+}
+
+TEST_CASE("a launcher that starts one process on each machine leaves its ranks to that one") {
+  const launched it = find_launch(from_kubeflow);
+  CHECK(it.by == launcher::elastic);
+  CHECK(it.rank == 4);
+  CHECK(it.ranks == 8);
+  CHECK(it.nodes == 2);
+  CHECK(it.to_start == 4);
+  CHECK(it.threads == 1);
+  CHECK(describe(it) ==
+        "PyTorch elastic: ranks 4 to 7 of 8, as processes of a machine of 2 (PET_NODE_RANK=1, PET_NNODES=2, "
+        "PET_NPROC_PER_NODE=4)");
+  // One machine alone has threads, unless each rank has a GPU.
+  const environment lone = both(from_kubeflow, {{"PET_NNODES", "1"}, {"PET_NODE_RANK", "0"}});
+  CHECK(find_launch(lone).threads == 4);
+  CHECK(find_launch(lone).to_start == 0);
+  CHECK(find_launch(lone, {.apart = true}).to_start == 4);
+  CHECK(find_launch(lone, {.ranks = 4}).threads == 4);
+  CHECK(has(failure(lone, {.ranks = 3}), "MT-R21"));
+  // Where nobody counted.
+  const environment any = both(from_kubeflow, {{"PET_NPROC_PER_NODE", "auto"}});
+  CHECK(find_launch(any).to_start == 0);
+  CHECK(find_launch(any).ranks == 2);
+  CHECK(find_launch(any, {.automatic = 8}).ranks == 16);
+  CHECK(find_launch({{"PET_NNODES", "2"}, {"JOB_COMPLETION_INDEX", "1"}}).rank == 1);
+  CHECK(find_launch({{"PET_NPROC_PER_NODE", "8"}}).by == launcher::none);
+  CHECK(has(failure({{"PET_NNODES", "2"}}), "PET_NNODES=2, but no PET_NODE_RANK"));
+  CHECK(has(failure({{"PET_NNODES", "1:4"}, {"PET_NODE_RANK", "0"}}), "PET_NNODES=1:4"));
+  CHECK(has(failure(both(from_kubeflow, {{"PET_NPROC_PER_NODE", "0"}})), "MT-R20"));
+  CHECK(has(failure(both(from_kubeflow, {{"PET_NPROC_PER_NODE", "2000000000"}})), "MT-R20"));
+  CHECK(has(failure(from_kubeflow, {.can_connect = false}), "MT-R24"));
+}
+
+TEST_CASE("a process for each pod") {
+  const launched it = find_launch(from_jax);
+  CHECK(it.by == launcher::jax);
+  CHECK(it.rank == 2);
+  CHECK(it.ranks == 4);
+  CHECK(it.local_rank == 0);
+  CHECK(it.nodes == 4);
+  CHECK(has(failure({{"JAX_PROCESS_ID", "1"}}), "JAX_PROCESS_ID=1, but no JAX_NUM_PROCESSES"));
+  // A job that says how many pods belong together; else each is a run of its own.
+  const launched pod = find_launch({{"JOB_COMPLETION_INDEX", "3"}, {"WORLD_SIZE", "4"}});
+  CHECK(pod.by == launcher::kubernetes);
+  CHECK(pod.rank == 3);
+  CHECK(pod.local_rank == 0);
+  CHECK(find_launch({{"JOB_COMPLETION_INDEX", "3"}}).by == launcher::none);
+  CHECK(find_launch(both(from_torchrun, {{"JOB_COMPLETION_INDEX", "0"}})).rank == 9);
+}
+
+TEST_CASE("within a pod, who was started last is believed") {
+  const environment torchrun = both(from_torchrun, from_kubeflow);
+  CHECK(find_launch(torchrun).by == launcher::torchrun);
+  CHECK(find_launch(torchrun).rank == 9);
+  CHECK(find_launch(both(from_mpirun, {{"JOB_COMPLETION_INDEX", "0"}})).rank == 5);
+  // PMIx beside a launcher that knows how many there are.
+  CHECK(find_launch(both(from_jax, {{"PMIX_RANK", "2"}})).by == launcher::jax);
+  CHECK(has(failure(both(from_jax, {{"PMIX_RANK", "3"}})),
+            "JAX says JAX_PROCESS_ID=2, JAX_NUM_PROCESSES=4; PMIx says PMIX_RANK=3"));
+  const std::string two = failure(both(from_jax, from_kubeflow));
+  CHECK(has(two,
+            "PyTorch elastic says PET_NODE_RANK=1, PET_NNODES=2; JAX says JAX_PROCESS_ID=2, "
+            "JAX_NUM_PROCESSES=4"));
+  CHECK(has(failure(both(from_kubeflow, {{"WORLD_SIZE", "8"}})), "MT-R21"));
+}
+
+TEST_CASE("a job that was started again says so") {
+  CHECK(describe_restart({}).empty());
+  CHECK(describe_restart({{"SLURM_RESTART_COUNT", "0"}}).empty());
+  CHECK(describe_restart({{"SLURM_RESTART_COUNT", "1"}}) == "started again 1 time (SLURM_RESTART_COUNT=1)");
+  CHECK(describe_restart({{"TORCHELASTIC_RESTART_COUNT", "3"}}) ==
+        "started again 3 times (TORCHELASTIC_RESTART_COUNT=3)");
 }
 
 TEST_CASE("a launcher within another") {

@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include "laws/refused_threads.hpp"
+
 #include <set>
 
 #include <signal.h>
@@ -91,6 +93,16 @@ TEST_CASE("steps follow each other, each rank on a thread of its own") {
   }
   CHECK(threads.size() == 4);
   CHECK(ranks == std::set<std::int32_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("threads that the system refuses are an error that counts them, and no step comes after") {
+  crew all(one_f_one_b::write({3, 3}), succeed);
+  {
+    const laws::refused_threads none;
+    CHECK_THROWS_WITH_AS(all.ranks.run(nothing), doctest::Contains("ranks as threads: wanted 3, got 0 ("),
+                         error);
+  }
+  CHECK_THROWS_WITH_AS(all.ranks.run(nothing), doctest::Contains("MT-R08"), error);
 }
 
 TEST_CASE("ranks that never run end as well") { const crew all(one_f_one_b::write({3, 3}), succeed); }

@@ -73,6 +73,24 @@ TEST_CASE("replicas reduce before they update; a frozen voice does neither") {
   CHECK(check(of).ok());
 }
 
+TEST_CASE("each of many ranks updates what it holds, in the order of voices and stages") {
+  constexpr int ranks = 3000, chunks = 2;
+  score order;
+  for (const int first : {0, 1})
+    order.add(a_voice(ranks * chunks, 1, first), [&](int stage) { return (stage + first) % ranks; });
+  for (int r = 0; r < ranks; ++r) order.rank();
+  const program of = compile(order);
+  for (int r = 0; r < ranks; ++r) {
+    std::vector<std::pair<int, int>> wanted;
+    for (const int v : {0, 1})
+      for (int c = 0; c < chunks; ++c) wanted.emplace_back(v, (r - v + ranks) % ranks + c * ranks);
+    std::vector<std::pair<int, int>> got;
+    for (const instruction& it : of.role(r))
+      if (it.what == op::optimizer_step) got.emplace_back(it.voice, it.stage);
+    REQUIRE(got == wanted);
+  }
+}
+
 TEST_CASE("receives come in the order in which the other side sends") {
   // Rank 1 uses microbatch 1 first, although 0 was sent before it.
   const program of =

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/schedule/draw/draw_svg.hpp>
 
+#include <motet/schedule/draw/draw_text.hpp>
+
 #include "unit/schedule/drawn_programs.hpp"
 #include "unit/schedule/xml_reader.hpp"
 
@@ -226,6 +228,17 @@ TEST_CASE("names and numbers may be odd") {
     read_picture(draw_svg(p.program, p.when, style));
     read_picture(draw_overlay_svg(p.program, p.when, p.when, style));
   }
+}
+
+TEST_CASE("a rank with nothing to do is drawn, and is no bubble, as analyse() has it") {
+  score from = one_f_one_b::write({4, 8});
+  from.rank();
+  const drawn_program p = played(std::move(from));
+  const read_picture found(draw_svg(p.program, p.when, {}));
+  CHECK(found.says("\nrank 4\n"));
+  CHECK(found.says("\n100.0 %\n"));
+  CHECK(found.says("bubble 27.3 %"));
+  CHECK(draw_text(p.program, p.when).find("makespan 33, bubble 27.3 %") != std::string::npos);
 }
 
 TEST_CASE("nothing to draw") {

@@ -23,7 +23,7 @@ TEST_CASE("1F1B, 4 stages, 8 microbatches") {
       "............  27.3 %\n"
       "rank 3 .........F1 B1--- F2 B2--- F3 B3--- F4 B4--- F5 B5--- F6 B6--- F7 B7--- F8 B8--- "
       "..................  27.3 %\n"
-      "makespan 33, idle 27.3 %, a column is 0.333333\n"
+      "makespan 33, bubble 27.3 %, a column is 0.333333\n"
       "F forward, B backward\n");
 }
 
@@ -34,7 +34,7 @@ TEST_CASE("backward in two parts") {
         "rank 0 F1 F2 F3 ......I1 W1 F4 I2 W2 I3 W3 I4 W4   14.3 %\n"
         "rank 1 ...F1 F2 ...I1 F3 I2 W1 F4 I3 W2 I4 W3 W4   14.3 %\n"
         "rank 2 ......F1 I1 F2 I2 F3 I3 W1 F4 I4 W2 W3 W4   14.3 %\n"
-        "makespan 14, idle 14.3 %, a column is 0.333333\n"
+        "makespan 14, bubble 14.3 %, a column is 0.333333\n"
         "F forward, I backward input, W backward weights\n");
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("two towers that meet, microbatches that run forward twice") {
         "....................  69.2 %\n"
         "rank 5 caption stage 1 ..F1F2........S1B1- F3B2- F4................S2B3- B4- "
         "........................  64.1 %\n"
-        "makespan 39, idle 40.2 %, a column is 0.5\n"
+        "makespan 39, bubble 40.2 %, a column is 0.5\n"
         "F forward, f forward only, R forward again, B backward, S join\n");
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("a join beside the computation has a line of its own") {
         "rank 2  ....F1F2F3F4F5F6.....B1- F7B2- F8B3- ..B4- B5- B6- B7- B8- ........  28.4 %\n"
         "rank 3  ......F1F2F3F4F5.B1- F6B2- F7B3- F8B4- B5- B6- B7- B8- ............  28.4 %\n"
         "  aside               S1                   S2\n"
-        "makespan 33.5, idle 28.4 %, a column is 0.5\n"
+        "makespan 33.5, bubble 28.4 %, a column is 0.5\n"
         "F forward, B backward, S join\n");
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("several modules and overlapped pairs on one rank") {
         ".....bB2------   20.0 %\n"
         "rank 1 picture stage 1; caption stage 1 .....aF1- aB1------ bF1- bB1------ aF2- aB2------ bF2- "
         "bB2------ ..........  20.0 %\n"
-        "makespan 15, idle 20.0 %, a column is 0.2\n"
+        "makespan 15, bubble 20.0 %, a column is 0.2\n"
         "F forward, B backward, a picture, b caption\n");
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("chunks are told apart where there is room") {
         "                 0       1       2       3       4       5       6       7\n"
         "rank 0 stage 0,2 0F1 0F2 2F1 2F2 ............2B1---- 2B2---- 0B1---- 0B2----   20.0 %\n"
         "rank 1 stage 1,3 ....1F1 1F2 3F1 3F2 3B1---- 3B2---- 1B1---- 1B2---- ........  20.0 %\n"
-        "makespan 7.5, idle 20.0 %, a column is 0.125\n"
+        "makespan 7.5, bubble 20.0 %, a column is 0.125\n"
         "F forward, B backward\n");
 }
 
@@ -164,12 +164,13 @@ TEST_CASE("every line of a picture is equally long, whatever the program") {
 
 TEST_CASE("nothing to draw") {
   const program nothing;
-  CHECK(draw_text(nothing, {}) == "makespan 0, idle 0.0 %\n");
+  CHECK(draw_text(nothing, {}) == "makespan 0, bubble 0.0 %\n");
   CHECK(draw_list(nothing).empty());
   const program p = compile(one_f_one_b::write({2, 1}));
-  CHECK(draw_text(p, {}) == "rank 0    0.0 %\nrank 1    0.0 %\nmakespan 0, idle 0.0 %\n");
+  CHECK(draw_text(p, {}) == "rank 0    0.0 %\nrank 1    0.0 %\nmakespan 0, bubble 0.0 %\n");
   const drawn_program still = played(compile(one_f_one_b::write({2, 1})), even_costs(p, {0, 0, 0}));
-  CHECK(draw_text(still.program, still.when) == "rank 0    0.0 %\nrank 1    0.0 %\nmakespan 0, idle 0.0 %\n");
+  CHECK(draw_text(still.program, still.when) ==
+        "rank 0    0.0 %\nrank 1    0.0 %\nmakespan 0, bubble 0.0 %\n");
 }
 
 TEST_CASE("odd times and units draw something finite") {

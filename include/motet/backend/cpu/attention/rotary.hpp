@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/nn/core/operations.hpp>
 
 #include <cmath>
 
@@ -15,7 +16,7 @@ namespace detail {
 template <class X>
 class rotary_turns {
  public:
-  rotary_turns(context& ctx, index head_width, double base, int direction)
+  rotary_turns(context& ctx, index head_width, const rotary_angles& angles, int direction)
       : half_(head_width / 2),
         angle_(ctx.scratch.take<double>(half_)),
         step_cosine_(ctx.scratch.take<double>(half_)),
@@ -26,7 +27,7 @@ class rotary_turns {
         sines_(ctx.scratch.take<number>(half_)) {
     if (ctx.measuring()) return;
     for (index i = 0; i < half_; ++i) {
-      angle_[i] = direction * std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(head_width));
+      angle_[i] = direction * angles.of(i, half_);
       step_cosine_[i] = std::cos(angle_[i]);
       step_sine_[i] = std::sin(angle_[i]);
     }
@@ -56,13 +57,14 @@ class rotary_turns {
 }  // namespace detail
 
 // Rotary positions (Su et al., RoFormer) as released Llama weights expect them: element i of a head's first
-// half turns with element i of its second half, by position * base^(-2 i / head_width). Gradients are turned
-// back with direction -1.
+// half turns with element i of its second half, by the position times the angle of the pair. Gradients are
+// turned back with direction -1.
 template <class X>
-void rotary(context& ctx, const sequences& seq, index head_width, double base, int direction, matrix<X> x) {
+void rotary(context& ctx, const sequences& seq, index head_width, const rotary_angles& angles, int direction,
+            matrix<X> x) {
   ctx.note("rotary", 3 * elements_in(x), 2 * bytes_in(x));
   const scratch_scope scope(ctx);
-  detail::rotary_turns<X> turns(ctx, head_width, base, direction);
+  detail::rotary_turns<X> turns(ctx, head_width, angles, direction);
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (index s = own.begin; s < own.end; ++s) turns.turn(x.slice(seq.begin(s), seq.rows_of(s)), 0);

@@ -9,10 +9,10 @@ namespace motet::cpu {
 // The same for the rows that this context part has of all samples: each turns by its position in the whole
 // sample.
 template <class X>
-void rotary_of_part(context& ctx, index head_width, double base, int direction, matrix<X> x) {
+void rotary_of_part(context& ctx, index head_width, const rotary_angles& angles, int direction, matrix<X> x) {
   ctx.note("rotary_of_part", 3 * elements_in(x), 2 * bytes_in(x));
   const scratch_scope scope(ctx);
-  detail::rotary_turns<X> turns(ctx, head_width, base, direction);
+  detail::rotary_turns<X> turns(ctx, head_width, angles, direction);
   if (ctx.measuring()) return;
   const spread& is = *ctx.shared;
   const interval own = ctx.own_samples(is.part);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/core/messages.hpp>
+#include <motet/backend/core/make_threads.hpp>
 #include <motet/meta/config.hpp>
 
 #include <atomic>
@@ -22,17 +22,16 @@ namespace motet::cpu {
 class team {
  public:
   explicit team(int threads) : size_(threads < 1 ? 1 : threads) {
-    try {
-      for (int t = 1; t < size_; ++t) workers_.emplace_back([this, t] { work(t); });
-    } catch (const std::exception& problem) {  // no room for a stack, or none beside the stacks
-      const std::size_t made = workers_.size() + 1;
-      end();
-      fail(threads_refused, sentence({"wanted ", size_, ", got ", made, " (", problem.what(), ")"}));
-    }
+    make_threads(
+        workers_, "threads of a rank", 1, size_,
+        [this](int t) { return std::thread([this, t] { work(t); }); }, [this] { tell_end(); });
   }
   team(const team&) = delete;
   team& operator=(const team&) = delete;
-  ~team() { end(); }
+  ~team() {
+    tell_end();
+    for (std::thread& each : workers_) each.join();
+  }
 
   int size() const { return size_; }
 
@@ -82,14 +81,13 @@ class team {
     double value = 0;
   };
 
-  void end() {
+  void tell_end() {
     {
       const std::lock_guard lock(mutex_);
       stop_ = true;
       generation_.fetch_add(1, std::memory_order_release);
     }
     wake_.notify_all();
-    for (auto& worker : workers_) worker.join();
   }
 
   // Thrown out of a barrier that another thread will not reach.

@@ -31,9 +31,11 @@ void pick_backward(context& ctx, const sequences& seq, pick which, matrix<Dy> dy
   }
 }
 
-template <class X, class Y>
-void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
-  ctx.note("mean_forward", elements_in(x), bytes_in(x) + bytes_in(y));
+namespace detail {
+
+// y = factor(sample) times the sum over the rows of each sample.
+template <class X, class Y, class Factor>
+void sum_samples(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y, Factor&& factor) {
   using number = arithmetic<X, Y>;
   const scratch_scope scope(ctx);
   const matrix<number> sums{ctx.scratch.take<number>(x.width), 1, x.width, x.width};
@@ -42,19 +44,44 @@ void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) 
   for (index s = own.begin; s < own.end; ++s) {
     clear_rows(sums);
     sum_columns(x.slice(seq.begin(s), seq.rows_of(s)), sums.data);
-    convert_rows(sums, y.slice(s, 1), seq.rows_of(s) == 0 ? 0.0 : 1 / static_cast<double>(seq.rows_of(s)));
+    convert_rows(sums, y.slice(s, 1), factor(s));
   }
+}
+// Overwrites every row of dx.
+template <class Dy, class Dx, class Factor>
+void spread_samples(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<Dx> dx, Factor&& factor) {
+  if (ctx.measuring()) return;
+  const interval own = ctx.own_samples(seq);
+  for (index s = own.begin; s < own.end; ++s)
+    for (index r = seq.begin(s); r < seq.end(s); ++r) convert_rows(dy.slice(s, 1), dx.slice(r, 1), factor(s));
+}
+inline auto one_over_rows(const sequences& seq) {
+  return [seq](index s) { return seq.rows_of(s) == 0 ? 0.0 : 1 / static_cast<double>(seq.rows_of(s)); };
+}
+
+}  // namespace detail
+
+template <class X, class Y>
+void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
+  ctx.note("mean_forward", elements_in(x), bytes_in(x) + bytes_in(y));
+  detail::sum_samples(ctx, seq, x, y, detail::one_over_rows(seq));
+}
+template <class X, class Y>
+void sum_forward(context& ctx, const sequences& seq, double factor, matrix<X> x, matrix<Y> y) {
+  ctx.note("sum_forward", elements_in(x), bytes_in(x) + bytes_in(y));
+  detail::sum_samples(ctx, seq, x, y, [=](index) { return factor; });
 }
 
 // Overwrites every row of dx.
 template <class Dy, class Dx>
 void mean_backward(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<Dx> dx) {
   ctx.note("mean_backward", elements_in(dx), bytes_in(dy) + bytes_in(dx));
-  if (ctx.measuring()) return;
-  const interval own = ctx.own_samples(seq);
-  for (index s = own.begin; s < own.end; ++s)
-    for (index r = seq.begin(s); r < seq.end(s); ++r)
-      convert_rows(dy.slice(s, 1), dx.slice(r, 1), 1 / static_cast<double>(seq.rows_of(s)));
+  detail::spread_samples(ctx, seq, dy, dx, detail::one_over_rows(seq));
+}
+template <class Dy, class Dx>
+void sum_backward(context& ctx, const sequences& seq, double factor, matrix<Dy> dy, matrix<Dx> dx) {
+  ctx.note("sum_backward", elements_in(dx), bytes_in(dy) + bytes_in(dx));
+  detail::spread_samples(ctx, seq, dy, dx, [=](index) { return factor; });
 }
 
 }  // namespace motet::cpu

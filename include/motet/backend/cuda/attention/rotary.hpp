@@ -3,6 +3,7 @@
 
 #include <motet/backend/core/amounts.hpp>
 #include <motet/backend/cuda/device/context.hpp>
+#include <motet/nn/core/operations.hpp>
 #include <motet/tensor/row_parts.hpp>
 #include <motet/tensor/sequences.hpp>
 #include <motet/tensor/view.hpp>
@@ -47,7 +48,7 @@ struct turn_rows {
   index member = 0;
   index heads = 0;
   int half = 0;  // of a head's width
-  double base = 0;
+  rotary_angles angles{1};
   int direction = 1;
 
   MOTET_HOST_DEVICE index position(index row) const {
@@ -79,8 +80,7 @@ struct turn_rows {
     for (int p = pieces < threads ? self.thread() % pieces : self.thread(); p < pieces; p += threads) {
       double step[Size];
       MOTET_UNROLLED
-      for (int e = 0; e < Size; ++e)
-        step[e] = direction * ::pow(base, -static_cast<double>(p * Size + e) / static_cast<double>(half));
+      for (int e = 0; e < Size; ++e) step[e] = direction * angles.of(p * Size + e, half);
       for (index i = self.block() * groups + group; i < rows * chunks; i += self.blocks() * groups) {
         const index row = i / chunks, head = i % chunks * together, at = position(row);
         X* const low = x.row(row) + head * 2 * half + p * Size;
@@ -116,7 +116,7 @@ struct turn_rows {
 
 template <bool Parts, class X>
 void turn_heads(context& ctx, const sequences& seq, const sequences& whole, const row_parts& cut,
-                index member, index head_width, double base, int direction, matrix<X> x) {
+                index member, index head_width, const rotary_angles& angles, int direction, matrix<X> x) {
   const index half = head_width / 2, heads = head_width > 0 ? x.width / head_width : 0, rows = seq.rows();
   if (rows == 0 || half == 0 || heads == 0) return;
   constexpr int size = pack<X>::size;
@@ -125,7 +125,7 @@ void turn_heads(context& ctx, const sequences& seq, const sequences& whole, cons
   const auto go = [&](auto each) {
     constexpr int pieces_of = each();
     const turn_rows<X, pieces_of, Parts> kernel{
-        x, here, all, cut, member, heads, static_cast<int>(half), base, direction};
+        x, here, all, cut, member, heads, static_cast<int>(half), angles, direction};
     const index pieces = half / pieces_of, groups = pieces < 256 ? 256 / pieces : 1;
     launch(
         ctx.stream(),
@@ -139,13 +139,14 @@ void turn_heads(context& ctx, const sequences& seq, const sequences& whole, cons
 }  // namespace detail
 
 // Rotary positions (Su et al., RoFormer) as released Llama weights expect them: element i of a head's first
-// half turns with element i of its second half, by position * base^(-2 i / head_width). Gradients are turned
-// back with direction -1.
+// half turns with element i of its second half, by the position times the angle of the pair. Gradients are
+// turned back with direction -1.
 template <class X>
-void rotary(context& ctx, const sequences& seq, index head_width, double base, int direction, matrix<X> x) {
+void rotary(context& ctx, const sequences& seq, index head_width, const rotary_angles& angles, int direction,
+            matrix<X> x) {
   ctx.note("rotary", 3 * elements_in(x), 2 * bytes_in(x));
   if (!ctx.measuring())
-    detail::turn_heads<false>(ctx, seq, seq, row_parts{}, 0, head_width, base, direction, x);
+    detail::turn_heads<false>(ctx, seq, seq, row_parts{}, 0, head_width, angles, direction, x);
 }
 
 }  // namespace motet::cuda

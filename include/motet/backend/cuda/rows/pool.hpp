@@ -76,8 +76,19 @@ struct put_means {
   }
 };
 
+template <class Y>
+struct put_sums {
+  matrix<Y> y;
+  double factor;
+  template <class T>
+  MOTET_HOST_DEVICE void operator()(index sample, index column, int, T sum, index) const {
+    y.row(sample)[column] = stored_as<Y>(sum * static_cast<T>(factor));
+  }
+};
+
+// What the rows of a sample get of it: as much as they gave to a mean, or this factor.
 template <class T, class Dy, class Dx>
-struct mean_slope {
+struct spread_slope {
   template <int N>
   struct held {
     run<T, N> dy;
@@ -86,12 +97,14 @@ struct mean_slope {
   padded_rows rows;
   matrix<const Dy> dy;
   matrix<Dx> dx;
+  bool mean;
+  T factor;
   template <int N>
   MOTET_HOST_DEVICE bool load(index number, index column, held<N>& kept) const {
     const auto here = rows.at(number);
     if (here.row < 0) return false;
     kept = {load_run<T, N>(dy.row(here.sample) + column), here.row};
-    const T share = 1 / static_cast<T>(rows.seq.rows_of(here.sample));
+    const T share = mean ? 1 / static_cast<T>(rows.seq.rows_of(here.sample)) : factor;
     MOTET_UNROLLED
     for (int i = 0; i < N; ++i) kept.dy.of[i] *= share;
     return true;
@@ -132,26 +145,53 @@ void pick_backward(context& ctx, const sequences& seq, pick which, matrix<Dy> dy
                      seq.samples, dy.width, in_runs<size>(dy) && in_runs<size>(dx));
 }
 
+namespace detail {
+
+template <class X, class Y, class To>
+void sum_samples(context& ctx, const sequences& seq, matrix<X> x, matrix<Y>, const To& to) {
+  using element = std::remove_const_t<X>;
+  constexpr int size = run_size<element>;
+  sum_groups<size>(ctx, plain_values<arithmetic<X, Y>, element>{x},
+                   rows_of_sample{ctx.measuring() ? sequences{} : samples_on_gpu(ctx, seq)}, to, x.width,
+                   seq.samples, longest_of(seq), in_runs<size>(x));
+}
+// Overwrites every row of dx.
+template <class Dy, class Dx>
+void spread_samples(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<Dx> dx, bool mean,
+                    double factor) {
+  if (ctx.measuring()) return;
+  using slope = std::remove_const_t<Dy>;
+  using number = arithmetic<Dy, Dx>;
+  constexpr int size = run_size<slope, Dx>;
+  for_each_run<size>(
+      ctx, spread_slope<number, slope, Dx>{padded(ctx, seq), dy, dx, mean, static_cast<number>(factor)},
+      padded_count(seq), dx.width, in_runs<size>(dy) && in_runs<size>(dx));
+}
+
+}  // namespace detail
+
 // Floor: x is read once, y is written once.
 template <class X, class Y>
 void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
   ctx.note("mean_forward", elements_in(x), bytes_in(x) + bytes_in(y));
-  using element = std::remove_const_t<X>;
-  constexpr int size = run_size<element>;
-  sum_groups<size>(ctx, plain_values<arithmetic<X, Y>, element>{x},
-                   detail::rows_of_sample{ctx.measuring() ? sequences{} : samples_on_gpu(ctx, seq)},
-                   detail::put_means<Y>{y}, x.width, seq.samples, longest_of(seq), in_runs<size>(x));
+  detail::sum_samples(ctx, seq, x, y, detail::put_means<Y>{y});
+}
+template <class X, class Y>
+void sum_forward(context& ctx, const sequences& seq, double factor, matrix<X> x, matrix<Y> y) {
+  ctx.note("sum_forward", elements_in(x), bytes_in(x) + bytes_in(y));
+  detail::sum_samples(ctx, seq, x, y, detail::put_sums<Y>{y, factor});
 }
 
-// Overwrites every row of dx. Floor: dx is written once, dy is small.
+// Floor: dx is written once, dy is small.
 template <class Dy, class Dx>
 void mean_backward(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<Dx> dx) {
   ctx.note("mean_backward", elements_in(dx), bytes_in(dy) + bytes_in(dx));
-  if (ctx.measuring()) return;
-  using slope = std::remove_const_t<Dy>;
-  constexpr int size = run_size<slope, Dx>;
-  for_each_run<size>(ctx, detail::mean_slope<arithmetic<Dy, Dx>, slope, Dx>{padded(ctx, seq), dy, dx},
-                     padded_count(seq), dx.width, in_runs<size>(dy) && in_runs<size>(dx));
+  detail::spread_samples(ctx, seq, dy, dx, true, 1);
+}
+template <class Dy, class Dx>
+void sum_backward(context& ctx, const sequences& seq, double factor, matrix<Dy> dy, matrix<Dx> dx) {
+  ctx.note("sum_backward", elements_in(dx), bytes_in(dy) + bytes_in(dx));
+  detail::spread_samples(ctx, seq, dy, dx, false, factor);
 }
 
 }  // namespace motet::cuda

@@ -4,27 +4,32 @@
 #include <motet/backend/core/messages.hpp>
 #include <motet/backend/groups/rendezvous_options.hpp>
 #include <motet/backend/transport/meet/socket.hpp>
+#include <motet/backend/transport/meet/token_file.hpp>
 #include <motet/format/sha256.hpp>
 
 #include <exception>
+#include <optional>
 #include <random>
 #include <vector>
 
 namespace motet {
 
 // All ranks connect to rank 0 by TCP. Rank 0 listens at the named address alone, and both sides prove that
-// they know the token without saying it. Meetings are few and small: what is large goes by other ways.
+// they know the token without saying it. On a loopback address rank 0 makes one where none is given, and
+// leaves it in a file of its user's. Meetings are few and small: what is large goes by other ways.
 class rendezvous {
  public:
   explicit rendezvous(rendezvous_options options) : options_(std::move(options)) {
     if (options_.ranks < 1 || options_.rank < 0 || options_.rank >= options_.ranks)
       fail(meeting_refused, sentence({"rank ", options_.rank, " of ", options_.ranks}));
     if (options_.ranks == 1) return;
-    if (!tcp::is_loopback(options_.address, options_.port) && options_.token.size() < 16)
+    const tcp::deadline until(options_.seconds);
+    const sockaddr_in there = tcp::address_of(options_.address, options_.port, until);
+    at_ = ntohl(there.sin_addr.s_addr);
+    if (!tcp::is_loopback(there) && options_.token.size() < 16)
       fail(meeting_refused,
            sentence({where(), " is no loopback address, so a token of at least 16 characters is wanted, got ",
                      options_.token.size(), " (MOTET_TOKEN)"}));
-    const tcp::deadline until(options_.seconds);
     if (options_.rank == 0) welcome_all(until);
     else join(until);
   }
@@ -101,49 +106,106 @@ class rendezvous {
     return same(one, two);
   }
 
+  // One that may be a rank of this run, and may as well say nothing.
+  struct guest {
+    tcp::connection at;
+    std::string asked, said;
+    tcp::deadline until = tcp::deadline(5), moment = tcp::deadline(0.5);
+  };
+  // Guests are heard all at once: strangers, ranks of other runs and those that say nothing keep nobody
+  // waiting.
   void welcome_all(const tcp::deadline& until) {
     peers_.resize(as_size(options_.ranks));
     const tcp::listener door(options_.address, options_.port);
+    // Behind the door, as whoever cannot listen must not take away another's.
+    std::optional<token_file> left;
+    if (options_.token.empty()) left.emplace(at_, options_.port, options_.token = fresh_token());
+    // More than there are ranks may come. A crowd waits outside until those are gone who had a moment.
+    const std::size_t most = peers_.size() + 64;
+    std::vector<guest> guests;
+    std::vector<pollfd> watched;
     for (std::int32_t missing = options_.ranks - 1; missing > 0;) {
-      tcp::connection guest = door.accept(until, [&] { return missing_ranks(); });
-      // Strangers and ranks of other runs are sent away, and keep nobody waiting for long.
-      const tcp::deadline soon(std::min(5.0, options_.seconds));
-      try {
-        const std::string asked = fresh();
-        guest.send(asked, soon, "a guest");
-        const std::string said = guest.receive(soon, "a guest", 256);
-        std::size_t at = 0;
-        const std::string name = part(said, at), own = part(said, at), proven = part(said, at);
-        if (!matches(proven, proof("rank " + name, asked, own))) continue;
-        const std::size_t rank = number(name);
-        if (rank == 0 || rank >= peers_.size() || peers_[rank]) {
-          guest.send("taken", soon, "a guest");
-          continue;
-        }
-        guest.send(proof("host", own, asked), soon, "a guest");
-        peers_[rank] = std::move(guest);
-        --missing;
-      } catch (const error&) {
+      if (until.over()) fail(meeting_refused, missing_ranks() + ", in " + until.describe());
+      const bool crowded = guests.size() >= most;
+      int wait = crowded ? 50 : until.milliseconds();
+      watched.assign(1, door.watched());
+      if (crowded) watched[0].fd = -1;
+      for (const guest& each : guests) {
+        watched.push_back(each.at.watched());
+        wait = std::min(wait, each.until.milliseconds());
+      }
+      ::poll(watched.data(), watched.size(), wait);
+      for (guest& each : guests) {
+        missing -= hear(each);
+        if (crowded && each.at && each.moment.over()) turn_away(each, "late");
+      }
+      std::erase_if(guests, [](const guest& each) { return !each.at; });
+      while (guests.size() < most) {
+        tcp::connection next = door.take();
+        if (!next) break;
+        guests.push_back({std::move(next), fresh(), {}});
+        ask(guests.back());
       }
     }
+  }
+  static void ask(guest& who) {
+    try {
+      who.at.send(who.asked, who.until, "a guest");
+    } catch (const error&) {
+      who.at = {};
+    }
+  }
+  // Whether this guest is a rank that was missing.
+  bool hear(guest& who) try {
+    if (!who.at.take(who.said, "a guest", 256)) {
+      if (who.until.over()) turn_away(who, "late");
+      return false;
+    }
+    std::size_t at = sizeof(std::uint64_t);
+    const std::string name = part(who.said, at), own = part(who.said, at), proven = part(who.said, at);
+    if (!matches(proven, proof("rank " + name, who.asked, own))) return turn_away(who, "token"), false;
+    const std::size_t rank = number(name);
+    if (rank == 0 || rank >= peers_.size() || peers_[rank]) return turn_away(who, "taken"), false;
+    who.at.send(proof("host", own, who.asked), who.until, "a guest");
+    peers_[rank] = std::move(who.at);
+    return true;
+  } catch (const error&) {
+    who.at = {};
+    return false;
+  }
+  // A word says why; it is shorter than a proof.
+  static void turn_away(guest& who, const char* why) {
+    try {
+      who.at.send(why, tcp::deadline(0.1), "a guest");
+    } catch (const error&) {
+    }
+    who.at = {};
   }
   void join(const tcp::deadline& until) {
     peers_.resize(1);
     peers_[0] = tcp::connect(options_.address, options_.port, until);
     const std::string asked = peers_[0].receive(until, where(), 256), own = fresh(),
                       name = std::to_string(options_.rank);
+    // Who listens asked, so its token is there by now.
+    if (options_.token.empty()) options_.token = token_file::read(at_, options_.port);
     std::string said;
     append(said, name);
     append(said, own);
     append(said, proof("rank " + name, asked, own));
     peers_[0].send(said, until, where());
+    const auto refused = [&](const std::string& why) {
+      fail(meeting_refused,
+           sentence({where(), " did not let rank ", name, " of ", options_.ranks, " in ", why}));
+    };
     std::string answer;
     try {
       answer = peers_[0].receive(until, where(), 256);
     } catch (const error& problem) {
-      fail(meeting_refused, sentence({where(), " did not let rank ", name, " of ", options_.ranks,
-                                      " in (another token, or another run): ", problem.what()}));
+      refused(std::string("(another token, or another run): ") + problem.what());
     }
+    if (answer == "token") refused("(another token, or another run)");
+    // A crowd came, or this rank slept: it comes again while there is time.
+    if (answer == "late" && !until.over()) return join(until);
     if (answer == "taken")
       fail(meeting_refused,
            sentence({"there are two ranks ", name, " of ", options_.ranks, " at ", where()}));
@@ -191,6 +253,7 @@ class rendezvous {
   }
 
   rendezvous_options options_;
+  std::uint32_t at_ = 0;                // the address where rank 0 listens
   std::vector<tcp::connection> peers_;  // of rank 0 by rank, of others rank 0 alone
 };
 

@@ -5,6 +5,7 @@
 #include <motet/meta/config.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -43,8 +44,10 @@ class deadline {
   double seconds_;
 };
 
-// An IPv4 address or a host's name, or the name of an interface of this machine.
-inline sockaddr_in address_of(const std::string& name, std::uint16_t port) {
+// An IPv4 address or a host's name, or the name of an interface of this machine. A host that begins later gets
+// its name later, as pods of a cluster do: it is asked for until then.
+inline sockaddr_in address_of(const std::string& name, std::uint16_t port,
+                              const deadline& until = deadline(0)) {
   sockaddr_in found{};
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) == 0) {
@@ -57,7 +60,12 @@ inline sockaddr_in address_of(const std::string& name, std::uint16_t port) {
     addrinfo wanted{}, *list = nullptr;
     wanted.ai_family = AF_INET;
     wanted.ai_socktype = SOCK_STREAM;
-    const int failed = ::getaddrinfo(name.c_str(), nullptr, &wanted, &list);
+    const bool possible = std::all_of(name.begin(), name.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
+    });
+    int failed = 0;
+    while ((failed = ::getaddrinfo(name.c_str(), nullptr, &wanted, &list)) != 0 && possible && !until.over())
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
     if (failed != 0)
       fail(meeting_refused,
            "\"" + name + "\" is neither an address nor an interface: " + ::gai_strerror(failed));
@@ -67,9 +75,7 @@ inline sockaddr_in address_of(const std::string& name, std::uint16_t port) {
   found.sin_port = htons(port);
   return found;
 }
-inline bool is_loopback(const std::string& name, std::uint16_t port) {
-  return ntohl(address_of(name, port).sin_addr.s_addr) >> 24 == 127;
-}
+inline bool is_loopback(const sockaddr_in& address) { return ntohl(address.sin_addr.s_addr) >> 24 == 127; }
 
 // One end of a connection; messages are whole texts.
 class connection {
@@ -106,6 +112,26 @@ class connection {
     return text;
   }
 
+  // Adds what has come to `so_far`, without waiting. Whether a whole text is there, behind its size.
+  bool take(std::string& so_far, const std::string& from, std::uint64_t most) const {
+    for (;;) {
+      std::uint64_t size = 0;
+      const bool sized = so_far.size() >= sizeof size;
+      if (sized) std::memcpy(&size, so_far.data(), sizeof size);
+      if (size > most)
+        fail(meeting_refused, sentence({from, " sends ", size, " bytes, at most ", most, " are taken"}));
+      const std::size_t left = sizeof size + as_size(size) - so_far.size();
+      if (sized && left == 0) return true;
+      char piece[256];
+      const ssize_t moved = ::recv(socket_, piece, std::min(sizeof piece, left), MSG_DONTWAIT);
+      if (moved == 0) fail(meeting_refused, from + " closed the connection");
+      if (moved < 0 && errno == EAGAIN) return false;
+      if (moved < 0 && errno != EINTR) fail(meeting_refused, from + ": " + std::strerror(errno));
+      if (moved > 0) so_far.append(piece, as_size(moved));
+    }
+  }
+  pollfd watched() const { return {socket_, POLLIN, 0}; }
+
  private:
   void move(char* at, std::size_t left, short way, const deadline& until, const std::string& other) const {
     while (left > 0) {
@@ -133,7 +159,7 @@ class connection {
 class listener {
  public:
   listener(const std::string& name, std::uint16_t port)
-      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     const int on = 1;
     ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     const sockaddr_in here = address_of(name, port);
@@ -148,14 +174,19 @@ class listener {
   listener& operator=(const listener&) = delete;
   ~listener() { ::close(socket_); }
 
+  // Who stands at the door, without waiting; none where nobody does.
+  connection take() const {
+    const int guest = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
+    return guest >= 0 ? connection(guest) : connection();
+  }
+  pollfd watched() const { return {socket_, POLLIN, 0}; }
   // missing() says who did not come in time.
   template <class Missing>
   connection accept(const deadline& until, Missing&& missing) const {
     for (;;) {
       pollfd watched{socket_, POLLIN, 0};
       if (::poll(&watched, 1, until.milliseconds()) > 0)
-        if (const int guest = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC); guest >= 0)
-          return connection(guest);
+        if (connection guest = take()) return guest;
       if (until.over()) fail(meeting_refused, missing() + ", in " + until.describe());
     }
   }
@@ -176,7 +207,7 @@ inline bool meets_itself(int socket) {
 
 // Tries again until somebody listens there.
 inline connection connect(const std::string& name, std::uint16_t port, const deadline& until) {
-  const sockaddr_in there = address_of(name, port);
+  const sockaddr_in there = address_of(name, port, until);
   for (;;) {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const bool reached = ::connect(socket, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0;

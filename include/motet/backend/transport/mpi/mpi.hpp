@@ -57,7 +57,7 @@ class world {
   world& operator=(const world&) = delete;
   ~world() {
     if (std::uncaught_exceptions() > exceptions_) stop();
-    under_way_.drop();
+    let_go();
     if (is_stopped()) return;  // nobody may come to free what is common
     for (MPI_Comm* each : {&rows_, &groups_, &control_}) MPI_Comm_free(each);
   }
@@ -132,7 +132,7 @@ class world {
       under_way_.progress();
     } catch (const error& problem) {
       stop(problem.what());
-      under_way_.drop();
+      let_go();
       throw;
     }
     if (untold_ == 0 && !is_stopped()) {
@@ -159,11 +159,24 @@ class world {
                   &letters[as_size(r)]);
     const auto begin = std::chrono::steady_clock::now();
     backoff wait(0);
-    for (int done = 0; done == 0 && std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500);
-         wait())
+    for (int done = 0; done == 0 && std::chrono::steady_clock::now() - begin < let_go_bound; wait())
       MPI_Testall(ranks_, letters.data(), &done, MPI_STATUSES_IGNORE);
     for (MPI_Request& each : letters)
       if (each != MPI_REQUEST_NULL) MPI_Request_free(&each);
+  }
+  // Gives up all that is under way. Before what was sent goes away, the ranks meet, within a bound: then nobody
+  // receives any more, and MPI reads the memory of nobody.
+  void let_go() noexcept {
+    under_way_.drop_receives();
+    if (is_stopped() && !std::exchange(met_others_, true)) {
+      MPI_Request meeting = MPI_REQUEST_NULL;
+      MPI_Ibarrier(control_, &meeting);
+      const auto begin = std::chrono::steady_clock::now();
+      backoff wait(0);
+      for (int done = 0; done == 0 && std::chrono::steady_clock::now() - begin < let_go_bound; wait())
+        MPI_Test(&meeting, &done, MPI_STATUS_IGNORE);
+    }
+    under_way_.drop_sends();
   }
   // Looks until good(), or until the ranks were told to stop; then MPI lets go of all memory before anything
   // goes away.
@@ -177,7 +190,7 @@ class world {
     }
     if (!is_stopped()) return;
     if (!told_others_) tell();
-    under_way_.drop();
+    let_go();
     throw stopped{why()};
   }
   // Before what requests count down goes away. Who is not ready in time will never be.
@@ -191,7 +204,7 @@ class world {
       stop("others did not take all that it sent");
     } catch (...) {
     }
-    under_way_.drop();
+    let_go();
   }
 
   int exceptions_ = std::uncaught_exceptions();
@@ -200,9 +213,9 @@ class world {
   std::vector<std::vector<std::int32_t>> members_;  // of the meetings that this rank comes to
   MPI_Comm rows_ = MPI_COMM_NULL, groups_ = MPI_COMM_NULL, control_ = MPI_COMM_NULL;
   requests under_way_;
-  char text_[512] = "";
+  char text_[2048] = "";
   std::int32_t untold_ = 0;
-  bool told_others_ = false;
+  bool told_others_ = false, met_others_ = false;
   std::atomic<std::thread::id> user_{std::this_thread::get_id()};
   std::atomic<bool> stopped_{false};
   mutable std::mutex mutex_;
@@ -229,7 +242,7 @@ class endpoint {
   ~endpoint() {
     if (std::uncaught_exceptions() > exceptions_) world_.stop();
     world_.leave([&] { return open_sends_ == 0; });
-    world_.under_way_.drop(&open_receives_);
+    world_.under_way_.drop_receives(&open_receives_);
   }
 
   std::int32_t rank() const { return world_.rank_; }
@@ -243,7 +256,7 @@ class endpoint {
   void finish_step() {
     world_.user_.store(std::this_thread::get_id());
     world_.wait_until([&] { return open_sends_ == 0; });
-    if (open_receives_ > 0) world_.under_way_.drop(&open_receives_);
+    if (open_receives_ > 0) world_.under_way_.drop_receives(&open_receives_);
   }
 
   void send(std::int32_t tag, std::int32_t peer, const std::byte* from, index bytes) {

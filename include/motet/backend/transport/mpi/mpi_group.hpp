@@ -87,7 +87,7 @@ class group : public transports::group_calls<group> {
   }
   void withdraw() noexcept {
     world_.stop();
-    world_.under_way_.drop();
+    world_.let_go();
   }
 
  private:

@@ -39,6 +39,9 @@ class byte_type {
   int count_;
 };
 
+// How long what is given up is waited for.
+inline constexpr std::chrono::milliseconds let_go_bound{500};
+
 // All that is under way on this rank, in one array that MPI looks at in one call. A request counts down a
 // number of its owner's when it is done.
 class requests {
@@ -120,21 +123,29 @@ class requests {
     return found;
   }
 
-  // Gives up all that is under way, or what counts down `also`. A message that has begun to come is waited
+  // Gives up all that is to come, or what of it counts down `also`. A message that has begun to come is waited
   // for, within a bound: its memory will soon serve others.
-  void drop(const std::int32_t* also = nullptr) noexcept {
+  void drop_receives(const std::int32_t* also = nullptr) noexcept {
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t r = under_way_.size(); r-- > 0;) {
-      if (also != nullptr && owners_[r].also != also) continue;
-      const bool receives = owners_[r].bytes != nothing;
-      if (receives) MPI_Cancel(&under_way_[r]);
+      if (owners_[r].bytes == nothing || (also != nullptr && owners_[r].also != also)) continue;
+      if (under_way_[r] != MPI_REQUEST_NULL) MPI_Cancel(&under_way_[r]);
       backoff wait(0);
       for (int over = 0; under_way_[r] != MPI_REQUEST_NULL; wait()) {
         MPI_Test(&under_way_[r], &over, MPI_STATUS_IGNORE);
-        if (over == 0 &&
-            (!receives || std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(500)))
+        if (over == 0 && std::chrono::steady_clock::now() - begin > let_go_bound)
           MPI_Request_free(&under_way_[r]);
       }
+      remove(r);
+    }
+  }
+  // Gives up all that was sent. Whoever still reads it reads memory that serves others.
+  void drop_sends() noexcept {
+    for (std::size_t r = under_way_.size(); r-- > 0;) {
+      if (owners_[r].bytes != nothing) continue;
+      int over = 0;
+      if (under_way_[r] != MPI_REQUEST_NULL) MPI_Test(&under_way_[r], &over, MPI_STATUS_IGNORE);
+      if (under_way_[r] != MPI_REQUEST_NULL) MPI_Request_free(&under_way_[r]);
       remove(r);
     }
   }

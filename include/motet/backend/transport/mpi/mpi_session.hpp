@@ -111,6 +111,9 @@ class session {
     static std::atomic<bool> failed{false};
     return failed;
   }
+  // What launchers see when MPI has to end ranks that hang: that a rank is lost (tools/exit_code.hpp, on a
+  // higher floor, has the table).
+  static constexpr int status_of_lost = 138;
   // The last resort: this rank and all others end now.
   static void end_all(const char* why) {
     int rank = 0;
@@ -118,7 +121,7 @@ class session {
     std::fprintf(stderr, "motet: rank %d: %s; MPI ends all ranks\n", rank, why);
     std::fflush(nullptr);
     end_within(0.5);
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Abort(MPI_COMM_WORLD, status_of_lost);
   }
 
  private:
@@ -149,28 +152,30 @@ class session {
   MPI_Comm farewell_ = MPI_COMM_NULL;
 };
 
-// The body of main: calls body(session), and turns what it throws into a message and status 1, on this rank
-// and on those that it stops.
-template <class Body>
-int run(const session_options& wanted, Body&& body) {
+// The body of main: calls body(session), and turns what it throws into a message and a status, on this rank
+// and on those that it stops; status_of(problem) says which, if it is not 1.
+template <class Body, class StatusOf = int (*)(const std::exception&)>
+int run(
+    const session_options& wanted, Body&& body,
+    StatusOf&& status_of = [](const std::exception&) { return 1; }) {
   try {
     session here(wanted);
-    const auto say = [&](const char* what) {
+    const auto say = [&](const std::exception& problem) {
       session::has_failed() = true;
-      std::fprintf(stderr, "rank %d: %s\n", here.rank(), what);
+      std::fprintf(stderr, "rank %d: %s\n", here.rank(), problem.what());
       std::fflush(nullptr);
-      return 1;
+      return status_of(problem);
     };
     try {
       return body(here);
     } catch (const stopped& told) {
-      return say(("motet: stopped, as " + told.why).c_str());
+      return say(stopped_elsewhere(told.why));
     } catch (const std::exception& problem) {
-      return say(problem.what());
+      return say(problem);
     }
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "%s\n", problem.what());
-    return 1;
+    return status_of(problem);
   }
 }
 

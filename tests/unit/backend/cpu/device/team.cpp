@@ -3,6 +3,8 @@
 
 #include <motet/backend/cpu/device/team.hpp>
 
+#include "laws/refused_threads.hpp"
+
 #include <stdexcept>
 
 namespace {
@@ -25,6 +27,13 @@ TEST_CASE("every thread of a team runs, and all meet at barriers") {
       CHECK(total == size * (size - 1) / 2 + size * round);
     }
   }
+}
+
+TEST_CASE("threads that the system refuses are an error that counts them") {
+  const motet::laws::refused_threads none;
+  CHECK_THROWS_WITH_AS(motet::cpu::team(4), doctest::Contains("threads of a rank: wanted 4, got 1 ("),
+                       motet::error);
+  CHECK(motet::cpu::team(1).size() == 1);
 }
 
 TEST_CASE("an exception in one thread ends the step of all and reaches the caller, and the team works on") {

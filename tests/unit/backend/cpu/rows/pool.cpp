@@ -68,4 +68,32 @@ TEST_CASE_TEMPLATE("the mean of each sample's rows", N, fp32, mixed_bf16, fp64) 
   });
 }
 
+TEST_CASE_TEMPLATE("a number times the sum of each sample's rows", N, fp32, mixed_bf16, fp64) {
+  using stream = typename N::stream;
+  using value = typename N::value;
+  each_batch([](int threads, const sequences& seq) {
+    for (const index width : {1, 27}) {
+      const auto x = grid<value>(seq.rows(), width, 2).random(1);
+      const auto dy = grid<stream>(seq.samples, width, 1).random(2);
+      grid<stream> y(seq.samples, width, 3);
+      grid<value> dx(seq.rows(), width, 1);
+      auto want = grid<double>(seq.samples, width).fill(0);
+      grid<double> want_dx(seq.rows(), width);
+      for (index s = 0; s < seq.samples; ++s)
+        for (index r = seq.begin(s); r < seq.end(s); ++r)
+          for (index c = 0; c < width; ++c) {
+            want.at(s, c) += 0.375 * x(r, c);
+            want_dx.at(r, c) = 0.375 * dy(s, c);
+          }
+      cpu_run_foretold(threads, [&](cpu::context& ctx) {
+        sum_forward(ctx, seq, 0.375, x.view(), y.view());
+        sum_backward(ctx, seq, 0.375, dy.view(), dx.view());
+      });
+      CHECK(distance(y, want) < tolerance<stream>);
+      CHECK(distance(dx, want_dx) < tolerance<value>);
+      CHECK((y.gaps_intact() && dx.gaps_intact()));
+    }
+  });
+}
+
 }  // namespace motet

@@ -4,7 +4,9 @@
 #include <motet/backend/cuda/attention/rotary.hpp>
 
 #include <doctest/doctest.h>
+#include <motet/backend/cpu/attention/rotary.hpp>
 
+#include "cpu_run.hpp"
 #include "cuda_run.hpp"
 #include "op_cases.hpp"
 
@@ -52,6 +54,20 @@ TEST_CASE_TEMPLATE("rotary positions against plain loops, and back", T, float, b
           CHECK(x.untouched());
         }
   });
+}
+
+TEST_CASE("slowed turns are those of processors") {
+  const index length = 9, width = 16;
+  auto want = grid<float>(length, width).random(3);
+  laws::on_gpu<float> x(want);
+  const rotary_angles slowed(1e4, 8, 1, 4, 64);
+  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
+    rotary(ctx, {1, length, nullptr}, width, slowed, 1, x.all());
+  });
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
+    rotary(ctx, {1, length, nullptr}, width, slowed, 1, want.view());
+  });
+  CHECK(distance(x.back(), want) < tolerance<float>);
 }
 
 TEST_CASE("positions stay exact over a long sample") {

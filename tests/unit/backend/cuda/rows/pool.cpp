@@ -41,23 +41,30 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
     CHECK(y.untouched());
     CHECK(gdx.untouched());
   }
-  const laws::on_gpu<stream> gx(x), gdx(rows, width, width + gap);
-  const laws::on_gpu<value> gdy(dy), y(samples, width, width + gap);
-  laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
-    mean_forward(ctx, seq, gx.all(), y.all());
-    mean_backward(ctx, seq, gdy.all(), gdx.all());
-  });
-  grid<value> want(samples, width);
-  grid<stream> slope(rows, width);
-  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
-    mean_forward(ctx, seq, x.view(), want.view());
-    mean_backward(ctx, seq, dy.view(), slope.view());
-  });
-  CAPTURE(width);
-  CHECK(distance(y.back(), want) < tolerance<value>);
-  CHECK(distance(gdx.back(), slope) < tolerance<stream>);
-  CHECK(y.untouched());
-  CHECK(gdx.untouched());
+  for (const bool mean : {true, false}) {
+    const laws::on_gpu<stream> gx(x), gdx(rows, width, width + gap);
+    const laws::on_gpu<value> gdy(dy), y(samples, width, width + gap);
+    const auto both = [&](auto& ctx, auto from, auto to, auto slope, auto into) {
+      if (mean) {
+        mean_forward(ctx, seq, from, to);
+        mean_backward(ctx, seq, slope, into);
+      } else {
+        sum_forward(ctx, seq, 0.375, from, to);
+        sum_backward(ctx, seq, 0.375, slope, into);
+      }
+    };
+    laws::gpu_run_foretold(
+        [&](motet::cuda::context& ctx) { both(ctx, gx.all(), y.all(), gdy.all(), gdx.all()); });
+    grid<value> want(samples, width);
+    grid<stream> slope(rows, width);
+    laws::cpu_run_foretold(
+        1, [&](cpu::context& ctx) { both(ctx, x.view(), want.view(), dy.view(), slope.view()); });
+    CAPTURE(width);
+    CHECK(distance(y.back(), want) < tolerance<value>);
+    CHECK(distance(gdx.back(), slope) < tolerance<stream>);
+    CHECK(y.untouched());
+    CHECK(gdx.untouched());
+  }
 }
 
 }  // namespace

@@ -55,6 +55,32 @@ TEST_CASE("ranks meet, and each hears what all bring, in their order") {
   CHECK(right == 100);
 }
 
+TEST_CASE("on one machine a token is made where none is given, and nobody finds it later") {
+  const std::uint16_t port = free_port();
+  std::atomic<int> in{0};
+  on_threads(3, [&](std::int32_t r) {
+    rendezvous_options own = place(r, 3, port);
+    own.token.clear();
+    rendezvous here(own);
+    in += here.all_gather("x").size() == 3;
+  });
+  CHECK(in == 3);
+  CHECK(motet::token_file::read(0x7f000001, port).empty());
+}
+
+TEST_CASE("who was given no token is not let in where one was") {
+  const std::uint16_t port = free_port();
+  std::string refused;
+  on_threads(2, [&](std::int32_t r) {
+    rendezvous_options own = place(r, 2, port);
+    own.seconds = 1;
+    if (r == 1) own.token.clear();
+    const std::string text = refusal([&] { rendezvous here(own); });
+    if (r == 1) refused = text;
+  });
+  CHECK(refused.find("did not let rank 1 of 2 in (another token, or another run)") != std::string::npos);
+}
+
 TEST_CASE("one rank meets itself") {
   rendezvous here({.rank = 0, .ranks = 1});
   CHECK(here.all_gather("alone") == std::vector<std::string>{"alone"});
@@ -97,6 +123,59 @@ TEST_CASE("who speaks nonsense is sent away") {
     in += here.all_gather("x").size() == 2;
   });
   CHECK(in == 2);
+}
+
+TEST_CASE("guests that say nothing, or half of it, keep nobody out") {
+  const std::uint16_t port = free_port();
+  std::atomic<int> in{0};
+  std::atomic<bool> met{false};
+  std::string told;
+  on_threads(3, [&](std::int32_t r) {
+    rendezvous_options own = place(r, 2, port);
+    own.seconds = 12;  // each of the silent ones alone could take 5 of them
+    if (r < 2) {
+      if (r == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      rendezvous here(own);
+      in += here.all_gather("x").size() == 2;
+      met = in == 2;
+      return;
+    }
+    const motet::tcp::deadline until(10);
+    std::vector<motet::tcp::connection> silent;
+    for (int i = 0; i < 80; ++i) silent.push_back(motet::tcp::connect("127.0.0.1", port, until));
+    // Half of a message's size, and then half of a message.
+    const int half[] = {0, 0, 0, 0};
+    for (std::size_t i = 0; i < 10; ++i) CHECK(::send(silent[i + 60].watched().fd, half, 4 + i % 2, 0) > 0);
+    // Of too many, the first are told.
+    silent[0].receive(until, "host");
+    told = refusal([&] { told = silent[0].receive(until, "host"); }) + told;
+    while (!met && !until.over()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  });
+  CHECK(in == 2);
+  CHECK(told == "late");
+}
+
+TEST_CASE("guests that come all the time do not hold rank 0 beyond its time") {
+  const std::uint16_t port = free_port();
+  std::string told;
+  std::atomic<bool> ended{false};
+  on_threads(2, [&](std::int32_t r) {
+    rendezvous_options own = place(0, 2, port);
+    own.seconds = 0.6;
+    if (r == 0) {
+      told = refusal([&] { rendezvous here(own); });
+      ended = true;
+      return;
+    }
+    const motet::tcp::deadline until(15);
+    std::vector<motet::tcp::connection> all;
+    while (!ended && !until.over()) {
+      refusal([&] { all.push_back(motet::tcp::connect("127.0.0.1", port, motet::tcp::deadline(0))); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    CHECK_FALSE(until.over());
+  });
+  CHECK(told.find("these ranks did not come: 1, in 0.6") != std::string::npos);
 }
 
 TEST_CASE("when a rank goes away, all others are told which") {

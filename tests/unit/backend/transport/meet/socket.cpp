@@ -27,6 +27,32 @@ TEST_CASE("whole texts go both ways, whatever their sizes") {
                        doctest::Contains("the guest closed the connection"), motet::error);
 }
 
+TEST_CASE("a text is taken piece by piece, without waiting") {
+  const std::uint16_t port = free_port();
+  const tcp::deadline until(20);
+  const tcp::listener door("127.0.0.1", port);
+  CHECK_FALSE(door.take());
+  const tcp::connection other = tcp::connect("127.0.0.1", port, until);
+  const tcp::connection guest = door.accept(until, [] { return std::string("nobody"); });
+  std::string all(8, '\0'), said;
+  all[0] = 3;
+  all += "abc";
+  for (const char& each : all) {
+    CHECK_FALSE(guest.take(said, "a guest", 3));
+    REQUIRE(::send(other.watched().fd, &each, 1, 0) == 1);
+    pollfd ready = guest.watched();
+    REQUIRE(::poll(&ready, 1, 5000) == 1);
+  }
+  CHECK(guest.take(said, "a guest", 3));
+  CHECK(said == all);
+  std::string next;
+  other.send("abcd", until, "it");
+  pollfd ready = guest.watched();
+  REQUIRE(::poll(&ready, 1, 5000) == 1);
+  CHECK_THROWS_WITH_AS(guest.take(next, "a guest", 3), doctest::Contains("sends 4 bytes, at most 3"),
+                       motet::error);
+}
+
 TEST_CASE("every wait ends") {
   const std::uint16_t port = free_port();
   const tcp::listener door("127.0.0.1", port);
@@ -77,8 +103,8 @@ TEST_CASE("a stranger cannot make us take much memory") {
 }
 
 TEST_CASE("loopback is told from what others reach") {
-  CHECK(tcp::is_loopback("127.0.0.1", 1));
-  CHECK(tcp::is_loopback("127.3.4.5", 1));
-  CHECK(tcp::is_loopback("lo", 1));
-  CHECK_FALSE(tcp::is_loopback("192.0.2.1", 1));
+  CHECK(tcp::is_loopback(tcp::address_of("127.0.0.1", 1)));
+  CHECK(tcp::is_loopback(tcp::address_of("127.3.4.5", 1)));
+  CHECK(tcp::is_loopback(tcp::address_of("lo", 1)));
+  CHECK_FALSE(tcp::is_loopback(tcp::address_of("192.0.2.1", 1)));
 }

@@ -2,6 +2,8 @@
 // ranks: 3
 #include <mpi_ranks.hpp>
 
+#include <motet/tools/exit_code.hpp>
+
 #include <doctest/doctest.h>
 
 using namespace motet;
@@ -26,6 +28,8 @@ TEST_CASE("a session knows its rank, and lets no launcher tell it another") {
   CHECK_THROWS_WITH_AS(mpi::session({.rank = rank + 1, .ranks = ranks}), doctest::Contains("MT-B02"), error);
 }
 
+static_assert(mpi::session::status_of_lost == exit_peer_lost.status);
+
 TEST_CASE("run gives the status of its body, or 1 when that throws") {
   tests::mpi_session();
   CHECK(mpi::run({}, [](mpi::session&) { return 0; }) == 0);
@@ -34,6 +38,15 @@ TEST_CASE("run gives the status of its body, or 1 when that throws") {
                  [](mpi::session&) -> int { throw std::runtime_error("as the test wants it"); }) == 1);
   CHECK(mpi::run({.patience = 5}, [](mpi::session&) -> int { throw mpi::stopped{"the test wants it"}; }) ==
         1);
+  // A program says itself how what was thrown ends it; who was stopped ends as the one that failed.
+  const auto status_of = [](const std::exception& problem) { return exit_code_of(problem).status; };
+  CHECK(mpi::run(
+            {.patience = 5},
+            [](mpi::session&) -> int { throw mpi::stopped{"rank 1 stopped because of it [MT-D03]"}; },
+            status_of) == exit_refused.status);
+  CHECK(mpi::run(
+            {.patience = 5}, [](mpi::session&) -> int { throw mpi::stopped{"a signal"}; }, status_of) ==
+        mpi::session::status_of_lost);
   CHECK(mpi::run({.ranks = 1000}, [](mpi::session&) { return 0; }) == 1);
   mpi::session::has_failed() = false;
 }

@@ -13,8 +13,8 @@
 namespace motet {
 
 // Calls work(i) once for each i below `count`, on at most so many threads (0: as many as there are
-// processors), of which the caller is one. When all have ended, the first failure is thrown; after a failure
-// nothing more is begun.
+// processors), of which the caller is one; on those alone that the system grants. When all have ended, the
+// first failure is thrown; after a failure nothing more is begun.
 template <class Work>
 void in_parallel(index count, Work&& work, index most_threads = 0) {
   if (most_threads <= 0) most_threads = static_cast<index>(std::max(1u, std::thread::hardware_concurrency()));
@@ -33,7 +33,10 @@ void in_parallel(index count, Work&& work, index most_threads = 0) {
     }
   };
   std::vector<std::thread> others;
-  for (index t = 1; t < std::min(count, most_threads); ++t) others.emplace_back(go);
+  try {
+    for (index t = 1; t < std::min(count, most_threads); ++t) others.emplace_back(go);
+  } catch (const std::exception&) {  // fewer take longer, and that is all
+  }
   go();
   for (std::thread& each : others) each.join();
   if (failure) std::rethrow_exception(failure);

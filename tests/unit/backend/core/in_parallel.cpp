@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/ranks/in_parallel.hpp>
+#include <motet/backend/core/in_parallel.hpp>
 
 #include <doctest/doctest.h>
+
+#include "laws/refused_threads.hpp"
 
 #include <stdexcept>
 
@@ -27,6 +29,14 @@ TEST_CASE("threads work at once") {
       },
       2);
   CHECK(here == 2);
+}
+
+TEST_CASE("where the system grants no thread, the caller does everything") {
+  const motet::laws::refused_threads none;
+  motet::index done = 0;
+  in_parallel(
+      100, [&](motet::index) { ++done; }, 3);
+  CHECK(done == 100);
 }
 
 TEST_CASE("a failure is the caller's, and ends the work") {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "model_files.hpp"
+
+#include <motet/format/hf_decoder_tensors.hpp>
+#include <motet/format/safetensors_write.hpp>
+#include <motet/model/describe.hpp>
+#include <motet/motet.hpp>
+
+#include <algorithm>
+
+// Logits of a language model.
+namespace motet::embed {
+
+template <class Model>
+void speak(const options& given) {
+  using net = typename Model::template module_at<0>::net;
+  constexpr index vocabulary = net::config.vocabulary;
+  const hf_decoder_config config = read_hf_decoder_config(std::filesystem::path(given.weights));
+  if (!same_net(config, describe(net::config))) fail(embed_model, given.weights);
+  const safetensors_file input(given.input);
+  const stored_tensor* const ids = input.find("input_ids");
+  if (ids == nullptr) fail(embed_input, given.input + " holds no input_ids");
+  const std::vector<std::int64_t> all = token_ids(*ids, config.context, config.vocabulary, "sample");
+  const index samples = ids->shape[0], length = ids->shape[1];
+
+  const buffer<float> parameters(Model::parameter_size);
+  std::fill_n(parameters.data(), parameters.size(), 0.0f);
+  load_hf_tensors(tensor_set(given.weights), hf_decoder_tensors(config), tensors_of<Model>(parameters));
+
+  cpu::device device(given.threads);
+  const index at_once = std::min(given.batch, samples);
+  std::vector<std::int32_t> some(static_cast<std::size_t>(at_once * length));
+  std::vector<float> logits(static_cast<std::size_t>(samples * length * vocabulary));
+  speaker<net> says(device, parameters.data());
+  for (index first = 0; first < samples; first += at_once) {
+    const index count = std::min(at_once, samples - first);
+    for (index i = 0; i < count * length; ++i)
+      some[static_cast<std::size_t>(i)] =
+          static_cast<std::int32_t>(all[static_cast<std::size_t>(first * length + i)]);
+    says.logits({some.data(), {count, length, nullptr}}, logits.data() + first * length * vocabulary);
+  }
+  safetensors_writer writer(given.output, {{"logits", dtype::f32, {samples * length, vocabulary}}},
+                            {{"format", "pt"}});
+  writer.write("logits", logits.data());
+  writer.commit();
+}
+
+}  // namespace motet::embed

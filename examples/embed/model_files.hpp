@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/format/checkpoint.hpp>
+#include <motet/format/convert.hpp>
+#include <motet/format/messages.hpp>
+#include <motet/model/model.hpp>
+#include <motet/tensor/arena.hpp>
+
+#include <string>
+#include <vector>
+
+// What embed does for any model: its options, the list of its weights, token ids from a file.
+namespace motet::embed {
+
+struct options {
+  std::string weights, input, output;
+  int threads = 0;
+  index batch = 32;
+};
+
+template <class Model>
+std::vector<loaded_tensor> tensors_of(const buffer<float>& parameters) {
+  std::vector<loaded_tensor> out;
+  for (const parameter& p : Model::parameters()) {
+    out.push_back({p.name, p.vector ? std::vector<index>{p.width} : std::vector<index>{p.rows, p.width},
+                   parameters.data() + p.offset});
+  }
+  return out;
+}
+
+// (samples, tokens), all of the vocabulary. `what` a sample is called.
+inline std::vector<std::int64_t> token_ids(const stored_tensor& ids, index context, index vocabulary,
+                                           const std::string& what) {
+  if (ids.shape.size() != 2 || ids.shape[1] < 1 || ids.shape[1] > context) {
+    fail(embed_input, "input_ids is " + shape_text(ids.shape) + ", wanted [" + what + "s, 1 to " +
+                          std::to_string(context) + " tokens]");
+  }
+  const index samples = ids.shape[0], length = ids.shape[1];
+  std::vector<std::int64_t> all(static_cast<std::size_t>(samples * length));
+  copy_elements(ids, all.data());
+  for (index i = 0; i < samples * length; ++i) {
+    const std::int64_t id = all[static_cast<std::size_t>(i)];
+    if (id < 0 || id >= vocabulary) {
+      fail(embed_input, "token " + std::to_string(i % length) + " of " + what + " " +
+                            std::to_string(i / length) + " is " + std::to_string(id) +
+                            ", the vocabulary has " + std::to_string(vocabulary));
+    }
+  }
+  return all;
+}
+
+}  // namespace motet::embed

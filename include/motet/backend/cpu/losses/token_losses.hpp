@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/core/amounts.hpp>
+#include <motet/backend/cpu/device/context.hpp>
+#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/backend/cpu/kernels/tile_kernels.hpp>
+#include <motet/backend/cpu/kernels/vector_math.hpp>
+#include <motet/backend/cpu/losses/pair_tiles.hpp>
+#include <motet/nn/core/operations.hpp>
+
+#include <cmath>
+
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/token_losses.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu {
+
+namespace detail {
+
+// The sum of the exponentials of a row's logits is e^peak * sum.
+template <class T>
+struct row_sums {
+  T peak, sum;
+};
+template <class L>
+row_sums<arithmetic<L>> sums_of_logits(const L* logits, index width) {
+  using number = arithmetic<L>;
+  row_sums<number> found{};
+  MOTET_SIMD_DISPATCH(, logit_sums<number>(logits, width, found.peak, found.sum));
+  return found;
+}
+
+}  // namespace detail
+
+// Softmax cross-entropy of each row by itself: the logarithm of the sum of the exponentials of its logits
+// less the logit of its target; zero where the target is negative.
+template <class L, class S>
+void token_losses(context& ctx, const sequences& seq, matrix<L> logits, const std::int32_t* targets,
+                  matrix<S> losses) {
+  ctx.note("token_losses", 4 * elements_in(logits), bytes_in(logits) + bytes_in(losses));
+  if (ctx.measuring()) return;
+  const interval own = ctx.own(seq);
+  for (index r = own.begin; r < own.end; ++r) {
+    *losses.row(r) = S(0);
+    if (targets[r] < 0) continue;
+    const L* const from = logits.row(r);
+    const auto all = detail::sums_of_logits(from, logits.width);
+    // Differences first, as large logits may lie close together.
+    *losses.row(r) =
+        static_cast<S>(std::log(all.sum) + (all.peak - static_cast<decltype(all.peak)>(from[targets[r]])));
+  }
+}
+
+// Its gradients, each times its row's slope: the probability of each token, less one for the target.
+template <class L, class S, class D>
+void token_slopes(context& ctx, const sequences& seq, matrix<L> logits, const std::int32_t* targets,
+                  matrix<S> slopes, matrix<D> dlogits) {
+  ctx.note("token_slopes", 7 * elements_in(logits), bytes_in(logits) + bytes_in(dlogits));
+  if (ctx.measuring()) return;
+  using number = arithmetic<L>;
+  const interval own = ctx.own(seq);
+  for (index r = own.begin; r < own.end; ++r) {
+    D* const to = dlogits.row(r);
+    if (targets[r] < 0) {
+      for (index j = 0; j < dlogits.width; ++j) to[j] = D(0);
+      continue;
+    }
+    const auto all = detail::sums_of_logits(logits.row(r), logits.width);
+    const number slope = static_cast<number>(*slopes.row(r));
+    // Of the target before it is written over, where both lie in one memory.
+    const number target =
+        slope * (std::exp(static_cast<number>(logits.row(r)[targets[r]]) - all.peak) / all.sum - 1);
+    MOTET_SIMD_DISPATCH(, logit_slopes<number>(logits.row(r), logits.width, all.peak, slope / all.sum, to));
+    to[targets[r]] = static_cast<D>(target);
+  }
+}
+
+// The sum of what samples lost. Its slope by each is one.
+template <class L, class S>
+real sum_losses(context& ctx, matrix<L> losses, matrix<S> slopes) {
+  ctx.note("sum_losses", elements_in(losses), bytes_in(losses) + bytes_in(slopes));
+  if (ctx.measuring()) return 0;
+  synchronize(ctx);  // losses are in place
+  const interval own = sequences{losses.rows}.part(ctx.thread, ctx.threads);
+  double sum = 0;
+  for (index r = own.begin; r < own.end; ++r)
+    for (index j = 0; j < losses.width; ++j) {
+      sum += static_cast<double>(losses.row(r)[j]);
+      if (slopes) slopes.row(r)[j] = S(1);
+    }
+  const double all = detail::sum_over_team(ctx, sum);
+  synchronize(ctx);
+  return all;
+}
+
+}  // namespace motet::cpu

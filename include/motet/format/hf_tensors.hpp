@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/format/checkpoint.hpp>
+#include <motet/format/checkpoint_write.hpp>
+#include <motet/format/convert.hpp>
+#include <motet/format/tensor_set.hpp>
+
+namespace motet {
+
+// One of our tensors and the Hugging Face tensors that it holds one after the other: queries, keys and values
+// are one tensor here.
+struct hf_part {
+  std::string name;
+  std::vector<index> shape;
+
+  index elements() const {
+    index count = 1;
+    for (const index extent : shape) count *= extent;
+    return count;
+  }
+};
+struct hf_tensor {
+  std::string ours;
+  std::vector<hf_part> theirs;
+
+  index elements() const {
+    index count = 0;
+    for (const hf_part& part : theirs) count += part.elements();
+    return count;
+  }
+  // Of equal parts: "3 x [4, 4]".
+  std::string parts_text() const {
+    std::string out;
+    for (std::size_t i = 0, same = 0; i < theirs.size(); i += same) {
+      for (same = 1; i + same < theirs.size() && theirs[i + same].shape == theirs[i].shape;) ++same;
+      out += sentence({out.empty() ? "" : " and ", same, " x ", shape_text(theirs[i].shape)});
+    }
+    return out;
+  }
+};
+
+// Fills every tensor of `to` from a Hugging Face model, converting to float. All missing, unexpected and
+// differing tensors are named in one error (MT-R53) before anything is written to memory.
+inline void load_hf_tensors(const tensor_set& from, const std::vector<hf_tensor>& map,
+                            std::span<const loaded_tensor> to) {
+  std::unordered_map<std::string_view, const hf_tensor*> by_name;
+  for (const hf_tensor& row : map) by_name.emplace(row.ours, &row);
+  std::string differences;
+  std::unordered_map<std::string_view, bool> used;
+  for (const loaded_tensor& tensor : to) {
+    const auto found = by_name.find(tensor.name);
+    index elements = 1;
+    for (const index extent : tensor.shape) elements *= extent;
+    if (found == by_name.end()) {
+      differences += "\n  missing     " + tensor.name + ", for which the format has no name";
+      continue;
+    }
+    const hf_tensor& row = *found->second;
+    if (row.elements() != elements) {
+      differences += sentence({"\n  differs     ", tensor.name, " ", shape_text(tensor.shape),
+                               " is not made of ", row.parts_text()});
+    }
+    for (const hf_part& part : row.theirs) {
+      const stored_tensor* stored = from.find(part.name);
+      used.emplace(part.name, true);
+      if (stored == nullptr) {
+        differences += "\n  missing     " + part.name + " " + shape_text(part.shape);
+      } else if (stored->shape != part.shape && !(part.shape.empty() && stored->elements() == 1)) {
+        differences += "\n  differs     " + part.name + " is " + shape_text(stored->shape) + ", wanted " +
+                       shape_text(part.shape);
+      }
+    }
+  }
+  for (const safetensors_file& file : from.files()) {
+    for (const stored_tensor& tensor : file.tensors()) {
+      // Older files hold what can be computed as buffers: the numbers 0, 1, 2, ..., the speeds of turns.
+      if (!used.contains(tensor.name) && !tensor.name.ends_with(".position_ids") &&
+          !tensor.name.ends_with(".rotary_emb.inv_freq"))
+        differences += "\n  unexpected  " + tensor.name + " " + shape_text(tensor.shape);
+    }
+  }
+  if (!differences.empty()) fail(checkpoint_mismatch, from.path() + ":" + differences + "\n");
+  for (const loaded_tensor& tensor : to) {
+    float* at = tensor.data;
+    for (const hf_part& part : by_name.at(tensor.name)->theirs) {
+      const stored_tensor& stored = from.at(part.name);
+      copy_elements(stored, at);
+      at += stored.elements();
+    }
+  }
+}
+
+// Writes FOLDER/model.safetensors, and FOLDER/config.json with this text, as from_pretrained of the
+// transformers package reads them. `from` must hold every tensor of the map (MT-R53 names what lacks); what
+// the format has no name for is refused, but for tensors whose names begin with `left_out`.
+inline void save_hf_tensors(const std::filesystem::path& folder, const std::vector<hf_tensor>& map,
+                            std::span<const saved_tensor> from, const std::string& config,
+                            std::string_view left_out) {
+  std::unordered_map<std::string_view, const saved_tensor*> by_name;
+  for (const saved_tensor& tensor : from) by_name.emplace(tensor.name, &tensor);
+  std::string differences;
+  std::vector<declared_tensor> declared;
+  for (const hf_tensor& row : map) {
+    const auto found = by_name.find(row.ours);
+    index elements = 1;
+    if (found == by_name.end()) {
+      differences += "\n  missing     " + row.ours;
+    } else {
+      for (const index extent : found->second->shape) elements *= extent;
+      if (elements != row.elements()) {
+        differences += sentence({"\n  differs     ", row.ours, " is ", shape_text(found->second->shape),
+                                 ", wanted ", row.parts_text()});
+      }
+      by_name.erase(found);
+    }
+    for (const hf_part& part : row.theirs) declared.push_back({part.name, dtype::f32, part.shape});
+  }
+  for (const auto& [name, tensor] : by_name) {
+    if (left_out.empty() || !name.starts_with(left_out))
+      differences += "\n  unexpected  " + std::string(name) + " " + shape_text(tensor->shape);
+  }
+  if (!differences.empty())
+    fail(checkpoint_mismatch, "the model cannot be written as a Hugging Face model:" + differences + "\n");
+
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) fail(file_unwritable, folder.string() + ": " + failed.message());
+  safetensors_writer writer(folder / "model.safetensors", std::move(declared), {{"format", "pt"}});
+  for (const saved_tensor& tensor : from) by_name.emplace(tensor.name, &tensor);
+  for (const hf_tensor& row : map) {
+    const float* at = by_name.at(row.ours)->data;
+    for (const hf_part& part : row.theirs) {
+      writer.write(part.name, at);
+      at += part.elements();
+    }
+  }
+  writer.commit();
+  write_file(folder / "config.json", config);
+}
+
+}  // namespace motet

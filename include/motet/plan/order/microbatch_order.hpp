@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/list.hpp>
+#include <motet/meta/mixed_bits.hpp>
+#include <motet/schedule/simulate/simulate.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace motet {
+
+// In which order the microbatches of a replica run: of each turn the microbatch that has it.
+using microbatch_order = list<std::int32_t>;
+
+// What microbatches of unequal size take on the stages of a pipeline, in any one unit of time.
+struct microbatch_times {
+  std::int32_t stages = 0, microbatches = 0;
+  list<double> forward;   // of each (stage, microbatch), all microbatches of stage 0 first
+  list<double> backward;  // of each stage: how many times as long as its forward
+  double forward_of(std::int32_t stage, std::int32_t microbatch) const {
+    return forward[index{stage} * microbatches + microbatch];
+  }
+  double backward_of(std::int32_t stage, std::int32_t microbatch) const {
+    return backward[stage] * forward_of(stage, microbatch);
+  }
+  double all_of(std::int32_t microbatch) const {
+    double sum = 0;
+    for (std::int32_t s = 0; s < stages; ++s) sum += forward_of(s, microbatch) * (1 + backward[s]);
+    return sum;
+  }
+};
+
+// As simulate() plays 1F1B without wires, microbatch after microbatch, so that an order can be chosen on the
+// way. Each takes a few operations a stage.
+class one_f_one_b_clock {
+ public:
+  explicit one_f_one_b_clock(const microbatch_times& times)
+      : times_(times), forward_(times.forward.size(), 0.0), backward_(times.forward.size(), 0.0) {}
+
+  void append(std::int32_t microbatch) {
+    order_.push(microbatch);
+    const auto at = static_cast<std::int32_t>(order_.size()) - 1;
+    for (std::int32_t s = 0; s < times_.stages; ++s) {
+      const std::int32_t behind = at - warm_up(s) - 1;
+      double free = at > 0 ? forward_[cell(s, at - 1)] : 0;
+      if (behind >= 0) free = backward_[cell(s, behind)];
+      const double arrives = s > 0 ? forward_[cell(s - 1, at)] : 0;
+      forward_[cell(s, at)] = std::max(arrives, free) + times_.forward_of(s, microbatch);
+    }
+    for (std::int32_t s = times_.stages; s-- > 0;)
+      if (at >= warm_up(s)) go_back(s, at - warm_up(s), forward_[cell(s, at)]);
+  }
+  // After all of them: when the last backward ends.
+  double finish() {
+    const auto count = static_cast<std::int32_t>(order_.size());
+    double end = 0;
+    for (std::int32_t s = times_.stages; s-- > 0 && count > 0;) {
+      for (std::int32_t i = std::max(0, count - warm_up(s)); i < count; ++i)
+        go_back(s, i, i > 0 ? backward_[cell(s, i - 1)] : forward_[cell(s, count - 1)]);
+      end = std::max(end, backward_[cell(s, count - 1)]);
+    }
+    return end;
+  }
+  // How long the first stage has for the next forward, once it has one to go back through before it.
+  double interval() const {
+    const auto next = static_cast<std::int32_t>(order_.size());
+    return backward_[cell(1, next - times_.stages + 1)] - backward_[cell(0, next - times_.stages)];
+  }
+
+ private:
+  std::int32_t warm_up(std::int32_t stage) const { return times_.stages - 1 - stage; }
+  index cell(std::int32_t stage, std::int32_t at) const { return index{stage} * times_.microbatches + at; }
+  void go_back(std::int32_t stage, std::int32_t at, double free) {
+    const double arrives =
+        stage + 1 < times_.stages ? backward_[cell(stage + 1, at)] : forward_[cell(stage, at)];
+    backward_[cell(stage, at)] = std::max(arrives, free) + times_.backward_of(stage, order_[at]);
+  }
+
+  const microbatch_times& times_;
+  microbatch_order order_;
+  list<double> forward_, backward_;  // when each ends, of each (stage, turn)
+};
+
+inline microbatch_order in_turn(std::int32_t microbatches) {
+  microbatch_order order(microbatches);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+// What 1F1B takes in this order.
+inline double one_f_one_b_seconds(const microbatch_times& times, const microbatch_order& order) {
+  one_f_one_b_clock clock(times);
+  for (const std::int32_t each : order) clock.append(each);
+  return clock.finish();
+}
+
+// What a program takes in this order, by simulate(): any schedule of one tower, and any wires. `costs` keeps
+// its wires; what its stages take comes from the times. Infinite for a program that simulate() refuses.
+inline double simulated_seconds(const program& of, cost_table costs, const microbatch_times& times,
+                                const microbatch_order& order) {
+  costs.stages.clear();
+  costs.scale.clear();
+  for (std::int32_t s = 0; s < times.stages; ++s) {
+    costs.stages.push({1, times.backward[s], 0});
+    for (const std::int32_t each : order) costs.scale.push(times.forward_of(s, each));
+  }
+  timeline when;
+  return simulate(of, costs, when).ok() ? when.makespan : std::numeric_limits<double>::infinity();
+}
+
+// DistTrain's second algorithm, for 1F1B: the smallest microbatch begins, so that every stage starts early; the
+// smallest of the rest end, larger ones first, as no forward hides their backwards; between them each turn goes
+// to the microbatch whose first forward comes closest to the time that the first stage would wait.
+inline microbatch_order fill_intervals(const microbatch_times& times) {
+  const std::int32_t count = times.microbatches, stages = times.stages;
+  microbatch_order left = in_turn(count);
+  std::stable_sort(left.begin(), left.end(),
+                   [&](std::int32_t a, std::int32_t b) { return times.all_of(a) < times.all_of(b); });
+  if (count <= stages || stages < 2) return left;
+  const microbatch_order by_size = left;
+  left.clear();
+  left.append(by_size.data() + stages, count - stages);
+  microbatch_order order;
+  one_f_one_b_clock clock(times);
+  const auto append = [&](std::int32_t microbatch) {
+    order.push(microbatch);
+    clock.append(microbatch);
+  };
+  const auto append_closest = [&](double to) {
+    std::int32_t* const found =
+        std::min_element(left.begin(), left.end(), [&](std::int32_t a, std::int32_t b) {
+          return std::abs(times.forward_of(0, a) - to) < std::abs(times.forward_of(0, b) - to);
+        });
+    const std::int32_t microbatch = *found;
+    std::move(found + 1, left.end(), found);
+    left.pop();
+    append(microbatch);
+    return times.forward_of(0, microbatch);
+  };
+  append(by_size[0]);
+  double gap = 0;  // of the first stage, from its first forward's end to its first backward
+  for (std::int32_t s = 1; s < stages; ++s)
+    gap += times.forward_of(s, by_size[0]) + times.backward_of(s, by_size[0]);
+  for (std::int32_t k = stages - 1; k > 0 && !left.empty(); --k) gap -= append_closest(gap / k);
+  while (!left.empty()) append_closest(std::max(0.0, clock.interval()));
+  for (std::int32_t k = stages - 1; k > 0; --k) append(by_size[k]);
+  return order;
+}
+
+// When to stop looking for a better order. Ranks that stop by `seconds` may end with different orders: then
+// one of them looks, and tells the others.
+struct swap_limits {
+  std::int32_t tries = 200;
+  double seconds = std::numeric_limits<double>::infinity();
+  std::uint64_t seed = 0;
+};
+
+// Swaps two microbatches, drawn by chance, as often as `judge` finds the order better for it: a function from
+// an order to its seconds, such as one_f_one_b_seconds or simulated_seconds. The order never gets worse.
+template <class Judge>
+microbatch_order improve_by_swaps(microbatch_order order, const Judge& judge, const swap_limits& until = {}) {
+  if (order.size() < 2) return order;
+  const auto began = std::chrono::steady_clock::now();
+  double best = judge(std::as_const(order));
+  std::uint64_t drawn = until.seed;
+  const auto draw = [&](index below) {
+    drawn += golden_step;
+    return static_cast<index>(mixed_bits(drawn) % static_cast<std::uint64_t>(below));
+  };
+  for (std::int32_t i = 0; i < until.tries; ++i) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > until.seconds)
+      break;
+    const index a = draw(order.size()), b = (a + 1 + draw(order.size() - 1)) % order.size();
+    std::swap(order[a], order[b]);
+    const double found = judge(std::as_const(order));
+    if (found < best) best = found;
+    else std::swap(order[a], order[b]);
+  }
+  return order;
+}
+
+}  // namespace motet

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The files of examples/clusters: shells and YAML parse, and their rules fit the exit codes that the program prints: cluster_files.py PROGRAMS SCRATCH."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+folder = pathlib.Path(os.environ["MOTET_SOURCE"]) / "examples" / "clusters"
+failures = 0
+
+
+def expect(good, what):
+    global failures
+    if not good:
+        print("FAILED:", what)
+        failures += 1
+
+
+def parses(shell, text, name):
+    done = subprocess.run([shell, "-n"], input=text, text=True, capture_output=True, check=False)
+    expect(done.returncode == 0, f"{name}: {done.stderr}")
+
+
+def scripts(value):
+    """Each text that a container gives to `sh -c`."""
+    if isinstance(value, dict):
+        if value.get("command") == ["sh", "-c"]:
+            yield value["args"][0]
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from scripts(each)
+
+
+told = subprocess.run([pathlib.Path(sys.argv[1]) / "train_clip", "--help"], text=True, capture_output=True, check=True).stdout
+codes = {int(code) for code in re.findall(r"^  (\d+) +\w", told.split("exit codes:")[1], re.M)}
+final = {code for code in codes if code not in (0, 1) and (code < 128 or code == 130)}
+
+for each in folder.glob("*.sh"):
+    parses("bash", each.read_text(encoding="utf-8"), each.name)
+try:
+    import yaml
+except ImportError:
+    # An environment of its own may lack what the system's Python has.
+    system = "/usr/bin/python3"
+    if os.path.exists(system) and "MOTET_SYSTEM_PYTHON" not in os.environ:
+        os.execve(system, [system, *sys.argv], os.environ | {"MOTET_SYSTEM_PYTHON": "1"})
+    print("no PyYAML (Debian: python3-yaml): YAML is not read")
+    sys.exit(1 if failures else 77)
+read = {each.name: yaml.safe_load(each.read_text(encoding="utf-8")) for each in sorted(folder.glob("*.yaml"))}
+expect({"jobset.yaml", "mpijob.yaml", "trainjob.yaml"} <= set(read), f"files: {sorted(read)}")
+for name, value in read.items():
+    expect({"apiVersion", "kind", "metadata", "spec"} <= set(value), f"{name}: a member of its top is missing")
+    for text in scripts(value):
+        parses("sh", text, name)
+rule = read["jobset.yaml"]["spec"]["replicatedJobs"][0]["template"]["spec"]["podFailurePolicy"]["rules"][0]
+expect(rule["action"] == "FailJob" and set(rule["onExitCodes"]["values"]) == final, f"jobset.yaml: {rule}, wanted {sorted(final)}")
+
+# Options that the files give are the program's.
+known = set(re.findall(r"--[a-z][a-z-]+", told))
+for each in folder.iterdir():
+    for line in re.findall(r"train_clip .*|args: \[--.*", each.read_text(encoding="utf-8")):
+        for option in re.findall(r"--[a-z][a-z-]+", line):
+            expect(option in known, f"{each.name}: {option} is no option of train_clip")
+print("all is well" if failures == 0 else f"{failures} failures")
+sys.exit(failures > 0)

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/nn/towers/decoder.hpp>
+
+#include "layer_laws.hpp"
+
+using namespace motet;
+
+static_assert(check(decoder_config{.width = 6, .heads = 2}).why == reason::odd_rotary_width);
+static_assert(check(decoder_config{.context = 0}).why == reason::not_positive);
+static_assert(check(decoder_config{}).ok());
+
+namespace {
+
+// Some rows have no target.
+struct labelled_batch : laws::token_batch {
+  std::vector<std::int32_t> targets;
+  labelled_tokens labelled;
+  labelled_batch(std::vector<motet::index> starts, motet::index vocabulary, double share)
+      : token_batch(std::move(starts), vocabulary) {
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      targets.push_back(i % 5 == 3 ? -100 : static_cast<std::int32_t>((i * 7 + 2) % as_size(vocabulary)));
+    labelled = {input, targets.data(), share};
+  }
+};
+
+template <decoder_config Config>
+void check_decoder(const laws::law_settings& settings = {.half = 5e-2, .samples_of_tensor = 2}) {
+  for (const std::vector<motet::index>& offsets :
+       {std::vector<motet::index>{0}, {0, 1}, {0, 3, 3, 5, 6, 11}}) {
+    const labelled_batch batch(offsets, Config.vocabulary, 0.25);
+    laws::check_laws(laws::tower_subject<decoder<Config>>{batch.labelled}, settings);
+  }
+}
+
+constexpr decoder_config llama{.vocabulary = 9,
+                               .context = 5,
+                               .width = 8,
+                               .layers = 2,
+                               .heads = 4,
+                               .kv_heads = 2,
+                               .hidden = 6,
+                               .rotary = 50};
+constexpr decoder_config qwen2 = [] {
+  decoder_config c = llama;
+  c.bias = true;
+  c.out_bias = false;
+  c.recompute = true;
+  return c;
+}();
+constexpr decoder_config qwen3 = [] {
+  decoder_config c = llama;
+  c.head_norm = true;
+  c.head_width = 4;
+  c.scaling = {8, 1, 4, 30};
+  return c;
+}();
+constexpr decoder_config gpt{.vocabulary = 9,
+                             .context = 5,
+                             .width = 6,
+                             .layers = 1,
+                             .heads = 3,
+                             .hidden = 7,
+                             .act = activation::gelu_tanh,
+                             .gated = false,
+                             .norm = norm_kind::layer,
+                             .rotary = 0,
+                             .bias = true,
+                             .out_bias = true,
+                             .mlp_bias = true};
+
+// Of one sample's logits, in double.
+double surprise(const double* logits, motet::index vocabulary, std::int32_t target) {
+  if (target < 0) return 0;
+  double sum = 0;
+  for (motet::index v = 0; v < vocabulary; ++v) sum += std::exp(logits[v] - logits[target]);
+  return std::log(sum);
+}
+
+template <decoder_config Config>
+void check_against_logits(const labelled_batch& batch, int threads) {
+  using net = decoder<Config>;
+  const auto list = layer::parameters_of<net>();
+  const laws::reals w = laws::random_weights(list, net::parameter_size), none(w.size(), 0.0);
+  const sequences seq = batch.input.seq;
+  const laws::reals lost = laws::evaluate<fp64>(laws::tower_subject<net>{batch.labelled}, laws::way::infer,
+                                                threads, w, {}, laws::reals(as_size(seq.samples), 1.0), none)
+                               .y;
+  laws::reals logits(as_size(seq.rows() * Config.vocabulary));
+  const auto speak = [&](cpu::context& ctx) {
+    net::logits::infer(ctx, weights<fp64>{w.data()}, batch.input,
+                       view<double, Config.vocabulary>(logits.data(), seq.rows()));
+  };
+  laws::cpu_run_foretold(threads, speak);
+  for (motet::index s = 0; s < seq.samples; ++s) {
+    double want = 0;
+    for (motet::index r = seq.begin(s); r < seq.end(s); ++r)
+      want += batch.labelled.share *
+              surprise(&logits[as_size(r * Config.vocabulary)], Config.vocabulary, batch.targets[as_size(r)]);
+    CHECK_LE(laws::off_by(lost[as_size(s)], want), 1e-10 * (1 + want));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a decoder of grouped queries, rotary positions and SwiGLU") { check_decoder<llama>(); }
+TEST_CASE("biases of queries, keys and values, recomputed") { check_decoder<qwen2>(); }
+TEST_CASE("norms of heads, and turns that are slowed") { check_decoder<qwen3>(); }
+TEST_CASE("learned positions, layer norms and biases everywhere") { check_decoder<gpt>(); }
+
+TEST_CASE("a sample loses the surprise at its targets, by its logits; rows come in pieces") {
+  for (const int threads : {1, 2}) {
+    check_against_logits<llama>(labelled_batch({0, 3, 3, 5, 6, 11}, 9, 0.25), threads);
+    // 128 rows at a time
+    check_against_logits<decoder_config{
+        .vocabulary = 33000, .context = 200, .width = 4, .layers = 1, .heads = 1, .hidden = 4}>(
+        labelled_batch({0, 180, 181, 300}, 33000, 0.5), threads);
+  }
+}
+
+TEST_CASE("parameters are named by what they are") {
+  std::vector<std::string> names;
+  for (const parameter& each : layer::parameters_of<decoder<qwen3>>()) names.push_back(each.name);
+  CHECK(names ==
+        std::vector<std::string>{
+            "embed.token", "blocks.0.attention.norm.weight", "blocks.0.attention.qkv.weight",
+            "blocks.0.attention.out.weight", "blocks.0.attention.query_norm.weight",
+            "blocks.0.attention.key_norm.weight", "blocks.0.mlp.norm.weight", "blocks.0.mlp.gate_up.weight",
+            "blocks.0.mlp.down.weight", "blocks.1.attention.norm.weight", "blocks.1.attention.qkv.weight",
+            "blocks.1.attention.out.weight", "blocks.1.attention.query_norm.weight",
+            "blocks.1.attention.key_norm.weight", "blocks.1.mlp.norm.weight", "blocks.1.mlp.gate_up.weight",
+            "blocks.1.mlp.down.weight", "norm.weight", "head.weight"});
+}
