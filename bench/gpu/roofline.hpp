@@ -107,6 +107,7 @@ inline constexpr operation_kind operation_kinds[] = {
     {"position_forward", family::small, "positioned<"},
     {"position_backward_weight", family::small, "sum_chunks<|rows_at_position"},
     {"token_forward", family::small, "looked_up<"},
+    {"add_rows_at", family::small, "added_at<"},
     {"token_keys", family::small, "token_keys"},
     {"sort_pairs", family::small, "sort_plainly"},
     {"token_backward_weight", family::small, "sum_tokens<"},

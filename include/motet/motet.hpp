@@ -26,13 +26,13 @@
 #include <motet/format/hf_decoder_write.hpp>
 #include <motet/format/tensor_set.hpp>
 #include <motet/front/check_gradients.hpp>
+#include <motet/front/picture_speaker.hpp>
 #include <motet/front/speaker.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/nn/layers/activation.hpp>
 #include <motet/nn/layers/dropout.hpp>
 #include <motet/nn/layers/mixture.hpp>
-#include <motet/nn/towers/decoder.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
 #include <motet/plan/cost/collective_cost.hpp>

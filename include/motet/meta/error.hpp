@@ -42,7 +42,7 @@ struct message {
 // The whole of what is said of a broken rule, by an error and by the compiler alike. `detail` says what, where,
 // got and wanted.
 template <class Text>
-constexpr void say(Text& to, const message& row, std::string_view detail) {
+constexpr void put_message(Text& to, const message& row, std::string_view detail) {
   for (const std::string_view part :
        {std::string_view("motet: "), std::string_view(row.sentence),
         std::string_view(detail.empty() ? "" : ": "), detail, std::string_view(". "),
@@ -68,7 +68,7 @@ class error : public std::runtime_error {
  private:
   static std::string said(const message& row, const std::string& detail) {
     std::string out;
-    say(out, row, detail);
+    put_message(out, row, detail);
     return out;
   }
   char code_[16] = "";

@@ -223,7 +223,7 @@ constexpr short_text numbers_of(const verdict& found, std::string_view name = {}
 // The whole message of a rule, the same words as an error's.
 constexpr short_text message_of(reason why, std::string_view detail) {
   short_text out;
-  say(out, reason_messages[static_cast<int>(why)], detail);
+  put_message(out, reason_messages[static_cast<int>(why)], detail);
   return out;
 }
 

@@ -58,10 +58,13 @@ inline constexpr message run_folder_in_use{"MT-R14", "the folder of a run belong
                                            "the same run was started twice",
                                            "End that process, or save into another folder"};
 
-inline constexpr message unknown_token{
-    "MT-R15", "a batch has tokens that the model does not know",
-    "they were made for another vocabulary, or something wrote over them",
-    "Encode text by the model's own tokenizer, or give the model a vocabulary as large as that"};
+inline constexpr message unknown_token{"MT-R15", "a batch has tokens that the model does not know",
+                                       "they were made for another vocabulary, pictures among them were "
+                                       "given other rows than the model makes of "
+                                       "them, or something wrote over them",
+                                       "Encode text by the model's own tokenizer, keep a row without a token "
+                                       "for each row of a picture that is to "
+                                       "be seen, or give the model a vocabulary as large as that"};
 
 inline constexpr message runtime_messages[] = {
     not_finite,  bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,

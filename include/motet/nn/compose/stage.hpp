@@ -3,6 +3,8 @@
 
 #include <motet/nn/core/layer.hpp>
 
+#include <algorithm>
+
 namespace motet {
 
 // The blocks [first, last) of a tower.
@@ -56,7 +58,10 @@ struct tower_stage {
       if (size > 0) parts.push_back({at, at + size});
       at += size;
     };
-    if (is_first(r)) push(layer::size<embed>(cut));
+    if (is_first(r)) {
+      if constexpr (tells_parts) std::ranges::for_each(embed::gradient_sizes(cut), push);
+      else push(layer::size<embed>(cut));
+    }
     for (index i = blocks(r).begin; i < blocks(r).end; ++i) push(layer::size<typename body::block>(cut));
     if (is_last(r)) push(layer::size<tail>(cut));
     return parts;
@@ -108,7 +113,7 @@ struct tower_stage {
     if (is_first(r)) {
       s.entry = rows<N>(ctx, seq);
       const auto whole = on_whole_samples(ctx);
-      layer::reserve<embed, N>(ctx, samples, s.kept_embed, cut);
+      reserve_embed<N>(ctx, batch, samples, s.kept_embed, cut);
     }
     body::template reserve<N>(ctx, blocks(r), seq, s.kept_body, cut);
     if (!is_last(r)) return;
@@ -141,13 +146,7 @@ struct tower_stage {
     saved<N> s;
     if (is_first(r)) {
       s.entry = rows<N>(ctx, seq);
-      const index embed_mark = ctx.memory.mark();
-      {
-        const auto whole = on_whole_samples(ctx);
-        layer::reserve<embed, N>(ctx, samples, s.kept_embed, w.cut);
-      }
-      embed_rows(ctx, w, batch, samples, s);
-      release(ctx, embed_mark);
+      embed_rows_alone(ctx, w, batch, samples, s);
     }
     const auto section = enter(ctx, "blocks");
     if (is_last(r) && (has_blocks(r) || rows_are_cut(ctx))) s.top = rows<N>(ctx, samples);
@@ -187,11 +186,7 @@ struct tower_stage {
                        of_body(r, g));
       release(ctx, blocks_mark);
     }
-    if (is_first(r)) {
-      embed_backward_input(ctx, w, batch, samples, s);
-      synchronize(ctx);
-      embed_backward_weight(ctx, w, batch, s, g);
-    }
+    if (is_first(r)) embed_backward(ctx, w, batch, samples, s, g);
     release(ctx, mark);
   }
 
@@ -275,6 +270,16 @@ struct tower_stage {
     return ctx.memory.template take_rows<typename N::stream, width>(seq.rows());
   }
 
+  // An embedding that is a net of its own tells the gradients of its parts itself.
+  static constexpr bool tells_parts = requires { embed::gradient_sizes(tensor_cut{}); };
+  // What an embedding keeps may depend on more of the batch than its rows.
+  template <class N, class C>
+  static void reserve_embed(C& ctx, const input& batch, const sequences& samples,
+                            typename embed::template saved<N>& s, tensor_cut cut) {
+    if constexpr (requires { embed::template reserve<N>(ctx, batch, s, cut); })
+      embed::template reserve<N>(ctx, batch, s, cut);
+    else layer::reserve<embed, N>(ctx, samples, s, cut);
+  }
   // Fills s.entry.
   template <class C, class N>
   static void embed_rows(C& ctx, weights<N> w, const input& batch, const sequences& samples, saved<N>& s) {
@@ -290,15 +295,43 @@ struct tower_stage {
     rows_to_parts(ctx, y, s.entry);
     release(ctx, mark);
   }
+  // The same, with nothing kept.
+  template <class C, class N>
+  static void embed_rows_alone(C& ctx, weights<N> w, const input& batch, const sequences& samples,
+                               saved<N>& s) {
+    const index mark = ctx.memory.mark();
+    if constexpr (requires { embed::infer(ctx, w, batch, s.entry); }) {
+      if (!rows_are_cut(ctx)) {
+        const auto section = enter(ctx, "embedding");
+        return embed::infer(ctx, layer::part<embed>(w), batch, s.entry);
+      }
+    }
+    {
+      const auto whole = on_whole_samples(ctx);
+      reserve_embed<N>(ctx, batch, samples, s.kept_embed, w.cut);
+    }
+    embed_rows(ctx, w, batch, samples, s);
+    release(ctx, mark);
+  }
+  template <class C, class N>
+  static void embed_backward(C& ctx, weights<N> w, const input& batch, const sequences& samples, saved<N>& s,
+                             gradients<N> g) {
+    if constexpr (tells_parts) {
+      const auto section = enter(ctx, "embedding");
+      gather_gradient(ctx, samples, s);
+      const auto whole = on_whole_samples(ctx);
+      embed::backward(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed, layer::part<embed>(g));
+    } else {
+      embed_backward_input(ctx, w, batch, samples, s);
+      synchronize(ctx);
+      embed_backward_weight(ctx, w, batch, s, g);
+    }
+  }
   template <class C, class N>
   static void embed_backward_input(C& ctx, weights<N> w, const input& batch, const sequences& samples,
                                    saved<N>& s) {
     const auto section = enter(ctx, "embedding");
-    s.d_embedded = s.d_entry;
-    if (rows_are_cut(ctx)) {
-      s.d_embedded = rows<N>(ctx, samples);
-      rows_to_samples(ctx, s.d_entry, s.d_embedded);
-    }
+    gather_gradient(ctx, samples, s);
     const auto whole = on_whole_samples(ctx);
     embed::backward_input(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed);
   }
@@ -306,9 +339,19 @@ struct tower_stage {
   static void embed_backward_weight(C& ctx, weights<N> w, const input& batch, saved<N>& s, gradients<N> g) {
     const auto section = enter(ctx, "embedding");
     const auto whole = on_whole_samples(ctx);
-    layer::collect<embed>(ctx, layer::part<embed>(g), [&](gradients<N> own) {
+    const auto add = [&](gradients<N> own) {
       embed::backward_weight(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed, own);
-    });
+    };
+    if constexpr (tells_parts) add(layer::part<embed>(g));
+    else layer::collect<embed>(ctx, layer::part<embed>(g), add);
+  }
+  // Fills s.d_embedded, the gradient of what the embedding made.
+  template <class C, class N>
+  static void gather_gradient(C& ctx, const sequences& samples, saved<N>& s) {
+    s.d_embedded = s.d_entry;
+    if (!rows_are_cut(ctx)) return;
+    s.d_embedded = rows<N>(ctx, samples);
+    rows_to_samples(ctx, s.d_entry, s.d_embedded);
   }
 
   // Where the blocks write, and what the tail reads of it.

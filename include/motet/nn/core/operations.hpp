@@ -109,12 +109,13 @@
 //   sample
 //   sine_position_forward(ctx, seq, geometry, x)
 //       [rows] x += fixed 2-D sine position of each patch (lead rows unchanged)
-//   token_forward(ctx, seq, ids, table, y)
-//       [rows]
 //   token_forward(ctx, seq, ids, first, table, y)
-//       [rows] where the table begins with row `first` of a larger one; ids outside it give zeros
-//   token_backward_weight(ctx, ids, dy, dtable), token_backward_weight(ctx, ids, first, dy, dtable)
+//       [rows] the table begins with row `first` of a larger one; ids outside it give zeros
+//   token_backward_weight(ctx, ids, first, dy, dtable)
 //       [columns]
+//   add_rows_at(ctx, seq, places, x, y)
+//       [rows] of x: y row places[r] += x row r, where that is not negative. The caller puts synchronize(ctx)
+//       before and after it, as the rows of y are those of other threads
 //   position_forward(ctx, seq, table, x)
 //       [rows] x += table row of the position within the sample
 //   position_backward_weight(ctx, seq, dy, dtable)

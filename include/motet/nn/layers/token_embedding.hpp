@@ -20,7 +20,8 @@ constexpr verdict check(const token_config& c) {
   return {};
 }
 
-// A ragged batch of token ids: sample s holds ids[offsets[s] .. offsets[s + 1]). Nothing is padded.
+// A ragged batch of token ids: sample s holds ids[offsets[s] .. offsets[s + 1]). Nothing is padded. A negative
+// id is no token; its row is zero until somebody adds to it.
 struct tokens {
   const std::int32_t* ids = nullptr;
   sequences seq;
@@ -85,7 +86,7 @@ struct token_embedding {
       scatter_sum_rows(ctx, partial, view<const typename N::stream, out>{}, y);
       release(ctx, mark);
     } else {
-      token_forward(ctx, batch.seq, batch.ids, table(w), y);
+      token_forward(ctx, batch.seq, batch.ids, 0, table(w), y);
     }
     if constexpr (Config.position) position_forward(ctx, batch.seq, position(w), y);
   }
@@ -100,7 +101,7 @@ struct token_embedding {
                             cut_rows::gather<typename N::stream>(ctx, dy), table(g));
       release(ctx, mark);
     } else {
-      token_backward_weight(ctx, batch.ids, dy, table(g));
+      token_backward_weight(ctx, batch.ids, 0, dy, table(g));
     }
     if constexpr (Config.position) position_backward_weight(ctx, batch.seq, dy, position(g));
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/layers/patch_embedding.hpp>
-#include <motet/nn/layers/token_embedding.hpp>
+#include <motet/nn/layers/pictured_tokens.hpp>
 #include <motet/runtime/messages.hpp>
 
 #include <bit>
@@ -172,10 +171,13 @@ struct input_traits<Net, labelled_tokens> : input_traits<Net, tokens> {
   using typename text::storage;
   static labelled_tokens largest(index samples) { return {text::largest(samples)}; }
   // Any number below zero asks for nothing.
+  static std::string unknown_target(const labelled_tokens& all) {
+    if (all.targets == nullptr) return {};
+    return text::unknown(all, all.targets, "target", std::numeric_limits<std::int32_t>::min());
+  }
   static std::string unknown(const labelled_tokens& all) {
     std::string found = text::unknown(all);
-    return found.empty() ? text::unknown(all, all.targets, "target", std::numeric_limits<std::int32_t>::min())
-                         : found;
+    return found.empty() ? unknown_target(all) : found;
   }
   static labelled_tokens slice(const labelled_tokens& all, index first, index count, storage& offsets) {
     const index start = all.seq.begin(first);
@@ -200,6 +202,138 @@ struct input_traits<Net, labelled_tokens> : input_traits<Net, tokens> {
 
  private:
   static index ids_space(const labelled_tokens& all) { return round_up(text::staged_bytes(all), 64); }
+};
+
+// Pictures go with the text that they stand in. The net says how many a sample has at most, and which eye sees
+// them.
+template <class Net>
+struct input_traits<Net, pictured_tokens> {
+  static_assert(
+      requires {
+        index{Net::most_pictures};
+        index{Net::eye::rows_of_picture};
+      },
+      "motet: a net that reads pictured tokens needs most_pictures, the most of a sample, and its eye "
+      "[MT-N12]");
+  using text = input_traits<Net, labelled_tokens>;
+  using shown = input_traits<typename Net::eye, pictures>;
+  static constexpr index rows_of_picture = Net::eye::rows_of_picture;
+
+  struct storage {
+    typename text::storage offsets, picture_offsets;  // rebased, as are places
+    std::vector<std::int32_t> places;
+  };
+  static storage room(index samples) {
+    return {text::room(samples), text::room(samples),
+            std::vector<std::int32_t>(as_size(samples * Net::most_pictures * rows_of_picture))};
+  }
+  static index samples(const pictured_tokens& all) { return text::samples(all); }
+  static index longest() { return text::longest(); }
+  static pictured_tokens largest(index samples) {
+    return {text::largest(samples), shown::largest(samples * Net::most_pictures)};
+  }
+  static bool fits(const pictured_tokens& all, index samples) {
+    if (!text::fits(all, samples) || !shown::fits(all.seen, samples * Net::most_pictures)) return false;
+    for (index s = 0; s < all.seq.samples; ++s)
+      if (pictures_of(all, s).size() > Net::most_pictures) return false;
+    return true;
+  }
+  // Rows without a token are those of the sample's own pictures, one after the other.
+  static std::string unknown(const pictured_tokens& all) {
+    if (all.seq.samples > 0 &&
+        (pictures_of(all, 0).begin != 0 || pictures_of(all, all.seq.samples - 1).end != all.seen.samples))
+      return sentence(
+          {all.seen.samples, " pictures came, the samples have ", pictures_of(all, all.seq.samples - 1).end});
+    for (index s = 0; s < all.seq.samples; ++s) {
+      const interval own = pictures_of(all, s);
+      index seen = own.begin * rows_of_picture;
+      const index last = own.end * rows_of_picture;
+      const auto skip = [&] {
+        while (seen < last && all.places[seen] < 0) ++seen;
+      };
+      for (index r = all.seq.begin(s); r < all.seq.end(s); ++r) {
+        if (all.ids[r] < 0) {
+          skip();
+          if (seen == last)
+            return sentence({"row ", r - all.seq.begin(s), " of sample ", s, " is kept for a picture, its ",
+                             own.size(), " pictures have ", taken(all, own), " rows to show"});
+          if (all.places[seen] != r)
+            return sentence({"row ", seen % rows_of_picture, " of picture ",
+                             seen / rows_of_picture - own.begin, " of sample ", s, " wants row ",
+                             all.places[seen] - all.seq.begin(s), ", row ", r - all.seq.begin(s),
+                             " is the next without a token"});
+          ++seen;
+        } else if (all.ids[r] >= Net::config.vocabulary) {
+          return sentence({"token ", r - all.seq.begin(s), " of sample ", s, " is ", all.ids[r],
+                           ", the vocabulary has ", Net::config.vocabulary});
+        }
+      }
+      skip();
+      if (seen != last)
+        return sentence({"the pictures of sample ", s, " have ", taken(all, own), " rows to show, it has ",
+                         taken(all, {own.begin, own.end}) - rest(all, seen, last), " rows without a token"});
+    }
+    return text::unknown_target(all);
+  }
+  static index first_bad_sample(const pictured_tokens& all) {
+    const index picture = shown::first_bad_sample(all.seen);
+    for (index s = 0; picture >= 0 && s < all.seq.samples; ++s)
+      if (pictures_of(all, s).end > picture) return s;
+    return -1;
+  }
+  static pictured_tokens slice(const pictured_tokens& all, index first, index count, storage& room) {
+    const index start = all.seq.begin(first);
+    const interval some{pictures_before(all, first), pictures_before(all, first + count)};
+    for (index s = 0; s <= count; ++s)
+      room.picture_offsets[as_size(s)] = pictures_before(all, first + s) - some.begin;
+    for (index r = 0; r < some.size() * rows_of_picture; ++r) {
+      const std::int32_t at = all.places[some.begin * rows_of_picture + r];
+      room.places[as_size(r)] = at < 0 ? at : at - static_cast<std::int32_t>(start);
+    }
+    typename shown::storage none;
+    return {text::slice(all, first, count, room.offsets),
+            shown::slice(all.seen, some.begin, some.size(), none), room.picture_offsets.data(),
+            room.places.data()};
+  }
+  static index staged_bytes(const pictured_tokens& all) {
+    return seen_at(all) + shown::staged_bytes(all.seen);
+  }
+  template <class Bring>
+  static pictured_tokens stage(const pictured_tokens& all, std::byte* to, Bring&& bring) {
+    auto* const places = reinterpret_cast<std::int32_t*>(to + places_at(all));
+    bring(all.places, places, all.seen.samples * rows_of_picture);
+    return {text::stage(all, to, bring), shown::stage(all.seen, to + seen_at(all), bring),
+            all.picture_offsets, places};
+  }
+  static bool same(const pictured_tokens& a, const pictured_tokens& b) {
+    return text::same(a, b) && shown::same(a.seen, b.seen) && a.places == b.places &&
+           a.picture_offsets == b.picture_offsets;
+  }
+  static void shape(const pictured_tokens& all, std::vector<index>& into) {
+    text::shape(all, into);
+    shown::shape(all.seen, into);
+  }
+
+ private:
+  static index pictures_before(const pictured_tokens& all, index sample) {
+    return all.picture_offsets == nullptr ? 0 : all.picture_offsets[sample];
+  }
+  static interval pictures_of(const pictured_tokens& all, index sample) {
+    return {pictures_before(all, sample), pictures_before(all, sample + 1)};
+  }
+  // Rows of pictures that have a place.
+  static index rest(const pictured_tokens& all, index first, index last) {
+    index found = 0;
+    for (index r = first; r < last; ++r) found += all.places[r] >= 0 ? 1 : 0;
+    return found;
+  }
+  static index taken(const pictured_tokens& all, interval of) {
+    return rest(all, of.begin * rows_of_picture, of.end * rows_of_picture);
+  }
+  static index places_at(const pictured_tokens& all) { return round_up(text::staged_bytes(all), 64); }
+  static index seen_at(const pictured_tokens& all) {
+    return round_up(places_at(all) + all.seen.samples * rows_of_picture * 4, 64);
+  }
 };
 
 template <class Net>

@@ -57,10 +57,9 @@ bool offers_all(Context& ctx) {
   class_token_backward_weight(ctx, seq, x, vector);
   class_token_backward_bias(ctx, seq, x, vector);
   sine_position_forward(ctx, seq, geometry, x);
-  token_forward(ctx, seq, ids, square, x);
-  token_backward_weight(ctx, ids, x, square);
   token_forward(ctx, seq, ids, motet::index{2}, square, x);
   token_backward_weight(ctx, ids, motet::index{2}, x, square);
+  add_rows_at(ctx, seq, ids, x, x);
   position_forward(ctx, seq, square, x);
   position_backward_weight(ctx, seq, x, square);
   pick_forward(ctx, seq, pick::last, x, pooled);

@@ -7,21 +7,8 @@
 
 namespace motet::cpu {
 
-// Row r of y = row ids[r] of the table. Who reads the ids from outside checks that they lie in the table.
-template <class M, class Y>
-void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, matrix<M> table,
-                   matrix<Y> y) {
-  ctx.note("token_forward", 0, 2 * bytes_in(y));
-  if (ctx.measuring()) return;
-  const interval own = ctx.own(seq);
-  for (index r = own.begin; r < own.end; ++r) {
-    assert(ids[r] >= 0 && ids[r] < table.rows);
-    convert_rows(table.slice(ids[r], 1), y.slice(r, 1));
-  }
-}
-
-// The same of a table that begins with row number `first` of a larger one; ids of rows that it lacks give
-// zeros.
+// Row r of y = row ids[r] of a table that begins with row number `first` of a larger one; ids of rows that it
+// lacks give zeros.
 template <class M, class Y>
 void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, index first, matrix<M> table,
                    matrix<Y> y) {
@@ -38,18 +25,6 @@ void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, 
 // A thread adds its columns of all rows, so that no two threads write one number and the order of additions
 // is that of the rows.
 template <class Dy, class M>
-void token_backward_weight(context& ctx, const std::int32_t* ids, matrix<Dy> dy, matrix<M> dtable) {
-  ctx.note("token_backward_weight", elements_in(dy), bytes_in(dy) + 2 * elements_in(dy) * bytes_of<M>);
-  if (ctx.measuring()) return;
-  const interval own = ctx.own(dy.width);
-  for (index r = 0; r < dy.rows; ++r) {
-    assert(ids[r] >= 0 && ids[r] < dtable.rows);
-    const std::remove_const_t<Dy>* from = dy.row(r) + own.begin;
-    sum_listed_rows(&from, 1, own.size(), dtable.row(ids[r]) + own.begin);
-  }
-}
-
-template <class Dy, class M>
 void token_backward_weight(context& ctx, const std::int32_t* ids, index first, matrix<Dy> dy,
                            matrix<M> dtable) {
   ctx.note("token_backward_weight", elements_in(dy), bytes_in(dy) + 2 * elements_in(dy) * bytes_of<M>);
@@ -60,6 +35,20 @@ void token_backward_weight(context& ctx, const std::int32_t* ids, index first, m
     if (at < 0 || at >= dtable.rows) continue;
     const std::remove_const_t<Dy>* from = dy.row(r) + own.begin;
     sum_listed_rows(&from, 1, own.size(), dtable.row(at) + own.begin);
+  }
+}
+
+// y row places[r] += x row r, where that is not negative; no two rows have one place.
+template <class X, class Y>
+void add_rows_at(context& ctx, const sequences& seq, const std::int32_t* places, matrix<X> x, matrix<Y> y) {
+  ctx.note("add_rows_at", elements_in(x), bytes_in(x) + 2 * elements_in(x) * bytes_of<Y>);
+  if (ctx.measuring()) return;
+  const interval own = ctx.own(seq);
+  for (index r = own.begin; r < own.end; ++r) {
+    if (places[r] < 0) continue;
+    assert(places[r] < y.rows);
+    const matrix<Y> to = y.slice(places[r], 1);
+    sum_rows(to, x.slice(r, 1), to);
   }
 }
 

@@ -29,6 +29,31 @@ struct looked_up {
   }
 };
 
+template <class T, class X, class Y>
+struct added_at {
+  template <int N>
+  struct held {
+    run<T, N> x, y;
+    index row;
+  };
+  const std::int32_t* places;
+  matrix<const X> x;
+  matrix<Y> y;
+  template <int N>
+  MOTET_HOST_DEVICE bool load(index row, index column, held<N>& kept) const {
+    const index at = places[row];
+    if (at < 0) return false;
+    kept = {load_run<T, N>(x.row(row) + column), load_run<T, N>(y.row(at) + column), at};
+    return true;
+  }
+  template <int N>
+  MOTET_HOST_DEVICE void store(index, index column, held<N>& kept) const {
+    MOTET_UNROLLED
+    for (int i = 0; i < N; ++i) kept.y.of[i] += kept.x.of[i];
+    store_run(y.row(kept.row) + column, kept.y);
+  }
+};
+
 template <class T, class M, class X>
 struct class_token_put {
   template <int N>
@@ -82,13 +107,6 @@ void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, 
   for_each_run<size>(ctx, detail::looked_up<arithmetic<M, Y>, master, Y>{ids, first, table, y}, seq.rows(),
                      y.width, in_runs<size>(table) && in_runs<size>(y));
 }
-// Row r of y = row ids[r] of the table. Who reads the ids from outside checks that they lie in the table.
-template <class M, class Y>
-void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, matrix<M> table,
-                   matrix<Y> y) {
-  token_forward(ctx, seq, ids, 0, table, y);
-}
-
 // Sums of equal tokens' rows, see token_sums.hpp. Ids of rows that the table lacks are left out.
 template <class Dy, class M>
 void token_backward_weight(context& ctx, const std::int32_t* ids, index first, matrix<Dy> dy,
@@ -96,9 +114,16 @@ void token_backward_weight(context& ctx, const std::int32_t* ids, index first, m
   ctx.note("token_backward_weight", elements_in(dy), bytes_in(dy) + 2 * elements_in(dy) * bytes_of<M>);
   add_by_token(ctx, ids, first, dy, dtable);
 }
-template <class Dy, class M>
-void token_backward_weight(context& ctx, const std::int32_t* ids, matrix<Dy> dy, matrix<M> dtable) {
-  token_backward_weight(ctx, ids, 0, dy, dtable);
+// y row places[r] += x row r, where that is not negative; no two rows have one place. Floor: x is read once,
+// its places are read and written once.
+template <class X, class Y>
+void add_rows_at(context& ctx, const sequences& seq, const std::int32_t* places, matrix<X> x, matrix<Y> y) {
+  ctx.note("add_rows_at", elements_in(x), bytes_in(x) + 2 * elements_in(x) * bytes_of<Y>);
+  if (ctx.measuring()) return;
+  using element = std::remove_const_t<X>;
+  constexpr int size = run_size<element, Y>;
+  for_each_run<size>(ctx, detail::added_at<arithmetic<X, Y>, element, Y>{places, x, y}, seq.rows(), x.width,
+                     in_runs<size>(x) && in_runs<size>(y));
 }
 
 // The first row of each sample = token. Floor: one row of each sample is written.

@@ -28,11 +28,11 @@ TEST_CASE_TEMPLATE("token rows are looked up and their gradients added", N, fp32
       auto dpieces = dtable;
       grid<stream> low(rows, width, 1), high(rows, width, 1);
       cpu_run_foretold(threads, [&](cpu::context& ctx) {
-        token_forward(ctx, seq, ids.data(), table.view(), y.view());
+        token_forward(ctx, seq, ids.data(), 0, table.view(), y.view());
         token_forward(ctx, seq, ids.data(), 0, table.view().slice(0, 2), low.view());
         token_forward(ctx, seq, ids.data(), 2, table.view().slice(2, words - 2), high.view());
         synchronize(ctx);
-        token_backward_weight(ctx, ids.data(), dy.view(), dtable.view());
+        token_backward_weight(ctx, ids.data(), 0, dy.view(), dtable.view());
         token_backward_weight(ctx, ids.data(), 0, dy.view(), dpieces.view().slice(0, 2));
         token_backward_weight(ctx, ids.data(), 2, dy.view(), dpieces.view().slice(2, words - 2));
       });
@@ -85,6 +85,32 @@ TEST_CASE_TEMPLATE("the class token is each sample's first row", N, fp32, fp64) 
     CHECK(distance(x, want) == 0);
     CHECK(distance(dtoken, want_token) < tolerance<master>);
     CHECK(x.gaps_intact());
+  });
+}
+
+TEST_CASE_TEMPLATE("rows are added where they have a place", N, fp32, mixed_bf16, fp64) {
+  using stream = typename N::stream;
+  each_batch([](int threads, const sequences& seq) {
+    for (const index width : {1, 17, 64}) {
+      const index rows = seq.rows(), all = 2 * rows + 1;
+      // Every other row backwards, and every fifth has no place.
+      std::vector<std::int32_t> places;
+      for (index r = 0; r < rows; ++r)
+        places.push_back(r % 5 == 4 ? -1 : static_cast<std::int32_t>(all - 1 - 2 * r));
+      const auto x = grid<stream>(rows, width, 2).random(1);
+      auto y = grid<stream>(all, width, 3).random(2);
+      grid<double> want(all, width);
+      for (index r = 0; r < all; ++r)
+        for (index c = 0; c < width; ++c) want.at(r, c) = y(r, c);
+      for (index r = 0; r < rows; ++r)
+        for (index c = 0; c < width; ++c)
+          if (places[static_cast<std::size_t>(r)] >= 0)
+            want.at(places[static_cast<std::size_t>(r)], c) += x(r, c);
+      cpu_run_foretold(threads,
+                       [&](cpu::context& ctx) { add_rows_at(ctx, seq, places.data(), x.view(), y.view()); });
+      CHECK(distance(y, want) < tolerance<stream>);
+      CHECK(y.gaps_intact());
+    }
   });
 }
 

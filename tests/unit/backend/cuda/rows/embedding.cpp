@@ -35,19 +35,25 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
        dpart = grid<master>(part, width, gap).random(seed + 4);
   auto dtoken = grid<master>(1, width).random(seed + 5), dbias = grid<master>(1, width).random(seed + 6);
   const auto token = grid<master>(1, width).random(seed + 7);
-  auto x = grid<stream>(rows, width, gap).random(seed + 8);
+  auto x = grid<stream>(rows, width, gap).random(seed + 8),
+       put = grid<stream>(rows, width, gap).random(seed + 9);
+  // Backwards, and every third row has no place.
+  std::vector<std::int32_t> places;
+  for (index r = 0; r < rows; ++r)
+    places.push_back(r % 3 == 2 ? -1 : static_cast<std::int32_t>(rows - 1 - r));
 
-  const laws::flat_on_gpu<std::int32_t> gids(ids);
+  const laws::flat_on_gpu<std::int32_t> gids(ids), gplaces(places);
   const laws::on_gpu<master> gtable(table), gdtable(dtable), gdpart(dpart), gdtoken(dtoken), gdbias(dbias),
       gtoken(token);
   const laws::on_gpu<value> gdy(dy);
-  const laws::on_gpu<stream> gx(x), y(rows, width, width + gap), cut(rows, width, width + gap);
+  const laws::on_gpu<stream> gx(x), gput(put), y(rows, width, width + gap), cut(rows, width, width + gap);
   const matrix<const master> whole = gtable.all();
   laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
-    token_forward(ctx, seq, gids.data(), whole, y.all());
+    token_forward(ctx, seq, gids.data(), 0, whole, y.all());
     token_forward(ctx, seq, gids.data(), first, whole.slice(first, part), cut.all());
-    token_backward_weight(ctx, gids.data(), gdy.all(), gdtable.all());
+    token_backward_weight(ctx, gids.data(), 0, gdy.all(), gdtable.all());
     token_backward_weight(ctx, gids.data(), first, gdy.all(), gdpart.all());
+    add_rows_at(ctx, seq, gplaces.data(), gdy.all(), gput.all());
     class_token_forward(ctx, seq, gtoken.data(), gx.all());
     class_token_backward_weight(ctx, seq, gdy.all(), gdtoken.data());
     class_token_backward_bias(ctx, seq, gdy.all(), gdbias.data());
@@ -55,10 +61,11 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   grid<stream> want(rows, width), want_cut(rows, width);
   laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     if (ctx.measuring()) return;  // what these add to is added to once
-    token_forward(ctx, seq, ids.data(), table.view(), want.view());
+    token_forward(ctx, seq, ids.data(), 0, table.view(), want.view());
     token_forward(ctx, seq, ids.data(), first, table.view().slice(first, part), want_cut.view());
-    token_backward_weight(ctx, ids.data(), dy.view(), dtable.view());
+    token_backward_weight(ctx, ids.data(), 0, dy.view(), dtable.view());
     token_backward_weight(ctx, ids.data(), first, dy.view(), dpart.view());
+    add_rows_at(ctx, seq, places.data(), dy.view(), put.view());
     class_token_forward(ctx, seq, token.data.data(), x.view());
     class_token_backward_weight(ctx, seq, dy.view(), dtoken.data.data());
     class_token_backward_bias(ctx, seq, dy.view(), dbias.data.data());
@@ -69,11 +76,12 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
   CHECK(distance(cut.back(), want_cut) == 0);
   CHECK(distance(gdtable.back(), dtable) < tolerance<stream>);
   CHECK(distance(gdpart.back(), dpart) < tolerance<stream>);
+  CHECK(distance(gput.back(), put) == 0);
   CHECK(distance(gx.back(), x) == 0);
   CHECK(distance(gdtoken.back(), dtoken) < tolerance<stream>);
   CHECK(distance(gdbias.back(), dbias) < tolerance<stream>);
-  for (const auto& left :
-       {y.untouched(), cut.untouched(), gdtable.untouched(), gdpart.untouched(), gx.untouched()})
+  for (const auto& left : {y.untouched(), cut.untouched(), gdtable.untouched(), gdpart.untouched(),
+                           gput.untouched(), gx.untouched()})
     CHECK(left);
 }
 

@@ -78,15 +78,25 @@ TEST_CASE("what is dropped counts down, too, and leaves the rest alone") {
   std::int32_t pending = 0, kept = 0, gone = 0;
   all.receive(MPI_COMM_SELF, 0, 1, to.data(), 10, pending, &kept);
   for (int m = 2; m < 7; ++m) all.receive(MPI_COMM_SELF, 0, m, other.data(), 10, pending, &gone);
-  all.drop(&gone);
+  all.drop_receives(&gone);
   CHECK(gone == 0);
   CHECK(kept == 1);
   all.send_in_haste(MPI_COMM_SELF, 0, 1, from.data(), 10, pending);
   finish(all, pending);
   CHECK(to == from);
   all.expect(MPI_COMM_SELF, to.data(), 10, pending);
-  all.drop();
+  all.drop_receives();
   CHECK(pending == 0);
+  // What was sent is not let go with what was to come.
+  std::int32_t sent = 0;
+  all.send(MPI_COMM_SELF, 0, 9, from.data(), 10, sent);
+  all.drop_receives();
+  CHECK(sent == 1);
+  all.receive(MPI_COMM_SELF, 0, 9, to.data(), 10, pending);
+  finish(all, pending);
+  all.send(MPI_COMM_SELF, 0, 10, from.data(), 10, sent);
+  all.drop_sends();
+  CHECK(sent == 0);
 }
 
 TEST_CASE(
@@ -124,5 +134,6 @@ TEST_CASE("a shorter message is an error, where it was not allowed for") {
   all.send_in_haste(MPI_COMM_SELF, 0, 3, from.data(), 4, pending);
   CHECK_THROWS_WITH_AS(finish(all, pending),
                        doctest::Contains("from rank 0 with tag 3 should have 10 bytes, but 4 came"), error);
-  all.drop();
+  all.drop_receives();
+  all.drop_sends();
 }

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/layers/patch_embedding.hpp>
+#include <motet/nn/layers/token_embedding.hpp>
+
+namespace motet {
+
+// Text with pictures in it: samples of tokens, some of whose rows have a negative id and belong to a picture.
+// A sample has none, one or many pictures, in their order.
+struct pictured_tokens : labelled_tokens {
+  pictures seen{};                         // those of all samples, one after the other
+  const index* picture_offsets = nullptr;  // samples + 1 entries, which pictures are whose
+  // The row of the text that each row of each picture takes, ascending; negative for a row that nobody reads,
+  // such as that of a class token.
+  const std::int32_t* places = nullptr;
+};
+
+}  // namespace motet

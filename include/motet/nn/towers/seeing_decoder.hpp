@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/layers/pictured_tokens.hpp>
+#include <motet/nn/towers/decoder.hpp>
+#include <motet/nn/towers/picture_rows.hpp>
+
+namespace motet {
+
+// Rows of text in which pictures have places: `Eye` makes rows of pictures, `Glue` takes them to the width of
+// the text. A module with parts of its own: each tells its gradients when they are complete.
+template <class Eye, class Glue, token_config Words>
+struct pictured_embedding {
+  using input = pictured_tokens;
+  using eye = Eye;
+  using glue = Glue;
+  using words = token_embedding<Words>;
+  static constexpr index out = words::out;
+  static_assert(require < Eye::out == Glue::in
+                    ? verdict{}
+                    : verdict{reason::widths_do_not_chain, 0, Glue::in, Eye::out} >);
+  static_assert(require < Glue::out == out ? verdict{}
+                                           : verdict{reason::widths_do_not_chain, 1, out, Glue::out} >);
+  static_assert(layer::size<Eye>({2, 0}) == Eye::parameter_size &&
+                    layer::size<Glue>({2, 0}) == Glue::parameter_size,
+                "motet: tensor parallelism cuts the words of a pictured embedding, not its eye and glue");
+  static constexpr index glue_at = Eye::parameter_size, words_at = glue_at + Glue::parameter_size;
+  static constexpr index parameter_size = words_at + words::parameter_size;
+  static constexpr index size(tensor_cut cut) { return words_at + words::size(cut); }
+
+  static void parameters(parameter_list& list) {
+    list.child<Eye>("eye");
+    list.child<Glue>("glue");
+    list.part<words>();
+  }
+  static std::vector<index> gradient_sizes(tensor_cut cut) {
+    std::vector<index> sizes;
+    Eye::gradient_sizes(sizes);
+    if constexpr (has_parameters<Glue>) sizes.push_back(Glue::parameter_size);
+    sizes.push_back(words::size(cut));
+    return sizes;
+  }
+  static sequences rows(const input& batch) { return words::rows(batch); }
+
+  template <class N>
+  struct saved {
+    typename Eye::template saved<N> kept_eye;
+    typename Glue::template saved<N> kept_glue;
+    typename words::template saved<N> kept_words;
+    view<typename N::value, Eye::out> seen;  // (rows of pictures, width of the eye)
+    // Likewise, between the two parts of backward: gradients of the rows that have places, and of `seen`.
+    view<typename N::stream, out> d_placed;
+    view<typename N::value, Eye::out> d_seen;
+  };
+  template <class N, class C>
+  static void reserve(C& ctx, const input& batch, saved<N>& s, tensor_cut cut = {}) {
+    const sequences seq = Eye::rows(batch.seen);
+    Eye::template reserve<N>(ctx, seq, s.kept_eye);
+    s.seen = ctx.memory.template take_rows<typename N::value, Eye::out>(seq.rows());
+    Glue::template reserve<N>(ctx, seq, s.kept_glue);
+    layer::reserve<words, N>(ctx, batch.seq, s.kept_words, cut);
+  }
+
+  template <class C, class N>
+  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y,
+                      saved<N>& s) {
+    const index mark = ctx.memory.mark();
+    Eye::forward(ctx, of_eye(w), batch.seen, s.seen, s.kept_eye);
+    const auto placed = ctx.memory.template take_rows<typename N::stream, out>(s.seen.rows);
+    Glue::forward(ctx, of_glue(w), Eye::rows(batch.seen), s.seen, placed, s.kept_glue);
+    words::forward(ctx, of_words(w), batch, y, s.kept_words);
+    place(ctx, batch, placed, y);
+    release(ctx, mark);
+  }
+  template <class C, class N>
+  static void infer(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y) {
+    const sequences seq = Eye::rows(batch.seen);
+    const index mark = ctx.memory.mark();
+    const auto placed = ctx.memory.template take_rows<typename N::stream, out>(seq.rows());
+    const auto seen = ctx.memory.template take_rows<typename N::value, Eye::out>(seq.rows());
+    Eye::infer(ctx, of_eye(w), batch.seen, seen);
+    layer::infer<Glue>(ctx, of_glue(w), seq, seen, placed);
+    typename words::template saved<N> s;
+    layer::reserve<words, N>(ctx, batch.seq, s, w.cut);
+    words::forward(ctx, of_words(w), batch, y, s);
+    place(ctx, batch, placed, y);
+    release(ctx, mark);
+  }
+
+  // Both parts, layer by layer, the last ones first.
+  template <class C, class N, class DY>
+  static void backward(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s,
+                       gradients<N> g) {
+    const sequences seq = Eye::rows(batch.seen);
+    const index mark = ctx.memory.mark();
+    synchronize(ctx);
+    words_weight(ctx, w, batch, dy, s, g);
+    take_gradients(ctx, batch, dy, s);
+    layer::collect<Glue>(ctx, of_glue(g), [&](gradients<N> own) {
+      layer::backward<Glue>(ctx, of_glue(w), seq, s.seen, s.d_placed, s.d_seen, s.kept_glue, own);
+    });
+    Eye::backward(ctx, of_eye(w), batch.seen, s.d_seen, s.kept_eye, of_eye(g));
+    release(ctx, mark);
+  }
+  template <class C, class N, class DY>
+  static void backward_input(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s) {
+    synchronize(ctx);
+    take_gradients(ctx, batch, dy, s);
+    Glue::backward_input(ctx, of_glue(w), Eye::rows(batch.seen), s.seen, s.d_placed, s.d_seen, s.kept_glue);
+    Eye::backward_input(ctx, of_eye(w), batch.seen, s.d_seen, s.kept_eye);
+  }
+  template <class C, class N, class DY>
+  static void backward_weight(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s,
+                              gradients<N> g) {
+    words_weight(ctx, w, batch, dy, s, g);
+    layer::collect<Glue>(ctx, of_glue(g), [&](gradients<N> own) {
+      layer::backward_weight<Glue>(ctx, of_glue(w), Eye::rows(batch.seen), s.seen, s.d_placed, s.kept_glue,
+                                   own);
+    });
+    Eye::backward_weight(ctx, of_eye(w), batch.seen, s.d_seen, s.kept_eye, of_eye(g));
+  }
+
+ private:
+  // Weights or gradients.
+  template <class W>
+  static constexpr W of_eye(W w) {
+    return {w.data, tensor_cut{}};
+  }
+  template <class W>
+  static constexpr W of_glue(W w) {
+    return {w.data + glue_at, tensor_cut{}};
+  }
+  template <class W>
+  static constexpr W of_words(W w) {
+    return layer::part<words>(w, words_at);
+  }
+  // Rows of pictures and rows of text belong to different threads.
+  template <class C, class X, class Y>
+  static void place(C& ctx, const input& batch, X placed, Y y) {
+    synchronize(ctx);
+    add_rows_at(ctx, Eye::rows(batch.seen), batch.places, placed, y);
+    synchronize(ctx);
+  }
+  // The gradient of a row that has no place is zero.
+  template <class C, class N, class DY>
+  static void take_gradients(C& ctx, const input& batch, view<DY, out> dy, saved<N>& s) {
+    const sequences seq = Eye::rows(batch.seen);
+    s.d_placed = ctx.memory.template take_rows<typename N::stream, out>(seq.rows());
+    s.d_seen = ctx.memory.template take_rows<typename N::value, Eye::out>(seq.rows());
+    token_forward(ctx, seq, batch.places, 0, dy, s.d_placed);
+  }
+  template <class C, class N, class DY>
+  static void words_weight(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s,
+                           gradients<N> g) {
+    layer::collect<words>(ctx, of_words(g), [&](gradients<N> own) {
+      words::backward_weight(ctx, of_words(w), batch, dy, s.kept_words, own);
+    });
+  }
+};
+
+// What takes rows of pictures to the width of text: two products with an activation between them, as LLaVA has
+// it.
+template <index In, index Out, index Hidden = Out, activation Act = activation::gelu>
+using projector = sequential<named<"up", linear<In, Hidden, true, Act>>, named<"down", linear<Hidden, Out>>>;
+
+// A language model that sees: a decoder whose samples have pictures among their tokens. Eye and glue learn with
+// it; they are held by whoever holds its first stage.
+// Asks for: samples of at most `context` rows with those of their pictures, and of at most `Pictures` pictures.
+// Memory: that of the decoder, of the eye, and two rows for each row of a picture.
+// Errors: MT-N01, MT-N02, MT-N03, MT-N04, MT-N05, MT-N06
+// Example:
+//   using eye = picture_rows<vit_config{.image = 32, .patch = 8, .width = 32, .layers = 2, .heads = 2}>;
+//   constexpr decoder_config words{.vocabulary = 300, .context = 64, .width = 64, .layers = 2, .heads = 4};
+//   using say = seeing_decoder<eye, projector<32, 64>, words>;
+//   static_assert(say::most_pictures == 1);
+template <class Eye, class Glue, decoder_config Config, index Pictures = 1>
+struct seeing_decoder : tower<pictured_embedding<Eye, Glue, Config.tokens()>, Config.tower(),
+                              next_token_tail<detail::decoder_norm<Config>, Config.vocabulary>> {
+  static_assert(require<check(Config)>);
+  static_assert(Pictures > 0, "motet: sizes of a net must be positive [MT-N04]");
+  static constexpr decoder_config config = Config;
+  static constexpr bool own_loss = true;
+  static constexpr index most_pictures = Pictures;
+  using eye = Eye;
+
+  // The same net with the same weights, whose features are the logits of all rows: (rows, vocabulary); and of
+  // the last row of each sample: (samples, vocabulary).
+  using logits = tower<pictured_embedding<Eye, Glue, Config.tokens()>, Config.tower(),
+                       logits_tail<detail::decoder_norm<Config>, Config.vocabulary>>;
+  using next_logits = tower<pictured_embedding<Eye, Glue, Config.tokens()>, Config.tower(),
+                            next_logits_tail<detail::decoder_norm<Config>, Config.vocabulary>>;
+};
+
+}  // namespace motet
