@@ -58,7 +58,7 @@ void tell_plan(const settings& s) {
   check_ranks(chosen, s);
   chosen.by.ranks = chosen.by.threads = chosen.value.cluster.ranks;
   if (s.explain) {
-    long_work waits("train_clip");
+    long_work waits(this_program.name);
     waits.at(sentence({"finding what ", chosen.value.cluster.ranks, " ranks hold"}));
     explain_plan(chosen, s, *open_session(s, &chosen), waits);
     return;
@@ -108,12 +108,13 @@ int run(int count, char** words) {
       fail(file_unwritable, "/dev/null");
     return run_one(std::move(s), std::move(saved), std::move(chosen));
   } catch (const std::bad_alloc& problem) {
-    std::fprintf(stderr,
-                 "train_clip: there is not enough memory; --explain tells how much is needed, --accumulate "
-                 "needs less\n");
+    std::fprintf(
+        stderr,
+        "%s: there is not enough memory; --explain tells how much is needed, --accumulate needs less\n",
+        this_program.name);
     return exit_code_of(problem).status;
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "train_clip: %s\n", problem.what());
+    std::fprintf(stderr, "%s: %s\n", this_program.name, problem.what());
     return exit_code_of(problem).status;
   }
 }

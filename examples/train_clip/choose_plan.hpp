@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "plans.hpp"
 #include "settings.hpp"
 
 #include <motet/front/local_ranks.hpp>
@@ -23,6 +22,12 @@ struct chosen_plan {
 // What plans must know of a model, without making one.
 inline list<motet::module_facts> facts_of(const model_entry& of) {
   list<motet::module_facts> facts;
+  if (this_program.speaks) {
+    facts.push({.name = "talk",
+                .layers = of.caption->layers,
+                .key_heads = of.caption->tower().attention.shape().kv_heads});
+    return facts;
+  }
   facts.push({.name = "picture",
               .layers = of.picture->layers,
               .key_heads = of.picture->tower().attention.shape().kv_heads});
@@ -35,14 +40,15 @@ inline list<motet::module_facts> facts_of(const model_entry& of) {
 // Proven for the model and the batch; nothing is started yet.
 inline chosen_plan read_choice(const settings& s) {
   chosen_plan out{s.plan, {}, {}, {}};
-  if (const named_plan* const known = find_plan(s.plan)) {
+  if (const named_plan* const known = find_plan(this_program.plans, s.plan)) {
     out.about = known->about;
     out.value = known->make();
   } else if (s.plan.ends_with(".json")) {
     out.value = load_plan(s.plan);
   } else {
     std::string all;
-    for (const named_plan& each : plans) all += (all.empty() ? "" : ", ") + std::string(each.name);
+    for (const named_plan& each : this_program.plans)
+      all += (all.empty() ? "" : ", ") + std::string(each.name);
     fail(no_such_plan, "\"" + s.plan + "\"; there are " + all);
   }
   out.value = require_plan(out.value, facts_of(find_model(s.model)), s.batch);
@@ -117,7 +123,7 @@ inline std::unique_ptr<session> open_session(const settings& s, const chosen_pla
 }
 
 inline void list_plans() {
-  for (const named_plan& each : plans) {
+  for (const named_plan& each : this_program.plans) {
     const plan of = each.make();
     std::printf("%-10s %2d %s  %s\n", std::string(each.name).c_str(), of.cluster.ranks,
                 of.cluster.ranks == 1 ? "rank " : "ranks", std::string(each.about).c_str());

@@ -4,6 +4,7 @@
 #include "feed.hpp"
 
 #include <motet/format/checksum.hpp>
+#include <motet/tools/caption_test.hpp>
 #include <motet/tools/retrieval.hpp>
 #include <motet/tools/zero_shot.hpp>
 
@@ -11,10 +12,12 @@
 
 namespace motet::train_clip {
 
-// How well the model recognises what it never saw: by classes, where there are any, and by captions.
+// How well the model recognises what it never saw: by classes, where there are any, and by captions; or what
+// it says about it.
 struct test_result {
   zero_shot_result classes;
   retrieval_result pairs;
+  caption_result captions;  // of a model that speaks, in the place of the others
 };
 
 // The held-out pictures with their captions, and their classes where there are any.
@@ -60,7 +63,13 @@ class held_out {
            group_[static_cast<std::size_t>(at)] == group_[static_cast<std::size_t>(which)];
   }
 
+  // What was said about a picture; only the first ones are spoken of.
+  index told() const { return static_cast<index>(said_.size()); }
+  const std::string& said(index at) const { return said_[static_cast<std::size_t>(at)]; }
+  bool is_told_right(index at) const { return names_all(said(at), subject(at)); }
+
   test_result test(session& model) {
+    if (model.facts().speaks) return listen(model);
     embed_classes(model);
     embed_samples(model);
     const index found = retrieved();
@@ -90,6 +99,42 @@ class held_out {
   }
 
  private:
+  // What a sentence about a picture must name: its class, or where there are none all of its caption.
+  std::string subject(index at) const {
+    return classes_.size() > 0
+               ? classes_.names[static_cast<std::size_t>(truth_[static_cast<std::size_t>(at)])]
+               : caption(at);
+  }
+  test_result listen(session& model) {
+    const index image = from_.config().example.image, pixels = 3 * image * image;
+    example_reader reader(source_, from_.words(), from_.config().example, nullptr);
+    std::vector<float> shots(static_cast<std::size_t>(at_once * pixels));
+    std::vector<tokenizer::token> ids;
+    const tokenizer& words = from_.words();
+    said_.clear();
+    index filled = 0;
+    const auto flush = [&] {
+      for (const auto& each :
+           model.say(pictures{shots.data(), filled}, words.begin_token(), words.end_token()))
+        said_.push_back(words.decode(each));
+      filled = 0;
+      ids.clear();
+    };
+    for (std::size_t at = 0; at < samples_.size() && told() + filled < most_told;) {
+      if (!reader.read(samples_[at], shots.data() + filled * pixels, ids)) {
+        samples_.erase(samples_.begin() + static_cast<std::ptrdiff_t>(at));
+        truth_.erase(truth_.begin() + static_cast<std::ptrdiff_t>(at));
+        continue;
+      }
+      ++at;
+      if (++filled == at_once) flush();
+    }
+    if (filled > 0) flush();
+    if (said_.empty()) fail(no_held_out, "every held-out picture is damaged");
+    test_result out;
+    for (index at = 0; at < told(); ++at) out.captions.add(said(at), subject(at), caption(at));
+    return out;
+  }
   static bool is_test(const std::filesystem::path& path) {
     return path.extension() == ".tar" && path.filename().string().starts_with("test");
   }
@@ -182,6 +227,7 @@ class held_out {
   }
 
   static constexpr index at_once = 256;          // samples
+  static constexpr index most_told = 512;        // sentences take a pass for each word
   static constexpr index most_retrieved = 5000;  // as published results have it
 
   data_folder& from_;
@@ -190,6 +236,7 @@ class held_out {
   index width_;
   std::vector<index> samples_, truth_, group_;
   std::vector<float> picture_features_, class_features_, caption_features_;
+  std::vector<std::string> said_;
 };
 
 }  // namespace motet::train_clip

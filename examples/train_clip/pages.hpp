@@ -67,14 +67,18 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
                   facts.loss + ", precision " + facts.precision;
 
   report_curve loss{{"Loss", "loss"}, {}}, accuracy{{"Zero-shot accuracy", "accuracy"}, {}},
-      retrieved{{"Own captions found first", "retrieval"}, {}}, norm{{"Gradient norm", "norm"}, {}},
-      rate{{"Learning rate", "rate"}, {}}, speed{{"Samples a second", "speed"}, {}};
+      retrieved{{"Own captions found first", "retrieval"}, {}},
+      told{{"Held-out pictures that are called what they are", "captions"}, {}},
+      norm{{"Gradient norm", "norm"}, {}}, rate{{"Learning rate", "rate"}, {}},
+      speed{{"Samples a second", "speed"}, {}};
   loss.config.smooth = norm.config.smooth = speed.config.smooth = true;
   accuracy.config.low = 0;
   accuracy.config.high = 1;
   accuracy.config.dots = accuracy.config.percent = true;
   retrieved.config = accuracy.config;
   retrieved.config.title = "Held-out pictures whose own caption comes first";
+  told.config = retrieved.config;
+  told.config.title = "Held-out pictures that are called what they are";
   rate.config.low = norm.config.low = speed.config.low = 0;
   double seconds = 0, samples_per_second = 0, last_loss = NAN;
   for (const json& line : metrics) {
@@ -90,6 +94,7 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
     add(speed, "samples_per_second");
     add(accuracy, "zero_shot_accuracy");
     add(retrieved, "caption_within_1");
+    add(told, "caption_accuracy");
     if (line.find("loss") != nullptr) {
       seconds += number_of(line, "seconds");
       last_loss = number_of(line, "loss");
@@ -104,12 +109,13 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
   };
   if (found.classes.pictures > 0) headline("%.1f %%", 100 * found.classes.accuracy(), "zero-shot accuracy");
   if (found.pairs.samples > 0) headline("%.1f %%", 100 * found.pairs.picture_share(0), "own caption first");
+  if (found.captions.pictures > 0) headline("%.1f %%", 100 * found.captions.accuracy(), "caption accuracy");
   headline("%.4f", last_loss, "last loss");
   headline("%.0f", samples_per_second, "samples a second");
   page.headline.push_back({clock_text(seconds), "in steps"});
   headline("%.2f M", static_cast<double>(facts.parameters) / 1e6, "parameters");
   page.headline.push_back({bytes_text(static_cast<double>(peak_memory())), "peak memory"});
-  page.curves = {std::move(loss), std::move(accuracy), std::move(retrieved),
+  page.curves = {std::move(loss), std::move(accuracy), std::move(retrieved), std::move(told),
                  std::move(norm), std::move(rate),     std::move(speed)};
   // Accuracy is there where classes are.
   std::erase_if(page.curves, [](const report_curve& each) { return each.points.empty(); });
@@ -117,36 +123,48 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
 
   if (test != nullptr) {
     constexpr index most = 60;
-    const index shown = std::min(most, test->size());
+    const index all = facts.speaks ? test->told() : test->size(), shown = std::min(most, all);
     for (index i = 0; i < shown; ++i) {
-      const index at = test->size() * i / shown;
+      const index at = all * i / shown;
+      if (facts.speaks) {
+        page.pictures.push_back({data_uri(test->shot(at)),
+                                 test->caption(at),
+                                 {{test->said(at), report_guess::alone, test->is_told_right(at)}}});
+        continue;
+      }
       page.pictures.push_back(
           {data_uri(test->shot(at)), test->caption(at), best_captions(*test, at, scale, 3)});
     }
-    page.pictures_note =
-        std::to_string(shown) + " of " + std::to_string(test->size()) +
-        " pictures that training never saw, each with the three nearest of " +
-        std::to_string(test->answers()) +
-        (test->classes().size() > 0
-             ? " captions, one for each class. Green is the picture's class. Below, in grey, "
-               "what the picture was drawn from."
-             : " held-out captions. Green is its own. Below, in grey, its own caption.");
+    if (facts.speaks)
+      page.pictures_note = std::to_string(shown) + " of " + std::to_string(all) +
+                           " pictures that training never saw, each with what the model says about it. Green "
+                           "where that names what there is. Below, in grey, its own caption.";
+    else
+      page.pictures_note =
+          std::to_string(shown) + " of " + std::to_string(test->size()) +
+          " pictures that training never saw, each with the three nearest of " +
+          std::to_string(test->answers()) +
+          (test->classes().size() > 0
+               ? " captions, one for each class. Green is the picture's class. Below, in grey, "
+                 "what the picture was drawn from."
+               : " held-out captions. Green is its own. Below, in grey, its own caption.");
   }
   const auto fact = [&](const char* name, std::string value) {
     page.facts.emplace_back(name, std::move(value));
   };
   fact("machine", model.machine());
   fact("data", s.data);
-  fact("picture tower", std::to_string(facts.picture.layers) + " layers of width " +
-                            std::to_string(facts.picture.width) + ", " + std::to_string(facts.picture.heads) +
-                            " heads, pictures of " + std::to_string(facts.picture.image) + " x " +
-                            std::to_string(facts.picture.image) + " in patches of " +
-                            std::to_string(facts.picture.patch));
-  fact("caption tower", std::to_string(facts.caption.layers) + " layers of width " +
-                            std::to_string(facts.caption.width) + ", " + std::to_string(facts.caption.heads) +
-                            " heads, at most " + std::to_string(facts.caption.context) + " of " +
-                            std::to_string(facts.caption.vocabulary) + " tokens");
-  fact("embedding", std::to_string(facts.picture.embedding));
+  fact(facts.speaks ? "eye" : "picture tower",
+       std::to_string(facts.picture.layers) + " layers of width " + std::to_string(facts.picture.width) +
+           ", " + std::to_string(facts.picture.heads) + " heads, pictures of " +
+           std::to_string(facts.picture.image) + " x " + std::to_string(facts.picture.image) +
+           " in patches of " + std::to_string(facts.picture.patch));
+  fact(facts.speaks ? "language model" : "caption tower",
+       std::to_string(facts.caption.layers) + " layers of width " + std::to_string(facts.caption.width) +
+           ", " + std::to_string(facts.caption.heads) + " heads, at most " +
+           std::to_string(facts.caption.context) + " of " + std::to_string(facts.caption.vocabulary) +
+           " tokens");
+  if (!facts.speaks) fact("embedding", std::to_string(facts.picture.embedding));
   fact("command", s.command);
   fact("settings", write_json(saved_settings(s)));
   motet::write_report(path, page);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/describe/plan.hpp>
-
-#include <string_view>
+#include "named_plan.hpp"
 
 // Plans for two towers, "picture" and "caption", by name: what --plan chooses from, and what a plan of one's
 // own may begin with (--explain prints each as JSON). They fit every model here: at most four stages of
@@ -104,11 +102,6 @@ constexpr plan nodes_16() {
 
 }  // namespace catalogue
 
-struct named_plan {
-  std::string_view name, about;
-  plan (*make)();
-};
-
 inline constexpr named_plan plans[] = {
     {"one", "both towers on one rank", catalogue::one},
     {"apart", "each tower on a rank of its own", catalogue::apart},
@@ -141,11 +134,5 @@ inline constexpr named_plan plans[] = {
      "sharded optimizer",
      catalogue::nodes_16},
 };
-
-constexpr const named_plan* find_plan(std::string_view name) {
-  for (const named_plan& each : plans)
-    if (each.name == name) return &each;
-  return nullptr;
-}
 
 }  // namespace motet::train_clip

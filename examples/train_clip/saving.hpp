@@ -14,7 +14,7 @@ namespace motet::train_clip {
 
 inline void save(opened_run& run, const feed& source, progress& out) {
   json state;
-  state.set("program", "train_clip");
+  state.set("program", this_program.name);
   state.set("settings", saved_settings(run.s));
   state.set("data", source.position());
   state.set("losses", run.losses());
@@ -69,9 +69,8 @@ inline void step_aside(const std::filesystem::path& run) {
     if (std::filesystem::exists(aside, problem)) continue;
     std::filesystem::rename(run, aside, problem);
     if (problem) fail(file_unwritable, run.string() + ": " + problem.message());
-    std::fprintf(stderr,
-                 "train_clip: %s held an earlier run, which is now %s (--resume would go on with it)\n",
-                 run.c_str(), aside.c_str());
+    std::fprintf(stderr, "%s: %s held an earlier run, which is now %s (--resume would go on with it)\n",
+                 this_program.name, run.c_str(), aside.c_str());
     return;
   }
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "models.hpp"
+#include "named_plan.hpp"
 
 #include <motet/front/trainer.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 
@@ -18,11 +21,12 @@ using pair_input = std::tuple<pictures, tokens>;
 
 struct model_facts {
   std::string name;       // "tiny"
-  std::string loss;       // "infonce" or "sigmoid"
+  std::string loss;       // "infonce", "sigmoid" or "next_token"
   std::string precision;  // "fp32", "bf16" or "fp8"
   vit_config picture;
   text_config caption;
   index parameters = 0;  // numbers, without the gaps between tensors
+  bool speaks = false;   // says captions, instead of comparing them
 };
 
 // Which session is wanted, and where its ranks live.
@@ -73,6 +77,9 @@ class session {
   virtual void gather() = 0;
   virtual void embed(const pictures& batch, float* features) = 0;
   virtual void embed(const tokens& batch, float* features) = 0;
+  // Of a model that speaks, in the place of features: a caption for each picture.
+  virtual std::vector<std::vector<std::int32_t>> say(const pictures& shown, std::int32_t begin,
+                                                     std::int32_t end) = 0;
   virtual const std::vector<parameter>& parameters() const = 0;
   // All numbers, in the order of parameters(); called by all processes.
   virtual std::vector<float> weights() = 0;
@@ -91,37 +98,27 @@ class session {
 
 using session_maker = std::unique_ptr<session> (*)(const session_request&);
 
-// Each model is compiled in units of its own, as many as one asks for: null where a program was linked
-// without one (MOTET_MODELS).
-[[gnu::weak]] std::unique_ptr<session> make_quick(const session_request& wanted);
-[[gnu::weak]] std::unique_ptr<session> make_tiny(const session_request& wanted);
-[[gnu::weak]] std::unique_ptr<session> make_small(const session_request& wanted);
-[[gnu::weak]] std::unique_ptr<session> make_b16(const session_request& wanted);
-[[gnu::weak]] std::unique_ptr<session> make_l14(const session_request& wanted);
-
-// The same on GPUs, in units that nvcc compiles (MOTET_CUDA_MODELS).
-[[gnu::weak]] std::unique_ptr<session> cuda_quick(const session_request& wanted);
-[[gnu::weak]] std::unique_ptr<session> cuda_tiny(const session_request& wanted);
-[[gnu::weak]] std::unique_ptr<session> cuda_small(const session_request& wanted);
-[[gnu::weak]] std::unique_ptr<session> cuda_b16(const session_request& wanted);
-[[gnu::weak]] std::unique_ptr<session> cuda_l14(const session_request& wanted);
-
+// A model is compiled in units of its own, as many as one asks for (MOTET_MODELS, MOTET_CUDA_MODELS).
 struct model_entry {
   const char* name;
   session_maker make, on_gpu;  // null: not compiled
   const vit_config* picture;
   const text_config* caption;
 };
-inline const model_entry models[] = {{"quick", make_quick, cuda_quick, &quick_picture, &quick_caption},
-                                     {"tiny", make_tiny, cuda_tiny, &tiny_picture, &tiny_caption},
-                                     {"small", make_small, cuda_small, &small_picture, &small_caption},
-                                     {"b16", make_b16, cuda_b16, &b16_picture, &b16_caption},
-                                     {"l14", make_l14, cuda_l14, &l14_picture, &l14_caption}};
+
+// What makes a program of all this: each has a file this_program.cpp.
+struct program_entry {
+  const char *name, *about;
+  bool speaks;  // its models do
+  std::span<const model_entry> models;
+  std::span<const named_plan> plans;
+};
+extern const program_entry this_program;
 
 inline const model_entry& find_model(std::string_view name) {
-  for (const model_entry& each : models)
+  for (const model_entry& each : this_program.models)
     if (name == each.name) return each;
-  return models[0];  // the command line allows no other
+  return this_program.models[0];  // the command line allows no other
 }
 
 }  // namespace motet::train_clip

@@ -75,20 +75,25 @@ struct settings {
 inline constexpr index most_threads = 4096;
 
 inline options command_line(settings& s) {
-  options line("train_clip", "trains two towers, pictures and captions, on captioned pictures");
+  options line(this_program.name, this_program.about);
   std::vector<std::string> names;
-  for (const model_entry& each : models) names.emplace_back(each.name);
+  for (const model_entry& each : this_program.models) names.emplace_back(each.name);
+  s.model = names.front();
   line.text("--data", s.data, "FOLDER",
             "shards with tokenizer.json and classes.json (see make_shapes), a pattern of shards, or: random");
-  line.choice("--model", s.model, names, "which towers");
+  line.choice("--model", s.model, names,
+              this_program.speaks ? "which eye and language model" : "which towers");
   line.choice("--device", s.device, {"cpu", "cuda"}, "what trains: the processors, or a GPU");
-  line.count("--batch", s.batch, 1, "pairs in a step; the loss compares all with all");
+  line.count("--batch", s.batch, 1,
+             this_program.speaks ? "samples in a step" : "pairs in a step; the loss compares all with all");
   line.count("--steps", s.steps, 0, "of the whole run, those before --resume included");
   line.choice("--precision", s.precision, {"fp32", "bf16", "fp8"},
               "of products; weights, sums and the optimizer are fp32 always. fp8: linear layers of a GPU, "
               "from sm_89 on");
-  line.choice("--loss", s.loss, {"infonce", "sigmoid"},
-              "softmax over all pairs, or a yes or no for each pair");
+  if (this_program.speaks) s.loss = "next_token";
+  else
+    line.choice("--loss", s.loss, {"infonce", "sigmoid"},
+                "softmax over all pairs, or a yes or no for each pair");
   line.real("--lr", s.rate, 0, 1e6, "peak learning rate");
   line.choice("--schedule", s.schedule, {"cosine", "constant"}, "of the learning rate after the warm-up");
   line.count("--warmup", s.warmup, -1,
@@ -128,7 +133,7 @@ inline options command_line(settings& s) {
   line.text("--tensorboard", s.tensorboard, "FOLDER", "the same numbers as TensorBoard reads them");
   line.text("--report", s.report, "FOLDER", "index.html with curves and pictures");
   line.flag("--no-report", s.no_report, "write no report");
-  line.count("--eval-every", s.eval_every, 0, "steps between zero-shot tests; 0: at the end only");
+  line.count("--eval-every", s.eval_every, 0, "steps between tests by held-out pictures; 0: at the end only");
   line.count("--line-every", s.line_every, 1, "steps between lines");
   line.count("--loader-threads", s.loader_threads, 1, most_threads, "that prepare data beside the step");
   line.real("--smallest-crop", s.smallest_crop, 0.01, 1,
@@ -181,7 +186,7 @@ inline void adopt_settings(settings& s, const options& line, const json& saved) 
     else value = found->unsigned_integer();
   };
   take("--model", "model", s.model);
-  take("--loss", "loss", s.loss);
+  if (!this_program.speaks) take("--loss", "loss", s.loss);
   take("--precision", "precision", s.precision);
   take("--batch", "batch", s.batch);
   take("--steps", "steps", s.steps);

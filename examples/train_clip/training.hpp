@@ -24,9 +24,10 @@ class training {
     progress out;
     run_.probe_folder();
     run_.prepare();
+    // Before threads begin to prepare data, which take their part of the processors.
+    const double peak = run_.model->measure_peak();
     const auto source = run_.open_feed();
     run_.model->require_same(identity(*source));
-    const double peak = run_.model->measure_peak();
     // Of several processes, one writes.
     const bool main = run_.model->is_main(), report = main && !run_.s.no_report && !run_.s.random_data();
     if (run_.saves()) hold_folder(run_);
@@ -176,7 +177,11 @@ class training {
   // Shares of a test as members of a line.
   static void add_shares(json& line, const test_result& found) {
     if (found.classes.pictures > 0) line.set("zero_shot_accuracy", found.classes.accuracy());
-    for (std::size_t i = 0; i < retrieval_result::within.size(); ++i) {
+    if (found.captions.pictures > 0) {
+      line.set("caption_accuracy", found.captions.accuracy());
+      line.set("caption_exact", found.captions.exact_share());
+    }
+    for (std::size_t i = 0; found.pairs.samples > 0 && i < retrieval_result::within.size(); ++i) {
       const std::string within = "_within_" + std::to_string(retrieval_result::within[i]);
       line.set("caption" + within, found.pairs.picture_share(i));
       line.set("picture" + within, found.pairs.caption_share(i));
@@ -195,6 +200,16 @@ class training {
                     found.classes.pictures, run_.test->classes().size());
       out.say(text);
     }
+    if (found.captions.pictures > 0) {
+      std::snprintf(
+          text, sizeof text,
+          "caption accuracy %.2f %% after step %td (%td of %td held-out pictures are called what they "
+          "are, %td in the very words)",
+          100 * found.captions.accuracy(), run_.model->updates(), found.captions.right,
+          found.captions.pictures, found.captions.exact);
+      out.say(text);
+    }
+    if (found.pairs.samples == 0) return;
     std::snprintf(
         text, sizeof text,
         "own caption among the first 1, 5, 10: %.1f, %.1f, %.1f %%; own picture: %.1f, %.1f, %.1f %% "
@@ -231,9 +246,10 @@ class training {
     const std::filesystem::path path = std::filesystem::path(run_.s.report) / "config.json";
     try {
       write_file(path, run_.s.effective);
-      out.say("settings " + path.string() + "; the same again: train_clip --config " + path.string());
+      out.say("settings " + path.string() + "; the same again: " + this_program.name + " --config " +
+              path.string());
     } catch (const error& problem) {
-      std::fprintf(stderr, "train_clip: no settings: %s\n", problem.what());
+      std::fprintf(stderr, "%s: no settings: %s\n", this_program.name, problem.what());
     }
   }
   void tell_report(progress& out, const held_out* test, const test_result& found, double scale,
@@ -245,7 +261,7 @@ class training {
                    metrics_file::read_metrics(std::filesystem::path(run_.s.report) / "metrics.jsonl"));
       out.say("report " + path.string());
     } catch (const error& problem) {
-      std::fprintf(stderr, "train_clip: no report: %s\n", problem.what());
+      std::fprintf(stderr, "%s: no report: %s\n", this_program.name, problem.what());
     }
   }
   void finish(const feed& source, progress& out, double peak, bool report) {
@@ -254,7 +270,7 @@ class training {
     double scale = 1;
     if (run_.test) {
       together([&] { found = test(); }, [&] { leave(source, out, report, true); });
-      scale = scale_of(*run_.model);
+      if (!run_.model->facts().speaks) scale = scale_of(*run_.model);
       tell_accuracy(out, found);
     }
     if (run_.folder && run_.folder->skips().count() > 0)

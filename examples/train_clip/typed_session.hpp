@@ -5,19 +5,18 @@
 
 namespace motet::train_clip {
 
-// Device: on what it trains; compiled by whoever has it.
-template <class Device, vit_config Picture, text_config Caption, class Loss, class Numbers>
-class typed_session final : public session {
+// What all models have in common, whatever they make of a batch: Own::inputs(batch) are the inputs of its
+// modules. Device: on what it trains; compiled by whoever has it.
+template <class Own, class Device, class Net, class Numbers>
+class trained_session : public session {
  public:
-  using picture_module = module<"picture", vit<Picture>>;
-  using caption_module = module<"caption", text_tower<Caption>>;
-  using net = model<join<Loss, picture_module, caption_module>>;
-
-  typed_session(const char* name, const session_request& wanted)
+  trained_session(model_facts facts, const session_request& wanted)
       : world_(wanted.by, wanted.threads),
         train_(wanted.how ? trainer_type(world_, *wanted.how, wanted.options)
                           : trainer_type(world_, wanted.options)),
-        facts_{name, wanted.loss, wanted.precision, Picture, Caption, 0} {
+        facts_(std::move(facts)) {
+    facts_.loss = wanted.loss;
+    facts_.precision = wanted.precision;
     for (const parameter& each : parameters_) facts_.parameters += each.size();
   }
 
@@ -32,7 +31,7 @@ class typed_session final : public session {
   std::vector<rank_memory> memory() override { return train_.memory(); }
   program_work work() override { return train_.work(); }
   step_costs foretold_costs() override { return train_.foretold_costs(); }
-  double flops(const pair_input& batch) override { return train_.flops(batch); }
+  double flops(const pair_input& batch) override { return train_.flops(own().inputs(batch)); }
 
   void prepare() override { train_.prepare(); }
   std::shared_ptr<void> pin(const void* at, std::size_t bytes) override {
@@ -44,8 +43,9 @@ class typed_session final : public session {
       for (const auto& each : train_.device().paths()) told.push_back(each.sentence());
     return told;
   }
-  void expect(const pair_input& next) override { train_.expect(next); }
-  step_result step(const pair_input& batch, double rate) override { return train_.step(batch, rate); }
+  step_result step(const pair_input& batch, double rate) override {
+    return train_.step(own().inputs(batch), rate);
+  }
   index updates() const override { return train_.updates(); }
   void finish() override {
     if constexpr (!Device::shares_memory) train_.device().finish();
@@ -54,12 +54,6 @@ class typed_session final : public session {
   void clear_costs() override { train_.clear_costs(); }
 
   void gather() override { train_.gather(); }
-  void embed(const pictures& batch, float* features) override {
-    train_.template embed<"picture">(batch, features);
-  }
-  void embed(const tokens& batch, float* features) override {
-    train_.template embed<"caption">(batch, features);
-  }
   const std::vector<parameter>& parameters() const override { return parameters_; }
   std::vector<float> weights() override { return train_.weights(); }
   std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
@@ -72,13 +66,41 @@ class typed_session final : public session {
   void require_same(const run_identity& identity) override { train_.require_same(identity); }
   bool any(bool asked) override { return train_.sum(asked ? 1 : 0) > 0; }
 
+ protected:
+  using trainer_type = trainer<Net, Numbers, Device>;
+  trainer_type& trained() { return train_; }
+
  private:
-  using trainer_type = trainer<net, Numbers, Device>;
+  Own& own() { return static_cast<Own&>(*this); }
 
   launched_world world_;
   trainer_type train_;
   model_facts facts_;
-  std::vector<parameter> parameters_ = net::parameters();
+  std::vector<parameter> parameters_ = Net::parameters();
+};
+
+template <vit_config Picture, text_config Caption, class Loss>
+using pair_model = model<join<Loss, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
+
+// Two towers, which take a batch as it is.
+template <class Device, vit_config Picture, text_config Caption, class Loss, class Numbers>
+class typed_session final : public trained_session<typed_session<Device, Picture, Caption, Loss, Numbers>,
+                                                   Device, pair_model<Picture, Caption, Loss>, Numbers> {
+ public:
+  typed_session(const char* name, const session_request& wanted)
+      : typed_session::trained_session({name, {}, {}, Picture, Caption, 0}, wanted) {}
+
+  const pair_input& inputs(const pair_input& batch) const { return batch; }
+  void expect(const pair_input& next) override { this->trained().expect(next); }
+  void embed(const pictures& batch, float* features) override {
+    this->trained().template embed<"picture">(batch, features);
+  }
+  void embed(const tokens& batch, float* features) override {
+    this->trained().template embed<"caption">(batch, features);
+  }
+  std::vector<std::vector<std::int32_t>> say(const pictures&, std::int32_t, std::int32_t) override {
+    return {};
+  }
 };
 
 // The nets do not depend on the loss, so both losses share their code.

@@ -12,8 +12,9 @@ struct report_number {
   std::string value, label;
 };
 struct report_guess {
+  static constexpr double alone = -1;
   std::string caption;
-  double share = 0;  // probability among all captions
+  double share = 0;  // probability among all captions; alone: there are no others
   bool right = false;
 };
 struct report_picture {
@@ -104,7 +105,8 @@ inline std::string render_report(const report_page& page) {
              "\"><div><ol>";
       bool first = true;
       for (const report_guess& guess : each.guesses) {
-        std::snprintf(text, sizeof text, " %.0f%%</li>", 100 * guess.share);
+        if (guess.share < 0) std::snprintf(text, sizeof text, "</li>");
+        else std::snprintf(text, sizeof text, " %.0f%%</li>", 100 * guess.share);
         out += std::string("<li class=\"") +
                (guess.right ? "right"
                 : first     ? "wrong"

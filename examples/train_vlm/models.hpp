@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/towers/seeing_decoder.hpp>
+#include <motet/nn/towers/text.hpp>
+
+// Eyes and language models by name. A sample is a picture and its caption.
+namespace motet::train_clip {
+
+// What programs know of a language model is what they know of a text tower.
+constexpr text_config facts_of_words(const decoder_config& c, index rows_of_picture) {
+  return {.vocabulary = c.vocabulary,
+          .context = c.context - rows_of_picture,
+          .width = c.width,
+          .layers = c.layers,
+          .heads = c.heads,
+          .kv_heads = c.kv_heads};
+}
+
+// The captions quickstart's: small enough to learn in minutes on two cores.
+inline constexpr vit_config say_quick_eye{.image = 64,
+                                          .patch = 8,
+                                          .width = 128,
+                                          .layers = 4,
+                                          .heads = 4,
+                                          .pool = pool_kind::mean,
+                                          .pre_norm = true};
+inline constexpr decoder_config say_quick_words{
+    .vocabulary = 1024, .context = 64 + 32, .width = 128, .layers = 2, .heads = 4, .hidden = 384};
+inline constexpr text_config say_quick_caption = facts_of_words(say_quick_words, 64);
+
+// The model that is compared with others.
+inline constexpr vit_config say_small_eye{.image = 64,
+                                          .patch = 8,
+                                          .width = 384,
+                                          .layers = 6,
+                                          .heads = 6,
+                                          .pool = pool_kind::mean,
+                                          .pre_norm = true};
+inline constexpr decoder_config say_small_words{
+    .vocabulary = 8192, .context = 64 + 32, .width = 512, .layers = 8, .heads = 8, .hidden = 1408};
+inline constexpr text_config say_small_caption = facts_of_words(say_small_words, 64);
+
+}  // namespace motet::train_clip

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A language model that sees learns captions: any plan learns what one rank does, a run goes on where it was, and what is learned is told:
+# train_vlm.sh PROGRAMS SCRATCH
+set -u
+
+. "$(dirname "$0")/begin/train_clip.sh"
+train=$programs/train_vlm
+run="--data shapes --model say-quick --batch 8 --threads 2 --seed 3"
+"$programs/make_shapes" --output shapes --count 240 --format ppm --quiet || exit 1
+losses() { sed -n 's/.*"step": *\([0-9]*\), *"loss": *\([0-9.e-]*\),.*/\1 \2/p' "$1"; }
+
+# ---- one rank, and the same by plans ----
+succeed $run --steps 6 --no-report --metrics one.jsonl
+[ "$(losses one.jsonl | wc -l)" -eq 6 ] || fail "not one line for each step"
+losses one.jsonl >one.losses
+for plan in data-2 tensor-2 1f1b; do
+  succeed $run --steps 6 --no-report --metrics "$plan.jsonl" --plan $plan
+  losses "$plan.jsonl" | paste -d ' ' - one.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
+    fail "$plan has other losses than one rank"
+done
+succeed --list-plans
+grep -q '^1f1b ' out || fail "--list-plans lacks 1f1b"
+expect 3 'there are one, data-2, tensor-2, 1f1b' $run --steps 1 --plan apart
+
+# ---- stopped and gone on with: the same numbers ----
+succeed $run --steps 6 --no-report --metrics half.jsonl --checkpoint half --save-every 3 --line-every 3
+rm -r half/step-000006
+succeed $run --steps 6 --no-report --metrics again.jsonl --checkpoint half --resume
+losses one.jsonl | sed 1,3d >wanted
+losses again.jsonl | cmp -s - wanted || fail "a run that was gone on with has other losses"
+succeed --data shapes --checkpoint half --resume --check
+grep -q '^all is well' out || fail "--check"
+succeed $run --explain --steps 1
+grep -q 'say-quick, loss next_token' out || fail "--explain"
+
+# ---- what is learned is told: sentences about pictures that were never seen ----
+succeed $run --batch 32 --steps 60 --lr 0.003 --eval-every 30 --metrics told.jsonl --report report
+[ "$(grep -c '"caption_accuracy"' told.jsonl)" -eq 3 ] || fail "not two tests and the last line"
+grep -q 'caption accuracy .* held-out pictures are called what they are' out || fail "no caption accuracy"
+losses told.jsonl | awk 'NR == 1 { first = $2 } { last = $2 } END { exit !(last < first / 3) }' || fail "the loss does not fall"
+grep -q 'what the model says about it' report/index.html || fail "the report has no sentences"
+grep -q '<div class="own">[a-z]' report/index.html || fail "the report has no captions"
+
+# ---- what it refuses ----
+expect 2 'MT-X01' $run --loss sigmoid
+expect 2 'say-quick|say-small' $run --model quick
+expect 3 MT-D01 --data nowhere
+expect 2 'MT-X04' --steps 1
+
+[ $failures -eq 0 ] && echo "all is well"
+exit $((failures > 0))
