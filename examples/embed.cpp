@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Features of a Hugging Face CLIP model, or logits of a language model. The model's header is made when this
+// Features of a Hugging Face CLIP model, or logits of a language model, which may see. The model's header is made when this
 // program is built (-DMOTET_EMBED_HF=DIR); its weights are read at run time.
 #include "embed/language.hpp"
 #include "embed/pairs.hpp"
+#include "embed/seeing.hpp"
 #include "hf_program.hpp"
 
 #include <imported_model.hpp>
@@ -21,8 +22,8 @@ constexpr const char* usage =
     "For a CLIP model X holds pixel_values (pictures, channels, side, side), already normalised, or "
     "input_ids "
     "(captions, tokens), or both; Y gets image_embeds and text_embeds, rows of length one.\n"
-    "For a language model X holds input_ids (samples, tokens); Y gets logits (samples x tokens, "
-    "vocabulary).\n"
+    "For a language model X holds input_ids (samples, tokens), and pixel_values where it sees, with a "
+    "placeholder for each row of each picture; Y gets logits (samples x tokens, vocabulary).\n"
     "\n"
     "  --weights DIR   the model that this program was built for: config.json and model.safetensors, in one "
     "file or several\n"
@@ -58,7 +59,9 @@ options read_options(int count, char** words) {
 
 template <class Model>
 void run(const options& given) {
-  if constexpr (is_own_loss<typename Model::loss>) speak<Model>(given);
+  using net = typename Model::template module_at<0>::net;
+  if constexpr (requires { net::most_pictures; }) speak_of_pictures<Model>(given);
+  else if constexpr (is_own_loss<typename Model::loss>) speak<Model>(given);
   else embed_pairs<Model>(given);
 }
 

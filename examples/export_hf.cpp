@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Writes a checkpoint as a folder that from_pretrained of the transformers package loads: of two towers as
-// CLIPModel, of a decoder as LlamaForCausalLM, Qwen2ForCausalLM or Qwen3ForCausalLM.
+// CLIPModel, of a decoder as LlamaForCausalLM, Qwen2ForCausalLM or Qwen3ForCausalLM, of one
+// that sees as LlavaForConditionalGeneration.
 #include "hf_program.hpp"
 
 #include <motet/format/hf_clip_describe.hpp>
 #include <motet/format/hf_clip_write.hpp>
-#include <motet/format/hf_decoder_write.hpp>
+#include <motet/format/hf_llava_write.hpp>
 
 namespace motet::export_hf {
 namespace {
@@ -53,7 +54,10 @@ void run(const options& given) {
     weights.push_back({tensor.name, tensor.shape, own.data()});
   }
   from.load_weights(from.model(), loaded);
-  if (is_described_decoder(from.description())) {
+  if (described_seeing_decoder(from.description()) != nullptr) {
+    const hf_described_llava described = describe_as_hf_llava(from.description());
+    save_hf_llava(given.output, described.config, weights, described.module);
+  } else if (is_described_decoder(from.description())) {
     const hf_described_decoder described = describe_as_hf_decoder(from.description());
     save_hf_decoder(given.output, described.config, weights, described.module);
   } else {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints a Hugging Face model, CLIP or a language model, as a C++ header: its configurations and module types.
+// Prints a Hugging Face model, CLIP, a language model, or one that sees, as a C++ header: its configurations and module types.
 // The weights stay where they are; embed loads them.
 #include <motet/format/hf_clip_header.hpp>
-#include <motet/format/hf_decoder_header.hpp>
+#include <motet/format/hf_llava_header.hpp>
 
 #include <cstdio>
 #include <string>
@@ -44,9 +44,11 @@ int main(int count, char** words) {
   if (!motet::is_identifier(name)) return refuse("--name " + name + " cannot be the name of a namespace");
   try {
     const std::filesystem::path from(folder);
-    const std::string header = motet::is_hf_decoder(motet::read_hf_model_type(from))
-                                   ? motet::hf_decoder_header(motet::read_hf_decoder_config(from), name)
-                                   : motet::hf_clip_header(motet::read_hf_clip_config(from), name);
+    const std::string type = motet::read_hf_model_type(from);
+    const std::string header =
+        type == "llava"              ? motet::hf_llava_header(motet::read_hf_llava_config(from), name)
+        : motet::is_hf_decoder(type) ? motet::hf_decoder_header(motet::read_hf_decoder_config(from), name)
+                                     : motet::hf_clip_header(motet::read_hf_clip_config(from), name);
     if (std::fwrite(header.data(), 1, header.size(), stdout) != header.size() || std::fflush(stdout) != 0) {
       std::fputs("motet: the header cannot be written to the output\n", stderr);
       return 1;

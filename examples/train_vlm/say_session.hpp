@@ -9,7 +9,7 @@
 namespace motet::train_clip {
 
 template <vit_config Eye, decoder_config Words>
-using say_net = seeing_decoder<picture_rows<Eye>, projector<Eye.width, Words.width>, Words>;
+using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Words.width>, Words>;
 template <vit_config Eye, decoder_config Words>
 using say_model = model<join<next_token, module<"talk", say_net<Eye, Words>>>>;
 

@@ -22,8 +22,8 @@
 #include <motet/format/hf_clip_header.hpp>
 #include <motet/format/hf_clip_tensors.hpp>
 #include <motet/format/hf_clip_write.hpp>
-#include <motet/format/hf_decoder_header.hpp>
-#include <motet/format/hf_decoder_write.hpp>
+#include <motet/format/hf_llava_header.hpp>
+#include <motet/format/hf_llava_write.hpp>
 #include <motet/format/tensor_set.hpp>
 #include <motet/front/check_gradients.hpp>
 #include <motet/front/picture_speaker.hpp>
@@ -84,6 +84,7 @@
 #include <motet/strategy/mesh.hpp>
 #include <motet/strategy/resplit.hpp>
 #include <motet/strategy/weighted_shares.hpp>
+#include <motet/tools/caption_test.hpp>
 #include <motet/tools/data_uri.hpp>
 #include <motet/tools/event_file.hpp>
 #include <motet/tools/exit_code.hpp>

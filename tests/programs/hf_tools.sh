@@ -22,6 +22,9 @@ echo '{"model_type": "siglip"}' >"$scratch/other/config.json"
 echo '{"projection_dim": 512,}' >"$scratch/broken/config.json"
 wanted 0 '.width = 48,' "$bin/import_hf" "$scratch/good"
 wanted 0 'namespace my_clip {' "$bin/import_hf" "$scratch/good" --name my_clip
+mkdir "$scratch/seeing"
+echo '{"model_type": "llava"}' >"$scratch/seeing/config.json"
+wanted 0 'motet::seeing_decoder<eye, glue, words_config' "$bin/import_hf" "$scratch/seeing"
 wanted 0 'import_hf DIR' "$bin/import_hf" --help
 wanted 2 'MT-X30' "$bin/import_hf"
 wanted 2 'unknown flag: --bogus' "$bin/import_hf" "$scratch/good" --bogus

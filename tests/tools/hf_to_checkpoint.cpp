@@ -5,7 +5,7 @@
 // ranks that share the rows of each tensor. hf_parity.py exports both again.
 #include <motet/format/checkpoint_write.hpp>
 #include <motet/format/hf_clip_tensors.hpp>
-#include <motet/format/hf_decoder_tensors.hpp>
+#include <motet/format/hf_llava.hpp>
 #include <motet/model/describe.hpp>
 
 #include <imported_model.hpp>
@@ -26,11 +26,17 @@ int main(int count, char** words) {
     from.push_back({p.name, shape, values.data() + p.offset});
   }
   const std::filesystem::path folder = words[1];
-  load_hf_tensors(tensor_set(folder),
-                  is_hf_decoder(read_hf_model_type(folder))
-                      ? hf_decoder_tensors(read_hf_decoder_config(folder))
-                      : hf_clip_tensors(read_hf_clip_config(folder)),
-                  to);
+  const tensor_set files(folder);
+  if (const std::string type = read_hf_model_type(folder); type == "llava") {
+    const hf_llava_config config = read_hf_llava_config(folder);
+    const std::string eye = hf_llava_eye(files);
+    load_hf_tensors(files, hf_llava_tensors(config, "talk", eye), to, hf_llava_unread(config, eye));
+  } else {
+    load_hf_tensors(files,
+                    is_hf_decoder(type) ? hf_decoder_tensors(read_hf_decoder_config(folder))
+                                        : hf_clip_tensors(read_hf_clip_config(folder)),
+                    to);
+  }
   const std::filesystem::path run = words[2];
   save_checkpoint(run / "one", {1, "imported", json{}, from, {}, describe<model>()});
   for (motet::index part = 0; part < 3; ++part) {

@@ -34,7 +34,8 @@ struct hf_clip_config {
 
 namespace detail {
 
-inline std::string hf_activation(const hf_fields& fields) {
+inline std::string hf_activation(const hf_fields& fields, const char* field = "hidden_act",
+                                 const char* otherwise = "quick_gelu") {
   constexpr std::pair<std::string_view, const char*> known[] = {{"quick_gelu", "quick_gelu"},
                                                                 {"gelu", "gelu"},
                                                                 {"gelu_python", "gelu"},
@@ -46,23 +47,24 @@ inline std::string hf_activation(const hf_fields& fields) {
                                                                 {"relu", "relu"},
                                                                 {"silu", "silu"},
                                                                 {"swish", "silu"}};
-  const std::string name = fields.text("hidden_act", "quick_gelu");
+  const std::string name = fields.text(field, otherwise);
   for (const auto& [theirs, ours] : known) {
     if (theirs == name) return ours;
   }
-  fields.refuse("hidden_act", "is \"" + name +
-                                  "\"; offered are quick_gelu, gelu, gelu_new, gelu_fast, gelu_accurate, "
-                                  "gelu_pytorch_tanh, relu and silu");
+  fields.refuse(field, "is \"" + name +
+                           "\"; offered are quick_gelu, gelu, gelu_new, gelu_fast, gelu_accurate, "
+                           "gelu_pytorch_tanh, relu and silu");
 }
 
-inline hf_tower read_hf_tower(const hf_fields& fields, index width, index hidden, index heads) {
+inline hf_tower read_hf_tower(const hf_fields& fields, index width, index hidden, index heads,
+                              const char* activation = "quick_gelu", double epsilon = 1e-5) {
   hf_tower tower;
   tower.width = fields.size("hidden_size", width);
   tower.hidden = fields.size("intermediate_size", hidden);
   tower.layers = fields.size("num_hidden_layers", 12);
   tower.heads = fields.size("num_attention_heads", heads);
-  tower.activation = hf_activation(fields);
-  tower.epsilon = fields.real("layer_norm_eps", 1e-5);
+  tower.activation = hf_activation(fields, "hidden_act", activation);
+  tower.epsilon = fields.real("layer_norm_eps", epsilon);
   if (!(tower.epsilon >= 0) || tower.epsilon > 1) fields.refuse("layer_norm_eps", "is not between 0 and 1");
   if (tower.width % tower.heads != 0) {
     fields.refuse("num_attention_heads",
@@ -79,7 +81,7 @@ inline hf_clip_config read_hf_clip_config(std::string_view text, const std::stri
   const json whole = read_json(text, where);
   const hf_fields top(&whole, where);
   if (const std::string type = top.text("model_type", "clip"); type != "clip")
-    top.refuse("model_type", "is \"" + type + "\"; offered are clip, llama, qwen2 and qwen3");
+    top.refuse("model_type", "is \"" + type + "\"; offered are clip, llama, qwen2, qwen3 and llava");
   // Older files repeat the parts as *_config_dict; that package lets these win, with its defaults for what
   // they leave out.
   const auto part = [&](const std::string& name) {

@@ -66,15 +66,14 @@ inline void read_hf_turns(const hf_fields& top, const std::string& where, hf_dec
 
 }  // namespace detail
 
-// Reads the text of config.json. A field that asks for what no net here computes is MT-F13 and named. `where`
-// stands in the message.
-inline hf_decoder_config read_hf_decoder_config(std::string_view text, const std::string& where) {
-  const json whole = read_json(text, where);
-  const hf_fields top(&whole, where);
+// Reads config.json, or the part of it that is a language model, whose family may be known otherwise. A field
+// that asks for what no net here computes is MT-F13 and named. `where` stands in the message.
+inline hf_decoder_config read_hf_decoder_config(const hf_fields& top, const std::string& where,
+                                                const std::string& otherwise = "") {
   hf_decoder_config config;
-  config.family = top.text("model_type", "");
+  config.family = top.text("model_type", otherwise);
   if (!is_hf_decoder(config.family))
-    top.refuse("model_type", "is \"" + config.family + "\"; offered are clip, llama, qwen2 and qwen3");
+    top.refuse("model_type", "is \"" + config.family + "\"; offered are clip, llama, qwen2, qwen3 and llava");
   const bool llama = config.family == "llama", qwen3 = config.family == "qwen3";
   config.vocabulary = top.size("vocab_size", llama ? 32000 : 151936);
   config.context = top.size("max_position_embeddings", llama ? 2048 : 32768);
@@ -110,6 +109,10 @@ inline hf_decoder_config read_hf_decoder_config(std::string_view text, const std
     top.refuse("use_sliding_window", "is true: every row sees all rows before it here");
   detail::read_hf_turns(top, where, config);
   return config;
+}
+inline hf_decoder_config read_hf_decoder_config(std::string_view text, const std::string& where) {
+  const json whole = read_json(text, where);
+  return read_hf_decoder_config(hf_fields(&whole, where), where);
 }
 inline hf_decoder_config read_hf_decoder_config(const std::filesystem::path& folder) {
   const mapped_file file(folder / "config.json");

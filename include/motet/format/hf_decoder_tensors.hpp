@@ -6,15 +6,17 @@
 
 namespace motet {
 
-// All tensors of a language model, by the names that a decoder has in a module called `module`. A table of
-// tokens that is the last product, too, is read twice: a decoder has both.
+// All tensors of a language model, by the names that a decoder has in a module called `module`. Theirs begin
+// with `before` where it is part of another model. A table of tokens that is the last product, too, is read
+// twice: a decoder has both.
 inline std::vector<hf_tensor> hf_decoder_tensors(const hf_decoder_config& config,
-                                                 const std::string& module = "text") {
+                                                 const std::string& module = "text",
+                                                 const std::string& before = "") {
   std::vector<hf_tensor> out;
   const index width = config.width, query = config.heads * config.head_width,
               key = config.kv_heads * config.head_width;
   const auto one = [&](const std::string& ours, const std::string& theirs, const std::vector<index>& shape) {
-    out.push_back({ours, {{theirs, shape}}});
+    out.push_back({ours, {{before + theirs, shape}}});
   };
   one(module + ".embed.token", "model.embed_tokens.weight", {config.vocabulary, width});
   for (index i = 0; i < config.layers; ++i) {
@@ -25,8 +27,8 @@ inline std::vector<hf_tensor> hf_decoder_tensors(const hf_decoder_config& config
                              index columns, bool bias) {
       hf_tensor weight{ours + ".weight", {}}, added{ours + ".bias", {}};
       for (const auto& [theirs, rows] : of) {
-        weight.theirs.push_back({theirs + ".weight", {rows, columns}});
-        added.theirs.push_back({theirs + ".bias", {rows}});
+        weight.theirs.push_back({before + theirs + ".weight", {rows, columns}});
+        added.theirs.push_back({before + theirs + ".bias", {rows}});
       }
       out.push_back(std::move(weight));
       if (bias) out.push_back(std::move(added));

@@ -6,6 +6,8 @@
 #include <motet/format/convert.hpp>
 #include <motet/format/tensor_set.hpp>
 
+#include <algorithm>
+
 namespace motet {
 
 // One of our tensors and the Hugging Face tensors that it holds one after the other: queries, keys and values
@@ -41,9 +43,10 @@ struct hf_tensor {
 };
 
 // Fills every tensor of `to` from a Hugging Face model, converting to float. All missing, unexpected and
-// differing tensors are named in one error (MT-R53) before anything is written to memory.
+// differing tensors are named in one error (MT-R53) before anything is written to memory. What begins with one
+// of `unread` is no part of what is computed.
 inline void load_hf_tensors(const tensor_set& from, const std::vector<hf_tensor>& map,
-                            std::span<const loaded_tensor> to) {
+                            std::span<const loaded_tensor> to, const std::vector<std::string>& unread = {}) {
   std::unordered_map<std::string_view, const hf_tensor*> by_name;
   for (const hf_tensor& row : map) by_name.emplace(row.ours, &row);
   std::string differences;
@@ -76,7 +79,9 @@ inline void load_hf_tensors(const tensor_set& from, const std::vector<hf_tensor>
     for (const stored_tensor& tensor : file.tensors()) {
       // Older files hold what can be computed as buffers: the numbers 0, 1, 2, ..., the speeds of turns.
       if (!used.contains(tensor.name) && !tensor.name.ends_with(".position_ids") &&
-          !tensor.name.ends_with(".rotary_emb.inv_freq"))
+          !tensor.name.ends_with(".rotary_emb.inv_freq") &&
+          std::none_of(unread.begin(), unread.end(),
+                       [&](const std::string& each) { return tensor.name.starts_with(each); }))
         differences += "\n  unexpected  " + tensor.name + " " + shape_text(tensor.shape);
     }
   }

@@ -3,7 +3,7 @@
 
 #include <motet/format/json.hpp>
 #include <motet/model/model.hpp>
-#include <motet/nn/towers/decoder.hpp>
+#include <motet/nn/towers/seeing_decoder.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
 
@@ -112,10 +112,35 @@ inline json describe(const decoder_config& c) {
 
 namespace detail {
 
+template <class Layer>
+struct glue_description {
+  static json get() { return json{{"in", Layer::in}, {"out", Layer::out}}; }
+};
+template <index In, index Hidden, index Out, bool Up, bool Down, activation Act>
+struct glue_description<
+    sequential<named<"up", linear<In, Hidden, Up, Act>>, named<"down", linear<Hidden, Out, Down>>>> {
+  static json get() {
+    return json{{"in", In}, {"out", Out}, {"hidden", Hidden}, {"act", name_of(Act)}, {"bias", Up && Down}};
+  }
+};
+
 template <class Module>
 json describe_module() {
   json out{{"name", Module::name}, {"frozen", Module::frozen}};
-  if constexpr (requires { describe(Module::net::config); }) out.set("net", describe(Module::net::config));
+  using net = typename Module::net;
+  if constexpr (requires {
+                  net::most_pictures;
+                  typename net::embed::glue;
+                }) {
+    json eye = describe(net::eye::config);
+    eye.set("normed", net::eye::normed);
+    out.set("net", json{{"net", "seeing_decoder"},
+                        {"pictures", net::most_pictures},
+                        {"eye", std::move(eye)},
+                        {"glue", glue_description<typename net::embed::glue>::get()},
+                        {"words", describe(net::config)}});
+  } else if constexpr (requires { describe(Module::net::config); })
+    out.set("net", describe(Module::net::config));
   return out;
 }
 template <class Model, std::size_t... I>

@@ -19,6 +19,7 @@ template <vit_config Config, bool Normed = true>
 struct picture_rows {
   static_assert(require<check(Config)>);
   static constexpr vit_config config = Config;
+  static constexpr bool normed = Normed;
   using input = pictures;
   using embed = patch_embedding<Config.patches()>;
   // Pooling by the mean needs every block for every row.

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "model_files.hpp"
+
+#include <motet/format/hf_llava_write.hpp>
+#include <motet/format/safetensors_write.hpp>
+#include <motet/model/describe.hpp>
+#include <motet/motet.hpp>
+
+#include <algorithm>
+
+// Logits of a language model that sees.
+namespace motet::embed {
+
+template <class Model>
+void speak_of_pictures(const options& given) {
+  using net = typename Model::template module_at<0>::net;
+  using eye = typename net::eye;
+  constexpr index vocabulary = net::config.vocabulary, side = eye::config.image,
+                  channels = eye::config.channels;
+  const hf_llava_config config = read_hf_llava_config(std::filesystem::path(given.weights));
+  if (!same_net(config, describe<Model>())) fail(embed_model, given.weights);
+  const safetensors_file input(given.input);
+  const stored_tensor* const ids = input.find("input_ids");
+  if (ids == nullptr) fail(embed_input, given.input + " holds no input_ids");
+  // A placeholder may lie behind the vocabulary.
+  const std::vector<std::int64_t> all =
+      token_ids(*ids, config.words.context,
+                std::max<index>(vocabulary, static_cast<index>(config.picture_token) + 1), "sample");
+  const index samples = ids->shape[0], length = ids->shape[1];
+
+  index shown = 0;
+  std::vector<float> whole, pixels;
+  if (const stored_tensor* const values = input.find("pixel_values"); values != nullptr) {
+    if (values->shape.size() != 4 || values->shape[1] != channels || values->shape[2] < side ||
+        values->shape[3] < side)
+      fail(embed_input, sentence({"pixel_values is ", shape_text(values->shape), ", wanted [pictures, ",
+                                  channels, ", ", side, " or more, ", side, " or more]"}));
+    shown = values->shape[0];
+    whole.resize(static_cast<std::size_t>(values->elements()));
+    copy_elements(*values, whole.data());
+    // Whole patches cover so much.
+    const index high = values->shape[2], wide = values->shape[3];
+    for (index plane = 0; plane < shown * channels; ++plane)
+      for (index y = 0; y < side; ++y) {
+        const float* const row = whole.data() + (plane * high + y) * wide;
+        pixels.insert(pixels.end(), row, row + side);
+      }
+  }
+  const buffer<float> parameters(Model::parameter_size);
+  std::fill_n(parameters.data(), parameters.size(), 0.0f);
+  const tensor_set files(given.weights);
+  const std::string theirs = hf_llava_eye(files);
+  load_hf_tensors(files, hf_llava_tensors(config, "talk", theirs), tensors_of<Model>(parameters),
+                  hf_llava_unread(config, theirs));
+
+  // A placeholder stands for each row of a picture that is seen.
+  const index rows = eye::rows_of_picture - config.lead;
+  pictured_text text(eye::rows_of_picture, config.lead);
+  for (index s = 0; s < samples; ++s) {
+    for (index i = 0; i < length;) {
+      const std::int64_t id = all[static_cast<std::size_t>(s * length + i)];
+      if (id != config.picture_token) {
+        if (id >= vocabulary)
+          fail(embed_input,
+               sentence({"token ", i, " of sample ", s, " is ", id, ", the vocabulary has ", vocabulary}));
+        const auto word = static_cast<std::int32_t>(id);
+        text.say({&word, 1}, pictured_text::said::given);
+        ++i;
+        continue;
+      }
+      for (index k = 0; k < rows; ++k)
+        if (i + k >= length || all[static_cast<std::size_t>(s * length + i + k)] != config.picture_token)
+          fail(embed_input, sentence({"sample ", s, " has ", k, " placeholders from token ", i,
+                                      " on, a picture has ", rows, " rows"}));
+      text.show();
+      i += rows;
+    }
+    text.end();
+  }
+  const pictured_tokens batch = text.with({pixels.data(), shown});
+  if (const std::string wrong = unknown_tokens<net>(batch); !wrong.empty()) fail(embed_input, wrong);
+
+  cpu::device device(given.threads);
+  std::vector<float> logits(static_cast<std::size_t>(samples * length * vocabulary));
+  const index at_once = std::min(given.batch, samples);
+  auto room = input_traits<net>::room(at_once);
+  for (index first = 0; first < samples; first += at_once) {
+    const index count = std::min(at_once, samples - first);
+    const pictured_tokens some = input_traits<net>::slice(batch, first, count, room);
+    if (!input_traits<net>::fits(some, count))
+      fail(embed_input, sentence({"a sample has more than ", net::most_pictures, " pictures"}));
+    const auto run = [&](cpu::context& ctx) {
+      net::logits::infer(
+          ctx, motet::weights<fp32>{parameters.data()}, some,
+          view<float, vocabulary>(logits.data() + first * length * vocabulary, count * length));
+    };
+    device.prepare(device.dry_run(run));
+    device.run(run, {0, 0, 0, false});
+  }
+  safetensors_writer writer(given.output, {{"logits", dtype::f32, {samples * length, vocabulary}}},
+                            {{"format", "pt"}});
+  writer.write("logits", logits.data());
+  writer.commit();
+}
+
+}  // namespace motet::embed
