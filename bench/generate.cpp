@@ -62,8 +62,7 @@ void run(const options& given) {
   for (index i = 0; i < weights.size(); ++i)
     weights[i] = 0.05f * (draws.uniform(static_cast<std::uint64_t>(i)) - 0.5f);
   std::vector<std::int32_t> prompt(as_size(given.prompt));
-  for (std::size_t i = 0; i < prompt.size(); ++i)
-    prompt[i] = static_cast<std::int32_t>(draws.below(i, 8192));
+  for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<std::int32_t>(draws.below(i, 8192));
   cpu::device device(given.threads);
   speaker<talk, Numbers> says(device, weights.data());
   // What a row reads: blocks and tail, in the type that products read.

@@ -49,8 +49,7 @@ class continuation {
   // Forgets what was before. The logits stay until the next call.
   std::span<const master> begin(const input& batch) {
     const sequences seq = parts::first::rows(batch);
-    if (seq.samples != 1)
-      fail(text_does_not_fit, sentence({"wanted 1 sample at a time, got ", seq.samples}));
+    if (seq.samples != 1) fail(text_does_not_fit, sentence({"wanted 1 sample at a time, got ", seq.samples}));
     check_room(seq.rows(), most_);
     if (!cache_) cache_.emplace(parts::layers, parts::key_width, most_);
     cache_->clear();

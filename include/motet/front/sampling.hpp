@@ -49,13 +49,14 @@ class token_choice {
     const double slope = 1 / static_cast<double>(how.temperature);
     all_.clear();
     for (std::size_t i = 0; i < logits.size(); ++i)
-      all_.push_back({std::exp((static_cast<double>(logits[i]) - top) * slope), static_cast<std::int32_t>(i)});
+      all_.push_back(
+          {std::exp((static_cast<double>(logits[i]) - top) * slope), static_cast<std::int32_t>(i)});
     keep_likeliest(how);
     double whole = 0;
     for (const candidate& each : all_) whole += each.weight;
-    double left = static_cast<double>(random_stream(how.seed, "say").uniform(
-                      static_cast<std::uint64_t>(before))) *
-                  whole;
+    double left =
+        static_cast<double>(random_stream(how.seed, "say").uniform(static_cast<std::uint64_t>(before))) *
+        whole;
     for (const candidate& each : all_) {
       left -= each.weight;
       if (left < 0) return each.token;

@@ -44,7 +44,8 @@ constexpr auto choose_text_embedding() {
   } else {
     static_assert(
         requires { typename E::text_embedding; },
-        "motet: the embedding of a tower that is continued lacks text_embedding, which reads the tokens after "
+        "motet: the embedding of a tower that is continued lacks text_embedding, which reads the tokens "
+        "after "
         "its first input [MT-N11]");
     static_assert(E::text_embedding::parameter_size == E::parameter_size,
                   "motet: text_embedding must have the parameters of the embedding that names it [MT-N11]");
@@ -56,8 +57,8 @@ template <class Tower>
 struct continued_of;
 template <class E, tower_config Config, class Norm, index Vocabulary>
 struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
-  static_assert(
-      require<Config.attention.mask == mask_kind::causal ? verdict{} : verdict{reason::not_causal}>);
+  static_assert(require < Config.attention.mask == mask_kind::causal ? verdict{}
+                                                                     : verdict{reason::not_causal} >);
   using tail = last_logits_tail<Norm, Vocabulary>;
   using first = tower<E, Config, tail>;
   using later = tower<typename decltype(choose_text_embedding<E>())::type, Config, tail>;

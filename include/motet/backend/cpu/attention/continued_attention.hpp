@@ -61,15 +61,16 @@ void attention_forward(continued_context<T>& ctx, const sequences& seq, const se
   assert(layer < ctx.cache->layers() && shape.kv_heads * width == ctx.cache->width() &&
          shape.mask == mask_kind::causal && seen <= ctx.cache->capacity());
   const double moved = static_cast<double>(seen * shape.kv_heads + rows * shape.heads);
-  ctx.note("attention_forward",
-           4 * static_cast<double>(shape.heads * width) * static_cast<double>(rows) *
-               static_cast<double>(seen),
-           2 * static_cast<double>(sizeof(Q)) * static_cast<double>(width) * moved, flops_of::products);
+  ctx.note(
+      "attention_forward",
+      4 * static_cast<double>(shape.heads * width) * static_cast<double>(rows) * static_cast<double>(seen),
+      2 * static_cast<double>(sizeof(Q)) * static_cast<double>(width) * moved, flops_of::products);
   const scratch_scope scope(ctx);
   number* const wide = ctx.scratch.template take<number>(round_up(width, tile_lanes<number>));
   number* const scores =
       ctx.scratch.template take<number>(rows == 1 ? round_up(seen, tile_lanes<number>) : 0);
-  const matrix<T> keys = ctx.cache->keys(layer).slice(0, seen), values = ctx.cache->values(layer).slice(0, seen);
+  const matrix<T> keys = ctx.cache->keys(layer).slice(0, seen),
+                  values = ctx.cache->values(layer).slice(0, seen);
   if (!ctx.measuring()) {
     // Who made the rows stores them.
     const interval made = ctx.own(seq);
@@ -86,7 +87,8 @@ void attention_forward(continued_context<T>& ctx, const sequences& seq, const se
   alone.threads = 1;
   for (index head = own.begin; head < own.end;) {
     const index of = head / group, end = std::min(own.end, (of + 1) * group), count = end - head;
-    const matrix<T> its_keys = keys.columns(of * width, width), its_values = values.columns(of * width, width);
+    const matrix<T> its_keys = keys.columns(of * width, width),
+                    its_values = values.columns(of * width, width);
     if (rows > 1) {
       attention_forward(alone, {1, rows, nullptr}, {1, seen, nullptr},
                         {count, 1, width, shape.mask, shape.scale}, q.columns(head * width, count * width),
