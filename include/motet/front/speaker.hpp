@@ -70,7 +70,8 @@ class speaker {
   // All rows run again, as the weights may be others than before.
   std::int32_t next(std::span<const std::int32_t> said, const saying& how = {}) {
     check_saying(how);
-    return choice_.of(begin(one_sample(said)), how, text_.rows());
+    const std::span<const master> likely = begin(one_sample(said));
+    return choice_.of(likely, how, text_.rows());
   }
 
   // What follows an input of one sample, token by token, until one ends it, `most` are said or the context is full. Each is told to
