@@ -51,7 +51,7 @@ class continuation {
     const sequences seq = parts::first::rows(batch);
     if (seq.samples != 1) fail(text_does_not_fit, sentence({"wanted 1 sample at a time, got ", seq.samples}));
     check_room(seq.rows(), most_);
-    if (!cache_) cache_.emplace(parts::layers, parts::key_width, most_);
+    if (!cache_) cache_.emplace(parts::layers, parts::key_heads, parts::head_width, most_);
     cache_->clear();
     copy_weights();
     return pass<typename parts::first>(batch, seq.rows());

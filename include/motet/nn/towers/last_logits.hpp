@@ -64,7 +64,8 @@ struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
   using later = tower<typename decltype(choose_text_embedding<E>())::type, Config, tail>;
   static_assert(first::parameter_size == later::parameter_size);
   static constexpr index vocabulary = Vocabulary, layers = Config.layers,
-                         key_width = Config.attention.key_width();
+                         key_heads = Config.attention.keyed_heads(),
+                         head_width = Config.attention.columns_of_head();
   // Whether `later` may run rows that follow others.
   static constexpr verdict check_rows() {
     return Config.has_experts() && Config.mix.capacity != 0 ? verdict{reason::capacity_of_rows} : verdict{};

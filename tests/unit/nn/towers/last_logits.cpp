@@ -18,7 +18,8 @@ constexpr decoder_config limited{
 TEST_CASE("the logits of last rows are those rows of all logits") {
   using two = continued<small_talk::logits>;
   static_assert(two::first::parameter_size == small_talk::parameter_size && two::check_rows().ok());
-  static_assert(std::is_same_v<two::first, two::later> && two::layers == 2 && two::key_width == 8);
+  static_assert(std::is_same_v<two::first, two::later> && two::layers == 2 && two::key_heads == 2 &&
+                two::head_width == 4);
   const laws::reals drawn =
       laws::random_weights(layer::parameters_of<small_talk>(), small_talk::parameter_size);
   const std::vector<float> weights = laws::narrowed<float>(drawn);

@@ -58,8 +58,9 @@ void attention_forward(continued_context<T>& ctx, const sequences& seq, const se
   using number = detail::attention_number<Q>;
   const index rows = q.rows, past = ctx.past(rows), seen = past + rows, width = shape.head_width,
               group = shape.heads / shape.kv_heads, layer = ctx.layer++;
-  assert(layer < ctx.cache->layers() && shape.kv_heads * width == ctx.cache->width() &&
-         shape.mask == mask_kind::causal && seen <= ctx.cache->capacity());
+  assert(layer < ctx.cache->layers() && shape.kv_heads == ctx.cache->heads() &&
+         width == ctx.cache->head_width() && shape.mask == mask_kind::causal &&
+         seen <= ctx.cache->capacity());
   const double moved = static_cast<double>(seen * shape.kv_heads + rows * shape.heads);
   ctx.note(
       "attention_forward",
@@ -69,13 +70,16 @@ void attention_forward(continued_context<T>& ctx, const sequences& seq, const se
   number* const wide = ctx.scratch.template take<number>(round_up(width, tile_lanes<number>));
   number* const scores =
       ctx.scratch.template take<number>(rows == 1 ? round_up(seen, tile_lanes<number>) : 0);
-  const matrix<T> keys = ctx.cache->keys(layer).slice(0, seen),
-                  values = ctx.cache->values(layer).slice(0, seen);
   if (!ctx.measuring()) {
     // Who made the rows stores them.
     const interval made = ctx.own(seq);
-    convert_rows(part_of(k, made), keys.slice(past + made.begin, made.size()));
-    convert_rows(part_of(v, made), values.slice(past + made.begin, made.size()));
+    for (index h = 0; h < shape.kv_heads; ++h) {
+      const auto store = [&](auto from, matrix<T> to) {
+        convert_rows(part_of(from.columns(h * width, width), made), to.slice(past + made.begin, made.size()));
+      };
+      store(k, ctx.cache->keys(layer, h));
+      store(v, ctx.cache->values(layer, h));
+    }
     synchronize(ctx);
   }
   const interval own = ctx.own(shape.heads, 1);
@@ -87,18 +91,16 @@ void attention_forward(continued_context<T>& ctx, const sequences& seq, const se
   alone.threads = 1;
   for (index head = own.begin; head < own.end;) {
     const index of = head / group, end = std::min(own.end, (of + 1) * group), count = end - head;
-    const matrix<T> its_keys = keys.columns(of * width, width),
-                    its_values = values.columns(of * width, width);
+    const matrix<T> keys = ctx.cache->keys(layer, of).slice(0, seen),
+                    values = ctx.cache->values(layer, of).slice(0, seen);
     if (rows > 1) {
       attention_forward(alone, {1, rows, nullptr}, {1, seen, nullptr},
                         {count, 1, width, shape.mask, shape.scale}, q.columns(head * width, count * width),
-                        its_keys, its_values, y.columns(head * width, count * width),
-                        lse.columns(head, count));
+                        keys, values, y.columns(head * width, count * width), lse.columns(head, count));
     } else if (!ctx.measuring()) {
       for (index h = head; h < end; ++h)
-        detail::attend_with_row(static_cast<const std::remove_const_t<Q>*>(q.data) + h * width, its_keys,
-                                its_values, detail::attention_scale<number>(shape), wide, scores,
-                                y.data + h * width);
+        detail::attend_with_row(static_cast<const std::remove_const_t<Q>*>(q.data) + h * width, keys, values,
+                                detail::attention_scale<number>(shape), wide, scores, y.data + h * width);
     }
     head = end;
   }

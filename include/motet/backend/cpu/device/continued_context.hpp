@@ -7,37 +7,44 @@
 
 namespace motet::cpu {
 
-// The keys and values of the rows that a net has seen of one sample, for each of its attention layers.
-// Asks for: the layers, the width of their keys, and the most rows that will ever be kept.
-// Memory: 2 x layers x rows x width numbers, taken when it is made.
+// The keys and values of the rows that a net has seen of one sample, for each of its attention layers and their
+// heads. Rows of one head follow each other, as each token reads them all.
+// Asks for: the layers, their heads of keys and how wide these are, and the most rows that will ever be kept.
+// Memory: 2 x layers x heads x head width x rows numbers, taken when it is made.
 // Errors: none of its own.
 // Example:
-//   cpu::key_value_cache<float> cache(2, 64, 128);
+//   cpu::key_value_cache<float> cache(2, 4, 16, 128);
 //   void forget() { cache.clear(); }
 template <class T>
 class key_value_cache {
  public:
   key_value_cache() = default;
-  key_value_cache(index layers, index width, index capacity)
-      : layers_(layers), width_(width), capacity_(capacity), memory_(2 * layers * capacity * width) {}
+  key_value_cache(index layers, index heads, index head_width, index capacity)
+      : layers_(layers),
+        heads_(heads),
+        head_width_(head_width),
+        capacity_(capacity),
+        memory_(2 * layers * heads * head_width * capacity) {}
 
   index layers() const { return layers_; }
-  index width() const { return width_; }
+  index heads() const { return heads_; }
+  index head_width() const { return head_width_; }
   index capacity() const { return capacity_; }
   index rows() const { return rows_; }
   index bytes() const { return memory_.size() * static_cast<index>(sizeof(T)); }
-  matrix<T> keys(index layer) const { return part(2 * layer); }        // (capacity, width)
-  matrix<T> values(index layer) const { return part(2 * layer + 1); }  // (capacity, width)
+  matrix<T> keys(index layer, index head) const { return part(2 * layer * heads_ + head); }
+  matrix<T> values(index layer, index head) const { return part((2 * layer + 1) * heads_ + head); }
 
   // What a pass wrote behind the rows counts from here on.
   void add(index rows) { rows_ += rows; }
   void clear() { rows_ = 0; }
 
  private:
+  // (capacity, head width)
   matrix<T> part(index which) const {
-    return {memory_.data() + which * capacity_ * width_, capacity_, width_, width_};
+    return {memory_.data() + which * capacity_ * head_width_, capacity_, head_width_, head_width_};
   }
-  index layers_ = 0, width_ = 0, capacity_ = 0, rows_ = 0;
+  index layers_ = 0, heads_ = 0, head_width_ = 0, capacity_ = 0, rows_ = 0;
   buffer<T> memory_;
 };
 

@@ -71,7 +71,7 @@ TEST_CASE_TEMPLATE("rows in pieces attend as all at once, whatever the heads", T
                           columns(wide + narrow, narrow, 0, rows), to(whole, 0, rows),
                           matrix<real>{lse.data(), rows, shape.heads, shape.heads});
       });
-      cpu::key_value_cache<T> cache(1, narrow, rows);
+      cpu::key_value_cache<T> cache(1, shape.kv_heads, shape.head_width, rows);
       for (const int threads : {1, 2, 5}) {
         CAPTURE(threads);
         in_pieces(threads, cache, {7, 1, 1, 12, 2}, [&](auto& ctx, index from, index some) {
@@ -98,7 +98,7 @@ TEST_CASE("positions go on where the rows before ended, turned and learned") {
     position_forward(ctx, seq, matrix<const float>{table.data(), rows, width, width}, x);
     rotary(ctx, seq, 4, angles, 1, x);
   });
-  cpu::key_value_cache<float> cache(1, width, rows);
+  cpu::key_value_cache<float> cache(1, 2, 4, rows);
   std::vector<float> pieces = start;
   in_pieces(2, cache, {4, 1, 1, 3}, [&](auto& ctx, index from, index some) {
     const sequences piece{1, some, nullptr};

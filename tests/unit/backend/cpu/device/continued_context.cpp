@@ -7,21 +7,21 @@
 
 using namespace motet;
 
-TEST_CASE("a cache has rows of keys and values for each layer, apart from each other") {
-  cpu::key_value_cache<float> cache(2, 3, 4);
-  CHECK(cache.bytes() == 2 * 2 * 3 * 4 * 4);
-  for (motet::index layer = 0; layer < 2; ++layer) {
-    const auto number = static_cast<float>(layer);
-    for (motet::index r = 0; r < 4; ++r)
-      for (motet::index j = 0; j < 3; ++j) {
-        cache.keys(layer).row(r)[j] = 1 + number;
-        cache.values(layer).row(r)[j] = -1 - number;
-      }
-  }
-  for (motet::index layer = 0; layer < 2; ++layer) {
-    CHECK(cache.keys(layer).row(3)[2] == static_cast<float>(1 + layer));
-    CHECK(cache.values(layer).row(0)[0] == static_cast<float>(-1 - layer));
-  }
+TEST_CASE("a cache has rows of keys and values for each head of each layer, apart from each other") {
+  cpu::key_value_cache<float> cache(2, 3, 5, 4);
+  CHECK(cache.bytes() == 2 * 2 * 3 * 5 * 4 * 4);
+  const auto each = [&](auto&& use) {
+    for (motet::index layer = 0; layer < 2; ++layer)
+      for (motet::index head = 0; head < 3; ++head)
+        for (motet::index r = 0; r < 4; ++r)
+          for (motet::index j = 0; j < 5; ++j) {
+            const auto number = static_cast<float>(((layer * 3 + head) * 4 + r) * 5 + j);
+            use(cache.keys(layer, head).row(r)[j], 1 + number);
+            use(cache.values(layer, head).row(r)[j], -1 - number);
+          }
+  };
+  each([](float& place, float number) { place = number; });
+  each([](const float& place, float number) { CHECK(place == number); });
   cache.add(3);
   CHECK(cache.rows() == 3);
   cache.clear();
@@ -30,7 +30,7 @@ TEST_CASE("a cache has rows of keys and values for each layer, apart from each o
 }
 
 TEST_CASE("a pass begins behind the rows of its cache; what it takes is told") {
-  cpu::key_value_cache<float> cache(1, 2, 10);
+  cpu::key_value_cache<float> cache(1, 1, 2, 10);
   cache.add(4);
   std::vector<std::byte> memory(256);
   cpu::context real;
