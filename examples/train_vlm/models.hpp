@@ -17,14 +17,18 @@ constexpr text_config facts_of_words(const decoder_config& c, index rows_of_pict
           .kv_heads = c.kv_heads};
 }
 
+// Eyes have SigLIP's form, so the whole is a model of LLaVA's form: export_hf writes it.
+
 // The captions quickstart's: small enough to learn in minutes on two cores.
 inline constexpr vit_config say_quick_eye{.image = 64,
                                           .patch = 8,
                                           .width = 128,
                                           .layers = 4,
                                           .heads = 4,
+                                          .act = activation::gelu_tanh,
+                                          .epsilon = 1e-6f,
                                           .pool = pool_kind::mean,
-                                          .pre_norm = true};
+                                          .patch_bias = true};
 inline constexpr decoder_config say_quick_words{
     .vocabulary = 1024, .context = 64 + 32, .width = 128, .layers = 2, .heads = 4, .hidden = 384};
 inline constexpr text_config say_quick_caption = facts_of_words(say_quick_words, 64);
@@ -35,8 +39,10 @@ inline constexpr vit_config say_small_eye{.image = 64,
                                           .width = 384,
                                           .layers = 6,
                                           .heads = 6,
+                                          .act = activation::gelu_tanh,
+                                          .epsilon = 1e-6f,
                                           .pool = pool_kind::mean,
-                                          .pre_norm = true};
+                                          .patch_bias = true};
 inline constexpr decoder_config say_small_words{
     .vocabulary = 8192, .context = 64 + 32, .width = 512, .layers = 8, .heads = 8, .hidden = 1408};
 inline constexpr text_config say_small_caption = facts_of_words(say_small_words, 64);

@@ -40,12 +40,11 @@ int main(int argc, char** argv) try {
     if (step == 0 || step == rate.steps - 1) std::printf("step %td  loss %.1f\n", step + 1, done.loss);
   }
 
-  // From the first letters on, always the likeliest next one.
+  // From the first letters on, always the likeliest next one, until the line ends.
   const std::vector<float> weights = train.weights();
   speaker<talk> says(train.device(), weights.data());
-  std::vector<std::int32_t> said{'H', 'o', 'w'};
-  while (said.back() != '!' && said.size() < 64) said.push_back(says.next(said));
-  std::printf("%s\n", std::string(said.begin(), said.end()).c_str());
+  const said_tokens said = says.say(std::vector<std::int32_t>{'H', 'o', 'w'}, {.end = '!'});
+  std::printf("How%s\n", std::string(said.tokens.begin(), said.tokens.end()).c_str());
 } catch (const error& found) {
   std::fprintf(stderr, "%s\n", found.what());
   return 1;

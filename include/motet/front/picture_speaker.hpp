@@ -4,6 +4,7 @@
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/nn/layers/pictured_text.hpp>
+#include <motet/nn/towers/last_logits.hpp>
 #include <motet/nn/towers/seeing_decoder.hpp>
 #include <motet/runtime/messages.hpp>
 
@@ -65,8 +66,8 @@ class picture_speaker {
       logits.resize(as_size(samples * vocabulary));
       const pictured_tokens batch = text.with({pixels.data(), samples});
       const auto run = [&](cpu::context& ctx) {
-        Net::next_logits::infer(ctx, motet::weights<Numbers>{weights_}, batch,
-                                view<master, vocabulary>(logits.data(), samples));
+        continued<typename Net::logits>::first::infer(ctx, motet::weights<Numbers>{weights_}, batch,
+                                                      view<master, vocabulary>(logits.data(), samples));
       };
       device_.prepare(device_.dry_run(run));
       device_.run(run, {0, 0, 0, false});

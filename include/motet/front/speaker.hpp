@@ -3,36 +3,52 @@
 
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/cpu/operations.hpp>
+#include <motet/front/continuation.hpp>
+#include <motet/front/sampling.hpp>
 #include <motet/nn/towers/decoder.hpp>
 #include <motet/runtime/messages.hpp>
 #include <motet/runtime/stage/input_traits.hpp>
 
-#include <algorithm>
+#include <chrono>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace motet {
 
-// What a decoder says: the logits of all rows of some samples, and the likeliest next token, on the
-// processors of this process.
-// Asks for: the flat weights of the net, as trainer::weights() gives them, which stay where they are; tokens
-// of the vocabulary; samples of at most `context` tokens.
-// Memory: temporaries of the largest batch. Nothing is kept between calls, so each token that is said costs a
-// pass over all before it.
-// Errors: MT-R03, MT-R15
+// What was said after a prompt, and how long it took.
+struct said_tokens {
+  std::vector<std::int32_t> tokens;  // those after the prompt; where one ended it, that is the last
+  index prompt = 0;                  // rows before them
+  double prompt_seconds = 0;         // until the first token
+  double seconds = 0;                // for all others
+  double tokens_per_second() const {
+    return seconds > 0 ? static_cast<double>(tokens.size() - 1) / seconds : 0;
+  }
+};
+
+// What a decoder says, on the processors of this process: the logits of all rows of some samples, the next
+// token of a text, or many of them, which costs one pass over the text and then one row for each token.
+// Asks for: the flat weights of the net, as trainer::weights() gives them, which stay where they are and may
+// change between calls; tokens of the vocabulary; samples of at most `context` tokens.
+// Memory: temporaries of the largest batch; from the first next() or say() on, keys and values of `context`
+// rows, and where values are bf16 a copy of the weights in bf16.
+// Errors: MT-R03, MT-R15, MT-R16, MT-R17, MT-R18, MT-N14
 // Example:
 //   constexpr decoder_config little{.vocabulary = 256, .context = 64, .width = 64, .layers = 2, .heads = 4};
-//   std::int32_t go_on(cpu::device& device, const float* weights, std::span<const std::int32_t> said) {
-//     return speaker<decoder<little>>(device, weights).next(said);
+//   said_tokens go_on(cpu::device& device, const float* weights, std::span<const std::int32_t> said) {
+//     return speaker<decoder<little>>(device, weights).say(said, {.most = 20, .temperature = 0.8f, .seed = 1});
 //   }
 template <class Net, class Numbers = fp32>
 class speaker {
  public:
   using master = typename Numbers::master;
+  using text = continuation<typename Net::logits, Numbers>;
+  using input = typename Net::logits::input;
   static constexpr index vocabulary = Net::config.vocabulary;
 
-  speaker(cpu::device& device, const master* weights) : device_(device), weights_(weights) {}
+  speaker(cpu::device& device, const master* weights)
+      : device_(device), weights_(weights), text_(device, weights, Net::config.context) {}
 
   // `to` has (rows, vocabulary).
   void logits(const tokens& batch, master* to) {
@@ -40,8 +56,7 @@ class speaker {
       if (batch.seq.rows_of(s) > Net::config.context)
         fail(step_too_large, sentence({"sample ", s, " has ", batch.seq.rows_of(s), " tokens, longer than ",
                                        Net::config.context}));
-    if (const std::string what = input_traits<Net, tokens>::unknown(batch); !what.empty())
-      fail(unknown_token, what);
+    check_tokens(batch);
     if (batch.seq.rows() == 0) return;
     const auto run = [&](cpu::context& ctx) {
       Net::logits::infer(ctx, motet::weights<Numbers>{weights_}, batch,
@@ -50,19 +65,75 @@ class speaker {
     device_.prepare(device_.dry_run(run));
     device_.run(run, {0, 0, 0, false});
   }
-  // The likeliest token after these, of which there is one at least.
-  std::int32_t next(std::span<const std::int32_t> said) {
-    const auto rows = static_cast<index>(said.size());
-    all_.resize(as_size(rows * vocabulary));
-    logits({said.data(), {1, rows, nullptr}}, all_.data());
-    const auto last = all_.end() - vocabulary;
-    return static_cast<std::int32_t>(std::max_element(last, all_.end()) - last);
+
+  // The token after these, of which there is one at least: the likeliest, if `how` does not say otherwise.
+  // All rows run again, as the weights may be others than before.
+  std::int32_t next(std::span<const std::int32_t> said, const saying& how = {}) {
+    check_saying(how);
+    const std::span<const master> likely = begin(one_sample(said));
+    return choice_.of(likely, how, text_.rows());
+  }
+
+  // What follows an input of one sample, token by token, until one ends it, `most` are said or the context is full. Each is told to
+  // hear(token) at once.
+  template <class Hear>
+  said_tokens say_after(const input& prompt, const saying& how, Hear&& hear) {
+    using clock = std::chrono::steady_clock;
+    const auto since = [](clock::time_point from) {
+      return std::chrono::duration<double>(clock::now() - from).count();
+    };
+    check_saying(how);
+    const auto began = clock::now();
+    said_tokens said;
+    std::span<const master> from = begin(prompt);
+    said.prompt = text_.rows();
+    // The last token needs no row of its own.
+    const index most = how.most > 0 ? std::min(how.most, text_.room() + 1) : text_.room() + 1;
+    auto first = began;
+    for (;;) {
+      const std::int32_t token = choice_.of(from, how, said.prompt + static_cast<index>(said.tokens.size()));
+      said.tokens.push_back(token);
+      if (said.tokens.size() == 1) {
+        first = clock::now();
+        said.prompt_seconds = since(began);
+      }
+      hear(token);
+      if (token == how.end || static_cast<index>(said.tokens.size()) == most) break;
+      from = text_.go_on({&token, 1});
+    }
+    if (said.tokens.size() > 1) said.seconds = since(first);
+    return said;
+  }
+  said_tokens say_after(const input& prompt, const saying& how = {}) {
+    return say_after(prompt, how, [](std::int32_t) {});
+  }
+  // The same behind tokens.
+  template <class Hear>
+  said_tokens say(std::span<const std::int32_t> prompt, const saying& how, Hear&& hear) {
+    return say_after(one_sample(prompt), how, hear);
+  }
+  said_tokens say(std::span<const std::int32_t> prompt, const saying& how = {}) {
+    return say_after(one_sample(prompt), how);
   }
 
  private:
+  static tokens one_sample(std::span<const std::int32_t> said) {
+    return {said.data(), {1, static_cast<index>(said.size()), nullptr}};
+  }
+  static void check_tokens(const input& batch) {
+    if constexpr (requires { input_traits<Net, input>::unknown(batch); })
+      if (const std::string what = input_traits<Net, input>::unknown(batch); !what.empty())
+        fail(unknown_token, what);
+  }
+  std::span<const master> begin(const input& prompt) {
+    check_tokens(prompt);
+    return text_.begin(prompt);
+  }
+
   cpu::device& device_;
   const master* weights_;
-  std::vector<master> all_;
+  text text_;
+  token_choice choice_;
 };
 
 }  // namespace motet

@@ -47,6 +47,12 @@
   X(config_lacks_field, "MT-N12", "the config of a net lacks a field that its input needs",                  \
     "a tower of one's own has no config, or one without the size of its input",                              \
     "give the net a static constexpr config with the fields that the compiler names")                        \
+  X(not_causal, "MT-N13", "only a causal net goes on row by row",                                            \
+    "its rows see those behind them, so all would change with each that follows",                            \
+    "set .mask = mask_kind::causal and train it so, or run all rows each time")                              \
+  X(capacity_of_rows, "MT-N14", "experts of limited capacity do not go on row by row",                       \
+    "which rows an expert takes depends on all rows of the sample, also those to come",                      \
+    "set .mix.capacity = 0, which needs no other weights, or run all rows each time")                        \
   X(join_widths_differ, "MT-M01", "modules that meet in a join must have equal embedding widths",            \
     "one tower projects to another width than the first",                                                    \
     "set the same .embedding in every config of the join")                                                   \

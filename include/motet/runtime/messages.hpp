@@ -66,10 +66,22 @@ inline constexpr message unknown_token{"MT-R15", "a batch has tokens that the mo
                                        "for each row of a picture that is to "
                                        "be seen, or give the model a vocabulary as large as that"};
 
+inline constexpr message text_does_not_fit{
+    "MT-R16", "a language model cannot go on from this text",
+    "the text is empty, or with what is to follow it is longer than the context",
+    "Give one token at least; shorten the text, or train with a longer .context"};
+inline constexpr message bad_saying{"MT-R17", "how tokens are chosen is out of its range",
+                                    "a temperature, a count or a share of probability is none",
+                                    "Give temperature >= 0, top_k >= 0, 0 < top_p <= 1 and most >= 0"};
+inline constexpr message logits_not_finite{"MT-R18", "no next token can be chosen, as a logit is not finite",
+                                           "weights hold NaN or infinity, or are not those of this net",
+                                           "Look at the weights, or take an older checkpoint"};
+
 inline constexpr message runtime_messages[] = {
-    not_finite,  bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
-    no_held_out, ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
-    join_misfit, gradients_not_owned, feed_misfit,         run_folder_in_use,    unknown_token};
+    not_finite,        bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
+    no_held_out,       ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
+    join_misfit,       gradients_not_owned, feed_misfit,         run_folder_in_use,    unknown_token,
+    text_does_not_fit, bad_saying,          logits_not_finite};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

@@ -30,8 +30,65 @@ TEST_CASE("samples together have the logits of each alone; the likeliest is next
     CHECK(says.next({from, as_size(rows)}) == std::max_element(last, alone.end()) - last);
   }
   const std::vector<std::int32_t> long_one(8, 1);
-  CHECK_THROWS_WITH_AS(says.next(long_one), doctest::Contains("sample 0 has 8 tokens, longer than 7"), error);
+  CHECK_THROWS_WITH_AS(says.next(long_one), doctest::Contains("it has 8 rows, there is room for 7"), error);
+  std::vector<float> room(8 * 23);
+  CHECK_THROWS_WITH_AS(says.logits({long_one.data(), {1, 8, nullptr}}, room.data()),
+                       doctest::Contains("sample 0 has 8 tokens, longer than 7"), error);
+  CHECK_THROWS_WITH_AS(says.next({}), doctest::Contains("it has no tokens"), error);
+  CHECK_THROWS_WITH_AS(says.say(std::vector<std::int32_t>{}), doctest::Contains("[MT-R16]"), error);
   CHECK_THROWS_WITH_AS(says.next(std::vector<std::int32_t>{3, 23}),
                        doctest::Contains("token 1 of sample 0 is 23, the vocabulary has 23."), error);
   says.logits({nullptr, {0, 1, nullptr}}, nullptr);
+}
+
+TEST_CASE("many tokens are said until one ends them, a bound or the context; a seed says all") {
+  const std::vector<float> weights = laws::narrowed<float>(
+      laws::random_weights(layer::parameters_of<small_talk>(), small_talk::parameter_size));
+  cpu::device device(2), other(3);
+  speaker<small_talk> says(device, weights.data()), again(other, weights.data());
+  const std::vector<std::int32_t> prompt{4, 2};
+  // The last token needs no place in the context.
+  const said_tokens greedy = says.say(prompt);
+  CHECK(greedy.tokens.size() == 6);
+  CHECK(greedy.prompt == 2);
+  CHECK(greedy.prompt_seconds > 0);
+  CHECK(greedy.tokens_per_second() > 0);
+  std::vector<std::int32_t> heard, said = prompt;
+  says.say(prompt, {.most = 3}, [&](std::int32_t token) { heard.push_back(token); });
+  CHECK(heard == std::vector<std::int32_t>(greedy.tokens.begin(), greedy.tokens.begin() + 3));
+  CHECK(says.say(prompt, {.end = greedy.tokens[0]}).tokens.size() == 1);
+  CHECK(says.say(prompt, {.most = 1}).tokens_per_second() == 0);
+  const std::vector<std::int32_t> full(7, 1);
+  CHECK(says.say(full).tokens.size() == 1);
+
+  const saying lively{.temperature = 2, .top_k = 12, .top_p = 0.95f, .seed = 11};
+  const std::vector<std::int32_t> drawn = says.say(prompt, lively).tokens;
+  CHECK(drawn == says.say(prompt, lively).tokens);
+  CHECK(drawn == again.say(prompt, lively).tokens);
+  // Said by hand, one after the other.
+  for (const std::int32_t token : drawn) {
+    CHECK(says.next(said, lively) == token);
+    if (said.size() == 7) break;
+    said.push_back(token);
+  }
+  int differ = 0;
+  for (std::uint64_t seed = 0; seed < 8; ++seed)
+    differ += drawn != says.say(prompt, {.temperature = 2, .top_k = 12, .top_p = 0.95f, .seed = seed}).tokens;
+  CHECK(differ >= 6);
+  CHECK_THROWS_WITH_AS(says.say(prompt, {.top_p = 2}), doctest::Contains("[MT-R17]"), error);
+  CHECK_THROWS_WITH_AS(says.say(std::vector<std::int32_t>{23}), doctest::Contains("[MT-R15]"), error);
+}
+
+TEST_CASE("weights that learn between calls are heard") {
+  std::vector<float> weights = laws::narrowed<float>(
+      laws::random_weights(layer::parameters_of<small_talk>(), small_talk::parameter_size));
+  cpu::device device(1);
+  speaker<small_talk, mixed_bf16> says(device, weights.data());
+  const std::vector<std::int32_t> prompt{4, 2};
+  const std::vector<std::int32_t> before = says.say(prompt, {.temperature = 3}).tokens;
+  for (float& each : weights) each = -each;
+  const std::vector<std::int32_t> after = says.say(prompt, {.temperature = 3}).tokens;
+  speaker<small_talk, mixed_bf16> fresh(device, weights.data());
+  CHECK(after == fresh.say(prompt, {.temperature = 3}).tokens);
+  CHECK(after != before);
 }

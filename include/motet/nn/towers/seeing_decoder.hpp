@@ -7,6 +7,17 @@
 
 namespace motet {
 
+namespace detail {
+
+// Rows of pictures stand before no others, so they do not run as rows that follow those in a cache.
+template <class C, class Run>
+void run_apart(C& ctx, Run&& run) {
+  if constexpr (requires { ctx.apart(); }) run(ctx.apart());
+  else run(ctx);
+}
+
+}  // namespace detail
+
 // Rows of text in which pictures have places: `Eye` makes rows of pictures, `Glue` takes them to the width of
 // the text. A module with parts of its own: each tells its gradients when they are complete.
 template <class Eye, class Glue, token_config Words>
@@ -27,6 +38,25 @@ struct pictured_embedding {
   static constexpr index glue_at = Eye::parameter_size, words_at = glue_at + Glue::parameter_size;
   static constexpr index parameter_size = words_at + words::parameter_size;
   static constexpr index size(tensor_cut cut) { return words_at + words::size(cut); }
+
+  // Of the same parameters; reads the tokens that follow pictures and words.
+  struct text_embedding {
+    using input = tokens;
+    static constexpr index out = words::out, parameter_size = pictured_embedding::parameter_size;
+    static void parameters(parameter_list& list) { pictured_embedding::parameters(list); }
+    static sequences rows(const input& batch) { return words::rows(batch); }
+    template <class N>
+    using saved = typename words::template saved<N>;
+    template <class N, class C>
+    static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
+      layer::reserve<words, N>(ctx, seq, s, cut);
+    }
+    template <class C, class N>
+    static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y,
+                        saved<N>& s) {
+      words::forward(ctx, of_words(w), batch, y, s);
+    }
+  };
 
   static void parameters(parameter_list& list) {
     list.child<Eye>("eye");
@@ -78,8 +108,10 @@ struct pictured_embedding {
     const index mark = ctx.memory.mark();
     const auto placed = ctx.memory.template take_rows<typename N::stream, out>(seq.rows());
     const auto seen = ctx.memory.template take_rows<typename N::value, Eye::out>(seq.rows());
-    Eye::infer(ctx, of_eye(w), batch.seen, seen);
-    layer::infer<Glue>(ctx, of_glue(w), seq, seen, placed);
+    detail::run_apart(ctx, [&](auto& apart) {
+      Eye::infer(apart, of_eye(w), batch.seen, seen);
+      layer::infer<Glue>(apart, of_glue(w), seq, seen, placed);
+    });
     typename words::template saved<N> s;
     layer::reserve<words, N>(ctx, batch.seq, s, w.cut);
     words::forward(ctx, of_words(w), batch, y, s);
@@ -183,12 +215,9 @@ struct seeing_decoder : tower<pictured_embedding<Eye, Glue, Config.tokens()>, Co
   static constexpr index most_pictures = Pictures;
   using eye = Eye;
 
-  // The same net with the same weights, whose features are the logits of all rows: (rows, vocabulary); and of
-  // the last row of each sample: (samples, vocabulary).
+  // The same net with the same weights, whose features are the logits of all rows: (rows, vocabulary).
   using logits = tower<pictured_embedding<Eye, Glue, Config.tokens()>, Config.tower(),
                        logits_tail<detail::decoder_norm<Config>, Config.vocabulary>>;
-  using next_logits = tower<pictured_embedding<Eye, Glue, Config.tokens()>, Config.tower(),
-                            next_logits_tail<detail::decoder_norm<Config>, Config.vocabulary>>;
 };
 
 }  // namespace motet

@@ -199,21 +199,4 @@ struct logits_tail {
   }
 };
 
-// The same of the last row of each sample: y has one row for each, what may follow it.
-template <class Norm, index Vocabulary>
-struct next_logits_tail : logits_tail<Norm, Vocabulary> {
-  using all_rows = logits_tail<Norm, Vocabulary>;
-  using all_rows::in, all_rows::out;
-
-  template <class C, class N, class X, class Y>
-  static void infer(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y) {
-    const index mark = ctx.memory.mark();
-    const auto last = ctx.memory.template take_rows<typename N::stream, in>(seq.samples);
-    pick_forward(ctx, seq, pick::last, x, last);
-    hand_over(ctx, seq);
-    all_rows::infer(ctx, w, seq.pooled(), last, y);
-    release(ctx, mark);
-  }
-};
-
 }  // namespace motet

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/device/context.hpp>
+#include <motet/tensor/dtype.hpp>
+#include <motet/tensor/view.hpp>
+
+namespace motet::cpu {
+
+// The keys and values of the rows that a net has seen of one sample, for each of its attention layers and their
+// heads. Rows of one head follow each other, as each token reads them all.
+// Asks for: the layers, their heads of keys and how wide these are, and the most rows that will ever be kept.
+// Memory: 2 x layers x heads x head width x rows numbers, taken when it is made.
+// Errors: none of its own.
+// Example:
+//   cpu::key_value_cache<float> cache(2, 4, 16, 128);
+//   void forget() { cache.clear(); }
+template <class T>
+class key_value_cache {
+ public:
+  key_value_cache() = default;
+  key_value_cache(index layers, index heads, index head_width, index capacity)
+      : layers_(layers),
+        heads_(heads),
+        head_width_(head_width),
+        capacity_(capacity),
+        memory_(2 * layers * heads * head_width * capacity) {}
+
+  index layers() const { return layers_; }
+  index heads() const { return heads_; }
+  index head_width() const { return head_width_; }
+  index capacity() const { return capacity_; }
+  index rows() const { return rows_; }
+  index bytes() const { return memory_.size() * static_cast<index>(sizeof(T)); }
+  matrix<T> keys(index layer, index head) const { return part(2 * layer * heads_ + head); }
+  matrix<T> values(index layer, index head) const { return part((2 * layer + 1) * heads_ + head); }
+
+  // What a pass wrote behind the rows counts from here on.
+  void add(index rows) { rows_ += rows; }
+  void clear() { rows_ = 0; }
+
+ private:
+  // (capacity, head width)
+  matrix<T> part(index which) const {
+    return {memory_.data() + which * capacity_ * head_width_, capacity_, head_width_, head_width_};
+  }
+  index layers_ = 0, heads_ = 0, head_width_ = 0, capacity_ = 0, rows_ = 0;
+  buffer<T> memory_;
+};
+
+// A copy of weights in bf16, for products that are as slow as their weights are long.
+struct rounded_weights {
+  const float* of = nullptr;
+  const bf16* copy = nullptr;  // none: there is no copy
+  const bf16* at(const float* weight) const { return copy == nullptr ? nullptr : copy + (weight - of); }
+};
+
+// A context on which a pass runs the rows that follow those in a cache: nets run on it as they are, and the
+// operations for which it matters what came before have overloads for it. So any net is continued, whatever
+// its layers are called, and a program that does not continue one compiles nothing of it.
+// A pass has the rows of one sample. Operations on rows are then one thread's; products and attention, which
+// are all the work, are shared by columns and heads, and meet at both ends.
+template <class T>
+struct continued_context : context {
+  continued_context(const context& from, const key_value_cache<T>& kept, rounded_weights weights = {})
+      : context(from), cache(&kept), rounded(weights) {}
+  const key_value_cache<T>* cache;
+  rounded_weights rounded;
+  index layer = 0;  // attention layers of this pass so far
+
+  // For rows that follow none, such as those of a picture.
+  context& apart() { return *this; }
+
+  // Rows before those of this pass. A dry run is of the longest pass that the cache has room for.
+  index past(index rows) const { return measuring() ? cache->capacity() - rows : cache->rows(); }
+};
+
+// function(continued context), which takes its memory from that of ctx.
+template <class T, class Function>
+void continue_rows(context& ctx, const key_value_cache<T>& cache, rounded_weights weights,
+                   Function&& function) {
+  continued_context<T> here(ctx, cache, weights);
+  function(here);
+  static_cast<context&>(ctx) = here;  // with what was taken at most
+}
+
+}  // namespace motet::cpu
