@@ -5,6 +5,8 @@
 // that sees as LlavaForConditionalGeneration.
 #include "hf_program.hpp"
 
+#include <motet/data/file.hpp>
+#include <motet/format/atomic_file.hpp>
 #include <motet/format/hf_clip_describe.hpp>
 #include <motet/format/hf_clip_write.hpp>
 #include <motet/format/hf_llava_write.hpp>
@@ -16,7 +18,8 @@ constexpr const char* usage =
     "export_hf --checkpoint DIR --output DIR\n"
     "\n"
     "  --checkpoint DIR   one checkpoint, or a run of which the newest is taken\n"
-    "  --output DIR       gets config.json and model.safetensors; other files there stay\n";
+    "  --output DIR       gets config.json, model.safetensors and the run's tokenizer.json; other files there "
+    "stay\n";
 
 struct options {
   std::string checkpoint, output;
@@ -63,6 +66,10 @@ void run(const options& given) {
   } else {
     save_pairs(given, describe_as_hf_clip(from.description()), weights);
   }
+  // Of a run whose data have words.
+  std::error_code absent;
+  if (const auto words = from.path().parent_path() / "tokenizer.json"; std::filesystem::exists(words, absent))
+    write_file(std::filesystem::path(given.output) / "tokenizer.json", read_text(words.string()));
   std::printf("%s: step %lld of %s\n", given.output.c_str(), static_cast<long long>(from.step()),
               from.model().c_str());
 }

@@ -13,21 +13,27 @@
 // Logits of a language model.
 namespace motet::embed {
 
+// Fills the parameters of a model from the folder that it was imported from.
+template <class Model>
+hf_decoder_config load_language(const std::string& folder, const buffer<float>& parameters) {
+  const hf_decoder_config config = read_hf_decoder_config(std::filesystem::path(folder));
+  if (!same_net(config, describe(Model::template module_at<0>::net::config))) fail(embed_model, folder);
+  std::fill_n(parameters.data(), parameters.size(), 0.0f);
+  load_hf_tensors(tensor_set(folder), hf_decoder_tensors(config), tensors_of<Model>(parameters));
+  return config;
+}
+
 template <class Model>
 void speak(const options& given) {
   using net = typename Model::template module_at<0>::net;
   constexpr index vocabulary = net::config.vocabulary;
-  const hf_decoder_config config = read_hf_decoder_config(std::filesystem::path(given.weights));
-  if (!same_net(config, describe(net::config))) fail(embed_model, given.weights);
+  const buffer<float> parameters(Model::parameter_size);
+  const hf_decoder_config config = load_language<Model>(given.weights, parameters);
   const safetensors_file input(given.input);
   const stored_tensor* const ids = input.find("input_ids");
   if (ids == nullptr) fail(embed_input, given.input + " holds no input_ids");
   const std::vector<std::int64_t> all = token_ids(*ids, config.context, config.vocabulary, "sample");
   const index samples = ids->shape[0], length = ids->shape[1];
-
-  const buffer<float> parameters(Model::parameter_size);
-  std::fill_n(parameters.data(), parameters.size(), 0.0f);
-  load_hf_tensors(tensor_set(given.weights), hf_decoder_tensors(config), tensors_of<Model>(parameters));
 
   cpu::device device(given.threads);
   const index at_once = std::min(given.batch, samples);

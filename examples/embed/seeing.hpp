@@ -13,14 +13,27 @@
 // Logits of a language model that sees.
 namespace motet::embed {
 
+// Fills the parameters of a model from the folder that it was imported from.
+template <class Model>
+hf_llava_config load_seeing(const std::string& folder, const buffer<float>& parameters) {
+  const hf_llava_config config = read_hf_llava_config(std::filesystem::path(folder));
+  if (!same_net(config, describe<Model>())) fail(embed_model, folder);
+  std::fill_n(parameters.data(), parameters.size(), 0.0f);
+  const tensor_set files(folder);
+  const std::string theirs = hf_llava_eye(files);
+  load_hf_tensors(files, hf_llava_tensors(config, "talk", theirs), tensors_of<Model>(parameters),
+                  hf_llava_unread(config, theirs));
+  return config;
+}
+
 template <class Model>
 void speak_of_pictures(const options& given) {
   using net = typename Model::template module_at<0>::net;
   using eye = typename net::eye;
   constexpr index vocabulary = net::config.vocabulary, side = eye::config.image,
                   channels = eye::config.channels;
-  const hf_llava_config config = read_hf_llava_config(std::filesystem::path(given.weights));
-  if (!same_net(config, describe<Model>())) fail(embed_model, given.weights);
+  const buffer<float> parameters(Model::parameter_size);
+  const hf_llava_config config = load_seeing<Model>(given.weights, parameters);
   const safetensors_file input(given.input);
   const stored_tensor* const ids = input.find("input_ids");
   if (ids == nullptr) fail(embed_input, given.input + " holds no input_ids");
@@ -48,13 +61,6 @@ void speak_of_pictures(const options& given) {
         pixels.insert(pixels.end(), row, row + side);
       }
   }
-  const buffer<float> parameters(Model::parameter_size);
-  std::fill_n(parameters.data(), parameters.size(), 0.0f);
-  const tensor_set files(given.weights);
-  const std::string theirs = hf_llava_eye(files);
-  load_hf_tensors(files, hf_llava_tensors(config, "talk", theirs), tensors_of<Model>(parameters),
-                  hf_llava_unread(config, theirs));
-
   // A placeholder stands for each row of a picture that is seen.
   const index rows = eye::rows_of_picture - config.lead;
   pictured_text text(eye::rows_of_picture, config.lead);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/model/join.hpp>
+#include <motet/model/model.hpp>
 #include <motet/nn/towers/seeing_decoder.hpp>
 #include <motet/nn/towers/text.hpp>
 
-// Eyes and language models by name. A sample is a picture and its caption.
+// Eyes and language models by name. A sample is a picture and its caption. Eyes are CLIP's with the class token
+// left out and no norm at their end, so the whole is a model of LLaVA's form: export_hf writes it.
 namespace motet::train_clip {
 
 // What programs know of a language model is what they know of a text tower.
@@ -17,7 +20,13 @@ constexpr text_config facts_of_words(const decoder_config& c, index rows_of_pict
           .kv_heads = c.kv_heads};
 }
 
-// Eyes have SigLIP's form, so the whole is a model of LLaVA's form: export_hf writes it.
+template <vit_config Eye, decoder_config Words>
+using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Words.width>, Words>;
+template <vit_config Eye, decoder_config Words>
+using say_model = model<join<next_token, module<"talk", say_net<Eye, Words>>>>;
+
+// Rows of a picture that are not shown: a class token's.
+constexpr index lead_of(const vit_config& eye) { return eye.pool == pool_kind::first ? 1 : 0; }
 
 // The captions quickstart's: small enough to learn in minutes on two cores.
 inline constexpr vit_config say_quick_eye{.image = 64,
@@ -25,12 +34,11 @@ inline constexpr vit_config say_quick_eye{.image = 64,
                                           .width = 128,
                                           .layers = 4,
                                           .heads = 4,
-                                          .act = activation::gelu_tanh,
-                                          .epsilon = 1e-6f,
-                                          .pool = pool_kind::mean,
-                                          .patch_bias = true};
+                                          .pool = pool_kind::first,
+                                          .pre_norm = true};
 inline constexpr decoder_config say_quick_words{
     .vocabulary = 1024, .context = 64 + 32, .width = 128, .layers = 2, .heads = 4, .hidden = 384};
+using say_quick_model = say_model<say_quick_eye, say_quick_words>;
 inline constexpr text_config say_quick_caption = facts_of_words(say_quick_words, 64);
 
 // The model that is compared with others.
@@ -39,12 +47,11 @@ inline constexpr vit_config say_small_eye{.image = 64,
                                           .width = 384,
                                           .layers = 6,
                                           .heads = 6,
-                                          .act = activation::gelu_tanh,
-                                          .epsilon = 1e-6f,
-                                          .pool = pool_kind::mean,
-                                          .patch_bias = true};
+                                          .pool = pool_kind::first,
+                                          .pre_norm = true};
 inline constexpr decoder_config say_small_words{
     .vocabulary = 8192, .context = 64 + 32, .width = 512, .layers = 8, .heads = 8, .hidden = 1408};
+using say_small_model = say_model<say_small_eye, say_small_words>;
 inline constexpr text_config say_small_caption = facts_of_words(say_small_words, 64);
 
 }  // namespace motet::train_clip

@@ -8,22 +8,18 @@
 
 namespace motet::train_clip {
 
-template <vit_config Eye, decoder_config Words>
-using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Words.width>, Words>;
-template <vit_config Eye, decoder_config Words>
-using say_model = model<join<next_token, module<"talk", say_net<Eye, Words>>>>;
-
 // A language model that sees: of each pair it is given the picture, and asked for the caption.
 template <class Device, vit_config Eye, decoder_config Words, class Numbers>
 class say_session final : public trained_session<say_session<Device, Eye, Words, Numbers>, Device,
                                                  say_model<Eye, Words>, Numbers> {
  public:
   using net = say_net<Eye, Words>;
-  static constexpr index rows_of_picture = net::eye::rows_of_picture;
+  static constexpr index lead = lead_of(Eye), rows_of_picture = net::eye::rows_of_picture,
+                         rows_shown = rows_of_picture - lead;
 
   say_session(const char* name, const session_request& wanted)
       : say_session::trained_session(
-            {name, {}, {}, Eye, facts_of_words(Words, rows_of_picture), 0, /*speaks=*/true}, wanted) {}
+            {name, {}, {}, Eye, facts_of_words(Words, rows_shown), 0, /*speaks=*/true}, wanted) {}
 
   // Valid until the next call.
   std::tuple<pictured_tokens> inputs(const pair_input& batch) {
@@ -47,12 +43,12 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
                                              std::int32_t end) override {
     // All numbers are there since gather().
     picture_speaker<net> speaker(this->trained().device(), weights_.data());
-    return speaker.say(shown, {begin, end, Words.context - rows_of_picture - 1});
+    return speaker.say(shown, {begin, end, Words.context - rows_shown - 1}, lead);
   }
   void gather() override { weights_ = this->trained().weights(); }
 
  private:
-  pictured_text text_{rows_of_picture};
+  pictured_text text_{rows_of_picture, lead};
   std::vector<float> weights_;
 };
 

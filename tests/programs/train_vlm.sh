@@ -35,12 +35,41 @@ succeed $run --explain --steps 1
 grep -q 'say-quick, loss next_token' out || fail "--explain"
 
 # ---- what is learned is told: sentences about pictures that were never seen ----
-succeed $run --batch 32 --steps 60 --lr 0.003 --eval-every 30 --metrics told.jsonl --report report
+succeed $run --batch 32 --steps 60 --lr 0.003 --eval-every 30 --metrics told.jsonl --report report --checkpoint told
 [ "$(grep -c '"caption_accuracy"' told.jsonl)" -eq 3 ] || fail "not two tests and the last line"
 grep -q 'caption accuracy .* held-out pictures are called what they are' out || fail "no caption accuracy"
 losses told.jsonl | awk 'NR == 1 { first = $2 } { last = $2 } END { exit !(last < first / 3) }' || fail "the loss does not fall"
 grep -q 'what the model says about it' report/index.html || fail "the report has no sentences"
 grep -q '<div class="own">[a-z]' report/index.html || fail "the report has no captions"
+
+# ---- and said about any picture: by the cache what the report says, word by word ----
+said=$programs/generate
+tar xf shapes/test-000.tar test0000003.ppm test0000007.ppm || fail "no held-out pictures"
+$said --checkpoint told --picture test0000003.ppm >words 2>speed || fail "generate: $(cat speed)"
+[ "$(wc -l <words)" -eq 1 ] && grep -q '[a-z]' words || fail "generate says nothing"
+grep -q 'tokens behind 65 rows: the first after .* tokens/s' speed || fail "generate does not tell its speed"
+$said --checkpoint told --picture test0000003.ppm --threads 1 --quiet 2>&1 | cmp -s - words || fail "one thread says something else"
+# What is given is gone on with.
+first=$(cut -d ' ' -f 1-2 words)
+[ "$first$($said --checkpoint told --picture test0000003.ppm --prompt "$first" --quiet)" = "$(cat words)" ] || fail "a sentence goes on in another way"
+$said --checkpoint told --picture test0000003.ppm --temperature 2 --seed 1 --quiet >one.words
+$said --checkpoint told --picture test0000003.ppm --temperature 2 --seed 1 --quiet --precision bf16 >/dev/null || fail "generate in bf16"
+$said --checkpoint told --picture test0000003.ppm --temperature 2 --seed 1 --quiet | cmp -s - one.words || fail "one seed says two things"
+$said --checkpoint told --picture test0000003.ppm --temperature 2 --seed 2 --quiet | cmp -s - one.words && fail "two seeds say one thing"
+$said --checkpoint told --prompt "a photo of" --most 3 --quiet >/dev/null || fail "generate without a picture"
+refused() {
+  wanted=$1 text=$2
+  shift 2
+  $said "$@" >out 2>&1
+  got=$?
+  [ $got -eq "$wanted" ] && grep -q -- "$text" out || fail "generate $*: exit $got, $(cat out)"
+}
+refused 3 MT-R50 --checkpoint nowhere
+refused 2 'one of --checkpoint and --weights' --prompt a
+refused 2 MOTET_EMBED_HF --weights shapes
+refused 3 MT-D --checkpoint told --picture shapes/tokenizer.json
+refused 3 'it has 129 rows, there is room for 96' --checkpoint told --picture test0000003.ppm --picture test0000007.ppm
+grep -q "$(cat words)" report/index.html || fail "the report and generate say different things: $(cat words)"
 
 # ---- what it refuses ----
 expect 2 'MT-X01' $run --loss sigmoid

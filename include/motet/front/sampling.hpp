@@ -21,6 +21,17 @@ struct saying {
   std::uint64_t seed = 0;
 };
 
+// What was said after a prompt, and how long it took.
+struct said_tokens {
+  std::vector<std::int32_t> tokens;  // those after the prompt; where one ended it, that is the last
+  index prompt = 0;                  // rows before them
+  double prompt_seconds = 0;         // until the first token
+  double seconds = 0;                // for all others
+  double tokens_per_second() const {
+    return seconds > 0 ? static_cast<double>(tokens.size() - 1) / seconds : 0;
+  }
+};
+
 inline void check_saying(const saying& how) {
   if (!(how.temperature >= 0 && std::isfinite(how.temperature)))
     fail(bad_saying, sentence({"temperature ", how.temperature}));

@@ -12,20 +12,9 @@
 #include <chrono>
 #include <span>
 #include <string>
-#include <vector>
+#include <type_traits>
 
 namespace motet {
-
-// What was said after a prompt, and how long it took.
-struct said_tokens {
-  std::vector<std::int32_t> tokens;  // those after the prompt; where one ended it, that is the last
-  index prompt = 0;                  // rows before them
-  double prompt_seconds = 0;         // until the first token
-  double seconds = 0;                // for all others
-  double tokens_per_second() const {
-    return seconds > 0 ? static_cast<double>(tokens.size() - 1) / seconds : 0;
-  }
-};
 
 // What a decoder says, on the processors of this process: the logits of all rows of some samples, the next
 // token of a text, or many of them, which costs one pass over the text and then one row for each token.
@@ -74,8 +63,8 @@ class speaker {
     return choice_.of(likely, how, text_.rows());
   }
 
-  // What follows an input of one sample, token by token, until one ends it, `most` are said or the context is full. Each is told to
-  // hear(token) at once.
+  // What follows an input of one sample, token by token, until one ends it, `most` are said or the context is
+  // full. Each is told to hear(token) at once, which may return false to hear no more.
   template <class Hear>
   said_tokens say_after(const input& prompt, const saying& how, Hear&& hear) {
     using clock = std::chrono::steady_clock;
@@ -97,7 +86,8 @@ class speaker {
         first = clock::now();
         said.prompt_seconds = since(began);
       }
-      hear(token);
+      if constexpr (std::is_void_v<std::invoke_result_t<Hear&, std::int32_t>>) hear(token);
+      else if (!hear(token)) break;
       if (token == how.end || static_cast<index>(said.tokens.size()) == most) break;
       from = text_.go_on({&token, 1});
     }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../train_vlm/models.hpp"
+#include "typed_model.hpp"
+
+namespace motet::generate {
+
+std::unique_ptr<spoken_model> make_say_small(const model_request& wanted) {
+  return make_saved<train_clip::say_small_model>(train_clip::lead_of(train_clip::say_small_eye), wanted);
+}
+
+}  // namespace motet::generate

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "spoken_model.hpp"
+
+#include <motet/data/augment.hpp>
+#include <motet/data/decode.hpp>
+#include <motet/data/file.hpp>
+#include <motet/data/tokenizer.hpp>
+#include <motet/tools/messages.hpp>
+
+// Text and files of pictures to tokens and pixels.
+namespace motet::generate {
+
+// The largest square in the middle, as the model was shown pictures in training.
+inline void show(const std::string& file, const spoken_facts& facts, resampler& resize, prompt& into) {
+  const input_file source(file);
+  std::vector<std::uint8_t> bytes(as_size(source.size()));
+  source.read(0, bytes);
+  bitmap shot;
+  try {
+    decode_picture(bytes, shot);
+  } catch (const error& problem) {
+    throw error(problem, file);
+  }
+  std::vector<float> planes(as_size(3 * facts.side * facts.side));
+  resize(shot, centre_crop(shot.width, shot.height), facts.side, facts.colours, planes.data());
+  for (index row = 0; row < 3 * facts.side; ++row) {
+    if (row % facts.side >= facts.covered) continue;
+    const float* const from = planes.data() + row * facts.side;
+    into.pixels.insert(into.pixels.end(), from, from + facts.covered);
+  }
+  ++into.pictures;
+}
+
+// Where the model's texts have a token for a picture, it stands in the prompt for each of `files` in order, or
+// they all come first. Else they come before the token that begins a text.
+inline prompt write_prompt(const tokenizer& words, const spoken_facts& facts, const std::string& text,
+                           const std::vector<std::string>& files) {
+  if (words.size() > facts.vocabulary && facts.picture_token < facts.vocabulary)
+    fail(vocabulary_mismatch, sentence({"the vocabulary has ", words.size(), " tokens, model \"", facts.name,
+                                        "\" holds ", facts.vocabulary}));
+  if (!files.empty() && facts.rows == 0)
+    fail(bad_option_value, "--picture " + files.front() + ": model \"" + facts.name + "\" does not see");
+  prompt out;
+  resampler resize;
+  for (const std::string& file : files) show(file, facts, resize, out);
+  std::vector<tokenizer::token> ids{words.begin_token()};
+  tokenizer::scratch work;
+  words.encode_text(text, ids, work);
+  index marks = 0;
+  for (tokenizer::token& id : ids)
+    if (facts.picture_token >= 0 && id == facts.picture_token) id = -1, ++marks;
+  if (marks == 0) {
+    const index at = facts.picture_token >= 0 && !ids.empty() && ids.front() == words.begin_token() ? 1 : 0;
+    ids.insert(ids.begin() + at, files.size(), -1);
+  } else if (marks != out.pictures) {
+    fail(bad_option_value,
+         sentence({"--prompt has places for ", marks, " pictures, --picture gives ", out.pictures}));
+  }
+  out.ids.assign(ids.begin(), ids.end());
+  return out;
+}
+
+}  // namespace motet::generate

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/data/resize.hpp>
+#include <motet/format/checkpoint.hpp>
+#include <motet/front/sampling.hpp>
+
+#include <functional>
+#include <memory>
+
+// A model that speaks, whatever its type. Each is compiled in a unit of its own.
+namespace motet::generate {
+
+// What is known of a model before it is asked.
+struct spoken_facts {
+  std::string name;
+  index vocabulary = 0, context = 0;
+  index rows = 0;                    // that a picture takes of a text; none: the model does not see
+  index side = 0, covered = 0;       // of a picture in pixels; what of it whole patches cover
+  resampler::colours colours{};      // of its pictures
+  std::int32_t picture_token = -1;   // what stands for a picture in its texts; negative: pictures come first
+  std::vector<std::int32_t> ends{};  // tokens after which nothing follows
+};
+
+// Tokens, of which a negative one is the next picture.
+struct prompt {
+  std::vector<std::int32_t> ids;
+  std::vector<float> pixels;  // (pictures, channels, covered, covered)
+  index pictures = 0;
+};
+
+class spoken_model {
+ public:
+  spoken_model() = default;
+  spoken_model(const spoken_model&) = delete;
+  spoken_model& operator=(const spoken_model&) = delete;
+  virtual ~spoken_model() = default;
+  virtual const spoken_facts& facts() const = 0;
+  // hear(token) says whether to go on.
+  virtual said_tokens say(const prompt& after, const saying& how,
+                          const std::function<bool(std::int32_t)>& hear) = 0;
+};
+
+struct model_request {
+  std::filesystem::path folder;       // of weights, where there is no checkpoint
+  const checkpoint* saved = nullptr;  // else of a run
+  int threads = 0;
+  bool rounded = false;  // products in bf16
+};
+
+// Null where the program was linked without one.
+[[gnu::weak]] std::unique_ptr<spoken_model> make_say_quick(const model_request& wanted);
+[[gnu::weak]] std::unique_ptr<spoken_model> make_say_small(const model_request& wanted);
+[[gnu::weak]] std::unique_ptr<spoken_model> make_imported(const model_request& wanted);
+
+}  // namespace motet::generate
