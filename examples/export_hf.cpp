@@ -18,7 +18,8 @@ constexpr const char* usage =
     "export_hf --checkpoint DIR --output DIR\n"
     "\n"
     "  --checkpoint DIR   one checkpoint, or a run of which the newest is taken\n"
-    "  --output DIR       gets config.json, model.safetensors and the run's tokenizer.json; other files there "
+    "  --output DIR       gets config.json, model.safetensors and the run's tokenizer.json; other files "
+    "there "
     "stay\n";
 
 struct options {

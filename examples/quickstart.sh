@@ -10,16 +10,16 @@ set -eu
 # Folders, relative to the repository.
 DATA=${DATA:-shapes} # picture set, drawn when absent
 MAKE_SHAPES_FLAGS="--count 20000 --size 64 --seed 1"
-TRAIN_FLAGS="--batch 64 --lr 0.003 --warmup 60 --smallest-crop 0.9 --eval-every 200 --seed 1"
+TRAIN_FLAGS="--batch 64 --warmup 60 --smallest-crop 0.9 --eval-every 200 --seed 1"
 if [ "${1:-}" = captions ]; then
   shift
   PROGRAM=train_vlm
   OUTPUT=${OUTPUT:-report-captions} # index.html, metrics.jsonl, checkpoint
-  TRAIN_FLAGS="--model say-quick --steps 700 $TRAIN_FLAGS"
+  TRAIN_FLAGS="--model say-quick --steps 800 --lr 0.001 $TRAIN_FLAGS"
 else
   PROGRAM=train_clip
   OUTPUT=${OUTPUT:-report}
-  TRAIN_FLAGS="--model quick --steps 1500 $TRAIN_FLAGS"
+  TRAIN_FLAGS="--model quick --steps 1500 --lr 0.003 $TRAIN_FLAGS"
 fi
 # -----------------
 

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # One training step of ours against the same model in PyTorch, step by step in turns, because clocks swing and only pairs compare.
-#   sh bench/peers/run.sh [--model tiny|small|b16|l14|lm-small|decoder] [--precision fp32|bf16] [--steps N] [--batch N] [--threads N] [--modes eager,compile]
+#   sh bench/peers/run.sh [--model tiny|small|b16|l14|lm-small|say-small|decoder] [--precision fp32|bf16] [--steps N] [--batch N] [--threads N] [--modes eager,compile]
 #                         [--device cpu|cuda]
-# lm-small is a language model on ragged text, whose peer's modes are eager (padded), compile (padded) and packed. The decoder (a billion weights in
-# decoder blocks) is for GPUs alone, in bf16.
+# lm-small is a language model on ragged text, say-small one that sees, with none to three pictures in a sample; their peer's modes are eager (padded),
+# compile (padded) and packed. The decoder (a billion weights in decoder blocks) is for GPUs alone, in bf16.
 # MOTET_PEER_SCRIPT is run in PyTorch's place, for rehearsals. Python is MOTET_PEER_PYTHON; or that of an environment outside the tree (MOTET_PEER_ENV, default ~/.cache/motet/peer), which is made where no python3
 # has PyTorch and a network is at hand (PyTorch is 5.6 GB). Our program is MOTET_PEER_OURS, or it is built. Ends with one JSON line.
 set -eu
@@ -60,13 +60,14 @@ if [ "$model" = decoder ]; then
   peer=decoder_torch.py
   target=bench_gpu_decoder
   set -- --batch 8 "$@" --precision bf16
-elif [ "$model" = lm-small ]; then
+elif [ "$model" = lm-small ] || [ "$model" = say-small ]; then
   if [ "$device" = cuda ]; then
-    echo "peers: lm-small runs on processors: --device cpu" >&2
+    echo "peers: $model runs on processors: --device cpu" >&2
     exit 2
   fi
   peer=language_torch.py
   target=bench_language
+  if [ "$model" = say-small ]; then target=bench_seeing; fi
   set -- --batch 8 --modes eager,packed "$@"
 fi
 program=${MOTET_PEER_OURS:-}
@@ -75,7 +76,7 @@ if [ -z "$program" ]; then
   if [ "$device" = cuda ]; then preset=cuda; fi
   program=$root/build/$preset/bin/$target
   models=$model
-  if [ "$model" = lm-small ]; then models=quick; fi
+  case $model in lm-small | say-small) models=quick ;; esac
   cmake --preset $preset -S "$root" "-DMOTET_MODELS=$models" >&2
   cmake --build "$root/build/$preset" --target $target >&2
 fi
