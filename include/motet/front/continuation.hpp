@@ -22,6 +22,7 @@ namespace motet {
 // copy of the weights in bf16, made at begin(): a single row is as slow as the weights are long.
 // Errors: MT-R16, MT-N11, MT-N13, MT-N14
 // Example:
+//   #include <motet/nn/towers/decoder.hpp>
 //   constexpr decoder_config little{.vocabulary = 256, .context = 64, .width = 64, .layers = 2, .heads = 4};
 //   float of_token_3(cpu::device& device, const float* weights, std::span<const std::int32_t> said) {
 //     continuation<decoder<little>::logits> text(device, weights, 64);

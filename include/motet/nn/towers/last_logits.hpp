@@ -81,6 +81,7 @@ struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
 // Memory: one row for each sample besides its blocks'.
 // Errors: MT-N11, MT-N13, MT-N14
 // Example:
+//   #include <motet/nn/towers/decoder.hpp>
 //   constexpr decoder_config little{.vocabulary = 256, .context = 64, .width = 64, .layers = 2, .heads = 4};
 //   using two = continued<decoder<little>::logits>;
 //   static_assert(two::vocabulary == 256 && two::later::parameter_size == decoder<little>::parameter_size);
