@@ -91,7 +91,7 @@ void run(const settings& s) {
   const tokenizer words = read_tokenizer(vocabulary.string());
   const prompt after = write_prompt(words, model->facts(), s.prompt, s.pictures);
   std::vector<std::int32_t> ends = model->facts().ends;
-  if (ends.empty()) ends.push_back(words.end_token());
+  if (ends.empty() && words.end_token() >= 0) ends.push_back(words.end_token());
 
   saying how;
   how.most = s.most;

@@ -33,26 +33,24 @@ inline void show(const std::string& file, const spoken_facts& facts, resampler& 
   ++into.pictures;
 }
 
-// Where the model's texts have a token for a picture, it stands in the prompt for each of `files` in order, or
-// they all come first. Else they come before the token that begins a text.
+// Where the model's texts have a token for a picture, that stands in the prompt for each of `files` in order.
+// Else they all come first: before a caption begins, or behind what begins a text of a language model.
 inline prompt write_prompt(const tokenizer& words, const spoken_facts& facts, const std::string& text,
                            const std::vector<std::string>& files) {
-  if (words.size() > facts.vocabulary && facts.picture_token < facts.vocabulary)
-    fail(vocabulary_mismatch, sentence({"the vocabulary has ", words.size(), " tokens, model \"", facts.name,
-                                        "\" holds ", facts.vocabulary}));
   if (!files.empty() && facts.rows == 0)
     fail(bad_option_value, "--picture " + files.front() + ": model \"" + facts.name + "\" does not see");
   prompt out;
   resampler resize;
   for (const std::string& file : files) show(file, facts, resize, out);
-  std::vector<tokenizer::token> ids{words.begin_token()};
+  const tokenizer::parts& vocabulary = words.description();
+  std::vector<tokenizer::token> ids = vocabulary.before;
   tokenizer::scratch work;
   words.encode_text(text, ids, work);
   index marks = 0;
   for (tokenizer::token& id : ids)
     if (facts.picture_token >= 0 && id == facts.picture_token) id = -1, ++marks;
   if (marks == 0) {
-    const index at = facts.picture_token >= 0 && !ids.empty() && ids.front() == words.begin_token() ? 1 : 0;
+    const auto at = static_cast<index>(is_of_language_model(vocabulary.rule) ? vocabulary.before.size() : 0);
     ids.insert(ids.begin() + at, files.size(), -1);
   } else if (marks != out.pictures) {
     fail(bad_option_value,

@@ -43,7 +43,8 @@ inline bool fuzz_vocabulary(std::string_view bytes) {
     const motet::tokenizer words = motet::parse_tokenizer(bytes);
     const std::string text = "A photo of Two red Circles, 17%  \xff\xc3\x84!";
     const auto tokens = words.encode(text, 16);
-    if (tokens.size() < 2 || tokens.size() > 16 || tokens.back() != words.end_token()) std::abort();
+    if (tokens.size() > 16) std::abort();
+    if (words.end_token() >= 0 && tokens.back() != words.end_token()) std::abort();
     for (const auto token : tokens) {
       if (token < 0 || token >= words.size()) std::abort();
     }

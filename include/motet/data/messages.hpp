@@ -36,7 +36,7 @@ inline constexpr message picture_not_encoded{"MT-D08", "the picture cannot be en
                                              "Draw a smaller picture, or choose another format"};
 inline constexpr message bad_vocabulary{
     "MT-D09", "the vocabulary cannot be used",
-    "tokenizer.json is missing, damaged, or of a kind other than byte-level BPE",
+    "tokenizer.json is missing, damaged, or of a kind that is not known here",
     "Use the tokenizer.json that was written beside the shards"};
 inline constexpr message no_samples{"MT-D10", "the data set has no usable sample",
                                     "every sample lacks a field or is damaged",

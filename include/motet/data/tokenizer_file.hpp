@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/data/file.hpp>
-#include <motet/data/tokenizer.hpp>
+#include <motet/data/tokenizer_language.hpp>
 #include <motet/format/json_read.hpp>
 #include <motet/format/json_write.hpp>
 
@@ -16,85 +16,29 @@ inline constexpr std::string_view spaced_pattern =
 inline constexpr std::string_view clip_pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)";
 
-// Vocabulary files must be text, so GPT-2 gave every byte a printable character: itself where it is one, else
-// one from U+0100 on.
-struct byte_letters {
-  std::array<std::uint32_t, 256> point{};
-  constexpr byte_letters() {
-    std::uint32_t spare = 256;
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      const bool printable = (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
-      point[byte] = printable ? byte : spare++;
-    }
-  }
-  // The byte of a character, or -1.
-  constexpr int byte_of(std::uint32_t wanted) const {
-    for (std::size_t byte = 0; byte < 256; ++byte) {
-      if (point[byte] == wanted) return static_cast<int>(byte);
-    }
-    return -1;
-  }
-};
-inline constexpr byte_letters byte_alphabet{};
-
-inline std::string to_letters(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) append_utf8(out, byte_alphabet.point[static_cast<unsigned char>(c)]);
-  return out;
-}
-
-inline std::string from_letters(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = utf8_length(text, at);
-    const int byte = length == 0 ? -1 : byte_alphabet.byte_of(utf8_decode(text, at, length));
-    if (byte < 0)
-      fail(bad_vocabulary,
-           "the token \"" + std::string(text) + "\" is not written in the letters of byte-level BPE");
-    out.push_back(static_cast<char>(byte));
-    at += length;
-  }
-  return out;
-}
-
-// Depth first through nested normalizers and pre-tokenizers.
-template <class Visit>
-void visit_steps(const json* step, const char* list, Visit&& visit) {
-  if (step == nullptr || !step->is_object()) return;
-  visit(*step);
-  if (const json* inner = step->find(list); inner != nullptr && inner->is_array()) {
-    for (const json& each : inner->items()) visit_steps(&each, list, visit);
-  }
-}
-
-inline bool of_type(const json& step, std::string_view wanted) {
-  const json* type = step.find("type");
-  return type != nullptr && type->is_string() && type->string() == wanted;
-}
-
-inline tokenizer tokenizer_of(const json& file) {
+inline tokenizer tokenizer_of(const json& file, std::string_view source) {
   const json& model = file.at("model");
   if (const json* type = model.find("type"); type != nullptr && type->string() != "BPE")
     fail(bad_vocabulary, "its model is " + type->string() + ", wanted BPE");
+  // Those of captions cut text in one of two ways.
+  std::string_view pattern;
+  visit_steps(file.find("pre_tokenizer"), "pretokenizers", [&](const json& step) {
+    if (of_type(step, "Split") && step.at("pattern").find("Regex") != nullptr)
+      pattern = step.at("pattern").at("Regex").string();
+  });
+  if (pattern != spaced_pattern && pattern != clip_pattern) {
+    tokenizer::parts read = language_vocabulary(file).made();
+    read.source = source;
+    return tokenizer(std::move(read));
+  }
   tokenizer::parts made;
   std::string mark;
   if (const json* suffix = model.find("end_of_word_suffix"); suffix != nullptr && suffix->is_string())
     mark = suffix->string();
-
   made.lower = false;
   visit_steps(file.find("normalizer"), "normalizers",
               [&](const json& step) { made.lower = made.lower || of_type(step, "Lowercase"); });
-  bool known = false;
-  visit_steps(file.find("pre_tokenizer"), "pretokenizers", [&](const json& step) {
-    if (!of_type(step, "Split")) return;
-    const std::string& pattern = step.at("pattern").at("Regex").string();
-    known = pattern == spaced_pattern || pattern == clip_pattern;
-    made.rule = pattern == clip_pattern ? piece_rule::clip : piece_rule::spaced;
-  });
-  if (!known)
-    fail(bad_vocabulary,
-         "it cuts text in a way that is not known here (known: the one written beside the shards, and "
-         "CLIP's)");
+  made.rule = pattern == clip_pattern ? piece_rule::clip : piece_rule::spaced;
   if ((made.rule == piece_rule::clip) != !mark.empty())
     fail(bad_vocabulary, "the mark of a word's end does not fit the way it cuts text");
 
@@ -124,36 +68,17 @@ inline tokenizer tokenizer_of(const json& file) {
     made.texts[id] = from_letters(name);
   }
 
-  const auto token_of = [&](const std::string& name) {
-    const json* id = entries.find(name);
-    if (id == nullptr) fail(bad_vocabulary, "a merge names \"" + name + "\", which is no token");
-    return static_cast<tokenizer::token>(id->integer());
-  };
-  for (const json& line : model.at("merges").items()) {
-    std::string left, right;
-    if (line.is_array()) {
-      if (line.items().size() != 2)
-        fail(bad_vocabulary, sentence({"a merge has ", line.items().size(), " parts"}));
-      left = line.items()[0].string();
-      right = line.items()[1].string();
-    } else {
-      const std::string& both = line.string();
-      const std::size_t space = both.find(' ');
-      if (space == std::string::npos) fail(bad_vocabulary, "the merge \"" + both + "\" has one part");
-      left = both.substr(0, space);
-      right = both.substr(space + 1);
-    }
-    made.merges.push_back({{token_of(left), token_of(right)}, token_of(left + right)});
-  }
+  made.merges = merges_of(model.at("merges"), [&](const std::string& name) { return entries.find(name); });
   return tokenizer(std::move(made));
 }
 
 }  // namespace detail
 
-// Reads the Hugging Face form; `origin` stands in messages.
+// Reads the Hugging Face form: that of captions, CLIP's, and those of language models: bytes cut as GPT-2, Llama 3
+// and Qwen2 cut them, and SentencePiece's. `origin` stands in messages.
 inline tokenizer parse_tokenizer(std::string_view text, const std::string& origin = "tokenizer.json") {
   try {
-    return detail::tokenizer_of(read_json(text, origin));
+    return detail::tokenizer_of(read_json(text, origin), text);
   } catch (const error& problem) {
     if (std::string_view(problem.code()) == bad_vocabulary.code) throw;
     fail(bad_vocabulary, origin + " (" + problem.what() + ")");
@@ -161,9 +86,10 @@ inline tokenizer parse_tokenizer(std::string_view text, const std::string& origi
 }
 inline tokenizer read_tokenizer(const std::string& path) { return parse_tokenizer(read_text(path), path); }
 
-// The Hugging Face form: the `tokenizers` package reads it and gives the same tokens for any UTF-8 text.
+// The Hugging Face form, of a vocabulary of a language model as it was read: the `tokenizers` package reads it and gives the same tokens for any UTF-8 text.
 inline std::string format_tokenizer(const tokenizer& from) {
   const tokenizer::parts& own = from.description();
+  if (!own.source.empty()) return own.source;
   const bool clip = own.rule == piece_rule::clip;
   const auto name = [&](std::size_t id) {
     if (id + 2 >= own.texts.size()) return own.texts[id];
