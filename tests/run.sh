@@ -84,6 +84,9 @@ if ! "$python" -c 'import numpy, safetensors' 2>/dev/null && [ -z "${MOTET_NO_IN
   if [ -x build/python/bin/python ] || python3 -m venv build/python >build/python.log 2>&1; then
     build/python/bin/python -c 'import numpy, safetensors, yaml' 2>/dev/null ||
       timeout 180 build/python/bin/python -m pip install --quiet numpy safetensors pyyaml >>build/python.log 2>&1
+    # What vocabularies are compared with; what it would fetch files with is not needed.
+    build/python/bin/python -c 'import tokenizers' 2>/dev/null ||
+      timeout 180 build/python/bin/python -m pip install --quiet --no-deps 'tokenizers==0.23.*' >>build/python.log 2>&1
     if build/python/bin/python -c 'import numpy, safetensors' 2>/dev/null; then python=$PWD/build/python/bin/python; fi
   fi
 fi

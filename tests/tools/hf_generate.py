@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What generate says of Hugging Face folders, with two pictures, one and none, is what transformers says of the same: LLaVA's form, and Llama alone.
+
+hf_generate.py --compiler C++ --include DIR [--flags "..."] [--libraries "..."] [--seed N] ROOT
+Status 77 when transformers is not there."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy
+    import torch
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import CLIPVisionConfig, LlamaConfig, LlamaForCausalLM, LlavaConfig, LlavaForConditionalGeneration
+except ImportError as absent:
+    print(f"skipped: {absent}")
+    sys.exit(77)
+
+arguments = argparse.ArgumentParser()
+arguments.add_argument("--compiler", default="c++")
+arguments.add_argument("--include", required=True)
+arguments.add_argument("--flags", default="-O1")
+arguments.add_argument("--libraries", default="")
+arguments.add_argument("--seed", type=int, default=5)
+arguments.add_argument("root")
+given = arguments.parse_args()
+torch.set_num_threads(1)
+torch.manual_seed(given.seed)
+
+SIDE, ROWS, MEAN, DEVIATION = 24, 16, (0.4, 0.5, 0.6), (0.2, 0.3, 0.25)
+# A prompt, and how many pictures are given; without places of their own they come behind what begins a text.
+PROMPTS = [("what is <image>this? <image>", 2), ("a photo", 2), ("<image><image> a dog", 2), ("é中 cat", 0), ("<image> and<image>", 2), ("it's", 1), ("", 0)]
+
+
+def vocabulary():
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=290, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    made.train_from_iterator(["what is this? a photo of a dog, a cat and a bird"] * 3, trainer)
+    made.add_special_tokens([AddedToken(each, normalized=False) for each in ("<s>", "</s>", "<image>")])
+    made.post_processor = processors.TemplateProcessing("<s> $A", "<s> $A <s> $B", [("<s>", made.token_to_id("<s>"))])
+    return made
+
+
+def build(sources, output, *folders):
+    command = [given.compiler, "-std=c++20", *given.flags.split(), f"-I{given.include}", *[f"-I{f}" for f in folders]]
+    command += [os.path.join(given.root, source) for source in sources] + ["-o", output, "-pthread"] + given.libraries.split()
+    subprocess.run(command, check=True)
+
+
+words = vocabulary()
+begin, end, picture = (words.token_to_id(each) for each in ("<s>", "</s>", "<image>"))
+text_config = LlamaConfig(vocab_size=words.get_vocab_size() + 5, hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+                          num_key_value_heads=2, max_position_embeddings=80, bos_token_id=begin, eos_token_id=end)
+eye_config = CLIPVisionConfig(hidden_size=32, intermediate_size=64, num_hidden_layers=3, num_attention_heads=2, image_size=SIDE, patch_size=6)
+seeing = LlavaForConditionalGeneration(LlavaConfig(vision_config=eye_config, text_config=text_config, image_token_index=picture, vision_feature_layer=-2))
+
+with tempfile.TemporaryDirectory() as work:
+    import_hf = os.path.join(work, "import_hf")
+    build(["examples/import_hf.cpp"], import_hf)
+    wrong = 0
+    for name, model in (("llava", seeing), ("llama", LlamaForCausalLM(text_config))):
+        for parameter in model.eval().parameters():
+            if parameter.dim() == 2:  # so that the likeliest tokens are not always the same
+                torch.nn.init.normal_(parameter, 0.0, 1.5 / parameter.shape[1] ** 0.5)
+        folder = os.path.join(work, name)
+        model.save_pretrained(folder)
+        words.save(os.path.join(folder, "tokenizer.json"))
+        with open(os.path.join(folder, "preprocessor_config.json"), "w", encoding="utf-8") as file:
+            json.dump({"image_mean": MEAN, "image_std": DEVIATION}, file)
+        with open(os.path.join(folder, "imported_model.hpp"), "wb") as header:
+            header.write(subprocess.run([import_hf, folder], check=True, stdout=subprocess.PIPE).stdout)
+        program = os.path.join(folder, "generate")
+        build(["examples/generate.cpp", "examples/generate/imported.cpp"], program, folder)
+        for number, (prompt, shown) in enumerate(PROMPTS):
+            if name == "llama":
+                prompt, shown = prompt.replace("<image>", ""), 0
+            shots = numpy.random.RandomState(number).randint(0, 256, (shown, SIDE, SIDE, 3), dtype=numpy.uint8)
+            command = [program, "--weights", folder, "--most", "20", "--quiet"] + (["--prompt", prompt] if prompt else [])
+            for i, shot in enumerate(shots):
+                file = os.path.join(work, f"{i}.ppm")
+                with open(file, "wb") as out:
+                    out.write(b"P6 %d %d 255\n" % (SIDE, SIDE) + shot.tobytes())
+                command += ["--picture", file]
+            whole = prompt if "<image>" in prompt else "<image>" * shown + prompt
+            ids = torch.tensor([[each for id in words.encode(whole).ids for each in [id] * (ROWS if id == picture else 1)]])
+            pixels = {}
+            if shown:
+                scaled = (torch.from_numpy(shots).float() / 255 - torch.tensor(MEAN)) / torch.tensor(DEVIATION)
+                pixels["pixel_values"] = scaled.permute(0, 3, 1, 2)
+            with torch.no_grad():
+                out = model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=20, eos_token_id=end, pad_token_id=end, **pixels)
+            theirs = words.decode([each for each in out[0, ids.shape[1] :].tolist() if each != end])
+            said = subprocess.run(command, capture_output=True)
+            ours = said.stdout.decode("utf-8", "replace")[:-1]
+            print(f"{name} {prompt!r}, {shown} pictures: {ours!r}", flush=True)
+            if ours != theirs:
+                print(f"  transformers says {theirs!r}; {said.stderr.decode()}")
+                wrong += 1
+    sys.exit(1 if wrong else 0)
