@@ -18,9 +18,11 @@ namespace detail {
 // losses of their own: then each part is done with before the next one.
 inline plan plan_of_one(const list<module_facts>& facts, index parts, bool own_loss) {
   plan one;
+  const bool through = has_edges(facts);
+  if (through) one.schedule = one_f_one_b::name;
   for (const module_facts& each : facts) {
     module_plan own = on_ranks(each.name, 0, {}, static_cast<int>(parts));
-    if (parts > 1 && own_loss) own.group = 1;
+    if (through || (parts > 1 && own_loss)) own.group = 1;
     else if (parts > 1) own.stash = 0;
     one.modules.push(own);
   }
@@ -113,6 +115,10 @@ class trainer {
   // change, a process may call it by itself.
   template <fixed_string Name>
   void embed(const input<Name>& samples, master* out) {
+    static_assert(
+        !gives_rows<typename Model::template module_at<Model::template position<Name>()>::net> &&
+            takes_rows<typename Model::template module_at<Model::template position<Name>()>::net> == 0,
+        "motet: a module that feeds others, or is fed, has no features of its own to embed with");
     prepare();
     here_->embed(Model::template position<Name>(), &samples, out);
   }
@@ -157,7 +163,7 @@ class trainer {
   void clear_costs() { here_->clear_costs(); }
   step_costs foretold_costs() const { return count_step(here_->model(), batch_); }
   double flops(const batch& of) const {
-    const auto inputs = inputs_of<Model>(of);
+    const batch_inputs<Model> inputs(of);
     return count_step(here_->model(), here_->model().nets[0]->of->samples(inputs[0]), inputs).flops();
   }
   // The work of each place of the plan, as the ranks will run it.

@@ -72,6 +72,21 @@
     "the module is frozen, so no gradient would go anywhere", "let the module learn")                        \
   X(not_a_loss, "MT-M08", "a loss lacks a member", "a loss of one's own has not all that a join asks of it", \
     "add the member that the compiler names; docs/your_loss.md says what each does")                         \
+  X(no_rows_to_feed, "MT-M09", "an edge joins a module that gives rows to one that takes them",              \
+    "features of whole samples cannot enter another module, nor can rows one without a place for them",      \
+    "end the first module with rows (rows_out, rows_through), or feed a module that takes them")             \
+  X(edge_widths_differ, "MT-M10", "rows enter a module with the width that they left another with",          \
+    "the module at the end of an edge takes rows of another width",                                          \
+    "put a projector between them, or change a width")                                                       \
+  X(edges_in_a_circle, "MT-M11", "modules may not feed each other in a circle",                              \
+    "a module would need what comes of its own rows", "leave one of the edges out")                          \
+  X(module_unused, "MT-M12", "every module leads to a loss",                                                 \
+    "no edge takes the module's rows further, and no loss is said for it",                                   \
+    "add an edge from it, or leave the module out")                                                          \
+  X(edges_at_one_end, "MT-M13", "a module that takes rows has one edge into it, any other none",             \
+    "its rows would come from nowhere, or from two", "count the edges to this module")                       \
+  X(edges_from_one_end, "MT-M14", "a module feeds one other",                                                \
+    "gradients of two would have to be added, which is not there yet", "leave one of the edges out")         \
   X(no_stages, "MT-P01", "a schedule needs at least one stage, one chunk and one microbatch",                \
     "a count is zero or negative", "give positive counts")                                                   \
   X(too_few_microbatches, "MT-P02", "this schedule needs more microbatches for so many stages",              \
@@ -142,6 +157,9 @@
   X(before_join, "MT-P38", "the backward of a joined module must come after its group's join",               \
     "the order begins a backward before the last forward of its group, so its loss cannot be known yet",     \
     "use batch_sync or gpipe, or groups of one microbatch")                                                  \
+  X(fed_across_ranks, "MT-P39", "rows of one module enter another on the rank where they are",               \
+    "the last stage of one module and the first of the other lie on different ranks",                        \
+    "put both stages on one rank")                                                                           \
   X(degree_not_positive, "MT-S01", "degrees of a strategy must be positive", "a degree is zero or negative", \
     "give 1 where an axis is not used")                                                                      \
   X(degrees_do_not_multiply, "MT-S02", "the degrees of a module must multiply to the number of its ranks",   \
@@ -187,7 +205,13 @@
     "leave stash and ahead out, or choose batch_sync")                                                       \
   X(remade_and_split, "MT-S17", "what backward makes again cannot wait for its weight part",                 \
     "a stage is remade, and its schedule splits backward",                                                   \
-    "take a schedule with whole backwards (gpipe, 1f1b, batch_sync), or keep what backward needs")
+    "take a schedule with whole backwards (gpipe, 1f1b, batch_sync), or keep what backward needs")           \
+  X(schedule_without_edges, "MT-S18", "this schedule has no order for modules that feed others",             \
+    "it plays modules beside one another", "choose 1f1b or gpipe, which lead through all modules")           \
+  X(fed_apart, "MT-S19",                                                                                     \
+    "modules of an edge have equal replicas and microbatches, and no tensor or context",                     \
+    "rows would have to change ranks between the modules, which is not there yet",                           \
+    "give both the same data degree and microbatches, and tensor and context 1")
 
 namespace motet {
 

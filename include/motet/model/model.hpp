@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/meta/nearest.hpp>
+#include <motet/model/edge.hpp>
 #include <motet/model/join.hpp>
 
 #include <array>
@@ -62,24 +63,15 @@ struct join_text<join<Loss, Modules...>> {
 
 }  // namespace detail
 
-// Modules and the join in which they meet. One flat buffer holds all parameters: modules that learn in their
-// order, then the numbers of the loss, then frozen modules; gradients and optimizer state cover the first
-// `trainable_size` elements only.
-template <class Join>
-struct model;
-
+// Modules, and where they meet. One flat buffer holds all parameters: modules that learn in their order, then the
+// numbers of the loss, then frozen modules; gradients and optimizer state cover the first `trainable_size`
+// elements only.
 template <class Loss, class... Modules>
-struct model<join<Loss, Modules...>> {
-  static_assert(require_said<detail::join_text<join<Loss, Modules...>>::found.why,
-                             detail::join_text<join<Loss, Modules...>>>());
-  static_assert(detail::has_members_of_loss<Loss>());
+struct model_parts {
   using loss = Loss;
   static constexpr std::size_t size = sizeof...(Modules);
   template <std::size_t I>
   using module_at = std::tuple_element_t<I, std::tuple<Modules...>>;
-  using batch = std::tuple<typename Modules::input...>;
-  static constexpr index embedding = module_at<0>::embedding;
-  static constexpr double share = 1.0 / static_cast<double>(join<Loss, Modules...>::pairs);
 
   static constexpr std::array<std::string_view, size> names{Modules::name...};
   static constexpr std::array<bool, size> frozen{Modules::frozen...};
@@ -138,6 +130,24 @@ struct model<join<Loss, Modules...>> {
     append(layer::parameters_of<Loss>("join"), loss_at);
     return all;
   }
+};
+
+// A join, or modules with edges and a loss (model/graph.hpp).
+template <class... Parts>
+struct model;
+
+template <class Loss, class... Modules>
+struct model<join<Loss, Modules...>> : model_parts<Loss, Modules...> {
+  static_assert(require_said<detail::join_text<join<Loss, Modules...>>::found.why,
+                             detail::join_text<join<Loss, Modules...>>>());
+  static_assert(detail::has_members_of_loss<Loss>());
+  using parts = model_parts<Loss, Modules...>;
+  using batch = std::tuple<typename Modules::input...>;
+  static constexpr index embedding = parts::template module_at<0>::embedding;
+  static constexpr double share = 1.0 / static_cast<double>(join<Loss, Modules...>::pairs);
+  // All modules meet, and none feeds another.
+  static constexpr std::array<edge_ends, 0> edges{};
+  static constexpr std::array<bool, sizeof...(Modules)> passes{}, meets{((void)sizeof(Modules), true)...};
 };
 
 }  // namespace motet

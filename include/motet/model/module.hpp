@@ -3,6 +3,7 @@
 
 #include <motet/meta/fixed_string.hpp>
 #include <motet/nn/compose/frozen.hpp>
+#include <motet/nn/towers/rows_through.hpp>
 
 namespace motet {
 
@@ -13,15 +14,48 @@ inline constexpr bool has_own_loss = [] {
   else return false;
 }();
 
-// A named submodule: a net, and whether it learns.
+// Whether a net ends with rows for another module, and the width of those that it takes; 0: it takes none.
+template <class Net>
+inline constexpr bool gives_rows = [] {
+  if constexpr (requires { Net::gives_rows; }) return Net::gives_rows;
+  else return false;
+}();
+template <class Net>
+inline constexpr index takes_rows = [] {
+  if constexpr (requires { Net::takes_rows; }) return Net::takes_rows;
+  else return index{0};
+}();
+
+namespace detail {
+
+// A layer is a module that rows pass through.
+template <class Net>
+struct net_of {
+  using type = rows_through<Net>;
+};
+template <class Net>
+  requires requires { typename Net::input; }
+struct net_of<Net> {
+  using type = Net;
+};
+
+}  // namespace detail
+
+// A named submodule: a net, or a layer that rows of another module pass through, and whether it learns.
 template <fixed_string Name, class Net>
 struct module {
   static constexpr std::string_view name = Name.view();
-  using net = Net;
-  using input = typename Net::input;
+  using net = typename detail::net_of<Net>::type;
+  using input = typename net::input;
   static constexpr bool frozen = is_frozen<Net>;
-  static constexpr index embedding = Net::embedding;
-  static constexpr bool own_loss = has_own_loss<Net>;
+  static constexpr index embedding = net::embedding;
+  static constexpr bool own_loss = has_own_loss<net>;
+};
+
+// The same with room for so many rows of a sample.
+template <class Module, index Rows>
+struct module_with_rows : Module {
+  using net = typename Module::net::template with_rows<Rows>;
 };
 
 }  // namespace motet

@@ -77,11 +77,16 @@ inline constexpr message logits_not_finite{"MT-R18", "no next token can be chose
                                            "weights hold NaN or infinity, or are not those of this net",
                                            "Look at the weights, or take an older checkpoint"};
 
+inline constexpr message fed_rows_differ{
+    "MT-R19", "a module makes other rows than the one that it feeds has places for",
+    "the pictures of a sample and the places of their rows were put together from different data",
+    "Put both together from one list of pieces (pictured_text)"};
+
 inline constexpr message runtime_messages[] = {
     not_finite,        bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
     no_held_out,       ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
     join_misfit,       gradients_not_owned, feed_misfit,         run_folder_in_use,    unknown_token,
-    text_does_not_fit, bad_saying,          logits_not_finite};
+    text_does_not_fit, bad_saying,          logits_not_finite,   fed_rows_differ};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

@@ -29,6 +29,7 @@ struct sequential {
   using rest = sequential<Rest...>;
   static constexpr index in = First::in, out = rest::out;
   static constexpr bool rounds_gradient = motet::rounds_gradient<First>;
+  static constexpr bool spares_input_gradient = motet::spares_input_gradient<First>;
   static_assert(require < First::out == rest::in
                     ? verdict{}
                     : verdict{reason::widths_do_not_chain, 0, rest::in, First::out} >);

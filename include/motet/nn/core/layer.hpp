@@ -23,6 +23,7 @@
 //   L::forward(ctx, w, seq, x, y, saved)
 //   L::backward_input(ctx, w, seq, x, dy, dx, saved)
 //       the input part: dx; may take memory that the weight part reads
+//       where L::spares_input_gradient, dx may be none, and is then not computed
 //   L::backward_weight(ctx, w, seq, x, dy, saved, g)
 //       the weight part: adds to g; the caller synchronises before it. Absent if no weights
 //
@@ -38,6 +39,11 @@ namespace motet {
 
 template <class L>
 inline constexpr bool has_parameters = L::parameter_size > 0;
+template <class L>
+inline constexpr bool spares_input_gradient = [] {
+  if constexpr (requires { L::spares_input_gradient; }) return L::spares_input_gradient;
+  else return false;
+}();
 
 namespace layer {
 
@@ -66,6 +72,7 @@ constexpr W part(W w, index at = 0) {
 // wanted, and who waits for them is told.
 template <class L, class C, class N, class Add>
 void collect(C& ctx, gradients<N> g, Add&& add) {
+  if constexpr (!has_parameters<L>) return add(g);
   const index count = layer::size<L>(g.cut);
   add(gradients<N>{gradients_at(ctx, g.data, count), g.cut});
   gradients_ready(ctx, g.data, count);

@@ -21,6 +21,7 @@ template <index In, index Out, bool Bias = true, activation Act = activation::no
 struct linear {
   static_assert(In > 0 && Out > 0, "motet: sizes of a net must be positive [MT-N04]");
   static constexpr index in = In, out = Out;
+  static constexpr bool spares_input_gradient = true;
   static constexpr index bias_at = parameter_space(In * Out);
   static constexpr index parameter_size = bias_at + (Bias ? parameter_space(Out) : 0);
 
@@ -63,11 +64,11 @@ struct linear {
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, In>, view<DY, Out> dy,
                              view<DX, In> dx, saved<N>& s) {
     if constexpr (Act == activation::none) {
-      linear_backward_input(ctx, seq, dy, weight(w.data), dx);
+      if (dx) linear_backward_input(ctx, seq, dy, weight(w.data), dx);
     } else {
       s.d_pre = ctx.memory.template take_rows<typename N::value, Out>(seq.rows());
       activation_backward(ctx, seq, Act, s.pre, dy, s.d_pre);
-      linear_backward_input(ctx, seq, s.d_pre, weight(w.data), dx);
+      if (dx) linear_backward_input(ctx, seq, s.d_pre, weight(w.data), dx);
     }
   }
   template <class C, class N, class X, class DY>

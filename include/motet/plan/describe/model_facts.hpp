@@ -14,6 +14,11 @@ struct module_facts {
   index key_heads = 0;  // that a tensor group shares; 0: unknown
   bool attends = true;
   bool frozen = false;
+  // Of a model with edges: the modules whose rows enter it, whether gradients go on through it though it is
+  // frozen, and whether it ends in the loss.
+  list<std::int32_t> from{};
+  bool passes = false;
+  bool meets = true;
 };
 
 namespace detail {
@@ -33,6 +38,13 @@ constexpr module_facts facts_of_module() {
 
 }  // namespace detail
 
+// Whether rows of some module enter another.
+constexpr bool has_edges(const list<module_facts>& facts) {
+  for (const module_facts& each : facts)
+    if (!each.from.empty()) return true;
+  return false;
+}
+
 // Of every module, in the model's order.
 template <class Model>
 constexpr list<module_facts> facts_of() {
@@ -40,6 +52,12 @@ constexpr list<module_facts> facts_of() {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (out.push(detail::facts_of_module<typename Model::template module_at<I>>()), ...);
   }(std::make_index_sequence<Model::size>{});
+  for (const edge_ends& each : Model::edges)
+    out[static_cast<index>(each.to)].from.push(static_cast<std::int32_t>(each.from));
+  for (std::size_t k = 0; k < Model::size; ++k) {
+    out[static_cast<index>(k)].passes = Model::passes[k];
+    out[static_cast<index>(k)].meets = Model::meets[k];
+  }
   return out;
 }
 

@@ -72,6 +72,12 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, in
     if (samples % own.groups() != 0) return {reason::groups_do_not_divide_batch, k, samples, own.groups()};
     const index parts = index{own.on.split().data} * own.microbatches;
     if (samples < parts) return {reason::too_few_samples, k, samples, parts};
+    if (!has_edges(facts)) continue;
+    if (own.shards() != 1) return {reason::fed_apart, k, own.shards(), 1};
+    if (const int data = of.modules[0].on.split().data; own.on.split().data != data)
+      return {reason::fed_apart, k, own.on.split().data, data};
+    if (const int microbatches = of.modules[0].microbatches; own.microbatches != microbatches)
+      return {reason::fed_apart, k, own.microbatches, microbatches};
   }
   return {};
 }

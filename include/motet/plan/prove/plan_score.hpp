@@ -5,6 +5,7 @@
 #include <motet/schedule/core/compose.hpp>
 #include <motet/schedule/place/placed.hpp>
 #include <motet/schedule/write/schedules.hpp>
+#include <motet/schedule/write/through.hpp>
 
 namespace motet {
 
@@ -18,6 +19,40 @@ constexpr batch_sync::shape towers_of(const plan& from) {
     all.towers[k] = {own.on.split().stages, own.microbatches, own.group, own.stash, own.ahead, true};
   }
   return all;
+}
+
+// Modules that feed one another, one replica of each, as one pipeline: a seat is what a rank of it holds.
+template <class Schedule>
+constexpr verdict write_seats_through(const plan& from, const list<module_facts>& facts, score& out) {
+  constexpr bool all_first = std::is_same_v<Schedule, gpipe>;
+  if (!all_first && !std::is_same_v<Schedule, one_f_one_b>) return {reason::schedule_without_edges, 0, 0, 0};
+  through_shape shape;
+  shape.all_first = all_first;
+  shape.microbatches = from.modules[0].microbatches;
+  list<std::int32_t> ranks;  // of each seat
+  for (index k = 0; k < from.modules.size(); ++k) {
+    const module_plan& own = from.modules[k];
+    if (own.chunks != 1) return {reason::chunks_are_fixed, k, own.chunks, 1};
+    if (own.whole_group() != 1) return {reason::before_join, k, own.whole_group(), 1};
+    if (own.stash != -1 || own.ahead != 0)
+      return {reason::only_batch_sync_keeps, k, own.stash != -1 ? own.stash : own.ahead, 0};
+    through_module made;
+    made.from = facts[k].from;
+    made.learns = !facts[k].frozen || facts[k].passes;
+    made.fixed = facts[k].frozen;
+    made.meets = facts[k].meets;
+    for (std::int32_t s = 0; s < own.on.split().stages; ++s) {
+      const std::int32_t rank = own.on.rank({s, 0, 0, 0});
+      index seat = 0;
+      while (seat < ranks.size() && ranks[seat] != rank) ++seat;
+      if (seat == ranks.size()) ranks.push(rank);
+      made.seats.push(static_cast<std::int32_t>(seat));
+    }
+    shape.modules.push(made);
+  }
+  if (const verdict found = check_through(shape); !found.ok()) return found;
+  out = write_through(shape);
+  return {};
 }
 
 // One replica of every module by itself, on a device for each stage, one module behind another.
@@ -60,8 +95,10 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
                              bool together = false) {
   verdict found;
   score seats;
+  const bool through = has_edges(facts);
   const bool known = all_schedules::visit(from.schedule.view(), [&]<class Schedule>(Schedule) {
-    found = detail::write_seats<Schedule>(from, facts, seats);
+    found = through ? detail::write_seats_through<Schedule>(from, facts, seats)
+                    : detail::write_seats<Schedule>(from, facts, seats);
   });
   if (!known) return {reason::unknown_schedule, 0, 0, 0};
   if (!found.ok()) return found;
@@ -77,7 +114,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
       seats, spreads, from.cluster.ranks,
       [&](std::int32_t v, std::int32_t replica, std::int32_t shard, std::int32_t stage) {
         const module_plan& own = from.modules[v];
-        const std::int32_t device = seats.place(seats.voices()[v], stage) - first_seats[v],
+        const std::int32_t device = through ? stage : seats.place(seats.voices()[v], stage) - first_seats[v],
                            tensor = own.on.split().tensor;
         return own.on.rank({device, replica, shard / tensor, shard % tensor});
       },

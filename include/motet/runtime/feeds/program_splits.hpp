@@ -34,16 +34,31 @@ inline spread_seat seat_of(const voice& sings, const stage_groups& groups) {
           groups.context_member(sings)};
 }
 
+// The modules whose voices meet in the join, in the model's order; a join counts them alone.
+inline list<std::int32_t> joined_modules(const program& of) {
+  list<std::uint8_t> meets;
+  for (const voice& each : of.voices) {
+    if (meets.size() <= each.module) meets.resize(each.module + 1, 0);
+    if (each.join >= 0) meets[each.module] = 1;
+  }
+  list<std::int32_t> all;
+  for (index k = 0; k < meets.size(); ++k)
+    if (meets[k] != 0) all.push(static_cast<std::int32_t>(k));
+  return all;
+}
+
 // What ranks bring to a join: where voices end, with the samples that they have of a group,
 // of_microbatch(voice, microbatch).
 template <class Samples>
 std::vector<join_seat> seats_of(const program& of, const stage_groups& groups, Samples of_microbatch) {
   std::vector<join_seat> all;
+  const list<std::int32_t> joined = joined_modules(of);
   for (std::int32_t v = 0; v < of.voices.size(); ++v) {
     const voice& sings = of.voices[v];
+    if (sings.join < 0) continue;
     join_seat& seat = all.emplace_back();
     seat.rank = of.place(sings, sings.stages - 1);
-    seat.module = sings.module;
+    while (joined[seat.module] != sings.module) ++seat.module;
     seat.voice = v;
     for (index m = 0; m < sings.group; ++m)
       seat.samples.push_back(mine_of(of_microbatch(sings, m), seat_of(sings, groups)));

@@ -34,7 +34,7 @@ inline gradient_ownership ownership_of(const model_outline& model, const program
   gradient_ownership all;
   for (const auto& members : groups.reduce()) all.add_group(members);
   for (const voice& sings : of.voices) {
-    if (!sings.learns) continue;
+    if (!sings.updates()) continue;
     const auto module = as_size(sings.module);
     const net_outline& net = *model.nets[module];
     const module_choice choice = module < choices.size() ? choices[module] : module_choice{};

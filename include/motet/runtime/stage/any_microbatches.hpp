@@ -49,6 +49,8 @@ class any_microbatches {
   // The rows of its samples, and those that this rank's blocks work on.
   virtual sequences whole_rows(index m) const = 0;
   sequences rows(index m) const { return alone() ? whole_rows(m) : shared(m)->own; }
+  // How many rows of another module enter it.
+  virtual index entering(index) const { return 0; }
   // The number of its first row within the step, by which random numbers are drawn.
   index first_row(index m) const { return first_rows_[as_size(m)]; }
 
@@ -94,6 +96,8 @@ class any_microbatches {
     const interval all = of(m);
     first_rows_[as_size(m)] = step.begin(all.begin + share(all.size(), at_.tensor, at_.tensor_member).begin);
   }
+  // The same of a module that no ranks share, where rows are not counted by sample.
+  void set_first_row(index m, index row) { first_rows_[as_size(m)] = row; }
   void fill_shared(index m, const sequences& whole) { rows_[as_size(m)]->fill(whole, shared_[as_size(m)]); }
 
   sample_split split_;

@@ -29,12 +29,16 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
   const weights<Numbers> w{any};
   const gradients<Numbers> g{any};
   const auto features = [&] { return rows{any, samples, of.embedding, of.embedding}; };
-  stage_ends<Numbers> ends;
-  ends.features = features();
-  ends.d_features = features();
   const index m = inputs.empty() ? any_microbatches::largest : 0;
   std::vector<std::unique_ptr<any_microbatches>> parts;
   std::vector<kept_views> kept;
+  const auto position = [&](std::size_t k) {
+    stage_position at;
+    at.range = {0, model.nets[k]->of->layers};
+    at.fixed = of.frozen[k];
+    at.feeds_back = of.feeds_back(k);
+    return at;
+  };
   for (std::size_t k = 0; k < of.size(); ++k) {
     parts.push_back(model.nets[k]->of->microbatches({samples, 1, 1, 1}, 0, {}, {}, {}, 0));
     kept.push_back(model.nets[k]->views());
@@ -53,9 +57,10 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
   }
   for (std::size_t k = 0; k < of.size(); ++k) {
     const auto& net = *model.nets[k];
-    const stage_range all{0, net.of->layers};
+    const stage_range all = position(k).range;
     const auto section = enter(ctx, of.names[k].data());
-    if (of.frozen[k]) {
+    const stage_ends<Numbers> ends = dry_ends(net, position(k), *parts[k], m);
+    if (!of.goes_back(k)) {
       net.infer(ctx, all, w, *parts[k], m, ends);
     } else {
       net.reserve(ctx, all, *parts[k], m, kept[k], {});
@@ -73,7 +78,7 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
     if (model.loss.sum != nullptr) add_number(ctx, model.loss.sum(ctx, features(), features()), loss);
     for (std::size_t i = 0; i < of.size() && model.loss.sum == nullptr; ++i)
       if (!of.frozen[i]) zero(ctx, sequences{samples, 1, nullptr}, features());
-    for (std::size_t i = 0; i < of.size(); ++i)
+    for (std::size_t i = 0; i < of.size() && model.loss.sum == nullptr; ++i)
       for (std::size_t j = i + 1; j < of.size(); ++j)
         add_number(ctx,
                    model.loss.pair(ctx, any, any, features(), features(), of.share,
@@ -81,9 +86,10 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
                    loss);
   }
   for (std::size_t k = of.size(); k-- > 0;) {
-    if (of.frozen[k]) continue;
+    if (!of.goes_back(k)) continue;
     const auto section = enter(ctx, of.names[k].data());
-    model.nets[k]->backward(ctx, {0, model.nets[k]->of->layers}, w, *parts[k], m, ends, kept[k], g);
+    const stage_ends<Numbers> ends = dry_ends(*model.nets[k], position(k), *parts[k], m);
+    run_backward(ctx, *model.nets[k], position(k), w, *parts[k], m, ends, kept[k], g);
   }
   const auto section = enter(ctx, "optimizer");
   bool copied = false;  // weights, in the precision of products

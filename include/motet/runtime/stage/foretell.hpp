@@ -66,6 +66,8 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
         split_layers(model.of->names[module], net.layers, sings.stages, choice.layers);
     stage_position at;
     at.learns = sings.learns;
+    at.fixed = sings.fixed;
+    at.feeds_back = model.of->feeds_back(module);
     at.cut = {choice.tensor, sings.shard % choice.tensor};
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       at.range = {at.range.last, at.range.last + layers[as_size(s)]};

@@ -33,6 +33,13 @@ class held_stage {
     d_features_ = std::move(gradients);
   }
 
+  // Where rows of another module come in, microbatch after microbatch, and where their gradients go; on the
+  // first stage of a module that takes rows.
+  void set_fed(std::vector<matrix<const master>> rows, std::vector<matrix<master>> gradients) {
+    fed_ = std::move(rows);
+    d_fed_ = std::move(gradients);
+  }
+
   // Who is told which gradients are final while the last backward of a step runs, or each where they are kept
   // elsewhere; nobody by default.
   void set_sink(gradient_sink sink) { sink_ = sink; }
@@ -62,7 +69,7 @@ class held_stage {
     slots_.clear();
     kept_.clear();
     if (at_.learns) {
-      gradients_ = buffer_type(at_.sums_each ? 0 : at_.parameters);
+      gradients_ = buffer_type(at_.sums_each || at_.fixed ? 0 : at_.parameters);
       for (buffer_type* each : {&first_, &second_}) *each = buffer_type(at_.moments);
       for (buffer_type* each : {&gradients_, &first_, &second_}) zero(home_.ctx, each->data(), each->size());
       slots_.resize(as_size(at_.remade ? 0 : at_.slots));
@@ -199,16 +206,28 @@ class held_stage {
     in_[kind].give(m);
   }
 
+  void enter_rows(std::int32_t m, ends_type& ends) const {
+    if (fed_.empty()) return;
+    ends.fed = fed_[as_size(m)];
+    ends.d_fed = d_fed_[as_size(m)];
+    ends.fed.rows = ends.d_fed.rows = parts_.entering(m);
+  }
+
   // All ends of a forward, or of a backward; false when what it makes has nowhere to go yet.
   bool forward_ends(int kind, std::int32_t m, ends_type& ends) {
     if (!is_first()) ends.x = incoming(kind, m);
+    enter_rows(m, ends);
     if (!is_last()) return outgoing(kind, m, ends.y);
     ends.features = features_[as_size(m)];
+    if (net_.of->gives_rows) ends.features.rows = rows_of(m);
     return true;
   }
   bool backward_ends(std::int32_t m, ends_type& ends) {
-    if (is_last()) ends.d_features = d_features_[as_size(m)];
-    else ends.dy = incoming(2, m);
+    enter_rows(m, ends);
+    if (is_last()) {
+      ends.d_features = d_features_[as_size(m)];
+      if (net_.of->gives_rows) ends.d_features.rows = rows_of(m);
+    } else ends.dy = incoming(2, m);
     if (is_first()) return true;
     ends.x = incoming(state(m).kind, m);
     return outgoing(2, m, ends.dx);
@@ -223,7 +242,8 @@ class held_stage {
       into.insert(into.end(), {address(this), static_cast<index>(what), address(weights_.data()),
                                kept ? address(slot_of(m).memory.data()) : 0, address(ends.x.data),
                                address(ends.y.data), address(ends.features.data), address(ends.dy.data),
-                               address(ends.d_features.data), address(ends.dx.data), m, rows_of(m)});
+                               address(ends.d_features.data), address(ends.dx.data), address(ends.fed.data),
+                               address(ends.d_fed.data), ends.fed.rows, m, rows_of(m)});
       parts_.shape(m, into);
     };
   }
@@ -296,10 +316,10 @@ class held_stage {
     ends_type ends;
     if (!backward_ends(m, ends)) return false;
     Context& ctx = context(home_.work, m);
-    if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
+    if ((--left_ == 0 || at_.sums_each) && !at_.fixed) ctx.sink = sink_;
     work(op::backward, m, ends, at_.remade ? passing_ : slot_of(m).kept, [&](Context& on, kept_views& kept) {
       if (at_.remade) remake(on, net_, at_.range, w(), parts_, m, ends, kept);
-      net_.backward(on, at_.range, w(), parts_, m, ends, kept, g());
+      run_backward(on, net_, at_, w(), parts_, m, ends, kept, g());
     });
     ctx.sink = {};
     free(m);
@@ -325,7 +345,7 @@ class held_stage {
     Context& ctx = context(from.at, m);
     if (--left_ == 0 || at_.sums_each) ctx.sink = sink_;
     work(op::backward_weight, m, state(m).ends, from.kept, [&](Context& on, kept_views& kept) {
-      net_.backward_weight(on, at_.range, w(), parts_, m, state(m).ends, kept, g());
+      if (!at_.fixed) net_.backward_weight(on, at_.range, w(), parts_, m, state(m).ends, kept, g());
     });
     ctx.sink = {};
     from.note(ctx.memory);
@@ -363,6 +383,8 @@ class held_stage {
   all_views passing_;  // of an operation that leaves none behind
   std::vector<matrix<master>> features_;
   std::vector<matrix<const master>> d_features_;
+  std::vector<matrix<const master>> fed_;
+  std::vector<matrix<master>> d_fed_;
   buffer_type weights_, gradients_, first_, second_;
   std::vector<std::shared_ptr<void>> kept_;  // last: a transport forgets memory before it goes away
 };

@@ -4,6 +4,7 @@
 #include <motet/model/model.hpp>
 #include <motet/runtime/stage/net_table.hpp>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <tuple>
@@ -14,6 +15,12 @@ namespace motet {
 struct model_outline {
   std::span<const std::string_view> names;
   std::span<const bool> frozen;
+  std::span<const edge_ends> edges;
+  // Whether gradients go on through it though it is frozen, and whether it is in the loss.
+  std::span<const bool> passes, meets;
+  // The modules in the loss, and through which of these nothing goes backward.
+  std::span<const std::size_t> members;
+  std::span<const bool> frozen_members;
   std::span<const net_outline* const> nets;
   index embedding = 0;
   index loss_at = 0, loss_numbers = 0;  // the numbers of the loss in the flat order
@@ -24,6 +31,22 @@ struct model_outline {
   std::vector<parameter> (*loss_parameters)() = nullptr;
 
   std::size_t size() const { return names.size(); }
+  bool goes_back(std::size_t module) const { return !frozen[module] || passes[module]; }
+  // The place of a module among the members.
+  std::size_t member_of(std::size_t module) const {
+    return static_cast<std::size_t>(std::find(members.begin(), members.end(), module) - members.begin());
+  }
+  // Whether who feeds it wants gradients.
+  bool feeds_back(std::size_t module) const {
+    const std::size_t source = source_of(module);
+    return source < size() && goes_back(source);
+  }
+  // Who feeds a module; none: size().
+  std::size_t source_of(std::size_t module) const {
+    for (const edge_ends& each : edges)
+      if (each.to == module) return each.from;
+    return size();
+  }
 };
 
 // What a loss does, whatever its type (model/join.hpp says what each means).
@@ -57,8 +80,29 @@ template <class Model, std::size_t... I>
 struct model_outlines<Model, std::index_sequence<I...>> {
   static constexpr std::array<const net_outline*, Model::size> nets{
       &outline_of_net<typename Model::template module_at<I>::net>...};
+  static constexpr std::size_t count = [] {
+    std::size_t found = 0;
+    for (const bool each : Model::meets) found += each ? 1 : 0;
+    return found;
+  }();
+  template <class Of>
+  static constexpr auto of_members(Of of) {
+    std::array<decltype(of(0)), count> out{};
+    std::size_t next = 0;
+    for (std::size_t k = 0; k < Model::size; ++k)
+      if (Model::meets[k]) out[next++] = of(k);
+    return out;
+  }
+  static constexpr auto members = of_members([](std::size_t k) { return k; });
+  static constexpr auto frozen_members =
+      of_members([](std::size_t k) { return Model::frozen[k] && !Model::passes[k]; });
   static constexpr model_outline all{Model::names,
                                      Model::frozen,
+                                     Model::edges,
+                                     Model::passes,
+                                     Model::meets,
+                                     members,
+                                     frozen_members,
                                      nets,
                                      Model::embedding,
                                      Model::loss_at,
@@ -69,9 +113,6 @@ struct model_outlines<Model, std::index_sequence<I...>> {
                                      limit_of<typename Model::loss>,
                                      [] { return Model::parameters(); },
                                      [] { return layer::parameters_of<typename Model::loss>("join"); }};
-  static std::array<const void*, Model::size> inputs(const typename Model::batch& of) {
-    return {&std::get<I>(of)...};
-  }
 };
 
 template <class Loss, class Context, class Numbers>
@@ -124,10 +165,63 @@ template <class Model, class Context, class Numbers>
 inline constexpr const model_table<Context, Numbers>& table_of_model =
     detail::model_tables<Model, Context, Numbers>::all;
 
-// Where a batch's inputs lie, module after module.
+// Where a batch's inputs lie, module after module. What passes rows on has none in the batch: how many they are
+// says the module that they enter at last.
 template <class Model>
-std::array<const void*, Model::size> inputs_of(const typename Model::batch& whole) {
-  return detail::model_outlines<Model>::inputs(whole);
+class batch_inputs {
+ public:
+  explicit batch_inputs(const typename Model::batch& whole) {
+    std::apply(
+        [this](const auto&... each) {
+          std::size_t k = 0;
+          ((k = next_with_data(k), at_[k++] = &each), ...);
+        },
+        whole);
+    if constexpr (has_through) fill(std::make_index_sequence<Model::size>());
+  }
+  batch_inputs(const batch_inputs&) = delete;
+  batch_inputs& operator=(const batch_inputs&) = delete;
+
+  operator std::span<const void* const>() const { return at_; }
+  const void* operator[](std::size_t module) const { return at_[module]; }
+
+ private:
+  static constexpr bool has_through = requires { Model::through; };
+  static constexpr bool is_through(std::size_t k) {
+    if constexpr (has_through) return Model::through[k];
+    else return false;
+  }
+  static std::size_t next_with_data(std::size_t k) {
+    while (is_through(k)) ++k;
+    return k;
+  }
+  template <std::size_t... I>
+  void fill(std::index_sequence<I...>) {
+    (fill_one<I>(), ...);
+  }
+  template <std::size_t I>
+  void fill_one() {
+    using net = typename Model::template module_at<I>::net;
+    if constexpr (takes_rows<net> > 0 && !is_through(I)) {
+      const sequences rows = static_cast<const typename net::input*>(at_[I])->rows_that_enter();
+      for (std::size_t k = I;;) {
+        std::size_t from = Model::size;
+        for (const edge_ends& each : Model::edges)
+          if (each.to == k) from = each.from;
+        if (from == Model::size || !is_through(from)) return;
+        made_[from].seq = rows;
+        at_[from] = &made_[from];
+        k = from;
+      }
+    }
+  }
+
+  std::array<const void*, Model::size> at_{};
+  std::array<through_rows, has_through ? Model::size : 0> made_{};
+};
+template <class Model>
+batch_inputs<Model> inputs_of(const typename Model::batch& whole) {
+  return batch_inputs<Model>(whole);
 }
 
 }  // namespace motet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/model/module.hpp>
 #include <motet/nn/compose/frozen.hpp>
 #include <motet/nn/compose/stage.hpp>
 #include <motet/runtime/stage/replica_microbatches.hpp>
@@ -36,6 +37,9 @@ struct net_outline {
   std::string (*unknown_tokens)(const void* input) = nullptr;  // in words; nothing where all are known
   // Whether the last stage reads the input, too: what is asked of each row, where samples have losses.
   bool tail_reads_input = false;
+  // Whether it ends with rows for another module, and the width of those that it takes from one; 0: none.
+  bool gives_rows = false;
+  index takes_rows = 0;
 };
 
 // The rows at both ends of a stage, their widths known when it runs; tower_stage::ends says which are there.
@@ -49,6 +53,9 @@ struct stage_ends {
   matrix<const stream> dy{};
   matrix<const master> d_features{};
   matrix<stream> dx{};
+  // Rows of another module, and where their gradients go; none where nobody wants them.
+  matrix<const master> fed{};
+  matrix<master> d_fed{};
 };
 
 // What a stage's forward keeps for its backward: views of memory that is reserved elsewhere, in a type that
@@ -110,6 +117,10 @@ concept staged_net = requires {
 
 namespace detail {
 
+template <class Stage>
+inline constexpr bool tail_reads =
+    requires(const typename Stage::input& of) { Stage::tail::rows_of(of, of.seq); };
+
 template <class Net>
 struct net_outlines {
   static_assert(
@@ -120,7 +131,9 @@ struct net_outlines {
   using traits = input_traits<Net>;
 
   static constexpr net_outline all{
-      stage::layers, stage::width, stage::embedding,
+      stage::layers,
+      stage::width,
+      stage::embedding,
       [](std::string_view prefix, stage_range range, tensor_cut cut) {
         return stage::parameters_of(prefix, range, cut);
       },
@@ -137,10 +150,10 @@ struct net_outlines {
       [] { return traits::longest(); },
       [](const void* of) { return first_bad_sample<Net>(*static_cast<const input*>(of)); },
       [](const void* of) { return unknown_tokens<Net>(*static_cast<const input*>(of)); },
-      requires(const input& of){stage::tail::rows_of(of, of.seq);
-}
-};  // namespace detail
-};  // namespace motet
+      tail_reads<stage>,
+      gives_rows<Net>,
+      takes_rows<Net>};
+};
 
 template <class Net, class Context, class Numbers>
 struct net_tables {
@@ -151,6 +164,16 @@ struct net_tables {
 
   static const typename Net::input& input(const any_microbatches& of, index m) {
     return static_cast<const replica_microbatches<Net>&>(of)[m];
+  }
+  // With the rows that enter it.
+  static decltype(auto) input(const any_microbatches& of, index m, const ends& e) {
+    if constexpr (takes_rows<Net> > 0) {
+      typename Net::input with = input(of, m);
+      with.entering = {e.fed.data, e.d_fed.data};
+      return with;
+    } else {
+      return input(of, m);
+    }
   }
   static typed_ends typed(const ends& e) {
     typed_ends to;
@@ -174,21 +197,21 @@ struct net_tables {
         stage::template reserve<Numbers>(ctx, range, input(of, m), into.as<saved>(), cut);
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
-         const ends& e) { stage::infer(ctx, range, w, input(of, m), typed(e)); },
+         const ends& e) { stage::infer(ctx, range, w, input(of, m, e), typed(e)); },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
          const ends& e,
-         kept_views& kept) { stage::forward(ctx, range, w, input(of, m), typed(e), kept.as<saved>()); },
+         kept_views& kept) { stage::forward(ctx, range, w, input(of, m, e), typed(e), kept.as<saved>()); },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
          const ends& e, kept_views& kept, gradients<Numbers> g) {
-        stage::backward(ctx, range, w, input(of, m), typed(e), kept.as<saved>(), g);
+        stage::backward(ctx, range, w, input(of, m, e), typed(e), kept.as<saved>(), g);
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
          const ends& e, kept_views& kept) {
-        stage::backward_input(ctx, range, w, input(of, m), typed(e), kept.as<saved>());
+        stage::backward_input(ctx, range, w, input(of, m, e), typed(e), kept.as<saved>());
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
          const ends& e, kept_views& kept, gradients<Numbers> g) {
-        stage::backward_weight(ctx, range, w, input(of, m), typed(e), kept.as<saved>(), g);
+        stage::backward_weight(ctx, range, w, input(of, m, e), typed(e), kept.as<saved>(), g);
       }};
 };
 

@@ -31,7 +31,7 @@ inline void check_replays(const score& order) {
 }  // namespace detail
 
 // The program of a score for a model, with the names of its modules. The score's modules are the model's, in
-// their order; each has one voice, all meet in one join, and those that are frozen go forward only
+// their order; each has one voice, all meet in one join or feed those that do as the model's edges say, and those that are frozen go forward only
 // (schedule/compose.hpp: without_backward).
 inline program program_for(const model_outline& model, const score& order, bool update) {
   const auto wrong = [](const std::string& what) { fail(program_does_not_fit, what); };
@@ -44,17 +44,39 @@ inline program program_for(const model_outline& model, const score& order, bool 
     const auto module = as_size(each.module);
     const std::string name(model.names[module]);
     ++voices[each.module];
-    if (each.join != 0) wrong(name + " does not meet the others in join 0");
-    if (each.learns && model.frozen[module])
+    if (each.join != (model.meets[module] ? 0 : -1))
+      wrong(name + (model.meets[module] ? " does not meet the others in join 0"
+                                        : " feeds another module and is in a join"));
+    if (each.updates() && model.frozen[module])
       wrong(name + " is frozen in the model and learns in the program");
-    if (!each.learns && !model.frozen[module])
+    if (!each.updates() && !model.frozen[module])
       wrong(name + " learns in the model and is frozen in the program");
-    learns = learns || each.learns;
+    if (each.learns != (!model.frozen[module] || model.passes[module]))
+      wrong(name + (each.learns ? " feeds nobody back, and the program goes backward through it"
+                                : " passes gradients on in the model and does not in the program"));
+    learns = learns || each.updates();
   }
   list<label> names;
   for (std::size_t k = 0; k < model.size(); ++k) {
     if (voices[static_cast<index>(k)] == 0) wrong("the program lacks " + std::string(model.names[k]));
     names.push(label(model.names[k]));
+  }
+  for (const fed_cell& each : order.feeds()) {
+    bool known = false;
+    const auto from = as_size(order.voices()[each.from].module), to = as_size(order.voices()[each.to].module);
+    for (const edge_ends& edge : model.edges) known = known || (edge.from == from && edge.to == to);
+    if (!known)
+      wrong(std::string(model.names[from]) + " feeds " + std::string(model.names[to]) +
+            " in the program, and the model has no such edge");
+  }
+  for (const edge_ends& edge : model.edges) {
+    bool known = false;
+    for (const fed_cell& each : order.feeds())
+      known = known || (as_size(order.voices()[each.from].module) == edge.from &&
+                        as_size(order.voices()[each.to].module) == edge.to);
+    if (!known)
+      wrong(std::string(model.names[edge.from]) + " does not feed " + std::string(model.names[edge.to]) +
+            " in the program");
   }
   if (!learns) wrong("every module is frozen, so there is nothing to train");
   detail::check_replays(order);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/runtime/stage/any_microbatches.hpp>
-#include <motet/runtime/stage/input_traits.hpp>
+#include <motet/runtime/stage/fed_inputs.hpp>
 
 namespace motet {
 
@@ -33,6 +33,11 @@ class replica_microbatches final : public any_microbatches {
   // The same with its data elsewhere, until the next cut().
   void move(index m, const input& to) { inputs_[as_size(m)] = to; }
   sequences whole_rows(index m) const override { return Net::rows((*this)[m]); }
+  index entering(index m) const override {
+    if constexpr (requires(const input& one) { one.rows_that_enter(); })
+      return (*this)[m].rows_that_enter().rows();
+    else return 0;
+  }
 
   void cut(const input& whole) {
     whole_ = whole;
@@ -41,7 +46,9 @@ class replica_microbatches final : public any_microbatches {
       const auto at = as_size(m);
       const interval all = of(m), own = mine(m);
       inputs_[at] = traits::slice(whole, own.begin, own.size(), rooms_[at]);
-      find_first_row(m, rows);
+      if constexpr (requires { traits::first_row(whole, all.begin); })
+        set_first_row(m, traits::first_row(whole, all.begin));
+      else find_first_row(m, rows);
       if (!alone()) fill_shared(m, Net::rows(traits::slice(whole, all.begin, all.size(), wholes_[at])));
     }
   }

@@ -32,7 +32,7 @@ class stage_groups {
       for (std::int32_t s = 0; s < each.stages; ++s) {
         for (int kind = 0; kind < 4; ++kind) {
           // What tensor does not cut is nothing apart where it cuts nothing.
-          if ((kind >= cut && !each.learns) || (kind == shared && tensor_of(each) == 1)) continue;
+          if ((kind >= cut && !each.updates()) || (kind == shared && tensor_of(each) == 1)) continue;
           const auto [at, made] =
               known.try_emplace(key_of(each, s, kind), static_cast<std::int32_t>(members.size()));
           if (made) members.emplace_back();

@@ -12,7 +12,9 @@ struct stage_position {
   const char* name = "";  // of its module
   std::int32_t rank = 0;
   stage_range range;
-  bool learns = true;
+  bool learns = true;                    // backward goes through it
+  bool fixed = false;                    // its weights stay as they are all the same
+  bool feeds_back = true;                // gradients of rows that entered from another module are wanted
   bool splits = false;                   // backward comes in two parts
   bool remade = false;                   // backward makes again what it needs, from the rows that came in
   bool sums_each = false;                // gradients are kept elsewhere
@@ -44,18 +46,23 @@ struct stage_needs {
 
 // All ends of a stage for dry runs over the largest microbatch, which follow no address.
 template <class Context, class Numbers>
-stage_ends<Numbers> dry_ends(const net_table<Context, Numbers>& net, stage_range range,
-                             const any_microbatches& parts) {
+stage_ends<Numbers> dry_ends(const net_table<Context, Numbers>& net, const stage_position& at,
+                             const any_microbatches& parts, index m = any_microbatches::largest) {
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
   stage_ends<Numbers> ends;
-  const index width = net.of->width, features = net.of->embedding;
-  const matrix<stream> rows{nowhere<stream>(), parts.rows(parts.largest).rows(), width, width};
-  if (!net.is_first(range)) ends.x = ends.dx = rows;
-  if (!net.is_last(range)) ends.dy = ends.y = rows;
+  const index width = net.of->width, features = net.of->embedding, all = parts.rows(m).rows();
+  const matrix<stream> rows{nowhere<stream>(), all, width, width};
+  if (!net.is_first(at.range)) ends.x = ends.dx = rows;
+  if (!net.is_last(at.range)) ends.dy = ends.y = rows;
   else
-    ends.d_features = ends.features =
-        matrix<master>{nowhere<master>(), parts.whole_rows(parts.largest).samples, features, features};
+    ends.d_features = ends.features = matrix<master>{
+        nowhere<master>(), net.of->gives_rows ? all : parts.whole_rows(m).samples, features, features};
+  if (const index taken = net.of->takes_rows; taken > 0 && net.is_first(at.range)) {
+    const matrix<master> fed{nowhere<master>(), parts.entering(m), taken, taken};
+    ends.fed = fed;
+    if (at.feeds_back) ends.d_fed = fed;
+  }
   return ends;
 }
 
@@ -77,6 +84,15 @@ void remake(Context& ctx, const net_table<Context, Numbers>& net, stage_range ra
   net.forward(ctx, range, w, parts, m, ends, kept);
 }
 
+// Both parts of backward; of a stage whose weights stay as they are the input part alone.
+template <class Context, class Numbers>
+void run_backward(Context& ctx, const net_table<Context, Numbers>& net, const stage_position& at,
+                  weights<Numbers> w, const any_microbatches& parts, index m, const stage_ends<Numbers>& ends,
+                  kept_views& kept, gradients<Numbers> g) {
+  if (at.fixed) net.backward_input(ctx, at.range, w, parts, m, ends, kept);
+  else net.backward(ctx, at.range, w, parts, m, ends, kept, g);
+}
+
 // Counted by dry runs of every operation over the largest microbatch, for each of so many threads, as shares
 // are not always equal; with linear layers in fp8, where the context has that.
 template <class Context, class Numbers>
@@ -85,7 +101,7 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
   constexpr index largest = any_microbatches::largest;
-  const stage_ends<Numbers> ends = dry_ends(net, at.range, parts);
+  const stage_ends<Numbers> ends = dry_ends(net, at, parts);
 
   stage_needs found;
   const auto widest = [](index& most, index value) { most = value > most ? value : most; };
@@ -118,14 +134,15 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   temporaries([&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });
   if (!at.learns) return found;
 
-  found.own.gradients = at.sums_each ? 0 : of_parameters;
+  found.own.gradients = at.sums_each || at.fixed ? 0 : of_parameters;
   found.own.optimizer = 2 * at.moments * static_cast<index>(sizeof(master));
   const gradients<Numbers> g{nowhere<master>(), at.cut};
   kept_views kept = net.views();
+  const auto backward = [&](Context& ctx) { run_backward(ctx, net, at, w, parts, largest, ends, kept, g); };
   if (at.remade) {
     temporaries([&](Context& ctx) {
       remake(ctx, net, at.range, w, parts, largest, ends, kept);
-      net.backward(ctx, at.range, w, parts, largest, ends, kept, g);
+      backward(ctx);
     });
     return found;
   }
@@ -136,7 +153,7 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
     if (net.is_last(at.range)) ctx.memory.template take<master>(ends.features.rows * net.of->embedding);
     net.forward(ctx, at.range, w, parts, largest, ends, kept);
   });
-  temporaries([&](Context& ctx) { net.backward(ctx, at.range, w, parts, largest, ends, kept, g); });
+  temporaries(backward);
   if (at.splits) {
     const arena both = dry(slot, [&](Context& ctx) {
       net.backward_input(ctx, at.range, w, parts, largest, ends, kept);

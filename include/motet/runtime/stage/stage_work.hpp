@@ -44,7 +44,7 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
   using master = typename Numbers::master;
   using profile = std::remove_pointer_t<decltype(Context{}.costs)>;
   constexpr index largest = any_microbatches::largest;
-  const stage_ends<Numbers> ends = dry_ends(net, at.range, parts);
+  const stage_ends<Numbers> ends = dry_ends(net, at, parts);
   const auto dry = [&](double& group_bytes, auto&& body) {
     profile costs;
     Context ctx;
@@ -68,7 +68,7 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
   const auto reserve = [&](Context& ctx) { net.reserve(ctx, at.range, parts, largest, kept, at.cut); };
   const double backward = dry(found.backward_group_bytes, [&](Context& ctx) {
     reserve(ctx);
-    net.backward(ctx, at.range, w, parts, largest, ends, kept, g);
+    run_backward(ctx, net, at, w, parts, largest, ends, kept, g);
   });
   // The parts alone may count what the whole does once.
   const double input = dry(ignored, [&](Context& ctx) {

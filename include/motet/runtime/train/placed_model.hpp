@@ -121,6 +121,11 @@ class placed_model {
     each_staged([&](std::int32_t rank, std::int32_t, const auto& parts, const auto& staged) {
       found[static_cast<std::size_t>(rank)].inputs += staged.bytes(parts);
     });
+    for (const auto& each : voices_)
+      if (feeds_from(each))
+        found[static_cast<std::size_t>(last_of(each).at().rank)].features +=
+            (each.rooms.row_rooms + each.rooms.gradient_rooms) * room_numbers_of(each) *
+            static_cast<index>(sizeof(master));
     for (std::size_t r = 0; r < homes_.size(); ++r)
       if (homes_[r]) found[r].threads = homes_[r]->threads;
     for (std::size_t r = 0; r < points_.size(); ++r) {
@@ -141,6 +146,11 @@ class placed_model {
     }
     each_stage([&](auto& each) { each.prepare(home(each.stage->at().rank).ctx); });
     each_staged([](std::int32_t, std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
+    for (auto& each : voices_) {
+      if (!feeds_from(each)) continue;
+      each.rows = buffer_for<Context, master>(each.rooms.row_rooms * room_numbers_of(each));
+      each.gradients = buffer_for<Context, master>(each.rooms.gradient_rooms * room_numbers_of(each));
+    }
     connect();
   }
   // Of each module how its samples are cut.
@@ -223,6 +233,8 @@ class placed_model {
     require(inputs);
     for (auto& each : voices_)
       for (auto& [rank, parts] : each.parts) parts->cut(inputs[static_cast<std::size_t>(module_of(each))]);
+    for (auto& each : voices_)
+      if (feeds_from(each)) require_rows(each);
   }
   // The batch of the next step, which ranks with room for it take while this one runs.
   void expect(std::span<const void* const> inputs) {
@@ -325,6 +337,8 @@ class placed_model {
     stage_position at;
     at.name = name.data();
     at.learns = sings.learns;
+    at.fixed = sings.fixed;
+    at.feeds_back = model_.of->feeds_back(module);
     at.cut = {stage_groups_.tensor_of(sings), stage_groups_.tensor_member(sings)};
     at.splits = split_[static_cast<std::size_t>(v)] != 0;
     for (std::int32_t s = 0; s < sings.stages; ++s) {
@@ -359,19 +373,80 @@ class placed_model {
       const bool reads = s == 0 || (net.tail_reads_input && s + 1 == sings.stages);
       if (reads && !works_on_host<Context>) own.staged.try_emplace(at.rank, ahead_ ? make_parts() : nullptr);
     }
+    if (feeds_from(own)) own.rooms = rooms_of(of(), v);
     for (std::size_t s = 0; s + 1 < own.held.size(); ++s) {
       auto &one = own.held[s].stage, &next = own.held[s + 1].stage;
       if (one && next && one->at().rank == next->at().rank) one->connect(*next);
+    }
+  }
+  using voice_type = placed_voice<Context, Numbers, Endpoint, Group>;
+  // Whether its rows enter another voice from here.
+  bool feeds_from(const voice_type& each) const {
+    return model_.of->nets[static_cast<std::size_t>(module_of(each))]->gives_rows && each.held.back().stage;
+  }
+  static auto& last_of(const voice_type& each) { return *each.held.back().stage; }
+  index width_of(const voice_type& each) const {
+    return model_.of->nets[static_cast<std::size_t>(module_of(each))]->embedding;
+  }
+  // What a room holds at most.
+  index room_numbers_of(const voice_type& each) const {
+    const any_microbatches& parts = *each.parts.at(last_of(each).at().rank);
+    return parts.rows(any_microbatches::largest).rows() * width_of(each);
+  }
+  voice_type& voice_here(std::int32_t voice) const {
+    for (auto& each : voices_)
+      if (each.voice == voice) return each;
+    fail(program_does_not_fit, sentence({"voice ", voice, " is fed on a rank that does not hold it"}));
+  }
+  // Tells both ends of an edge where its rows lie.
+  void connect_rooms(voice_type& each) {
+    const fed_partner to = partner_of(of(), each.voice, true);
+    const index width = width_of(each), size = room_numbers_of(each);
+    const auto count = to.microbatches.size();
+    std::vector<matrix<master>> rows(count), gradients(count), gradients_there(count);
+    std::vector<matrix<const master>> rows_there(count), slopes(count);
+    for (std::size_t m = 0; m < count; ++m) {
+      const auto in = [&](auto& memory, std::int32_t room) {
+        return matrix<master>{room < 0 ? nullptr : memory.data() + room * size, 0, width, width};
+      };
+      const auto there = static_cast<std::size_t>(to.microbatches[m]);
+      rows[m] = in(each.rows, each.rooms.rows[m]);
+      gradients[m] = in(each.gradients, each.rooms.gradients[m]);
+      slopes[m] = gradients[m];
+      rows_there[there] = rows[m];
+      gradients_there[there] = gradients[m];
+    }
+    last_of(each).set_features(std::move(rows), std::move(slopes));
+    voice_here(to.voice).held.front().stage->set_fed(std::move(rows_there), std::move(gradients_there));
+  }
+  // Both ends of an edge count the same rows.
+  void require_rows(const voice_type& each) const {
+    const fed_partner to = partner_of(of(), each.voice, true);
+    const std::int32_t rank = last_of(each).at().rank;
+    const voice_type& other = voice_here(to.voice);
+    for (std::size_t m = 0; m < to.microbatches.size(); ++m) {
+      const index got = each.parts.at(rank)->rows(static_cast<index>(m)).rows(),
+                  wanted = other.parts.at(rank)->entering(to.microbatches[m]);
+      if (got == wanted) continue;
+      const auto name = [&](const voice_type& one) {
+        return model_.of->names[static_cast<std::size_t>(module_of(one))];
+      };
+      fail(fed_rows_differ, sentence({"of microbatch ", m, " ", name(each), " makes ", got, " rows, and ",
+                                      name(other), " has places for ", wanted}));
     }
   }
   // Tells last stages where their features go.
   void connect() {
     for (auto& each : voices_) {
       if (!each.held.back().stage) continue;
+      if (feeds_from(each)) {
+        connect_rooms(each);
+        continue;
+      }
       auto& last = *each.held.back().stage;
       auto& point = *points_[static_cast<std::size_t>(last.at().rank)];
       const voice& sings = of().voices[each.voice];
-      const auto module = static_cast<std::size_t>(sings.module);
+      const std::size_t module = model_.of->member_of(static_cast<std::size_t>(sings.module));
       std::vector<matrix<master>> features;
       std::vector<matrix<const master>> gradients;
       for (index m = 0; m < sings.microbatches; ++m) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/runtime/feeds/fed_rooms.hpp>
 #include <motet/runtime/gradients/gradient_ring.hpp>
 #include <motet/runtime/gradients/parameter_piece.hpp>
 #include <motet/runtime/gradients/program_ownership.hpp>
@@ -45,7 +46,7 @@ struct placed_stage {
     share = whole_share(at.parameters);
     at.moments = at.parameters;
     at.sums_each = false;
-    if (!sings.learns) {
+    if (!sings.updates()) {
       // Of equal copies the first one counts.
       share = {};
       for (const parameter& each : parameters)
@@ -121,6 +122,9 @@ struct placed_voice {
   // of those with a first stage, where operations do not reach the host's memory
   std::map<std::int32_t, staged_microbatches<Context>> staged;
   std::vector<placed_stage<Context, Numbers, Endpoint, Group>> held;
+  // Where its rows lie for the voice that it feeds, and their gradients, on the rank of its last stage.
+  fed_rooms rooms;
+  buffer_for<Context, typename Numbers::master> rows, gradients;
 };
 
 }  // namespace motet

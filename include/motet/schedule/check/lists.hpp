@@ -30,6 +30,7 @@ class list_reader {
       groups += of.join >= 0 ? of.joins() : 0;
     }
     joined_.resize(groups, -1);
+    links_ = fed_links(from_.voices, from_.feeds);
     for (auto v = static_cast<std::int32_t>(from_.voices.size()); v-- > 0;) {
       std::int32_t& first = first_at_home_[home(from_, from_.voices[v])];
       next_at_home_[v] = first;
@@ -145,6 +146,10 @@ class list_reader {
       wait_for(source);
     } else {
       wait_for(own.loaded);
+      for (const index source : links_.sources(it.voice, it.microbatch)) {
+        if (cells_[source].ran < 0) return refuse(reason::needs_message);
+        wait_for(cells_[source].ran);
+      }
     }
     if (again) wait_for(own.ran);
     else once(own.ran);
@@ -165,6 +170,11 @@ class list_reader {
         if (met < 0) return refuse(reason::before_join);
         wait_for(met);
       }
+      if (it.stage + 1 == of.stages)
+        for (const index target : links_.targets(it.voice, it.microbatch)) {
+          if (cells_[target].gave_input < 0) return refuse(reason::needs_message);
+          wait_for(cells_[target].gave_input);
+        }
       if (own.offloaded >= 0 && own.fetched < 0) return refuse(reason::not_fetched, own.offloaded);
       wait_for(own.fetched);
       once(own.gave_input);
@@ -314,7 +324,7 @@ class list_reader {
         const std::int32_t rank = from_.place(of, s);
         const auto missing = [&](std::int32_t m) { return finding{reason::left_out, rank, -1, -1, s, m}; };
         const stage_state& stage = stages_[of.first_place + s];
-        if (updates && of.learns && stage.updated < 0) return missing(-1);
+        if (updates && of.updates() && stage.updated < 0) return missing(-1);
         const std::int32_t meeting = to_.reductions[of.module];
         if (meeting >= 0 && stage.reduced < 0 && reduced_[meeting + s] > 0) return missing(-1);
         for (std::int32_t m = 0; m < of.microbatches; ++m) {
@@ -359,8 +369,9 @@ class list_reader {
   // of each rank a voice whose last stage it holds, and of each voice another one
   list<std::int32_t> first_at_home_, next_at_home_;
   list<std::int32_t> first_groups_, joined_;  // of each voice, among the joins of each voice's groups
-  list<std::int32_t> reduced_;                // of each meeting, how many replicas come
-  list<std::int32_t> leaving_;                // what leaves a slot when the pair is over
+  fed_links links_;
+  list<std::int32_t> reduced_;  // of each meeting, how many replicas come
+  list<std::int32_t> leaving_;  // what leaves a slot when the pair is over
   std::int32_t rank_ = 0, at_ = 0, pair_first_ = 0;
   finding found_;
 };

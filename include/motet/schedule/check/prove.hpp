@@ -46,6 +46,13 @@ class rehearsal {
     }
     // cues before the first rank
     if (score_.begin_of(0) != 0) return {reason::bad_structure, 0, score_.begin_of(0), 0};
+    const misfed found = find_misfed(score_.voices(), score_.feeds(), [&](const voice& each, std::int32_t s) {
+      return score_.place(each, s);
+    });
+    if (!found.ok())
+      return {found.apart ? reason::fed_across_ranks : reason::bad_structure, found.from, found.from,
+              found.to};
+    links_ = fed_links(score_.voices(), score_.feeds());
     for (const voice& each : score_.voices()) {
       if (each.stages < 1 || each.microbatches < 1 || each.chunks < 1)
         return {reason::no_stages, first_.size(), each.stages, 1};
@@ -109,6 +116,7 @@ class rehearsal {
     // Of the voice whose turn it is, which seldom changes.
     index voice = -1, first = 0, count = 0, last = -1;
     bool joined = false;
+    const bool feeds = !links_.empty();
     const index* places = nullptr;
     while (top > 0) {
       const index r = runnable[--top], end = begins[r + 1];
@@ -155,6 +163,7 @@ class rehearsal {
             missing = cell - count;
             break;
           }
+          if (feeds && s == 0 && (missing = lacking(links_.sources(v, m), ran)) != nothing) break;
           // A stage that kept its rows at once does not make them again for the next one.
           if (what == re_forward && s > 0 && (state[cell - count] & kept_nothing) == 0)
             return refuse(reason::needs_message, r, i, m);
@@ -170,6 +179,8 @@ class rehearsal {
             }
           } else if (joined && !met(v, m)) {
             missing = a_join;
+            break;
+          } else if (feeds && (missing = lacking(links_.targets(v, m), gave_input)) != nothing) {
             break;
           }
           if ((own & (kept | gave_input)) != kept)
@@ -234,10 +245,21 @@ class rehearsal {
       } else if (join_[each.voice] >= 0 && !met(each.voice, each.microbatch)) {
         return a_join;
       }
+      if ((is_forward(each.what) && each.stage == 0 &&
+           lacking(links_.sources(each.voice, each.microbatch), ran) != nothing) ||
+          (is_backward(each.what) && each.what != op::backward_weight && each.stage == last_[each.voice] &&
+           lacking(links_.targets(each.voice, each.microbatch), gave_input) != nothing))
+        return wrong();
       if (needs != nothing && (state_[needs] & wanted) == 0) return place[step] == r ? wrong() : needs;
       more = each.paired;
     }
     pair_end = i - 1;
+    return nothing;
+  }
+  // The first of these cells that something has not happened to yet. All are of the rank that asks.
+  constexpr index lacking(const fed_links::cells& all, index wanted) const {
+    for (const index cell : all)
+      if ((state_[cell] & wanted) == 0) return cell;
     return nothing;
   }
   constexpr bool met(index v, index m) const {
@@ -300,6 +322,7 @@ class rehearsal {
   }
 
   const score& score_;
+  fed_links links_;
   list<index> first_, count_, last_, voice_place_, join_, group_;  // of each voice
   // joins: first group, member ranks; arrivals of each group
   list<index> join_first_, join_size_, members_, members_end_, arrived_;

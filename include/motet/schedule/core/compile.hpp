@@ -143,7 +143,7 @@ class update_writer {
       : to_(to), config_(config), replicas_(replicas_of_modules(to.voices)) {
     list<held> all;
     for (index v = 0; v < to.voices.size(); ++v)
-      for (std::int32_t s = 0; to.voices[v].learns && s < to.voices[v].stages; ++s)
+      for (std::int32_t s = 0; to.voices[v].updates() && s < to.voices[v].stages; ++s)
         all.push({to.place(to.voices[v], s), static_cast<std::int32_t>(v), s});
     for (const held& each : all) {
       if (each.rank + 1 >= ends_.size()) ends_.resize(each.rank + 2, 0);
@@ -183,6 +183,7 @@ constexpr program compile(const score& from, compile_config config = {}) {
   made.voices = from.voices();
   made.places = from.places();
   made.joins = from.joins();
+  made.feeds = from.feeds();
   made.instructions.reserve(3 * from.codes().size() + 2 * from.places().size());
   made.starts.reserve(from.ranks() + 1);
   detail::message_writer carrier(from, made, config.carried);
@@ -215,6 +216,7 @@ constexpr program compile(const score& from, compile_config config = {}) {
 constexpr score score_of(const program& from) {
   score out;
   for (const voice& each : from.voices) out.add(each, [&](int stage) { return from.place(each, stage); });
+  for (const fed_cell& each : from.feeds) out.feed(each);
   for (std::int32_t rank = 0; rank < from.ranks(); ++rank) {
     out.rank();
     for (const instruction& each : from.role(rank)) {

@@ -32,8 +32,17 @@ constexpr score beside(const score& first, const score& second) {
       }
     }
   };
+  const auto feed = [&out](const score& from, std::int32_t voices) {
+    for (fed_cell each : from.feeds()) {
+      each.from += voices;
+      each.to += voices;
+      out.feed(each);
+    }
+  };
   const std::int32_t of_first = copy(first, 0, 0, 0),
                      of_second = copy(second, first.ranks(), modules, first.joins());
+  feed(first, of_first);
+  feed(second, of_second);
   play(first, of_first, 0);
   play(second, of_second, first.joins());
   return out;
@@ -50,6 +59,7 @@ constexpr score joined(const score& from, int groups) {
     each.group = each.microbatches / groups;
     out.add(each, [&](int stage) { return from.place(old, stage); });
   }
+  for (const fed_cell& each : from.feeds()) out.feed(each);
   for (std::int32_t r = 0; r < from.ranks(); ++r) {
     out.rank();
     list<std::int32_t> ran(from.voices().size(), 0);
@@ -84,6 +94,7 @@ constexpr score without_backward(const score& from, int module) {
     each.learns = each.learns && each.module != module;
     out.add(each, [&](int stage) { return from.place(old, stage); });
   }
+  for (const fed_cell& each : from.feeds()) out.feed(each);
   const auto stays = [&](const cue& each) {
     return each.what == op::join || out.voices()[each.voice].learns || each.what == op::forward ||
            each.what == op::forward_only;

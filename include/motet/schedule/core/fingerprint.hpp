@@ -39,14 +39,18 @@ constexpr std::uint64_t fingerprint_of(const list<std::int32_t>& numbers) {
 
 // The names below are all fields there are: a new one does not compile until it is added here.
 constexpr program_fingerprint fingerprint(const program& of) {
-  const auto& [voices, places, slots, instructions, starts, joins] = of;
+  const auto& [voices, places, slots, instructions, starts, feeds, joins] = of;
   detail::fingerprint_maker sung, order;
-  sung.add(voices.size(), joins);
+  sung.add(voices.size(), joins, feeds.size());
+  for (const fed_cell& each : feeds) {
+    const auto& [from, from_microbatch, to, to_microbatch] = each;
+    sung.add(from, from_microbatch, to, to_microbatch);
+  }
   for (const voice& each : voices) {
     const auto& [name, module, replica, shard, shards, stages, chunks, microbatches, join, group, learns,
-                 sums_each, first_place, first_cell] = each;
-    sung.add(module, replica, shard, shards, stages, chunks, microbatches, join, group, learns, sums_each,
-             first_place, first_cell);
+                 fixed, sums_each, first_place, first_cell] = each;
+    sung.add(module, replica, shard, shards, stages, chunks, microbatches, join, group, learns, fixed,
+             sums_each, first_place, first_cell);
     for (const char letter : name.text) sung.add(letter);
   }
   order.add(detail::fingerprint_of(starts), instructions.size());

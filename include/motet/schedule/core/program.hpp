@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/meta/list.hpp>
+#include <motet/schedule/core/fed_cell.hpp>
 #include <motet/schedule/core/instruction.hpp>
 #include <motet/schedule/core/voice.hpp>
 
@@ -26,6 +27,7 @@ struct program {
   list<std::int32_t> slots;
   list<instruction> instructions;   // rank after rank
   list<std::int32_t> starts = {0};  // ranks + 1 positions in instructions
+  list<fed_cell> feeds;
   std::int32_t joins = 0;
 
   struct role_view {

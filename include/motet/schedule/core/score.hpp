@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/meta/list.hpp>
+#include <motet/schedule/core/fed_cell.hpp>
 #include <motet/schedule/core/instruction.hpp>
 #include <motet/schedule/core/voice.hpp>
 
@@ -71,6 +72,12 @@ class score {
     play(op::join, which, 0, group);
     if (aside) codes_.back() |= 64;
   }
+  // The rows of a microbatch of one voice enter a microbatch of another.
+  constexpr void feed(const fed_cell& made) { feeds_.push(made); }
+  // Each microbatch of one voice the same of another.
+  constexpr void feed(int from, int to) {
+    for (std::int32_t m = 0; m < voices_[from].microbatches; ++m) feeds_.push({from, m, to, m});
+  }
   // Changes a cue that was written already.
   constexpr void pair_with_next() { codes_.back() |= 32; }
 
@@ -83,6 +90,7 @@ class score {
   constexpr cue operator[](std::int32_t i) const { return cue(codes_[i]); }
   constexpr const list<voice>& voices() const { return voices_; }
   constexpr const list<std::int32_t>& places() const { return places_; }
+  constexpr const list<fed_cell>& feeds() const { return feeds_; }
   constexpr std::int32_t place(const voice& of, std::int32_t stage) const {
     return places_[of.first_place + stage];
   }
@@ -93,6 +101,7 @@ class score {
  private:
   list<voice> voices_;
   list<std::int32_t> places_;  // the rank of each stage, voice after voice
+  list<fed_cell> feeds_;
   list<std::int64_t> codes_;   // rank after rank
   list<std::int32_t> starts_;  // of each rank in codes
   std::int32_t cells_ = 0;

@@ -39,6 +39,8 @@ struct voice {
   std::int32_t join = -1;
   std::int32_t group = 1;  // microbatches for each join
   bool learns = true;      // false: frozen, nothing goes backward
+  // backward goes through it to those that feed it, and its weights stay as they are
+  bool fixed = false;
   // gradients are summed in every backward, so all voices of the module do it together
   bool sums_each = false;
   std::int32_t first_place = 0;  // of its stages among program::places
@@ -47,6 +49,7 @@ struct voice {
   constexpr std::int32_t cell(std::int32_t stage, std::int32_t microbatch) const {
     return first_cell + stage * microbatches + microbatch;
   }
+  constexpr bool updates() const { return learns && !fixed; }
   constexpr std::int32_t joins() const { return microbatches / group; }
   friend constexpr bool operator==(const voice&, const voice&) = default;
 };

@@ -141,6 +141,7 @@ class csv_reader {
     made.voices = score_.voices();
     made.places = score_.places();
     made.joins = score_.joins();
+    for (const fed_cell& each : sheet_.feeds) made.feeds.push(each);
     const bool adds_messages = sheet_.headed ? sheet_.computations_only : !has_messages,
                adds_updates = sheet_.headed ? sheet_.computations_only : !has_others;
     message_writer carrier(score_, made, messages::in_channels);

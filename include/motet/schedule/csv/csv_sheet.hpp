@@ -27,6 +27,7 @@ struct csv_sheet {
   std::int32_t first_row = 1;                    // of the first rank
   std::vector<voice> voices;                     // from the header
   std::vector<std::vector<std::int32_t>> slots;  // of each voice, where the header says them
+  std::vector<fed_cell> feeds;                   // from the header
   std::vector<csv_action> actions;               // rank after rank
   std::vector<std::size_t> starts;               // of each rank in actions
 
@@ -154,7 +155,12 @@ class csv_sheet_reader {
     sheet_.computations_only = lexer_.cell() == "computations";
     if (lexer_.next_cell()) lexer_.refuse(csv_bad_header, "the end of the row");
     while ((in_rows_ = lexer_.next_row())) {
-      if (!lexer_.next_cell() || lexer_.cell() != "voice") break;
+      if (!lexer_.next_cell()) break;
+      if (lexer_.cell() == "feed" && !sheet_.voices.empty()) {
+        read_feed();
+        continue;
+      }
+      if (lexer_.cell() != "voice" || !sheet_.feeds.empty()) break;
       if (sheet_.voices.size() == as_size(most_voices))
         lexer_.refuse(csv_bad_header, std::to_string(most_voices) + " voices at most");
       read_voice();
@@ -183,12 +189,13 @@ class csv_sheet_reader {
       else if (key == "join") made.join = whole(value, 0, most_voices);
       else if (key == "group") made.group = whole(value, 1, most_microbatches);
       else if (cell == "frozen") made.learns = false;
+      else if (cell == "fixed") made.fixed = true;
       else if (cell == "sums_each") made.sums_each = true;
       else if (key == "slots") slots = numbers(value);
       else
         lexer_.refuse(csv_bad_header,
                       "one of name, module, replica, shard, shards, stages, chunks, microbatches, join, "
-                      "group, slots, frozen, sums_each");
+                      "group, slots, frozen, fixed, sums_each");
     }
     const std::string row = sentence({"row ", lexer_.row(), ": "});
     if (made.stages < 1 || made.microbatches < 1)
@@ -199,6 +206,19 @@ class csv_sheet_reader {
       fail(csv_bad_header, row + "slots need a number for each stage");
     sheet_.voices.push_back(made);
     sheet_.slots.push_back(std::move(slots));
+  }
+  // Which microbatch of which voice reads which of another.
+  void read_feed() {
+    fed_cell made;
+    for (const auto field :
+         {&fed_cell::from, &fed_cell::from_microbatch, &fed_cell::to, &fed_cell::to_microbatch}) {
+      if (!lexer_.next_cell())
+        lexer_.refuse(csv_bad_header, "a voice and a microbatch of each end of a feed");
+      const bool is_voice = field == &fed_cell::from || field == &fed_cell::to;
+      made.*field = whole(lexer_.cell(), 0, is_voice ? most_voices : most_microbatches);
+    }
+    if (lexer_.next_cell()) lexer_.refuse(csv_bad_header, "the end of the row");
+    sheet_.feeds.push_back(made);
   }
   std::int32_t whole(std::string_view value, std::int32_t least, index most) const {
     std::string_view left = value;

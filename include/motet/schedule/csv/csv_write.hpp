@@ -93,11 +93,15 @@ class csv_writer {
       field("join", each.join, -1);
       field("group", each.group, 1);
       if (!each.learns) out_ += ",frozen";
+      if (each.fixed) out_ += ",fixed";
       if (each.sums_each) out_ += ",sums_each";
       for (std::int32_t s = 0; slots && s < each.stages; ++s)
         out_ += (s == 0 ? ",slots=" : ";") + std::to_string(of_.slots[each.first_place + s]);
       out_ += "\r\n";
     }
+    for (const fed_cell& each : of_.feeds)
+      out_ += sentence(
+          {"feed,", each.from, ",", each.from_microbatch, ",", each.to, ",", each.to_microbatch, "\r\n"});
   }
   static std::string quoted(const std::string& text) {
     std::string out = "\"";

@@ -54,13 +54,14 @@ class placer {
       const voice& old = from.voices()[v];
       const voice_spread& by = spreads[v];
       together_ = together_ || by.shards > 1 || (by.sums_each && by.replicas > 1);
+      first_of_.push(static_cast<std::int32_t>(out_.voices().size()));
       for (std::int32_t r = 0; r < by.replicas; ++r) {
         for (std::int32_t k = 0; k < by.shards; ++k) {
           voice made = old;
           made.replica = r;
           made.shard = k;
           made.shards = by.shards;
-          made.sums_each = by.sums_each && old.learns;
+          made.sums_each = by.sums_each && old.updates();
           const auto number = static_cast<std::int32_t>(out_.voices().size());
           out_.add(made, [&](std::int32_t s) {
             const std::int32_t rank = where(static_cast<std::int32_t>(v), r, k, s);
@@ -72,6 +73,11 @@ class placer {
     }
   }
   constexpr score place() {
+    // Who feeds whom is alike in all replicas and shards.
+    for (const fed_cell& each : from_.feeds())
+      for (std::int32_t copy = 0; copy < copies(each.from) && copy < copies(each.to); ++copy)
+        out_.feed({first_of_[each.from] + copy, each.from_microbatch, first_of_[each.to] + copy,
+                   each.to_microbatch});
     sort_cues();
     for (index r = 0; r < held_.size(); ++r) {
       out_.rank();
@@ -92,6 +98,10 @@ class placer {
     std::int32_t cue = 0, voice = 0;
   };
 
+  constexpr std::int32_t copies(std::int32_t v) const {
+    return (v + 1 < first_of_.size() ? first_of_[v + 1] : static_cast<std::int32_t>(out_.voices().size())) -
+           first_of_[v];
+  }
   constexpr std::int32_t place_of(const holding& each) const {
     return from_.voices()[each.from].first_place + each.stage;
   }
@@ -163,6 +173,7 @@ class placer {
   const score& from_;
   score out_;
   list<list<holding>> held_;                     // of each rank
+  list<std::int32_t> first_of_;                  // of each voice of the score its first copy
   list<list<std::int32_t>> of_place_, of_join_;  // cues
   list<std::int32_t> seats_;                     // places of each rank of the score
   cue_times times_{score{}};

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/fixed_string.hpp>
+
+#include <cstddef>
+
+namespace motet {
+
+// The parts of a model whose modules feed one another:
+//   using say = model<modules<eye, glue, talk>, edge<"eye", "glue">, edge<"glue", "talk">,
+//                     loss<next_token, "talk">>;
+template <class... Modules>
+struct modules {};
+
+// The rows that one module ends with enter another.
+template <fixed_string From, fixed_string To>
+struct edge {
+  static constexpr std::string_view from = From.view(), to = To.view();
+};
+
+// What a module's samples lose.
+template <class Loss, fixed_string Of>
+struct loss {
+  using type = Loss;
+  static constexpr std::string_view of = Of.view();
+};
+
+// The same edge among the modules' numbers.
+struct edge_ends {
+  std::size_t from = 0, to = 0;
+};
+
+}  // namespace motet

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/model/model.hpp>
+
+namespace motet {
+
+namespace detail {
+
+// Modules, edges and losses as values.
+template <class... Modules>
+struct graph_facts {
+  static constexpr std::size_t size = sizeof...(Modules);
+  static constexpr std::array<std::string_view, size> names{Modules::name...};
+  static constexpr std::array<bool, size> frozen{Modules::frozen...},
+      gives{gives_rows<typename Modules::net>...}, heads{Modules::own_loss...};
+  static constexpr std::array<index, size> widths{Modules::embedding...},
+      takes{takes_rows<typename Modules::net>...};
+
+  static constexpr std::size_t find(std::string_view name) {
+    std::size_t k = 0;
+    while (k < size && names[k] != name) ++k;
+    return k;
+  }
+  // The same where names are known to be right; any other is the first, so that one mistake is told once.
+  static constexpr std::size_t place(std::string_view name) { return find(name) % size; }
+};
+
+// What is wrong with a graph, at a module; for an unknown one, at the name that is none.
+struct graph_finding {
+  verdict found;
+  std::string_view name;
+};
+
+template <class Facts, std::size_t Edges>
+constexpr graph_finding check_graph(const std::array<std::array<std::string_view, 2>, Edges>& edges,
+                                    std::string_view loses, bool own_loss) {
+  constexpr std::size_t size = Facts::size;
+  const auto at = [](reason why, std::size_t k, index got, index wanted) {
+    return graph_finding{{why, static_cast<index>(k), got, wanted}, Facts::names[k]};
+  };
+  for (std::size_t k = 0; k < size; ++k)
+    if (const std::size_t first = Facts::find(Facts::names[k]); first != k)
+      return at(reason::duplicate_module, k, static_cast<index>(first), static_cast<index>(k));
+  const auto unknown = [](std::string_view name) {
+    return graph_finding{{reason::unknown_module, 0, 0, 0}, name};
+  };
+  std::array<index, size> in{}, out{};
+  std::array<std::size_t, size> next{};
+  for (const auto& [from, to] : edges) {
+    for (const std::string_view name : {from, to})
+      if (Facts::find(name) == size) return unknown(name);
+    const std::size_t f = Facts::find(from), t = Facts::find(to);
+    if (!Facts::gives[f]) return at(reason::no_rows_to_feed, f, 0, 1);
+    if (Facts::takes[t] == 0) return at(reason::no_rows_to_feed, t, 0, 1);
+    if (Facts::widths[f] != Facts::takes[t])
+      return at(reason::edge_widths_differ, t, Facts::takes[t], Facts::widths[f]);
+    ++out[f], ++in[t];
+    next[f] = t;
+  }
+  const std::size_t last = Facts::find(loses);
+  if (last == size) return unknown(loses);
+  if (Facts::heads[last] != own_loss) return at(reason::loss_lacks_head, last, Facts::heads[last], own_loss);
+  for (std::size_t k = 0; k < size; ++k) {
+    if (in[k] != (Facts::takes[k] > 0 ? 1 : 0))
+      return at(reason::edges_at_one_end, k, in[k], Facts::takes[k] > 0 ? 1 : 0);
+    if (out[k] > 1) return at(reason::edges_from_one_end, k, out[k], 1);
+    if (k != last && out[k] == 0) return at(reason::module_unused, k, 0, 1);
+  }
+  // From each module the way to the loss is no longer than there are modules.
+  bool learns = false;
+  for (std::size_t k = 0; k < size; ++k) {
+    std::size_t now = k;
+    for (std::size_t step = 0; step < size && now != last; ++step) now = next[now];
+    if (now != last) return at(reason::edges_in_a_circle, k, 0, 1);
+    learns = learns || !Facts::frozen[k];
+  }
+  if (!learns) return at(reason::own_loss_frozen, last, 0, 1);
+  return {};
+}
+
+template <class Loss, class Modules, class... Edges>
+struct graph_text;
+template <class Loss, class... Modules, class... Edges>
+struct graph_text<Loss, modules<Modules...>, Edges...> {
+  using facts = graph_facts<Modules...>;
+  static constexpr std::string_view loses = Loss::of;
+  static constexpr std::array<std::array<std::string_view, 2>, sizeof...(Edges)> ends{
+      {{{Edges::from, Edges::to}}...}};
+  static constexpr graph_finding answer = check_graph<facts>(ends, loses, is_own_loss<typename Loss::type>);
+  static constexpr short_text value = answer.found.why == reason::unknown_module
+                                          ? not_among(answer.name, facts::names)
+                                          : numbers_of(answer.found, answer.name);
+};
+
+// Rows pass through a module to the first behind it that says how many a sample has at most.
+template <class Facts, std::size_t Edges>
+constexpr std::size_t end_of_rows(std::size_t k, const std::array<edge_ends, Edges>& edges,
+                                  const std::array<bool, Facts::size>& through) {
+  for (std::size_t step = 0; step < Facts::size && through[k]; ++step)
+    for (const edge_ends& each : edges)
+      if (each.from == k) {
+        k = each.to;
+        break;
+      }
+  return k;
+}
+
+template <class Net>
+inline constexpr bool is_through = std::is_same_v<typename Net::input, through_rows>;
+
+template <class Part>
+inline constexpr bool is_loss_part = false;
+template <class Loss, fixed_string Of>
+inline constexpr bool is_loss_part<loss<Loss, Of>> = true;
+
+// Sorts the parts of a model: the loss first, which is the only one.
+template <class Loss, class Modules, class... Edges>
+struct graph;
+template <class Modules, class... Parts>
+struct sorted_graph;
+template <class Modules, class... Edges, class Loss, fixed_string Of>
+struct sorted_graph<Modules, loss<Loss, Of>, Edges...> {
+  using type = graph<loss<Loss, Of>, Modules, Edges...>;
+};
+template <class Modules, class First, class... Parts>
+struct sorted_graph<Modules, First, Parts...> : sorted_graph<Modules, Parts..., First> {
+  static_assert(
+      (is_loss_part<First> + ... + is_loss_part<Parts>) == 1,
+      "motet: a model of modules and edges says one loss, as in loss<next_token, \"talk\"> [MT-M12]");
+};
+
+template <class Loss, class... Modules, class... Edges>
+struct graph<Loss, modules<Modules...>, Edges...> {
+  using text = graph_text<Loss, modules<Modules...>, Edges...>;
+  static_assert(require_said<text::answer.found.why, text>());
+  static_assert(has_members_of_loss<typename Loss::type>());
+  using facts = typename text::facts;
+  static constexpr std::size_t size = facts::size;
+  static constexpr std::array<edge_ends, sizeof...(Edges)> edges{
+      edge_ends{facts::place(Edges::from), facts::place(Edges::to)}...};
+  static constexpr std::array<bool, size> through{is_through<typename Modules::net>...};
+
+  // Each module, with room for the rows that pass through it.
+  template <std::size_t I>
+  static auto bound() {
+    using own = std::tuple_element_t<I, std::tuple<Modules...>>;
+    if constexpr (through[I]) {
+      constexpr std::size_t end = end_of_rows<facts>(I, edges, through);
+      using last = typename std::tuple_element_t<end, std::tuple<Modules...>>::net;
+      if constexpr (requires { last::most_rows; })
+        return std::type_identity<module_with_rows<own, last::most_rows>>{};
+      else return std::type_identity<own>{};
+    } else {
+      return std::type_identity<own>{};
+    }
+  }
+  template <std::size_t... I>
+  static auto parts_of(std::index_sequence<I...>)
+      -> model_parts<typename Loss::type, typename decltype(bound<I>())::type...>;
+  using parts = decltype(parts_of(std::make_index_sequence<size>()));
+};
+
+}  // namespace detail
+
+// Modules that feed one another, and the loss at the end of them. The batch has an input for each module that
+// reads data, in their order; what only passes rows on needs none.
+// Asks for: edges by the modules' names, which make no circle, and one loss. A module that takes rows has one edge
+// into it; one that gives them, one out of it.
+// Errors: MT-M03, MT-M04, MT-M06, MT-M07, MT-M09, MT-M10, MT-M11, MT-M12, MT-M13, MT-M14
+// Example:
+//   #include <motet/nn/towers/fed_decoder.hpp>
+//   #include <motet/nn/towers/seeing_decoder.hpp>
+//   #include <motet/nn/towers/vit_rows.hpp>
+//   constexpr vit_config sight{.image = 32, .patch = 8, .width = 32, .layers = 2, .heads = 2};
+//   constexpr decoder_config words{.vocabulary = 300, .context = 64, .width = 64, .layers = 2, .heads = 4};
+//   using say = model<modules<module<"eye", frozen<vit_rows<sight>>>,
+//                             module<"glue", projector<32, 64>>,
+//                             module<"talk", fed_decoder<words>>>,
+//                     edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
+//   static_assert(std::tuple_size_v<say::batch> == 2);
+template <class... Modules, class... Parts>
+struct model<modules<Modules...>, Parts...>
+    : detail::sorted_graph<modules<Modules...>, Parts...>::type::parts {
+  using graph = typename detail::sorted_graph<modules<Modules...>, Parts...>::type;
+  using parts = typename graph::parts;
+  static constexpr std::array<edge_ends, graph::edges.size()> edges = graph::edges;
+  static constexpr std::size_t last = graph::facts::place(graph::text::loses);
+  static constexpr index embedding = graph::facts::widths[last];
+  static constexpr double share = 1;
+  static constexpr std::array<bool, graph::size> meets = [] {
+    std::array<bool, graph::size> out{};
+    out[last] = true;
+    return out;
+  }();
+  // Frozen modules behind one that learns: gradients go on through them.
+  static constexpr std::array<bool, graph::size> passes = [] {
+    std::array<bool, graph::size> out{};
+    for (std::size_t round = 0; round < graph::size; ++round)
+      for (const edge_ends& each : edges)
+        if (graph::facts::frozen[each.to] && (!graph::facts::frozen[each.from] || out[each.from]))
+          out[each.to] = true;
+    return out;
+  }();
+  static constexpr std::array<bool, graph::size> through = graph::through;
+
+ private:
+  template <class Module>
+  static auto data_of() {
+    if constexpr (detail::is_through<typename Module::net>) return std::tuple<>{};
+    else return std::tuple<typename Module::input>{};
+  }
+
+ public:
+  using batch = decltype(std::tuple_cat(data_of<Modules>()...));
+};
+
+}  // namespace motet

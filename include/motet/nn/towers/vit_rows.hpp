@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/towers/rows_tail.hpp>
+#include <motet/nn/towers/vit.hpp>
+
+namespace motet {
+
+// Pictures by sample: none, one or many of each, in their order. `samples` of pictures counts pictures.
+struct seen_pictures : pictures {
+  index of_samples = 0;
+  const index* offsets = nullptr;  // of_samples + 1 entries, which pictures are whose; none: one each
+
+  index before(index sample) const { return offsets == nullptr ? sample : offsets[sample]; }
+};
+
+namespace detail {
+
+template <patch_config Config>
+struct seen_patches : patch_embedding<Config> {
+  using input = seen_pictures;
+};
+
+template <vit_config Config>
+inline constexpr tower_config rows_tower = [] {
+  tower_config c = Config.tower();
+  // Pooling by the mean needs every block for every row.
+  c.pool = pool_kind::mean;
+  return c;
+}();
+template <vit_config Config, bool Normed>
+using last_of_rows = std::conditional_t<Normed, norm<Config.width, norm_config{Config.norm, Config.epsilon}>,
+                                        bare_rows<Config.width>>;
+
+}  // namespace detail
+
+// A vision transformer as a module that feeds another: all of its rows go on. A class token's row goes on with
+// the others, first of each picture; pool and embedding of the config do not matter otherwise. Weights are
+// those of picture_rows.
+// Asks for: pictures as patch_embedding has them, `Pictures` of a sample at most; `Normed`, whether the last norm
+// is there (LLaVA leaves it out, and the last block with it: then say one layer less).
+// Memory: that of its blocks, and the rows that go on.
+// Errors: MT-N01, MT-N02, MT-N04
+// Example:
+//   using eye = vit_rows<vit_config{.image = 32, .patch = 8, .width = 64, .layers = 2, .heads = 2}>;
+//   static_assert(eye::embedding == 64 && eye::rows_of_picture == 17);
+template <vit_config Config, bool Normed = true, index Pictures = 1>
+struct vit_rows : tower<detail::seen_patches<Config.patches()>, detail::rows_tower<Config>,
+                        rows_tail<detail::last_of_rows<Config, Normed>>> {
+  static_assert(require<check(Config)>);
+  static_assert(Pictures > 0, "motet: sizes of a net must be positive [MT-N04]");
+  static constexpr vit_config config = Config;
+  static constexpr bool gives_rows = true, normed = Normed;
+  static constexpr index most_pictures = Pictures, rows_of_picture = Config.patches().rows();
+};
+
+}  // namespace motet

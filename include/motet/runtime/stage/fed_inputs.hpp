@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/nn/layers/entering_rows.hpp>
+#include <motet/nn/towers/vit_rows.hpp>
+#include <motet/runtime/stage/input_traits.hpp>
+
+namespace motet {
+
+// Pictures of samples that have none, one or many of them. The net says how many a sample has at most.
+template <class Net>
+struct input_traits<Net, seen_pictures> {
+  using shown = input_traits<Net, pictures>;
+  using storage = std::vector<index>;  // rebased offsets
+  static storage room(index samples) { return storage(as_size(samples) + 1); }
+  static index samples(const seen_pictures& all) { return all.of_samples; }
+  static index longest() { return Net::most_pictures; }
+  static seen_pictures largest(index samples) {
+    return {shown::largest(samples * Net::most_pictures), samples, nullptr};
+  }
+  static bool fits(const seen_pictures& all, index samples) {
+    if (all.of_samples > samples || !shown::fits(all, all.samples)) return false;
+    for (index s = 0; s < all.of_samples; ++s)
+      if (all.before(s + 1) - all.before(s) > Net::most_pictures) return false;
+    return true;
+  }
+  static std::string unknown(const seen_pictures& all) {
+    if (all.before(0) == 0 && all.before(all.of_samples) == all.samples) return {};
+    return sentence({all.samples, " pictures came, the samples have ", all.before(all.of_samples)});
+  }
+  static index first_bad_sample(const seen_pictures& all) {
+    const index picture = shown::first_bad_sample(all);
+    for (index s = 0; picture >= 0 && s < all.of_samples; ++s)
+      if (all.before(s + 1) > picture) return s;
+    return -1;
+  }
+  static index first_row(const seen_pictures& all, index sample) {
+    return all.before(sample) * Net::rows_of_picture;
+  }
+  static seen_pictures slice(const seen_pictures& all, index first, index count, storage& room) {
+    const index begin = all.before(first), end = all.before(first + count);
+    for (index s = 0; s <= count; ++s) room[as_size(s)] = all.before(first + s) - begin;
+    typename shown::storage none;
+    return {shown::slice(all, begin, end - begin, none), count, room.data()};
+  }
+  static index staged_bytes(const seen_pictures& all) { return shown::staged_bytes(all); }
+  template <class Bring>
+  static seen_pictures stage(const seen_pictures& all, std::byte* to, Bring&& bring) {
+    return {shown::stage(all, to, bring), all.of_samples, all.offsets};
+  }
+  static bool same(const seen_pictures& a, const seen_pictures& b) {
+    return shown::same(a, b) && a.of_samples == b.of_samples && a.offsets == b.offsets;
+  }
+  static void shape(const seen_pictures& all, std::vector<index>& into) { shown::shape(all, into); }
+};
+
+// Rows of another module, and nothing of the step's data.
+template <class Net>
+struct input_traits<Net, through_rows> {
+  using storage = std::vector<index>;  // rebased offsets
+  static storage room(index samples) { return storage(as_size(samples) + 1); }
+  static index samples(const through_rows& all) { return all.seq.samples; }
+  static index longest() { return Net::most_rows; }
+  static through_rows largest(index samples) { return {{samples, Net::most_rows, nullptr}}; }
+  static bool fits(const through_rows& all, index samples) {
+    if (all.seq.samples > samples) return false;
+    for (index s = 0; s < all.seq.samples; ++s)
+      if (all.seq.rows_of(s) > Net::most_rows) return false;
+    return true;
+  }
+  static through_rows slice(const through_rows& all, index first, index count, storage& room) {
+    const index start = all.seq.begin(first);
+    for (index s = 0; s <= count; ++s) room[as_size(s)] = all.seq.begin(first + s) - start;
+    return {{count, 0, room.data()}};
+  }
+  static index staged_bytes(const through_rows&) { return 0; }
+  template <class Bring>
+  static through_rows stage(const through_rows& all, std::byte*, Bring&&) {
+    return all;
+  }
+  static bool same(const through_rows& a, const through_rows& b) {
+    return a.seq.samples == b.seq.samples && a.seq.offsets == b.seq.offsets;
+  }
+  static void shape(const through_rows& all, std::vector<index>& into) {
+    into.insert(into.end(), {all.seq.samples, all.seq.rows()});
+  }
+};
+
+// Text goes with the places of the rows that enter it.
+template <class Net>
+struct input_traits<Net, placed_tokens> {
+  using text = input_traits<Net, labelled_tokens>;
+  struct storage {
+    typename text::storage offsets, row_offsets;  // rebased, as are places
+    std::vector<std::int32_t> places;
+  };
+  static storage room(index samples) {
+    return {text::room(samples), text::room(samples),
+            std::vector<std::int32_t>(as_size(samples * Net::most_rows))};
+  }
+  static index samples(const placed_tokens& all) { return text::samples(all); }
+  static index longest() { return text::longest(); }
+  // Its rows are counted and never looked at.
+  static placed_tokens largest(index samples) {
+    static thread_local std::vector<index> offsets;
+    if (static_cast<index>(offsets.size()) <= samples) {
+      offsets.resize(as_size(samples) + 1);
+      for (std::size_t s = 0; s < offsets.size(); ++s) offsets[s] = static_cast<index>(s) * Net::most_rows;
+    }
+    return {text::largest(samples), offsets.data()};
+  }
+  static bool fits(const placed_tokens& all, index samples) {
+    if (!text::fits(all, samples)) return false;
+    const sequences rows = all.rows_that_enter();
+    for (index s = 0; s < rows.samples; ++s)
+      if (rows.rows_of(s) > Net::most_rows) return false;
+    return true;
+  }
+  // Rows without a token are those that enter the sample, one after the other.
+  static std::string unknown(const placed_tokens& all) {
+    const sequences rows = all.rows_that_enter();
+    for (index s = 0; s < all.seq.samples; ++s) {
+      index next = rows.begin(s);
+      const index last = rows.end(s);
+      const auto skip = [&] {
+        while (next < last && all.places[next] < 0) ++next;
+      };
+      for (index r = all.seq.begin(s); r < all.seq.end(s); ++r) {
+        if (all.ids[r] >= Net::config.vocabulary)
+          return sentence({"token ", r - all.seq.begin(s), " of sample ", s, " is ", all.ids[r],
+                           ", the vocabulary has ", Net::config.vocabulary});
+        if (all.ids[r] >= 0) continue;
+        skip();
+        if (next == last)
+          return sentence({"row ", r - all.seq.begin(s), " of sample ", s, " has no token, and all of the ",
+                           rows.rows_of(s), " rows that enter have a place"});
+        if (all.places[next] != r)
+          return sentence({"row ", next - rows.begin(s), " that enters sample ", s, " wants row ",
+                           all.places[next] - all.seq.begin(s), ", row ", r - all.seq.begin(s),
+                           " is the next without a token"});
+        ++next;
+      }
+      skip();
+      if (next != last)
+        return sentence({"row ", next - rows.begin(s), " that enters sample ", s,
+                         " wants a place, and the sample has no row left without a token"});
+    }
+    return text::unknown_target(all);
+  }
+  static placed_tokens slice(const placed_tokens& all, index first, index count, storage& room) {
+    const sequences rows = all.rows_that_enter();
+    const index start = all.seq.begin(first), before = rows.begin(first);
+    for (index s = 0; s <= count; ++s) room.row_offsets[as_size(s)] = rows.begin(first + s) - before;
+    for (index r = 0; r < room.row_offsets[as_size(count)]; ++r) {
+      const std::int32_t at = all.places[before + r];
+      room.places[as_size(r)] = at < 0 ? at : at - static_cast<std::int32_t>(start);
+    }
+    return {text::slice(all, first, count, room.offsets), room.row_offsets.data(), room.places.data()};
+  }
+  static index staged_bytes(const placed_tokens& all) {
+    return places_at(all) + round_up(all.rows_that_enter().rows() * 4, 64);
+  }
+  template <class Bring>
+  static placed_tokens stage(const placed_tokens& all, std::byte* to, Bring&& bring) {
+    auto* const places = reinterpret_cast<std::int32_t*>(to + places_at(all));
+    bring(all.places, places, all.rows_that_enter().rows());
+    return {text::stage(all, to, bring), all.row_offsets, places};
+  }
+  static bool same(const placed_tokens& a, const placed_tokens& b) {
+    return text::same(a, b) && a.places == b.places && a.row_offsets == b.row_offsets;
+  }
+  static void shape(const placed_tokens& all, std::vector<index>& into) {
+    text::shape(all, into);
+    into.push_back(all.rows_that_enter().rows());
+  }
+
+ private:
+  static index places_at(const placed_tokens& all) { return round_up(text::staged_bytes(all), 64); }
+};
+
+}  // namespace motet
