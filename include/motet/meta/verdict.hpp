@@ -157,9 +157,6 @@
   X(before_join, "MT-P38", "the backward of a joined module must come after its group's join",               \
     "the order begins a backward before the last forward of its group, so its loss cannot be known yet",     \
     "use batch_sync or gpipe, or groups of one microbatch")                                                  \
-  X(fed_across_ranks, "MT-P39", "rows of one module enter another on the rank where they are",               \
-    "the last stage of one module and the first of the other lie on different ranks",                        \
-    "put both stages on one rank")                                                                           \
   X(degree_not_positive, "MT-S01", "degrees of a strategy must be positive", "a degree is zero or negative", \
     "give 1 where an axis is not used")                                                                      \
   X(degrees_do_not_multiply, "MT-S02", "the degrees of a module must multiply to the number of its ranks",   \

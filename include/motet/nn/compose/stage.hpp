@@ -80,18 +80,23 @@ struct tower_stage {
     return list.items();
   }
 
+  // A tail that ends with rows for another module makes one of each row, as rows between stages are.
+  static constexpr bool gives_rows = requires { requires tail::gives_rows; };
+  template <class N>
+  using feature_of = std::conditional_t<gives_rows, typename N::stream, typename N::master>;
+
   // The rows at both ends of a stage, in memory of the caller; ends that a stage lacks stay empty. What comes
   // in (x, dy, d_features) stays as it is until the weight part of backward is done; what goes out is written
   // and not read again. Threads of a team share rows as sequences::part says.
   template <class N>
   struct ends {
     using stream = typename N::stream;
-    using master = typename N::master;
+    using feature = feature_of<N>;
     view<const stream, width> x{};               // (rows, width), from the stage before; not on the first
     view<stream, width> y{};                     // (rows, width), to the stage after; not on the last
-    view<master, embedding> features{};          // (samples, embedding), on the last
+    view<feature, embedding> features{};         // (samples, embedding), on the last
     view<const stream, width> dy{};              // (rows, width), from the stage after; not on the last
-    view<const master, embedding> d_features{};  // (samples, embedding), on the last
+    view<const feature, embedding> d_features{};  // (samples, embedding), on the last
     view<stream, width> dx{};                    // (rows, width), to the stage before; not on the first
   };
 

@@ -6,7 +6,7 @@
 namespace motet {
 
 // Rows that come from another module, where they lie, and where their gradients go: numbers of the type of
-// N::master, one row behind the other. Whoever runs the module sets both; gradients are none where nobody
+// N::stream, one row behind the other. Whoever runs the module sets both; gradients are none where nobody
 // before it learns.
 struct entering_rows {
   const void* rows = nullptr;
@@ -47,10 +47,10 @@ struct placed_embedding : token_embedding<Config> {
     words::forward(ctx, w, batch, y, s);
     // Rows that enter and rows of the text belong to different threads.
     synchronize(ctx);
-    using master = typename N::master;
+    using stream = typename N::stream;
     const index count = batch.rows_that_enter().rows();
     add_rows_at(ctx, sequences{count, 1, nullptr}, batch.places,
-                matrix<const master>{static_cast<const master*>(batch.entering.rows), count, out, out}, y);
+                matrix<const stream>{static_cast<const stream*>(batch.entering.rows), count, out, out}, y);
     synchronize(ctx);
   }
   // The gradient of a row that nobody reads is zero.
@@ -59,10 +59,10 @@ struct placed_embedding : token_embedding<Config> {
                              typename words::template saved<N>&) {
     if (batch.entering.gradients == nullptr) return;
     synchronize(ctx);
-    using master = typename N::master;
+    using stream = typename N::stream;
     const index count = batch.rows_that_enter().rows();
     token_forward(ctx, sequences{count, 1, nullptr}, batch.places, 0, dy,
-                  matrix<master>{static_cast<master*>(batch.entering.gradients), count, out, out});
+                  matrix<stream>{static_cast<stream*>(batch.entering.gradients), count, out, out});
   }
 };
 

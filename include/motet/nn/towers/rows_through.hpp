@@ -42,12 +42,11 @@ struct rows_through {
     template <class N>
     struct ends {
       using stream = typename N::stream;
-      using master = typename N::master;
       view<const stream, width> x{};
       view<stream, width> y{};
-      view<master, embedding> features{};
+      view<stream, embedding> features{};
       view<const stream, width> dy{};
-      view<const master, embedding> d_features{};
+      view<const stream, embedding> d_features{};
       view<stream, width> dx{};
     };
     template <class N>
@@ -94,16 +93,16 @@ struct rows_through {
     // Such a layer looks at each row by itself.
     static sequences flat(const input& batch) { return {batch.seq.rows(), 1, nullptr}; }
     template <class N>
-    static view<const typename N::master, Layer::in> entering(const input& batch) {
-      return {static_cast<const typename N::master*>(batch.entering.rows), batch.seq.rows()};
+    static view<const typename N::stream, Layer::in> entering(const input& batch) {
+      return {static_cast<const typename N::stream*>(batch.entering.rows), batch.seq.rows()};
     }
     // Where nobody wants the gradient of what entered, a layer that can leaves it out.
     template <class N, class C>
-    static view<typename N::master, Layer::in> gradient(C& ctx, const input& batch) {
-      auto* const to = static_cast<typename N::master*>(batch.entering.gradients);
+    static view<typename N::stream, Layer::in> gradient(C& ctx, const input& batch) {
+      auto* const to = static_cast<typename N::stream*>(batch.entering.gradients);
       if constexpr (!spares_input_gradient<Layer>)
         if (to == nullptr)
-          return ctx.memory.template take_rows<typename N::master, Layer::in>(batch.seq.rows());
+          return ctx.memory.template take_rows<typename N::stream, Layer::in>(batch.seq.rows());
       return {to, batch.seq.rows()};
     }
   };

@@ -186,17 +186,19 @@ struct tower {
     stage::template reserve<N>(ctx, whole, batch, s, cut);
   }
   template <class C, class N>
-  static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::master, embedding> features,
-                      saved<N>& s) {
+  static void forward(C& ctx, weights<N> w, const input& batch,
+                      view<typename stage::template feature_of<N>, embedding> features, saved<N>& s) {
     stage::forward(ctx, whole, w, batch, {.features = features}, s);
   }
   template <class C, class N>
-  static void infer(C& ctx, weights<N> w, const input& batch, view<typename N::master, embedding> features) {
+  static void infer(C& ctx, weights<N> w, const input& batch,
+                    view<typename stage::template feature_of<N>, embedding> features) {
     stage::infer(ctx, whole, w, batch, {.features = features});
   }
   template <class C, class N>
   static void backward(C& ctx, weights<N> w, const input& batch,
-                       view<typename N::master, embedding> d_features, saved<N>& s, gradients<N> g) {
+                       view<typename stage::template feature_of<N>, embedding> d_features, saved<N>& s,
+                       gradients<N> g) {
     stage::backward(ctx, whole, w, batch, {.d_features = d_features}, s, g);
   }
 };

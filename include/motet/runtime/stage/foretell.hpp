@@ -32,7 +32,7 @@ struct program_work {
       };
       made.stages.push({seconds(own.forward, own.forward_group_bytes),
                         seconds(own.backward_input, own.backward_group_bytes),
-                        seconds(own.backward_weight, 0), 0, own.boundary_bytes, own.boundary_bytes});
+                        seconds(own.backward_weight, 0), 0, own.boundary_bytes, own.returned_bytes});
       // Weights and two moments are read and written, the gradient is read.
       made.updates.push(7.0 * 4 * static_cast<double>(parameters[p]) / rates.bytes);
       most = parameters[p] > most ? parameters[p] : most;

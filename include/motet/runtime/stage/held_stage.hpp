@@ -22,7 +22,8 @@ class held_stage {
   held_stage(const held_stage&) = delete;
   held_stage& operator=(const held_stage&) = delete;
 
-  // The stage behind this one is on the same rank: rows pass without a message.
+  // The stage behind this one, of this module or of one that it feeds, is on the same rank: rows pass without a
+  // message.
   void connect(held_stage& after) {
     after_ = &after;
     after.before_ = this;
@@ -33,13 +34,6 @@ class held_stage {
     d_features_ = std::move(gradients);
   }
 
-  // Where rows of another module come in, microbatch after microbatch, and where their gradients go; on the
-  // first stage of a module that takes rows.
-  void set_fed(std::vector<matrix<const master>> rows, std::vector<matrix<master>> gradients) {
-    fed_ = std::move(rows);
-    d_fed_ = std::move(gradients);
-  }
-
   // Who is told which gradients are final while the last backward of a step runs, or each where they are kept
   // elsewhere; nobody by default.
   void set_sink(gradient_sink sink) { sink_ = sink; }
@@ -47,6 +41,11 @@ class held_stage {
   const stage_position& at() const { return at_; }
   bool is_first() const { return net_.is_first(at_.range); }
   bool is_last() const { return net_.is_last(at_.range); }
+  // Whether rows come from a stage before and go on to one behind, be they of other modules, and whether
+  // gradients go back there.
+  bool comes_in() const { return net_.of->comes_in(at_.range); }
+  bool goes_out() const { return net_.of->goes_out(at_.range); }
+  bool goes_back() const { return !is_first() || (comes_in() && at_.feeds_back); }
   // Of a stage that does not learn only the weights are there.
   master* weights_data() const { return weights_.data(); }
   master* gradients_data() const { return gradients_.data(); }
@@ -79,10 +78,11 @@ class held_stage {
       }
     }
     passing_ = views();
-    const index rows = parts_.rows(any_microbatches::largest).rows();
+    const index from = rows_in(any_microbatches::largest), to = parts_.rows(any_microbatches::largest).rows();
     for (int kind = 0; kind < 3; ++kind) {
-      in_[kind].prepare(at_.in[kind], rows, net_.of->width, parts_.count());
-      out_[kind].prepare(at_.out[kind], rows, net_.of->width);
+      const bool back = kind == 2;
+      in_[kind].prepare(at_.in[kind], back ? to : from, back ? width_out() : width_in(), parts_.count());
+      out_[kind].prepare(at_.out[kind], back ? from : to, back ? width_in() : width_out());
       keep_for_messages(in_[kind].memory(), false);
       keep_for_messages(out_[kind].memory(), true);
     }
@@ -171,8 +171,16 @@ class held_stage {
   microbatch_state& state(std::int32_t m) { return state_of_[as_size(m)]; }
   slot& slot_of(std::int32_t m) { return slots_[as_size(state(m).slot)]; }
   index rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
-  index bytes_of(std::int32_t m) const {
-    return rows_of(m) * net_.of->width * static_cast<index>(sizeof(stream));
+  index rows_in(index m) const { return net_.of->rows_in(at_.range, parts_, m); }
+  index width_in() const { return net_.of->width_in(at_.range); }
+  index width_out() const { return net_.of->width_out(at_.range); }
+  // The rows between this stage and the one before, or behind.
+  matrix<stream> rows_between(stream* data, std::int32_t m, bool before) const {
+    const index width = before ? width_in() : width_out();
+    return {data, before ? rows_in(m) : rows_of(m), width, width};
+  }
+  index bytes_between(std::int32_t m, bool before) const {
+    return (before ? rows_in(m) * width_in() : rows_of(m) * width_out()) * static_cast<index>(sizeof(stream));
   }
   Context& context(const arena& memory, std::int32_t m) {
     home_.ctx.memory = memory;
@@ -192,13 +200,13 @@ class held_stage {
     held_stage* const neighbour = kind == 2 ? before_ : after_;
     stream* const data = neighbour != nullptr ? neighbour->in_[kind].take(m) : out_[kind].take(m, *home_.end);
     if (data == nullptr) return false;
-    to = {data, rows_of(m), net_.of->width, net_.of->width};
+    to = rows_between(data, m, kind == 2);
     return true;
   }
   matrix<const stream> incoming(int kind, std::int32_t m) const {
-    const stream* const data = in_[kind].of(m);
-    if constexpr (receives_ahead) home_.end->await(data);
-    return {data, rows_of(m), net_.of->width, net_.of->width};
+    stream* const data = in_[kind].of(m);
+    if constexpr (receives_ahead) home_.end->await(static_cast<const stream*>(data));
+    return rows_between(data, m, kind != 2);
   }
   // Nobody here reads them any more.
   void give(int kind, std::int32_t m) {
@@ -206,31 +214,18 @@ class held_stage {
     in_[kind].give(m);
   }
 
-  void enter_rows(std::int32_t m, ends_type& ends) const {
-    if (fed_.empty()) return;
-    ends.fed = fed_[as_size(m)];
-    ends.d_fed = d_fed_[as_size(m)];
-    ends.fed.rows = ends.d_fed.rows = parts_.entering(m);
-  }
-
   // All ends of a forward, or of a backward; false when what it makes has nowhere to go yet.
   bool forward_ends(int kind, std::int32_t m, ends_type& ends) {
-    if (!is_first()) ends.x = incoming(kind, m);
-    enter_rows(m, ends);
-    if (!is_last()) return outgoing(kind, m, ends.y);
+    if (comes_in()) ends.x = incoming(kind, m);
+    if (goes_out()) return outgoing(kind, m, ends.y);
     ends.features = features_[as_size(m)];
-    if (net_.of->gives_rows) ends.features.rows = rows_of(m);
     return true;
   }
   bool backward_ends(std::int32_t m, ends_type& ends) {
-    enter_rows(m, ends);
-    if (is_last()) {
-      ends.d_features = d_features_[as_size(m)];
-      if (net_.of->gives_rows) ends.d_features.rows = rows_of(m);
-    } else ends.dy = incoming(2, m);
-    if (is_first()) return true;
-    ends.x = incoming(state(m).kind, m);
-    return outgoing(2, m, ends.dx);
+    if (goes_out()) ends.dy = incoming(2, m);
+    else ends.d_features = d_features_[as_size(m)];
+    if (comes_in()) ends.x = incoming(state(m).kind, m);
+    return !goes_back() || outgoing(2, m, ends.dx);
   }
 
   // All that decides what work an operation gives; memory of the context is told by the context. Numbers are
@@ -242,8 +237,7 @@ class held_stage {
       into.insert(into.end(), {address(this), static_cast<index>(what), address(weights_.data()),
                                kept ? address(slot_of(m).memory.data()) : 0, address(ends.x.data),
                                address(ends.y.data), address(ends.features.data), address(ends.dy.data),
-                               address(ends.d_features.data), address(ends.dx.data), address(ends.fed.data),
-                               address(ends.d_fed.data), ends.fed.rows, m, rows_of(m)});
+                               address(ends.d_features.data), address(ends.dx.data), m, rows_of(m), rows_in(m)});
       parts_.shape(m, into);
     };
   }
@@ -263,7 +257,7 @@ class held_stage {
     context(home_.work, m);
     work(op::forward_only, m, ends, passing_,
          [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, ends); });
-    if (!is_first()) give(kind, m);
+    if (comes_in()) give(kind, m);
     return true;
   }
   bool keep(int kind, std::int32_t m) {
@@ -275,7 +269,7 @@ class held_stage {
     // Other ranks may still be fetching what the first forward brought to the join.
     const auto aside = [&](Context& ctx) {
       ends_type to = ends;
-      if (kind == 1 && is_last()) to.features = rows_of_features(ctx, ends.features.rows);
+      if (kind == 1 && !goes_out()) to.features = rows_of_features(ctx, ends.features.rows);
       return to;
     };
     const op what = kind == 1 ? op::re_forward : op::forward;
@@ -307,8 +301,8 @@ class held_stage {
 
   void free(std::int32_t m) {
     if (!at_.remade) slot_of(m).busy = false;
-    if (!is_first()) give(state(m).kind, m);
-    if (!is_last()) give(2, m);
+    if (comes_in()) give(state(m).kind, m);
+    if (goes_out()) give(2, m);
     state(m).slot = -1;
   }
   bool backward(const instruction& it, std::int32_t) {
@@ -355,7 +349,8 @@ class held_stage {
 
   template <int Kind>
   bool send(const instruction& it, std::int32_t number) {
-    out_[Kind].send(it.microbatch, *home_.end, home_.sheet->tags[number], it.peer, bytes_of(it.microbatch));
+    out_[Kind].send(it.microbatch, *home_.end, home_.sheet->tags[number], it.peer,
+                    bytes_between(it.microbatch, Kind == 2));
     return true;
   }
   template <int Kind>
@@ -365,8 +360,8 @@ class held_stage {
     auto* const data = reinterpret_cast<std::byte*>(to);
     const std::int32_t tag = home_.sheet->tags[number];
     if constexpr (receives_ahead)
-      return home_.end->receive_ahead(tag, it.peer, data, bytes_of(it.microbatch));
-    else return home_.end->receive(tag, it.peer, data, bytes_of(it.microbatch));
+      return home_.end->receive_ahead(tag, it.peer, data, bytes_between(it.microbatch, Kind != 2));
+    else return home_.end->receive(tag, it.peer, data, bytes_between(it.microbatch, Kind != 2));
   }
 
   home_type& home_;
@@ -383,8 +378,6 @@ class held_stage {
   all_views passing_;  // of an operation that leaves none behind
   std::vector<matrix<master>> features_;
   std::vector<matrix<const master>> d_features_;
-  std::vector<matrix<const master>> fed_;
-  std::vector<matrix<master>> d_fed_;
   buffer_type weights_, gradients_, first_, second_;
   std::vector<std::shared_ptr<void>> kept_;  // last: a transport forgets memory before it goes away
 };

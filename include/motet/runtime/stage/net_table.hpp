@@ -40,9 +40,26 @@ struct net_outline {
   // Whether it ends with rows for another module, and the width of those that it takes from one; 0: none.
   bool gives_rows = false;
   index takes_rows = 0;
+  // How many rows it gives, and takes, before a sample of an input; none where it does not.
+  index (*rows_given)(const void* input, index sample) = nullptr;
+  index (*rows_taken)(const void* input, index sample) = nullptr;
+
+  bool is_first(stage_range r) const { return r.first == 0; }
+  bool is_last(stage_range r) const { return r.last == layers; }
+  // Whether rows come to a stage from another one, be it of another module, and go on to one, and how wide
+  // they are.
+  bool comes_in(stage_range r) const { return !is_first(r) || takes_rows > 0; }
+  bool goes_out(stage_range r) const { return !is_last(r) || gives_rows; }
+  index width_in(stage_range r) const { return is_first(r) ? takes_rows : width; }
+  index width_out(stage_range r) const { return is_last(r) ? embedding : width; }
+  // How many there are of a microbatch.
+  index rows_in(stage_range r, const any_microbatches& parts, index m) const {
+    return is_first(r) ? parts.entering(m) : parts.rows(m).rows();
+  }
 };
 
-// The rows at both ends of a stage, their widths known when it runs; tower_stage::ends says which are there.
+// The rows at both ends of a stage, their widths known when it runs; tower_stage::ends says which are there. Rows
+// of another module come in as x, and rows for one go out as y; dx is none where nobody wants it.
 template <class Numbers>
 struct stage_ends {
   using stream = typename Numbers::stream;
@@ -53,9 +70,6 @@ struct stage_ends {
   matrix<const stream> dy{};
   matrix<const master> d_features{};
   matrix<stream> dx{};
-  // Rows of another module, and where their gradients go; none where nobody wants them.
-  matrix<const master> fed{};
-  matrix<master> d_fed{};
 };
 
 // What a stage's forward keeps for its backward: views of memory that is reserved elsewhere, in a type that
@@ -101,8 +115,8 @@ struct net_table {
   void (*backward_weight)(Context&, stage_range, weights<Numbers>, const any_microbatches&, index m,
                           const ends&, kept_views&, gradients<Numbers>) = nullptr;
 
-  bool is_first(stage_range r) const { return r.first == 0; }
-  bool is_last(stage_range r) const { return r.last == of->layers; }
+  bool is_first(stage_range r) const { return of->is_first(r); }
+  bool is_last(stage_range r) const { return of->is_last(r); }
 };
 
 // What a trainer asks of a net: that ranks can hold it in stages, as towers can be held.
@@ -122,6 +136,18 @@ inline constexpr bool tail_reads =
     requires(const typename Stage::input& of) { Stage::tail::rows_of(of, of.seq); };
 
 template <class Net>
+index rows_given(const typename Net::input& of, index sample) {
+  if constexpr (requires { input_traits<Net>::first_row(of, sample); })
+    return input_traits<Net>::first_row(of, sample);
+  else return Net::rows(of).begin(sample);
+}
+template <class Input>
+index rows_taken(const Input& of, index sample) {
+  if constexpr (requires { of.rows_that_enter(); }) return of.rows_that_enter().begin(sample);
+  else return 0;
+}
+
+template <class Net>
 struct net_outlines {
   static_assert(
       staged_net<Net>,
@@ -131,9 +157,7 @@ struct net_outlines {
   using traits = input_traits<Net>;
 
   static constexpr net_outline all{
-      stage::layers,
-      stage::width,
-      stage::embedding,
+      stage::layers, stage::width, stage::embedding,
       [](std::string_view prefix, stage_range range, tensor_cut cut) {
         return stage::parameters_of(prefix, range, cut);
       },
@@ -152,7 +176,9 @@ struct net_outlines {
       [](const void* of) { return unknown_tokens<Net>(*static_cast<const input*>(of)); },
       tail_reads<stage>,
       gives_rows<Net>,
-      takes_rows<Net>};
+      takes_rows<Net>,
+      [](const void* of, index sample) { return rows_given<Net>(*static_cast<const input*>(of), sample); },
+      [](const void* of, index sample) { return rows_taken(*static_cast<const input*>(of), sample); }};
 };
 
 template <class Net, class Context, class Numbers>
@@ -165,27 +191,38 @@ struct net_tables {
   static const typename Net::input& input(const any_microbatches& of, index m) {
     return static_cast<const replica_microbatches<Net>&>(of)[m];
   }
-  // With the rows that enter it.
-  static decltype(auto) input(const any_microbatches& of, index m, const ends& e) {
+  // With the rows that enter it, on the first stage.
+  static decltype(auto) input(const any_microbatches& of, index m, stage_range range, const ends& e) {
     if constexpr (takes_rows<Net> > 0) {
       typename Net::input with = input(of, m);
-      with.entering = {e.fed.data, e.d_fed.data};
+      if (net_outlines<Net>::all.is_first(range)) with.entering = {e.x.data, e.dx.data};
       return with;
     } else {
       return input(of, m);
     }
   }
-  static typed_ends typed(const ends& e) {
+  static typed_ends typed(stage_range range, const ends& e) {
     typed_ends to;
+    const bool first = net_outlines<Net>::all.is_first(range), last = net_outlines<Net>::all.is_last(range);
     const auto put = []<class T, index Width>(view<T, Width>& out, const matrix<T>& in) {
       if (in.data != nullptr) out = {in.data, in.rows, in.stride};
     };
-    put(to.x, e.x);
-    put(to.y, e.y);
-    put(to.features, e.features);
-    put(to.dy, e.dy);
-    put(to.d_features, e.d_features);
-    put(to.dx, e.dx);
+    if (!first) {
+      put(to.x, e.x);
+      put(to.dx, e.dx);
+    }
+    if (!last) {
+      put(to.y, e.y);
+      put(to.dy, e.dy);
+      return to;
+    }
+    if constexpr (gives_rows<Net>) {
+      put(to.features, e.y);
+      put(to.d_features, e.dy);
+    } else {
+      put(to.features, e.features);
+      put(to.d_features, e.d_features);
+    }
     return to;
   }
 
@@ -197,21 +234,21 @@ struct net_tables {
         stage::template reserve<Numbers>(ctx, range, input(of, m), into.as<saved>(), cut);
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
-         const ends& e) { stage::infer(ctx, range, w, input(of, m, e), typed(e)); },
+         const ends& e) { stage::infer(ctx, range, w, input(of, m, range, e), typed(range, e)); },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
          const ends& e,
-         kept_views& kept) { stage::forward(ctx, range, w, input(of, m, e), typed(e), kept.as<saved>()); },
+         kept_views& kept) { stage::forward(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>()); },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
          const ends& e, kept_views& kept, gradients<Numbers> g) {
-        stage::backward(ctx, range, w, input(of, m, e), typed(e), kept.as<saved>(), g);
+        stage::backward(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>(), g);
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
          const ends& e, kept_views& kept) {
-        stage::backward_input(ctx, range, w, input(of, m, e), typed(e), kept.as<saved>());
+        stage::backward_input(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>());
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
          const ends& e, kept_views& kept, gradients<Numbers> g) {
-        stage::backward_weight(ctx, range, w, input(of, m, e), typed(e), kept.as<saved>(), g);
+        stage::backward_weight(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>(), g);
       }};
 };
 

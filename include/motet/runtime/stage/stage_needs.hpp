@@ -14,7 +14,7 @@ struct stage_position {
   stage_range range;
   bool learns = true;                    // backward goes through it
   bool fixed = false;                    // its weights stay as they are all the same
-  bool feeds_back = true;                // gradients of rows that entered from another module are wanted
+  bool feeds_back = true;                // of a first stage that is fed: gradients are wanted there
   bool splits = false;                   // backward comes in two parts
   bool remade = false;                   // backward makes again what it needs, from the rows that came in
   bool sums_each = false;                // gradients are kept elsewhere
@@ -51,18 +51,19 @@ stage_ends<Numbers> dry_ends(const net_table<Context, Numbers>& net, const stage
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
   stage_ends<Numbers> ends;
-  const index width = net.of->width, features = net.of->embedding, all = parts.rows(m).rows();
-  const matrix<stream> rows{nowhere<stream>(), all, width, width};
-  if (!net.is_first(at.range)) ends.x = ends.dx = rows;
-  if (!net.is_last(at.range)) ends.dy = ends.y = rows;
-  else
-    ends.d_features = ends.features = matrix<master>{
-        nowhere<master>(), net.of->gives_rows ? all : parts.whole_rows(m).samples, features, features};
-  if (const index taken = net.of->takes_rows; taken > 0 && net.is_first(at.range)) {
-    const matrix<master> fed{nowhere<master>(), parts.entering(m), taken, taken};
-    ends.fed = fed;
-    if (at.feeds_back) ends.d_fed = fed;
+  const net_outline& of = *net.of;
+  const auto rows = [](index count, index width) {
+    return matrix<stream>{nowhere<stream>(), count, width, width};
+  };
+  if (of.comes_in(at.range)) {
+    const auto in = rows(of.rows_in(at.range, parts, m), of.width_in(at.range));
+    ends.x = in;
+    if (!of.is_first(at.range) || at.feeds_back) ends.dx = in;
   }
+  if (of.goes_out(at.range)) ends.dy = ends.y = rows(parts.rows(m).rows(), of.width_out(at.range));
+  else
+    ends.d_features = ends.features =
+        matrix<master>{nowhere<master>(), parts.whole_rows(m).samples, of.embedding, of.embedding};
   return ends;
 }
 
@@ -73,9 +74,9 @@ void remake(Context& ctx, const net_table<Context, Numbers>& net, stage_range ra
             const any_microbatches& parts, index m, stage_ends<Numbers> ends, kept_views& kept) {
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
-  const index width = net.of->width, features = net.of->embedding;
+  const index width = net.of->width_out(range), features = net.of->embedding;
   net.reserve(ctx, range, parts, m, kept, w.cut);
-  if (net.is_last(range))
+  if (!net.of->goes_out(range))
     ends.features = {ctx.memory.template take<master>(ends.d_features.rows * features), ends.d_features.rows,
                      features, features};
   else
@@ -127,9 +128,13 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   if constexpr (requires(const Context& ctx) { weight_copy_bytes<value, master>(ctx, index{0}); })
     found.own.weights +=
         weight_copy_bytes<value, master>(dry_context<Context>(0, threads, fp8), at.parameters);
-  const index rows = parts.rows(largest).rows();
+  const index rows_out = parts.rows(largest).rows(), rows_in = net.of->rows_in(at.range, parts, largest),
+              bytes_in = boundary_bytes<stream>(rows_in, net.of->width_in(at.range)),
+              bytes_out = boundary_bytes<stream>(rows_out, net.of->width_out(at.range));
+  // Rows come from before and go on behind, gradients the other way.
   for (int kind = 0; kind < 3; ++kind)
-    found.own.boundaries += (at.in[kind] + at.out[kind]) * boundary_bytes<stream>(rows, net.of->width);
+    found.own.boundaries += at.in[kind] * (kind == 2 ? bytes_out : bytes_in) +
+                            at.out[kind] * (kind == 2 ? bytes_in : bytes_out);
   const weights<Numbers> w{nowhere<master>(), at.cut};
   temporaries([&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });
   if (!at.learns) return found;
@@ -138,7 +143,9 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   found.own.optimizer = 2 * at.moments * static_cast<index>(sizeof(master));
   const gradients<Numbers> g{nowhere<master>(), at.cut};
   kept_views kept = net.views();
-  const auto backward = [&](Context& ctx) { run_backward(ctx, net, at, w, parts, largest, ends, kept, g); };
+  const auto backward = [&](Context& ctx) {
+    run_backward(ctx, net, at, w, parts, largest, ends, kept, g);
+  };
   if (at.remade) {
     temporaries([&](Context& ctx) {
       remake(ctx, net, at.range, w, parts, largest, ends, kept);
@@ -150,7 +157,7 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   found.slot = slot.mark();
   temporaries([&](Context& ctx) {
     // when it runs again
-    if (net.is_last(at.range)) ctx.memory.template take<master>(ends.features.rows * net.of->embedding);
+    if (!net.of->goes_out(at.range)) ctx.memory.template take<master>(ends.features.rows * net.of->embedding);
     net.forward(ctx, at.range, w, parts, largest, ends, kept);
   });
   temporaries(backward);

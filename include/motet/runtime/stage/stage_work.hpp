@@ -10,7 +10,8 @@ namespace motet {
 // What a rank does and moves for one microbatch at one stage, found without computing.
 struct stage_work {
   double forward = 0, backward_input = 0, backward_weight = 0;  // FLOPs
-  double boundary_bytes = 0;                                    // of the rows between two stages
+  // of the rows that go on behind the stage, and of the gradients that go back before it
+  double boundary_bytes = 0, returned_bytes = 0;
   // About what comes from the other ranks that hold the stage: rows gathered, summed and exchanged.
   double forward_group_bytes = 0, backward_group_bytes = 0;
 };
@@ -56,8 +57,14 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
   };
 
   stage_work found;
-  found.boundary_bytes =
-      static_cast<double>(parts.rows(largest).rows() * net.of->width) * sizeof(typename Numbers::stream);
+  const auto bytes = [](index numbers) {
+    return static_cast<double>(numbers) * sizeof(typename Numbers::stream);
+  };
+  found.boundary_bytes = bytes(parts.rows(largest).rows() * net.of->width_out(at.range));
+  found.returned_bytes =
+      net.of->comes_in(at.range)
+          ? bytes(net.of->rows_in(at.range, parts, largest) * net.of->width_in(at.range))
+          : found.boundary_bytes;
   const weights<Numbers> w{nowhere<master>(), at.cut};
   found.forward = dry(found.forward_group_bytes,
                       [&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });

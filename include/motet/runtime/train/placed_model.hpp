@@ -94,8 +94,9 @@ class placed_model {
     for (std::size_t module = 0; module < model.of->size(); ++module)
       for (index v = 0; v < of().voices.size(); ++v)
         if (of().voices[v].module == static_cast<std::int32_t>(module))
-          place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{},
+            place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{},
                 buffers, group);
+    connect_edges();
     layout_ = layout_of(of(), groups, splits_);
     if (room.most > 1) roomy_ = largest_layout_of(of(), groups, splits_, most_);
     for (const std::int32_t r : ranks)
@@ -121,11 +122,6 @@ class placed_model {
     each_staged([&](std::int32_t rank, std::int32_t, const auto& parts, const auto& staged) {
       found[static_cast<std::size_t>(rank)].inputs += staged.bytes(parts);
     });
-    for (const auto& each : voices_)
-      if (feeds_from(each))
-        found[static_cast<std::size_t>(last_of(each).at().rank)].features +=
-            (each.rooms.row_rooms + each.rooms.gradient_rooms) * room_numbers_of(each) *
-            static_cast<index>(sizeof(master));
     for (std::size_t r = 0; r < homes_.size(); ++r)
       if (homes_[r]) found[r].threads = homes_[r]->threads;
     for (std::size_t r = 0; r < points_.size(); ++r) {
@@ -146,11 +142,6 @@ class placed_model {
     }
     each_stage([&](auto& each) { each.prepare(home(each.stage->at().rank).ctx); });
     each_staged([](std::int32_t, std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
-    for (auto& each : voices_) {
-      if (!feeds_from(each)) continue;
-      each.rows = buffer_for<Context, master>(each.rooms.row_rooms * room_numbers_of(each));
-      each.gradients = buffer_for<Context, master>(each.rooms.gradient_rooms * room_numbers_of(each));
-    }
     connect();
   }
   // Of each module how its samples are cut.
@@ -233,8 +224,6 @@ class placed_model {
     require(inputs);
     for (auto& each : voices_)
       for (auto& [rank, parts] : each.parts) parts->cut(inputs[static_cast<std::size_t>(module_of(each))]);
-    for (auto& each : voices_)
-      if (feeds_from(each)) require_rows(each);
   }
   // The batch of the next step, which ranks with room for it take while this one runs.
   void expect(std::span<const void* const> inputs) {
@@ -265,6 +254,18 @@ class placed_model {
       if (const std::string what = net.unknown_tokens(own); !what.empty())
         fail(unknown_token, std::string(model_.of->names[static_cast<std::size_t>(module)]) + ": " + what);
     }
+    // Both ends of an edge count the same rows.
+    for (const edge_ends& each : model_.of->edges)
+      for (index s = 0; s < samples_; ++s) {
+        const auto count = [&](auto rows, std::size_t module) {
+          return rows(inputs[module], s + 1) - rows(inputs[module], s);
+        };
+        const index got = count(model_.of->nets[each.from]->rows_given, each.from),
+                    wanted = count(model_.of->nets[each.to]->rows_taken, each.to);
+        if (got != wanted)
+          fail(fed_rows_differ, sentence({"of sample ", s, " ", model_.of->names[each.from], " makes ", got,
+                                          " rows, and ", model_.of->names[each.to], " has places for ", wanted}));
+      }
   }
   // On the rank's own thread.
   template <class Draws>
@@ -373,76 +374,30 @@ class placed_model {
       const bool reads = s == 0 || (net.tail_reads_input && s + 1 == sings.stages);
       if (reads && !works_on_host<Context>) own.staged.try_emplace(at.rank, ahead_ ? make_parts() : nullptr);
     }
-    if (feeds_from(own)) own.rooms = rooms_of(of(), v);
     for (std::size_t s = 0; s + 1 < own.held.size(); ++s) {
       auto &one = own.held[s].stage, &next = own.held[s + 1].stage;
       if (one && next && one->at().rank == next->at().rank) one->connect(*next);
     }
   }
-  using voice_type = placed_voice<Context, Numbers, Endpoint, Group>;
-  // Whether its rows enter another voice from here.
-  bool feeds_from(const voice_type& each) const {
-    return model_.of->nets[static_cast<std::size_t>(module_of(each))]->gives_rows && each.held.back().stage;
-  }
-  static auto& last_of(const voice_type& each) { return *each.held.back().stage; }
-  index width_of(const voice_type& each) const {
-    return model_.of->nets[static_cast<std::size_t>(module_of(each))]->embedding;
-  }
-  // What a room holds at most.
-  index room_numbers_of(const voice_type& each) const {
-    const any_microbatches& parts = *each.parts.at(last_of(each).at().rank);
-    return parts.rows(any_microbatches::largest).rows() * width_of(each);
-  }
-  voice_type& voice_here(std::int32_t voice) const {
-    for (auto& each : voices_)
-      if (each.voice == voice) return each;
-    fail(program_does_not_fit, sentence({"voice ", voice, " is fed on a rank that does not hold it"}));
-  }
-  // Tells both ends of an edge where its rows lie.
-  void connect_rooms(voice_type& each) {
-    const fed_partner to = partner_of(of(), each.voice, true);
-    const index width = width_of(each), size = room_numbers_of(each);
-    const auto count = to.microbatches.size();
-    std::vector<matrix<master>> rows(count), gradients(count), gradients_there(count);
-    std::vector<matrix<const master>> rows_there(count), slopes(count);
-    for (std::size_t m = 0; m < count; ++m) {
-      const auto in = [&](auto& memory, std::int32_t room) {
-        return matrix<master>{room < 0 ? nullptr : memory.data() + room * size, 0, width, width};
-      };
-      const auto there = static_cast<std::size_t>(to.microbatches[m]);
-      rows[m] = in(each.rows, each.rooms.rows[m]);
-      gradients[m] = in(each.gradients, each.rooms.gradients[m]);
-      slopes[m] = gradients[m];
-      rows_there[there] = rows[m];
-      gradients_there[there] = gradients[m];
-    }
-    last_of(each).set_features(std::move(rows), std::move(slopes));
-    voice_here(to.voice).held.front().stage->set_fed(std::move(rows_there), std::move(gradients_there));
-  }
-  // Both ends of an edge count the same rows.
-  void require_rows(const voice_type& each) const {
-    const fed_partner to = partner_of(of(), each.voice, true);
-    const std::int32_t rank = last_of(each).at().rank;
-    const voice_type& other = voice_here(to.voice);
-    for (std::size_t m = 0; m < to.microbatches.size(); ++m) {
-      const index got = each.parts.at(rank)->rows(static_cast<index>(m)).rows(),
-                  wanted = other.parts.at(rank)->entering(to.microbatches[m]);
-      if (got == wanted) continue;
-      const auto name = [&](const voice_type& one) {
-        return model_.of->names[static_cast<std::size_t>(module_of(one))];
-      };
-      fail(fed_rows_differ, sentence({"of microbatch ", m, " ", name(each), " makes ", got, " rows, and ",
-                                      name(other), " has places for ", wanted}));
+  // Of edges between stages that live on one rank.
+  void connect_edges() {
+    const auto stage_at = [&](std::int32_t voice, bool last) {
+      for (auto& each : voices_)
+        if (each.voice == voice) return (last ? each.held.back() : each.held.front()).stage.get();
+      return static_cast<held_stage<Context, Numbers, Endpoint>*>(nullptr);
+    };
+    for (const fed_cell& each : of().feeds) {
+      if (each.from_microbatch != each.to_microbatch)
+        fail(program_does_not_fit, sentence({"microbatch ", each.from_microbatch, " of voice ", each.from,
+                                             " feeds microbatch ", each.to_microbatch, " of voice ", each.to}));
+      auto *const from = stage_at(each.from, true), *const to = stage_at(each.to, false);
+      if (from != nullptr && to != nullptr && from->at().rank == to->at().rank) from->connect(*to);
     }
   }
   // Tells last stages where their features go.
   void connect() {
     for (auto& each : voices_) {
-      if (!each.held.back().stage) continue;
-      if (feeds_from(each)) {
-        connect_rooms(each);
-        continue;
-      }
+      if (!each.held.back().stage || !model_.of->meets[static_cast<std::size_t>(module_of(each))]) continue;
       auto& last = *each.held.back().stage;
       auto& point = *points_[static_cast<std::size_t>(last.at().rank)];
       const voice& sings = of().voices[each.voice];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/runtime/feeds/fed_rooms.hpp>
 #include <motet/runtime/gradients/gradient_ring.hpp>
 #include <motet/runtime/gradients/parameter_piece.hpp>
 #include <motet/runtime/gradients/program_ownership.hpp>
@@ -122,9 +121,6 @@ struct placed_voice {
   // of those with a first stage, where operations do not reach the host's memory
   std::map<std::int32_t, staged_microbatches<Context>> staged;
   std::vector<placed_stage<Context, Numbers, Endpoint, Group>> held;
-  // Where its rows lie for the voice that it feeds, and their gradients, on the rank of its last stage.
-  fed_rooms rooms;
-  buffer_for<Context, typename Numbers::master> rows, gradients;
 };
 
 }  // namespace motet

@@ -18,7 +18,7 @@ namespace detail {
 
 class buffer_counter {
  public:
-  constexpr explicit buffer_counter(const program& of) : of_(of) {}
+  constexpr explicit buffer_counter(const program& of) : of_(of), links_(of.voices, of.feeds) {}
 
   constexpr finding count(buffer_counts& found) {
     if (const finding wrong = build_graph(of_, delivery::buffered, graph_); !wrong.ok()) return wrong;
@@ -85,17 +85,19 @@ class buffer_counter {
         continue;
       }
       const std::int32_t own = of_.places[place];
+      const auto here = [&](const cell_seat& at) { return at.there() && of_.places[place_of(at)] == own; };
       if (it.what == op::re_forward) replayed[sings.cell(it.stage, it.microbatch)] = 1;
-      if (is_forward(it.what) && it.stage + 1 < sings.stages && of_.places[place + 1] == own)
-        take(it.what == op::re_forward ? 1 : 0, place + 1, i, false);
-      if ((it.what == op::backward || it.what == op::backward_input) && it.stage > 0 &&
-          of_.places[place - 1] == own)
-        take(2, place - 1, i, false);
-      if (it.stage > 0 && (it.what == op::forward_only || (it.what == op::forward && !sings.learns)))
+      if (const cell_seat to = links_.next(it.voice, it.stage, it.microbatch); is_forward(it.what) && here(to))
+        take(it.what == op::re_forward ? 1 : 0, place_of(to), i, false);
+      if (const cell_seat to = links_.gradient_to(it.voice, it.stage, it.microbatch);
+          (it.what == op::backward || it.what == op::backward_input) && here(to))
+        take(2, place_of(to), i, false);
+      const bool comes = links_.previous(it.voice, it.stage, it.microbatch).there();
+      if (comes && (it.what == op::forward_only || (it.what == op::forward && !sings.learns)))
         give(0, place, i);
       if (it.what != op::backward && it.what != op::backward_weight) continue;
-      if (it.stage > 0) give(replayed[sings.cell(it.stage, it.microbatch)] != 0 ? 1 : 0, place, i);
-      if (it.stage + 1 < sings.stages) give(2, place, i);
+      if (comes) give(replayed[sings.cell(it.stage, it.microbatch)] != 0 ? 1 : 0, place, i);
+      if (links_.gradient_from(it.voice, it.stage, it.microbatch).there()) give(2, place, i);
     }
     for (int kind = 0; kind < 3; ++kind) {
       for (index place = 0; place < of_.places.size(); ++place) {
@@ -119,9 +121,9 @@ class buffer_counter {
       const int kind = is_compute(it.what) ? message_kind(it.what) : -1;
       if (kind < 0) continue;
       const voice& sings = of_.voices[it.voice];
-      const std::int32_t target = it.stage + (kind == 2 ? -1 : 1);
-      if (target < 0 || target >= sings.stages) continue;
-      const std::int32_t taken = taken_[kind][sings.cell(target, it.microbatch)];
+      const cell_seat target = links_.target(kind, it.voice, it.stage, it.microbatch);
+      if (!target.there()) continue;
+      const std::int32_t taken = taken_[kind][links_.cell(target)];
       if (taken < 0) continue;
       const index place = sings.first_place + it.stage;
       list<std::int32_t>& before = sent[kind][place];
@@ -154,7 +156,10 @@ class buffer_counter {
     return made;
   }
 
+  constexpr index place_of(const cell_seat& at) const { return of_.voices[at.voice].first_place + at.stage; }
+
   const program& of_;
+  cell_links links_;
   program_graph graph_;
   list<wait> pool_waits_;
   list<std::int32_t> taken_[3];  // of each cell the receive that takes what was sent to it

@@ -13,7 +13,7 @@ namespace detail {
 class list_reader {
  public:
   constexpr list_reader(const program& from, delivery how, program_graph& to)
-      : from_(from), how_(how), to_(to) {}
+      : from_(from), how_(how), to_(to), links_(from.voices) {}
 
   constexpr finding read() {
     to_.wait_starts.reserve(from_.instructions.size() + 1);
@@ -30,7 +30,7 @@ class list_reader {
       groups += of.join >= 0 ? of.joins() : 0;
     }
     joined_.resize(groups, -1);
-    links_ = fed_links(from_.voices, from_.feeds);
+    links_ = cell_links(from_.voices, from_.feeds);
     for (auto v = static_cast<std::int32_t>(from_.voices.size()); v-- > 0;) {
       std::int32_t& first = first_at_home_[home(from_, from_.voices[v])];
       next_at_home_[v] = first;
@@ -106,7 +106,7 @@ class list_reader {
       return refuse(reason::not_its_stage, -1, it.microbatch, of.microbatches);
     cell& own = cells_[of.cell(it.stage, it.microbatch)];
     if (is_transfer(it.what)) return transfer(it, of, own);
-    if (is_forward(it.what)) forward(it, of, own);
+    if (is_forward(it.what)) forward(it, own);
     else if (it.what <= op::backward_weight) backward(it, of, own, stage);
     else move(it, own, stage);
     if (!found_.ok()) return;
@@ -133,23 +133,19 @@ class list_reader {
       refuse(reason::bad_pair);
   }
 
-  constexpr void forward(const instruction& it, const voice& of, cell& own) {
+  constexpr void forward(const instruction& it, cell& own) {
     const bool again = it.what == op::re_forward;
     if (again && own.ran < 0) return refuse(reason::needs_message);
     if (again && own.kept >= 0) return refuse(reason::repeated, own.kept);
-    if (it.stage > 0) {
-      const cell& before = cells_[of.cell(it.stage - 1, it.microbatch)];
+    if (const cell_seat at = links_.previous(it.voice, it.stage, it.microbatch); at.there()) {
+      const cell& before = cells_[links_.cell(at)];
       const bool replayed = before.kept >= 0 && before.kept != before.ran;
       const std::int32_t here = !again ? before.ran : replayed ? before.kept : -1;
-      const std::int32_t source = from_.place(of, it.stage - 1) == rank_ ? here : own.received[again ? 1 : 0];
+      const std::int32_t source = rank_of(at) == rank_ ? here : own.received[again ? 1 : 0];
       if (source < 0) return refuse(reason::needs_message);
       wait_for(source);
     } else {
       wait_for(own.loaded);
-      for (const index source : links_.sources(it.voice, it.microbatch)) {
-        if (cells_[source].ran < 0) return refuse(reason::needs_message);
-        wait_for(cells_[source].ran);
-      }
     }
     if (again) wait_for(own.ran);
     else once(own.ran);
@@ -159,22 +155,17 @@ class list_reader {
     if (it.what != op::backward_weight) {
       if (own.kept < 0) return refuse(reason::backward_first);
       wait_for(own.kept);
-      if (it.stage + 1 < of.stages) {
-        const std::int32_t source = from_.place(of, it.stage + 1) == rank_
-                                        ? cells_[of.cell(it.stage + 1, it.microbatch)].gave_input
-                                        : own.received[2];
+      if (const cell_seat at = links_.gradient_from(it.voice, it.stage, it.microbatch); at.there()) {
+        const std::int32_t source =
+            rank_of(at) == rank_ ? cells_[links_.cell(at)].gave_input : own.received[2];
         if (source < 0) return refuse(reason::needs_message);
         wait_for(source);
-      } else if (of.join >= 0) {
+      }
+      if (it.stage + 1 == of.stages && of.join >= 0) {
         const std::int32_t met = joined_[first_groups_[it.voice] + it.microbatch / of.group];
         if (met < 0) return refuse(reason::before_join);
         wait_for(met);
       }
-      if (it.stage + 1 == of.stages)
-        for (const index target : links_.targets(it.voice, it.microbatch)) {
-          if (cells_[target].gave_input < 0) return refuse(reason::needs_message);
-          wait_for(cells_[target].gave_input);
-        }
       if (own.offloaded >= 0 && own.fetched < 0) return refuse(reason::not_fetched, own.offloaded);
       wait_for(own.fetched);
       once(own.gave_input);
@@ -256,13 +247,16 @@ class list_reader {
   }
 
   constexpr void transfer(const instruction& it, const voice& of, cell& own) {
-    const bool backwards = it.what == op::send_backward || it.what == op::receive_backward;
     const bool sends = is_send(it.what);
-    const std::int32_t other = it.stage + (sends != backwards ? 1 : -1);
-    if (other < 0 || other >= of.stages) return refuse(reason::unmatched, -1, other, of.stages);
-    const std::int32_t peer = from_.place(of, other);
-    if (peer == rank_ || peer != it.peer) return refuse(reason::unmatched, -1, it.peer, peer);
     const int kind = message_kind(it.what);
+    const cell_seat other = sends ? links_.target(kind, it.voice, it.stage, it.microbatch)
+                                  : links_.source(kind, it.voice, it.stage, it.microbatch);
+    if (!other.there()) {
+      const std::int32_t stage = it.stage + (sends != (kind == 2) ? 1 : -1);
+      return refuse(reason::unmatched, -1, stage, of.stages);
+    }
+    const std::int32_t peer = rank_of(other);
+    if (peer == rank_ || peer != it.peer) return refuse(reason::unmatched, -1, it.peer, peer);
     if (!sends) {
       to_.waits.push(-1);  // for the send, which may not be known yet
       // What came after its use would be lost.
@@ -276,6 +270,9 @@ class list_reader {
     once(own.sent[kind]);
   }
 
+  constexpr std::int32_t rank_of(const cell_seat& at) const {
+    return from_.place(from_.voices[at.voice], at.stage);
+  }
   constexpr void about(const instruction& it, const voice& of, stage_state& stage) {
     if (it.what == op::gather_parameters) {
       if (stage.gathered >= 0) return refuse(reason::repeated, stage.gathered);
@@ -333,8 +330,9 @@ class list_reader {
             return missing(m);
           if (own.offloaded >= 0 && own.fetched < 0)
             return {reason::not_fetched, rank, own.offloaded, -1, s, m};
-          if (s + 1 < of.stages) {
-            const cell& next = cells_[of.cell(s + 1, m)];
+          const auto v = static_cast<std::int32_t>(&of - from_.voices.data());
+          if (const cell_seat at = links_.next(v, s, m); at.there()) {
+            const cell& next = cells_[links_.cell(at)];
             if (const finding found = match(own.sent[0], next.received[0], rank); !found.ok()) return found;
             if (const finding found = match(own.sent[1], next.received[1], rank); !found.ok()) return found;
             if (const finding found = match(next.sent[2], own.received[2], rank); !found.ok()) return found;
@@ -369,9 +367,9 @@ class list_reader {
   // of each rank a voice whose last stage it holds, and of each voice another one
   list<std::int32_t> first_at_home_, next_at_home_;
   list<std::int32_t> first_groups_, joined_;  // of each voice, among the joins of each voice's groups
-  fed_links links_;
-  list<std::int32_t> reduced_;  // of each meeting, how many replicas come
-  list<std::int32_t> leaving_;  // what leaves a slot when the pair is over
+  cell_links links_;
+  list<std::int32_t> reduced_;                // of each meeting, how many replicas come
+  list<std::int32_t> leaving_;                // what leaves a slot when the pair is over
   std::int32_t rank_ = 0, at_ = 0, pair_first_ = 0;
   finding found_;
 };

@@ -15,7 +15,7 @@ enum cell_state : index { ran = 1, kept = 2, kept_nothing = 4, gave_input = 8, g
 // there. Written for compilers, which interpret it: one function over arrays of numbers.
 class rehearsal {
  public:
-  constexpr explicit rehearsal(const score& from) : score_(from) {}
+  constexpr explicit rehearsal(const score& from) : score_(from), links_(from.voices()) {}
   rehearsal(const rehearsal&) = delete;
   rehearsal& operator=(const rehearsal&) = delete;
 
@@ -46,13 +46,9 @@ class rehearsal {
     }
     // cues before the first rank
     if (score_.begin_of(0) != 0) return {reason::bad_structure, 0, score_.begin_of(0), 0};
-    const misfed found = find_misfed(score_.voices(), score_.feeds(), [&](const voice& each, std::int32_t s) {
-      return score_.place(each, s);
-    });
-    if (!found.ok())
-      return {found.apart ? reason::fed_across_ranks : reason::bad_structure, found.from, found.from,
-              found.to};
-    links_ = fed_links(score_.voices(), score_.feeds());
+    if (const misfed found = find_misfed(score_.voices(), score_.feeds()); !found.ok())
+      return {reason::bad_structure, found.from, found.from, found.to};
+    links_ = cell_links(score_.voices(), score_.feeds());
     for (const voice& each : score_.voices()) {
       if (each.stages < 1 || each.microbatches < 1 || each.chunks < 1)
         return {reason::no_stages, first_.size(), each.stages, 1};
@@ -116,7 +112,7 @@ class rehearsal {
     // Of the voice whose turn it is, which seldom changes.
     index voice = -1, first = 0, count = 0, last = -1;
     bool joined = false;
-    const bool feeds = !links_.empty();
+    const bool feeds = links_.has_feeds();
     const index* places = nullptr;
     while (top > 0) {
       const index r = runnable[--top], end = begins[r + 1];
@@ -159,35 +155,35 @@ class rehearsal {
         const index cell = first + s * count + m, own = state[cell];
         index to = 0;
         if (what <= re_forward) {
-          if (s > 0 && (state[cell - count] & (what == re_forward ? kept : ran)) == 0) {
-            missing = cell - count;
+          const index before = s > 0 ? cell - count : feeds ? cell_of(links_.previous(narrow(v), 0, narrow(m))) : nothing;
+          if (before != nothing && (state[before] & (what == re_forward ? kept : ran)) == 0) {
+            missing = before;
             break;
           }
-          if (feeds && s == 0 && (missing = lacking(links_.sources(v, m), ran)) != nothing) break;
           // A stage that kept its rows at once does not make them again for the next one.
-          if (what == re_forward && s > 0 && (state[cell - count] & kept_nothing) == 0)
+          if (what == re_forward && before != nothing && (state[before] & kept_nothing) == 0)
             return refuse(reason::needs_message, r, i, m);
           if (own != (what == re_forward ? ran | kept_nothing : 0)) return refuse(reason::repeated, r, i, m);
           state[cell] = what == forward_only ? ran | kept_nothing : own | ran | kept;
-          if (s == last) continue;
-          to = places[s + 1];
+          if (s < last) to = places[s + 1];
+          else if (!feeds || (to = place_of(links_.next(narrow(v), narrow(s), narrow(m)))) < 0) continue;
         } else if (what < backward_weight) {
-          if (s < last) {
-            if ((state[cell + count] & gave_input) == 0) {
-              missing = cell + count;
-              break;
-            }
-          } else if (joined && !met(v, m)) {
-            missing = a_join;
+          const index after =
+              s < last ? cell + count
+                       : feeds ? cell_of(links_.gradient_from(narrow(v), narrow(s), narrow(m))) : nothing;
+          if (after != nothing && (state[after] & gave_input) == 0) {
+            missing = after;
             break;
-          } else if (feeds && (missing = lacking(links_.targets(v, m), gave_input)) != nothing) {
+          }
+          if (s == last && joined && !met(v, m)) {
+            missing = a_join;
             break;
           }
           if ((own & (kept | gave_input)) != kept)
             return refuse((own & gave_input) != 0 ? reason::repeated : reason::backward_first, r, i, m);
           state[cell] = what == backward ? own | gave_input | gave_weight : own | gave_input;
-          if (s == 0) continue;
-          to = places[s - 1];
+          if (s > 0) to = places[s - 1];
+          else if (!feeds || (to = place_of(links_.gradient_to(narrow(v), 0, narrow(m)))) < 0) continue;
         } else if (what == backward_weight) {
           if ((own & (gave_input | gave_weight)) != gave_input)
             return refuse((own & gave_weight) != 0 ? reason::repeated : reason::weight_first, r, i, m);
@@ -230,37 +226,32 @@ class rehearsal {
       }
       const index count = count_[each.voice],
                   cell = first_[each.voice] + each.stage * count + each.microbatch;
-      const index* const place = places_.data() + voice_place_[each.voice] + each.stage;
-      index needs = nothing, step = 0, wanted = 0;
+      const cell_seat before = links_.previous(each.voice, each.stage, each.microbatch),
+                      after = links_.gradient_from(each.voice, each.stage, each.microbatch);
+      index needs = nothing, at = r, wanted = 0;
       if (each.what == op::backward_weight) {
         needs = cell;
         wanted = gave_input;
       } else if (is_forward(each.what)) {
-        if (each.stage > 0)
-          needs = cell - count, step = -1, wanted = each.what == op::re_forward ? kept : ran;
+        if (before.there())
+          needs = cell_of(before), at = place_of(before), wanted = each.what == op::re_forward ? kept : ran;
       } else if ((state_[cell] & kept) == 0) {
         return wrong();
-      } else if (each.stage < last_[each.voice]) {
-        needs = cell + count, step = 1, wanted = gave_input;
+      } else if (after.there()) {
+        needs = cell_of(after), at = place_of(after), wanted = gave_input;
       } else if (join_[each.voice] >= 0 && !met(each.voice, each.microbatch)) {
         return a_join;
       }
-      if ((is_forward(each.what) && each.stage == 0 &&
-           lacking(links_.sources(each.voice, each.microbatch), ran) != nothing) ||
-          (is_backward(each.what) && each.what != op::backward_weight && each.stage == last_[each.voice] &&
-           lacking(links_.targets(each.voice, each.microbatch), gave_input) != nothing))
-        return wrong();
-      if (needs != nothing && (state_[needs] & wanted) == 0) return place[step] == r ? wrong() : needs;
+      if (needs != nothing && (state_[needs] & wanted) == 0) return at == r ? wrong() : needs;
       more = each.paired;
     }
     pair_end = i - 1;
     return nothing;
   }
-  // The first of these cells that something has not happened to yet. All are of the rank that asks.
-  constexpr index lacking(const fed_links::cells& all, index wanted) const {
-    for (const index cell : all)
-      if ((state_[cell] & wanted) == 0) return cell;
-    return nothing;
+  static constexpr std::int32_t narrow(index number) { return static_cast<std::int32_t>(number); }
+  constexpr index cell_of(const cell_seat& at) const { return at.there() ? links_.cell(at) : nothing; }
+  constexpr index place_of(const cell_seat& at) const {
+    return at.there() ? places_[voice_place_[at.voice] + at.stage] : -1;
   }
   constexpr bool met(index v, index m) const {
     return arrived_[join_first_[join_[v]] + m / group_[v]] == join_size_[join_[v]];
@@ -322,7 +313,7 @@ class rehearsal {
   }
 
   const score& score_;
-  fed_links links_;
+  cell_links links_;
   list<index> first_, count_, last_, voice_place_, join_, group_;  // of each voice
   // joins: first group, member ranks; arrivals of each group
   list<index> join_first_, join_size_, members_, members_end_, arrived_;

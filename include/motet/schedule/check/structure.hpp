@@ -67,10 +67,7 @@ constexpr finding check_structure(const program& of) {
     if (of.starts[r] > of.starts[r + 1]) return wrong(of.starts[r], of.starts[r + 1]);
   for (const std::int32_t place : of.places)
     if (place < 0 || place >= of.ranks()) return wrong(place, of.ranks());
-  const misfed found = find_misfed(
-      of.voices, of.feeds, [&](const voice& each, std::int32_t stage) { return of.place(each, stage); });
-  if (found.apart) return {reason::fed_across_ranks, -1, -1, -1, found.from, found.to};
-  if (!found.ok()) return wrong(found.from, found.to);
+  if (const misfed found = find_misfed(of.voices, of.feeds); !found.ok()) return wrong(found.from, found.to);
   return {};
 }
 

@@ -31,7 +31,7 @@ inline constexpr transfer_ops transfers[] = {{op::send_forward, op::receive_forw
 // they send.
 class message_writer {
  public:
-  constexpr message_writer(const score& from, program& to, messages how) : from_(from), to_(to), how_(how) {
+  constexpr message_writer(const score& from, program& to, messages how) : from_(from), to_(to), how_(how), links_(from.voices(), from.feeds()) {
     received_.resize(3 * index{from.cells()}, 0);
     replays_.resize(from.cells(), 0);
     channels_of_.resize(from.ranks(), -1);
@@ -45,7 +45,8 @@ class message_writer {
         if (to_rank < 0) continue;
         channel& way = between(rank, to_rank, message_kind(made.what));
         const auto number = static_cast<std::int32_t>(sent_.size());
-        sent_.push({made.voice, made.stage + (way.kind == 2 ? -1 : 1), made.microbatch, -1});
+        const cell_seat to_seat = links_.target(way.kind, made.voice, made.stage, made.microbatch);
+        sent_.push({to_seat.voice, to_seat.stage, to_seat.microbatch, -1});
         (way.last < 0 ? way.next : sent_[way.last].next) = number;
         way.last = number;
       }
@@ -56,10 +57,9 @@ class message_writer {
   constexpr void before(const cue& use, std::int32_t rank) {
     const int kind = message_kind(use.what);
     if (kind < 0) return;
-    const voice& of = from_.voices()[use.voice];
-    const std::int32_t source = use.stage + (kind == 2 ? 1 : -1);
-    if (source < 0 || source >= of.stages || from_.place(of, source) == rank) return;
-    channel& way = between(from_.place(of, source), rank, kind);
+    const cell_seat source = links_.source(kind, use.voice, use.stage, use.microbatch);
+    if (!source.there() || rank_of(source) == rank) return;
+    channel& way = between(rank_of(source), rank, kind);
     while (way.next >= 0 && received_[message(kind, use.voice, use.stage, use.microbatch)] == 0) {
       const sending& each = sent_[way.next];
       received_[message(kind, each.voice, each.stage, each.microbatch)] = 1;
@@ -87,6 +87,9 @@ class message_writer {
     std::int32_t voice, stage, microbatch, next;
   };
 
+  constexpr std::int32_t rank_of(const cell_seat& at) const {
+    return from_.place(from_.voices()[at.voice], at.stage);
+  }
   constexpr index message(int kind, std::int32_t voice, std::int32_t stage, std::int32_t microbatch) const {
     return index{kind} * from_.cells() + from_.voices()[voice].cell(stage, microbatch);
   }
@@ -95,11 +98,9 @@ class message_writer {
   constexpr std::int32_t receiver(const cue& made, std::int32_t rank) const {
     const int kind = message_kind(made.what);
     if (kind < 0) return -1;
-    const voice& of = from_.voices()[made.voice];
-    const std::int32_t target = made.stage + (kind == 2 ? -1 : 1);
-    if (target < 0 || target >= of.stages || (kind == 1 && replays_[of.cell(target, made.microbatch)] == 0))
-      return -1;
-    return from_.place(of, target) == rank ? -1 : from_.place(of, target);
+    const cell_seat target = links_.target(kind, made.voice, made.stage, made.microbatch);
+    if (!target.there() || (kind == 1 && replays_[links_.cell(target)] == 0)) return -1;
+    return rank_of(target) == rank ? -1 : rank_of(target);
   }
   constexpr channel& between(std::int32_t from, std::int32_t to, int kind) {
     std::int32_t* link = &channels_of_[from];
@@ -125,6 +126,7 @@ class message_writer {
   const score& from_;
   program& to_;
   messages how_;
+  cell_links links_;
   list<sending> sent_;  // channel after channel linked in the order of the sender
   list<channel> channels_;
   list<std::int32_t> channels_of_;  // of each rank the first one that it sends on
