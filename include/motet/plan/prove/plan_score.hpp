@@ -21,7 +21,7 @@ constexpr batch_sync::shape towers_of(const plan& from) {
   return all;
 }
 
-// Modules that feed one another, one replica of each, as one pipeline: a seat is what a rank of it holds.
+// Modules that feed one another, one replica of each, as one pipeline.
 template <class Schedule>
 constexpr verdict write_seats_through(const plan& from, const list<module_facts>& facts, score& out) {
   constexpr bool all_first = std::is_same_v<Schedule, gpipe>;
@@ -29,7 +29,6 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
   through_shape shape;
   shape.all_first = all_first;
   shape.microbatches = from.modules[0].microbatches;
-  list<std::int32_t> ranks;  // of each seat
   for (index k = 0; k < from.modules.size(); ++k) {
     const module_plan& own = from.modules[k];
     if (own.chunks != 1) return {reason::chunks_are_fixed, k, own.chunks, 1};
@@ -41,13 +40,7 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
     made.learns = !facts[k].frozen || facts[k].passes;
     made.fixed = facts[k].frozen;
     made.meets = facts[k].meets;
-    for (std::int32_t s = 0; s < own.on.split().stages; ++s) {
-      const std::int32_t rank = own.on.rank({s, 0, 0, 0});
-      index seat = 0;
-      while (seat < ranks.size() && ranks[seat] != rank) ++seat;
-      if (seat == ranks.size()) ranks.push(rank);
-      made.seats.push(static_cast<std::int32_t>(seat));
-    }
+    for (std::int32_t s = 0; s < own.on.split().stages; ++s) made.ranks.push(own.on.rank({s, 0, 0, 0}));
     shape.modules.push(made);
   }
   if (const verdict found = check_through(shape); !found.ok()) return found;
