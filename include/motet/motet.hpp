@@ -30,6 +30,7 @@
 #include <motet/front/speaker.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/model/describe.hpp>
+#include <motet/model/graph.hpp>
 #include <motet/nn/layers/activation.hpp>
 #include <motet/nn/layers/dropout.hpp>
 #include <motet/nn/layers/mixture.hpp>

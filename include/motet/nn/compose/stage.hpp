@@ -92,12 +92,12 @@ struct tower_stage {
   struct ends {
     using stream = typename N::stream;
     using feature = feature_of<N>;
-    view<const stream, width> x{};               // (rows, width), from the stage before; not on the first
-    view<stream, width> y{};                     // (rows, width), to the stage after; not on the last
-    view<feature, embedding> features{};         // (samples, embedding), on the last
-    view<const stream, width> dy{};              // (rows, width), from the stage after; not on the last
+    view<const stream, width> x{};                // (rows, width), from the stage before; not on the first
+    view<stream, width> y{};                      // (rows, width), to the stage after; not on the last
+    view<feature, embedding> features{};          // (samples, embedding), on the last
+    view<const stream, width> dy{};               // (rows, width), from the stage after; not on the last
     view<const feature, embedding> d_features{};  // (samples, embedding), on the last
-    view<stream, width> dx{};                    // (rows, width), to the stage before; not on the first
+    view<stream, width> dx{};                     // (rows, width), to the stage before; not on the first
   };
 
   // What forward keeps for backward: nothing but views of the memory that reserve() takes, so it may be

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/nn/layers/entering_rows.hpp>
 #include <motet/nn/layers/pictured_tokens.hpp>
 
 #include <span>
+#include <tuple>
 #include <vector>
 
 namespace motet {
@@ -24,7 +26,7 @@ class pictured_text {
 
   void clear() {
     ids_.clear(), targets_.clear(), places_.clear();
-    offsets_.assign(1, 0), picture_offsets_.assign(1, 0);
+    offsets_.assign(1, 0), picture_offsets_.assign(1, 0), row_offsets_.assign(1, 0);
     pictures_ = asked_ = 0;
   }
   void show() {
@@ -51,22 +53,28 @@ class pictured_text {
   void end() {
     offsets_.push_back(rows());
     picture_offsets_.push_back(pictures_);
+    row_offsets_.push_back(static_cast<index>(places_.size()));
   }
 
   index rows() const { return static_cast<index>(ids_.size()); }
   index asked() const { return asked_; }
   // The samples that have ended, with their pictures in order; valid until the next change.
   pictured_tokens with(const pictures& shown) const {
-    const auto samples = static_cast<index>(offsets_.size()) - 1;
-    return {{{ids_.data(), {samples, 0, offsets_.data()}},
-             targets_.data(),
-             1 / static_cast<double>(asked_ > 0 ? asked_ : 1)},
-            shown,
-            picture_offsets_.data(),
-            places_.data()};
+    return {words(), shown, picture_offsets_.data(), places_.data()};
+  }
+  // The same for an eye and a language model that are modules of their own.
+  std::tuple<seen_pictures, placed_tokens> apart(const pictures& shown) const {
+    return {seen_pictures{shown, samples(), picture_offsets_.data()},
+            placed_tokens{words(), row_offsets_.data(), places_.data()}};
   }
 
  private:
+  index samples() const { return static_cast<index>(offsets_.size()) - 1; }
+  labelled_tokens words() const {
+    return {{ids_.data(), {samples(), 0, offsets_.data()}},
+            targets_.data(),
+            1 / static_cast<double>(asked_ > 0 ? asked_ : 1)};
+  }
   void add(std::int32_t id) {
     ids_.push_back(id);
     targets_.push_back(-1);
@@ -74,7 +82,7 @@ class pictured_text {
 
   index rows_, lead_, pictures_ = 0, asked_ = 0;
   std::vector<std::int32_t> ids_, targets_, places_;
-  std::vector<index> offsets_{0}, picture_offsets_{0};
+  std::vector<index> offsets_{0}, picture_offsets_{0}, row_offsets_{0};
 };
 
 }  // namespace motet

@@ -6,6 +6,14 @@
 
 namespace motet {
 
+// Pictures by sample: none, one or many of each, in their order. `samples` of pictures counts pictures.
+struct seen_pictures : pictures {
+  index of_samples = 0;
+  const index* offsets = nullptr;  // of_samples + 1 entries, which pictures are whose; none: one each
+
+  index before(index sample) const { return offsets == nullptr ? sample : offsets[sample]; }
+};
+
 // Text with pictures in it: samples of tokens, some of whose rows have a negative id and belong to a picture.
 // A sample has none, one or many pictures, in their order.
 struct pictured_tokens : labelled_tokens {

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/nn/layers/pictured_tokens.hpp>
 #include <motet/nn/towers/rows_tail.hpp>
 #include <motet/nn/towers/vit.hpp>
 
 namespace motet {
-
-// Pictures by sample: none, one or many of each, in their order. `samples` of pictures counts pictures.
-struct seen_pictures : pictures {
-  index of_samples = 0;
-  const index* offsets = nullptr;  // of_samples + 1 entries, which pictures are whose; none: one each
-
-  index before(index sample) const { return offsets == nullptr ? sample : offsets[sample]; }
-};
 
 namespace detail {
 

@@ -67,17 +67,20 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, in
     cells += own.on.split().size() * own.chunks * own.microbatches;
     if (voices > most_voices) return {reason::too_large, k, voices, most_voices};
     if (cells > most_cells) return {reason::too_large, k, cells, most_cells};
+    if (has_edges(facts)) {
+      const module_plan& first = of.modules[0];
+      if (own.shards() != 1) return {reason::fed_apart, k, own.shards(), 1};
+      if (own.on.split().data != first.on.split().data)
+        return {reason::fed_apart, k, own.on.split().data, first.on.split().data};
+      if (own.microbatches != first.microbatches)
+        return {reason::fed_apart, k, own.microbatches, first.microbatches};
+      if (own.whole_group() != 1) return {reason::before_join, k, own.whole_group(), 1};
+    }
     if (own.groups() != of.modules[0].groups())
       return {reason::joins_differ, k, own.groups(), of.modules[0].groups()};
     if (samples % own.groups() != 0) return {reason::groups_do_not_divide_batch, k, samples, own.groups()};
     const index parts = index{own.on.split().data} * own.microbatches;
     if (samples < parts) return {reason::too_few_samples, k, samples, parts};
-    if (!has_edges(facts)) continue;
-    if (own.shards() != 1) return {reason::fed_apart, k, own.shards(), 1};
-    if (const int data = of.modules[0].on.split().data; own.on.split().data != data)
-      return {reason::fed_apart, k, own.on.split().data, data};
-    if (const int microbatches = of.modules[0].microbatches; own.microbatches != microbatches)
-      return {reason::fed_apart, k, own.microbatches, microbatches};
   }
   return {};
 }

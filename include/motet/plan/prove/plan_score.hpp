@@ -32,7 +32,6 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
   for (index k = 0; k < from.modules.size(); ++k) {
     const module_plan& own = from.modules[k];
     if (own.chunks != 1) return {reason::chunks_are_fixed, k, own.chunks, 1};
-    if (own.whole_group() != 1) return {reason::before_join, k, own.whole_group(), 1};
     if (own.stash != -1 || own.ahead != 0)
       return {reason::only_batch_sync_keeps, k, own.stash != -1 ? own.stash : own.ahead, 0};
     through_module made;

@@ -63,6 +63,15 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
     }
     case reason::recompute_does_not_fit:
       return pair(std::to_string(found.got) + (found.got == 1 ? " entry" : " entries"), wanted);
+    case reason::fed_apart: {
+      const degrees& split = own.on.split();
+      if (own.shards() != 1)
+        return sentence({"context ", split.context, ", tensor ", split.tensor, "; wanted 1 of each"});
+      return pair(sentence({"data ", split.data, ", ", counted(own.microbatches, "microbatch")}) +
+                      (own.microbatches == 1 ? "" : "es"),
+                  wanted + " as " + std::string(of.modules[0].name.view()) + " has");
+    }
+    case reason::before_join: return "groups of " + got + " microbatches, wanted groups of 1";
     case reason::joins_differ:
       return pair(got + (found.got == 1 ? " loss" : " losses"),
                   wanted + " as " + std::string(of.modules[0].name.view()) + " has");

@@ -31,7 +31,7 @@ class meeting_point {
         row_bytes_(model_.embedding * static_cast<index>(sizeof(master))),
         loss_size_(model_.loss_numbers),
         loss_bytes_(round_up(loss_size_ * static_cast<index>(sizeof(master)), arena::alignment)),
-        shares_(layout, model_.frozen_members,
+        shares_(layout, model_.still,
                 {row_bytes_, loss_bytes_, loss_of_.tells ? static_cast<index>(sizeof(master)) : 0}),
         groups_(groups),
         me_(member_of(layout, home.rank)),
@@ -49,7 +49,7 @@ class meeting_point {
     gradient_bytes_ = 0;
     for (std::size_t k = 0; k < modules(); ++k) {
       gradient_at_[k] = gradient_bytes_;
-      if (!model_.frozen_members[k]) gradient_bytes_ += round_up(rows(k) * row_bytes_, arena::alignment);
+      if (!model_.still[k]) gradient_bytes_ += round_up(rows(k) * row_bytes_, arena::alignment);
       for (std::size_t j = 0; j < modules(); ++j)
         if (j != k && rows(k) > 0) matches_[k][j] = layout_.matches(me_, k, j);
     }
@@ -142,8 +142,7 @@ class meeting_point {
   matrix<const master> gradients_of(std::size_t module, std::int32_t voice, index group,
                                     index microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
-    if (model_.frozen_members[module])
-      return {nullptr, part.samples.size(), model_.embedding, model_.embedding};
+    if (model_.still[module]) return {nullptr, part.samples.size(), model_.embedding, model_.embedding};
     std::byte* const from =
         d_features_.data() + group * gradient_bytes_ + gradient_at_[module] + part.row * row_bytes_;
     return features_in(from, part.samples.size());
@@ -224,7 +223,7 @@ class meeting_point {
     return features_in(features_.at(at.own, at.received, me_, shares_.section(k)), rows(k));
   }
   matrix<master> own_slopes(const group_memory& at, std::size_t k) const {
-    if (model_.frozen_members[k]) return {};
+    if (model_.still[k]) return {};
     return features_in(at.gradients + gradient_at_[k], rows(k));
   }
   // All rows of each module that somebody here is compared with, in the order of members.
@@ -257,7 +256,7 @@ class meeting_point {
     if (loss_of_.sum != nullptr)
       return add_number(ctx, loss_of_.sum(ctx, own_rows(at, 0), own_slopes(at, 0)), loss);
     for (std::size_t k = 0; k < modules(); ++k)
-      if (!model_.frozen_members[k]) zero(ctx, sequences{rows(k), 1, nullptr}, own_slopes(at, k));
+      if (!model_.still[k]) zero(ctx, sequences{rows(k), 1, nullptr}, own_slopes(at, k));
     for (std::size_t i = 0; i < modules(); ++i)
       for (std::size_t j = i + 1; j < modules(); ++j)
         if (alone(i, j))
@@ -284,7 +283,7 @@ class meeting_point {
     master* const nobody = nullptr;
     for (std::size_t i = 0; i < modules(); ++i) {
       for (std::size_t j = 0; j < modules(); ++j) {
-        if (model_.frozen_members[i] || !in_parts(i, j)) continue;
+        if (model_.still[i] || !in_parts(i, j)) continue;
         const index mark = ctx.memory.mark();
         master* const others = ctx.memory.template take<master>(layout_.samples());
         for (index m = 0, next = 0; m < layout_.size() && !ctx.measuring(); next += layout_.rows(m++, j))
@@ -304,7 +303,7 @@ class meeting_point {
     for (std::size_t i = 0; i < modules(); ++i) {
       for (std::size_t j = 0; j < modules(); ++j) {
         if (layout_.rows(from, j) == 0 || !in_parts(i, j)) continue;
-        const bool counts = i < j || model_.frozen_members[j];
+        const bool counts = i < j || model_.still[j];
         std::byte* const begin = from == me_ ? features_.at(at.own, nullptr, me_, shares_.section(j))
                                              : features_.in_range(range, from, shares_.section(j));
         const matrix<const master> columns = features_in(begin, layout_.rows(from, j));

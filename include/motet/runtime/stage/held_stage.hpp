@@ -234,10 +234,11 @@ class held_stage {
     return [this, what, m, &ends](std::vector<index>& into) {
       const auto address = [](const auto* at) { return reinterpret_cast<index>(at); };
       const bool kept = at_.learns && !at_.remade && what != op::forward_only;
-      into.insert(into.end(), {address(this), static_cast<index>(what), address(weights_.data()),
-                               kept ? address(slot_of(m).memory.data()) : 0, address(ends.x.data),
-                               address(ends.y.data), address(ends.features.data), address(ends.dy.data),
-                               address(ends.d_features.data), address(ends.dx.data), m, rows_of(m), rows_in(m)});
+      into.insert(into.end(),
+                  {address(this), static_cast<index>(what), address(weights_.data()),
+                   kept ? address(slot_of(m).memory.data()) : 0, address(ends.x.data), address(ends.y.data),
+                   address(ends.features.data), address(ends.dy.data), address(ends.d_features.data),
+                   address(ends.dx.data), m, rows_of(m), rows_in(m)});
       parts_.shape(m, into);
     };
   }

@@ -20,7 +20,7 @@ struct model_outline {
   std::span<const bool> passes, meets;
   // The modules in the loss, and through which of these nothing goes backward.
   std::span<const std::size_t> members;
-  std::span<const bool> frozen_members;
+  std::span<const bool> still;
   std::span<const net_outline* const> nets;
   index embedding = 0;
   index loss_at = 0, loss_numbers = 0;  // the numbers of the loss in the flat order
@@ -94,7 +94,7 @@ struct model_outlines<Model, std::index_sequence<I...>> {
     return out;
   }
   static constexpr auto members = of_members([](std::size_t k) { return k; });
-  static constexpr auto frozen_members =
+  static constexpr auto still =
       of_members([](std::size_t k) { return Model::frozen[k] && !Model::passes[k]; });
   static constexpr model_outline all{Model::names,
                                      Model::frozen,
@@ -102,7 +102,7 @@ struct model_outlines<Model, std::index_sequence<I...>> {
                                      Model::passes,
                                      Model::meets,
                                      members,
-                                     frozen_members,
+                                     still,
                                      nets,
                                      Model::embedding,
                                      Model::loss_at,

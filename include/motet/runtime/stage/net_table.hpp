@@ -157,7 +157,9 @@ struct net_outlines {
   using traits = input_traits<Net>;
 
   static constexpr net_outline all{
-      stage::layers, stage::width, stage::embedding,
+      stage::layers,
+      stage::width,
+      stage::embedding,
       [](std::string_view prefix, stage_range range, tensor_cut cut) {
         return stage::parameters_of(prefix, range, cut);
       },
@@ -236,8 +238,9 @@ struct net_tables {
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
          const ends& e) { stage::infer(ctx, range, w, input(of, m, range, e), typed(range, e)); },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
-         const ends& e,
-         kept_views& kept) { stage::forward(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>()); },
+         const ends& e, kept_views& kept) {
+        stage::forward(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>());
+      },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
          const ends& e, kept_views& kept, gradients<Numbers> g) {
         stage::backward(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>(), g);

@@ -133,8 +133,8 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
               bytes_out = boundary_bytes<stream>(rows_out, net.of->width_out(at.range));
   // Rows come from before and go on behind, gradients the other way.
   for (int kind = 0; kind < 3; ++kind)
-    found.own.boundaries += at.in[kind] * (kind == 2 ? bytes_out : bytes_in) +
-                            at.out[kind] * (kind == 2 ? bytes_in : bytes_out);
+    found.own.boundaries +=
+        at.in[kind] * (kind == 2 ? bytes_out : bytes_in) + at.out[kind] * (kind == 2 ? bytes_in : bytes_out);
   const weights<Numbers> w{nowhere<master>(), at.cut};
   temporaries([&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });
   if (!at.learns) return found;
@@ -143,9 +143,7 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   found.own.optimizer = 2 * at.moments * static_cast<index>(sizeof(master));
   const gradients<Numbers> g{nowhere<master>(), at.cut};
   kept_views kept = net.views();
-  const auto backward = [&](Context& ctx) {
-    run_backward(ctx, net, at, w, parts, largest, ends, kept, g);
-  };
+  const auto backward = [&](Context& ctx) { run_backward(ctx, net, at, w, parts, largest, ends, kept, g); };
   if (at.remade) {
     temporaries([&](Context& ctx) {
       remake(ctx, net, at.range, w, parts, largest, ends, kept);

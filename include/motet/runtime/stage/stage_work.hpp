@@ -61,10 +61,9 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
     return static_cast<double>(numbers) * sizeof(typename Numbers::stream);
   };
   found.boundary_bytes = bytes(parts.rows(largest).rows() * net.of->width_out(at.range));
-  found.returned_bytes =
-      net.of->comes_in(at.range)
-          ? bytes(net.of->rows_in(at.range, parts, largest) * net.of->width_in(at.range))
-          : found.boundary_bytes;
+  found.returned_bytes = net.of->comes_in(at.range)
+                             ? bytes(net.of->rows_in(at.range, parts, largest) * net.of->width_in(at.range))
+                             : found.boundary_bytes;
   const weights<Numbers> w{nowhere<master>(), at.cut};
   found.forward = dry(found.forward_group_bytes,
                       [&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });

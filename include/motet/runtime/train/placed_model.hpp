@@ -94,7 +94,7 @@ class placed_model {
     for (std::size_t module = 0; module < model.of->size(); ++module)
       for (index v = 0; v < of().voices.size(); ++v)
         if (of().voices[v].module == static_cast<std::int32_t>(module))
-            place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{},
+          place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{},
                 buffers, group);
     connect_edges();
     layout_ = layout_of(of(), groups, splits_);
@@ -263,8 +263,9 @@ class placed_model {
         const index got = count(model_.of->nets[each.from]->rows_given, each.from),
                     wanted = count(model_.of->nets[each.to]->rows_taken, each.to);
         if (got != wanted)
-          fail(fed_rows_differ, sentence({"of sample ", s, " ", model_.of->names[each.from], " makes ", got,
-                                          " rows, and ", model_.of->names[each.to], " has places for ", wanted}));
+          fail(fed_rows_differ,
+               sentence({"of sample ", s, " ", model_.of->names[each.from], " makes ", got, " rows, and ",
+                         model_.of->names[each.to], " has places for ", wanted}));
       }
   }
   // On the rank's own thread.
@@ -388,8 +389,9 @@ class placed_model {
     };
     for (const fed_cell& each : of().feeds) {
       if (each.from_microbatch != each.to_microbatch)
-        fail(program_does_not_fit, sentence({"microbatch ", each.from_microbatch, " of voice ", each.from,
-                                             " feeds microbatch ", each.to_microbatch, " of voice ", each.to}));
+        fail(program_does_not_fit,
+             sentence({"microbatch ", each.from_microbatch, " of voice ", each.from, " feeds microbatch ",
+                       each.to_microbatch, " of voice ", each.to}));
       auto *const from = stage_at(each.from, true), *const to = stage_at(each.to, false);
       if (from != nullptr && to != nullptr && from->at().rank == to->at().rank) from->connect(*to);
     }

@@ -87,7 +87,8 @@ class buffer_counter {
       const std::int32_t own = of_.places[place];
       const auto here = [&](const cell_seat& at) { return at.there() && of_.places[place_of(at)] == own; };
       if (it.what == op::re_forward) replayed[sings.cell(it.stage, it.microbatch)] = 1;
-      if (const cell_seat to = links_.next(it.voice, it.stage, it.microbatch); is_forward(it.what) && here(to))
+      if (const cell_seat to = links_.next(it.voice, it.stage, it.microbatch);
+          is_forward(it.what) && here(to))
         take(it.what == op::re_forward ? 1 : 0, place_of(to), i, false);
       if (const cell_seat to = links_.gradient_to(it.voice, it.stage, it.microbatch);
           (it.what == op::backward || it.what == op::backward_input) && here(to))

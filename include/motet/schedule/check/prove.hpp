@@ -155,7 +155,9 @@ class rehearsal {
         const index cell = first + s * count + m, own = state[cell];
         index to = 0;
         if (what <= re_forward) {
-          const index before = s > 0 ? cell - count : feeds ? cell_of(links_.previous(narrow(v), 0, narrow(m))) : nothing;
+          const index before = s > 0   ? cell - count
+                               : feeds ? cell_of(links_.previous(narrow(v), 0, narrow(m)))
+                                       : nothing;
           if (before != nothing && (state[before] & (what == re_forward ? kept : ran)) == 0) {
             missing = before;
             break;
@@ -168,9 +170,9 @@ class rehearsal {
           if (s < last) to = places[s + 1];
           else if (!feeds || (to = place_of(links_.next(narrow(v), narrow(s), narrow(m)))) < 0) continue;
         } else if (what < backward_weight) {
-          const index after =
-              s < last ? cell + count
-                       : feeds ? cell_of(links_.gradient_from(narrow(v), narrow(s), narrow(m))) : nothing;
+          const index after = s < last ? cell + count
+                              : feeds  ? cell_of(links_.gradient_from(narrow(v), narrow(s), narrow(m)))
+                                       : nothing;
           if (after != nothing && (state[after] & gave_input) == 0) {
             missing = after;
             break;

@@ -31,7 +31,8 @@ inline constexpr transfer_ops transfers[] = {{op::send_forward, op::receive_forw
 // they send.
 class message_writer {
  public:
-  constexpr message_writer(const score& from, program& to, messages how) : from_(from), to_(to), how_(how), links_(from.voices(), from.feeds()) {
+  constexpr message_writer(const score& from, program& to, messages how)
+      : from_(from), to_(to), how_(how), links_(from.voices(), from.feeds()) {
     received_.resize(3 * index{from.cells()}, 0);
     replays_.resize(from.cells(), 0);
     channels_of_.resize(from.ranks(), -1);

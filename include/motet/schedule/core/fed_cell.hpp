@@ -76,7 +76,7 @@ class cell_links {
   }
 
   const list<voice>* voices_;
-  list<index> first_;               // of each voice, among the microbatches of all
+  list<index> first_;                // of each voice, among the microbatches of all
   list<cell_seat> next_, previous_;  // of the last stages, and of the first
 };
 

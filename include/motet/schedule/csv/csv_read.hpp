@@ -120,6 +120,10 @@ class csv_reader {
       }
       score_.add(made, [&](std::int32_t s) { return seen[v][as_size(s)]->row - sheet_.first_row; });
     }
+    for (const fed_cell& each : sheet_.feeds) score_.feed(each);
+    if (const misfed found = find_misfed(score_.voices(), score_.feeds()); !found.ok())
+      fail(csv_bad_header, sentence({"the feeds of voice ", found.from, " and voice ", found.to,
+                                     " do not fit: each microbatch of one feeds one of the other"}));
   }
 
   program build() {
@@ -141,7 +145,7 @@ class csv_reader {
     made.voices = score_.voices();
     made.places = score_.places();
     made.joins = score_.joins();
-    for (const fed_cell& each : sheet_.feeds) made.feeds.push(each);
+    made.feeds = score_.feeds();
     const bool adds_messages = sheet_.headed ? sheet_.computations_only : !has_messages,
                adds_updates = sheet_.headed ? sheet_.computations_only : !has_others;
     message_writer carrier(score_, made, messages::in_channels);

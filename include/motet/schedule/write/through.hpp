@@ -108,8 +108,7 @@ class through_writer {
       for (index s = seats.size(); s-- > 0;) {
         if (s + 1 < seats.size()) reach(s, seats[s + 1], own[s + 1]);
         else
-          for (const std::int32_t target : to_[k])
-            reach(s, seats_[target][0], distances_[target][0]);
+          for (const std::int32_t target : to_[k]) reach(s, seats_[target][0], distances_[target][0]);
       }
     }
   }
@@ -139,9 +138,9 @@ class through_writer {
   }
 
   const through_shape& of_;
-  list<list<std::int32_t>> to_;         // of each module those that it feeds
-  list<std::int32_t> order_;            // of modules
-  list<list<std::int32_t>> seats_;      // of each stage: the devices of the score
+  list<list<std::int32_t>> to_;     // of each module those that it feeds
+  list<std::int32_t> order_;        // of modules
+  list<list<std::int32_t>> seats_;  // of each stage: the devices of the score
   std::int32_t seats_of_all_ = 0;
   list<list<std::int32_t>> distances_;  // of each stage
 };

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: motet: an edge joins a module that gives rows to one that takes them; see the words of the_rule_is_broken [MT-M09]
+#include "small_graph.hpp"
+
+#ifdef MOTET_BREAK
+using net = model<modules<module<"eye", vit<sight>>, glue, talk>, edge<"eye", "glue">, edge<"glue", "talk">,
+                  loss<next_token, "talk">>;
+#else
+using net =
+    model<modules<eye, glue, talk>, edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
+#endif
+
+static_assert(net::size > 0);

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// labels: threads
+// Modules that feed one another learn by any plan what they learn on one rank, and on one rank what they learn
+// inside one module.
+#include <motet/front/trainer.hpp>
+
+#include "deviation.hpp"
+#include "unit/runtime/allocations.hpp"
+#include "unit/runtime/small_edges.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+namespace {
+
+using all_learn = small_fed_speech<>;
+using eye_kept = small_fed_speech<true>;
+using glue_alone = small_fed_speech<true, true>;
+constexpr motet::index samples = 12;
+
+launched_world alone(const char* threads = "2") {
+  const char* const words[] = {"program", "--threads", threads};
+  return launch(3, words);
+}
+// What enters the language model, of the same samples.
+struct fed_text {
+  small_seen_text data;
+  std::vector<motet::index> rows;
+  explicit fed_text(std::uint64_t seed) : data(samples, seed) {
+    for (const motet::index each : data.picture_offsets) rows.push_back(5 * each);
+  }
+  all_learn::batch get() const {
+    const pictured_tokens all = data.get();
+    return {seen_pictures{all.seen, samples, all.picture_offsets},
+            placed_tokens{all, rows.data(), all.places}};
+  }
+};
+struct steps {
+  std::vector<double> losses, norms;
+  std::vector<float> weights;
+};
+template <class Model>
+steps train(trainer<Model>& by) {
+  steps out;
+  for (std::uint64_t k = 0; k < 3; ++k) {
+    const fed_text data(1 + k);
+    const step_result found = by.step(data.get(), 1e-3);
+    out.losses.push_back(found.loss);
+    out.norms.push_back(found.gradient_norm);
+  }
+  out.weights = by.weights();
+  return out;
+}
+template <class Model>
+const steps& of_one_rank() {
+  static const steps found = [] {
+    const launched_world world = alone("1");
+    trainer<Model> one(world, {.batch = samples});
+    return train(one);
+  }();
+  return found;
+}
+void check_same(const steps& got, const steps& want) {
+  CHECK(laws::off_by(got.losses, want.losses) <= 1e-5);
+  CHECK(laws::off_by(got.norms, want.norms) <= 1e-4);
+  CHECK(laws::off_by(got.weights, want.weights) <= 1e-4);
+}
+template <class Model>
+void check_plan_is_one_rank(const plan& how) {
+  const launched_world world = alone("1");
+  trainer<Model> many(world, how, {.batch = samples});
+  check_same(train(many), of_one_rank<Model>());
+}
+
+// Each stage on any rank, that of another one perhaps; replicas on ranks of their own.
+plan drawn_plan(std::uint64_t seed, bool glue_has_zero) {
+  const random_stream draw(seed, "plans");
+  std::uint64_t at = 0;
+  const auto below = [&](std::uint32_t most) { return static_cast<int>(draw.below(at++, most)); };
+  const int data = 1 + below(2), lanes = 1 + below(data == 1 ? 3 : 2), parts = 1 + below(3);
+  plan out;
+  out.cluster.ranks = lanes * data;
+  out.schedule = below(3) == 0 ? "gpipe" : "1f1b";
+  const char* const names[] = {"eye", "glue", "talk"};
+  for (const char* const name : names) {
+    const bool whole = name == names[1];
+    const int stages = whole ? 1 : 1 + below(2);
+    list<std::int32_t> ranks;
+    std::vector<int> taken;
+    for (int s = 0; s < stages; ++s) {
+      int lane = below(static_cast<std::uint32_t>(lanes));
+      // A module has a rank once.
+      while (std::find(taken.begin(), taken.end(), lane) != taken.end() &&
+             static_cast<int>(taken.size()) < lanes)
+        lane = (lane + 1) % lanes;
+      if (std::find(taken.begin(), taken.end(), lane) != taken.end()) break;
+      taken.push_back(lane);
+      for (int r = 0; r < data; ++r) ranks.push(lane * data + r);
+    }
+    module_plan own;
+    own.name = name;
+    own.on = mesh({.stages = static_cast<int>(taken.size()), .data = data}, ranks);
+    own.microbatches = parts;
+    own.group = 1;
+    if (whole && glue_has_zero && data > 1) own.zero = 1 + below(2);
+    out.modules.push(own);
+  }
+  return out;
+}
+template <class Model>
+void check_drawn_plans(std::uint64_t seed, int count) {
+  for (int k = 0; k < count; ++k) {
+    CAPTURE(k);
+    check_plan_is_one_rank<Model>(drawn_plan(seed + static_cast<std::uint64_t>(k), true));
+  }
+}
+plan apart() {
+  plan out;
+  out.cluster.ranks = 2;
+  out.schedule = "1f1b";
+  for (const char* const name : {"eye", "glue", "talk"}) {
+    module_plan own = on_ranks(name, name[0] == 't' ? 1 : 0, {}, 4);
+    own.group = 1;
+    out.modules.push(own);
+  }
+  return out;
+}
+template <class Model = all_learn>
+std::string refusal(const plan& how) {
+  try {
+    const launched_world world = alone();
+    trainer<Model> train(world, how, {.batch = samples});
+  } catch (const error& problem) {
+    return problem.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("an eye of its own learns what it learns inside the language model") {
+  const launched_world world = alone();
+  trainer<all_learn> apart(world, {.batch = samples});
+  trainer<small_seen_speech> inside(world, {.batch = samples});
+  inside.set_state(apart.state());
+  for (std::uint64_t k = 0; k < 3; ++k) {
+    const fed_text data(1 + k);
+    const step_result got = apart.step(data.get(), 1e-3), want = inside.step({data.data.get()}, 1e-3);
+    CHECK_EQ(got.loss, want.loss);
+    CHECK(laws::off_by(got.gradient_norm, want.gradient_norm) <= 1e-6 * want.gradient_norm);
+    CHECK_EQ(apart.flops(data.get()), inside.flops({data.data.get()}));
+  }
+  CHECK(laws::off_by(apart.weights(), inside.weights()) <= 1e-6);
+}
+
+TEST_CASE("any plan is one rank") { check_drawn_plans<all_learn>(1, 24); }
+TEST_CASE("any plan is one rank with a frozen eye, and with nothing but the glue to learn") {
+  check_drawn_plans<eye_kept>(100, 12);
+  check_drawn_plans<glue_alone>(200, 12);
+}
+TEST_CASE("threads of a rank, and parts of its batch, change nothing") {
+  const launched_world world = alone();
+  trainer<all_learn> two(world, {.batch = samples});
+  check_same(train(two), of_one_rank<all_learn>());
+  trainer<all_learn> parts(world, {.batch = samples, .parts = 4});
+  check_same(train(parts), of_one_rank<all_learn>());
+}
+
+TEST_CASE("what is frozen stays, keeps nothing and costs no backward") {
+  const launched_world world = alone();
+  // Each number's first step depends on its own gradient alone.
+  trainer_options how{.batch = samples};
+  how.optimizer.clip = 0;
+  trainer<all_learn> all(world, how);
+  trainer<eye_kept> eye(world, how);
+  trainer<glue_alone> glue(world, how);
+  const fed_text data(1);
+  const auto begun = glue.weights();
+  for (auto* each : {&all}) each->step(data.get(), 1e-3);
+  eye.step(data.get(), 1e-3);
+  glue.step(data.get(), 1e-3);
+  const auto of = [](const auto& model, const std::vector<float>& flat, std::size_t k) {
+    using type = std::remove_cvref_t<decltype(model)>;
+    const auto at = flat.begin() + type::offsets[k];
+    return std::vector<float>(at, at + type::sizes[k]);
+  };
+  const all_learn whole{};
+  const eye_kept kept{};
+  const glue_alone one{};
+  CHECK(laws::off_by(of(kept, eye.weights(), 1), of(whole, all.weights(), 1)) <= 1e-6);
+  CHECK(laws::off_by(of(one, glue.weights(), 1), of(whole, all.weights(), 1)) <= 1e-6);
+  CHECK(of(one, glue.weights(), 0) == of(one, begun, 0));
+  CHECK(of(one, glue.weights(), 2) == of(one, begun, 2));
+  // Backward of all costs as much as two forwards; of a fixed module as much as one, of a frozen one nothing.
+  const double most = all.flops(data.get()), less = eye.flops(data.get()), least = glue.flops(data.get());
+  CHECK(less < most);
+  CHECK(least < less);
+  CHECK(eye.memory()[0].stages.gradients == 4 * eye_kept::trainable_size);
+  CHECK(glue.memory()[0].stages.optimizer == 2 * 4 * glue_alone::trainable_size);
+  CHECK(eye.memory()[0].stages.slots < all.memory()[0].stages.slots);
+}
+
+TEST_CASE("a step on several ranks allocates nothing") {
+  const launched_world world = alone("1");
+  trainer<all_learn> train(world, apart(), {.batch = samples});
+  const fed_text data(1);
+  const auto batch = data.get();
+  for (int k = 0; k < 2; ++k) train.step(batch, 1e-3);
+  const long before = allocations.load();
+  train.step(batch, 1e-3);
+  CHECK(allocations.load() == before);
+}
+
+TEST_CASE("what a plan cannot do with edges is said") {
+  CHECK(refusal(apart()) == "");
+  plan other = apart();
+  other.schedule = "zb_h1";
+  CHECK(refusal(other).find("MT-S18") != std::string::npos);
+  other = apart();
+  other.modules[2].microbatches = 2;
+  CHECK(refusal(other).find("MT-S19") != std::string::npos);
+  other = apart();
+  other.modules[2].group = 0;
+  CHECK(refusal(other).find("MT-P38") != std::string::npos);
+}
+
+TEST_CASE("rows that do not match the places for them are named before the step") {
+  const launched_world world = alone();
+  trainer<all_learn> train(world, apart(), {.batch = samples});
+  const fed_text data(1);
+  auto batch = data.get();
+  std::vector<motet::index> fewer(data.data.picture_offsets);
+  for (std::size_t s = 1; s < fewer.size(); ++s) fewer[s] = std::max<motet::index>(fewer[s] - 1, 0);
+  std::get<0>(batch).offsets = fewer.data();
+  std::get<0>(batch).samples = fewer.back();
+  CHECK_THROWS_WITH_AS(train.step(batch, 1e-3), doctest::Contains("MT-R19"), error);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/nn/towers/vit_rows.hpp>
+
+#include <motet/backend/cpu/operations.hpp>
+#include <motet/nn/towers/picture_rows.hpp>
+
+#include "cpu_run.hpp"
+
+#include <motet/tensor/random.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace motet;
+
+namespace {
+
+constexpr vit_config sight{.image = 4,
+                           .patch = 2,
+                           .channels = 1,
+                           .width = 8,
+                           .layers = 2,
+                           .heads = 2,
+                           .hidden = 6,
+                           .pool = pool_kind::first,
+                           .pre_norm = true};
+constexpr motet::index shown = 3, rows = shown * 5;
+
+std::vector<double> drawn(motet::index count, const char* name) {
+  const random_stream draw(4, name);
+  std::vector<double> out;
+  for (motet::index i = 0; i < count; ++i) out.push_back(draw.normal(static_cast<std::uint64_t>(i)));
+  return out;
+}
+std::vector<float> pixels() {
+  std::vector<float> out;
+  for (const double each : drawn(shown * 16, "pixels")) out.push_back(static_cast<float>(each));
+  return out;
+}
+
+struct outcome {
+  std::vector<double> y, g;
+  friend bool operator==(const outcome&, const outcome&) = default;
+};
+// Forward and backward of the module, whole or in two parts, and of the eye that a decoder has inside.
+template <class Net>
+outcome of_module(const std::vector<double>& w, const std::vector<double>& dy, bool split) {
+  outcome out{std::vector<double>(dy.size()), std::vector<double>(w.size())};
+  const std::vector<float> data = pixels();
+  laws::cpu_run_foretold(2, [&](cpu::context& ctx) {
+    const seen_pictures batch{{data.data(), shown}, 2, nullptr};
+    using stage = typename Net::stage;
+    typename stage::template ends<fp64> ends;
+    ends.features = {out.y.data(), rows};
+    ends.d_features = {dy.data(), rows};
+    typename Net::template saved<fp64> s;
+    const weights<fp64> of{w.data()};
+    Net::template reserve<fp64>(ctx, batch, s);
+    stage::forward(ctx, Net::whole, of, batch, ends, s);
+    if (split) {
+      stage::backward_input(ctx, Net::whole, of, batch, ends, s);
+      synchronize(ctx);
+      stage::backward_weight(ctx, Net::whole, of, batch, ends, s, gradients<fp64>{out.g.data()});
+    } else {
+      stage::backward(ctx, Net::whole, of, batch, ends, s, gradients<fp64>{out.g.data()});
+    }
+  });
+  return out;
+}
+template <class Eye>
+outcome of_eye(const std::vector<double>& w, const std::vector<double>& dy) {
+  outcome out{std::vector<double>(dy.size()), std::vector<double>(w.size())};
+  const std::vector<float> data = pixels();
+  laws::cpu_run_foretold(2, [&](cpu::context& ctx) {
+    const pictures batch{data.data(), shown};
+    typename Eye::template saved<fp64> s;
+    const weights<fp64> of{w.data()};
+    Eye::template reserve<fp64>(ctx, Eye::rows(batch), s);
+    Eye::forward(ctx, of, batch, view<double, 8>(out.y.data(), rows), s);
+    Eye::backward(ctx, of, batch, view<const double, 8>(dy.data(), rows), s, gradients<fp64>{out.g.data()});
+  });
+  return out;
+}
+
+}  // namespace
+
+static_assert(vit_rows<sight>::gives_rows && vit_rows<sight>::rows_of_picture == 5);
+static_assert(vit_rows<sight>::parameter_size == picture_rows<sight>::parameter_size);
+static_assert(vit_rows<sight, false>::parameter_size == picture_rows<sight, false>::parameter_size);
+
+TEST_CASE("its rows and gradients are those of the eye inside a language model") {
+  const std::vector<double> w = drawn(vit_rows<sight>::parameter_size, "weights"), dy = drawn(rows * 8, "dy");
+  const outcome wanted = of_eye<picture_rows<sight>>(w, dy);
+  CHECK(of_module<vit_rows<sight>>(w, dy, false) == wanted);
+  CHECK(of_module<vit_rows<sight>>(w, dy, true) == wanted);
+  const std::vector<double> bare(w.begin(), w.begin() + vit_rows<sight, false>::parameter_size);
+  CHECK(of_module<vit_rows<sight, false>>(bare, dy, false) == of_eye<picture_rows<sight, false>>(bare, dy));
+}
+
+TEST_CASE("a sample has the pictures that its offsets say, or one") {
+  const std::vector<motet::index> offsets{0, 0, 2, 3};
+  const seen_pictures some{{nullptr, 3}, 3, offsets.data()}, one_each{{nullptr, 3}, 3, nullptr};
+  CHECK_EQ(some.before(2), 2);
+  CHECK_EQ(one_each.before(2), 2);
+  CHECK_EQ(some.before(1), 0);
+}

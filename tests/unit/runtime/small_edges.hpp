@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/model/graph.hpp>
+#include <motet/nn/layers/pictured_text.hpp>
+#include <motet/nn/towers/fed_decoder.hpp>
+#include <motet/nn/towers/vit_rows.hpp>
+
+#include "small_sight.hpp"
+
+// The same language model that sees (small_sight.hpp), its eye and glue modules of their own.
+
+template <class Net, bool Frozen>
+using kept_if = std::conditional_t<Frozen, motet::frozen<Net>, Net>;
+
+template <bool EyeFrozen = false, bool TalkFrozen = false>
+using small_fed_speech = motet::model<
+    motet::modules<motet::module<"eye", kept_if<motet::vit_rows<small_sight_eye, true, 2>, EyeFrozen>>,
+                   motet::module<"glue", motet::projector<8, 16, 12>>,
+                   motet::module<"talk", kept_if<motet::fed_decoder<small_sight_words, 10>, TalkFrozen>>>,
+    motet::edge<"eye", "glue">, motet::edge<"glue", "talk">, motet::loss<motet::next_token, "talk">>;

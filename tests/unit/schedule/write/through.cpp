@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/schedule/write/through.hpp>
+
+#include <motet/schedule/check/buffers.hpp>
+#include <motet/schedule/check/prove.hpp>
+#include <motet/schedule/csv/csv_read.hpp>
+#include <motet/schedule/csv/csv_write.hpp>
+#include <motet/schedule/place/placed.hpp>
+#include <motet/schedule/simulate/simulate.hpp>
+#include <motet/schedule/write/gpipe.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
+#include <motet/tensor/random.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+namespace {
+
+through_module on(std::initializer_list<std::int32_t> ranks, std::initializer_list<std::int32_t> from = {}) {
+  through_module made;
+  for (const std::int32_t rank : ranks) made.ranks.push(rank);
+  for (const std::int32_t source : from) made.from.push(source);
+  return made;
+}
+constexpr through_shape chain() {
+  through_shape of{{}, 4};
+  for (std::int32_t k = 0; k < 3; ++k) {
+    through_module made;
+    made.ranks.push(k);
+    if (k > 0) made.from.push(k - 1);
+    made.meets = k == 2;
+    of.modules.push(made);
+  }
+  return of;
+}
+static_assert(prove(write_through(chain())).ok(), "the compiler proves it");
+
+// A voice for each place, all of them on the ranks that the shape says.
+score on_ranks_of(const through_shape& of, std::int32_t ranks) {
+  const score seats = write_through(of);
+  list<voice_spread> once;
+  for (index v = 0; v < of.modules.size(); ++v) once.push({});
+  return placed(seats, once, ranks, [&](std::int32_t v, std::int32_t, std::int32_t, std::int32_t s) {
+    return of.modules[v].ranks[s];
+  });
+}
+
+}  // namespace
+
+TEST_CASE("one module by itself is played as its schedule plays it") {
+  for (const int stages : {1, 2, 5})
+    for (const int microbatches : {1, 3, 8}) {
+      through_shape one{{}, microbatches};
+      one.modules.push({});
+      for (int s = 0; s < stages; ++s) one.modules[0].ranks.push(s);
+      const pipeline_shape same{.stages = stages, .microbatches = microbatches};
+      CHECK(write_through(one) == one_f_one_b::write(same));
+      one.all_first = true;
+      CHECK(write_through(one) == gpipe::write(same));
+    }
+}
+
+TEST_CASE("a rank is ahead by the ranks that rows still come to") {
+  // An eye and its glue on one rank, and two stages of a language model.
+  through_shape of{{}, 8};
+  of.modules.push(on({0}));
+  of.modules.push(on({0}, {0}));
+  of.modules.push(on({1, 2}, {1}));
+  of.modules[2].meets = true;
+  const program made = compile(write_through(of));
+  CHECK(check(made).ok());
+  const list<std::int32_t> kept = live_of_stages(made);
+  const std::vector<std::int32_t> wanted{3, 3, 2, 1};
+  for (std::size_t i = 0; i < wanted.size(); ++i) CHECK_EQ(kept[static_cast<index>(i)], wanted[i]);
+}
+
+TEST_CASE("what is frozen has no backward, and what is fixed no update") {
+  through_shape of{{}, 2};
+  of.modules.push(on({0}));
+  of.modules.push(on({0}, {0}));
+  of.modules.push(on({1}, {1}));
+  of.modules[0].learns = false;
+  of.modules[2].fixed = of.modules[2].meets = true;
+  const program made = compile(write_through(of));
+  REQUIRE(check(made).ok());
+  int backwards[3] = {}, updates[3] = {};
+  for (const instruction& it : made.instructions) {
+    if (is_backward(it.what)) ++backwards[it.voice];
+    if (it.what == op::optimizer_step) ++updates[it.voice];
+  }
+  CHECK_EQ(backwards[0], 0);
+  CHECK_EQ(backwards[1], 2);
+  CHECK_EQ(backwards[2], 2);
+  CHECK_EQ(updates[0], 0);
+  CHECK_EQ(updates[1], 1);
+  CHECK_EQ(updates[2], 0);
+}
+
+TEST_CASE("modules in a circle and counts of nothing are refused") {
+  through_shape circle{{}, 2};
+  circle.modules.push(on({0}, {1}));
+  circle.modules.push(on({1}, {0}));
+  CHECK(check_through(circle).why == reason::edges_in_a_circle);
+  through_shape none{{}, 0};
+  none.modules.push(on({0}));
+  CHECK(check_through(none).why == reason::no_stages);
+  through_shape nowhere_at_all{{}, 1};
+  nowhere_at_all.modules.push({});
+  CHECK(check_through(nowhere_at_all).why == reason::no_stages);
+}
+
+TEST_CASE("chains on any ranks are proven, play to their end, and are read back as they were") {
+  const random_stream draw(7, "chains");
+  std::uint64_t at = 0;
+  const auto below = [&](std::uint32_t most) { return static_cast<std::int32_t>(draw.below(at++, most)); };
+  for (int round = 0; round < 300; ++round) {
+    const std::int32_t ranks = 1 + below(5), modules = 1 + below(4);
+    through_shape of{{}, 1 + below(6), below(3) == 0};
+    std::int32_t learning = 0;
+    for (std::int32_t k = 0; k < modules; ++k) {
+      through_module made;
+      for (std::int32_t s = 1 + below(3); s > 0; --s)
+        made.ranks.push(below(static_cast<std::uint32_t>(ranks)));
+      if (k > 0) made.from.push(k - 1);
+      const bool frozen = below(3) == 0;
+      made.learns = !frozen || learning > 0;
+      made.fixed = frozen;
+      learning += frozen ? 0 : 1;
+      made.meets = k + 1 == modules;
+      of.modules.push(made);
+    }
+    const score order = on_ranks_of(of, ranks);
+    CAPTURE(round);
+    REQUIRE(prove(order).ok());
+    const program made = compile(order);
+    const check_result found = check(made);
+    REQUIRE(found.ok());
+    buffer_counts buffers;
+    CHECK(count_buffers(made, buffers).ok());
+    timeline times;
+    CHECK(simulate(made, even_costs(made, {1, 2, 1}, 1), times).ok());
+    CHECK(read_csv(write_csv(made)) == made);
+    // Each edge is crossed once each way by a microbatch, where it leads from one rank to another.
+    index wanted = 0, got = 0;
+    for (const fed_cell& each : made.feeds) {
+      const voice &from = made.voices[each.from], &to = made.voices[each.to];
+      if (made.place(from, from.stages - 1) != made.place(to, 0)) wanted += from.learns ? 2 : 1;
+    }
+    for (const instruction& it : made.instructions) {
+      const voice& own = made.voices[std::max(it.voice, 0)];
+      got += (it.what == op::send_forward && it.stage + 1 == own.stages) ||
+                     (it.what == op::send_backward && it.stage == 0)
+                 ? 1
+                 : 0;
+    }
+    CHECK_EQ(got, wanted);
+  }
+}
+
+TEST_CASE("an edge's message that is dropped, doubled or swapped is refused") {
+  through_shape of{{}, 3};
+  of.modules.push(on({0}));
+  of.modules.push(on({1}, {0}));
+  of.modules[1].meets = true;
+  const program whole = compile(write_through(of));
+  REQUIRE(check(whole).ok());
+  for (std::int32_t i = 0; i < whole.instructions.size(); ++i) {
+    const instruction& it = whole.instructions[i];
+    if (!is_transfer(it.what)) continue;
+    for (const bool twice : {false, true}) {
+      program broken = whole;
+      broken.instructions = {};
+      for (std::int32_t k = 0; k < whole.instructions.size(); ++k) {
+        if (k != i || twice) broken.instructions.push(whole.instructions[k]);
+        if (k == i && twice) broken.instructions.push(whole.instructions[k]);
+      }
+      for (std::int32_t r = 0; r < broken.starts.size(); ++r)
+        if (broken.starts[r] > i) broken.starts[r] += twice ? 1 : -1;
+      CHECK_FALSE(check(broken).ok());
+    }
+    program other = whole;
+    other.instructions[i].microbatch = (it.microbatch + 1) % 3;
+    CHECK_FALSE(check(other).ok());
+  }
+  program lost = whole;
+  lost.feeds = {};
+  CHECK_FALSE(check(lost).ok());
+}
