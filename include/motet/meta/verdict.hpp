@@ -206,9 +206,9 @@
   X(schedule_without_edges, "MT-S18", "this schedule has no order for modules that feed others",             \
     "it plays modules beside one another", "choose 1f1b or gpipe, which lead through all modules")           \
   X(fed_apart, "MT-S19",                                                                                     \
-    "modules of an edge have equal replicas and microbatches, and no tensor or context",                     \
+    "modules of an edge have equal data and tensor degrees and microbatches, and context 1",                 \
     "rows would have to change ranks between the modules, which is not there yet",                           \
-    "give both the same data degree and microbatches, and tensor and context 1")
+    "give both the same data and tensor degrees and microbatches, and context 1")
 
 namespace motet {
 

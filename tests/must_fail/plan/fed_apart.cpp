@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: modules of an edge have equal replicas and microbatches.*MT-S19
+// expect: modules of an edge have equal data and tensor degrees and microbatches.*MT-S19
 #include <motet/plan/prove/check_plan.hpp>
 
 using namespace motet;

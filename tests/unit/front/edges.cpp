@@ -73,14 +73,15 @@ void check_plan_is_one_rank(const plan& how) {
   check_same(train(many), of_one_rank<Model>());
 }
 
-// Each stage on any rank, that of another one perhaps; replicas on ranks of their own.
+// Each stage on any rank, that of another one perhaps; replicas and parts of layers on ranks of their own.
 plan drawn_plan(std::uint64_t seed, bool glue_has_zero) {
   const random_stream draw(seed, "plans");
   std::uint64_t at = 0;
   const auto below = [&](std::uint32_t most) { return static_cast<int>(draw.below(at++, most)); };
-  const int data = 1 + below(2), lanes = 1 + below(data == 1 ? 3 : 2), parts = 1 + below(3);
+  const int data = 1 + below(2), tensor = data == 1 ? 1 + below(2) : 1, copies = data * tensor,
+            lanes = 1 + below(copies == 1 ? 3 : 2), parts = 1 + below(3);
   plan out;
-  out.cluster.ranks = lanes * data;
+  out.cluster.ranks = lanes * copies;
   out.schedule = below(3) == 0 ? "gpipe" : "1f1b";
   const char* const names[] = {"eye", "glue", "talk"};
   for (const char* const name : names) {
@@ -96,11 +97,11 @@ plan drawn_plan(std::uint64_t seed, bool glue_has_zero) {
         lane = (lane + 1) % lanes;
       if (std::find(taken.begin(), taken.end(), lane) != taken.end()) break;
       taken.push_back(lane);
-      for (int r = 0; r < data; ++r) ranks.push(lane * data + r);
+      for (int r = 0; r < copies; ++r) ranks.push(lane * copies + r);
     }
     module_plan own;
     own.name = name;
-    own.on = mesh({.stages = static_cast<int>(taken.size()), .data = data}, ranks);
+    own.on = mesh({.stages = static_cast<int>(taken.size()), .data = data, .tensor = tensor}, ranks);
     own.microbatches = parts;
     own.group = 1;
     if (whole && glue_has_zero && data > 1) own.zero = 1 + below(2);

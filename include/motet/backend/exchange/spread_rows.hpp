@@ -12,11 +12,20 @@ struct spread_seat {
   bool balanced = false;  // rows are cut for a causal mask
 };
 
+// Where each sample begins among sequences, where it has none, one or several of them, such as pictures. None:
+// each is one.
+struct sample_bounds {
+  index samples = 0;
+  const index* first = nullptr;  // samples + 1 entries
+  index at(index sample) const { return first != nullptr ? first[sample] : sample; }
+  interval of(interval some) const { return {at(some.begin), at(some.end)}; }
+};
+
 // Says which rows of a microbatch a rank has, and keeps the memory of what it says.
 class spread_rows {
  public:
   spread_rows() = default;
-  // There is room for microbatches of up to so many samples.
+  // There is room for microbatches of up to so many samples, or sequences of samples.
   spread_rows(const spread_seat& at, index most_samples) { prepare(at, most_samples); }
   spread_rows(const spread_rows&) = delete;
   spread_rows& operator=(const spread_rows&) = delete;
@@ -32,11 +41,13 @@ class spread_rows {
 
   // Everything in `to` but its groups, which are the caller's; holds until the next call, while whole.offsets
   // stays. Allocates nothing, once `to` was filled before.
-  void fill(const sequences& whole, spread& to) {
+  void fill(const sequences& whole, spread& to) { fill(whole, {whole.samples, nullptr}, to); }
+  // The same where samples, which ranks share, are several sequences each.
+  void fill(const sequences& whole, const sample_bounds& bounds, spread& to) {
     const row_parts cut{at_.context, at_.balanced};
-    const interval members = share(whole.samples, at_.tensor, at_.tensor_member);
-    const interval own = share(members.size(), at_.context, at_.context_member);
-    const interval mine{members.begin + own.begin, members.begin + own.end};
+    const interval sharing = share(bounds.samples, at_.tensor, at_.tensor_member),
+                   own = share(sharing.size(), at_.context, at_.context_member), members = bounds.of(sharing),
+                   mine = bounds.of({sharing.begin + own.begin, sharing.begin + own.end});
     const auto all_rows = [&](index s) { return whole.rows_of(s); };
     const auto part_rows = [&](index s) { return cut.rows_of(whole.rows_of(s), at_.context_member); };
     to.cut = cut;
@@ -48,12 +59,12 @@ class spread_rows {
     to.tensor_rows.clear();
     to.tensor_samples.clear();
     for (index t = 0; t < at_.tensor; ++t) {
-      const interval theirs = share(whole.samples, at_.tensor, t);
+      const interval theirs = bounds.of(share(bounds.samples, at_.tensor, t));
       to.tensor_rows.push_back(to.part.begin(theirs.end) - to.part.begin(theirs.begin));
       to.tensor_samples.push_back(theirs.size());
     }
     to.ends = nullptr;
-    if (at_.context > 1) fill_ends(whole, to);
+    if (at_.context > 1) fill_ends(whole, bounds, to);
   }
 
  private:
@@ -70,23 +81,24 @@ class spread_rows {
     return {samples.size(), 1, offsets.data()};
   }
   // What the tensor members with this context part have whole, gathered.
-  void fill_ends(const sequences& whole, spread& to) {
+  void fill_ends(const sequences& whole, const sample_bounds& bounds, spread& to) {
     auto& offsets = offsets_[ends_part];
     offsets.assign(1, 0);
     ends_.tensor_rows.clear();
     ends_.tensor_samples.clear();
     index samples = 0;
     for (index t = 0; t < at_.tensor; ++t) {
-      const interval members = share(whole.samples, at_.tensor, t),
-                     own = share(members.size(), at_.context, at_.context_member);
+      const interval members = share(bounds.samples, at_.tensor, t),
+                     own = share(members.size(), at_.context, at_.context_member),
+                     mine = bounds.of({members.begin + own.begin, members.begin + own.end});
       index rows = 0;
-      for (index s = members.begin + own.begin; s < members.begin + own.end; ++s) {
+      for (index s = mine.begin; s < mine.end; ++s) {
         rows += whole.rows_of(s);
         offsets.push_back(offsets.back() + whole.rows_of(s));
       }
-      samples += own.size();
+      samples += mine.size();
       ends_.tensor_rows.push_back(rows);
-      ends_.tensor_samples.push_back(own.size());
+      ends_.tensor_samples.push_back(mine.size());
     }
     ends_.tensor = to.tensor;
     ends_.part = ends_.whole =

@@ -69,7 +69,9 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, in
     if (cells > most_cells) return {reason::too_large, k, cells, most_cells};
     if (has_edges(facts)) {
       const module_plan& first = of.modules[0];
-      if (own.shards() != 1) return {reason::fed_apart, k, own.shards(), 1};
+      if (own.on.split().context != 1) return {reason::fed_apart, k, own.on.split().context, 1};
+      if (own.on.split().tensor != first.on.split().tensor)
+        return {reason::fed_apart, k, own.on.split().tensor, first.on.split().tensor};
       if (own.on.split().data != first.on.split().data)
         return {reason::fed_apart, k, own.on.split().data, first.on.split().data};
       if (own.microbatches != first.microbatches)

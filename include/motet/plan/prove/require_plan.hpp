@@ -65,11 +65,13 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
       return pair(std::to_string(found.got) + (found.got == 1 ? " entry" : " entries"), wanted);
     case reason::fed_apart: {
       const degrees& split = own.on.split();
-      if (own.shards() != 1)
-        return sentence({"context ", split.context, ", tensor ", split.tensor, "; wanted 1 of each"});
-      return pair(sentence({"data ", split.data, ", ", counted(own.microbatches, "microbatch")}) +
-                      (own.microbatches == 1 ? "" : "es"),
-                  wanted + " as " + std::string(of.modules[0].name.view()) + " has");
+      if (split.context != 1) return pair("context " + got, "context 1");
+      const module_plan& first = of.modules[0];
+      const auto said = [](const module_plan& it) {
+        return sentence({"data ", it.on.split().data, ", tensor ", it.on.split().tensor, ", ",
+                         it.microbatches, it.microbatches == 1 ? " microbatch" : " microbatches"});
+      };
+      return pair(said(own), said(first) + " as " + std::string(first.name.view()) + " has");
     }
     case reason::before_join: return "groups of " + got + " microbatches, wanted groups of 1";
     case reason::joins_differ:

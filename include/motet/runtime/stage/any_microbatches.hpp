@@ -82,23 +82,30 @@ class any_microbatches {
   bool alone() const { return at_.tensor == 1 && at_.context == 1; }
   // Room for what ranks share of each, the last one for dry runs. `rows`: those of as many samples as there
   // are at most.
-  void share_rows(const any_group& tensor, const any_group& context, const sequences& rows) {
+  void share_rows(const any_group& tensor, const any_group& context, const sequences& rows,
+                  const sample_bounds& bounds) {
     shared_.resize(as_size(count()) + 1);
     for (spread& each : shared_) {
       each.tensor = tensor;
       each.context = context;
-      rows_.push_back(std::make_unique<spread_rows>(at_, most_));
-      rows_.back()->fill(rows, each);
+      rows_.push_back(std::make_unique<spread_rows>(at_, std::max(rows.samples, most_)));
+      rows_.back()->fill(rows, bounds, each);
     }
   }
   // Of a step: all its rows, and those of a microbatch, where ranks share them.
   void find_first_row(index m, const sequences& step) {
-    const interval all = of(m);
-    first_rows_[as_size(m)] = step.begin(all.begin + share(all.size(), at_.tensor, at_.tensor_member).begin);
+    first_rows_[as_size(m)] = step.begin(first_sample(m));
   }
-  // The same of a module that no ranks share, where rows are not counted by sample.
+  // The first of its samples that this rank's tensor part has.
+  index first_sample(index m) const {
+    const interval all = of(m);
+    return all.begin + share(all.size(), at_.tensor, at_.tensor_member).begin;
+  }
+  // The same where rows are not counted by sample.
   void set_first_row(index m, index row) { first_rows_[as_size(m)] = row; }
-  void fill_shared(index m, const sequences& whole) { rows_[as_size(m)]->fill(whole, shared_[as_size(m)]); }
+  void fill_shared(index m, const sequences& whole, const sample_bounds& bounds) {
+    rows_[as_size(m)]->fill(whole, bounds, shared_[as_size(m)]);
+  }
 
   sample_split split_;
   index replica_ = 0, most_ = 0;  // most_: samples of a microbatch

@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/exchange/spread_rows.hpp>
 #include <motet/nn/layers/entering_rows.hpp>
 #include <motet/nn/towers/vit_rows.hpp>
 #include <motet/runtime/stage/input_traits.hpp>
 
+#include <map>
+#include <mutex>
+#include <utility>
+
 namespace motet {
+
+namespace detail {
+
+// Where samples begin that have as many of something each; it stays as long as the program.
+inline const index* even_offsets(index samples, index each) {
+  static std::mutex alone;
+  static std::map<std::pair<index, index>, std::vector<index>> all;
+  const std::lock_guard guard(alone);
+  std::vector<index>& found = all[{samples, each}];
+  if (found.empty())
+    for (index k = 0; k <= samples; ++k) found.push_back(k * each);
+  return found.data();
+}
+
+}  // namespace detail
 
 // Pictures of samples that have none, one or many of them. The net says how many a sample has at most.
 template <class Net>
@@ -15,8 +35,10 @@ struct input_traits<Net, seen_pictures> {
   static storage room(index samples) { return storage(as_size(samples) + 1); }
   static index samples(const seen_pictures& all) { return all.of_samples; }
   static index longest() { return Net::most_pictures; }
+  // Offsets of as many pictures as a sample may have.
   static seen_pictures largest(index samples) {
-    return {shown::largest(samples * Net::most_pictures), samples, nullptr};
+    return {shown::largest(samples * Net::most_pictures), samples,
+            detail::even_offsets(samples, Net::most_pictures)};
   }
   static bool fits(const seen_pictures& all, index samples) {
     if (all.of_samples > samples || !shown::fits(all, all.samples)) return false;
@@ -34,6 +56,7 @@ struct input_traits<Net, seen_pictures> {
       if (all.before(s + 1) > picture) return s;
     return -1;
   }
+  static sample_bounds bounds(const seen_pictures& all) { return {all.of_samples, all.offsets}; }
   static index first_row(const seen_pictures& all, index sample) {
     return all.before(sample) * Net::rows_of_picture;
   }
@@ -102,12 +125,7 @@ struct input_traits<Net, placed_tokens> {
   static index longest() { return text::longest(); }
   // Its rows are counted and never looked at.
   static placed_tokens largest(index samples) {
-    static thread_local std::vector<index> offsets;
-    if (static_cast<index>(offsets.size()) <= samples) {
-      offsets.resize(as_size(samples) + 1);
-      for (std::size_t s = 0; s < offsets.size(); ++s) offsets[s] = static_cast<index>(s) * Net::most_rows;
-    }
-    return {text::largest(samples), offsets.data()};
+    return {text::largest(samples), detail::even_offsets(samples, Net::most_rows)};
   }
   static bool fits(const placed_tokens& all, index samples) {
     if (!text::fits(all, samples)) return false;

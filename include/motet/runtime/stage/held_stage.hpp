@@ -78,7 +78,7 @@ class held_stage {
       }
     }
     passing_ = views();
-    const index from = rows_in(any_microbatches::largest), to = parts_.rows(any_microbatches::largest).rows();
+    const index from = rows_in(any_microbatches::largest), to = rows_out(any_microbatches::largest);
     for (int kind = 0; kind < 3; ++kind) {
       const bool back = kind == 2;
       in_[kind].prepare(at_.in[kind], back ? to : from, back ? width_out() : width_in(), parts_.count());
@@ -171,16 +171,18 @@ class held_stage {
   microbatch_state& state(std::int32_t m) { return state_of_[as_size(m)]; }
   slot& slot_of(std::int32_t m) { return slots_[as_size(state(m).slot)]; }
   index rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
+  index rows_out(index m) const { return net_.of->rows_out(at_.range, parts_, m); }
   index rows_in(index m) const { return net_.of->rows_in(at_.range, parts_, m); }
   index width_in() const { return net_.of->width_in(at_.range); }
   index width_out() const { return net_.of->width_out(at_.range); }
   // The rows between this stage and the one before, or behind.
   matrix<stream> rows_between(stream* data, std::int32_t m, bool before) const {
     const index width = before ? width_in() : width_out();
-    return {data, before ? rows_in(m) : rows_of(m), width, width};
+    return {data, before ? rows_in(m) : rows_out(m), width, width};
   }
   index bytes_between(std::int32_t m, bool before) const {
-    return (before ? rows_in(m) * width_in() : rows_of(m) * width_out()) * static_cast<index>(sizeof(stream));
+    return (before ? rows_in(m) * width_in() : rows_out(m) * width_out()) *
+           static_cast<index>(sizeof(stream));
   }
   Context& context(const arena& memory, std::int32_t m) {
     home_.ctx.memory = memory;

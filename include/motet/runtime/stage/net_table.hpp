@@ -52,7 +52,10 @@ struct net_outline {
   bool goes_out(stage_range r) const { return !is_last(r) || gives_rows; }
   index width_in(stage_range r) const { return is_first(r) ? takes_rows : width; }
   index width_out(stage_range r) const { return is_last(r) ? embedding : width; }
-  // How many there are of a microbatch.
+  // How many there are of a microbatch. Modules that ranks share hand over rows of whole samples.
+  index rows_out(stage_range r, const any_microbatches& parts, index m) const {
+    return is_last(r) && gives_rows ? parts.whole_rows(m).rows() : parts.rows(m).rows();
+  }
   index rows_in(stage_range r, const any_microbatches& parts, index m) const {
     return is_first(r) ? parts.entering(m) : parts.rows(m).rows();
   }

@@ -25,7 +25,8 @@ class replica_microbatches final : public any_microbatches {
     inputs_.resize(as_size(count()), largest_);
     for (index m = 0; m < count(); ++m) rooms_.push_back(traits::room(mine));
     if (alone()) return;
-    share_rows(tensor, context, Net::rows(traits::largest(most_)));
+    const input most_of_all = traits::largest(most_);
+    share_rows(tensor, context, Net::rows(most_of_all), bounds_of(most_of_all));
     for (index m = 0; m < count(); ++m) wholes_.push_back(traits::room(most_));
   }
 
@@ -47,9 +48,11 @@ class replica_microbatches final : public any_microbatches {
       const interval all = of(m), own = mine(m);
       inputs_[at] = traits::slice(whole, own.begin, own.size(), rooms_[at]);
       if constexpr (requires { traits::first_row(whole, all.begin); })
-        set_first_row(m, traits::first_row(whole, all.begin));
+        set_first_row(m, traits::first_row(whole, first_sample(m)));
       else find_first_row(m, rows);
-      if (!alone()) fill_shared(m, Net::rows(traits::slice(whole, all.begin, all.size(), wholes_[at])));
+      if (alone()) continue;
+      const input shared = traits::slice(whole, all.begin, all.size(), wholes_[at]);
+      fill_shared(m, Net::rows(shared), bounds_of(shared));
     }
   }
   void cut(const void* whole) override { cut(*static_cast<const input*>(whole)); }
@@ -62,6 +65,10 @@ class replica_microbatches final : public any_microbatches {
   void stage(index m, std::byte* to, const byte_mover& by) override { move(m, staged(m, to, by)); }
 
  private:
+  static sample_bounds bounds_of(const input& of) {
+    if constexpr (requires { traits::bounds(of); }) return traits::bounds(of);
+    else return {Net::rows(of).samples, nullptr};
+  }
   input staged(index m, std::byte* to, const byte_mover& by) const {
     return traits::stage((*this)[m], to, [&]<class T>(const T* from, T* at, index count) {
       by(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(at),

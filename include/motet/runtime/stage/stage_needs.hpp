@@ -60,7 +60,7 @@ stage_ends<Numbers> dry_ends(const net_table<Context, Numbers>& net, const stage
     ends.x = in;
     if (!of.is_first(at.range) || at.feeds_back) ends.dx = in;
   }
-  if (of.goes_out(at.range)) ends.dy = ends.y = rows(parts.rows(m).rows(), of.width_out(at.range));
+  if (of.goes_out(at.range)) ends.dy = ends.y = rows(of.rows_out(at.range, parts, m), of.width_out(at.range));
   else
     ends.d_features = ends.features =
         matrix<master>{nowhere<master>(), parts.whole_rows(m).samples, of.embedding, of.embedding};
@@ -79,9 +79,7 @@ void remake(Context& ctx, const net_table<Context, Numbers>& net, stage_range ra
   if (!net.of->goes_out(range))
     ends.features = {ctx.memory.template take<master>(ends.d_features.rows * features), ends.d_features.rows,
                      features, features};
-  else
-    ends.y = {ctx.memory.template take<stream>(parts.rows(m).rows() * width), parts.rows(m).rows(), width,
-              width};
+  else ends.y = {ctx.memory.template take<stream>(ends.dy.rows * width), ends.dy.rows, width, width};
   net.forward(ctx, range, w, parts, m, ends, kept);
 }
 
@@ -128,7 +126,8 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   if constexpr (requires(const Context& ctx) { weight_copy_bytes<value, master>(ctx, index{0}); })
     found.own.weights +=
         weight_copy_bytes<value, master>(dry_context<Context>(0, threads, fp8), at.parameters);
-  const index rows_out = parts.rows(largest).rows(), rows_in = net.of->rows_in(at.range, parts, largest),
+  const index rows_out = net.of->rows_out(at.range, parts, largest),
+              rows_in = net.of->rows_in(at.range, parts, largest),
               bytes_in = boundary_bytes<stream>(rows_in, net.of->width_in(at.range)),
               bytes_out = boundary_bytes<stream>(rows_out, net.of->width_out(at.range));
   // Rows come from before and go on behind, gradients the other way.

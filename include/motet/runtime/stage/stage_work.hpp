@@ -60,7 +60,7 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
   const auto bytes = [](index numbers) {
     return static_cast<double>(numbers) * sizeof(typename Numbers::stream);
   };
-  found.boundary_bytes = bytes(parts.rows(largest).rows() * net.of->width_out(at.range));
+  found.boundary_bytes = bytes(net.of->rows_out(at.range, parts, largest) * net.of->width_out(at.range));
   found.returned_bytes = net.of->comes_in(at.range)
                              ? bytes(net.of->rows_in(at.range, parts, largest) * net.of->width_in(at.range))
                              : found.boundary_bytes;

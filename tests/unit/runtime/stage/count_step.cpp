@@ -49,7 +49,8 @@ TEST_CASE("a counted step is what a step does, section by section") {
   const step_costs shorter = count_step(table, samples, inputs_of<small_model>(whole));
   CHECK(flops_by_section(shorter).at("picture") == found.at("picture"));
   CHECK(flops_by_section(shorter).at("caption") < found.at("caption"));
-  CHECK(shorter.flops() - flops_by_section(shorter).at("optimizer") == doctest::Approx(train.costs(whole).flops()));
+  CHECK(shorter.flops() - flops_by_section(shorter).at("optimizer") ==
+        doctest::Approx(train.costs(whole).flops()));
 }
 
 TEST_CASE("a frozen module runs forward alone") {
