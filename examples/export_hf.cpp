@@ -58,9 +58,9 @@ void run(const options& given) {
     weights.push_back({tensor.name, tensor.shape, own.data()});
   }
   from.load_weights(from.model(), loaded);
-  if (described_seeing_decoder(from.description()) != nullptr) {
+  if (described_seeing_decoder(from.description())) {
     const hf_described_llava described = describe_as_hf_llava(from.description());
-    save_hf_llava(given.output, described.config, weights, described.module);
+    save_hf_llava(given.output, described.config, weights, described.names);
   } else if (is_described_decoder(from.description())) {
     const hf_described_decoder described = describe_as_hf_decoder(from.description());
     save_hf_decoder(given.output, described.config, weights, described.module);

@@ -65,7 +65,7 @@ void tell_plan(const settings& s) {
   }
   print_head(chosen, s);
   score order;
-  enforce(write_plan(chosen.value, facts_of(find_model(s.model)), order), chosen.name);
+  enforce(write_plan(chosen.value, this_program.facts(find_model(s.model)), order), chosen.name);
   std::printf(
       "proven    %td computations on %d ranks: complete, in a possible order, no rank waits for ever\n",
       order.codes().size(), order.ranks());

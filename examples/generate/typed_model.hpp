@@ -64,8 +64,8 @@ std::unique_ptr<spoken_model> make_typed(spoken_facts facts, index lead, buffer<
   return std::make_unique<typed_model<Net, fp32>>(std::move(facts), lead, std::move(weights), wanted.threads);
 }
 
-// From a checkpoint of a run.
-template <class Model>
+// From a checkpoint of a run, whose modules in their order are the net's parts.
+template <class Model, class Net>
 std::unique_ptr<spoken_model> make_saved(index lead, const model_request& wanted) {
   buffer<float> weights(Model::parameter_size);
   std::fill_n(weights.data(), weights.size(), 0.0f);
@@ -73,8 +73,8 @@ std::unique_ptr<spoken_model> make_saved(index lead, const model_request& wanted
   from.load_weights(from.model(), embed::tensors_of<Model>(weights));
   spoken_facts facts;
   facts.name = from.model();
-  return make_typed<typename Model::template module_at<0>::net>(std::move(facts), lead, std::move(weights),
-                                                                wanted);
+  static_assert(Model::parameter_size == Net::parameter_size);
+  return make_typed<Net>(std::move(facts), lead, std::move(weights), wanted);
 }
 
 }  // namespace motet::generate

@@ -19,24 +19,6 @@ struct chosen_plan {
   launched by;
 };
 
-// What plans must know of a model, without making one.
-inline list<motet::module_facts> facts_of(const model_entry& of) {
-  list<motet::module_facts> facts;
-  if (this_program.speaks) {
-    facts.push({.name = "talk",
-                .layers = of.caption->layers,
-                .key_heads = of.caption->tower().attention.shape().kv_heads});
-    return facts;
-  }
-  facts.push({.name = "picture",
-              .layers = of.picture->layers,
-              .key_heads = of.picture->tower().attention.shape().kv_heads});
-  facts.push({.name = "caption",
-              .layers = of.caption->layers,
-              .key_heads = of.caption->tower().attention.shape().kv_heads});
-  return facts;
-}
-
 // Proven for the model and the batch; nothing is started yet.
 inline chosen_plan read_choice(const settings& s) {
   chosen_plan out{s.plan, {}, {}, {}};
@@ -51,7 +33,7 @@ inline chosen_plan read_choice(const settings& s) {
       all += (all.empty() ? "" : ", ") + std::string(each.name);
     fail(no_such_plan, "\"" + s.plan + "\"; there are " + all);
   }
-  out.value = require_plan(out.value, facts_of(find_model(s.model)), s.batch);
+  out.value = require_plan(out.value, this_program.facts(find_model(s.model)), s.batch);
   return out;
 }
 
@@ -93,7 +75,7 @@ inline void find_ranks(chosen_plan& of, const settings& s) {
   // Machines that the plan does not speak of, but the launcher does: ranks fill one after the other.
   if (of.by.nodes > 1 && of.value.cluster.ranks_per_node == 0) {
     of.value.cluster.ranks_per_node = (of.by.ranks + of.by.nodes - 1) / of.by.nodes;
-    of.value = require_plan(of.value, facts_of(find_model(s.model)), s.batch);
+    of.value = require_plan(of.value, this_program.facts(find_model(s.model)), s.batch);
   }
 }
 // The same question without starting anything: only what the command line says counts.

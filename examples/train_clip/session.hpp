@@ -112,6 +112,8 @@ struct program_entry {
   bool speaks;  // its models do
   std::span<const model_entry> models;
   std::span<const named_plan> plans;
+  // What plans must know of a model, without making one.
+  list<motet::module_facts> (*facts)(const model_entry&);
 };
 extern const program_entry this_program;
 

@@ -25,7 +25,19 @@ static const model_entry models[] = {{"quick", make_quick, cuda_quick, &quick_pi
                                      {"b16", make_b16, cuda_b16, &b16_picture, &b16_caption},
                                      {"l14", make_l14, cuda_l14, &l14_picture, &l14_caption}};
 
+static list<motet::module_facts> facts(const model_entry& of) {
+  list<motet::module_facts> found;
+  found.push({.name = "picture",
+              .layers = of.picture->layers,
+              .key_heads = of.picture->tower().attention.shape().kv_heads});
+  found.push({.name = "caption",
+              .layers = of.caption->layers,
+              .key_heads = of.caption->tower().attention.shape().kv_heads});
+  return found;
+}
+
 const program_entry this_program{
-    "train_clip", "trains two towers, pictures and captions, on captioned pictures", false, models, plans};
+    "train_clip", "trains two towers, pictures and captions, on captioned pictures", false, models, plans,
+    facts};
 
 }  // namespace motet::train_clip

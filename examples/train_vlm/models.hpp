@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/model/join.hpp>
-#include <motet/model/model.hpp>
+#include <motet/model/graph.hpp>
+#include <motet/nn/towers/fed_decoder.hpp>
 #include <motet/nn/towers/seeing_decoder.hpp>
 #include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit_rows.hpp>
 
 // Eyes and language models by name. A sample is a picture and its caption. Eyes are CLIP's with the class token
 // left out and no norm at their end, so the whole is a model of LLaVA's form: export_hf writes it.
@@ -20,10 +21,15 @@ constexpr text_config facts_of_words(const decoder_config& c, index rows_of_pict
           .kv_heads = c.kv_heads};
 }
 
+// What trains: an eye, a projector and a language model, modules that each have a place of their own in a plan.
+template <vit_config Eye, decoder_config Words>
+using say_model =
+    model<modules<module<"eye", vit_rows<Eye, false>>, module<"glue", projector<Eye.width, Words.width>>,
+                  module<"talk", fed_decoder<Words, Eye.patches().rows()>>>,
+          edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
+// What speaks: the same weights in one net.
 template <vit_config Eye, decoder_config Words>
 using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Words.width>, Words>;
-template <vit_config Eye, decoder_config Words>
-using say_model = model<join<next_token, module<"talk", say_net<Eye, Words>>>>;
 
 // Rows of a picture that are not shown: a class token's.
 constexpr index lead_of(const vit_config& eye) { return eye.pool == pool_kind::first ? 1 : 0; }
@@ -39,6 +45,7 @@ inline constexpr vit_config say_quick_eye{.image = 64,
 inline constexpr decoder_config say_quick_words{
     .vocabulary = 1024, .context = 64 + 32, .width = 128, .layers = 2, .heads = 4, .hidden = 384};
 using say_quick_model = say_model<say_quick_eye, say_quick_words>;
+using say_quick_net = say_net<say_quick_eye, say_quick_words>;
 inline constexpr text_config say_quick_caption = facts_of_words(say_quick_words, 64);
 
 // The model that is compared with others.
@@ -52,6 +59,7 @@ inline constexpr vit_config say_small_eye{.image = 64,
 inline constexpr decoder_config say_small_words{
     .vocabulary = 8192, .context = 64 + 32, .width = 512, .layers = 8, .heads = 8, .hidden = 1408};
 using say_small_model = say_model<say_small_eye, say_small_words>;
+using say_small_net = say_net<say_small_eye, say_small_words>;
 inline constexpr text_config say_small_caption = facts_of_words(say_small_words, 64);
 
 }  // namespace motet::train_clip

@@ -22,7 +22,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
             {name, {}, {}, Eye, facts_of_words(Words, rows_shown), 0, /*speaks=*/true}, wanted) {}
 
   // Valid until the next call.
-  std::tuple<pictured_tokens> inputs(const pair_input& batch) {
+  typename say_model<Eye, Words>::batch inputs(const pair_input& batch) {
     const auto& [shown, captions] = batch;
     text_.clear();
     for (index s = 0; s < shown.samples; ++s) {
@@ -34,7 +34,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
       if (!words.empty()) text_.say(words.subspan(1), pictured_text::said::asked);
       text_.end();
     }
-    return {text_.with(shown)};
+    return text_.apart(shown);
   }
   void expect(const pair_input&) override {}
   void embed(const pictures&, float*) override {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../train_clip/session.hpp"
 #include "models.hpp"
+#include "plans.hpp"
 
 #include <motet/plan/prove/check_plan.hpp>
 
@@ -14,24 +15,24 @@ static const model_entry models[] = {
     {"say-quick", make_say_quick, nullptr, &say_quick_eye, &say_quick_caption},
     {"say-small", make_say_small, nullptr, &say_small_eye, &say_small_caption}};
 
-static constexpr plan spread(std::int32_t ranks, degrees split, int microbatches) {
-  plan out;
-  out.cluster.ranks = ranks;
-  out.schedule = microbatches > 1 ? "1f1b" : "batch_sync";
-  out.modules.push(on_ranks("talk", 0, split, microbatches));
-  if (microbatches > 1) out.modules[0].group = 1;
-  return out;
+static list<motet::module_facts> facts(const model_entry& of) {
+  list<motet::module_facts> found;
+  found.push({.name = "eye",
+              .layers = of.picture->layers,
+              .key_heads = of.picture->tower().attention.shape().kv_heads,
+              .meets = false});
+  found.push({.name = "glue", .attends = false, .meets = false});
+  found.push({.name = "talk",
+              .layers = of.caption->layers,
+              .key_heads = of.caption->tower().attention.shape().kv_heads});
+  found[1].from.push(0);
+  found[2].from.push(1);
+  return found;
 }
-static constexpr named_plan plans[] = {
-    {"one", "all of it on one rank", [] { return spread(1, {}, 1); }},
-    {"data-2", "two ranks, each with half of the samples", [] { return spread(2, degrees{.data = 2}, 1); }},
-    {"tensor-2", "two ranks, each with half of every layer's columns; the eye of its own samples",
-     [] { return spread(2, degrees{.tensor = 2}, 1); }},
-    {"1f1b", "a pipeline of two, the eye with the first half, one forward one backward",
-     [] { return spread(2, degrees{.stages = 2}, 4); }}};
 
-const program_entry this_program{"train_vlm",
-                                 "trains an eye and a language model to say what captioned pictures show",
-                                 true, models, plans};
+const program_entry this_program{
+    "train_vlm", "trains an eye and a language model to say what captioned pictures show",
+    true,        models,
+    plans,       facts};
 
 }  // namespace motet::train_clip

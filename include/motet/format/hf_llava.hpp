@@ -88,14 +88,24 @@ inline std::string hf_llava_eye(const tensor_set& from) {
              ? "vision_tower.vision_model."
              : "vision_tower.";
 }
-// All tensors that are computed with, by the names that a seeing_decoder has in a module called `module`.
+// What the parts of such a model are called here: all within one module, or each one of its own.
+struct hf_llava_names {
+  std::string eye, glue, talk;
+  hf_llava_names(const char* module) : hf_llava_names(std::string(module)) {}
+  hf_llava_names(const std::string& module)
+      : eye(module + ".embed.eye"), glue(module + ".embed.glue"), talk(module) {}
+  hf_llava_names(std::string of_eye, std::string of_glue, std::string of_talk)
+      : eye(std::move(of_eye)), glue(std::move(of_glue)), talk(std::move(of_talk)) {}
+};
+// All tensors that are computed with, by those names.
 inline std::vector<hf_tensor> hf_llava_tensors(const hf_llava_config& config,
-                                               const std::string& module = "talk",
+                                               const hf_llava_names& names = "talk",
                                                const std::string& theirs = "vision_tower.vision_model.") {
   std::vector<hf_tensor> out;
   hf_tower eye = config.eye;
   eye.layers = config.seen;
-  const std::string ours = module + ".embed.eye", patch = "embeddings.patch_embedding";
+  const std::string& ours = names.eye;
+  const std::string patch = "embeddings.patch_embedding";
   const index across = config.image / config.patch;
   const auto one = [&](const std::string& name, const std::string& of, const std::vector<index>& shape) {
     out.push_back({ours + name, {{theirs + of, shape}}});
@@ -109,14 +119,13 @@ inline std::vector<hf_tensor> hf_llava_tensors(const hf_llava_config& config,
   detail::add_hf_blocks(out, ours, theirs, eye);
   const index width = config.words.width;
   const auto product = [&](const char* name, const char* of, index in) {
-    const std::string glue = module + ".embed.glue." + name,
-                      linear = std::string("multi_modal_projector.") + of;
+    const std::string glue = names.glue + "." + name, linear = std::string("multi_modal_projector.") + of;
     out.push_back({glue + ".weight", {{linear + ".weight", {width, in}}}});
     if (config.bias) out.push_back({glue + ".bias", {{linear + ".bias", {width}}}});
   };
   product("up", "linear_1", eye.width);
   product("down", "linear_2", width);
-  const auto words = hf_decoder_tensors(config.words, module, "language_model.");
+  const auto words = hf_decoder_tensors(config.words, names.talk, "language_model.");
   out.insert(out.end(), words.begin(), words.end());
   return out;
 }

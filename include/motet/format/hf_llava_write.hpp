@@ -4,32 +4,62 @@
 #include <motet/format/hf_decoder_write.hpp>
 #include <motet/format/hf_llava.hpp>
 
+#include <optional>
+
 namespace motet {
 
-// A model's description (model/describe.hpp) of one decoder that sees as a Hugging Face configuration in
-// LLaVA's form, with the name of its module. What has no counterpart there is MT-F14; all of it is named in one
-// error.
+// A model's description (model/describe.hpp) of one language model that sees, its eye inside it or a module of
+// its own, as a Hugging Face configuration in LLaVA's form. What has no counterpart there is MT-F14; all of it is
+// named in one error.
 struct hf_described_llava {
   hf_llava_config config;
-  std::string module;
+  hf_llava_names names = "talk";
 };
 
-inline const json* described_seeing_decoder(const json& description) {
+// The parts of such a description; none: it is another.
+struct described_sight {
+  json eye, glue, words;
+  hf_llava_names names;
+};
+inline std::optional<described_sight> described_seeing_decoder(const json& description) {
   const json* const modules = description.is_object() ? description.find("modules") : nullptr;
-  if (modules == nullptr || modules->items().size() != 1) return nullptr;
-  const json* const net = modules->items()[0].find("net");
-  return net != nullptr && net->at("net").string() == "seeing_decoder" ? net : nullptr;
+  if (modules == nullptr) return {};
+  const auto& all = modules->items();
+  const auto net_of = [&](std::size_t k, const char* kind) -> const json* {
+    const json* const net = all[k].find("net");
+    return net != nullptr && net->find("net") != nullptr && net->at("net").string() == kind ? net : nullptr;
+  };
+  const auto name_of = [&](std::size_t k) { return all[k].at("name").string(); };
+  if (all.size() == 1) {
+    const json* const net = net_of(0, "seeing_decoder");
+    if (net == nullptr) return {};
+    return described_sight{net->at("eye"), net->at("glue"), net->at("words"), name_of(0)};
+  }
+  if (all.size() != 3) return {};
+  std::size_t eye = 3, glue = 3, words = 3;
+  for (std::size_t k = 0; k < 3; ++k) {
+    if (net_of(k, "vit_rows") != nullptr) eye = k;
+    if (net_of(k, "rows_through") != nullptr) glue = k;
+    if (net_of(k, "fed_decoder") != nullptr) words = k;
+  }
+  if (eye == 3 || glue == 3 || words == 3) return {};
+  described_sight out{all[eye].at("net"),
+                      all[glue].at("net"),
+                      all[words].at("net"),
+                      {name_of(eye), name_of(glue), name_of(words)}};
+  out.words.set("net", "decoder");
+  return out;
 }
 
 // `lead`: rows of each picture that were not shown; there the first one may be left out, or none.
 inline hf_described_llava describe_as_hf_llava(const json& description) {
-  const json* const net = described_seeing_decoder(description);
-  if (net == nullptr) fail(hf_not_expressible, "it is not one decoder that sees");
+  const std::optional<described_sight> found = described_seeing_decoder(description);
+  if (!found) fail(hf_not_expressible, "it is not one decoder that sees");
   hf_described_llava out;
-  out.module = description.at("modules").items()[0].at("name").string();
-  const json &eye = net->at("eye"), &glue = net->at("glue");
+  out.names = found->names;
+  const json &eye = found->eye, &glue = found->glue;
   std::string wrong;
-  const auto unlike = [&](const std::string& what) { wrong += "\n  " + out.module + ".eye" + what; };
+  const auto unlike = [&](const std::string& what) { wrong += "\n  " + out.names.eye + what; };
   hf_llava_config& c = out.config;
   const auto count = [&](const char* field) { return static_cast<index>(eye.at(field).integer()); };
   const std::string pool = eye.at("pool").string();
@@ -53,10 +83,9 @@ inline hf_described_llava describe_as_hf_llava(const json& description) {
   const json* const act = glue.find("act");
   if (act == nullptr || glue.at("hidden").integer() != glue.at("out").integer())
     wrong +=
-        "\n  " + out.module + ".glue is not two products with an activation, the first as wide as the words";
+        "\n  " + out.names.glue + " is not two products with an activation, the first as wide as the words";
   else c.act = act->string(), c.bias = glue.at("bias").boolean();
-  const json words{
-      {"modules", json::array{json{{"name", out.module + ".words"}, {"net", net->at("words")}}}}};
+  const json words{{"modules", json::array{json{{"name", out.names.talk}, {"net", found->words}}}}};
   try {
     c.words = describe_as_hf_decoder(words).config;
   } catch (const error& problem) {
@@ -69,9 +98,9 @@ inline hf_described_llava describe_as_hf_llava(const json& description) {
 
 // Whether a net, as describe() tells it, is the one that a configuration asks for.
 inline bool same_net(const hf_llava_config& config, const json& description) {
-  const json* const net = described_seeing_decoder(description);
-  if (net == nullptr || !same_net(config.words, net->at("words"))) return false;
-  const json &eye = net->at("eye"), &glue = net->at("glue");
+  const std::optional<described_sight> found = described_seeing_decoder(description);
+  if (!found || !same_net(config.words, found->words)) return false;
+  const json &eye = found->eye, &glue = found->glue;
   const auto count = [&](const char* name, index value) { return eye.at(name).integer() == value; };
   return count("image", config.covered()) && count("patch", config.patch) &&
          count("channels", config.channels) && count("width", config.eye.width) &&
@@ -125,12 +154,12 @@ inline std::string write_hf_llava_config(const hf_llava_config& config) {
 // is what changes nothing: a norm behind the eye's last layer, and a token of its own behind the vocabulary that
 // stands for a picture's rows, which generation is told not to say.
 inline void save_hf_llava(const std::filesystem::path& folder, hf_llava_config config,
-                          std::span<const saved_tensor> from, const std::string& module = "talk") {
+                          std::span<const saved_tensor> from, const hf_llava_names& names = "talk") {
   std::vector<saved_tensor> all(from.begin(), from.end());
   config.picture_token = config.words.vocabulary++;
   std::vector<std::vector<float>> longer;
   for (saved_tensor& each : all) {
-    if ((each.name != module + ".embed.token" && each.name != module + ".head.weight") ||
+    if ((each.name != names.talk + ".embed.token" && each.name != names.talk + ".head.weight") ||
         each.shape.size() != 2)
       continue;
     const index size = each.shape[0] * each.shape[1];
@@ -139,8 +168,8 @@ inline void save_hf_llava(const std::filesystem::path& folder, hf_llava_config c
     each.shape[0] += 1;
     each.data = rows.data();
   }
-  std::vector<hf_tensor> map = hf_llava_tensors(config, module);
-  const std::string name = module + ".embed.eye.norm";
+  std::vector<hf_tensor> map = hf_llava_tensors(config, names);
+  const std::string name = names.eye + ".norm";
   detail::add_hf_pair(map, name, "vision_tower.vision_model.post_layernorm", {config.eye.width});
   const std::vector<float> ones(as_size(config.eye.width), 1), zeros(as_size(config.eye.width), 0);
   all.push_back({name + ".weight", {config.eye.width}, ones.data()});

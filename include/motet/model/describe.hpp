@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/format/json.hpp>
+#include <motet/model/graph.hpp>
 #include <motet/model/model.hpp>
 #include <motet/nn/towers/seeing_decoder.hpp>
 #include <motet/nn/towers/text.hpp>
@@ -139,13 +140,34 @@ json describe_module() {
                         {"eye", std::move(eye)},
                         {"glue", glue_description<typename net::embed::glue>::get()},
                         {"words", describe(net::config)}});
-  } else if constexpr (requires { describe(Module::net::config); })
-    out.set("net", describe(Module::net::config));
+  } else if constexpr (requires { typename net::layer_type; }) {
+    json through = glue_description<typename net::layer_type>::get();
+    through.set("net", "rows_through");
+    out.set("net", std::move(through));
+  } else if constexpr (requires { describe(net::config); }) {
+    json own = describe(net::config);
+    // What goes on from it to another module, and what comes to it from one.
+    if constexpr (gives_rows<net>) {
+      own.set("net", "vit_rows");
+      own.set("normed", net::normed);
+      own.set("pictures", net::most_pictures);
+    }
+    if constexpr (takes_rows<net> > 0) {
+      own.set("net", "fed_decoder");
+      own.set("rows", net::most_rows);
+    }
+    out.set("net", std::move(own));
+  }
   return out;
 }
 template <class Model, std::size_t... I>
 json describe_model(std::index_sequence<I...>) {
-  return json{{"modules", json::array{describe_module<typename Model::template module_at<I>>()...}}};
+  json out{{"modules", json::array{describe_module<typename Model::template module_at<I>>()...}}};
+  json::array edges;
+  for (const edge_ends& each : Model::edges)
+    edges.push_back(json::array{std::string(Model::names[each.from]), std::string(Model::names[each.to])});
+  if (!edges.empty()) out.set("edges", std::move(edges));
+  return out;
 }
 
 }  // namespace detail

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plans.hpp"
+#include "models.hpp"
+
+#include <motet/plan/prove/check_plan.hpp>
+
+#include <iterator>
+#include <utility>
+
+// The compiler proves every plan of the catalogue for the quickstart's model and the usual batch. For other
+// models and batches the same function does so when the program starts.
+namespace motet::train_clip {
+namespace {
+
+template <std::size_t... I>
+consteval bool prove_all(std::index_sequence<I...>) {
+  return (require<prove_plan(plans[I].make(), facts_of<say_quick_model>(), 64)> && ...);
+}
+static_assert(prove_all(std::make_index_sequence<std::size(plans)>{}));
+
+}  // namespace
+}  // namespace motet::train_clip

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "../train_clip/named_plan.hpp"
+
+// Plans for an eye, its glue and a language model, by name: what --plan chooses from, and what a plan of one's own
+// may begin with (--explain prints each as JSON). They fit every model here: at most four stages of the eye and two
+// of the language model, at most four parts of a layer.
+namespace motet::train_clip {
+
+namespace seeing_plans {
+
+// A module's stages, and on which ranks they are: of each stage those of all replicas and parts of layers.
+constexpr module_plan placed(label name, degrees split, std::initializer_list<std::int32_t> ranks,
+                             int microbatches) {
+  module_plan out;
+  out.name = name;
+  list<std::int32_t> all;
+  for (const std::int32_t rank : ranks) all.push(rank);
+  out.on = mesh(split, static_cast<list<std::int32_t>&&>(all));
+  out.microbatches = microbatches;
+  out.group = 1;
+  return out;
+}
+constexpr plan of_ranks(std::int32_t ranks, label schedule, module_plan eye, module_plan glue,
+                        module_plan talk) {
+  plan out;
+  out.cluster.ranks = ranks;
+  out.schedule = schedule;
+  out.modules.push(eye);
+  out.modules.push(glue);
+  out.modules.push(talk);
+  return out;
+}
+// All of it on each rank of one row.
+constexpr plan together(degrees split, int microbatches = 1, int zero = 0) {
+  plan out;
+  out.cluster.ranks = static_cast<std::int32_t>(split.size());
+  out.schedule = "1f1b";
+  for (const label name : {label("eye"), label("glue"), label("talk")}) {
+    module_plan own = on_ranks(name, 0, split, microbatches);
+    own.group = 1;
+    own.zero = zero;
+    out.modules.push(own);
+  }
+  return out;
+}
+constexpr plan remade(plan of) {
+  for (module_plan& each : of.modules) each.remade.resize(each.stages(), 1);
+  return of;
+}
+
+constexpr plan one() { return together({}); }
+constexpr plan parts_4() { return together({}, 4); }
+constexpr plan data_2() { return together(degrees{.data = 2}); }
+constexpr plan data_4() { return together(degrees{.data = 4}, 2); }
+constexpr plan zero_1() { return together(degrees{.data = 2}, 1, 1); }
+constexpr plan zero_2() { return together(degrees{.data = 4}, 2, 2); }
+constexpr plan tensor_2() { return together(degrees{.tensor = 2}); }
+constexpr plan tensor_4() { return together(degrees{.tensor = 4}); }
+constexpr plan remade_1() { return remade(together({}, 4)); }
+constexpr plan apart() {
+  return of_ranks(2, "1f1b", placed("eye", {}, {0}, 4), placed("glue", {}, {0}, 4),
+                  placed("talk", {}, {1}, 4));
+}
+constexpr plan apart_gpipe() {
+  plan out = apart();
+  out.schedule = "gpipe";
+  return out;
+}
+constexpr plan glue_there() {
+  return of_ranks(2, "1f1b", placed("eye", {}, {0}, 4), placed("glue", {}, {1}, 4),
+                  placed("talk", {}, {1}, 4));
+}
+constexpr plan apart_3() {
+  return of_ranks(3, "1f1b", placed("eye", {}, {0}, 4), placed("glue", {}, {1}, 4),
+                  placed("talk", {}, {2}, 4));
+}
+constexpr plan apart_remade() { return remade(apart()); }
+constexpr plan pipeline_3() {
+  const degrees two{.stages = 2};
+  return of_ranks(3, "1f1b", placed("eye", {}, {0}, 4), placed("glue", {}, {0}, 4),
+                  placed("talk", two, {1, 2}, 4));
+}
+constexpr plan pipeline_4() {
+  const degrees two{.stages = 2};
+  return of_ranks(4, "1f1b", placed("eye", two, {0, 1}, 8), placed("glue", {}, {1}, 8),
+                  placed("talk", two, {2, 3}, 8));
+}
+constexpr plan deep_6() {
+  const degrees four{.stages = 4}, two{.stages = 2};
+  return of_ranks(6, "1f1b", placed("eye", four, {0, 1, 2, 3}, 8), placed("glue", {}, {4}, 8),
+                  placed("talk", two, {4, 5}, 8));
+}
+constexpr plan on_part() {
+  const degrees two{.stages = 2};
+  return of_ranks(2, "1f1b", placed("eye", {}, {0}, 4), placed("glue", {}, {0}, 4),
+                  placed("talk", two, {0, 1}, 4));
+}
+constexpr plan on_last() {
+  const degrees two{.stages = 2};
+  return of_ranks(2, "1f1b", placed("eye", {}, {1}, 4), placed("glue", {}, {1}, 4),
+                  placed("talk", two, {0, 1}, 4));
+}
+constexpr plan apart_data() {
+  const degrees two{.data = 2};
+  return of_ranks(4, "1f1b", placed("eye", two, {0, 1}, 2), placed("glue", two, {0, 1}, 2),
+                  placed("talk", two, {2, 3}, 2));
+}
+constexpr plan apart_tensor() {
+  const degrees two{.tensor = 2};
+  return of_ranks(4, "1f1b", placed("eye", two, {0, 1}, 4), placed("glue", two, {0, 1}, 4),
+                  placed("talk", two, {2, 3}, 4));
+}
+constexpr plan apart_zero() {
+  plan out = apart_data();
+  for (module_plan& each : out.modules) each.zero = 1;
+  return out;
+}
+constexpr plan nodes_8() {
+  const degrees pairs{.data = 2, .tensor = 2};
+  plan out = of_ranks(8, "1f1b", placed("eye", pairs, {0, 1, 2, 3}, 2),
+                      placed("glue", pairs, {4, 5, 6, 7}, 2), placed("talk", pairs, {4, 5, 6, 7}, 2));
+  out.cluster.ranks_per_node = 4;
+  return out;
+}
+constexpr plan idle_4() {
+  return of_ranks(4, "1f1b", placed("eye", {}, {0}, 4), placed("glue", {}, {0}, 4),
+                  placed("talk", {}, {3}, 4));
+}
+
+}  // namespace seeing_plans
+
+inline constexpr named_plan plans[] = {
+    {"one", "all of it on one rank", seeing_plans::one},
+    {"parts", "one rank, a quarter of the samples at a time", seeing_plans::parts_4},
+    {"remade", "the same, and backward makes again what it needs, for less memory", seeing_plans::remade_1},
+    {"data-2", "two ranks, each with half of the samples", seeing_plans::data_2},
+    {"data-4", "four ranks, each with a quarter of the samples", seeing_plans::data_4},
+    {"zero-1", "data-2, and each rank keeps half of the optimizer's state", seeing_plans::zero_1},
+    {"zero-2", "data-4, and each rank keeps a quarter of the optimizer's state and of the gradients",
+     seeing_plans::zero_2},
+    {"tensor-2", "two ranks, each with half of every layer's columns", seeing_plans::tensor_2},
+    {"tensor-4", "four ranks, each with a quarter of every layer's columns", seeing_plans::tensor_4},
+    {"apart", "the eye and its glue on one rank, the language model on another, as one pipeline",
+     seeing_plans::apart},
+    {"apart-gpipe", "the same, all forwards before all backwards", seeing_plans::apart_gpipe},
+    {"apart-remade", "apart, and backward makes again what it needs", seeing_plans::apart_remade},
+    {"glue-there", "the eye on one rank, the glue with the language model", seeing_plans::glue_there},
+    {"apart-3", "each of the three on a rank of its own", seeing_plans::apart_3},
+    {"pipeline-3", "the eye on one rank, the language model in two stages behind it",
+     seeing_plans::pipeline_3},
+    {"pipeline-4", "the eye and the language model in two stages each", seeing_plans::pipeline_4},
+    {"deep", "the eye in four stages, the glue with the first of two stages of the language model",
+     seeing_plans::deep_6},
+    {"on-part", "the language model in two stages, the eye on the rank of the first", seeing_plans::on_part},
+    {"on-last", "the language model in two stages, the eye on the rank of the last", seeing_plans::on_last},
+    {"apart-data", "the eye on two ranks, the language model on two others, each with half of the samples",
+     seeing_plans::apart_data},
+    {"apart-zero", "the same, and each rank keeps half of its module's optimizer state",
+     seeing_plans::apart_zero},
+    {"apart-tensor", "the eye on two ranks, the language model on two others, each with half of the columns",
+     seeing_plans::apart_tensor},
+    {"nodes", "two nodes of four: the eye on one, the rest on the other, data 2 x tensor 2",
+     seeing_plans::nodes_8},
+    {"idle", "apart, on the first and the last of four ranks", seeing_plans::idle_4},
+};
+
+}  // namespace motet::train_clip
