@@ -12,9 +12,11 @@
 namespace motet::train_clip {
 namespace {
 
+template <std::size_t I>
+inline constexpr verdict found = prove_plan(plans[I].make(), facts_of<say_quick_model>(), 64);
 template <std::size_t... I>
 consteval bool prove_all(std::index_sequence<I...>) {
-  return (require<prove_plan(plans[I].make(), facts_of<say_quick_model>(), 64)> && ...);
+  return (require<found<I>> && ...);
 }
 static_assert(prove_all(std::make_index_sequence<std::size(plans)>{}));
 
