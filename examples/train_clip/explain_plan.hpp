@@ -101,7 +101,8 @@ inline void explain_plan(const chosen_plan& chosen, const settings& s, session& 
   waits.finish();
   print_head(chosen, s);
   std::printf("\nholds\n");
-  const std::vector<std::string> held = held_by_ranks(of, chosen.value, facts_of(find_model(s.model)));
+  const std::vector<std::string> held =
+      held_by_ranks(of, chosen.value, this_program.facts(find_model(s.model)));
   for (std::size_t r = 0; r < held.size(); ++r) std::printf("  rank %-3zu %s\n", r, held[r].c_str());
 
   std::printf(

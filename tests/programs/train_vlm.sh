@@ -14,14 +14,14 @@ losses() { sed -n 's/.*"step": *\([0-9]*\), *"loss": *\([0-9.e-]*\),.*/\1 \2/p' 
 succeed $run --steps 6 --no-report --metrics one.jsonl
 [ "$(losses one.jsonl | wc -l)" -eq 6 ] || fail "not one line for each step"
 losses one.jsonl >one.losses
-for plan in data-2 tensor-2 1f1b; do
+for plan in data-2 tensor-2 apart on-last pipeline-3; do
   succeed $run --steps 6 --no-report --metrics "$plan.jsonl" --plan $plan
   losses "$plan.jsonl" | paste -d ' ' - one.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
     fail "$plan has other losses than one rank"
 done
 succeed --list-plans
-grep -q '^1f1b ' out || fail "--list-plans lacks 1f1b"
-expect 3 'there are one, data-2, tensor-2, 1f1b' $run --steps 1 --plan apart
+grep -q "^on-last " out || fail "--list-plans lacks on-last"
+expect 3 "there are one, parts, remade" $run --steps 1 --plan 1f1b
 
 # ---- stopped and gone on with: the same numbers ----
 succeed $run --steps 6 --no-report --metrics half.jsonl --checkpoint half --save-every 3 --line-every 3
