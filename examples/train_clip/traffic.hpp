@@ -28,7 +28,9 @@ inline std::vector<rank_traffic> traffic_of(const program& of, const program_wor
       if (it.what == op::backward || it.what == op::backward_input)
         own.flops += does.backward_input, own.group_bytes += does.backward_group_bytes;
       if (it.what == op::backward || it.what == op::backward_weight) own.flops += does.backward_weight;
-      if (is_send(it.what)) ++own.messages, own.message_bytes += does.boundary_bytes;
+      if (is_send(it.what))
+        ++own.messages,
+            own.message_bytes += it.what == op::send_backward ? does.returned_bytes : does.boundary_bytes;
       if (it.what == op::reduce_gradient)
         own.reduction_bytes += 4.0 * static_cast<double>(work.parameters[place]);
     }

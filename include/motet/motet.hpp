@@ -34,6 +34,7 @@
 #include <motet/nn/layers/activation.hpp>
 #include <motet/nn/layers/dropout.hpp>
 #include <motet/nn/layers/mixture.hpp>
+#include <motet/nn/towers/fed_decoder.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
 #include <motet/plan/cost/collective_cost.hpp>

@@ -167,6 +167,7 @@ struct graph<Loss, modules<Modules...>, Edges...> {
 // reads data, in their order; what only passes rows on needs none.
 // Asks for: edges by the modules' names, which make no circle, and one loss. A module that takes rows has one edge
 // into it; one that gives them, one out of it.
+// Memory: nothing; the trainer's, where rows between modules are rows between stages.
 // Errors: MT-M03, MT-M04, MT-M06, MT-M07, MT-M09, MT-M10, MT-M11, MT-M12, MT-M13, MT-M14
 // Example:
 //   #include <motet/nn/towers/fed_decoder.hpp>
