@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/cuda/emulate.hpp"
+
+#include <motet/front/cuda_ranks.hpp>
+
+#include "deviation.hpp"
+#include "unit/runtime/small_edges.hpp"
+
+#include <doctest/doctest.h>
+
+// Modules that feed one another on GPUs, on one and on two that share it: the same calls, the same numbers.
+
+using namespace motet;
+
+namespace {
+
+using speech = small_fed_speech<true>;
+constexpr motet::index samples = 6;
+
+void compare(const plan* spread) {
+  const char* const words[] = {"program", "--threads", "1"};
+  const launched_world world = launch(3, words);
+  trainer<speech> wanted(world, {.batch = samples});
+  using on_gpu = trainer<speech, fp32, motet::cuda::device>;
+  on_gpu found = spread != nullptr ? on_gpu(world, *spread, {.batch = samples, .processors = {0}})
+                                   : on_gpu(world, {.batch = samples, .ahead = true});
+  // The same batches again, whose work was recorded.
+  for (std::uint64_t k = 0; k < 5; ++k) {
+    const small_seen_text data(samples, 1 + k % 2);
+    std::vector<motet::index> rows;
+    for (const motet::index each : data.picture_offsets) rows.push_back(5 * each);
+    const pictured_tokens all = data.get();
+    const speech::batch batch{seen_pictures{all.seen, samples, all.picture_offsets},
+                              placed_tokens{all, rows.data(), all.places}};
+    const step_result a = found.step(batch, 1e-3), b = wanted.step(batch, 1e-3);
+    CHECK(laws::off_by(a.loss, b.loss) <= 1e-4 * b.loss);
+    if (k == 0) CHECK(laws::off_by(a.gradient_norm, b.gradient_norm) <= 1e-4 * b.gradient_norm);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("modules feed one another on a GPU as on processors") { compare(nullptr); }
+
+TEST_CASE("and on ranks that share a GPU") {
+  plan spread;
+  spread.cluster.ranks = 2;
+  spread.schedule = "1f1b";
+  for (const char* const name : {"eye", "glue", "talk"}) {
+    module_plan own = on_ranks(name, name[0] == 't' ? 1 : 0, {}, 3);
+    own.group = 1;
+    spread.modules.push(own);
+  }
+  compare(&spread);
+}
