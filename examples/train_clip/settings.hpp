@@ -15,7 +15,7 @@ namespace motet::train_clip {
 struct settings {
   std::string data, model = "quick", device = "cpu", precision = "fp32", loss = "infonce", checkpoint,
                     metrics, tensorboard, report = "report", schedule = "cosine", plan, pictures = "auto",
-                    sm_share = "0";
+                    sm_share = "0", rates_of;
   index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0;
   std::uint64_t seed = 1;
@@ -48,6 +48,25 @@ struct settings {
       at = stop;
     }
   }
+  // "eye=0.1,talk=0.5".
+  std::vector<named_pace> paces() const {
+    std::vector<named_pace> out;
+    for (std::string_view left = rates_of; !left.empty();) {
+      const std::string_view one = left.substr(0, left.find(','));
+      left.remove_prefix(std::min(left.size(), one.size() + 1));
+      const std::size_t equals = one.find('=');
+      double share = -1;
+      const char* const end = one.data() + one.size();
+      const bool read =
+          equals != std::string_view::npos &&
+          std::from_chars(one.data() + equals + 1, end, share) == std::from_chars_result{end, std::errc{}};
+      if (!read || equals == 0 || !(share >= 0))
+        fail(bad_option_value,
+             "--rates wants MODULE=SHARE, several with commas between, got \"" + rates_of + "\"");
+      out.push_back({std::string(one.substr(0, equals)), share});
+    }
+    return out;
+  }
   index warmup_steps() const { return warmup >= 0 ? warmup : std::min<index>(100, steps / 10); }
   rate_schedule rates() const {
     return {schedule == "constant" ? rate_kind::constant : rate_kind::cosine, rate, warmup_steps(), steps,
@@ -63,6 +82,7 @@ struct settings {
     out.options.seed = seed;
     out.options.optimizer = {beta1, beta2, 1e-6, weight_decay, clip};
     out.options.clamp_scale = loss == "infonce";
+    out.options.paces = paces();
     if (resplit > 0) out.options.resplit = {.every = resplit, .most = resplit_most};
     out.options.ahead = device == "cuda" && !one_batch;
     out.options.fp8 = precision == "fp8";
@@ -98,6 +118,8 @@ inline options command_line(settings& s) {
   line.choice("--schedule", s.schedule, {"cosine", "constant"}, "of the learning rate after the warm-up");
   line.count("--warmup", s.warmup, -1,
              "steps with rising learning rate; -1: a tenth of the run, at most 100");
+  line.text("--rates", s.rates_of, "MODULE=SHARE,...",
+            "of the learning rate, of modules that have another one than the rest: eye=0.1");
   line.real("--weight-decay", s.weight_decay, 0, 1e6,
             "of matrices; norms, biases and single numbers have none");
   line.real("--clip", s.clip, 0, 1e30, "largest norm of the gradient; 0: no limit");
@@ -161,6 +183,7 @@ inline json saved_settings(const settings& s) {
   out.set("steps", s.steps);
   out.set("accumulate", s.accumulate);
   out.set("learning_rate", s.rate);
+  if (!s.rates_of.empty()) out.set("rates", s.rates_of);
   out.set("schedule", s.schedule);
   out.set("warmup", s.warmup_steps());
   out.set("weight_decay", s.weight_decay);
@@ -192,6 +215,7 @@ inline void adopt_settings(settings& s, const options& line, const json& saved) 
   take("--steps", "steps", s.steps);
   take("--accumulate", "accumulate", s.accumulate);
   take("--lr", "learning_rate", s.rate);
+  take("--rates", "rates", s.rates_of);
   take("--schedule", "schedule", s.schedule);
   take("--warmup", "warmup", s.warmup);
   take("--weight-decay", "weight_decay", s.weight_decay);

@@ -7,8 +7,16 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace motet {
+
+// A module's own pace: shares of the learning rate and of the optimizer's decay.
+struct named_pace {
+  std::string module;
+  double rate = 1, decay = 1;
+};
 
 struct trainer_options {
   index batch = 64;  // samples of a step
@@ -17,6 +25,7 @@ struct trainer_options {
   index parts = 1;
   std::uint64_t seed = 1;
   adamw_settings optimizer{};
+  std::vector<named_pace> paces{};  // of modules that learn at another pace than the others
   bool clamp_scale = true;  // keeps the loss's number at or below its limit, such as CLIP's scale below 100
   // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
   double deadline = 600;

@@ -10,6 +10,9 @@
 #include <motet/runtime/stage/foretell.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 
+#include <cmath>
+#include <utility>
+
 namespace motet {
 
 namespace detail {
@@ -74,9 +77,12 @@ class trainer {
     same.add("optimizer",
              write_json(json(json::array{moved.beta1, moved.beta2, moved.epsilon, moved.decay, moved.clip})));
     same.add("limit of the loss's number", how.clamp_scale ? "kept" : "none");
+    for (const named_pace& each : how.paces)
+      same.add("pace of " + each.module, write_json(json(json::array{each.rate, each.decay})));
     pipeline_config config;
     config.batch = how.batch;
     config.modules = choices_of(plan_);
+    set_paces(config.modules, how.paces);
     config.seed = how.seed;
     config.optimizer = how.optimizer;
     config.clamp_scale = how.clamp_scale;
@@ -174,6 +180,25 @@ class trainer {
   void require_same(const run_identity& identity) { here_->require_same(identity); }
 
  private:
+  static void set_paces(std::vector<module_choice>& modules, const std::vector<named_pace>& paces) {
+    modules.resize(Model::size);
+    std::array<bool, Model::size> known{};
+    for (const named_pace& each : paces) {
+      std::size_t k = 0;
+      while (k < Model::size && Model::names[k] != each.module) ++k;
+      if (k == Model::size)
+        fail(bad_training_option, "a pace of " + std::string(not_among(each.module, Model::names).view()));
+      const auto refuse = [&](const std::string& what) {
+        fail(bad_training_option, "the pace of " + each.module + " " + what);
+      };
+      if (std::exchange(known[k], true)) refuse("is given twice");
+      if (Model::frozen[k]) refuse("is of a frozen module, which does not learn");
+      for (const double number : {each.rate, each.decay})
+        if (!std::isfinite(number) || number < 0)
+          refuse(sentence({"is ", std::to_string(number), ", wanted 0 or more"}));
+      modules[k].pace = {each.rate, each.decay};
+    }
+  }
   static const trainer_options& checked(const trainer_options& how) {
     if (how.batch < 1 || how.parts < 1 || how.parts > how.batch)
       fail(bad_training_option,

@@ -202,6 +202,46 @@ TEST_CASE("what is frozen stays, keeps nothing and costs no backward") {
   CHECK(eye.memory()[0].stages.slots < all.memory()[0].stages.slots);
 }
 
+TEST_CASE("a module learns at its own pace, whatever the plan") {
+  const launched_world world = alone("1");
+  trainer_options how{.batch = samples};
+  how.paces = {{"eye", 0, 0}, {"talk", 0.25, 2}};
+  trainer<all_learn> one(world, how), usual(world, {.batch = samples});
+  trainer<all_learn> spread(world, apart(), how);
+  const fed_text data(1);
+  const auto begun = usual.weights();
+  const double loss = usual.step(data.get(), 1e-3).loss;
+  CHECK_EQ(one.step(data.get(), 1e-3).loss, loss);
+  CHECK(laws::off_by(spread.step(data.get(), 1e-3).loss, loss) <= 1e-6 * loss);
+  const auto own = one.weights(), others = usual.weights();
+  CHECK(laws::off_by(spread.weights(), own) <= 1e-4);
+  // An AdamW step moves a number by rate x (its direction + decay x the number), the same direction in both.
+  const auto decay = static_cast<float>(adamw_settings{}.decay);
+  for (const parameter& each : all_learn::parameters()) {
+    CAPTURE(each.name);
+    const auto at = static_cast<std::size_t>(each.offset);
+    const float moved = own[at] - begun[at], wanted = others[at] - begun[at],
+                fell = each.decay ? decay * begun[at] * 1e-3f : 0;
+    if (each.name.starts_with("eye.")) CHECK_EQ(moved, 0.0f);
+    else if (each.name.starts_with("glue.")) CHECK_EQ(moved, wanted);
+    else CHECK(std::abs(moved - (0.25f * (wanted + fell) - 0.25f * 2 * fell)) <= 1e-7f);
+  }
+  const auto refused = [&](std::vector<named_pace> paces) {
+    trainer_options wrong{.batch = samples};
+    wrong.paces = std::move(paces);
+    try {
+      trainer<eye_kept> train(world, wrong);
+    } catch (const error& problem) {
+      return std::string(problem.what());
+    }
+    return std::string();
+  };
+  CHECK(refused({{"tlak", 1}}).find("did you mean talk") != std::string::npos);
+  CHECK(refused({{"eye", 1}}).find("frozen") != std::string::npos);
+  CHECK(refused({{"talk", -1}}).find("wanted 0 or more") != std::string::npos);
+  CHECK(refused({{"talk", 1}, {"talk", 2}}).find("twice") != std::string::npos);
+}
+
 TEST_CASE("a step on several ranks allocates nothing") {
   const launched_world world = alone("1");
   trainer<all_learn> train(world, apart(), {.batch = samples});

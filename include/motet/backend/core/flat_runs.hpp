@@ -16,6 +16,8 @@ struct adamw_run {
   bool only_clears = false;  // others update these: here their gradients are left zero, and that is all
   // products read copies of these weights, which the update writes as well: for a dry run, which finds none
   bool copied = false;
+  // its own shares of the step's rate and decay
+  double rate = 1, decay = 1;
 };
 
 template <class T>

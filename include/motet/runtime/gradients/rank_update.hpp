@@ -132,10 +132,11 @@ class rank_update {
         const index moved = each.moments - each.at.begin;
         for (const parameter_run& run : piece.runs) {
           const interval both = intersection(each.at, {run.offset, run.offset + run.size});
+          parameter_run part = run;
+          part.offset = both.begin;
+          part.size = both.size();
           if (both.size() > 0)
-            runs.push_back({{both.begin, both.size(), run.decay},
-                            both.begin + (sums_only ? moved : 0),
-                            both.begin + moved});
+            runs.push_back({part, both.begin + (sums_only ? moved : 0), both.begin + moved});
         }
         for (const interval part : share.counted) {
           const interval both = intersection(each.at, part);
@@ -150,7 +151,8 @@ class rank_update {
     void list(std::vector<adamw_run<master>>& into) const {
       for (const auto& [run, gradients, moments] : runs)
         into.push_back({piece.weights + run.offset, piece.gradients + gradients, piece.first + moments,
-                        piece.second + moments, run.size, run.decay});
+                        piece.second + moments, run.size, run.decay, false, false, run.rate_share,
+                        run.decay_share});
       for (const interval each : rest)
         into.push_back({nullptr, piece.gradients + each.begin, nullptr, nullptr, each.size(), false, true});
     }

@@ -7,6 +7,11 @@
 
 namespace motet {
 
+// How fast a module learns: shares of the step's learning rate and of its decay.
+struct module_pace {
+  double rate = 1, decay = 1;
+};
+
 // What a program leaves open about a module.
 struct module_choice {
   std::vector<index> layers{};  // of each stage; empty: as even as possible
@@ -17,6 +22,7 @@ struct module_choice {
   bool balanced = true;          // context parts of equal work under a causal mask
   bool shard_optimizer = false;  // ranks with equal parameters share the optimizer's work and state
   bool shard_gradients = false;  // and keep gradients of no more than that
+  module_pace pace{};
 };
 
 }  // namespace motet

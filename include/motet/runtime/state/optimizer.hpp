@@ -26,6 +26,7 @@ struct parameter_run {
   index offset = 0;
   index size = 0;
   bool decay = false;
+  double rate_share = 1, decay_share = 1;  // of the step's rate and decay
 };
 
 // Covers [0, trainable) by as few runs as the parameters' decay allows. Gaps between tensors are zero and

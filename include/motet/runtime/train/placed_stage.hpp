@@ -28,6 +28,7 @@ struct placed_stage {
   std::unique_ptr<held_stage<Context, Numbers, Endpoint>> stage;  // null: on a rank elsewhere
   std::vector<parameter> parameters;
   update_share share;
+  module_pace pace;
   Group* groups[4] = {};                      // tensor, context, and of the sums: cut, shared; null: alone
   std::unique_ptr<reduction_type> reduction;  // one of these two; neither where it is alone
   std::unique_ptr<ring_type> ring;
@@ -43,6 +44,7 @@ struct placed_stage {
     for (int g = 0; g < 4; ++g)
       if (numbers[g] >= 0) groups[g] = group(g < 2 ? 0 : 1, numbers[g], at.rank);
     share = whole_share(at.parameters);
+    pace = choice.pace;
     at.moments = at.parameters;
     at.sums_each = false;
     if (!sings.updates()) {
@@ -102,6 +104,7 @@ struct placed_stage {
     found.second = stage->second();
     found.share = &share;
     found.runs = decay_runs(parameters, found.size);
+    for (parameter_run& each : found.runs) each.rate_share = pace.rate, each.decay_share = pace.decay;
     return found;
   }
 

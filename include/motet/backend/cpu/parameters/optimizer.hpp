@@ -99,7 +99,8 @@ template <class T>
 void adamw(context& ctx, const adamw_list<T>& list, const adamw_step& step) {
   for (const adamw_run<T>& each : list.all()) {
     adamw_step own = step;
-    if (!each.decays) own.decay = 0;
+    own.rate *= each.rate;
+    own.decay = each.decays ? step.decay * each.decay : 0;
     if (each.only_clears) zero(ctx, each.gradient, each.count);
     else adamw(ctx, each.weight, each.gradient, each.first, each.second, each.count, own, true);
   }

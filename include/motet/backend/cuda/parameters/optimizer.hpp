@@ -118,7 +118,8 @@ struct adamw_record {
   bf16* copy;  // or none
   flat_span span;
   index first_chunk;
-  int decays, only_clears;
+  int only_clears;
+  T rate, fall;  // shares of the step's rate, and of what weights lose by decay
   index chunks() const { return flat_chunk<T>::count(span); }
 };
 template <class T>
@@ -127,13 +128,17 @@ adamw_record<T> record_of(const adamw_run<T>& run, bf16* copy) {
     return {nullptr, run.gradient,
             nullptr, nullptr,
             nullptr, flat_span_of(run.count, static_cast<const T*>(run.gradient)),
-            0,       0,
-            1};
+            0,       1,
+            T(0),    T(0)};
   auto span = flat_span_of(run.count, static_cast<const T*>(run.weight), run.gradient, run.first, run.second);
   constexpr auto narrow = sizeof(bf16) * as_size(pack<T>::size);
   if (copy != nullptr && reinterpret_cast<std::uintptr_t>(copy + span.head) % narrow != 0)
     span = {run.count, 0, 0};
-  return {run.weight, run.gradient, run.first, run.second, copy, span, 0, run.decays ? 1 : 0, 0};
+  return {run.weight,  run.gradient,
+          run.first,   run.second,
+          copy,        span,
+          0,           0,
+          T(run.rate), run.decays ? T(run.rate * run.decay) : T(0)};
 }
 
 // Sums that an update looks at when it runs. Without them it goes on, and the clip factor is in its numbers.
@@ -170,7 +175,9 @@ struct adamw_chunks {
         clear(self, own, found.gradient);
         continue;
       }
-      by.keep = found.decays != 0 ? numbers.keep : T(1);
+      // Exactly the step's own where the run has all of it, as most have.
+      by.keep = found.fall == T(1) ? numbers.keep : T(1) - (T(1) - numbers.keep) * found.fall;
+      by.take = numbers.take * found.rate;
       turn(self, own, by, found.weight, found.gradient, found.first, found.second, found.copy);
     }
   }

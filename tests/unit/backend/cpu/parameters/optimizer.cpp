@@ -103,7 +103,9 @@ TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, d
         for (std::size_t r = 0; r < counts.size(); at += counts[r], ++r) {
           const auto from = [&](grid<T>& x) { return x.data.data() + at; };
           if (r == 3) runs.push_back({nullptr, from(of.g), nullptr, nullptr, counts[r], false, true});
-          else runs.push_back({from(of.w), from(of.g), from(of.m), from(of.v), counts[r], r % 2 == 0});
+          else
+            runs.push_back({from(of.w), from(of.g), from(of.m), from(of.v), counts[r], r % 2 == 0, false,
+                            false, r == 2 ? 0.25 : 1, r == 2 ? 2.0 : 1});
         }
         return runs;
       };
@@ -127,7 +129,8 @@ TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, d
         adamw_step own = step;
         if (clip > 0 && std::sqrt(sum) > clip) own.clip_scale = clip / (std::sqrt(sum) + 1e-6);
         for (const auto& run : runs_of(other)) {
-          own.decay = run.decays ? step.decay : 0;
+          own.rate = step.rate * run.rate;
+          own.decay = run.decays ? step.decay * run.decay : 0;
           if (run.only_clears) zero(ctx, run.gradient, run.count);
           else adamw(ctx, run.weight, run.gradient, run.first, run.second, run.count, own, true);
         }

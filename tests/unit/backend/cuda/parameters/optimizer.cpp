@@ -115,8 +115,8 @@ struct many_runs {
                   gap = static_cast<index>(r % 4) + (shift > 0 || r == 5 ? 4 : 0);
       if (r == 5) runs.push_back({nullptr, gradient + from + 1, nullptr, nullptr, counts[r], false, true});
       else
-        runs.push_back(
-            {weight + from, gradient + from + shift, first + from, second + from, counts[r], r % 2 == 0});
+        runs.push_back({weight + from, gradient + from + shift, first + from, second + from, counts[r],
+                        r % 2 == 0, false, false, r == 3 ? 0.25 : 1});
       from += counts[r] + gap;
     }
     return runs;
@@ -136,7 +136,8 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
                               const adamw_step& by) {
     for (const adamw_run<T>& each : runs) {
       adamw_step own = by;
-      own.decay = each.decays ? by.decay : 0;
+      own.rate = by.rate * each.rate;
+      own.decay = each.decays ? by.decay * each.decay : 0;
       if (each.only_clears) zero(ctx, each.gradient, each.count);
       else adamw(ctx, each.weight, each.gradient, each.first, each.second, each.count, own, true);
     }
