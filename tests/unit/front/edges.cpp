@@ -266,6 +266,13 @@ TEST_CASE("what a plan cannot do with edges is said") {
   CHECK(refusal(other).find("MT-P38") != std::string::npos);
 }
 
+TEST_CASE("samples do not move between replicas at one end of an edge alone") {
+  const launched_world world = alone();
+  CHECK_THROWS_WITH_AS(
+      (trainer<all_learn>(world, apart(), {.batch = samples, .resplit = {.every = 1, .most = 1.5}})),
+      doctest::Contains("MT-R02"), error);
+}
+
 TEST_CASE("rows that do not match the places for them are named before the step") {
   const launched_world world = alone();
   trainer<all_learn> train(world, apart(), {.batch = samples});

@@ -54,6 +54,10 @@ class model_trainer {
             [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); },
             step_shares::checked(config_.resplit), config_.each),
         shares_(of(), placed_.splits(), model_.names, config_.resplit) {
+    if (!model_.edges.empty() && config_.resplit.most > 1)
+      fail(bad_training_option,
+           "samples cannot move between replicas of modules that feed one another: both "
+           "ends of an edge have the same ones");
     if (config_.resplit.most > 1) ranks_.require_same(step_shares::identity_of(config_.resplit));
     require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
     for (const parameter& each : parameters_) offsets_.emplace(each.name, each.offset);
@@ -184,6 +188,8 @@ class model_trainer {
   // Between steps, by all processes alike. Loss and weights do not depend on it.
   void set_shares(index module, const list<index>& to) {
     if (!prepared_) fail(bad_training_option, "set_shares() before prepare()");
+    if (!model_.edges.empty())
+      fail(bad_training_option, "set_shares() of a module that feeds another, or is fed");
     shares_.set(module, to);
     placed_.split(shares_.splits());
   }
