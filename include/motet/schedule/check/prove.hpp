@@ -167,8 +167,10 @@ class rehearsal {
             return refuse(reason::needs_message, r, i, m);
           if (own != (what == re_forward ? ran | kept_nothing : 0)) return refuse(reason::repeated, r, i, m);
           state[cell] = what == forward_only ? ran | kept_nothing : own | ran | kept;
-          if (s < last) to = places[s + 1];
-          else if (!feeds || (to = place_of(links_.next(narrow(v), narrow(s), narrow(m)))) < 0) continue;
+          to = s < last ? places[s + 1]
+               : feeds  ? place_of(links_.next(narrow(v), narrow(s), narrow(m)))
+                        : nothing;
+          if (to == nothing) continue;
         } else if (what < backward_weight) {
           const index after = s < last ? cell + count
                               : feeds  ? cell_of(links_.gradient_from(narrow(v), narrow(s), narrow(m)))
@@ -184,8 +186,10 @@ class rehearsal {
           if ((own & (kept | gave_input)) != kept)
             return refuse((own & gave_input) != 0 ? reason::repeated : reason::backward_first, r, i, m);
           state[cell] = what == backward ? own | gave_input | gave_weight : own | gave_input;
-          if (s > 0) to = places[s - 1];
-          else if (!feeds || (to = place_of(links_.gradient_to(narrow(v), 0, narrow(m)))) < 0) continue;
+          to = s > 0   ? places[s - 1]
+               : feeds ? place_of(links_.gradient_to(narrow(v), 0, narrow(m)))
+                       : nothing;
+          if (to == nothing) continue;
         } else if (what == backward_weight) {
           if ((own & (gave_input | gave_weight)) != gave_input)
             return refuse((own & gave_weight) != 0 ? reason::repeated : reason::weight_first, r, i, m);
@@ -253,7 +257,7 @@ class rehearsal {
   static constexpr std::int32_t narrow(index number) { return static_cast<std::int32_t>(number); }
   constexpr index cell_of(const cell_seat& at) const { return at.there() ? links_.cell(at) : nothing; }
   constexpr index place_of(const cell_seat& at) const {
-    return at.there() ? places_[voice_place_[at.voice] + at.stage] : -1;
+    return at.there() ? places_[voice_place_[at.voice] + at.stage] : nothing;
   }
   constexpr bool met(index v, index m) const {
     return arrived_[join_first_[join_[v]] + m / group_[v]] == join_size_[join_[v]];
