@@ -49,6 +49,8 @@ class maker {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     if (!given_.quiet) {
       if (terminal_) std::fputs("\r", stderr);
+      if (mixed_ > 0)
+        std::fprintf(stderr, "%td samples of two pictures, or of text alone, besides\n", mixed_);
       std::fprintf(
           stderr, "%td pictures in %.1f s: %td to train on in %td shards, %td held out, %td classes, in %s\n",
           given_.count, seconds, train, given_.shards, held_out_, class_count, given_.output.c_str());
@@ -81,7 +83,47 @@ class maker {
       ++done_;
       progress();
     }
+    if (given_.mixed) mix(tar, part);
     tar.finish();
+  }
+
+  // Samples of several pieces. What each is depends on the seed and its number, as that of pairs does.
+  void mix(tar_writer& tar, const split& part) {
+    const std::string name = part.name, extension = given_.format == "jpeg" ? "jpg" : given_.format;
+    for (index i = part.first / 8; i < (part.first + part.count) / 8; ++i) {
+      dice choice(given_.seed, name + " two", i);
+      const index shown[2] = {choice.below(class_count), choice.below(class_count)};
+      const std::string key = name + "-two" + padded(i, 7), caption = with_article(class_name(shown[0])) +
+                                                                      ", then " +
+                                                                      with_article(class_name(shown[1]));
+      json pieces(json::array{});
+      for (index k = 0; k < 2; ++k) {
+        dice roll(given_.seed, name + " of two", 2 * i + k);
+        scene made = imagine(roll, shown[k]);
+        while (made.number > 1) made = imagine(roll, shown[k]);
+        const std::string field = std::to_string(k) + "." + extension;
+        tar.add(key + "." + field, encode(page_.draw(made, roll.stream())));
+        pieces.push_back({{"picture", field}});
+      }
+      pieces.push_back({{"asked", caption}});
+      written(tar, part, key, std::move(pieces));
+    }
+    for (index i = part.first / 16; i < (part.first + part.count) / 16; ++i) {
+      dice roll(given_.seed, name + " words", i);
+      const index which = roll.below(class_count);
+      json pieces(json::array{});
+      pieces.push_back({{"given", "what is " + with_article(synonym(roll, which)) + "?"}});
+      pieces.push_back({{"asked", with_article(class_name(which))}});
+      written(tar, part, name + "-words" + padded(i, 7), std::move(pieces));
+    }
+  }
+  void written(tar_writer& tar, const split& part, const std::string& key, json pieces) {
+    for (const json& each : pieces.items())
+      for (const char* const kind : {"given", "asked"})
+        if (const json* text = each.find(kind); text != nullptr && part.name[1] != 'e')
+          words_.add(text->string());
+    tar.add(key + ".json", write_json(json{{"pieces", std::move(pieces)}}));
+    ++mixed_;
   }
 
   // On a terminal a line that changes, in a file one line for each tenth.
@@ -118,7 +160,7 @@ class maker {
   set_folder folder_;
   canvas page_;
   index held_out_;
-  index done_ = 0;
+  index done_ = 0, mixed_ = 0;
   bool terminal_ = ::isatty(STDERR_FILENO) == 1;
   tokenizer_trainer words_;
   json held_out_classes_{json::object{}};

@@ -1,23 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # sh examples/quickstart.sh [captions]: from a fresh clone to a trained two-tower model in a few minutes on two cores; with `captions`, to a language
-# model that says what pictures show. Installs what is missing, builds two programs, draws a captioned picture set into ./shapes and trains on it. Runs
+# model that says what pictures show. Installs what is missing, builds two programs, draws a captioned picture set into ./shapes (./shapes-captions) and trains on it. Runs
 # from any directory; a second run builds and draws nothing anew. What else is given on the command line goes to the program that trains:
 # `sh examples/quickstart.sh --steps 100`.
 set -eu
 
 # ---- the run ----
 # Folders, relative to the repository.
-DATA=${DATA:-shapes} # picture set, drawn when absent
 MAKE_SHAPES_FLAGS="--count 20000 --size 64 --seed 1"
 TRAIN_FLAGS="--batch 64 --warmup 60 --smallest-crop 0.9 --eval-every 200 --seed 1"
 if [ "${1:-}" = captions ]; then
   shift
   PROGRAM=train_vlm
+  DATA=${DATA:-shapes-captions} # picture set, drawn when absent
+  MAKE_SHAPES_FLAGS="--task captions $MAKE_SHAPES_FLAGS" # besides pairs, samples with two pictures and with text alone
   OUTPUT=${OUTPUT:-report-captions} # index.html, metrics.jsonl, checkpoint
   TRAIN_FLAGS="--model say-quick --steps 800 --lr 0.001 $TRAIN_FLAGS"
 else
   PROGRAM=train_clip
+  DATA=${DATA:-shapes}
   OUTPUT=${OUTPUT:-report}
   TRAIN_FLAGS="--model quick --steps 1500 --lr 0.003 $TRAIN_FLAGS"
 fi

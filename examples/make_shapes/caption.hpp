@@ -47,6 +47,13 @@ inline std::string describe(dice& roll, const scene& shown) {
   }
 }
 
+// Any of the words of a class.
+inline std::string synonym(dice& roll, index class_id) {
+  const colour& hue = colours[class_id / shape_count];
+  const shape& form = shapes[class_id % shape_count];
+  return std::string(hue.words[roll.below(3)]) + " " + form.words[roll.below(2)];
+}
+
 inline std::string class_name(index class_id) {
   return std::string(colours[class_id / shape_count].words[0]) + " " +
          shapes[class_id % shape_count].words[0];

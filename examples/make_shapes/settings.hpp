@@ -13,8 +13,9 @@
 namespace motet::shapes {
 
 inline constexpr const char* usage =
-    "make_shapes --output DIR --count N [--size 64] [--seed 1] [--format png|jpeg|ppm] [--shards K] "
-    "[--quiet]\n"
+    "make_shapes --output DIR --count N [--task pairs|captions] [--size 64] [--seed 1] [--format "
+    "png|jpeg|ppm] "
+    "[--shards K] [--quiet]\n"
     "\n"
     "Draws N captioned pictures of coloured shapes. About a tenth of them, at least one for each class when "
     "N allows, is held out.\n"
@@ -24,6 +25,9 @@ inline constexpr const char* usage =
     "DIR/classes.json       50 classes (colour and shape) with one caption each, and the class of each "
     "held-out picture\n"
     "\n"
+    "  --task T     captions: besides the pairs an eighth as many samples with two pictures, and a sixteenth "
+    "as "
+    "many of text alone, for train_vlm\n"
     "  --size P     side of a picture in pixels (16 to 1024)\n"
     "  --seed S     other seeds draw other pictures\n"
     "  --format F   png and jpeg need their libraries; ppm always works and is larger. Default: png where "
@@ -39,6 +43,7 @@ struct options {
   std::string format = has_png ? "png" : "ppm";
   index shards = 0;
   bool quiet = false;
+  bool mixed = false;  // samples of several pieces, too
 };
 
 inline index whole_number(const std::string& name, const std::string& text, index low, index high) {
@@ -69,7 +74,12 @@ inline options parse(int count, char** words) {
       given.seed =
           static_cast<std::uint64_t>(whole_number(name, value(), 0, std::numeric_limits<index>::max()));
     else if (name == "--format") given.format = value();
-    else if (name == "--shards") given.shards = whole_number(name, value(), 1, 999);
+    else if (name == "--task") {
+      const std::string task = value();
+      if (task != "pairs" && task != "captions")
+        fail(shapes_command_line, "--task wants pairs or captions, got \"" + task + "\"");
+      given.mixed = task == "captions";
+    } else if (name == "--shards") given.shards = whole_number(name, value(), 1, 999);
     else fail(shapes_command_line, "there is no option " + name);
   }
   if (given.output.empty()) fail(shapes_command_line, "--output is missing");

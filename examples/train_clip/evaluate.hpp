@@ -17,35 +17,66 @@ namespace motet::train_clip {
 struct test_result {
   zero_shot_result classes;
   retrieval_result pairs;
-  caption_result captions;  // of a model that speaks, in the place of the others
+  caption_result captions;        // of a model that speaks, in the place of the others
+  caption_result several, texts;  // likewise, of samples with more pictures than one, and with none
 };
 
-// The held-out pictures with their captions, and their classes where there are any.
+// What training never sees, with classes where there are any.
 class held_out {
  public:
-  held_out(data_folder& from, const model_facts& facts)
-      : from_(from), source_(shards(from), from.skips()), width_(facts.picture.embedding) {
+  held_out() = default;
+  held_out(const held_out&) = delete;
+  held_out& operator=(const held_out&) = delete;
+  virtual ~held_out() = default;
+
+  const class_list& classes() const { return classes_; }
+  virtual index size() const = 0;
+  virtual test_result test(session& model) = 0;
+  // The picture of a sample as it was stored, and its own caption.
+  virtual bitmap shot(index at) const = 0;
+  virtual std::string caption(index at) const = 0;
+
+ protected:
+  void read_classes_of(const data_folder& from) {
     if (from.has_classes()) classes_ = read_classes((from.folder() / "classes.json").string());
+  }
+  [[noreturn]] static void fail_unnamed(const data_folder& from, index samples) {
+    fail(no_held_out, (from.folder() / "classes.json").string() + " names none of the " +
+                          std::to_string(samples) + " held-out pictures");
+  }
+  class_list classes_;
+};
+
+// Held-out files are called test*, and are of the kind of those to train on.
+inline std::vector<std::string> held_out_files(const data_folder& from) {
+  std::vector<std::string> out;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(from.folder(), ignored)) {
+    const std::string ending = entry.path().extension().string();
+    if (!entry.path().filename().string().starts_with("test")) continue;
+    if (ending == ".tar" || (from.has_pieces() && (ending == ".json" || ending == ".jsonl")))
+      out.push_back(entry.path().string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// Pictures with their captions.
+class held_out_pairs final : public held_out {
+ public:
+  held_out_pairs(data_folder& from, const model_facts& facts)
+      : from_(from), source_(held_out_files(from), from.skips()), width_(facts.picture.embedding) {
+    read_classes_of(from);
     for (index i = 0; i < source_.size(); ++i) {
       const index which = classes_.class_of(source_.key(i));
       if (which < 0 && from.has_classes()) continue;
       samples_.push_back(i);
       truth_.push_back(which);
     }
-    if (samples_.empty())
-      fail(no_held_out, (from.folder() / "classes.json").string() + " names none of the " +
-                            std::to_string(source_.size()) + " held-out pictures");
-  }
-  // Held-out shards are called test*.tar.
-  static bool exists(const data_folder& from) {
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(from.folder(), ignored))
-      if (is_test(entry.path())) return true;
-    return false;
+    if (samples_.empty()) fail_unnamed(from, source_.size());
   }
 
-  const class_list& classes() const { return classes_; }
-  index size() const { return static_cast<index>(samples_.size()); }
+  index size() const override { return static_cast<index>(samples_.size()); }
   const float* picture_features(index at) const { return picture_features_.data() + at * width_; }
   index width() const { return width_; }
 
@@ -63,13 +94,7 @@ class held_out {
            group_[static_cast<std::size_t>(at)] == group_[static_cast<std::size_t>(which)];
   }
 
-  // What was said about a picture; only the first ones are spoken of.
-  index told() const { return static_cast<index>(said_.size()); }
-  const std::string& said(index at) const { return said_[static_cast<std::size_t>(at)]; }
-  bool is_told_right(index at) const { return names_all(said(at), subject(at)); }
-
-  test_result test(session& model) {
-    if (model.facts().speaks) return listen(model);
+  test_result test(session& model) override {
     embed_classes(model);
     embed_samples(model);
     const index found = retrieved();
@@ -84,67 +109,20 @@ class held_out {
     return out;
   }
 
-  // The picture of a held-out sample as it was stored, and its own caption.
-  bitmap shot(index at) const {
+  bitmap shot(index at) const override {
     std::vector<std::uint8_t> bytes;
     bitmap out;
     source_.read_picture(samples_[static_cast<std::size_t>(at)], bytes);
     decode_picture(bytes, out);
     return out;
   }
-  std::string caption(index at) const {
+  std::string caption(index at) const override {
     std::vector<std::uint8_t> bytes;
     source_.read_caption(samples_[static_cast<std::size_t>(at)], bytes);
     return {bytes.begin(), bytes.end()};
   }
 
  private:
-  // What a sentence about a picture must name: its class, or where there are none all of its caption.
-  std::string subject(index at) const {
-    return classes_.size() > 0
-               ? classes_.names[static_cast<std::size_t>(truth_[static_cast<std::size_t>(at)])]
-               : caption(at);
-  }
-  test_result listen(session& model) {
-    const index image = from_.config().example.image, pixels = 3 * image * image;
-    example_reader reader(source_, from_.words(), from_.config().example, nullptr);
-    std::vector<float> shots(static_cast<std::size_t>(at_once * pixels));
-    std::vector<tokenizer::token> ids;
-    const tokenizer& words = from_.words();
-    said_.clear();
-    index filled = 0;
-    const auto flush = [&] {
-      for (const auto& each :
-           model.say(pictures{shots.data(), filled}, words.begin_token(), words.end_token()))
-        said_.push_back(words.decode(each));
-      filled = 0;
-      ids.clear();
-    };
-    for (std::size_t at = 0; at < samples_.size() && told() + filled < most_told;) {
-      if (!reader.read(samples_[at], shots.data() + filled * pixels, ids)) {
-        samples_.erase(samples_.begin() + static_cast<std::ptrdiff_t>(at));
-        truth_.erase(truth_.begin() + static_cast<std::ptrdiff_t>(at));
-        continue;
-      }
-      ++at;
-      if (++filled == at_once) flush();
-    }
-    if (filled > 0) flush();
-    if (said_.empty()) fail(no_held_out, "every held-out picture is damaged");
-    test_result out;
-    for (index at = 0; at < told(); ++at) out.captions.add(said(at), subject(at), caption(at));
-    return out;
-  }
-  static bool is_test(const std::filesystem::path& path) {
-    return path.extension() == ".tar" && path.filename().string().starts_with("test");
-  }
-  static std::vector<std::string> shards(const data_folder& from) {
-    std::vector<std::string> out;
-    for (const auto& entry : std::filesystem::directory_iterator(from.folder()))
-      if (is_test(entry.path())) out.push_back(entry.path().string());
-    std::sort(out.begin(), out.end());
-    return out;
-  }
   // Pictures and captions that are looked for among each other: all pairs of them are compared.
   index retrieved() const { return std::min(size(), most_retrieved); }
 
@@ -227,16 +205,13 @@ class held_out {
   }
 
   static constexpr index at_once = 256;          // samples
-  static constexpr index most_told = 512;        // sentences take a pass for each word
   static constexpr index most_retrieved = 5000;  // as published results have it
 
   data_folder& from_;
-  class_list classes_;
   pair_source source_;
   index width_;
   std::vector<index> samples_, truth_, group_;
   std::vector<float> picture_features_, class_features_, caption_features_;
-  std::vector<std::string> said_;
 };
 
 }  // namespace motet::train_clip

@@ -34,20 +34,14 @@ inline memory_forecast forecast(session& model, const settings& s, const data_fo
   }
   const loader_config& loader = folder->config();
   const index tokens = model.facts().caption.context * static_cast<index>(sizeof(tokenizer::token));
-  std::vector<std::uint8_t> bytes;
-  bitmap shot;
-  // The first picture that is whole stands for all.
-  for (index i = 0; i < folder->source().size() && shot.pixels.empty(); ++i) {
-    try {
-      if (folder->source().read_picture(i, bytes)) decode_picture(bytes, shot);
-    } catch (const error&) {
-      shot.pixels.clear();
-    }
-  }
-  const index seen = std::min(folder->source().size(), (s.steps + loader.ready) * s.batch);
+  const bitmap shot = folder->some_picture();
+  const index seen = std::min(folder->size(), (s.steps + loader.ready) * s.batch),
+              pictures = folder->pictures() * seen / folder->size();
   const index cached =
-      std::min(loader.cache_bytes, seen * (static_cast<index>(shot.pixels.size()) + tokens + 100));
-  out.data = (loader.ready + 1) * s.batch * (packed_room(model.facts().picture.image) + 2 * tokens) + cached;
+      std::min(loader.cache_bytes, pictures * static_cast<index>(shot.pixels.size()) + seen * (tokens + 100));
+  out.data = (loader.ready + 1) * s.batch *
+                 (folder->most_pictures() * packed_room(model.facts().picture.image) + 2 * tokens) +
+             cached;
   return out;
 }
 
@@ -66,8 +60,7 @@ inline void explain(session& model, const settings& s, const data_folder* folder
               facts.caption.vocabulary, facts.caption.context, facts.caption.width, facts.caption.layers,
               facts.caption.heads);
   std::printf("embedding %td\n", facts.picture.embedding);
-  if (folder != nullptr)
-    std::printf("data      %td pairs in %s\n", folder->source().size(), folder->folder().c_str());
+  if (folder != nullptr) std::printf("data      %s\n", folder->describe().c_str());
   index decayed = 0;
   for (const parameter& each : model.parameters()) decayed += each.decay ? each.size() : 0;
   std::printf("parameters %td in %zu tensors, %td of them with weight decay\n", facts.parameters,

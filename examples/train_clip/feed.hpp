@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "settings.hpp"
+#include "data_folder.hpp"
 
-#include <motet/data/classes.hpp>
-#include <motet/data/loader.hpp>
-#include <motet/data/shards.hpp>
-#include <motet/data/tokenizer_file.hpp>
-
-#include <filesystem>
 #include <optional>
 
 // Where batches come from: shards on disk, or one random batch for benchmarks.
@@ -21,12 +15,13 @@ class feed {
   feed& operator=(const feed&) = delete;
   virtual ~feed() = default;
 
-  virtual pair_input next() = 0;  // valid until the next call
+  virtual step_input next() = 0;  // valid until the next call
   // what next() will give, where it is there already
-  virtual std::optional<pair_input> ahead() { return {}; }
+  virtual std::optional<step_input> ahead() { return {}; }
   virtual void pin_for(session& model) = 0;     // its memory, until its end
   virtual double waited() const { return 0; }   // seconds, since the start
   virtual json position() const { return {}; }  // behind the last batch
+  virtual index samples() const = 0;            // of the last batch
   virtual std::string describe() const = 0;
 };
 
@@ -52,10 +47,11 @@ class random_feed final : public feed {
     return s.batch * (pixels_of(facts) + facts.caption.context) * 4;
   }
 
-  pair_input next() override {
-    return {pictures{pixels_.data(), batch_}, tokens{tokens_.data(), {batch_, context_, nullptr}}};
+  step_input next() override {
+    return pair_input{pictures{pixels_.data(), batch_}, tokens{tokens_.data(), {batch_, context_, nullptr}}};
   }
-  std::optional<pair_input> ahead() override { return next(); }
+  std::optional<step_input> ahead() override { return next(); }
+  index samples() const override { return batch_; }
   void pin_for(session& model) override {
     pinned_ = model.pin(pixels_.data(), static_cast<std::size_t>(pixels_.size()) * sizeof(float));
   }
@@ -68,66 +64,18 @@ class random_feed final : public feed {
   std::shared_ptr<void> pinned_;  // last: it ends first
 };
 
-// A folder's shards to train on, its vocabulary and its classes.
-class data_folder {
+// What feeds from a folder have in common, whatever their batches are.
+template <class Loader>
+class loaded_feed : public feed {
  public:
-  data_folder(const settings& s, const model_facts& facts)
-      : folder_(find_folder(s.data)),
-        skips_(s.strict),
-        words_(read_tokenizer((folder_ / "tokenizer.json").string())),
-        source_(list_shards(s.data, "train"), skips_) {
-    if (words_.size() > facts.caption.vocabulary)
-      fail(vocabulary_mismatch, (folder_ / "tokenizer.json").string() + " has " +
-                                    std::to_string(words_.size()) + " tokens, model \"" + facts.name +
-                                    "\" holds " + std::to_string(facts.caption.vocabulary));
-    config_.batch = s.batch;
-    config_.seed = s.seed;
-    config_.threads = static_cast<int>(s.loader_threads);
-    config_.form = s.form();
-    config_.augment->smallest = static_cast<float>(s.smallest_crop);
-    config_.augment->flip = !s.no_flip;
-    config_.example.image = facts.picture.image;
-    config_.example.context = facts.caption.context;
-    if (s.batch > source_.size())
-      fail(batch_too_large, "--batch " + std::to_string(s.batch) + ", " + s.data + " has " +
-                                std::to_string(source_.size()) + " samples to train on");
-  }
+  template <class Source, class Config>
+  loaded_feed(const data_folder& from, const Source& source, const Config& config, const json* saved)
+      : from_(from), loader_(source, from.words(), config, place(from, saved)) {}
 
-  const std::filesystem::path& folder() const { return folder_; }
-  const tokenizer& words() const { return words_; }
-  std::uint64_t vocabulary_fingerprint() const { return random_stream::hash(format_tokenizer(words_)); }
-  const pair_source& source() const { return source_; }
-  const loader_config& config() const { return config_; }
-  skip_log& skips() { return skips_; }
-  bool has_classes() const { return std::filesystem::exists(folder_ / "classes.json"); }
-
- private:
-  static std::filesystem::path find_folder(const std::string& data) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(data, ignored)) {
-      // Without shards, what is wrong with the folder is that, and not its missing vocabulary.
-      static_cast<void>(list_shards(data, "train"));
-      return data;
-    }
-    return std::filesystem::path(list_shards(data, "train").front()).parent_path();
-  }
-
-  std::filesystem::path folder_;
-  skip_log skips_;
-  tokenizer words_;
-  pair_source source_;
-  loader_config config_;
-};
-
-class shard_feed final : public feed {
- public:
-  shard_feed(data_folder& from, const json* saved)
-      : from_(from), loader_(from.source(), from.words(), from.config(), place(from, saved)) {}
-
-  pair_input next() override { return input_of(loader_.next()); }
-  std::optional<pair_input> ahead() override {
-    const pair_batch* const made = loader_.ahead();
-    return made != nullptr ? std::optional(input_of(*made)) : std::nullopt;
+  step_input next() override { return input_of(taken(loader_.next())); }
+  std::optional<step_input> ahead() override {
+    const auto* const made = loader_.ahead();
+    return made != nullptr ? std::optional<step_input>(input_of(*made)) : std::nullopt;
   }
   void pin_for(session& model) override {
     pinned_ = model.pin(loader_.memory().data(), static_cast<std::size_t>(loader_.memory().size()));
@@ -140,28 +88,49 @@ class shard_feed final : public feed {
     out.set("fingerprint", at.fingerprint);
     out.set("samples", at.samples);
     out.set("next", at.next);
+    if (!at.waiting.empty()) {
+      json waiting(json::array{});
+      for (const index each : at.waiting) waiting.push_back(each);
+      out.set("waiting", std::move(waiting));
+    }
     return out;
   }
+  index samples() const override { return samples_; }
   std::string describe() const override {
-    return std::to_string(from_.source().size()) + " pairs in " + from_.folder().string() +
-           ", vocabulary of " + std::to_string(from_.words().size()) +
+    return from_.describe() + ", vocabulary of " + std::to_string(from_.words().size()) +
            (from_.config().form == picture_form::bytes ? ", pictures as bytes" : "");
   }
 
  private:
-  static pair_input input_of(const pair_batch& made) {
-    return {pictures{made.pixels.data, made.size(), made.packed},
-            tokens{made.tokens.data(), made.captions()}};
+  static step_input input_of(const pair_batch& made) {
+    return pair_input{pictures{made.pixels.data, made.size(), made.packed},
+                      tokens{made.tokens.data(), made.captions()}};
+  }
+  static step_input input_of(const sample_batch& made) { return made.input(); }
+  template <class Batch>
+  const Batch& taken(const Batch& batch) {
+    samples_ = std::count_if(batch.samples.begin(), batch.samples.end(), [](index i) { return i >= 0; });
+    return batch;
   }
   static data_position place(const data_folder& from, const json* saved) {
-    if (saved == nullptr) return {from.config().seed, from.source().fingerprint(), from.source().size(), 0};
-    return {saved->at("seed").unsigned_integer(), saved->at("fingerprint").unsigned_integer(),
-            static_cast<index>(saved->at("samples").integer()),
-            static_cast<index>(saved->at("next").integer())};
+    if (saved == nullptr) return {from.config().seed, from.fingerprint(), from.size(), 0};
+    data_position out{saved->at("seed").unsigned_integer(), saved->at("fingerprint").unsigned_integer(),
+                      static_cast<index>(saved->at("samples").integer()),
+                      static_cast<index>(saved->at("next").integer())};
+    if (const json* waiting = saved->find("waiting"); waiting != nullptr)
+      for (const json& each : waiting->items()) out.waiting.push_back(static_cast<index>(each.integer()));
+    return out;
   }
-  data_folder& from_;
-  pair_loader loader_;
+  const data_folder& from_;
+  Loader loader_;
+  index samples_ = 0;
   std::shared_ptr<void> pinned_;  // last: it ends first
 };
+
+inline std::unique_ptr<feed> open_data(const data_folder& from, const json* saved) {
+  if (from.has_pieces())
+    return std::make_unique<loaded_feed<sample_loader>>(from, from.samples(), from.sample_config(), saved);
+  return std::make_unique<loaded_feed<pair_loader>>(from, from.pairs(), from.config(), saved);
+}
 
 }  // namespace motet::train_clip

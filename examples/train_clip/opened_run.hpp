@@ -2,7 +2,7 @@
 #pragma once
 
 #include "choose_plan.hpp"
-#include "evaluate.hpp"
+#include "listen.hpp"
 
 #include <motet/format/checkpoint_trend.hpp>
 #include <motet/runtime/save/checkpoint.hpp>
@@ -36,7 +36,7 @@ struct opened_run {
     model = open_session(s, chosen ? &*chosen : nullptr);
     if (!s.random_data()) {
       folder = std::make_unique<data_folder>(s, model->facts());
-      if (held_out::exists(*folder)) test = std::make_unique<held_out>(*folder, model->facts());
+      test = open_held_out(*folder, model->facts());
     }
   }
 
@@ -66,7 +66,7 @@ struct opened_run {
   std::unique_ptr<feed> open_feed() {
     std::unique_ptr<feed> made;
     if (s.random_data()) made = std::make_unique<random_feed>(s, model->facts());
-    else made = std::make_unique<shard_feed>(*folder, saved_place());
+    else made = open_data(*folder, saved_place());
     made->pin_for(*model);
     return made;
   }

@@ -23,7 +23,7 @@ inline int paced(opened_run& run) {
   std::vector<double> seconds;
   step_result last;
   for (std::string line; std::getline(std::cin, line);) {
-    const pair_input batch = source->next();
+    const step_input batch = source->next();
     const auto began = std::chrono::steady_clock::now();
     last = run.model->step(batch, rates.at(run.model->updates()));
     run.model->finish();  // a GPU still updates the weights
@@ -33,7 +33,7 @@ inline int paced(opened_run& run) {
   }
   std::sort(seconds.begin(), seconds.end());
   const double median = seconds.empty() ? 0 : seconds[seconds.size() / 2];
-  const pair_input batch = source->next();
+  const step_input batch = source->next();
   json out;
   out.set("program", "motet");
   out.set("model", run.s.model);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "evaluate.hpp"
+#include "listen.hpp"
 
 #include <motet/tools/data_uri.hpp>
 #include <motet/tools/progress.hpp>
@@ -28,7 +28,7 @@ inline double scale_of(session& model) {
 }
 
 // Probabilities of all captions for one picture, as the loss sees them.
-inline std::vector<report_guess> best_captions(const held_out& test, index at, double scale,
+inline std::vector<report_guess> best_captions(const held_out_pairs& test, index at, double scale,
                                                std::size_t count) {
   const float* const own = test.picture_features(at);
   std::vector<std::pair<double, index>> all;
@@ -63,8 +63,9 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
   const model_facts& facts = model.facts();
   report_page page;
   page.title = "Training " + facts.name;
-  page.subtitle = std::to_string(model.updates()) + " steps of " + std::to_string(s.batch) + " pairs, loss " +
-                  facts.loss + ", precision " + facts.precision;
+  page.subtitle = std::to_string(model.updates()) + " steps of " + std::to_string(s.batch) +
+                  (facts.speaks ? " samples, loss " : " pairs, loss ") + facts.loss + ", precision " +
+                  facts.precision;
 
   report_curve loss{{"Loss", "loss"}, {}}, accuracy{{"Zero-shot accuracy", "accuracy"}, {}},
       retrieved{{"Own captions found first", "retrieval"}, {}},
@@ -110,6 +111,8 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
   if (found.classes.pictures > 0) headline("%.1f %%", 100 * found.classes.accuracy(), "zero-shot accuracy");
   if (found.pairs.samples > 0) headline("%.1f %%", 100 * found.pairs.picture_share(0), "own caption first");
   if (found.captions.pictures > 0) headline("%.1f %%", 100 * found.captions.accuracy(), "caption accuracy");
+  if (found.several.pictures > 0)
+    headline("%.1f %%", 100 * found.several.exact_share(), "of several pictures, to the word");
   headline("%.4f", last_loss, "last loss");
   headline("%.0f", samples_per_second, "samples a second");
   page.headline.push_back({clock_text(seconds), "in steps"});
@@ -121,33 +124,36 @@ inline void write_report(const std::filesystem::path& path, const settings& s, s
   std::erase_if(page.curves, [](const report_curve& each) { return each.points.empty(); });
   page.sections = split;
 
-  if (test != nullptr) {
-    constexpr index most = 60;
-    const index all = facts.speaks ? test->told() : test->size(), shown = std::min(most, all);
+  constexpr index most = 60;
+  if (const auto* const said = dynamic_cast<const held_out_samples*>(test); said != nullptr) {
+    const index all = said->told(), shown = std::min(most, all);
     for (index i = 0; i < shown; ++i) {
       const index at = all * i / shown;
-      if (facts.speaks) {
-        page.pictures.push_back({data_uri(test->shot(at)),
-                                 test->caption(at),
-                                 {{test->said(at), report_guess::alone, test->is_told_right(at)}}});
-        continue;
-      }
-      page.pictures.push_back(
-          {data_uri(test->shot(at)), test->caption(at), best_captions(*test, at, scale, 3)});
+      page.pictures.push_back({data_uri(said->shot(at)),
+                               said->caption(at),
+                               {{said->said(at), report_guess::alone, said->is_told_right(at)}}});
     }
-    if (facts.speaks)
-      page.pictures_note = std::to_string(shown) + " of " + std::to_string(all) +
-                           " pictures that training never saw, each with what the model says about it. Green "
-                           "where that names what there is. Below, in grey, its own caption.";
-    else
-      page.pictures_note =
-          std::to_string(shown) + " of " + std::to_string(test->size()) +
-          " pictures that training never saw, each with the three nearest of " +
-          std::to_string(test->answers()) +
-          (test->classes().size() > 0
-               ? " captions, one for each class. Green is the picture's class. Below, in grey, "
-                 "what the picture was drawn from."
-               : " held-out captions. Green is its own. Below, in grey, its own caption.");
+    page.pictures_note =
+        std::to_string(shown) + " of " + std::to_string(all) +
+        " samples that training never saw, each with what the model says about it. Green "
+        "where that names what there is, or where there are several pictures or none, is right "
+        "to the word. Below, in grey, its own caption.";
+  }
+  if (const auto* const pairs = dynamic_cast<const held_out_pairs*>(test); pairs != nullptr) {
+    const index all = pairs->size(), shown = std::min(most, all);
+    for (index i = 0; i < shown; ++i) {
+      const index at = all * i / shown;
+      page.pictures.push_back(
+          {data_uri(pairs->shot(at)), pairs->caption(at), best_captions(*pairs, at, scale, 3)});
+    }
+    page.pictures_note =
+        std::to_string(shown) + " of " + std::to_string(all) +
+        " pictures that training never saw, each with the three nearest of " +
+        std::to_string(pairs->answers()) +
+        (test->classes().size() > 0
+             ? " captions, one for each class. Green is the picture's class. Below, in grey, "
+               "what the picture was drawn from."
+             : " held-out captions. Green is its own. Below, in grey, its own caption.");
   }
   const auto fact = [&](const char* name, std::string value) {
     page.facts.emplace_back(name, std::move(value));

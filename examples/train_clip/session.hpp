@@ -4,6 +4,7 @@
 #include "named_plan.hpp"
 
 #include <motet/front/trainer.hpp>
+#include <motet/nn/layers/pictured_tokens.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
 
@@ -12,12 +13,15 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <variant>
 
 // What the program sees of a model. Each model is compiled in a translation unit of its own, as an instance
 // of typed_session; the program is compiled once, whatever the models.
 namespace motet::train_clip {
 
 using pair_input = std::tuple<pictures, tokens>;
+// A step's samples: pairs, or of any number of pieces each.
+using step_input = std::variant<pair_input, pictured_tokens>;
 
 struct model_facts {
   std::string name;       // "tiny"
@@ -27,6 +31,9 @@ struct model_facts {
   text_config caption;
   index parameters = 0;  // numbers, without the gaps between tensors
   bool speaks = false;   // says captions, instead of comparing them
+  // Of one that speaks: rows that a picture is made, of which the first are not shown; the most pictures and
+  // rows of a sample.
+  index rows_of_picture = 0, lead = 0, most_pictures = 0, rows = 0;
 };
 
 // Which session is wanted, and where its ranks live.
@@ -57,7 +64,7 @@ class session {
   virtual std::vector<rank_memory> memory() = 0;  // of each rank; of ranks in other processes nothing
   virtual program_work work() = 0;
   virtual step_costs foretold_costs() = 0;
-  virtual double flops(const pair_input& batch) = 0;
+  virtual double flops(const step_input& batch) = 0;
 
   virtual void prepare() = 0;
   // Tells where batches will lie, which end after the result; a GPU reads them faster then.
@@ -65,8 +72,8 @@ class session {
   // Which way the operations took so far, where there is more than one, and why; one sentence for each.
   virtual std::vector<std::string> paths() = 0;
   // Before step(): the batch of the step after it, which a GPU may take meanwhile.
-  virtual void expect(const pair_input& next) = 0;
-  virtual step_result step(const pair_input& batch, double rate) = 0;
+  virtual void expect(const step_input& next) = 0;
+  virtual step_result step(const step_input& batch, double rate) = 0;
   virtual index updates() const = 0;
   // Until all that steps began is done, where a device works on by itself.
   virtual void finish() = 0;
@@ -77,9 +84,8 @@ class session {
   virtual void gather() = 0;
   virtual void embed(const pictures& batch, float* features) = 0;
   virtual void embed(const tokens& batch, float* features) = 0;
-  // Of a model that speaks, in the place of features: a caption for each picture.
-  virtual std::vector<std::vector<std::int32_t>> say(const pictures& shown, std::int32_t begin,
-                                                     std::int32_t end) = 0;
+  // Of a model that speaks, in the place of features: what it says after one sample, until `end`.
+  virtual std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, index most) = 0;
   virtual const std::vector<parameter>& parameters() const = 0;
   // All numbers, in the order of parameters(); called by all processes.
   virtual std::vector<float> weights() = 0;

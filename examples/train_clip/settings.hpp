@@ -17,7 +17,7 @@ struct settings {
                     metrics, tensorboard, report = "report", schedule = "cosine", plan, pictures = "auto",
                     sm_share = "0", rates_of;
   index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
-        eval_every = 0, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0;
+        eval_every = 0, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0, rows = 0;
   std::uint64_t seed = 1;
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6,
          resplit_most = 1.25;
@@ -99,13 +99,22 @@ inline options command_line(settings& s) {
   std::vector<std::string> names;
   for (const model_entry& each : this_program.models) names.emplace_back(each.name);
   s.model = names.front();
-  line.text("--data", s.data, "FOLDER",
-            "shards with tokenizer.json and classes.json (see make_shapes), a pattern of shards, or: random");
+  line.text(
+      "--data", s.data, "FOLDER",
+      this_program.speaks
+          ? "shards, conversations (.json, .jsonl) or plain text (.txt, .md), with tokenizer.json; a "
+            "pattern of such files, or: random"
+          : "shards with tokenizer.json and classes.json (see make_shapes), a pattern of shards, or: random");
   line.choice("--model", s.model, names,
               this_program.speaks ? "which eye and language model" : "which towers");
   line.choice("--device", s.device, {"cpu", "cuda"}, "what trains: the processors, or a GPU");
   line.count("--batch", s.batch, 1,
              this_program.speaks ? "samples in a step" : "pairs in a step; the loss compares all with all");
+  if (this_program.speaks)
+    line.count(
+        "--rows", s.rows, 0,
+        "fill a step with samples until they have so many rows of pictures and text, --batch samples at "
+        "most; 0: --batch samples, whatever their rows");
   line.count("--steps", s.steps, 0, "of the whole run, those before --resume included");
   line.choice("--precision", s.precision, {"fp32", "bf16", "fp8"},
               "of products; weights, sums and the optimizer are fp32 always. fp8: linear layers of a GPU, "
@@ -193,6 +202,7 @@ inline json saved_settings(const settings& s) {
   out.set("seed", s.seed);
   out.set("smallest_crop", s.smallest_crop);
   out.set("flip", !s.no_flip);
+  if (this_program.speaks) out.set("rows", s.rows);
   return out;
 }
 
@@ -213,6 +223,7 @@ inline void adopt_settings(settings& s, const options& line, const json& saved) 
   take("--precision", "precision", s.precision);
   take("--batch", "batch", s.batch);
   take("--steps", "steps", s.steps);
+  if (this_program.speaks) take("--rows", "rows", s.rows);
   take("--accumulate", "accumulate", s.accumulate);
   take("--lr", "learning_rate", s.rate);
   take("--rates", "rates", s.rates_of);

@@ -77,7 +77,7 @@ class training {
     bool asked = run_.model->any(stop.asked());
     while (run_.model->updates() < run_.s.steps && !asked) {
       const auto begun = clock_type::now();
-      pair_input batch;
+      step_input batch;
       together([&] { batch = source->next(); }, [&] { leave(*source, out, report, saved_now); });
       const double waited = source->waited() - last_waited;
       last_waited += waited;
@@ -89,18 +89,19 @@ class training {
       const double whole = since(begun);
       average = average == 0 ? whole : 0.9 * average + 0.1 * whole;
       const index step = run_.model->updates();
-      ++since_line;
+      since_line += source->samples();
+      samples_ += source->samples();
       saved_now = false;
 
       step_line shown{step, run_.s.steps, result.loss, result.gradient_norm, result.rate, result.seconds};
-      shown.samples_per_second = static_cast<double>(run_.s.batch) / whole;
+      shown.samples_per_second = static_cast<double>(source->samples()) / whole;
       shown.utilisation = peak > 0 ? run_.model->flops(batch) / result.seconds / peak : 0;
       shown.memory = peak_memory();
       shown.data_wait = waited / whole;
       write_metrics(shown);
       if (out.live() || step % run_.s.line_every == 0 || step == run_.s.steps || asked) {
         const double gone = since(line_started);
-        shown.samples_per_second = static_cast<double>(since_line * run_.s.batch) / gone;
+        shown.samples_per_second = static_cast<double>(since_line) / gone;
         shown.data_wait = line_waited / gone;
         shown.left = average * static_cast<double>(run_.s.steps - step);
         out.show(shown);
@@ -181,6 +182,8 @@ class training {
       line.set("caption_accuracy", found.captions.accuracy());
       line.set("caption_exact", found.captions.exact_share());
     }
+    if (found.several.pictures > 0) line.set("several_exact", found.several.exact_share());
+    if (found.texts.pictures > 0) line.set("text_exact", found.texts.exact_share());
     for (std::size_t i = 0; found.pairs.samples > 0 && i < retrieval_result::within.size(); ++i) {
       const std::string within = "_within_" + std::to_string(retrieval_result::within[i]);
       line.set("caption" + within, found.pairs.picture_share(i));
@@ -207,6 +210,13 @@ class training {
           "are, %td in the very words)",
           100 * found.captions.accuracy(), run_.model->updates(), found.captions.right,
           found.captions.pictures, found.captions.exact);
+      out.say(text);
+    }
+    for (const auto& [of, what] :
+         {std::pair(&found.several, "with several pictures"), std::pair(&found.texts, "of text alone")}) {
+      if (of->pictures == 0) continue;
+      std::snprintf(text, sizeof text, "answers     %.2f %% of %td held-out samples %s, in the very words",
+                    100 * of->exact_share(), of->pictures, what);
       out.say(text);
     }
     if (found.pairs.samples == 0) return;
@@ -284,8 +294,7 @@ class training {
       last.set("classes", run_.test->classes().size());
     }
     last.set("seconds", trained_);
-    last.set("samples", (run_.model->updates() - (run_.saved ? static_cast<index>(run_.saved->step()) : 0)) *
-                            run_.s.batch);
+    last.set("samples", samples_);
     last.set("data_wait", trained_ > 0 ? source.waited() / trained_ : 0.0);
     last.set("peak_flops", peak);
     last.set("peak_bytes", peak_memory());
@@ -307,6 +316,7 @@ class training {
   metrics_file metrics_, own_metrics_;
   event_file events_;
   double trained_ = 0;
+  index samples_ = 0;
 };
 
 }  // namespace motet::train_clip

@@ -31,7 +31,7 @@ class trained_session : public session {
   std::vector<rank_memory> memory() override { return train_.memory(); }
   program_work work() override { return train_.work(); }
   step_costs foretold_costs() override { return train_.foretold_costs(); }
-  double flops(const pair_input& batch) override { return train_.flops(own().inputs(batch)); }
+  double flops(const step_input& batch) override { return train_.flops(own().inputs(batch)); }
 
   void prepare() override { train_.prepare(); }
   std::shared_ptr<void> pin(const void* at, std::size_t bytes) override {
@@ -43,7 +43,7 @@ class trained_session : public session {
       for (const auto& each : train_.device().paths()) told.push_back(each.sentence());
     return told;
   }
-  step_result step(const pair_input& batch, double rate) override {
+  step_result step(const step_input& batch, double rate) override {
     return train_.step(own().inputs(batch), rate);
   }
   index updates() const override { return train_.updates(); }
@@ -90,17 +90,15 @@ class typed_session final : public trained_session<typed_session<Device, Picture
   typed_session(const char* name, const session_request& wanted)
       : typed_session::trained_session({name, {}, {}, Picture, Caption, 0}, wanted) {}
 
-  const pair_input& inputs(const pair_input& batch) const { return batch; }
-  void expect(const pair_input& next) override { this->trained().expect(next); }
+  const pair_input& inputs(const step_input& batch) const { return std::get<pair_input>(batch); }
+  void expect(const step_input& next) override { this->trained().expect(inputs(next)); }
   void embed(const pictures& batch, float* features) override {
     this->trained().template embed<"picture">(batch, features);
   }
   void embed(const tokens& batch, float* features) override {
     this->trained().template embed<"caption">(batch, features);
   }
-  std::vector<std::vector<std::int32_t>> say(const pictures&, std::int32_t, std::int32_t) override {
-    return {};
-  }
+  std::vector<std::int32_t> say(const pictured_tokens&, std::int32_t, index) override { return {}; }
 };
 
 // The nets do not depend on the loss, so both losses share their code.

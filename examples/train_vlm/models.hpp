@@ -7,7 +7,9 @@
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit_rows.hpp>
 
-// Eyes and language models by name. A sample is a picture and its caption. Eyes are CLIP's with the class token
+#include <algorithm>
+
+// Eyes and language models by name. Eyes are CLIP's with the class token
 // left out and no norm at their end, so the whole is a model of LLaVA's form: export_hf writes it.
 namespace motet::train_clip {
 
@@ -21,15 +23,21 @@ constexpr text_config facts_of_words(const decoder_config& c, index rows_of_pict
           .kv_heads = c.kv_heads};
 }
 
+// As many pictures in a sample as there is room for beside 32 rows of text.
+template <vit_config Eye, decoder_config Words>
+inline constexpr index pictures_with =
+    std::max<index>(1, (Words.context - 32) / ((Eye.image / Eye.patch) * (Eye.image / Eye.patch)));
 // What trains: an eye, a projector and a language model, modules that each have a place of their own in a plan.
 template <vit_config Eye, decoder_config Words>
 using say_model =
-    model<modules<module<"eye", vit_rows<Eye, false>>, module<"glue", projector<Eye.width, Words.width>>,
-                  module<"talk", fed_decoder<Words, Eye.patches().rows()>>>,
+    model<modules<module<"eye", vit_rows<Eye, false, pictures_with<Eye, Words>>>,
+                  module<"glue", projector<Eye.width, Words.width>>,
+                  module<"talk", fed_decoder<Words, pictures_with<Eye, Words> * Eye.patches().rows()>>>,
           edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
 // What speaks: the same weights in one net.
 template <vit_config Eye, decoder_config Words>
-using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Words.width>, Words>;
+using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Words.width>, Words,
+                               pictures_with<Eye, Words>>;
 
 // Rows of a picture that are not shown: a class token's.
 constexpr index lead_of(const vit_config& eye) { return eye.pool == pool_kind::first ? 1 : 0; }
@@ -43,10 +51,10 @@ inline constexpr vit_config say_quick_eye{.image = 64,
                                           .pool = pool_kind::first,
                                           .pre_norm = true};
 inline constexpr decoder_config say_quick_words{
-    .vocabulary = 1024, .context = 64 + 32, .width = 128, .layers = 2, .heads = 4, .hidden = 384};
+    .vocabulary = 1024, .context = 2 * 64 + 32, .width = 128, .layers = 2, .heads = 4, .hidden = 384};
 using say_quick_model = say_model<say_quick_eye, say_quick_words>;
 using say_quick_net = say_net<say_quick_eye, say_quick_words>;
-inline constexpr text_config say_quick_caption = facts_of_words(say_quick_words, 64);
+inline constexpr text_config say_quick_caption = facts_of_words(say_quick_words, 2 * 64);
 
 // The model that is compared with others.
 inline constexpr vit_config say_small_eye{.image = 64,

@@ -4,26 +4,48 @@
 #include "../train_clip/typed_session.hpp"
 #include "models.hpp"
 
-#include <motet/front/picture_speaker.hpp>
+#include <motet/front/speaker.hpp>
+#include <motet/nn/layers/pictured_text.hpp>
+
+#include <optional>
 
 namespace motet::train_clip {
 
-// A language model that sees: of each pair it is given the picture, and asked for the caption.
+// A language model that sees: of each sample it is given some pieces, and asked for others. Of a pair, as
+// benchmarks have them, it is given the picture, and asked for the caption.
 template <class Device, vit_config Eye, decoder_config Words, class Numbers>
 class say_session final : public trained_session<say_session<Device, Eye, Words, Numbers>, Device,
                                                  say_model<Eye, Words>, Numbers> {
  public:
   using net = say_net<Eye, Words>;
   static constexpr index lead = lead_of(Eye), rows_of_picture = net::eye::rows_of_picture,
-                         rows_shown = rows_of_picture - lead;
+                         rows_shown = rows_of_picture - lead, most_pictures = net::most_pictures;
 
   say_session(const char* name, const session_request& wanted)
-      : say_session::trained_session(
-            {name, {}, {}, Eye, facts_of_words(Words, rows_shown), 0, /*speaks=*/true}, wanted) {}
+      : say_session::trained_session({name,
+                                      {},
+                                      {},
+                                      Eye,
+                                      facts_of_words(Words, most_pictures * rows_shown),
+                                      0,
+                                      /*speaks=*/true,
+                                      rows_of_picture,
+                                      lead,
+                                      most_pictures,
+                                      Words.context},
+                                     wanted) {}
 
   // Valid until the next call.
-  typename say_model<Eye, Words>::batch inputs(const pair_input& batch) {
-    const auto& [shown, captions] = batch;
+  typename say_model<Eye, Words>::batch inputs(const step_input& batch) {
+    if (const auto* const pieces = std::get_if<pictured_tokens>(&batch)) {
+      const pictured_tokens& all = *pieces;
+      row_offsets_.clear();
+      for (index s = 0; s <= all.seq.samples; ++s)
+        row_offsets_.push_back(all.picture_offsets == nullptr ? 0 : all.picture_offsets[s] * rows_of_picture);
+      return {seen_pictures{all.seen, all.seq.samples, all.picture_offsets},
+              placed_tokens{all, row_offsets_.data(), all.places}};
+    }
+    const auto& [shown, captions] = std::get<pair_input>(batch);
     text_.clear();
     for (index s = 0; s < shown.samples; ++s) {
       const std::span<const std::int32_t> words(captions.ids + captions.seq.begin(s),
@@ -36,20 +58,26 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
     }
     return text_.apart(shown);
   }
-  void expect(const pair_input&) override {}
+  void expect(const step_input&) override {}
   void embed(const pictures&, float*) override {}
   void embed(const tokens&, float*) override {}
-  std::vector<std::vector<std::int32_t>> say(const pictures& shown, std::int32_t begin,
-                                             std::int32_t end) override {
+  std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, index most) override {
     // All numbers are there since gather().
-    picture_speaker<net> speaker(this->trained().device(), weights_.data());
-    return speaker.say(shown, {begin, end, Words.context - rows_shown - 1}, lead);
+    if (!speaker_) speaker_.emplace(this->trained().device(), weights_.data());
+    std::vector<std::int32_t> said = speaker_->say_after(sample, {.most = most, .end = end}).tokens;
+    if (!said.empty() && said.back() == end) said.pop_back();
+    return said;
   }
-  void gather() override { weights_ = this->trained().weights(); }
+  void gather() override {
+    weights_ = this->trained().weights();
+    speaker_.reset();
+  }
 
  private:
   pictured_text text_{rows_of_picture, lead};
+  std::vector<index> row_offsets_;
   std::vector<float> weights_;
+  std::optional<speaker<net>> speaker_;
 };
 
 template <class Device, vit_config Eye, decoder_config Words>

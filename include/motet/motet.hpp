@@ -12,6 +12,7 @@
 #include <motet/data/loader.hpp>
 #include <motet/data/make/listing_file.hpp>
 #include <motet/data/make/write_pairs.hpp>
+#include <motet/data/sample_loader.hpp>
 #include <motet/data/shards.hpp>
 #include <motet/data/tar_writer.hpp>
 #include <motet/data/tokenizer_file.hpp>

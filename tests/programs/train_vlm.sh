@@ -7,7 +7,7 @@ set -u
 . "$(dirname "$0")/begin/train_clip.sh"
 train=$programs/train_vlm
 run="--data shapes --model say-quick --batch 8 --threads 2 --seed 3"
-"$programs/make_shapes" --output shapes --count 240 --format ppm --quiet || exit 1
+"$programs/make_shapes" --output shapes --count 240 --task captions --format ppm --quiet || exit 1
 losses() { sed -n 's/.*"step": *\([0-9]*\), *"loss": *\([0-9.e-]*\),.*/\1 \2/p' "$1"; }
 
 # ---- one rank, and the same by plans ----
@@ -33,10 +33,43 @@ succeed --data shapes --checkpoint half --resume --check
 grep -q '^all is well' out || fail "--check"
 succeed $run --explain --steps 1
 grep -q 'say-quick, loss next_token' out || fail "--explain"
+grep -q '^data      203 samples with 214 pictures in shapes$' out || fail "--explain does not tell of samples"
+
+# ---- filled to a number of rows, and gone on with while samples wait for room ----
+succeed $run --rows 500 --steps 4 --no-report --metrics rows.jsonl
+losses rows.jsonl >rows.losses
+succeed $run --rows 500 --steps 4 --no-report --metrics two.jsonl --checkpoint rows --save-every 2
+rm -r rows/step-000004
+grep -q '"waiting"' rows/step-000002/index.json || fail "no sample waits"
+succeed $run --steps 4 --no-report --metrics more.jsonl --checkpoint rows --resume
+sed 1,2d rows.losses >wanted
+losses more.jsonl | cmp -s - wanted || fail "a run with rows that was gone on with has other losses"
+expect 3 MT-D13 $run --rows 100 --steps 1 --no-report
+
+# ---- conversations with pictures beside, plain text, and what is damaged in them ----
+mkdir talk
+tar xf shapes/train-000.tar -C talk train0000000.ppm train0000001.ppm
+turn() { printf '{"id":"%s","image":%s,"conversations":[{"from":"human","value":"%s"},{"from":"gpt","value":"%s"}]}' "$@"; }
+for i in 1 2 3 4; do turn "c$i" '"train0000000.ppm"' '<image>what is this?' "a shape $i" && echo; done >talk/train.jsonl
+{ turn both '["train0000000.ppm","train0000001.ppm"]' '<image><image>same?' no && echo && turn none null 'and without?' yes && echo; } >>talk/train.jsonl
+turn asks '"train0000001.ppm"' 'held <image> out' 'a shape' >talk/test.jsonl
+{ turn lost '"x.ppm"' '<image>' a && echo && turn mark '"train0000000.ppm"' 'no mark' a && echo && turn mute null 'well?' ' ' && echo; } >talk/bad.jsonl
+cat talk/train.jsonl >>talk/bad.jsonl
+succeed --data talk --model say-quick --batch 3 --threads 2 --steps 3 --report talk/report
+grep -q '6 samples with 6 pictures in talk, which has no tokenizer.json: its texts taught one' out || fail "conversations: $(cat out)"
+grep -q '"final": *true' talk/report/metrics.jsonl || fail "no last line"
+succeed --data talk/bad.jsonl --model say-quick --batch 3 --check
+grep -q '1 samples without picture (talk/bad.jsonl: lost .*1 samples whose pieces do not fit (talk/bad.jsonl: mark .*1 samples that ask for nothing (talk/bad.jsonl: mute ' out ||
+  fail "what is damaged is not named"
+expect 3 MT-D07 --data talk/bad.jsonl --model say-quick --batch 3 --check --strict
+printf 'one line\nand another\n' >talk/plain.txt
+succeed --data talk/plain.txt --model say-quick --batch 2 --threads 2 --steps 2 --no-report
+grep -q '2 samples with 0 pictures' out || fail "plain text: $(cat out)"
 
 # ---- what is learned is told: sentences about pictures that were never seen ----
 succeed $run --batch 32 --steps 60 --lr 0.003 --eval-every 30 --metrics told.jsonl --report report --checkpoint told
 [ "$(grep -c '"caption_accuracy"' told.jsonl)" -eq 3 ] || fail "not two tests and the last line"
+grep -q 'of [0-9]* held-out samples with several pictures, in the very words' out || fail "no answers about several pictures"
 grep -q 'caption accuracy .* held-out pictures are called what they are' out || fail "no caption accuracy"
 losses told.jsonl | awk 'NR == 1 { first = $2 } { last = $2 } END { exit !(last < first / 3) }' || fail "the loss does not fall"
 grep -q 'what the model says about it' report/index.html || fail "the report has no sentences"
@@ -68,7 +101,8 @@ refused 3 MT-R50 --checkpoint nowhere
 refused 2 'one of --checkpoint and --weights' --prompt a
 refused 2 MOTET_EMBED_HF --weights shapes
 refused 3 MT-D --checkpoint told --picture shapes/tokenizer.json
-refused 3 'it has 129 rows, there is room for 96' --checkpoint told --picture test0000003.ppm --picture test0000007.ppm
+$said --checkpoint told --picture test0000003.ppm --picture test0000007.ppm --quiet | grep -q '[a-z]' || fail "generate says nothing about two pictures"
+refused 3 'it has 193 rows, there is room for 160' --checkpoint told --picture test0000003.ppm --picture test0000003.ppm --picture test0000007.ppm
 grep -q "$(cat words)" report/index.html || fail "the report and generate say different things: $(cat words)"
 
 # ---- what it refuses ----

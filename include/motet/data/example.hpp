@@ -2,11 +2,10 @@
 #pragma once
 
 #include <motet/data/augment.hpp>
+#include <motet/data/decoded_cache.hpp>
 #include <motet/data/pack.hpp>
 #include <motet/data/source.hpp>
 #include <motet/data/tokenizer.hpp>
-
-#include <atomic>
 
 namespace motet {
 
@@ -15,43 +14,13 @@ struct pair_example {
   bitmap shot;
   std::vector<tokenizer::token> tokens;
   bool may_flip = true;
+
+  index bytes() const {
+    return static_cast<index>(shot.pixels.size() + tokens.size() * sizeof(tokenizer::token));
+  }
 };
 
-// Decoded samples up to a number of bytes. What is in stays in: an epoch visits every sample once, so
-// throwing out would only cost. Any thread may use it.
-class example_cache {
- public:
-  example_cache(index samples, index budget) : slots_(budget > 0 ? as_size(samples) : 0), left_(budget) {}
-  example_cache(const example_cache&) = delete;
-  example_cache& operator=(const example_cache&) = delete;
-  ~example_cache() {
-    for (auto& slot : slots_) delete slot.load();
-  }
-
-  const pair_example* find(index i) const {
-    return slots_.empty() ? nullptr : slots_[as_size(i)].load(std::memory_order_acquire);
-  }
-  void keep(index i, const pair_example& made) {
-    if (slots_.empty()) return;
-    const auto bytes = static_cast<index>(sizeof made + made.shot.pixels.size() +
-                                          made.tokens.size() * sizeof(tokenizer::token) + 48);
-    if (left_.fetch_sub(bytes) < bytes) {
-      left_.fetch_add(bytes);
-      return;
-    }
-    const pair_example* expected = nullptr;
-    auto copy = std::make_unique<const pair_example>(made);
-    if (slots_[as_size(i)].compare_exchange_strong(expected, copy.get(), std::memory_order_release)) {
-      static_cast<void>(copy.release());  // the slot has it
-    } else {
-      left_.fetch_add(bytes);
-    }
-  }
-
- private:
-  std::vector<std::atomic<const pair_example*>> slots_;
-  std::atomic<index> left_;
-};
+using example_cache = decoded_cache<pair_example>;
 
 struct example_config {
   index image = 64;    // side of the square that the model sees
@@ -67,6 +36,13 @@ inline void check(const example_config& config) {
     fail(bad_data_option,
          sentence({"picture side ", config.image, ", context ", config.context,
                    "; wanted a positive side, a context of at least 2 and positive deviations"}));
+}
+
+// What is looked at of a picture: without augmentation the square in the middle.
+inline crop_box box_of(const bitmap& shot, bool may_flip, const augment_config* augment,
+                       const random_stream& draws) {
+  if (augment == nullptr) return centre_crop(shot.width, shot.height);
+  return random_crop(*augment, shot.width, shot.height, may_flip, draws);
 }
 
 // Reads, decodes and tokenizes; one for each thread, so that its memory is reused.
@@ -107,13 +83,13 @@ class example_reader {
   // Pixels as planes (3, image, image). Without augmentation: the square in the middle.
   void pixels(const pair_example& from, const augment_config* augment, const random_stream& draws,
               float* out) {
-    resize_(from.shot, box_of(from, augment, draws), config_.image, config_.colours, out);
+    resize_(from.shot, box_of(from.shot, from.may_flip, augment, draws), config_.image, config_.colours, out);
   }
   // The same part of the picture, packed; returns the bytes that it takes of packed_room(image).
   index pack(const pair_example& from, const augment_config* augment, const random_stream& draws,
              std::uint8_t* out, packed_picture& made) {
-    return pack_picture(from.shot, box_of(from, augment, draws), config_.image, config_.colours, resize_, out,
-                        made);
+    return pack_picture(from.shot, box_of(from.shot, from.may_flip, augment, draws), config_.image,
+                        config_.colours, resize_, out, made);
   }
   // For evaluation: false when the sample is damaged.
   bool read(index i, float* pixels_out, std::vector<tokenizer::token>& tokens_out) {
@@ -127,11 +103,6 @@ class example_reader {
   const example_config& config() const { return config_; }
 
  private:
-  static crop_box box_of(const pair_example& from, const augment_config* augment,
-                         const random_stream& draws) {
-    if (augment == nullptr) return centre_crop(from.shot.width, from.shot.height);
-    return random_crop(*augment, from.shot.width, from.shot.height, from.may_flip, draws);
-  }
   const pair_example* leave_out(index i, skip why, const std::string& detail) {
     source_.skips().report(why, source_.name(i), detail);
     return nullptr;

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/core/make_threads.hpp>
 #include <motet/data/example.hpp>
-#include <motet/data/permutation.hpp>
+#include <motet/data/made_ahead.hpp>
+#include <motet/data/picture_room.hpp>
+#include <motet/data/run_order.hpp>
 #include <motet/tensor/arena.hpp>
 #include <motet/tensor/sequences.hpp>
-#include <motet/tensor/view.hpp>
 
-#include <chrono>
-#include <condition_variable>
-#include <exception>
 #include <optional>
-#include <thread>
 
 namespace motet {
 
@@ -28,17 +24,22 @@ struct loader_config {
   example_config example{};
 };
 
-// A position says where a run stands in its data: enough to go on exactly, whatever the number of threads and
-// even with another batch size.
-struct data_position {
-  std::uint64_t seed = 0;
-  std::uint64_t fingerprint = 0;  // of the data set
-  index samples = 0;              // of the data set
-  index next = 0;                 // samples delivered since the start of the run
-
-  index epoch() const { return samples > 0 ? next / samples : 0; }
-  bool operator==(const data_position&) const = default;
-};
+// Refuses what no loader can do.
+template <class Source>
+const loader_config& check(const loader_config& config, const Source& source) {
+  if (config.batch < 1 || config.threads < 1 || config.ready < 1)
+    fail(bad_data_option, sentence({"batch ", config.batch, ", threads ", config.threads, ", batches ahead ",
+                                    config.ready, "; wanted at least one of each"}));
+  if (config.batch > source.size())
+    fail(batch_too_large, sentence({"batch ", config.batch, ", data set of ", source.size(), " samples"}));
+  if (config.augment) check(*config.augment);
+  check(config.example);
+  return config;
+}
+[[noreturn]] inline void fail_few(index batch, const skip_log& skips) {
+  fail(no_samples,
+       sentence({"too few whole samples for a batch of ", batch, "; skipped: ", skips.summary()}));
+}
 
 // One step's samples. Captions are ragged: caption s is tokens [offsets[s], offsets[s + 1]).
 struct pair_batch {
@@ -54,11 +55,6 @@ struct pair_batch {
   sequences captions() const { return {size(), 0, offsets.data()}; }
 };
 
-struct loader_statistics {
-  index batches = 0;
-  double wait_seconds = 0;  // that `next` made the step wait
-};
-
 // Makes batches ahead of time on its own threads, in slots that are allocated once. The run is the epochs'
 // orders one after another, cut into batches, so a batch may reach over the end of an epoch and all are full.
 // What is in a batch depends on (seed, position) alone; a damaged sample is replaced by one drawn from (seed,
@@ -66,207 +62,83 @@ struct loader_statistics {
 class pair_loader {
  public:
   pair_loader(const pair_source& source, const tokenizer& words, const loader_config& config, index start = 0)
+      : pair_loader(source, words, config,
+                    data_position{config.seed, source.fingerprint(), source.size(), start}) {}
+  // Goes on where `from` was taken; refuses another data set or seed.
+  pair_loader(const pair_source& source, const tokenizer& words, const loader_config& config,
+              const data_position& from)
       : source_(source),
         words_(words),
         config_(config),
         cache_(source.size(), config.cache_bytes),
-        start_(start),
-        bad_(as_size(source.size())) {
-    if (config.batch < 1 || config.threads < 1 || config.ready < 1)
-      fail(bad_data_option, sentence({"batch ", config.batch, ", threads ", config.threads,
-                                      ", batches ahead ", config.ready, "; wanted at least one of each"}));
-    if (config.batch > source.size())
-      fail(batch_too_large, sentence({"batch ", config.batch, ", data set of ", source.size(), " samples"}));
-    if (start < 0) fail(bad_data_state, sentence({"place ", start, " in the data"}));
-    if (config.augment) check(*config.augment);
-    check(config.example);
-    const index each = config.batch * packed_room(config.example.image);
-    memory_ = buffer<std::byte>((config.ready + 1) * each);
-    slots_ = std::vector<slot>(as_size(config.ready + 1));
-    for (std::size_t s = 0; s < slots_.size(); ++s)
-      slots_[s].prepare(config, memory_.data() + static_cast<index>(s) * each);
-    make_threads(
-        threads_, "threads that prepare data", 0, config.threads,
-        [this](int) { return std::thread([this] { work(); }); }, [this] { tell_end(); });
-  }
-  // Goes on where `from` was taken; refuses another data set or seed.
-  pair_loader(const pair_source& source, const tokenizer& words, const loader_config& config,
-              const data_position& from)
-      : pair_loader(source, words, config, checked(source, config, from)) {}
-  pair_loader(const pair_loader&) = delete;
-  pair_loader& operator=(const pair_loader&) = delete;
-  ~pair_loader() {
-    tell_end();
-    for (std::thread& each : threads_) each.join();
+        start_(from.next),
+        bad_(as_size(source.size())),
+        made_(*this, check(config, source).ready + 1) {
+    check_position(source, config.seed, from);
+    const index each = picture_room::bytes(config.batch, config.example.image);
+    memory_ = buffer<std::byte>(made_.size() * each);
+    for (index s = 0; s < made_.size(); ++s) made_.slot(s).prepare(config, memory_.data() + s * each);
+    made_.start(config.threads);
   }
 
   // The pictures of all batches lie in this memory.
   const buffer<std::byte>& memory() const { return memory_; }
   // The next batch, valid until the next call. Throws what went wrong while it was made, again on every later
   // call.
-  const pair_batch& next() {
-    std::unique_lock hold(guard_);
-    if (holding_) {
-      slots_[as_size(delivered_ % slot_count())].state = slot::free;
-      ++delivered_;
-      holding_ = false;
-      to_do_.notify_all();
-    }
-    slot& own = slots_[as_size(delivered_ % slot_count())];
-    if (own.state != slot::ready) {
-      const auto from = std::chrono::steady_clock::now();
-      done_.wait(hold, [&] { return own.state == slot::ready; });
-      statistics_.wait_seconds +=
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
-    }
-    if (own.problem) std::rethrow_exception(own.problem);
-    holding_ = true;
-    ++statistics_.batches;
-    return own.batch;
-  }
-
+  const pair_batch& next() { return made_.next().batch; }
   // The one that next() will give, if it is made already, as valid as that one will be; else null.
   const pair_batch* ahead() const {
-    const std::lock_guard hold(guard_);
-    const slot& own = slots_[as_size((delivered_ + (holding_ ? 1 : 0)) % slot_count())];
-    return own.state == slot::ready && !own.problem ? &own.batch : nullptr;
+    const slot* const found = made_.ahead();
+    return found != nullptr ? &found->batch : nullptr;
   }
-
   // Behind the batch that `next` gave last: saved with the weights of that step, it resumes with the batch
   // after it.
   data_position position() const {
-    const std::lock_guard hold(guard_);
-    return {config_.seed, source_.fingerprint(), source_.size(),
-            start_ + (delivered_ + (holding_ ? 1 : 0)) * config_.batch};
+    return {config_.seed, source_.fingerprint(), source_.size(), start_ + made_.given() * config_.batch};
   }
-  loader_statistics statistics() const {
-    const std::lock_guard hold(guard_);
-    return statistics_;
-  }
+  loader_statistics statistics() const { return made_.statistics(); }
   const loader_config& config() const { return config_; }
 
  private:
   static constexpr index chunk = 8;  // samples that a thread takes at a time
 
   struct slot {
-    enum { free, filling, ready } state = free;
     pair_batch batch;
     std::vector<tokenizer::token> tokens;  // (batch, context), before the gaps are closed
     std::vector<index> lengths;            // (batch); -1 for a damaged sample
-    std::byte* pictures = nullptr;         // (batch, packed_room)
-    std::vector<packed_picture> packed;    // (batch); `at` is its size before the gaps are closed
-    index chunks_open = 0, problem_at = 0;
-    std::exception_ptr problem;
+    picture_room shown;
 
     void prepare(const loader_config& config, std::byte* memory) {
       const auto count = as_size(config.batch), context = as_size(config.example.context);
-      const index width = 3 * config.example.image * config.example.image;
-      pictures = memory;
+      shown.prepare(memory, config.batch, config.example.image, config.form, config.example.colours);
       batch.count = config.batch;
-      if (config.form == picture_form::floats) {
-        batch.pixels = {reinterpret_cast<float*>(memory), config.batch, width, width};
-      } else {
-        packed.resize(count);
-        batch.packed = {reinterpret_cast<const std::uint8_t*>(memory), packed.data(), packed.data(), {}, {}};
-        set_colours(config.example.colours, batch.packed);
-      }
+      batch.pixels = shown.pixels(config.batch);
+      batch.packed = shown.packed();
       batch.tokens.reserve(count * context);
       batch.offsets.resize(count + 1);
       batch.samples.resize(count);
       tokens.resize(count * context);
       lengths.resize(count);
     }
-    std::uint8_t* room(index at, index image) const {
-      return reinterpret_cast<std::uint8_t*>(pictures) + at * packed_room(image);
-    }
   };
+  friend class made_ahead<pair_loader, slot>;
 
-  static index checked(const pair_source& source, const loader_config& config, const data_position& from) {
-    if (from.samples != source.size() || from.fingerprint != source.fingerprint())
-      fail(bad_data_state,
-           sentence({"saved with a data set of ", from.samples, " samples, this one has ", source.size(),
-                     (from.samples == source.size() ? " of other names" : "")}));
-    if (from.seed != config.seed)
-      fail(bad_data_state, sentence({"saved with seed ", from.seed, ", now ", config.seed}));
-    return from.next;
+  struct worker_type {
+    example_reader reader;
+    run_order order;
+  };
+  worker_type worker() {
+    return {example_reader(source_, words_, config_.example, &cache_),
+            run_order(source_.size(), config_.seed, config_.shuffle)};
   }
-
-  void tell_end() {
-    {
-      const std::lock_guard hold(guard_);
-      stopping_ = true;
-    }
-    to_do_.notify_all();
-  }
-
-  index slot_count() const { return static_cast<index>(slots_.size()); }
-  index chunks() const { return (config_.batch + chunk - 1) / chunk; }
-
-  void work() {
-    example_reader reader(source_, words_, config_.example, &cache_);
-    std::unique_lock hold(guard_);
-    while (true) {
-      to_do_.wait(hold, [&] { return stopping_ || (!failed_ && claimed_ < delivered_ + slot_count()); });
-      if (stopping_) return;
-      const index number = claimed_, part = claimed_chunk_;
-      slot& own = slots_[as_size(number % slot_count())];
-      if (part == 0) {
-        own.state = slot::filling;
-        own.chunks_open = chunks();
-        own.problem = nullptr;
-        own.batch.first = start_ + number * config_.batch;
-      }
-      if (++claimed_chunk_ == chunks()) {
-        claimed_chunk_ = 0;
-        ++claimed_;
-      }
-      hold.unlock();
-      index at = part * chunk;
-      std::exception_ptr problem;
-      try {
-        fill(reader, own, at, std::min(config_.batch, at + chunk));
-      } catch (...) {
-        problem = std::current_exception();
-      }
-      hold.lock();
-      // The first problem in the batch's order is told, whoever came first.
-      if (problem && (!own.problem || at < own.problem_at)) {
-        own.problem = problem;
-        own.problem_at = at;
-      }
-      if (--own.chunks_open > 0) continue;
-      if (!own.problem) {
-        hold.unlock();
-        try {
-          complete(reader, own);
-        } catch (...) {
-          problem = std::current_exception();
-        }
-        hold.lock();
-        if (problem) own.problem = problem;
-      }
-      // No batch is begun behind one that failed; those begun before it are still finished.
-      if (own.problem) failed_ = true;
-      own.state = slot::ready;
-      done_.notify_all();
-    }
-  }
-
-  void fill(example_reader& reader, slot& own, index& at, index end) {
-    std::optional<permutation> order;
-    index epoch = -1;
-    for (; at < end; ++at) {
-      const index position = own.batch.first + at;
-      index sample = position % source_.size();
-      if (config_.shuffle) {
-        if (position / source_.size() != epoch) {
-          epoch = position / source_.size();
-          order.emplace(source_.size(), config_.seed, static_cast<std::uint64_t>(epoch));
-        }
-        sample = (*order)(sample);
-      }
+  void begin(worker_type&, slot& own, index number) { own.batch.first = start_ + number * config_.batch; }
+  index parts(const slot&) const { return (config_.batch + chunk - 1) / chunk; }
+  void fill(worker_type& by, slot& own, index part, index& at) {
+    const index end = std::min(config_.batch, (part + 1) * chunk);
+    for (at = part * chunk; at < end; ++at) {
+      const index sample = by.order(own.batch.first + at);
       own.batch.samples[as_size(at)] = sample;
-      put(reader, own, at, sample);
+      put(by.reader, own, at, sample);
     }
   }
 
@@ -280,16 +152,13 @@ class pair_loader {
       bad_[as_size(sample)].store(true, std::memory_order_relaxed);
       return false;
     }
-    const random_stream draws(config_.seed,
-                              random_stream::hash("augment") +
-                                  static_cast<std::uint64_t>(own.batch.first + at) * 0x9E3779B97F4A7C15ull);
+    const random_stream draws = draws_at(config_.seed, "augment", own.batch.first + at);
     const augment_config* const augment = config_.augment ? &*config_.augment : nullptr;
-    if (config_.form == picture_form::floats) {
-      reader.pixels(*found, augment, draws, own.batch.pixels.row(at));
-    } else {
-      packed_picture& made = own.packed[as_size(at)];
-      made.at = reader.pack(*found, augment, draws, own.room(at, config_.example.image), made);
-    }
+    own.shown.put(
+        at, [&](float* to) { reader.pixels(*found, augment, draws, to); },
+        [&](std::uint8_t* to, packed_picture& made) {
+          return reader.pack(*found, augment, draws, to, made);
+        });
     length = static_cast<index>(found->tokens.size());
     std::copy(found->tokens.begin(), found->tokens.end(), own.tokens.begin() + at * config_.example.context);
     return true;
@@ -297,10 +166,14 @@ class pair_loader {
 
   // Replaces what was damaged, in order, then closes the gaps between the captions, and between packed
   // pictures.
-  void complete(example_reader& reader, slot& own) {
+  void complete(worker_type& by, slot& own) {
     pair_batch& batch = own.batch;
     for (index at = 0; at < config_.batch; ++at) {
-      if (own.lengths[as_size(at)] < 0) replace(reader, own, at);
+      if (own.lengths[as_size(at)] >= 0) continue;
+      const index instead = replacement(source_.size(), config_.seed, batch.first + at, batch.samples,
+                                        [&](index sample) { return put(by.reader, own, at, sample); });
+      if (instead < 0) fail_few(config_.batch, source_.skips());
+      batch.samples[as_size(at)] = instead;
     }
     batch.tokens.clear();
     batch.offsets[0] = 0;
@@ -309,36 +182,7 @@ class pair_loader {
       batch.tokens.insert(batch.tokens.end(), from, from + own.lengths[as_size(at)]);
       batch.offsets[as_size(at) + 1] = static_cast<index>(batch.tokens.size());
     }
-    index end = 0;
-    for (std::size_t at = 0; at < own.packed.size(); ++at) {
-      const index size = own.packed[at].at;
-      std::memmove(own.pictures + end, own.room(static_cast<index>(at), config_.example.image),
-                   as_size(size));
-      own.packed[at].at = end;
-      end += size;
-    }
-  }
-
-  void replace(example_reader& reader, slot& own, index at) {
-    const random_stream draws(config_.seed,
-                              random_stream::hash("replacement") +
-                                  static_cast<std::uint64_t>(own.batch.first + at) * 0x9E3779B97F4A7C15ull);
-    const index count = source_.size();
-    auto& chosen = own.batch.samples;
-    const auto start = static_cast<index>(draws.block(0)[0]) % count;
-    // A few random tries spread the replacements; then all samples in turn, so that one that is left is
-    // found.
-    for (index tried = 0; tried < count + 16; ++tried) {
-      const index sample = tried < 16
-                               ? static_cast<index>(draws.word(static_cast<std::uint64_t>(tried) + 4)) % count
-                               : (start + tried) % count;
-      if (std::find(chosen.begin(), chosen.end(), sample) != chosen.end()) continue;
-      if (!put(reader, own, at, sample)) continue;
-      chosen[as_size(at)] = sample;
-      return;
-    }
-    fail(no_samples, sentence({"too few whole samples for a batch of ", config_.batch,
-                               "; skipped: ", source_.skips().summary()}));
+    own.shown.close();
   }
 
   const pair_source& source_;
@@ -347,14 +191,8 @@ class pair_loader {
   example_cache cache_;
   index start_;
   buffer<std::byte> memory_;
-  std::vector<slot> slots_;
   std::vector<std::atomic<bool>> bad_;
-  mutable std::mutex guard_;
-  std::condition_variable to_do_, done_;
-  index claimed_ = 0, claimed_chunk_ = 0, delivered_ = 0;
-  bool holding_ = false, stopping_ = false, failed_ = false;
-  loader_statistics statistics_;
-  std::vector<std::thread> threads_;
+  made_ahead<pair_loader, slot> made_;  // last: it ends first
 };
 
 }  // namespace motet

@@ -62,10 +62,24 @@ inline constexpr message bad_listing{
 inline constexpr message set_folder_taken{
     "MT-D16", "a data set is written only into an empty folder, or over one that the same program wrote",
     "the folder holds files of someone else", "Choose an empty or a new folder"};
+inline constexpr message text_not_utf8{"MT-D17", "a text of a sample is not UTF-8",
+                                       "the file is in another encoding, or was cut or overwritten",
+                                       "Write the text as UTF-8, or run without --strict to skip the sample"};
+inline constexpr message bad_sample_pieces{
+    "MT-D18", "the pieces of a sample do not fit together",
+    "its JSON is damaged or of another form, a placeholder has no picture, or a picture no placeholder",
+    "Write it as docs/data/written_pieces.md shows, or run without --strict to skip it"};
+inline constexpr message sample_asks_nothing{
+    "MT-D19", "a sample asks for nothing", "it has no text to learn, as a conversation without an answer",
+    "Give it an \"asked\" text or a turn of gpt, or run without --strict to skip it"};
+inline constexpr message sample_too_long{
+    "MT-D20", "a sample is longer than the model takes",
+    "its pictures and its text have more rows than the model's context, or there are more pictures",
+    "Cut it into several samples, take a model with a longer context, or run without --strict to skip it"};
 inline constexpr message data_messages[] = {
-    data_unreadable,         no_shards,      bad_shard_pattern,   damaged_tar,    damaged_picture,
-    picture_library_missing, missing_field,  picture_not_encoded, bad_vocabulary, no_samples,
-    batch_too_large,         bad_data_state, bad_data_option,     bad_classes,    bad_listing,
-    set_folder_taken};
+    data_unreadable,         no_shards,      bad_shard_pattern,   damaged_tar,         damaged_picture,
+    picture_library_missing, missing_field,  picture_not_encoded, bad_vocabulary,      no_samples,
+    batch_too_large,         bad_data_state, bad_data_option,     bad_classes,         bad_listing,
+    set_folder_taken,        text_not_utf8,  bad_sample_pieces,   sample_asks_nothing, sample_too_long};
 
 }  // namespace motet

@@ -115,12 +115,13 @@ inline std::vector<std::string> expand_braces(std::string_view pattern) {
   return detail::expand_from(pattern, pattern, 0);
 }
 
-// What --data may be: a pattern, a list of patterns with commas between them, a shard, or a folder, which
-// means its .tar files in order of their names. `split`, if given, keeps of a folder only the files that
-// begin with it, when there are any.
-inline std::vector<std::string> list_shards(std::string_view what, std::string_view split = {}) {
-  std::vector<std::string> shards;
-  for (const std::string_view pattern : detail::split_alternatives(what)) {
+namespace detail {
+
+// The files that `what` says: of folders those that are `ours(path)`, in order of their names.
+template <class Ours>
+std::vector<std::string> list_files(std::string_view what, std::string_view split, Ours&& ours) {
+  std::vector<std::string> files;
+  for (const std::string_view pattern : split_alternatives(what)) {
     if (pattern.empty()) continue;
     for (std::string& path : expand_braces(pattern)) {
       std::error_code problem;
@@ -128,7 +129,7 @@ inline std::vector<std::string> list_shards(std::string_view what, std::string_v
       if (!std::filesystem::exists(status))
         fail(data_unreadable, path + (problem ? " (" + problem.message() + ")" : ""));
       if (!std::filesystem::is_directory(status)) {
-        shards.push_back(std::move(path));
+        files.push_back(std::move(path));
         continue;
       }
       std::vector<std::string> all, chosen;
@@ -136,17 +137,48 @@ inline std::vector<std::string> list_shards(std::string_view what, std::string_v
       if (problem) fail(data_unreadable, path + " (" + problem.message() + ")");
       for (const auto& entry : entries) {
         const std::string name = entry.path().filename().string();
-        if (entry.path().extension() != ".tar") continue;
+        if (!ours(entry.path())) continue;
         all.push_back(entry.path().string());
         if (!split.empty() && name.starts_with(split)) chosen.push_back(entry.path().string());
       }
       auto& list = chosen.empty() ? all : chosen;
       std::sort(list.begin(), list.end());
-      shards.insert(shards.end(), list.begin(), list.end());
+      files.insert(files.end(), list.begin(), list.end());
     }
   }
+  return files;
+}
+
+}  // namespace detail
+
+// What --data may be: a pattern, a list of patterns with commas between them, a shard, or a folder, which
+// means its .tar files in order of their names. `split`, if given, keeps of a folder only the files that
+// begin with it, when there are any.
+inline std::vector<std::string> list_shards(std::string_view what, std::string_view split = {}) {
+  auto shards = detail::list_files(
+      what, split, [](const std::filesystem::path& path) { return path.extension() == ".tar"; });
   if (shards.empty()) fail(no_shards, "\"" + std::string(what) + "\"");
   return shards;
+}
+
+// The same for all files that sample_source reads. Of a folder the shards, or where it has none, its listings,
+// or where there are none of these either, its plain texts.
+inline std::vector<std::string> list_sample_files(std::string_view what, std::string_view split = {}) {
+  const auto is_own = [](const std::filesystem::path& path) {
+    // These stand beside the samples and are none.
+    const std::string name = path.filename().string();
+    return name != "tokenizer.json" && name != "classes.json" && name != "about.json";
+  };
+  static constexpr std::string_view kinds[][3] = {
+      {".tar", ".tar", ".tar"}, {".json", ".jsonl", ".jsonl"}, {".txt", ".md", ".text"}};
+  for (const auto& kind : kinds) {
+    auto files = detail::list_files(what, split, [&](const std::filesystem::path& path) {
+      return is_own(path) &&
+             std::find(std::begin(kind), std::end(kind), path.extension().string()) != std::end(kind);
+    });
+    if (!files.empty()) return files;
+  }
+  fail(no_shards, "\"" + std::string(what) + "\" has no .tar, .json, .jsonl, .txt, .md or .text");
 }
 
 }  // namespace motet

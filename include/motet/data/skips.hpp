@@ -12,8 +12,17 @@
 
 namespace motet {
 
-enum class skip : std::uint8_t { bad_shard, no_picture, no_caption, bad_picture };
-inline constexpr std::size_t skip_kinds = 4;
+enum class skip : std::uint8_t {
+  bad_shard,
+  no_picture,
+  no_caption,
+  bad_picture,
+  bad_text,       // not UTF-8
+  bad_pieces,     // not understood, or a placeholder without its picture, or the reverse
+  nothing_asked,  // no text to learn
+  too_long,       // more rows or pictures than the model takes
+};
+inline constexpr std::size_t skip_kinds = 8;
 
 // Counts what was left out, by reason, with the names of the first few; strict, it throws instead. Any thread
 // may report.
@@ -49,8 +58,11 @@ class skip_log {
   }
   // "2 damaged pictures (a, b), 1 sample without caption (c)", or nothing.
   std::string summary() const {
-    static constexpr const char* words[skip_kinds] = {"damaged places in shards", "samples without picture",
-                                                      "samples without caption", "damaged pictures"};
+    static constexpr const char* words[skip_kinds] = {
+        "damaged places in shards",     "samples without picture",
+        "samples without caption",      "damaged pictures",
+        "texts that are not UTF-8",     "samples whose pieces do not fit",
+        "samples that ask for nothing", "samples longer than the model takes"};
     const std::lock_guard hold(guard_);
     std::string out;
     for (std::size_t i = 0; i < skip_kinds; ++i) {
@@ -65,7 +77,15 @@ class skip_log {
  private:
   static constexpr std::size_t shown = 5;
   static const message& row(skip why) {
-    return why == skip::bad_shard ? damaged_tar : why == skip::bad_picture ? damaged_picture : missing_field;
+    switch (why) {
+      case skip::bad_shard: return damaged_tar;
+      case skip::bad_picture: return damaged_picture;
+      case skip::bad_text: return text_not_utf8;
+      case skip::bad_pieces: return bad_sample_pieces;
+      case skip::nothing_asked: return sample_asks_nothing;
+      case skip::too_long: return sample_too_long;
+      default: return missing_field;
+    }
   }
 
   bool strict_;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/decode.hpp>
+#include <motet/data/shard_samples.hpp>
 #include <motet/data/shards.hpp>
 #include <motet/data/skips.hpp>
-#include <motet/data/tar.hpp>
+#include <motet/data/written_pieces.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace motet {
@@ -31,6 +30,8 @@ class pair_source {
   }
 
   index size() const { return static_cast<index>(samples_.size()); }
+  // Samples that are no pairs but written pieces, which sample_source reads; they are no damage.
+  index of_pieces() const { return of_pieces_; }
   // Base name of sample i, e.g. "000017".
   std::string_view key(index i) const { return std::string_view(keys_).substr(at(i).key, at(i).key_size); }
   // "shard.tar: 000017", for messages.
@@ -59,66 +60,43 @@ class pair_source {
   };
   const sample& at(index i) const { return samples_[as_size(i)]; }
 
-  // A sample as its members come. They need not be neighbours; two of one name for the same field are the first
-  // and, unless they are neighbours, the begin of another sample.
-  struct gathered {
-    sample made;
-    std::string base, link;
-  };
+  static bool is_pair_field(std::string_view field) {
+    return is_picture_field(field) || is_caption_field(field);
+  }
   void scan(std::size_t shard) {
     input_file file(paths_[shard]);
-    tar_reader reader(file);
-    tar_member member;
-    std::vector<gathered> open;
-    std::unordered_map<std::string, std::size_t> of_name;
-    std::size_t last = 0;
-    while (reader.next(member)) {
-      // The name before the first dot of its last part is the sample's, the rest names the field.
-      const std::size_t slash = member.name.rfind('/');
-      const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
-      const std::size_t dot = member.name.find('.', start);
-      if (dot == std::string::npos || dot == start) continue;
-      std::string own = member.name.substr(0, dot), field = member.name.substr(dot + 1);
-      for (char& c : field) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-      const bool picture = is_picture_field(field), caption = is_caption_field(field);
-      const auto [at, anew] = of_name.try_emplace(own, open.size());
-      if (!anew && at->second != last) {
-        const sample& before = open[at->second].made;
-        if ((picture && before.picture.offset >= 0) || (caption && before.caption.offset >= 0))
-          at->second = open.size();
-      }
-      if (at->second == open.size()) {
-        open.push_back({{}, std::move(own), {}});
-        open.back().made.shard = shard;
-      }
-      last = at->second;
-      gathered& to = open[last];
-      if (member.link) {
-        // Links are not followed, so a field that is one is absent, and the sample is counted as skipped.
-        if (picture || caption) to.link = field + " is a link";
-        continue;
-      }
-      if (picture && to.made.picture.offset < 0) to.made.picture = {member.offset, member.size};
-      if (caption && to.made.caption.offset < 0) to.made.caption = {member.offset, member.size};
-    }
-    for (gathered& each : open) keep(each.made, each.base, each.link);
-    for (const std::string& where : reader.damage()) skips_.report(skip::bad_shard, paths_[shard], where);
+    for_each_sample(
+        file, [](std::string_view field) { return is_pair_field(field) || field == "json"; },
+        [&](const shard_sample& each) { keep(shard, file, each); },
+        [&](const std::string& where) { skips_.report(skip::bad_shard, paths_[shard], where); });
     if (paths_.size() <= most_open) open_.push_back(std::move(file));
   }
 
-  void keep(sample& made, const std::string& base, const std::string& link) {
-    const std::string where = paths_[made.shard] + ": " + base;
-    if (made.picture.offset < 0 || made.picture.size == 0)
-      return skips_.report(skip::no_picture, where, link);
-    if (made.caption.offset < 0 || made.caption.size == 0)
-      return skips_.report(skip::no_caption, where, link);
+  void keep(std::size_t shard, const input_file& file, const shard_sample& from) {
+    // A field that is a link is absent, and the sample is counted as skipped.
+    std::string link;
+    for (const shard_member& each : from.members)
+      if (each.link && is_pair_field(each.field)) link = each.field + " is a link";
+    sample made{shard, keys_.size(), from.key.size(), extent_of(from, is_picture_field),
+                extent_of(from, is_caption_field)};
+    const std::string where = paths_[shard] + ": " + from.key;
+    if ((made.picture.size <= 0 || made.caption.size <= 0) && tells_pieces(file, from)) {
+      ++of_pieces_;
+      return;
+    }
+    if (made.picture.size <= 0) return skips_.report(skip::no_picture, where, link);
+    if (made.caption.size <= 0) return skips_.report(skip::no_caption, where, link);
     if (made.picture.size > largest_picture)
       return skips_.report(skip::bad_picture, where, std::to_string(made.picture.size) + " bytes");
     made.caption.size = std::min(made.caption.size, longest_caption);
-    made.key = keys_.size();
-    made.key_size = base.size();
-    keys_ += base;
+    keys_ += from.key;
     samples_.push_back(made);
+  }
+  template <class Is>
+  static extent extent_of(const shard_sample& from, Is&& is) {
+    for (const shard_member& each : from.members)
+      if (!each.link && is(each.field)) return {each.offset, each.size};
+    return {};
   }
 
   bool read(const sample& from, const extent& part, std::vector<std::uint8_t>& into) const {
@@ -132,6 +110,7 @@ class pair_source {
   std::vector<input_file> open_;  // all shards, or none when they are too many
   std::vector<sample> samples_;
   std::string keys_;
+  index of_pieces_ = 0;
   std::uint64_t fingerprint_ = 0;
 };
 

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "settings.hpp"
+
+#include <motet/data/classes.hpp>
+#include <motet/data/sample_loader.hpp>
+#include <motet/data/shards.hpp>
+#include <motet/data/tokenizer_file.hpp>
+#include <motet/data/tokenizer_train.hpp>
+
+#include <filesystem>
+#include <optional>
+
+namespace motet::train_clip {
+
+// What lies in a folder to train on: pairs, or where the model speaks samples of any pieces; the vocabulary and
+// the classes.
+class data_folder {
+ public:
+  data_folder(const settings& s, const model_facts& facts) : skips_(s.strict) {
+    const std::vector<std::string> files =
+        facts.speaks ? list_sample_files(s.data, "train") : list_shards(s.data, "train");
+    std::error_code ignored;
+    folder_ = std::filesystem::is_directory(s.data, ignored)
+                  ? std::filesystem::path(s.data)
+                  : std::filesystem::path(files.front()).parent_path();
+    if (!facts.speaks) words_.emplace(read_tokenizer(vocabulary()));
+    if (facts.speaks) samples_.emplace(files, skips_);
+    else pairs_.emplace(files, skips_);
+    if (facts.speaks) words_.emplace(read_or_learn(facts.caption.vocabulary));
+    if (words_->size() > facts.caption.vocabulary)
+      fail(vocabulary_mismatch, vocabulary() + " has " + std::to_string(words_->size()) +
+                                    " tokens, model \"" + facts.name + "\" holds " +
+                                    std::to_string(facts.caption.vocabulary));
+    config_.batch = s.batch;
+    config_.seed = s.seed;
+    config_.threads = static_cast<int>(s.loader_threads);
+    config_.form = s.form();
+    config_.augment->smallest = static_cast<float>(s.smallest_crop);
+    config_.augment->flip = !s.no_flip;
+    config_.example.image = facts.picture.image;
+    config_.example.context = facts.speaks ? facts.rows : facts.caption.context;
+    config_.rows = s.rows;
+    if (facts.speaks)
+      config_.sample = {facts.rows_of_picture, facts.lead, facts.most_pictures, marks_of(*words_)};
+    if (s.batch > size())
+      fail(batch_too_large, "--batch " + std::to_string(s.batch) + ", " + s.data + " has " +
+                                std::to_string(size()) + " samples to train on");
+  }
+  data_folder(const data_folder&) = delete;
+  data_folder& operator=(const data_folder&) = delete;
+
+  const std::filesystem::path& folder() const { return folder_; }
+  const tokenizer& words() const { return *words_; }
+  std::uint64_t vocabulary_fingerprint() const { return random_stream::hash(format_tokenizer(words())); }
+  bool has_pieces() const { return samples_.has_value(); }
+  const pair_source& pairs() const { return *pairs_; }
+  const sample_source& samples() const { return *samples_; }
+  index size() const { return has_pieces() ? samples_->size() : pairs_->size(); }
+  std::uint64_t fingerprint() const { return has_pieces() ? samples_->fingerprint() : pairs_->fingerprint(); }
+  const loader_config& config() const { return config_; }
+  const sample_loader_config& sample_config() const { return config_; }
+  skip_log& skips() { return skips_; }
+  bool has_classes() const { return std::filesystem::exists(folder_ / "classes.json"); }
+
+  // "18000 pairs in shapes", or "20000 samples with 22000 pictures in mixed".
+  std::string describe() const {
+    if (!has_pieces())
+      return sentence(
+          {size(), " pairs in ", folder_.string(),
+           (pairs_->of_pieces() > 0 ? sentence({" (and ", pairs_->of_pieces(),
+                                                " samples of other pieces, which train_vlm reads)"})
+                                    : "")});
+    return sentence({size(), " samples with ", pictures(), " pictures in ", folder_.string(),
+                     (learned_ ? ", which has no tokenizer.json: its texts taught one" : "")});
+  }
+  // Of all samples, and the most of one.
+  index pictures() const {
+    if (!has_pieces()) return size();
+    index sum = 0;
+    for (index i = 0; i < size(); ++i) sum += samples_->pictures(i);
+    return sum;
+  }
+  index most_pictures() const {
+    return has_pieces() ? std::min(samples_->most_pictures(), config_.sample.most_pictures) : 1;
+  }
+  // One that is whole stands for all; nothing where there is none.
+  bitmap some_picture() const {
+    std::vector<std::uint8_t> bytes;
+    bitmap shot;
+    for (index i = 0; i < size() && shot.pixels.empty(); ++i) {
+      try {
+        if (read_picture(i, bytes)) decode_picture(bytes, shot);
+      } catch (const error&) {
+        shot.pixels.clear();
+      }
+    }
+    return shot;
+  }
+
+ private:
+  std::string vocabulary() const { return (folder_ / "tokenizer.json").string(); }
+  // Conversations and plain texts come without a vocabulary; one that is learned of them is the same each time.
+  tokenizer read_or_learn(index most) {
+    if (std::filesystem::exists(vocabulary())) return read_tokenizer(vocabulary());
+    learned_ = true;
+    tokenizer_trainer trainer;
+    std::vector<std::string> texts;
+    for (index i = 0, seen = 0; i < samples_->size() && seen < most_learned; ++i) {
+      if (!samples_->read_texts(i, texts)) continue;
+      for (const std::string& each : texts) {
+        trainer.add(each);
+        seen += static_cast<index>(each.size());
+      }
+    }
+    return trainer.train(most);
+  }
+  bool read_picture(index i, std::vector<std::uint8_t>& bytes) const {
+    if (!has_pieces()) return pairs_->read_picture(i, bytes);
+    for (const sample_piece& each : samples_->pieces(i))
+      if (each.kind == piece_kind::picture) return samples_->read_picture(each, bytes);
+    return false;
+  }
+  static constexpr index most_learned = index{1} << 28;  // bytes of text
+
+  std::filesystem::path folder_;
+  skip_log skips_;
+  std::optional<tokenizer> words_;
+  std::optional<pair_source> pairs_;
+  std::optional<sample_source> samples_;
+  sample_loader_config config_;
+  bool learned_ = false;
+};
+
+}  // namespace motet::train_clip

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/data/pack.hpp>
+#include <motet/tensor/view.hpp>
+
+#include <cstring>
+#include <vector>
+
+namespace motet {
+
+// Room for the pictures of one batch, in memory that is somebody else's. Each is put at its own place by any
+// thread; close() then leaves no gaps behind the places that are empty or not filled to their end.
+class picture_room {
+ public:
+  void prepare(std::byte* memory, index places, index side, picture_form form,
+               const resampler::colours& colours) {
+    memory_ = memory;
+    side_ = side;
+    places_ = places;
+    sizes_.assign(as_size(places), -1);
+    form_ = form;
+    colours_ = colours;
+    if (form == picture_form::bytes) each_.resize(as_size(places));
+  }
+  static index bytes(index places, index side) { return places * packed_room(side); }
+
+  void clear() { std::fill(sizes_.begin(), sizes_.end(), index{-1}); }
+  void leave_out(index place) { sizes_[as_size(place)] = -1; }
+  // Reader: what resizes, with pixels() and pack() as example_reader has them.
+  template <class Resize, class Pack>
+  void put(index place, Resize&& pixels, Pack&& pack) {
+    if (form_ == picture_form::floats) {
+      pixels(reinterpret_cast<float*>(memory_) + place * numbers());
+      sizes_[as_size(place)] = numbers() * static_cast<index>(sizeof(float));
+    } else {
+      sizes_[as_size(place)] = pack(room(place), each_[as_size(place)]);
+    }
+  }
+  // The pictures that are there, in the order of their places; returns how many.
+  index close() {
+    index end = 0, count = 0;
+    const index floats = numbers() * static_cast<index>(sizeof(float));
+    for (index place = 0; place < places_; ++place) {
+      const index size = sizes_[as_size(place)];
+      if (size < 0) continue;
+      std::byte* const from =
+          memory_ + (form_ == picture_form::floats ? place * floats : place * packed_room(side_));
+      if (memory_ + end != from) std::memmove(memory_ + end, from, as_size(size));
+      if (form_ == picture_form::bytes) {
+        each_[as_size(count)] = each_[as_size(place)];
+        each_[as_size(count)].at = end;
+      }
+      end += size;
+      ++count;
+    }
+    return count;
+  }
+
+  // After close(), of its pictures.
+  matrix<float> pixels(index count) const {
+    if (form_ != picture_form::floats) return {};
+    return {reinterpret_cast<float*>(memory_), count, numbers(), numbers()};
+  }
+  packed_pictures packed() const {
+    if (form_ != picture_form::bytes) return {};
+    packed_pictures out{reinterpret_cast<const std::uint8_t*>(memory_), each_.data(), each_.data(), {}, {}};
+    set_colours(colours_, out);
+    return out;
+  }
+
+ private:
+  index numbers() const { return bitmap::channels * side_ * side_; }
+  std::uint8_t* room(index place) const {
+    return reinterpret_cast<std::uint8_t*>(memory_) + place * packed_room(side_);
+  }
+
+  std::byte* memory_ = nullptr;
+  index places_ = 0, side_ = 0;
+  picture_form form_ = picture_form::floats;
+  resampler::colours colours_{};
+  std::vector<index> sizes_;          // bytes of each place; negative: nothing is there
+  std::vector<packed_picture> each_;  // (places)
+};
+
+}  // namespace motet

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/format/json_write.hpp>
+
+#include <unit/data/pairs.hpp>
+
+#include <fstream>
+
+// Samples of several pieces for the tests.
+
+inline std::string write_lines(const scratch& folder, const std::string& name, const std::string& text) {
+  const std::string path = (folder / name).string();
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+  return path;
+}
+
+// Of every five samples: a pair, two pictures with a question between them, text alone, a pair, a picture after
+// its text. `change` may alter the JSON before it is written, `damaged` tells whose last picture is cut.
+inline std::string write_mixed(const scratch& folder, const std::string& name, motet::index first,
+                               motet::index count,
+                               const std::function<void(motet::index, std::string&)>& change = {},
+                               const std::function<bool(motet::index)>& damaged = {}) {
+  const std::string path = (folder / name).string();
+  motet::tar_writer tar(path);
+  for (motet::index i = first; i < first + count; ++i) {
+    const std::string key = "s" + std::to_string(i), number = std::to_string(i);
+    const auto picture = [&](motet::index which, bool last) {
+      std::string bytes =
+          motet::encode_ppm(noise_picture(9 + i % 3, 8 + which, static_cast<std::uint64_t>(10 * i + which)));
+      if (last && damaged && damaged(i)) bytes.resize(40);
+      return bytes;
+    };
+    const auto written = [&](std::string text) {
+      if (change) change(i, text);
+      tar.add(key + ".json", text);
+    };
+    switch (i % 5) {
+      case 1:
+        tar.add(key + ".0.ppm", picture(0, false));
+        written(R"({"pieces":[{"picture":"0.ppm"},{"given":"what"},{"picture":"1.PPM"},{"asked":"number )" +
+                number + R"("}]})");
+        tar.add(key + ".1.ppm", picture(1, true));
+        break;
+      case 2: written(R"({"pieces":[{"given":"a number"},{"asked":")" + number + R"("}]})"); break;
+      case 4:
+        written(R"({"pieces":[{"asked":"on the left"},{"picture":"0.ppm"},{"asked":"is )" + number +
+                R"("}]})");
+        tar.add(key + ".0.ppm", picture(0, true));
+        break;
+      default:
+        tar.add(key + ".ppm", picture(0, true));
+        tar.add(key + ".txt", " a picture of number " + number + (i % 2 == 0 ? " on the left\n" : ""));
+        tar.add(key + ".json", R"({"class":3})");
+    }
+  }
+  tar.finish();
+  tar.commit();
+  return path;
+}
