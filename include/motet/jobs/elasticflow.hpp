@@ -10,7 +10,8 @@
 namespace motet {
 
 // ElasticFlow: within the kind that a job asked for, each gets the least number of devices with which it ends
-// in time; a job is admitted where all who run have that, too. What is left goes, doubling by doubling, to whom
+// in time, as far as data parallelism fits into
+// them; a job is admitted where all who run have that, too. What is left goes, doubling by doubling, to whom
 // it helps most. All who share a kind are laid out anew whenever one is admitted.
 class elasticflow_policy {
  public:
@@ -62,10 +63,10 @@ class elasticflow_policy {
       if (in_time(world, job, devices)) return devices;
     return 0;
   }
-  // As those decide who know data parallelism alone. With deadlines, what ends too late is worth nothing.
+  // Samples a second that twice the devices add. With deadlines, what ends too late is worth nothing.
   double gain(const job_world& world, const job_state& job, std::int32_t devices) const {
     const auto speed = [&](std::int32_t of) {
-      return world.speeds.data_parallel(job.shape, world.speeds.packed(job.has.kind, of));
+      return world.speeds.best(job.shape, world.speeds.packed(job.has.kind, of));
     };
     const job_speed more = speed(2 * devices), now = speed(devices);
     if (rules_.deadlines && !ends_in_time(world, job, 2 * devices)) return none;

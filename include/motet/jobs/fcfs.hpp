@@ -18,7 +18,7 @@ class fcfs_policy {
     if (!events.ended.empty()) restart(world);
     for (const std::int32_t job : events.arrived) {
       const allotment& asked = world.of(job).asked;
-      if (!world.speeds.unchecked(world.of(job).shape, asked).runs) {
+      if (!world.speeds.best(world.of(job).shape, asked).runs) {
         world.drop(job);
       } else if (!somebody_waits(world, asked.kind) && place_spread(world.places, job, asked)) {
         world.start(job);

@@ -32,7 +32,7 @@ class occupancy {
   };
 
   // `owners` counts those who may have devices: jobs, and whoever else.
-  occupancy(const job_cluster& of, index owners) : pieces_(as_size(owners)) {
+  occupancy(const job_cluster& of, index owners) : pieces_(as_size(owners)), held_(as_size(owners)) {
     std::int32_t node = 0, device = 0;
     for (const device_group& each : of.kinds) {
       kind_info made{node, node + static_cast<std::int32_t>(each.nodes),
@@ -52,7 +52,10 @@ class occupancy {
     seen_.assign(as_size(device), 0);
   }
 
-  void add_owners(index count) { pieces_.resize(pieces_.size() + as_size(count)); }
+  void add_owners(index count) {
+    pieces_.resize(pieces_.size() + as_size(count));
+    held_.resize(pieces_.size());
+  }
   index owners() const { return static_cast<index>(pieces_.size()); }
 
   std::int32_t devices() const { return static_cast<std::int32_t>(owner_.size()); }
@@ -73,9 +76,7 @@ class occupancy {
   // The nodes on which somebody has devices, and how many, in order.
   const std::vector<piece>& pieces(owner who) const { return pieces_[as_size(who)]; }
   std::int32_t devices_of(owner who) const {
-    std::int32_t all = 0;
-    for (const piece& each : pieces(who)) all += each.devices;
-    return all;
+    return held_[as_size(who)];
   }
 
   // Calls `what(node)` for the nodes of a kind with exactly so many free devices, until it says false.
@@ -183,6 +184,7 @@ class occupancy {
     levels_[of.level(in.free) + bit / 64] ^= flag;
   }
   void count(owner who, std::int32_t node, std::int32_t more) {
+    held_[as_size(who)] += more;
     std::vector<piece>& all = pieces_[as_size(who)];
     const auto at = std::lower_bound(all.begin(), all.end(), node,
                                      [](const piece& each, std::int32_t wanted) { return each.node < wanted; });
@@ -200,6 +202,7 @@ class occupancy {
   std::vector<std::uint8_t> free_;
   std::vector<std::uint64_t> levels_;  // for each kind and number of free devices, which nodes have it
   std::vector<std::vector<piece>> pieces_;
+  std::vector<std::int32_t> held_;
   std::vector<change> done_;
   std::vector<std::uint32_t> seen_;
   std::uint32_t round_ = 0;

@@ -84,10 +84,8 @@ class speed_table {
 
   // As the best plan runs.
   const job_speed& best(index shape, const allotment& on) const { return entry_of(shape, on).best; }
-  // As those see it who decide by data parallelism: what was measured, where its memory suffices.
-  const job_speed& data_parallel(index shape, const allotment& on) const { return entry_of(shape, on).checked; }
-  // The same without asking for memory.
-  const job_speed& unchecked(index shape, const allotment& on) const { return entry_of(shape, on).unchecked; }
+  // As those see it who train by data parallelism: the same, where its memory suffices.
+  const job_speed& data_parallel(index shape, const allotment& on) const { return entry_of(shape, on).fitting; }
   // The most of `best` over all layouts of so many devices of a kind.
   double bound(index shape, index kind, index devices) const {
     return bounds_[(as_size(shape) * cluster_->kinds.size() + as_size(kind)) * as_size(job_sizes) + bits(devices)];
@@ -113,7 +111,7 @@ class speed_table {
   static constexpr index job_sizes = std::bit_width(as_size(most_devices_of_job)),
                          node_sizes = std::bit_width(as_size(most_devices_of_node));
   struct entry {
-    job_speed best, unchecked, checked;
+    job_speed best, fitting;
     double seconds = 1e9;
   };
   struct found_time {
@@ -158,9 +156,8 @@ class speed_table {
                                        : at.time->seconds;
             if (seconds > 0 && seconds <= rules_.longest) {
               const double samples = to_thousandths(static_cast<double>(of.batch) / seconds);
-              made.unchecked = {samples > 0, samples};
               made.best = {samples > 0, at.factor == 1 ? samples : samples * at.factor};
-              if (memory_->fits(name, devices, kind.memory_gb * rules_.usable_memory)) made.checked = made.unchecked;
+              if (memory_->fits(name, devices, kind.memory_gb * rules_.usable_memory)) made.fitting = made.best;
             }
           }
           if (made.best.runs) {
