@@ -46,7 +46,9 @@ class assignment_solver {
   explicit assignment_solver(const rules& by) : rules_(by) {}
   assignment_solver() : assignment_solver(rules{}) {}
 
-  assignment_answer solve(const assignment_problem& of) {
+  // `start`, where it is not empty, is an answer within all limits, from which the search for a better one
+  // begins.
+  assignment_answer solve(const assignment_problem& of, const std::vector<std::int32_t>& start = {}) {
     problem_ = &of;
     const std::size_t all = of.limits.size() + 1;
     limits_ = of.limits;
@@ -55,6 +57,7 @@ class assignment_solver {
     assignment_answer best;
     best.value = -1e300;
     best.bound = 1e300;
+    if (!start.empty()) begin_with(start, best);
     double step = 1;
     std::int32_t stuck = 0;
     for (std::int32_t round = 0; round < rules_.rounds; ++round) {
@@ -122,6 +125,15 @@ class assignment_solver {
     std::vector<double> used = used_;
     for (std::size_t r = 0; r < limits_.size(); ++r)
       if (!bring_down(r, chosen, used)) return;
+    keep_better(std::move(chosen), std::move(used), best);
+  }
+  void begin_with(const std::vector<std::int32_t>& start, assignment_answer& best) {
+    std::vector<double> used(limits_.size(), 0);
+    for (std::size_t i = 0; i < start.size(); ++i)
+      if (start[i] >= 0) use(used, problem_->choices[i][as_size(start[i])], 1);
+    keep_better(start, std::move(used), best);
+  }
+  void keep_better(std::vector<std::int32_t> chosen, std::vector<double> used, assignment_answer& best) const {
     improve(chosen, used);
     double value = 0;
     for (std::size_t i = 0; i < chosen.size(); ++i)
