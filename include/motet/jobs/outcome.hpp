@@ -4,9 +4,16 @@
 #include <motet/meta/config.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace motet {
+
+// A job had a device from one second of the simulation to another.
+struct device_span {
+  std::int32_t job = 0, device = 0;
+  double from = 0, to = 0;
+};
 
 // What a policy made of a trace. Times are seconds, throughput is samples a second, summed over all jobs.
 struct job_outcome {
@@ -16,6 +23,7 @@ struct job_outcome {
   std::vector<double> unfinished;  // from the submission until the simulation stopped
   std::vector<double> waited;      // of the finished, then of the others
   std::vector<double> throughput, queue, busy;  // round by round
+  std::vector<device_span> spans;               // where they were asked for
 };
 
 inline double mean_of(const std::vector<double>& of) {

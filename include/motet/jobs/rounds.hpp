@@ -29,6 +29,7 @@ struct round_rules {
   double deadline_scale = 5;    // of the time that the trace gives
   double far_deadline = 0;      // seconds from the submission, for all; 0: those of the trace
   change_costs costs;
+  bool record = false;          // who had which devices, and when
 };
 
 namespace detail {
@@ -120,6 +121,7 @@ class round_player {
     touched_.resize(world_.jobs.size(), -1);
     for (const occupancy::change& each : world_.places.changes(mark_)) {
       const occupancy::owner who = world_.places.owner_of(each.device);
+      if (rules_.record) record(each.device, who);
       if (who == occupancy::nobody || touched_[as_size(who)] == round_) continue;
       touched_[as_size(who)] = round_;
       ++world_.of(who).changes;
@@ -136,6 +138,17 @@ class round_player {
     outcome_.queue.push_back(static_cast<double>(world_.waiting.size()));
     outcome_.busy.push_back(static_cast<double>(busy) / static_cast<double>(world_.places.devices()));
     ++round_;
+  }
+  // What is there at the end of a call was there from its beginning: a round earlier than now.
+  void record(std::int32_t device, occupancy::owner who) {
+    open_.resize(as_size(world_.places.devices()), -1);
+    const double at = world_.now - rules_.seconds - begin_;
+    std::int32_t& open = open_[as_size(device)];
+    if (open >= 0) outcome_.spans[as_size(open)].to = at;
+    open = -1;
+    if (who == occupancy::nobody) return;
+    open = static_cast<std::int32_t>(outcome_.spans.size());
+    outcome_.spans.push_back({who, device, at, -1});
   }
   // Samples a second in this round, less what a change costs.
   double speed_of(std::int32_t number) {
@@ -180,6 +193,8 @@ class round_player {
         outcome_.unfinished.push_back(world_.now - world_.of(job).submitted);
       }
     outcome_.lasted = world_.now - begin_;
+    for (device_span& each : outcome_.spans)
+      if (each.to < 0) each.to = outcome_.lasted;
     return outcome_;
   }
 
@@ -190,6 +205,7 @@ class round_player {
   std::size_t next_ = 0, mark_ = 0;
   index round_ = 0, idle_ = 0;
   double begin_ = 0;
+  std::vector<std::int32_t> open_;  // of each device, the span that has not ended
   std::vector<index> touched_;  // the last round in which a job was given devices
 };
 
