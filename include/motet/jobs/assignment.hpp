@@ -21,8 +21,8 @@ struct assignment_choice {
 
 // Who gets what: at most one choice for each, within the limits of all resources.
 struct assignment_problem {
-  std::vector<double> limits;     // of each resource
-  double most_changes = -1;       // negative: as many as one likes
+  std::vector<double> limits;  // of each resource
+  double most_changes = -1;    // negative: as many as one likes
   std::vector<std::vector<assignment_choice>> choices;
   std::vector<std::uint8_t> needed;  // who must be given one; empty: nobody
 };
@@ -94,7 +94,8 @@ class assignment_solver {
       const std::vector<assignment_choice>& own = problem_->choices[i];
       double most = is_needed(i) ? -1e300 : 0;
       for (std::size_t c = 0; c < own.size(); ++c)
-        if (const double worth = paid(own[c]); worth > most) most = worth, chosen_[i] = static_cast<std::int32_t>(c);
+        if (const double worth = paid(own[c]); worth > most)
+          most = worth, chosen_[i] = static_cast<std::int32_t>(c);
       if (chosen_[i] < 0) continue;
       bound += most;
       use(used_, own[as_size(chosen_[i])], 1);
@@ -133,7 +134,8 @@ class assignment_solver {
       if (start[i] >= 0) use(used, problem_->choices[i][as_size(start[i])], 1);
     keep_better(start, std::move(used), best);
   }
-  void keep_better(std::vector<std::int32_t> chosen, std::vector<double> used, assignment_answer& best) const {
+  void keep_better(std::vector<std::int32_t> chosen, std::vector<double> used,
+                   assignment_answer& best) const {
     improve(chosen, used);
     double value = 0;
     for (std::size_t i = 0; i < chosen.size(); ++i)
@@ -176,14 +178,17 @@ class assignment_solver {
     return true;
   }
   // Whether a change leaves no limit broken that it adds to.
-  bool fits(const assignment_choice* now, const assignment_choice* then, const std::vector<double>& used) const {
+  bool fits(const assignment_choice* now, const assignment_choice* then,
+            const std::vector<double>& used) const {
     if (then == nullptr) return true;
     const std::size_t r = as_size(then->resource);
     const double more = then->amount - amount_of(now, r, changes());
     if (more > 0 && used[r] + more > limits_[r] + 1e-9) return false;
-    return !then->changes || (now != nullptr && now->changes) || used[changes()] + 1 <= limits_[changes()] + 1e-9;
+    return !then->changes || (now != nullptr && now->changes) ||
+           used[changes()] + 1 <= limits_[changes()] + 1e-9;
   }
-  void move(std::size_t who, std::int32_t to, std::vector<std::int32_t>& chosen, std::vector<double>& used) const {
+  void move(std::size_t who, std::int32_t to, std::vector<std::int32_t>& chosen,
+            std::vector<double>& used) const {
     if (const assignment_choice* const now = held(chosen, who)) use(used, *now, -1);
     chosen[who] = to;
     if (const assignment_choice* const then = held(chosen, who)) use(used, *then, 1);

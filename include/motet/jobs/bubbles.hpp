@@ -30,7 +30,8 @@ class bubble_placer {
 
   // `runs(layout)` says whether the job runs so. The job has no devices of this kind.
   template <class Runs>
-  bubble_answer place(std::int32_t job, std::int32_t kind, std::int32_t devices, std::int32_t moves, Runs runs) {
+  bubble_answer place(std::int32_t job, std::int32_t kind, std::int32_t devices, std::int32_t moves,
+                      Runs runs) {
     const allotment best = world_.speeds.packed(kind, devices);
     if (!runs(best)) return {false, false, best, moves};
     find_gaps(kind, devices);
@@ -49,8 +50,8 @@ class bubble_placer {
   // What place() would find for any job of so many devices; nothing is changed.
   struct outlook {
     bool known = false;
-    std::int32_t moves = -1;     // after which the best layout is there; -1: never
-    std::uint32_t spread = 0;    // a bit for each power of two of devices of a node that could be had
+    std::int32_t moves = -1;   // after which the best layout is there; -1: never
+    std::uint32_t spread = 0;  // a bit for each power of two of devices of a node that could be had
   };
   outlook look(std::int32_t kind, std::int32_t devices, std::int32_t moves) {
     const allotment best = world_.speeds.packed(kind, devices);
@@ -188,7 +189,8 @@ class bubble_placer {
     for (std::int32_t d = first; d < first + size; ++d) {
       if (places_.is_free(d)) continue;
       const occupancy::owner job = places_.owner_of(d);
-      auto at = std::find_if(taken_.begin(), taken_.end(), [&](const moved& each) { return each.job == job; });
+      auto at =
+          std::find_if(taken_.begin(), taken_.end(), [&](const moved& each) { return each.job == job; });
       if (at == taken_.end()) at = taken_.insert(at, {job, 0, 1, node});
       else if (at->first != node) at->nodes = 2;
       ++at->devices;

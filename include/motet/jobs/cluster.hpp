@@ -69,7 +69,8 @@ inline void require_job_cluster(const job_cluster& of, const std::string& origin
     if (of.find(each.kind) != static_cast<index>(k)) fail(jobs_bad_cluster, where + " occurs twice");
     if (each.nodes < 1 || each.nodes > (1 << 20))
       fail(jobs_bad_cluster, where + ": nodes is " + std::to_string(each.nodes) + ", wanted 1 to 1048576");
-    if (each.per_node < 1 || each.per_node > most_devices_of_node || !std::has_single_bit(as_size(each.per_node)))
+    if (each.per_node < 1 || each.per_node > most_devices_of_node ||
+        !std::has_single_bit(as_size(each.per_node)))
       fail(jobs_bad_cluster, where + ": per_node is " + std::to_string(each.per_node) +
                                  ", wanted a power of two from 1 to " + std::to_string(most_devices_of_node));
     if (!(each.memory_gb > 0) || each.memory_gb > 1e6)

@@ -31,8 +31,8 @@ class named_columns {
       fail(jobs_columns_differ, rows_.origin() + " is empty, wanted a first line with " + list_of(needed));
     for (std::size_t c = 0; c < cells_.size(); ++c) {
       const auto at = std::find(names_.begin(), names_.end(), cells_[c]);
-      const std::string where =
-          sentence({rows_.origin(), ", line ", rows_.line(), ", column ", c + 1, ": got \"", cells_[c], "\""});
+      const std::string where = sentence(
+          {rows_.origin(), ", line ", rows_.line(), ", column ", c + 1, ": got \"", cells_[c], "\""});
       if (at == names_.end()) {
         const std::string near(nearest(cells_[c], names_));
         fail(jobs_columns_differ,
@@ -45,8 +45,8 @@ class named_columns {
     width_ = cells_.size();
     for (std::size_t n = 0; n < needed; ++n)
       if (places_[n] == npos)
-        fail(jobs_columns_differ, sentence({rows_.origin(), ", line ", rows_.line(), ": no column ", names_[n],
-                                            ", wanted ", list_of(needed)}));
+        fail(jobs_columns_differ, sentence({rows_.origin(), ", line ", rows_.line(), ": no column ",
+                                            names_[n], ", wanted ", list_of(needed)}));
   }
 
   bool next() {
@@ -73,7 +73,8 @@ class named_columns {
     double out = 0;
     const std::string& cell = text(column);
     const auto [end, bad] = std::from_chars(cell.data(), cell.data() + cell.size(), out);
-    if (bad != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(out) || out < least || out > most)
+    if (bad != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(out) || out < least ||
+        out > most)
       refuse(column, wanted);
     return out;
   }

@@ -166,14 +166,16 @@ class crius_policy {
   void for_devices(std::int32_t job, What what) {
     const occupancy& places = world_->places;
     for (const occupancy::piece& each : places.pieces(job)) {
-      const std::int32_t first = places.first_device(each.node), size = places.per_node(places.kind_of(each.node));
+      const std::int32_t first = places.first_device(each.node),
+                         size = places.per_node(places.kind_of(each.node));
       for (std::int32_t d = first; d < first + size; ++d)
         if (places.owner_of(d) == job) what(d);
     }
   }
 
   auto runner(std::int32_t job) const {
-    return [this, shape = world_->of(job).shape](const allotment& as) { return fitter_->speed(shape, as).runs; };
+    return
+        [this, shape = world_->of(job).shape](const allotment& as) { return fitter_->speed(shape, as).runs; };
   }
 
   // Gives more or better devices, one job after the other, to whom it helps most.
@@ -215,7 +217,8 @@ class crius_policy {
       if (kind == state.has.kind || world_->places.free_of(kind) < devices) continue;
       if (world_->speeds.bound(state.shape, kind, devices) - now_of(job) <= best.gain) continue;
       bubble_placer::outlook& seen =
-          outlooks_[as_size(kind) * outlook_sizes + static_cast<std::size_t>(std::bit_width(as_size(devices)) - 1)];
+          outlooks_[as_size(kind) * outlook_sizes +
+                    static_cast<std::size_t>(std::bit_width(as_size(devices)) - 1)];
       if (!seen.known) seen = fitter_->placer().look(kind, devices, moves_);
       const bubble_answer got = fitter_->placer().answer(seen, kind, devices, moves_, runner(job));
       if (got.fits) consider(job, got, best);
@@ -265,7 +268,8 @@ class crius_policy {
     const job_state& state = world_->of(job);
     const std::int32_t kind = state.has.kind, holder = world_->nobody_of(kind);
     if (state.has == world_->speeds.packed(kind, state.has.devices)) return 0;
-    const std::int32_t last = places.last_node(kind) - 1, first = places.first_device(places.first_node(kind)),
+    const std::int32_t last = places.last_node(kind) - 1,
+                       first = places.first_device(places.first_node(kind)),
                        end = places.first_device(last) + places.per_node(kind);
     // Gaps of others are moved like jobs, so that the job finds only what it had.
     for (std::int32_t d = first; d < end; ++d)
@@ -295,7 +299,8 @@ class crius_policy {
       const std::int32_t size = places.per_node(places.kind_of(has[0].node));
       if (had[0].devices != size || has[0].devices != size) continue;
       const auto among = [](const std::vector<occupancy::piece>& all, std::int32_t node) {
-        return std::any_of(all.begin(), all.end(), [&](const occupancy::piece& each) { return each.node == node; });
+        return std::any_of(all.begin(), all.end(),
+                           [&](const occupancy::piece& each) { return each.node == node; });
       };
       std::size_t next = 0;
       for (const occupancy::piece& now : has) {

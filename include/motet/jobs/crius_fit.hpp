@@ -14,12 +14,12 @@ namespace motet {
 
 // What of Crius is used: each part can be left out, as its evaluation does.
 struct crius_rules {
-  bool types = true;         // jobs may change their kind of device
-  bool scaling = true;       // jobs may be halved and doubled
-  bool planner = true;       // decisions by the best plans' times; else where data parallelism fits
-  std::int32_t depth = 0;    // steps of scaling down for one job; 0: 3, and 2 where more than 150 jobs run
-  std::int32_t largest = 16; // devices of a job
-  std::int32_t steps = 10;   // of scaling up for each round
+  bool types = true;          // jobs may change their kind of device
+  bool scaling = true;        // jobs may be halved and doubled
+  bool planner = true;        // decisions by the best plans' times; else where data parallelism fits
+  std::int32_t depth = 0;     // steps of scaling down for one job; 0: 3, and 2 where more than 150 jobs run
+  std::int32_t largest = 16;  // devices of a job
+  std::int32_t steps = 10;    // of scaling up for each round
 };
 
 // Room for one job: as it is asked for, or after others, or itself, were halved or changed to another kind,
@@ -226,9 +226,8 @@ class crius_fitter {
     }
     std::vector<std::int32_t> nodes;
     for (const occupancy::piece& each : places.pieces(job)) nodes.push_back(each.node);
-    std::stable_sort(nodes.begin(), nodes.end(), [&](std::int32_t a, std::int32_t b) {
-      return places.free_in(a) < places.free_in(b);
-    });
+    std::stable_sort(nodes.begin(), nodes.end(),
+                     [&](std::int32_t a, std::int32_t b) { return places.free_in(a) < places.free_in(b); });
     for (std::size_t n = 0; n < nodes.size() / 2; ++n) places.release(job, nodes[n]);
   }
 
@@ -254,8 +253,9 @@ class crius_fitter {
         const double before = job == target_ ? 0 : had.runs ? had.samples : none;
         const double most = gained + world_.speeds.bound(shape, kind, as.devices) - before;
         if (job == target_ ? gained <= best_target : most <= best) continue;
-        const bubble_answer got = placer_.answer(seen(kind, as.devices, from.moves), kind, as.devices, from.moves,
-                                                 [&](const allotment& to) { return speed(shape, to).runs; });
+        const bubble_answer got =
+            placer_.answer(seen(kind, as.devices, from.moves), kind, as.devices, from.moves,
+                           [&](const allotment& to) { return speed(shape, to).runs; });
         if (!got.fits) continue;
         const double with = gained + speed(shape, got.as).samples - before;
         if (job == target_ ? gained <= best_target : with <= best) continue;
@@ -278,8 +278,8 @@ class crius_fitter {
     close(base, std::move(made), true, {chosen, {}}, after, next);
   }
   const bubble_placer::outlook& seen(std::int32_t kind, std::int32_t devices, std::int32_t moves) {
-    bubble_placer::outlook& at =
-        outlooks_[as_size(kind) * outlook_sizes + static_cast<std::size_t>(std::bit_width(as_size(devices)) - 1)];
+    bubble_placer::outlook& at = outlooks_[as_size(kind) * outlook_sizes +
+                                           static_cast<std::size_t>(std::bit_width(as_size(devices)) - 1)];
     if (!at.known) at = placer_.look(kind, devices, moves);
     return at;
   }

@@ -16,7 +16,7 @@ namespace motet {
 class elasticflow_policy {
  public:
   struct rules {
-    bool deadlines = true;  // false: none is ever late, and all is given by throughput
+    bool deadlines = true;                // false: none is ever late, and all is given by throughput
     double per_device = 150, most = 600;  // seconds that a change is thought to cost
     std::int32_t largest = 16;            // devices of a job
   };
@@ -54,8 +54,7 @@ class elasticflow_policy {
     const double seconds = world.speeds.seconds(
         job.shape, world.speeds.data_parallel(job.shape, world.speeds.packed(job.has.kind, devices)));
     const double change = std::min(rules_.per_device * job.has.devices, rules_.most);
-    return seconds < 1e9 &&
-           world.now + change + world.round + std::trunc(job.left * seconds) <= job.deadline;
+    return seconds < 1e9 && world.now + change + world.round + std::trunc(job.left * seconds) <= job.deadline;
   }
   // The least number of devices with which it ends in time; 0 where none suffices.
   std::int32_t least(const job_world& world, const job_state& job) const {
@@ -77,8 +76,7 @@ class elasticflow_policy {
     const double seconds = world.speeds.best_seconds(job.shape, world.speeds.packed(job.has.kind, devices));
     const bool fresh = world.now - job.submitted <= world.round;
     const double change = fresh ? std::min(10.0 * job.has.devices, 40.0) : job.paused ? job.pause : 0;
-    return seconds < 1e9 &&
-           world.now + change + world.round + std::trunc(job.left * seconds) <= job.deadline;
+    return seconds < 1e9 && world.now + change + world.round + std::trunc(job.left * seconds) <= job.deadline;
   }
 
   bool fit(job_world& world, std::int32_t target) {

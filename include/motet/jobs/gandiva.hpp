@@ -131,7 +131,8 @@ class gandiva_policy {
   bool move_away(std::int32_t job) {
     occupancy& places = world_->places;
     const allotment has = world_->of(job).has;
-    for (allotment to = world_->speeds.packed(has.kind, has.devices); to.per_node > has.per_node; to.per_node /= 2) {
+    for (allotment to = world_->speeds.packed(has.kind, has.devices); to.per_node > has.per_node;
+         to.per_node /= 2) {
       std::vector<std::int32_t> nodes;
       for (std::int32_t node = places.first_node(has.kind); node < places.last_node(has.kind); ++node) {
         const bool own = std::any_of(places.pieces(job).begin(), places.pieces(job).end(),
@@ -145,9 +146,8 @@ class gandiva_policy {
   bool put_tightly(std::int32_t job, std::vector<std::int32_t> nodes, const allotment& to) {
     occupancy& places = world_->places;
     if (static_cast<std::int32_t>(nodes.size()) < to.nodes()) return false;
-    std::stable_sort(nodes.begin(), nodes.end(), [&](std::int32_t a, std::int32_t b) {
-      return places.free_in(a) < places.free_in(b);
-    });
+    std::stable_sort(nodes.begin(), nodes.end(),
+                     [&](std::int32_t a, std::int32_t b) { return places.free_in(a) < places.free_in(b); });
     places.release(job);
     for (std::int32_t n = 0; n < to.nodes(); ++n) places.give(job, nodes[as_size(n)], to.per_node);
     return true;
@@ -158,12 +158,14 @@ class gandiva_policy {
     for (const std::int32_t job : world_->running) {
       const job_state& state = world_->of(job);
       const allotment has = state.has;
-      if (has.nodes() > 1 || has.devices >= places.per_node(has.kind) || !init_[as_size(job)].empty()) continue;
+      if (has.nodes() > 1 || has.devices >= places.per_node(has.kind) || !init_[as_size(job)].empty())
+        continue;
       const std::int32_t node = places.pieces(job)[0].node, room = places.free_in(node) + has.devices;
       allotment to = has;
       for (allotment more = to; more.devices * 2 <= room; to = more) {
         more = world_->speeds.packed(has.kind, to.devices * 2);
-        const job_speed &then = world_->speeds.best(state.shape, more), &now = world_->speeds.best(state.shape, to);
+        const job_speed &then = world_->speeds.best(state.shape, more),
+                        &now = world_->speeds.best(state.shape, to);
         if (!then.runs || then.samples <= now.samples) break;
       }
       if (to.devices == has.devices) continue;

@@ -12,8 +12,8 @@
 namespace motet {
 
 struct gavel_rules {
-  double changes = 3;      // jobs that may change their kind when one is admitted
-  bool in_line = false;    // who finds no room holds up all who come later for the kind
+  double changes = 3;    // jobs that may change their kind when one is admitted
+  bool in_line = false;  // who finds no room holds up all who come later for the kind
 };
 
 // Gavel for the most throughput: each job keeps the number of devices that it asked for, and may have any kind.
@@ -104,7 +104,8 @@ class gavel_policy {
       const member& each = admitted_[i];
       for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind)
         if (const job_speed& at = speed(world, each.job, kind); at.runs)
-          problem_.choices[i].push_back({at.samples, kind, static_cast<double>(world.of(each.job).asked.devices),
+          problem_.choices[i].push_back({at.samples, kind,
+                                         static_cast<double>(world.of(each.job).asked.devices),
                                          each.kind >= 0 && each.kind != kind});
       if (problem_.choices[i].empty()) return false;
     }
@@ -117,8 +118,9 @@ class gavel_policy {
     for (const std::int32_t i : moved) {
       const member& each = admitted_[as_size(i)];
       const job_state& state = world.of(each.job);
-      if (place_spread_or_relaxed(places, each.job, world.speeds.packed(each.kind, state.asked.devices),
-                                  [&](const allotment& as) { return world.speeds.best(state.shape, as).runs; }))
+      if (place_spread_or_relaxed(
+              places, each.job, world.speeds.packed(each.kind, state.asked.devices),
+              [&](const allotment& as) { return world.speeds.best(state.shape, as).runs; }))
         continue;
       places.undo(mark);
       return false;

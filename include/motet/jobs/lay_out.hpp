@@ -25,7 +25,8 @@ class kind_layout {
   bool put(std::int32_t job, const allotment& as) {
     const std::int32_t size = places_.per_node(as.kind);
     std::vector<std::int32_t> nodes;
-    for (std::int32_t free = as.per_node; free <= size && static_cast<std::int32_t>(nodes.size()) < as.nodes(); ++free)
+    for (std::int32_t free = as.per_node;
+         free <= size && static_cast<std::int32_t>(nodes.size()) < as.nodes(); ++free)
       places_.each_with(as.kind, free, [&](std::int32_t node) {
         nodes.push_back(node);
         return static_cast<std::int32_t>(nodes.size()) < as.nodes();
@@ -42,7 +43,8 @@ class kind_layout {
     homes_.clear();
     for (const wish& each : all) {
       homes_.push_back({each, places_.pieces(each.job)});
-      if (!homes_.back().had.empty() && places_.kind_of(homes_.back().had[0].node) != kind) homes_.back().had.clear();
+      if (!homes_.back().had.empty() && places_.kind_of(homes_.back().had[0].node) != kind)
+        homes_.back().had.clear();
       count(homes_.back(), 1);
     }
     for (const home& each : homes_) places_.release(each.is.job);
@@ -71,7 +73,8 @@ class kind_layout {
     if (of.had.empty() || static_cast<std::int32_t>(of.had.size()) < as.nodes()) return false;
     for (std::int32_t n = 0; n < as.nodes(); ++n)
       if (places_.free_in(of.had[as_size(n)].node) < as.per_node) return false;
-    for (std::int32_t n = 0; n < as.nodes(); ++n) places_.give(of.is.job, of.had[as_size(n)].node, as.per_node);
+    for (std::int32_t n = 0; n < as.nodes(); ++n)
+      places_.give(of.is.job, of.had[as_size(n)].node, as.per_node);
     return true;
   }
   // Where the fewest smaller ones would have to leave.
@@ -81,7 +84,8 @@ class kind_layout {
       for (std::int32_t node = first_; node < places_.last_node(as.kind); ++node) {
         const std::int32_t free = places_.free_in(node);
         if (free < as.per_node || has(job, node)) continue;
-        const std::int32_t pushed = std::max(0, stays_[as_size(node - first_)] - (free - as.per_node)) * 128 + free;
+        const std::int32_t pushed =
+            std::max(0, stays_[as_size(node - first_)] - (free - as.per_node)) * 128 + free;
         if (best < 0 || pushed < least) best = node, least = pushed;
       }
       places_.give(job, best, as.per_node);

@@ -47,7 +47,8 @@ inline data_parallel_memory read_data_parallel_memory(std::string_view text, con
   for (const json::member each : (listed ? file.items()[0] : file).members()) {
     const std::string name(each.name);
     if (!each.value.is_array())
-      fail(jobs_bad_memory, origin + ", " + name + ": got " + each.value.kind() + ", wanted a list of gigabytes");
+      fail(jobs_bad_memory,
+           origin + ", " + name + ": got " + each.value.kind() + ", wanted a list of gigabytes");
     std::vector<double> of;
     for (const json& one : each.value.items()) {
       if (!one.is_number())

@@ -14,11 +14,11 @@
 namespace motet {
 
 struct motet_policy_rules {
-  double power = 0.75;         // of the share of a job's rest that a second does: below 1, more jobs run at once
-  double keep = 1.05;          // what a job has is worth that much more than the same anew
-  double change = 40;          // seconds that a change costs a job
-  double patience = 43200;     // seconds after which a job that waits is promised devices
-  std::int32_t largest = 16;   // devices of a job
+  double power = 0.75;      // of the share of a job's rest that a second does: below 1, more jobs run at once
+  double keep = 1.05;       // what a job has is worth that much more than the same anew
+  double change = 40;       // seconds that a change costs a job
+  double patience = 43200;  // seconds after which a job that waits is promised devices
+  std::int32_t largest = 16;  // devices of a job
 };
 
 // Shares devices out so that jobs end early: whenever something happened, each job's kind and number of devices
@@ -89,7 +89,8 @@ class motet_policy {
           const bool same = runs && job.has.kind == kind && job.has.devices == devices;
           const double left = std::max(job.left, 1.0) * world.speeds.best_seconds(job.shape, as);
           const double value = std::pow(1 / (left + (same ? 0 : rules_.change)), rules_.power);
-          problem_.choices[i].push_back({(same ? rules_.keep : 1) * 1e3 * value, kind, static_cast<double>(devices)});
+          problem_.choices[i].push_back(
+              {(same ? rules_.keep : 1) * 1e3 * value, kind, static_cast<double>(devices)});
           wishes_[i].push_back(as);
         }
     }
@@ -108,7 +109,8 @@ class motet_policy {
       const std::vector<assignment_choice>& own = problem_.choices[i];
       std::int32_t best = -1;
       for (std::size_t c = 0; c < own.size(); ++c)
-        if (own[c].amount <= room[as_size(own[c].resource)] && (best < 0 || own[c].amount < own[as_size(best)].amount))
+        if (own[c].amount <= room[as_size(own[c].resource)] &&
+            (best < 0 || own[c].amount < own[as_size(best)].amount))
           best = static_cast<std::int32_t>(c);
       if (best < 0) continue;
       room[as_size(own[as_size(best)].resource)] -= own[as_size(best)].amount;
@@ -147,15 +149,17 @@ class motet_policy {
     world.read_places();
   }
   // Where gaps were too small, all jobs of the kind are laid out anew.
-  void clear_gaps(job_world& world, const std::vector<std::int32_t>& chosen, const std::vector<std::size_t>& fresh,
-                  const std::vector<std::uint8_t>& crowded, std::size_t mark) {
+  void clear_gaps(job_world& world, const std::vector<std::int32_t>& chosen,
+                  const std::vector<std::size_t>& fresh, const std::vector<std::uint8_t>& crowded,
+                  std::size_t mark) {
     world.places.undo(mark);
     kind_layout layout(world);
     const auto wish = [&](std::size_t i) -> const allotment& { return wishes_[i][as_size(chosen[i])]; };
     // Who leaves a crowded kind, or comes to one that is not, makes room first.
     for (const std::size_t i : fresh) {
       const job_state& job = world.of(who_[i]);
-      if (job.status != job_status::running || job.has.kind != wish(i).kind || crowded[as_size(wish(i).kind)] == 0)
+      if (job.status != job_status::running || job.has.kind != wish(i).kind ||
+          crowded[as_size(wish(i).kind)] == 0)
         world.places.release(who_[i]);
     }
     for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind) {

@@ -35,9 +35,12 @@ class occupancy {
   occupancy(const job_cluster& of, index owners) : pieces_(as_size(owners)), held_(as_size(owners)) {
     std::int32_t node = 0, device = 0;
     for (const device_group& each : of.kinds) {
-      kind_info made{node, node + static_cast<std::int32_t>(each.nodes),
-                     static_cast<std::int32_t>(each.per_node), levels_.size(),
-                     (as_size(each.nodes) + 63) / 64, static_cast<std::int32_t>(each.devices())};
+      kind_info made{node,
+                     node + static_cast<std::int32_t>(each.nodes),
+                     static_cast<std::int32_t>(each.per_node),
+                     levels_.size(),
+                     (as_size(each.nodes) + 63) / 64,
+                     static_cast<std::int32_t>(each.devices())};
       levels_.resize(levels_.size() + made.words * as_size(each.per_node + 1));
       for (index n = 0; n < each.nodes; ++n, ++node) {
         nodes_.push_back({device, static_cast<std::int32_t>(kinds_.size()), made.per_node, made.per_node});
@@ -75,9 +78,7 @@ class occupancy {
 
   // The nodes on which somebody has devices, and how many, in order.
   const std::vector<piece>& pieces(owner who) const { return pieces_[as_size(who)]; }
-  std::int32_t devices_of(owner who) const {
-    return held_[as_size(who)];
-  }
+  std::int32_t devices_of(owner who) const { return held_[as_size(who)]; }
 
   // Calls `what(node)` for the nodes of a kind with exactly so many free devices, until it says false.
   template <class What>
@@ -106,7 +107,8 @@ class occupancy {
   bool give(owner who, std::int32_t node, std::int32_t count) {
     const std::int32_t first = first_device(node), size = per_node(kind_of(node));
     std::int32_t found = 0, last = first;
-    for (; last < first + size && found < count; ++last) found += is_free(last) || owner_of(last) == who ? 1 : 0;
+    for (; last < first + size && found < count; ++last)
+      found += is_free(last) || owner_of(last) == who ? 1 : 0;
     if (found < count) return false;
     for (std::int32_t d = first; d < first + size; ++d) {
       const bool own = owner_of(d) == who;
@@ -186,8 +188,9 @@ class occupancy {
   void count(owner who, std::int32_t node, std::int32_t more) {
     held_[as_size(who)] += more;
     std::vector<piece>& all = pieces_[as_size(who)];
-    const auto at = std::lower_bound(all.begin(), all.end(), node,
-                                     [](const piece& each, std::int32_t wanted) { return each.node < wanted; });
+    const auto at =
+        std::lower_bound(all.begin(), all.end(), node,
+                         [](const piece& each, std::int32_t wanted) { return each.node < wanted; });
     if (at == all.end() || at->node != node) {
       all.insert(at, {node, more});
     } else if ((at->devices += more) == 0) {

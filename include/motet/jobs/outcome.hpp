@@ -19,9 +19,9 @@ struct device_span {
 struct job_outcome {
   index submitted = 0, reschedules = 0, in_time = 0;
   double began = 0, lasted = 0;
-  std::vector<double> finished;    // from the submission to the end, in the order of their ends
-  std::vector<double> unfinished;  // from the submission until the simulation stopped
-  std::vector<double> waited;      // of the finished, then of the others
+  std::vector<double> finished;                 // from the submission to the end, in the order of their ends
+  std::vector<double> unfinished;               // from the submission until the simulation stopped
+  std::vector<double> waited;                   // of the finished, then of the others
   std::vector<double> throughput, queue, busy;  // round by round
   std::vector<device_span> spans;               // where they were asked for
 };

@@ -21,8 +21,8 @@
 
 namespace motet {
 
-inline constexpr std::string_view policy_names[] = {"fcfs", "gandiva", "tiresias", "elasticflow", "elasticflow-ls",
-                                                    "gavel", "sia",    "crius",    "motet"};
+inline constexpr std::string_view policy_names[] = {
+    "fcfs", "gandiva", "tiresias", "elasticflow", "elasticflow-ls", "gavel", "sia", "crius", "motet"};
 inline constexpr std::string_view crius_parts[] = {"types", "scaling", "pruning", "planner"};
 
 // What is asked of a simulation.
@@ -31,13 +31,13 @@ struct policy_question {
   std::vector<std::string> without;  // parts of crius
   std::int32_t depth = 0;            // of its search; 0: as published
   progress_count count = progress_count::correct;
-  index rounds = 0;                  // 0: until all is done
-  bool record = false;               // who had which devices, and when
+  index rounds = 0;     // 0: until all is done
+  bool record = false;  // who had which devices, and when
 };
 
 struct policy_answer {
   job_outcome outcome;
-  bool chooses = false;              // whether the policy solves a programme each time
+  bool chooses = false;                // whether the policy solves a programme each time
   double mean_gap = 0, worst_gap = 0;  // of what it solved, to the bound
 };
 
@@ -50,14 +50,16 @@ inline void require_policy(const policy_question& of) {
   among(of.policy, policy_names);
   for (const std::string& each : of.without) {
     among(each, crius_parts);
-    if (of.policy != "crius") fail(no_such_policy, "the policy " + of.policy + " has no part " + each + "; crius has");
+    if (of.policy != "crius")
+      fail(no_such_policy, "the policy " + of.policy + " has no part " + each + "; crius has");
   }
 }
 
 // Plays a trace by the named policy. Changes cost what the evaluation of Crius charges: policies that know
 // the plan beforehand 10 s a device and 40 at most, others 150 and 600.
-inline policy_answer play_policy(const policy_question& of, const job_cluster& cluster, const job_trace& trace,
-                                 const iteration_times& times, const data_parallel_memory& memory) {
+inline policy_answer play_policy(const policy_question& of, const job_cluster& cluster,
+                                 const job_trace& trace, const iteration_times& times,
+                                 const data_parallel_memory& memory) {
   require_policy(of);
   const auto leaves_out = [&](std::string_view part) {
     return std::find(of.without.begin(), of.without.end(), part) != of.without.end();
@@ -93,8 +95,7 @@ inline policy_answer play_policy(const policy_question& of, const job_cluster& c
                        .scaling = !leaves_out("scaling"),
                        .planner = !leaves_out("planner"),
                        .depth = of.depth}));
-  else
-    play(elasticflow_policy({.deadlines = of.policy == "elasticflow"}));
+  else play(elasticflow_policy({.deadlines = of.policy == "elasticflow"}));
   return out;
 }
 

@@ -23,13 +23,13 @@ struct change_costs {
 
 struct round_rules {
   progress_count count = progress_count::correct;
-  double seconds = 300;         // of a round
-  index rounds = 0;             // 0: until all is done
-  double work_scale = 5;        // iterations of the trace for one that is simulated
-  double deadline_scale = 5;    // of the time that the trace gives
-  double far_deadline = 0;      // seconds from the submission, for all; 0: those of the trace
+  double seconds = 300;       // of a round
+  index rounds = 0;           // 0: until all is done
+  double work_scale = 5;      // iterations of the trace for one that is simulated
+  double deadline_scale = 5;  // of the time that the trace gives
+  double far_deadline = 0;    // seconds from the submission, for all; 0: those of the trace
   change_costs costs;
-  bool record = false;          // who had which devices, and when
+  bool record = false;  // who had which devices, and when
 };
 
 namespace detail {
@@ -80,8 +80,9 @@ class round_player {
       job_state& job = world_.jobs[next_];
       const traced_job& from = world_.trace->jobs[as_size(job.traced)];
       job.submitted = world_.now;
-      job.deadline = world_.now + (rules_.far_deadline > 0 ? rules_.far_deadline
-                                                           : (from.deadline - world_.now) * rules_.deadline_scale);
+      job.deadline =
+          world_.now + (rules_.far_deadline > 0 ? rules_.far_deadline
+                                                : (from.deadline - world_.now) * rules_.deadline_scale);
       job.work = job.left = std::floor(from.iterations / rules_.work_scale);
       out.arrived.push_back(static_cast<std::int32_t>(next_));
       ++outcome_.submitted;
@@ -153,7 +154,8 @@ class round_player {
   // Samples a second in this round, less what a change costs.
   double speed_of(std::int32_t number) {
     job_state& job = world_.of(number);
-    double samples = world_.speeds.best(job.shape, job.has).runs ? world_.speeds.best(job.shape, job.has).samples : 0;
+    double samples =
+        world_.speeds.best(job.shape, job.has).runs ? world_.speeds.best(job.shape, job.has).samples : 0;
     if (touched_[as_size(number)] == round_) {
       const double cost = std::min(rules_.costs.per_device * job.has.devices, rules_.costs.most);
       if (cost <= rules_.seconds) {
@@ -182,8 +184,8 @@ class round_player {
   }
   [[noreturn]] void broken(std::int32_t job, const char* does) const {
     fail(jobs_policy_broke,
-         sentence({"at second ", world_.now - begin_, " the job ", world_.trace->jobs[as_size(job)].id, " ", does,
-                   " with ", world_.places.devices_of(job), " devices"}));
+         sentence({"at second ", world_.now - begin_, " the job ", world_.trace->jobs[as_size(job)].id, " ",
+                   does, " with ", world_.places.devices_of(job), " devices"}));
   }
 
   job_outcome finish() {
@@ -198,7 +200,8 @@ class round_player {
     return outcome_;
   }
 
-  static constexpr index idle_limit = 2000;  // rounds in which nothing happens: what waits then waits for ever
+  static constexpr index idle_limit =
+      2000;  // rounds in which nothing happens: what waits then waits for ever
   job_world& world_;
   round_rules rules_;
   job_outcome outcome_;
@@ -206,7 +209,7 @@ class round_player {
   index round_ = 0, idle_ = 0;
   double begin_ = 0;
   std::vector<std::int32_t> open_;  // of each device, the span that has not ended
-  std::vector<index> touched_;  // the last round in which a job was given devices
+  std::vector<index> touched_;      // the last round in which a job was given devices
 };
 
 }  // namespace motet

@@ -14,11 +14,11 @@
 namespace motet {
 
 struct sia_rules {
-  double power = 0.5;       // of the goodput of a job, so that small ones count
-  double most = 3000;       // to which it is cut
-  double waiting = 1000;    // what it is worth that one more job runs
-  double changes = 3;       // running jobs that may change each time
-  double change = 600;      // seconds that a change costs
+  double power = 0.5;     // of the goodput of a job, so that small ones count
+  double most = 3000;     // to which it is cut
+  double waiting = 1000;  // what it is worth that one more job runs
+  double changes = 3;     // running jobs that may change each time
+  double change = 600;    // seconds that a change costs
   std::int32_t largest = 16;
 };
 
@@ -57,7 +57,8 @@ class sia_policy {
     const std::vector<allotment>& own = known_[as_size(shape)];
     if (std::find(own.begin(), own.end(), as) != own.end()) return world.speeds.best(shape, as).samples;
     for (std::int32_t least = 1; least <= as.devices; least *= 2)
-      if (const job_speed& at = world.speeds.data_parallel(shape, world.speeds.packed(as.kind, least)); at.runs)
+      if (const job_speed& at = world.speeds.data_parallel(shape, world.speeds.packed(as.kind, least));
+          at.runs)
         return at.samples / least * as.devices;
     return 0;
   }
@@ -81,7 +82,8 @@ class sia_policy {
         for (std::int32_t devices = 1; devices <= rules_.largest; devices *= 2) {
           const allotment as = world.speeds.packed(kind, devices);
           const bool same = runs && as == job.has;
-          const double goodput = same ? world.speeds.best(job.shape, as).samples : guess(world, job.shape, as);
+          const double goodput =
+              same ? world.speeds.best(job.shape, as).samples : guess(world, job.shape, as);
           if (goodput <= 0) continue;
           fewest = std::min(fewest, devices);
           least = std::min(least, goodput);
@@ -111,7 +113,8 @@ class sia_policy {
     std::stable_sort(fresh.begin(), fresh.end(),
                      [&](std::size_t a, std::size_t b) { return wish(a).devices > wish(b).devices; });
     for (const std::size_t i : fresh) places.release(who_[i]);
-    const bool all = std::all_of(fresh.begin(), fresh.end(), [&](std::size_t i) { return layout.put(who_[i], wish(i)); });
+    const bool all =
+        std::all_of(fresh.begin(), fresh.end(), [&](std::size_t i) { return layout.put(who_[i], wish(i)); });
     if (!all) {
       places.undo(mark);
       for (std::int32_t kind = 0; kind < places.kinds(); ++kind) {

@@ -39,11 +39,11 @@ struct job_speed {
 };
 
 struct speed_rules {
-  double relaxed = 0.9;       // of the speed, for each halving of the devices of a node
-  double smaller = 1.8;       // times the speed of the next larger size that was measured, for each step
-  double longest = 300;       // seconds of an iteration: what takes longer does not run
-  double usable_memory = 0.8; // of a device's, for who trains by data parallelism
-  bool sum_of_five = false;   // as the artifact reads times with an end-to-end column: five iterations for one
+  double relaxed = 0.9;        // of the speed, for each halving of the devices of a node
+  double smaller = 1.8;        // times the speed of the next larger size that was measured, for each step
+  double longest = 300;        // seconds of an iteration: what takes longer does not run
+  double usable_memory = 0.8;  // of a device's, for who trains by data parallelism
+  bool sum_of_five = false;  // as the artifact reads times with an end-to-end column: five iterations for one
 };
 
 // How fast each model runs on so many devices of a kind and layout, as a table: looking it up costs nothing.
@@ -51,7 +51,6 @@ struct speed_rules {
 // one.
 class speed_table {
  public:
-
   struct job_shape {
     std::string model, size;
     index batch = 0;
@@ -85,10 +84,13 @@ class speed_table {
   // As the best plan runs.
   const job_speed& best(index shape, const allotment& on) const { return entry_of(shape, on).best; }
   // As those see it who train by data parallelism: the same, where its memory suffices.
-  const job_speed& data_parallel(index shape, const allotment& on) const { return entry_of(shape, on).fitting; }
+  const job_speed& data_parallel(index shape, const allotment& on) const {
+    return entry_of(shape, on).fitting;
+  }
   // The most of `best` over all layouts of so many devices of a kind.
   double bound(index shape, index kind, index devices) const {
-    return bounds_[(as_size(shape) * cluster_->kinds.size() + as_size(kind)) * as_size(job_sizes) + bits(devices)];
+    return bounds_[(as_size(shape) * cluster_->kinds.size() + as_size(kind)) * as_size(job_sizes) +
+                   bits(devices)];
   }
   // Seconds of an iteration; endless where nothing runs.
   double seconds(index shape, const job_speed& at) const {
@@ -122,9 +124,12 @@ class speed_table {
   static std::size_t bits(index of) { return static_cast<std::size_t>(std::bit_width(as_size(of)) - 1); }
   const entry& entry_of(index shape, const allotment& on) const {
     return entries_[((as_size(shape) * cluster_->kinds.size() + as_size(on.kind)) * as_size(job_sizes) +
-                     bits(on.devices)) * as_size(node_sizes) + bits(on.per_node)];
+                     bits(on.devices)) *
+                        as_size(node_sizes) +
+                    bits(on.per_node)];
   }
-  found_time look_up(const job_shape& of, const std::string& kind, index devices, index per_node, index size) const {
+  found_time look_up(const job_shape& of, const std::string& kind, index devices, index per_node,
+                     index size) const {
     const index nodes = devices / per_node, packed = std::min(devices, size);
     if (const auto* at = times_->find(of.model, of.size, of.batch, kind, nodes, per_node)) return {at, 1};
     if (const auto* at = times_->find(of.model, of.size, of.batch, kind, devices / packed, packed)) {
@@ -150,14 +155,14 @@ class speed_table {
           const index devices = index{1} << n, per_node = index{1} << p;
           if (per_node <= std::min(devices, kind.per_node)) {
             const found_time at = look_up(of, kind.kind, devices, per_node, kind.per_node);
-            const double seconds = at.time == nullptr ? 0
-                                   : at.time->whole != 0
-                                       ? at.time->whole * (rules_.sum_of_five ? 5 : 1)
-                                       : at.time->seconds;
+            const double seconds = at.time == nullptr    ? 0
+                                   : at.time->whole != 0 ? at.time->whole * (rules_.sum_of_five ? 5 : 1)
+                                                         : at.time->seconds;
             if (seconds > 0 && seconds <= rules_.longest) {
               const double samples = to_thousandths(static_cast<double>(of.batch) / seconds);
               made.best = {samples > 0, at.factor == 1 ? samples : samples * at.factor};
-              if (memory_->fits(name, devices, kind.memory_gb * rules_.usable_memory)) made.fitting = made.best;
+              if (memory_->fits(name, devices, kind.memory_gb * rules_.usable_memory))
+                made.fitting = made.best;
             }
           }
           if (made.best.runs) {

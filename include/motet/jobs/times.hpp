@@ -27,8 +27,8 @@ class iteration_times {
  public:
   using key = std::tuple<std::string, std::string, index, std::string, index, index>;
 
-  const measured_time* find(const std::string& model, const std::string& size, index batch, const std::string& kind,
-                            index nodes, index per_node) const {
+  const measured_time* find(const std::string& model, const std::string& size, index batch,
+                            const std::string& kind, index nodes, index per_node) const {
     const auto at = times_.find(key{model, size, batch, kind, nodes, per_node});
     return at == times_.end() ? nullptr : &at->second;
   }
@@ -56,8 +56,9 @@ class iteration_times {
     const std::string& size = std::get<1>(at);
     if (std::find(known.begin(), known.end(), size) == known.end()) {
       known.push_back(size);
-      std::stable_sort(known.begin(), known.end(),
-                       [](const std::string& a, const std::string& b) { return parameters(a) < parameters(b); });
+      std::stable_sort(known.begin(), known.end(), [](const std::string& a, const std::string& b) {
+        return parameters(a) < parameters(b);
+      });
     }
     return true;
   }
@@ -92,12 +93,13 @@ inline iteration_times read_iteration_times(std::string_view text, const std::st
   while (rows.next()) {
     const char* const count = "a whole number from 1 to 1048576";
     if (iteration_times::parameters(rows.text(size)) < 0) rows.refuse(size, "a size, as in 760M or 2.4B");
-    const iteration_times::key at{rows.name(model, "a name of a model"),
-                                  rows.text(size),
-                                  rows.whole(batch, 1, index{1} << 40, "a whole number of samples, at least 1"),
-                                  rows.name(kind, "a kind of device"),
-                                  rows.whole(nodes, 1, 1 << 20, count),
-                                  rows.whole(per_node, 1, 1 << 20, count)};
+    const iteration_times::key at{
+        rows.name(model, "a name of a model"),
+        rows.text(size),
+        rows.whole(batch, 1, index{1} << 40, "a whole number of samples, at least 1"),
+        rows.name(kind, "a kind of device"),
+        rows.whole(nodes, 1, 1 << 20, count),
+        rows.whole(per_node, 1, 1 << 20, count)};
     if (rows.has(devices) && !rows.text(devices).empty() &&
         rows.whole(devices, 1, index{1} << 40, count) != std::get<4>(at) * std::get<5>(at))
       rows.refuse(devices, "hosts times gpus_per_host");
@@ -105,10 +107,11 @@ inline iteration_times read_iteration_times(std::string_view text, const std::st
     if (rows.has(whole) && !rows.text(whole).empty())
       made.whole = rows.real(whole, -1e9, 1e9, "seconds; not positive where it does not run");
     if (!out.add(at, made))
-      fail(jobs_row_twice, sentence({origin, ", line ", rows.line(), ": this layout of ", rows.text(model), " ",
-                                     rows.text(size), " stands in an earlier line, too"}));
+      fail(jobs_row_twice, sentence({origin, ", line ", rows.line(), ": this layout of ", rows.text(model),
+                                     " ", rows.text(size), " stands in an earlier line, too"}));
   }
-  if (out.size() == 0) fail(jobs_bad_cell, origin + " has no times behind its first line, wanted one at least");
+  if (out.size() == 0)
+    fail(jobs_bad_cell, origin + " has no times behind its first line, wanted one at least");
   return out;
 }
 

@@ -22,15 +22,15 @@ struct job_state {
   index traced = 0;  // in the trace
   index shape = 0;   // in the table of speeds: model, size and batch
   double submitted = 0, deadline = 0;
-  double work = 0;     // iterations in all, or what was left when it was last suspended
-  double left = 0;     // iterations
-  double ran = 0;      // seconds on devices
-  double waited = 0;   // seconds
-  double pause = 0;    // seconds of a change that is not over
+  double work = 0;    // iterations in all, or what was left when it was last suspended
+  double left = 0;    // iterations
+  double ran = 0;     // seconds on devices
+  double waited = 0;  // seconds
+  double pause = 0;   // seconds of a change that is not over
   double ended = 0;
   double first_started = -1;
-  allotment asked;     // by its owner
-  allotment has;       // or would have: what it was given last, or asked for
+  allotment asked;  // by its owner
+  allotment has;    // or would have: what it was given last, or asked for
   job_status status = job_status::unknown;
   bool paused = false;  // by a change that takes longer than a round
   index changes = 0;    // how often it was started, moved or resized
@@ -128,8 +128,7 @@ class job_world {
 
 // What decides: it is told what happened, and gives, takes and moves devices.
 template <class Policy>
-concept job_policy = requires(Policy& policy, job_world& world, const job_events& events) {
-  policy.on_events(world, events);
-};
+concept job_policy =
+    requires(Policy& policy, job_world& world, const job_events& events) { policy.on_events(world, events); };
 
 }  // namespace motet
